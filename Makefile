@@ -1,0 +1,50 @@
+# Each target sets up what it needs. Only Python 3.11+ and make are assumed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+.DEFAULT_GOAL := help
+.PHONY: help demo test check eval bench lock clean
+
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
+
+# The stamp carries both environments: what nexi needs, and what its tests need.
+$(VENV)/run.stamp: requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "nexi needs Python 3.11 or newer; set PYTHON=/path/to/python3.11")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	@touch $@
+
+$(VENV)/dev.stamp: requirements-dev.txt $(VENV)/run.stamp
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: $(VENV)/run.stamp  ## serve nexi's own documentation on loopback and ask it a question
+	@$(BIN)/python -m nexi demo
+
+test: $(VENV)/dev.stamp  ## run every test; needs no network and no data beside the project
+	$(BIN)/python -m pytest
+
+check: $(VENV)/dev.stamp  ## ruff, strict types, layers, coverage with its floor
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest tests/test_layers.py
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
+
+eval: $(VENV)/dev.stamp  ## answer quality on the mini-webs (needs ../shared/data); SAMPLE=n for a seeded sample
+	$(BIN)/python -m evals.answers $(if $(SAMPLE),--sample $(SAMPLE))
+
+bench: $(VENV)/dev.stamp  ## speed and size, as ratios in one run; writes bench/results.md
+	$(BIN)/python -m bench
+
+lock:  ## write the hashed requirements anew (needs uv)
+	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements.txt
+	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --group dev -c requirements.txt pyproject.toml -o requirements-dev.txt
+
+clean:  ## remove everything the targets made
+	rm -rf $(VENV) .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis .eval dist build

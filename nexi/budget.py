@@ -1,0 +1,110 @@
+"""Limits apart from usage.
+
+A Budget says how much a run may spend; a Meter says how much is left. A child meter spends from its parent, so a limit
+nests. What a call may cost is reserved before it and settled after it; a limit reached is a StopReason, never an exception.
+Time is passed in: nothing here asks a clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nexi.types import StopReason, Usage
+
+PREFETCH_SHARE = 0.8  # work ahead of the model never touches the last fifth of the page budget
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """None means no limit."""
+
+    max_iterations: int | None = None
+    max_seconds: float | None = None
+    max_tokens: int | None = None
+    max_cost: float | None = None
+    max_model_calls: int | None = None
+    max_pages: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """Tokens set aside for a call in flight."""
+
+    tokens: int
+
+
+class Meter:
+    """What is left of a budget. One owner, one event loop: no locks."""
+
+    def __init__(self, budget: Budget, *, started: float = 0.0, parent: Meter | None = None) -> None:
+        self.budget = budget
+        self.started = started
+        self.parent = parent
+        self.usage = Usage()
+        self.model_calls = 0
+        self.iterations = 0
+        self.pages = 0
+        self._reserved_tokens = 0
+
+    def child(self, budget: Budget, *, started: float) -> Meter:
+        return Meter(budget, started=started, parent=self)
+
+    @property
+    def deadline(self) -> float | None:
+        """The monotonic time at which this meter, or one above it, runs out."""
+        own = None if self.budget.max_seconds is None else self.started + self.budget.max_seconds
+        above = self.parent.deadline if self.parent else None
+        return min((t for t in (own, above) if t is not None), default=None)
+
+    def stop_reason(self, now: float) -> StopReason | None:
+        """The limit that forbids another step, if one does."""
+        if self.deadline is not None and now >= self.deadline:
+            return StopReason.TIME_TARGET
+        return self._spent() or (self.parent.stop_reason(now) if self.parent else None)
+
+    def start_iteration(self) -> None:
+        self.iterations += 1
+
+    def reserve_call(self, tokens: int) -> Reservation | StopReason:
+        """Set `tokens` aside for one model call, or say which limit forbids it."""
+        if self._would_overrun(tokens):
+            return StopReason.BUDGET_SPENT
+        if self.parent:
+            above = self.parent.reserve_call(tokens)
+            if isinstance(above, StopReason):
+                return above
+        self.model_calls += 1
+        self._reserved_tokens += tokens
+        return Reservation(tokens)
+
+    def settle_call(self, reservation: Reservation, usage: Usage) -> None:
+        """Replace the reservation by what the call really cost."""
+        self._reserved_tokens -= reservation.tokens
+        self.usage += usage
+        if self.parent:
+            self.parent.settle_call(reservation, usage)
+
+    def take_page(self, *, ahead: bool = False) -> bool:
+        """Count one page; `ahead` is for pages nobody asked for yet."""
+        limit = self.budget.max_pages
+        if limit is not None and self.pages >= (int(limit * PREFETCH_SHARE) if ahead else limit):
+            return False
+        if self.parent and not self.parent.take_page(ahead=ahead):
+            return False
+        self.pages += 1
+        return True
+
+    def _spent(self) -> StopReason | None:
+        limits = self.budget
+        if limits.max_iterations is not None and self.iterations >= limits.max_iterations:
+            return StopReason.MAX_ITERATIONS
+        if limits.max_cost is not None and (self.usage.cost or 0.0) >= limits.max_cost:
+            return StopReason.BUDGET_SPENT
+        return StopReason.BUDGET_SPENT if self._would_overrun(0) else None
+
+    def _would_overrun(self, tokens: int) -> bool:
+        limits = self.budget
+        if limits.max_model_calls is not None and self.model_calls >= limits.max_model_calls:
+            return True
+        spent = self.usage.total + self._reserved_tokens
+        return limits.max_tokens is not None and (spent + tokens > limits.max_tokens or spent >= limits.max_tokens)

@@ -1,0 +1,130 @@
+"""The one error tree.
+
+    NexiError
+    ├── ConfigError        a setting is missing or wrong                      exit 2
+    ├── QuestionError      the question itself cannot be used                 exit 2
+    ├── LLMError           the model's endpoint failed
+    │   └── ContextOverflowError   the request was larger than its window
+    ├── BackendError       a search backend failed
+    ├── FetchError         a page could not be read (`reason` says which way)
+    ├── StoreError         a file of ours could not be read or written
+    ├── ResearchError      a research run cannot go on
+    ├── NoEvidenceError    nothing was read, so nothing can be answered        exit 5
+    └── InternalError      a fault of ours, with the log's name
+
+Adapters translate at their edge, engines catch NexiError only, doors turn it into message and exit code.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+Actor = Literal["user", "operator", "model"]
+FetchReason = Literal["content_type", "too_large", "timeout", "blocked", "robots", "error"]
+
+
+class NexiError(Exception):
+    """What happened (`message`), why (`cause`), what to do (`fix`), and who must act."""
+
+    code: str = "error"
+    exit_code: ClassVar[int] = 1
+    actor: Actor = "user"
+
+    def __init__(self, message: str, *, cause: str = "", fix: str = "", code: str = "", actor: Actor | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.cause = cause
+        self.fix = fix
+        if code:
+            self.code = code
+        if actor:
+            self.actor = actor
+
+    def __str__(self) -> str:
+        return f"{self.message}: {self.cause}" if self.cause else self.message
+
+
+class ConfigError(NexiError):
+    code = "config"
+    exit_code = 2
+
+
+class QuestionError(NexiError):
+    code = "question"
+    exit_code = 2
+
+
+class LLMError(NexiError):
+    """`status` is the HTTP status where there was one; `retry_after` the server's own wish in seconds."""
+
+    code = "llm"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        cause: str = "",
+        fix: str = "",
+        code: str = "",
+        actor: Actor | None = None,
+        status: int = 0,
+        retryable: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message, cause=cause, fix=fix, code=code, actor=actor)
+        self.status = status
+        self.retryable = retryable
+        self.retry_after = retry_after
+
+
+class ContextOverflowError(LLMError):
+    code = "context_overflow"
+
+
+class BackendError(NexiError):
+    """A search backend's failure; `retryable` says whether the same request may succeed soon."""
+
+    code = "backend"
+    actor: Actor = "operator"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        cause: str = "",
+        fix: str = "",
+        code: str = "",
+        actor: Actor | None = None,
+        retryable: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message, cause=cause, fix=fix, code=code, actor=actor)
+        self.retryable = retryable
+        self.retry_after = retry_after
+
+
+class FetchError(NexiError):
+    code = "fetch"
+    actor: Actor = "model"
+
+    def __init__(self, message: str, *, reason: FetchReason = "error", cause: str = "", fix: str = "", status: int = 0) -> None:
+        super().__init__(message, cause=cause, fix=fix, code=reason)
+        self.reason: FetchReason = reason
+        self.status = status
+
+
+class StoreError(NexiError):
+    code = "store"
+
+
+class ResearchError(NexiError):
+    code = "research"
+
+
+class NoEvidenceError(NexiError):
+    code = "no_evidence"
+    exit_code = 5
+
+
+class InternalError(NexiError):
+    code = "internal"

@@ -1,0 +1,265 @@
+"""What a run says: facts and deltas, and the one codec for both.
+
+A fact happened. It is numbered and committed to the run log before any door sees it; every run ends with exactly one
+terminal fact, and every tool that started finishes. A delta is ephemeral and never logged; the fact that follows
+replaces it. Run log, SSE, MCP progress, terminal and tests all use `encode` and `decode`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, ClassVar, TypeAlias, Union
+
+from nexi.types import Failure, Finish, Hit, Purpose, Source, StopReason, ToolCall, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    kind: ClassVar[str] = "run_started"
+    query: str
+    effort: str
+    model: str
+    mode: str = "search"
+    max_iterations: int = 0
+    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAsked:
+    """The intent to spend: committed before the request leaves."""
+
+    kind: ClassVar[str] = "model_asked"
+    call: int
+    purpose: Purpose
+    model: str
+    prompt_tokens: int
+    prompt_digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReplied:
+    """A reply that was paid for, whole, so that it is never bought twice."""
+
+    kind: ClassVar[str] = "model_replied"
+    call: int
+    text: str
+    tool_calls: tuple[ToolCall, ...]
+    usage: Usage
+    finish: Finish
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFailed:
+    kind: ClassVar[str] = "model_failed"
+    call: int
+    code: str
+    message: str
+    fix: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    kind: ClassVar[str] = "tool_started"
+    call_id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFinished:
+    kind: ClassVar[str] = "tool_finished"
+    call_id: str
+    name: str
+    ok: bool
+    text: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class SearchFinished:
+    kind: ClassVar[str] = "search_finished"
+    query: str
+    backend: str
+    hits: tuple[Hit, ...]
+    failures: tuple[Failure, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class PageFetched:
+    """The body is kept under `digest` in the shared pages folder."""
+
+    kind: ClassVar[str] = "page_fetched"
+    url: str
+    final_url: str
+    title: str
+    digest: str
+    chars: int
+    downloaded_bytes: int
+    seconds: float
+    ahead: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PageFailed:
+    kind: ClassVar[str] = "page_failed"
+    url: str
+    reason: str
+    message: str
+    seconds: float
+    ahead: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SourceNumbered:
+    kind: ClassVar[str] = "source_numbered"
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class ContextCompacted:
+    kind: ClassVar[str] = "context_compacted"
+    tokens_before: int
+    tokens_after: int
+    ok: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PrefetchEnded:
+    """How much work ahead of the model was used."""
+
+    kind: ClassVar[str] = "prefetch_ended"
+    used: int
+    unused: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    kind: ClassVar[str] = "warned"
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunFinished:
+    """Terminal: an answer, whole, with the sources it cites and what it cost."""
+
+    kind: ClassVar[str] = "run_finished"
+    answer: str
+    sources: tuple[Source, ...]
+    stop: StopReason
+    iterations: int
+    usage: Usage
+    seconds: float
+    pages: int
+    model_calls: int
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunFailed:
+    """Terminal: no answer, and why."""
+
+    kind: ClassVar[str] = "run_failed"
+    code: str
+    message: str
+    cause: str
+    fix: str
+    stop: StopReason
+    iterations: int
+    usage: Usage
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A stretch of the answer whose citations passed; the terminal fact repeats it whole."""
+
+    kind: ClassVar[str] = "text_delta"
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class StatusDelta:
+    """What is going on, for a spinner."""
+
+    kind: ClassVar[str] = "status_delta"
+    text: str
+
+
+Fact: TypeAlias = (
+    RunStarted
+    | ModelAsked
+    | ModelReplied
+    | ModelFailed
+    | ToolStarted
+    | ToolFinished
+    | SearchFinished
+    | PageFetched
+    | PageFailed
+    | SourceNumbered
+    | ContextCompacted
+    | PrefetchEnded
+    | Warned
+    | RunFinished
+    | RunFailed
+)
+Delta: TypeAlias = TextDelta | StatusDelta
+Event: TypeAlias = Fact | Delta
+
+TERMINAL = (RunFinished, RunFailed)
+DURABLE = (ModelAsked, ModelReplied, RunFinished, RunFailed)  # they cost money or end a run: fsync before anyone sees them
+KINDS: Mapping[str, type[Any]] = {cls.kind: cls for cls in typing.get_args(Fact) + typing.get_args(Delta)}
+
+
+def is_fact(event: Event) -> typing.TypeGuard[Fact]:
+    return not isinstance(event, TextDelta | StatusDelta)
+
+
+def encode(event: Event) -> dict[str, Any]:
+    """A JSON object with `kind` first."""
+    return {"kind": event.kind, **_plain(event)}
+
+
+def decode(data: Mapping[str, Any]) -> Event:
+    """The event that `encode` wrote. Unknown kinds are a ValueError; unknown fields are left out."""
+    cls = KINDS.get(data.get("kind", ""))
+    if cls is None:
+        raise ValueError(f"unknown event kind {data.get('kind')!r}")
+    event: Event = _build(cls, data)
+    return event
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value):
+        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value) if f.compare}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(v) for v in value]
+    return value
+
+
+def _build(kind: Any, data: Any) -> Any:
+    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+        hints = typing.get_type_hints(kind)
+        known = {f.name: f for f in dataclasses.fields(kind) if f.compare}
+        return kind(**{name: _build(hints[name], data[name]) for name in known if name in data})
+    origin = typing.get_origin(kind)
+    if origin is tuple:
+        return tuple(_build(typing.get_args(kind)[0], item) for item in data)
+    if origin in (Union, types.UnionType):
+        inner = [k for k in typing.get_args(kind) if k is not type(None)]
+        return None if data is None else _build(inner[0], data)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return kind(data)
+    return data

@@ -1,0 +1,97 @@
+"""The seams: what engines ask of the world, as protocols.
+
+Engines see only these; adapters implement one each and never import an engine. The same contract tests run over every
+implementation and over the fakes in `nexi.testing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol, TypeAlias
+
+from nexi.events import Event, Fact
+from nexi.types import FetchLimits, Hit, Message, Page, Query, Reply, ToolCall, ToolSpec
+
+Emit: TypeAlias = Callable[[Event], Awaitable[None]]
+
+
+class LLM(Protocol):
+    """A model. Never assume a well-formed reply: arguments of tool calls are unchecked text."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSpec] = (),
+        *,
+        max_tokens: int,
+        temperature: float | None = None,
+        deadline: float | None = None,
+        schema: Mapping[str, Any] | None = None,
+        on_text: Callable[[str], None] | None = None,
+        on_call: Callable[[ToolCall], None] | None = None,
+        on_arguments: Callable[[str, str], None] | None = None,
+    ) -> Reply:
+        """Ask once.
+
+        `deadline` is a time of the run's Clock. `on_text` gets pieces of the text, `on_arguments` the tool's name and
+        pieces of its arguments, and `on_call` each tool call as soon as its arguments are complete; every call passed to
+        `on_call` is in the reply. Raises LLMError.
+        """
+        ...
+
+
+class SearchBackend(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    async def search(self, query: Query) -> list[Hit]:
+        """Hits, best first; an empty list means empty on purpose. Raises BackendError."""
+        ...
+
+
+class ContentFetcher(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    async def fetch(self, url: str, limits: FetchLimits) -> Page:
+        """One page. Raises FetchError with a reason."""
+        ...
+
+
+class PageStore(Protocol):
+    """Texts of pages by content hash: the evidence behind citations."""
+
+    async def put(self, text: str) -> str: ...
+
+    async def get(self, digest: str) -> str | None: ...
+
+
+class RunLog(Protocol):
+    """The log of one run, open for writing."""
+
+    @property
+    def run_id(self) -> str: ...
+
+    async def append(self, fact: Fact) -> int:
+        """Commit a fact and return its number; numbers have no holes. Raises StoreError."""
+        ...
+
+    def stop_requested(self) -> bool:
+        """Whether another process asked this run to answer from what it has."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Clock(Protocol):
+    """Nothing else asks the time."""
+
+    def monotonic(self) -> float: ...
+
+    def now(self) -> datetime: ...
+
+    async def sleep(self, seconds: float) -> None: ...

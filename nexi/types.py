@@ -1,0 +1,256 @@
+"""The words of nexi as frozen values.
+
+Everything above speaks in these; nothing here knows of networks, files, models or clocks. Standard library only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal
+
+Role = Literal["system", "user", "assistant", "tool"]
+Finish = Literal["stop", "tool_calls", "length", "content_filter"]
+Purpose = Literal["answer", "extract", "judge", "compact"]
+
+
+class StopReason(StrEnum):
+    """Why a run ended. A limit reached is one of these, never an exception."""
+
+    FINAL_ANSWER = "final_answer"
+    PLAIN_ANSWER = "plain_answer"
+    TIME_TARGET = "time_target"
+    MAX_ITERATIONS = "max_iterations"
+    CONTEXT_LIMIT = "context_limit"
+    BUDGET_SPENT = "budget_spent"
+    API_ERROR = "api_error"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What we ask a backend."""
+
+    text: str
+    count: int = 10
+    sites: tuple[str, ...] = ()
+    excluded_sites: tuple[str, ...] = ()
+    time_range: str = ""
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A search result. Its snippet is a hint and never counts as a read page."""
+
+    url: str
+    title: str = ""
+    snippet: str = ""
+    published: str = ""
+    backend: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One provider that could not serve: what happened, why, and what mends it."""
+
+    provider: str
+    code: str
+    message: str
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOutcome:
+    """The hits of one query, and which backends answered or did not."""
+
+    query: str
+    hits: tuple[Hit, ...] = ()
+    backend: str = ""
+    failures: tuple[Failure, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FetchLimits:
+    """What one page may cost."""
+
+    max_bytes: int = 2_000_000
+    max_chars: int = 300_000
+    max_redirects: int = 5
+    timeout_s: float = 20.0
+    content_types: tuple[str, ...] = (
+        "text/html",
+        "application/xhtml+xml",
+        "text/plain",
+        "text/markdown",
+        "application/json",
+        "application/xml",
+        "text/xml",
+        "application/rss+xml",
+        "application/atom+xml",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What was fetched, as Markdown, with what the page says of itself."""
+
+    url: str
+    text: str
+    title: str = ""
+    final_url: str = ""
+    content_type: str = ""
+    language: str = ""
+    author: str = ""
+    published: str = ""
+    description: str = ""
+    links: tuple[str, ...] = ()
+    downloaded_bytes: int = 0
+    truncated: bool = False
+    fetched_at: str = ""
+    fetcher: str = ""
+
+    @property
+    def digest(self) -> str:
+        """The content hash under which the text is kept as evidence."""
+        return content_digest(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A page with a citation number: it was handed to the model."""
+
+    number: int
+    url: str
+    title: str = ""
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PageView:
+    """What the model was given of one page: its number and text, or the reason there is none."""
+
+    url: str
+    number: int = 0
+    title: str = ""
+    text: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as offered to a model; `parameters` is a JSON schema."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call as the model wrote it: `arguments` is JSON text that nobody has checked yet."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool gave back: a typed value for our own model, and the text any model reads."""
+
+    value: object
+    text: str
+    ok: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation."""
+
+    role: Role
+    content: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str = ""
+    result: ToolResult | None = field(default=None, compare=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The OpenAI form; an assistant turn of calls alone has null content."""
+        data: dict[str, Any] = {"role": self.role, "content": self.content}
+        if self.tool_calls:
+            data["content"] = self.content or None
+            data["tool_calls"] = [
+                {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
+                for c in self.tool_calls
+            ]
+        if self.role == "tool":
+            data["tool_call_id"] = self.tool_call_id
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Message:
+        """Read the OpenAI form, tolerating absent fields."""
+        calls = tuple(
+            ToolCall(str(c.get("id") or ""), str(c["function"]["name"]), str(c["function"].get("arguments") or ""))
+            for c in data.get("tool_calls") or ()
+        )
+        return cls(data["role"], content_text(data.get("content")), calls, str(data.get("tool_call_id") or ""))
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one or more model calls. `cost` is in US dollars, None where a price is unknown."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    estimated: bool = False
+    cost: float | None = 0.0
+
+    @property
+    def total(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        cost = None if self.cost is None or other.cost is None else self.cost + other.cost
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.estimated or other.estimated,
+            cost,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One answer of a model."""
+
+    text: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage = Usage()
+    finish: Finish = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the user gets: the text with [n] and the sources those numbers name."""
+
+    text: str
+    sources: tuple[Source, ...] = ()
+    stop: StopReason = StopReason.FINAL_ANSWER
+    warnings: tuple[str, ...] = ()
+
+
+def content_digest(text: str) -> str:
+    """SHA-256 of a text, in hex."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def content_text(content: object) -> str:
+    """The text of an OpenAI message content: a string, null, or a list of parts."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(str(p.get("text", "")) for p in content if isinstance(p, Mapping))
+    return ""
