@@ -1,0 +1,220 @@
+"""The boundary between strangers' URLs and our network: which addresses a page may be fetched from.
+
+`forbidden` is the rule about addresses, `Guard` adds the operator's exceptions, and `GuardedBackend` enforces both at the
+only place where it cannot be talked around: in the connect call, on the literal address that is then connected to. A
+name is resolved once and the answer is pinned, so redirects, rebinding and odd spellings all end here.
+
+This file knows no HTTP, no pages and no configuration file. Endpoints the operator configured do not pass through it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TypeAlias
+
+import httpcore2
+
+from nexi import urls
+from nexi.errors import ConfigError, FetchError
+from nexi.urls import Url
+
+Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+Resolver: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
+
+ATTEMPT_S = 3.0  # an address that does not answer must not keep the next one waiting for the whole deadline
+ANY_PORT = 0
+ALLOW_FIX = "add the host, host:port or network to allow_private (NEXI_ALLOW_PRIVATE) if its pages may be read"
+
+_CLASSES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("cloud metadata", ("169.254.169.254/32", "169.254.170.2/32", "100.100.100.200/32", "fd00:ec2::254/128")),
+    ("unspecified", ("0.0.0.0/8", "::/128")),
+    ("loopback", ("127.0.0.0/8", "::1/128")),
+    ("private", ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")),
+    ("link-local", ("169.254.0.0/16", "fe80::/10")),
+    ("site-local", ("fec0::/10",)),
+    ("carrier-grade NAT", ("100.64.0.0/10",)),
+    ("broadcast", ("255.255.255.255/32",)),
+    ("multicast", ("224.0.0.0/4", "ff00::/8")),
+    ("documentation", ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20")),
+    ("benchmarking", ("198.18.0.0/15", "2001:2::/48")),
+    ("IPv4 inside IPv6", ("::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48", "::/96")),
+    ("6to4", ("2002::/16", "192.88.99.0/24")),
+    ("Teredo", ("2001::/32",)),
+    ("reserved", ("192.0.0.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.175.48.0/24", "240.0.0.0/4", "100::/64",
+                  "2001::/23", "5f00::/16")),
+)  # fmt: skip
+_RULES: tuple[tuple[str, Network], ...] = tuple((name, ipaddress.ip_network(net)) for name, nets in _CLASSES for net in nets)
+_GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
+
+# Ports on which other protocols listen that could be made to read an HTTP request as theirs.
+_OTHER_PROTOCOLS = frozenset((
+    1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110,
+    111, 113, 115, 117, 119, 123, 135, 137, 138, 139, 143, 161, 179, 389, 427, 445, 465, 512, 513, 514, 515, 526, 530,
+    531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1433, 1521, 1719, 1720, 1723, 2049, 2375,
+    3306, 3389, 3659, 4045, 5060, 5061, 5432, 5900, 6000, 6379, 6566, 6665, 6666, 6667, 6668, 6669, 6697, 9100, 10080,
+    11211, 27017,
+))  # fmt: skip
+
+
+def forbidden(address: str) -> str:
+    """Why pages may not come from this address, or "" when they may."""
+    try:
+        ip = ipaddress.ip_address(address)
+    except ValueError:
+        return "not an address"
+    if isinstance(ip, ipaddress.IPv6Address) and ip.scope_id:
+        return "link-local"
+    for name, network in _RULES:
+        if ip.version == network.version and ip in network:
+            return name
+    return "" if ip.version == 4 or ip in _GLOBAL_UNICAST else "reserved"
+
+
+class Guard:
+    """The address rule with the operator's exceptions: exact hosts, `host:port`, and networks in CIDR form."""
+
+    def __init__(self, allow: Sequence[str] = ()) -> None:
+        entries = [entry.strip().lower() for entry in allow if entry.strip()]
+        self._networks = tuple(_network_entry(entry) for entry in entries if "/" in entry)
+        self._hosts = frozenset(_host_entry(entry) for entry in entries if "/" not in entry)
+
+    def check_url(self, url: str) -> Url:
+        """The parsed URL, or FetchError("blocked") for what can be refused before any name is looked up."""
+        try:
+            parsed = urls.parse(url)
+        except ValueError as error:
+            raise FetchError("this is not a URL", reason="blocked", cause=str(error), fix="use a full http(s) URL") from error
+        if parsed.scheme not in urls.DEFAULT_PORTS:
+            raise _blocked(parsed.href, f"only http and https are fetched, not {parsed.scheme}", "use an http(s) URL")
+        if parsed.userinfo:
+            raise _blocked(parsed.origin, "it carries a user name or password", "use the URL without credentials")
+        if parsed.port in _OTHER_PROTOCOLS and not self._names(parsed.host, parsed.port, with_port=True):
+            raise _blocked(parsed.href, f"port {parsed.port} belongs to another protocol", ALLOW_FIX)
+        if _is_literal(parsed.host):
+            self.usable(parsed.host, parsed.port, [parsed.host])
+        return parsed
+
+    def usable(self, host: str, port: int, addresses: Iterable[str]) -> list[str]:
+        """Those of a host's addresses that may be connected to; FetchError("blocked") when none may."""
+        found = list(addresses)
+        if self._names(host, port):
+            return found
+        reasons = {address: self._refusal(address) for address in found}
+        allowed = [address for address, reason in reasons.items() if not reason]
+        if not allowed:
+            cause = ", ".join(f"{address} is {reason}" for address, reason in reasons.items()) or "the name has no address"
+            raise _blocked(host, cause, ALLOW_FIX)
+        return allowed
+
+    def check_all(self, host: str, port: int, addresses: Iterable[str]) -> None:
+        """Refuse a host with any forbidden address: for a proxy, which picks the address itself."""
+        for address in addresses:
+            self.usable(host, port, [address])
+
+    def _refusal(self, address: str) -> str:
+        reason = forbidden(address)
+        return "" if reason and self._in_networks(address) else reason
+
+    def _in_networks(self, address: str) -> bool:
+        try:
+            ip = ipaddress.ip_address(address)
+        except ValueError:
+            return False
+        return any(ip.version == network.version and ip in network for network in self._networks)
+
+    def _names(self, host: str, port: int, *, with_port: bool = False) -> bool:
+        return (host, port) in self._hosts or (not with_port and (host, ANY_PORT) in self._hosts)
+
+
+class GuardedBackend(httpcore2.AsyncNetworkBackend):
+    """Resolves once, checks, and connects to the literal address that was checked."""
+
+    def __init__(
+        self, guard: Guard, *, resolve: Resolver | None = None, inner: httpcore2.AsyncNetworkBackend | None = None
+    ) -> None:
+        self._guard = guard
+        self._resolve = resolve or resolve_host
+        self._inner = inner or httpcore2.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - the signature is httpcore2's
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        resolved = [host] if _is_literal(host) else await self._resolve(host, port)
+        *firsts, last = self._guard.usable(host, port, resolved)
+        for address in firsts:
+            try:
+                return await self._inner.connect_tcp(address, port, ATTEMPT_S, local_address, socket_options)
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
+                continue
+        return await self._inner.connect_tcp(last, port, timeout, local_address, socket_options)
+
+    async def connect_unix_socket(
+        self,
+        path: str,
+        timeout: float | None = None,  # noqa: ASYNC109 - the signature is httpcore2's
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        raise _blocked(path, "a page never comes from a local socket", "use an http(s) URL")
+
+    async def sleep(self, seconds: float) -> None:
+        await self._inner.sleep(seconds)
+
+
+async def resolve_host(host: str, port: int) -> list[str]:
+    """All addresses of a name, in the system's order of preference; FetchError when it has none."""
+    try:
+        answers = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise FetchError(
+            f"the host {host} was not found", reason="error", cause=str(error), fix="check the spelling and the network"
+        ) from error
+    return list(dict.fromkeys(str(answer[4][0]) for answer in answers))
+
+
+def _network_entry(entry: str) -> Network:
+    try:
+        return ipaddress.ip_network(entry, strict=False)
+    except ValueError as error:
+        raise _bad_exception(entry) from error
+
+
+def _host_entry(entry: str) -> tuple[str, int]:
+    """A host exception as the parser spells hosts: no brackets, the shortest form of an address."""
+    bare_ipv6 = entry.count(":") > 1 and not entry.startswith("[")
+    try:
+        parsed = urls.parse(f"http://[{entry}]" if bare_ipv6 else f"http://{entry}")
+    except ValueError as error:
+        raise _bad_exception(entry) from error
+    if parsed.target != "/" or parsed.userinfo:
+        raise _bad_exception(entry)
+    has_port = not bare_ipv6 and entry.rpartition(":")[2].isdecimal() and not entry.endswith("]")
+    return parsed.host, parsed.port if has_port else ANY_PORT
+
+
+def _bad_exception(entry: str) -> ConfigError:
+    return ConfigError(
+        f"allow_private has an entry that cannot be used: {entry!r}",
+        cause="it is neither a host, a host:port nor a network",
+        fix="write it like wiki.lan, 127.0.0.1:8080 or 10.0.0.0/8",
+    )
+
+
+def _is_literal(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _blocked(what: str, cause: str, fix: str) -> FetchError:
+    return FetchError(f"{what[:200]} is not fetched", reason="blocked", cause=cause, fix=fix)

@@ -1,0 +1,172 @@
+"""URLs as a browser reads them: parse, normal form, keys for comparing, ids.
+
+Everything that compares, joins or finds a web address asks here, so that two parts of nexi can never read one text as
+two hosts. The parser is ada-url (WHATWG). Nothing here resolves a name, opens a connection or knows what may be
+fetched: that is `fetchers.guard`. Text that is no URL raises ValueError.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import unquote_plus
+
+MAX_URL_CHARS = 8_192
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+_TRACKING_PREFIXES = ("utm_", "hsa_", "mtm_", "pk_campaign", "pk_kwd")
+_TRACKING_NAMES = frozenset((
+    "_ga", "_gl", "_hsenc", "_hsmi", "dclid", "epik", "fbclid", "gad_source", "gbraid", "gclid", "gclsrc", "igsh",
+    "igshid", "li_fat_id", "mc_cid", "mc_eid", "mkt_tok", "msclkid", "oly_anon_id", "oly_enc_id", "rb_clickid",
+    "s_kwcid", "srsltid", "ttclid", "twclid", "vero_conv", "vero_id", "wbraid", "wickedid", "yclid", "ysclid",
+))  # fmt: skip
+_UNPRINTABLE = re.compile(r"[\s\x00-\x1f\x7f]")
+_URL_IN_TEXT = re.compile(r"https?://[^\s<>\"`\x00-\x1f\x7f，。、；：！？「」『』【】《》（）]+", re.IGNORECASE)
+_SENTENCE_END = frozenset(".,;:!?'\"*_~|…’”»")
+_CLOSING = {")": "(", "]": "[", "}": "{"}
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    """A parsed URL. `host` has no brackets, `port` is the one that would be used (0 where the scheme has none)."""
+
+    href: str
+    scheme: str
+    host: str
+    port: int
+    path: str
+    query: str
+    fragment: str = ""
+    userinfo: bool = False
+
+    @property
+    def authority(self) -> str:
+        """Host and port as a Host header has them."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == DEFAULT_PORTS.get(self.scheme, 0) else f"{host}:{self.port}"
+
+    @property
+    def origin(self) -> str:
+        return f"{self.scheme}://{self.authority}"
+
+    @property
+    def target(self) -> str:
+        """Path and query as a request line has them."""
+        return f"{self.path}?{self.query}" if self.query else self.path
+
+
+def parse(url: str) -> Url:
+    """Read one absolute URL; ValueError for what the WHATWG parser refuses."""
+    return _parsed(url, None)
+
+
+def join(base: str, href: str) -> str:
+    """The absolute form of a link found on the page `base`."""
+    return _parsed(href, base).href
+
+
+def normal(url: str) -> str:
+    """The form under which two spellings of one web page are the same: no fragment, no default port, no tracking."""
+    parsed = _web(url)
+    kept = [pair for pair in parsed.query.split("&") if pair and not _is_tracking(pair)]
+    head = parsed.href.partition("#")[0].partition("?")[0]
+    return f"{head}?{'&'.join(kept)}" if kept else head
+
+
+def dedup_key(url: str) -> str:
+    """The normal form without its scheme: http and https copies of a page are one result."""
+    return normal(url).partition(":")[2]
+
+
+def host_of(url: str) -> str:
+    return parse(url).host
+
+
+def page_id(url: str) -> str:
+    """The id under which a page is known outside of nexi."""
+    return "web:sha256:" + hashlib.sha256(normal(url).encode()).hexdigest()
+
+
+def is_web_url(text: str) -> bool:
+    """Whether `text`, as it stands, is an http or https URL."""
+    if _UNPRINTABLE.search(text):
+        return False
+    try:
+        _web(text)
+    except ValueError:
+        return False
+    return True
+
+
+def find_urls(text: str) -> list[str]:
+    """The web URLs in a text, verbatim, in order, each once; punctuation of the sentence around them is left out."""
+    found = (_without_sentence(match) for match in _URL_IN_TEXT.findall(text) if len(match) <= MAX_URL_CHARS)
+    return [url for url in dict.fromkeys(found) if is_web_url(url)]
+
+
+def bypasses_proxy(url: Url, no_proxy: Sequence[str]) -> bool:
+    """Whether NO_PROXY entries (hosts, `.suffixes`, networks, `host:port`, `*`) name this URL's host."""
+    return any(_bypasses(url, entry.strip().lower()) for entry in no_proxy)
+
+
+def _parsed(url: str, base: str | None) -> Url:
+    # Reading a URL is needed late in a run, and the parser's library is not free to import.
+    import ada_url
+
+    if len(url) > MAX_URL_CHARS:
+        raise ValueError(f"a URL of {len(url)} characters is too long")
+    try:
+        ada = ada_url.URL(url, base)
+    except ValueError:
+        raise ValueError(f"not a URL: {url[:200]!r}") from None
+    scheme = ada.protocol.rstrip(":")
+    return Url(
+        href=ada.href,
+        scheme=scheme,
+        host=ada.hostname.strip("[]"),
+        port=int(ada.port or DEFAULT_PORTS.get(scheme, 0)),
+        path=ada.pathname,
+        query=ada.search.removeprefix("?"),
+        fragment=ada.hash.removeprefix("#"),
+        userinfo=bool(ada.username or ada.password),
+    )
+
+
+def _web(url: str) -> Url:
+    parsed = parse(url)
+    if parsed.scheme not in DEFAULT_PORTS:
+        raise ValueError(f"not a web URL: {url[:200]!r}")
+    return parsed
+
+
+def _is_tracking(pair: str) -> bool:
+    name = unquote_plus(pair.partition("=")[0]).lower()
+    return name in _TRACKING_NAMES or name.startswith(_TRACKING_PREFIXES)
+
+
+def _without_sentence(url: str) -> str:
+    """Drop what ends a sentence or a Markdown label; a closing bracket stays when the URL itself opened it."""
+    url = url.partition("](")[0]
+    while url and (url[-1] in _SENTENCE_END or _closes_nothing(url)):
+        url = url[:-1]
+    return url
+
+
+def _closes_nothing(url: str) -> bool:
+    opening = _CLOSING.get(url[-1])
+    return opening is not None and url.count(url[-1]) > url.count(opening)
+
+
+def _bypasses(url: Url, entry: str) -> bool:
+    if not entry or entry == "*":
+        return entry == "*"
+    try:
+        return ipaddress.ip_address(url.host) in ipaddress.ip_network(entry, strict=False)
+    except ValueError:
+        host, _, port = entry.partition(":") if entry.count(":") == 1 else (entry, "", "")
+    suffix = host.lstrip("*").lstrip(".")
+    named = url.host == suffix or url.host.endswith("." + suffix)
+    return named and port in ("", str(url.port))
