@@ -1,0 +1,137 @@
+"""Private files on a disk that may be full, slow or gone.
+
+Above sit the adapters that keep things (run log, pages, history); below is the operating system. What is here knows bytes,
+locks and directories, and nothing of what the bytes mean. An OSError leaves through `store_error` with cause and fix.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from nexi.errors import StoreError
+
+PRIVATE_FILE = 0o600
+PRIVATE_DIRECTORY = 0o700
+APPEND = os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+_BLOCK = 65536
+_NO_LOCKS_HERE = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+_LOCK_TAKEN = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
+_FIXES = {
+    errno.ENOSPC: "Free some disk space; old runs go with `nexi runs rm`, or set NEXI_HOME to another disk.",
+    errno.EDQUOT: "Your disk quota is used up: free some space or set NEXI_HOME to another disk.",
+    errno.EROFS: "The file system is read-only: set NEXI_HOME to a folder that can be written.",
+    errno.EACCES: "Give yourself write access to it, or set NEXI_HOME to a folder of yours.",
+    errno.EPERM: "Give yourself write access to it, or set NEXI_HOME to a folder of yours.",
+    errno.EIO: "The disk reports an error: check it, or set NEXI_HOME to another one.",
+}
+
+
+def store_error(what: str, path: Path, error: OSError) -> StoreError:
+    """The error a person can act on."""
+    fix = _FIXES.get(error.errno or 0, "Check that the folder exists and can be written, or set NEXI_HOME to another one.")
+    return StoreError(what, cause=f"{error.strerror or error} ({path})", fix=fix)
+
+
+def make_private_directory(path: Path) -> None:
+    path.mkdir(mode=PRIVATE_DIRECTORY, parents=True, exist_ok=True)
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """One write; more only where the system took less, and then the next one says why."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Readers see the old file or the new one, never a part."""
+    fd, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:12]}.", suffix=".tmp")
+    try:
+        try:
+            write_all(fd, data)
+        finally:
+            os.close(fd)
+        Path(name).replace(path)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory durable, where the system can."""
+    if sys.platform == "win32":
+        return
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def take_lock(fd: int) -> bool:
+    """Take the exclusive lock of an open file at once, or say that another holds it."""
+    return _try_lock(fd, shared=False)
+
+
+def is_locked(fd: int) -> bool:
+    """Whether another holds the exclusive lock. Two who only look do not disturb each other."""
+    return not _try_lock(fd, shared=True)
+
+
+def wait_for_lock(fd: int) -> None:
+    """Wait for the exclusive lock. A file system without locks has one writer at a time by luck; going on is kinder."""
+    try:
+        _lock(fd, wait=True)
+    except OSError as error:
+        if error.errno not in _NO_LOCKS_HERE:
+            raise
+
+
+def _try_lock(fd: int, *, shared: bool) -> bool:
+    try:
+        _lock(fd, wait=False, shared=shared)
+    except OSError as error:
+        if error.errno not in _NO_LOCKS_HERE and error.errno not in _LOCK_TAKEN:
+            raise
+        return error.errno in _NO_LOCKS_HERE
+    return True
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    _LOCKED_BYTE = 0x7FFF_0000  # locks are mandatory here, so the locked byte lies where no reader goes
+
+    def _lock(fd: int, *, wait: bool, shared: bool = False) -> None:
+        os.lseek(fd, _LOCKED_BYTE, os.SEEK_SET)
+        msvcrt.locking(fd, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
+
+else:
+    import fcntl
+
+    def _lock(fd: int, *, wait: bool, shared: bool = False) -> None:
+        fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+
+
+def lines_from_end(path: Path) -> Iterator[bytes]:
+    """The lines of a file, last first, read in blocks from its end; a last line without a newline counts."""
+    with path.open("rb") as file:
+        position = file.seek(0, os.SEEK_END)
+        pieces: list[bytes] = []  # the line under way, its end first
+        while position:
+            size = min(_BLOCK, position)
+            position -= size
+            file.seek(position)
+            first, *rest = file.read(size).split(b"\n")
+            if rest:
+                pieces.append(rest.pop())
+                yield b"".join(reversed(pieces))
+                yield from reversed(rest)
+                pieces = []
+            pieces.append(first)
+        yield b"".join(reversed(pieces))

@@ -1,0 +1,145 @@
+"""How many tokens a text costs.
+
+The engines ask before every request; below are the tables, carried by splintr-rs for cl100k_base and o200k_base (no download)
+and by tiktoken for any other name. Tables load only when they must: a byte-level tokenizer never makes more tokens than
+UTF-8 bytes, so a conversation whose bytes fit needs no counting. No model's window is known here; limits are passed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Protocol, TypeAlias
+
+from nexi.types import Message, content_text
+
+DEFAULT_ENCODING = "cl100k_base"
+CARRIED = ("cl100k_base", "o200k_base")
+TOKENS_PER_MESSAGE = 3
+
+AnyMessage: TypeAlias = Message | Mapping[str, Any]
+
+
+class Encoding(Protocol):
+    """What splintr's and tiktoken's encodings share."""
+
+    def encode(self, text: str) -> list[int]: ...
+
+    def encode_ordinary(self, text: str) -> list[int]: ...
+
+
+def get_encoding(encoding_name: str = DEFAULT_ENCODING) -> Encoding:
+    """The encoding of that name, loaded once. ValueError says what is missing."""
+    return _load(encoding_name)
+
+
+def count_tokens(text: str, encoding: str | Encoding = DEFAULT_ENCODING) -> int:
+    """Tokens of a text; what looks like a special token is counted as the text it is."""
+    if not text:
+        return 0
+    table = get_encoding(encoding) if isinstance(encoding, str) else encoding
+    try:
+        return len(table.encode_ordinary(text))
+    except UnicodeEncodeError:
+        return len(table.encode_ordinary(_mend_surrogates(text)))
+
+
+def count_messages_tokens(messages: Sequence[AnyMessage], encoding: str | Encoding = DEFAULT_ENCODING) -> int:
+    """Tokens of a conversation: role, content, calls and call ids, and 3 a message for its frame."""
+    if not messages:
+        return 0
+    table = get_encoding(encoding) if isinstance(encoding, str) else encoding
+    return sum(_count_message(message, table) for message in messages)
+
+
+def estimate_page_tokens(content: str, encoding: str | Encoding = DEFAULT_ENCODING) -> int:
+    """Tokens a page would add as a tool result."""
+    return count_tokens(content, encoding)
+
+
+def bound_tokens(messages: Sequence[AnyMessage]) -> int:
+    """No fewer tokens than the conversation has, by its bytes; loads no table."""
+    return sum(TOKENS_PER_MESSAGE + sum(map(_bytes, _texts(message))) for message in messages)
+
+
+def fits(messages: Sequence[AnyMessage], limit: int, encoding: str | Encoding = DEFAULT_ENCODING) -> bool:
+    """Whether a conversation has at most `limit` tokens, counting only when its bytes leave a doubt."""
+    return bound_tokens(messages) <= limit or count_messages_tokens(messages, encoding) <= limit
+
+
+class TokenCounter:
+    """One run's counter. A conversation is counted again before every request, so each turn is counted once and kept."""
+
+    def __init__(self, encoding_name: str = DEFAULT_ENCODING) -> None:
+        self.encoding_name = encoding_name
+        self._counts: dict[Message, int] = {}
+
+    def count(self, text: str) -> int:
+        return count_tokens(text, self.encoding_name)
+
+    def count_messages(self, messages: Sequence[Message]) -> int:
+        return sum(map(self._count_once, messages))
+
+    def upper_bound(self, messages: Sequence[Message]) -> int:
+        return bound_tokens(messages)
+
+    def at_most(self, messages: Sequence[Message], limit: int) -> bool:
+        return self.upper_bound(messages) <= limit or self.count_messages(messages) <= limit
+
+    def _count_once(self, message: Message) -> int:
+        known = self._counts.get(message)
+        if known is None:
+            known = self._counts[message] = _count_message(message, get_encoding(self.encoding_name))
+        return known
+
+
+@lru_cache(maxsize=4)
+def _load(name: str) -> Encoding:
+    return _load_carried(name) if name in CARRIED else _load_tiktoken(name)
+
+
+def _load_carried(name: str) -> Encoding:
+    import splintr
+
+    encoding: Encoding = splintr.Tokenizer.from_pretrained(name)
+    return encoding
+
+
+def _load_tiktoken(name: str) -> Encoding:
+    try:
+        import tiktoken
+    except ImportError as error:
+        raise ValueError(
+            f"Failed to load encoding {name!r}: nexi carries {' and '.join(CARRIED)}; any other needs `pip install tiktoken`"
+        ) from error
+    try:
+        encoding: Encoding = tiktoken.get_encoding(name)
+    except (ValueError, OSError) as error:
+        raise ValueError(f"Failed to load encoding {name!r}: {error}") from error
+    return encoding
+
+
+def _count_message(message: AnyMessage, table: Encoding) -> int:
+    return TOKENS_PER_MESSAGE + sum(count_tokens(text, table) for text in _texts(message))
+
+
+def _texts(message: AnyMessage) -> Iterator[str]:
+    """Every text of a message that costs tokens; a dict is read with patience."""
+    if isinstance(message, Message):
+        yield from (message.role, message.content, message.tool_call_id)
+        for call in message.tool_calls:
+            yield from (call.id, call.name, call.arguments)
+        return
+    yield from (str(message.get("role") or ""), content_text(message.get("content")), str(message.get("tool_call_id") or ""))
+    for raw in message.get("tool_calls") or ():
+        function = raw.get("function") or {}
+        yield from (str(raw.get("id") or ""), str(function.get("name") or ""), str(function.get("arguments") or ""))
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def _mend_surrogates(text: str) -> str:
+    """Join surrogate pairs and replace lone halves, which no tokenizer takes."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
