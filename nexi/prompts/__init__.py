@@ -1,0 +1,85 @@
+"""Prompts are documents: one Markdown file each, rendered strictly.
+
+Above sit the engines and `nexi.config`, which name a prompt and give its values; below are the files beside this one and a
+folder of the user's own. What a prompt is for, and who reads it, is not known here.
+
+`{name}` stands for a value, `{{` and `}}` for a brace. A value that is missing or not used is an error, in our files and in
+the user's alike. What a value contains is never looked at, so a page cannot smuggle in a placeholder.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+from nexi.errors import ConfigError
+
+NAMES = ("system", "custom_system", "extractor", "chunks", "compaction", "force_answer", "repair", "read_first")
+
+_TOKEN = re.compile(r"\{\{|\}\}|\{([a-z_]+)\}|[{}]")
+
+
+def render(name: str, *, folder: Path | None = None, **values: object) -> str:
+    """The prompt with its values filled in; `<folder>/<name>.md` wins over ours."""
+    text, where = template(name, folder)
+    wanted = placeholders(text, where)
+    _check_values(wanted, set(values), where)
+    return _TOKEN.sub(lambda found: str(values[found[1]]) if found[1] else found[0][0], text)
+
+
+def template(name: str, folder: Path | None = None) -> tuple[str, str]:
+    """The text of a prompt before its values, and where it comes from."""
+    if name not in NAMES:
+        raise ConfigError(f"there is no prompt called {name!r}", fix=f"the prompts are {', '.join(NAMES)}")
+    own = _own_text(folder / f"{name}.md") if folder else None
+    return (own, str(folder / f"{name}.md")) if folder and own is not None else (packaged(name), f"the prompt {name}.md")
+
+
+def placeholders(text: str, where: str = "the prompt") -> frozenset[str]:
+    """The names a template asks for. A brace that is neither doubled nor around a name is an error."""
+    names = set()
+    for found in _TOKEN.finditer(text):
+        if found[0] in "{}":
+            line = text.count("\n", 0, found.start()) + 1
+            raise ConfigError(f"{where} has a stray {found[0]!r} on line {line}", fix="write {{ or }} for a brace in the text")
+        if found[1]:
+            names.add(found[1])
+    return frozenset(names)
+
+
+@lru_cache(maxsize=len(NAMES))
+def packaged(name: str) -> str:
+    """The text of one of our own prompts; it works from a zipped package too."""
+    import pkgutil
+
+    data = pkgutil.get_data(__name__, f"{name}.md")
+    if data is None:
+        raise ConfigError(f"the prompt {name}.md is missing from the installation", fix="install nexi again")
+    return data.decode("utf-8").strip()
+
+
+def _own_text(path: Path) -> str | None:
+    """The user's text, or None where there is no such file."""
+    try:
+        return path.read_text(encoding="utf-8-sig").strip()
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8 text", cause=str(error), fix="save it as UTF-8, or delete it") from error
+    except OSError as error:
+        fix = "make it a readable file, or delete it to use the built-in prompt"
+        raise ConfigError(f"{path} cannot be read", cause=error.strerror or str(error), fix=fix) from error
+
+
+def _check_values(wanted: frozenset[str], given: set[str], where: str) -> None:
+    if missing := sorted(wanted - given):
+        fix = f"the values it may use are {_listed(given)}"
+        raise ConfigError(f"{where} asks for {_listed(missing)}", cause="no such value is given to it", fix=fix)
+    if unused := sorted(given - wanted):
+        raise ConfigError(f"{where} does not use {_listed(unused)}", fix="put every value into the text")
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"{{{name}}}" for name in sorted(names)) or "none"
