@@ -1,0 +1,207 @@
+"""The built-in model that needs no model: it searches with the question, reads, and quotes the sentences that answer.
+
+Above it is whatever drives the LLM port; below it are `questions`, `evidence` and `composition`, all pure. It sees only what
+the port gives: messages with typed tool results, tool specs, a schema. It never writes a statement of its own beyond a short
+answer taken from the pages, costs nothing, and gives the same reply to the same messages.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nexi.errors import LLMError
+from nexi.llm.composition import Draft, compose, missing_name
+from nexi.llm.evidence import rank_hits
+from nexi.llm.questions import MAX_QUESTION_CHARS, Question, keywords, read_question, search_queries
+from nexi.llm.summary import page_views, pick_parts, summarise
+from nexi.types import Finish, Message, PageView, Reply, SearchOutcome, ToolCall, ToolSpec, Usage
+
+FIRST_PAGES = 5
+MORE_PAGES = 2
+MAX_SEARCHES = 3
+MAX_READS = 3
+MAX_PICKED = 5
+NOTHING_FOUND = "Nothing on the pages that could be read answers this question."
+NOTHING_READ = "No page could be read, so this question has no answer from the web."
+_URL = re.compile(r"https?://[^\s<>\"'`\])]+")
+_PAGE_TEXT = re.compile(r"\[\d{1,4}\] \S+(?:\n|\\n)---(?:\n|\\n)")
+
+
+class Extractive:
+    """The LLM port without a language model."""
+
+    @property
+    def name(self) -> str:
+        return "extractive"
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSpec] = (),
+        *,
+        max_tokens: int,
+        temperature: float | None = None,
+        deadline: float | None = None,
+        schema: Mapping[str, Any] | None = None,
+        on_text: Callable[[str], None] | None = None,
+        on_call: Callable[[ToolCall], None] | None = None,
+        on_arguments: Callable[[str, str], None] | None = None,
+    ) -> Reply:
+        """One step, worked out off the event loop; `temperature` and `deadline` change nothing here."""
+        if schema is not None:
+            reply = _said(json.dumps(pick(schema, messages)))
+        else:
+            reply = await asyncio.to_thread(respond, tuple(messages), frozenset(t.name for t in tools), max_tokens)
+        for call in reply.tool_calls:
+            if on_arguments:
+                on_arguments(call.name, call.arguments)
+            if on_call:
+                on_call(call)
+        if reply.text and on_text:
+            on_text(reply.text)
+        return reply
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What the conversation holds about its last question."""
+
+    question: Question
+    outcomes: tuple[SearchOutcome, ...]
+    pages: tuple[PageView, ...]
+    asked: frozenset[str]
+    searches: int
+    reads: int
+
+    @property
+    def read(self) -> tuple[PageView, ...]:
+        return tuple(p for p in self.pages if p.text and not p.error and p.number > 0)
+
+
+def respond(messages: Sequence[Message], tools: frozenset[str], max_tokens: int) -> Reply:
+    """The next step of a conversation: search, read, or answer."""
+    turn = read_turn(messages)
+    if not tools and not turn.pages:
+        return _said(summarise([m.content for m in messages], max_tokens))
+    return _next_call(turn, tools, len(messages)) or _answered(turn, tools, len(messages))
+
+
+def _next_call(turn: Turn, tools: frozenset[str], step: int) -> Reply | None:
+    """A search or a read that may still help, else None."""
+    unread = [u for u in _wanted_urls(turn) if u not in turn.asked]
+    if "web_get" in tools and turn.reads < MAX_READS and unread:
+        if not turn.read:
+            return _called("web_get", {"urls": unread[:FIRST_PAGES], "get_full": True}, step)
+        if turn.searches > 1 and turn.reads < turn.searches:
+            return _called("web_get", {"urls": unread[:MORE_PAGES], "get_full": True}, step)
+    if "web_search" not in tools or turn.searches >= MAX_SEARCHES:
+        return None
+    if not turn.searches and not turn.read:
+        return _called("web_search", {"queries": search_queries(turn.question)}, step)
+    if turn.searches == 1 and not any(o.hits for o in turn.outcomes):
+        return _called("web_search", {"queries": [keywords(turn.question)]}, step)
+    if turn.searches == 1 and turn.read and (name := missing_name(turn.question, turn.read)):
+        return _called("web_search", {"queries": [name]}, step)
+    return None
+
+
+def _wanted_urls(turn: Turn) -> list[str]:
+    own = [u.rstrip(".,;:!?") for u in _URL.findall(turn.question.text)]
+    latest = turn.outcomes[-1:] if turn.searches > 1 else turn.outcomes
+    return list(dict.fromkeys([*own, *rank_hits(turn.question, latest)]))
+
+
+def _answered(turn: Turn, tools: frozenset[str], step: int) -> Reply:
+    text = _draft_text(compose(turn.question, turn.read)) if turn.read else NOTHING_READ
+    return _called("final_answer", {"answer": text}, step) if "final_answer" in tools else _said(text)
+
+
+def _draft_text(draft: Draft) -> str:
+    if not draft.lines:
+        return NOTHING_FOUND
+    quoted = " ".join(f"{text} [{number}]" for text, number in draft.lines)
+    return f"{draft.short} {quoted}" if draft.short else quoted
+
+
+def read_turn(messages: Sequence[Message]) -> Turn:
+    """The last question, what was searched and read for it, and every page of the conversation."""
+    at = _question_index(messages)
+    earlier = " ".join(m.content[:MAX_QUESTION_CHARS] for m in messages[:at] if m.role == "user" and not _is_result(m))
+    question = read_question(messages[at].content if messages else "", earlier)
+    names = {call.id: call.name for m in messages for call in m.tool_calls}
+    results = [(names.get(m.tool_call_id, ""), m) for m in messages[at + 1 :] if _is_result(m)]
+    outcomes = tuple(o for _, m in results for o in _typed(m, SearchOutcome))
+    pages = tuple(p for m in messages if _is_result(m) for p in _pages(m))
+    asked = frozenset(u for m in messages for call in m.tool_calls if call.name == "web_get" for u in _called_urls(call))
+    reads = sum(name == "web_get" for name, _ in results)
+    return Turn(question, outcomes, pages, asked, sum(name == "web_search" for name, _ in results), reads)
+
+
+def _question_index(messages: Sequence[Message]) -> int:
+    """The last user message that does not come straight after a tool's result: that would be the loop speaking."""
+    found = [i for i, m in enumerate(messages) if m.role == "user" and not _is_result(m)]
+    asked = [i for i in found if i == 0 or not _is_result(messages[i - 1])]
+    return (asked or found or [0])[-1]
+
+
+def _is_result(message: Message) -> bool:
+    return message.role == "tool" or (message.role == "user" and bool(_PAGE_TEXT.search(message.content)))
+
+
+def _typed(message: Message, kind: type[Any]) -> Iterable[Any]:
+    value = message.result.value if message.result else ()
+    return [v for v in value if isinstance(v, kind)] if isinstance(value, tuple) else []
+
+
+def _pages(message: Message) -> list[PageView]:
+    """The pages of a result: typed, or read back from the text every model is given."""
+    if message.result is not None:
+        return list(_typed(message, PageView))
+    return [view for text in _page_texts(message.content) for view in page_views(text)]
+
+
+def _page_texts(content: str) -> list[str]:
+    try:
+        data = json.loads(content[content.index("{") :])
+        return [str(page["content"]) for page in data["pages"]]
+    except (ValueError, KeyError, TypeError):
+        return [content]
+
+
+def _called_urls(call: ToolCall) -> list[str]:
+    try:
+        return [str(u) for u in json.loads(call.arguments)["urls"]]
+    except (ValueError, KeyError, TypeError):
+        return []
+
+
+def pick(schema: Mapping[str, Any], messages: Sequence[Message]) -> dict[str, list[int]]:
+    """The one structured answer given without a model: which numbered parts of the prompt bear on its question."""
+    properties = schema.get("properties")
+    wanted = properties.get("pick") if isinstance(properties, Mapping) else None
+    if not isinstance(wanted, Mapping) or wanted.get("type") != "array":
+        raise LLMError(
+            "the built-in model cannot fill in this form",
+            cause="it has no language model behind it",
+            fix="configure a model with `nexi config`",
+            code="unsupported",
+        )
+    return {"pick": pick_parts([m.content for m in messages], min(MAX_PICKED, int(wanted.get("maxItems", MAX_PICKED))))}
+
+
+def _called(name: str, arguments: Mapping[str, Any], step: int) -> Reply:
+    call = ToolCall(f"extractive_{step}", name, json.dumps(arguments, ensure_ascii=False))
+    return _reply("", (call,), "tool_calls")
+
+
+def _said(text: str) -> Reply:
+    return _reply(text, (), "stop")
+
+
+def _reply(text: str, calls: tuple[ToolCall, ...], finish: Finish) -> Reply:
+    return Reply(text, calls, Usage(0, 0, cost=0.0), finish)

@@ -1,0 +1,133 @@
+"""What a question asks for: its weighted words, the names in it, the kind of answer it wants.
+
+Pure and small; reads only the question. General English, no subject, no site.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+from nexi.llm.lexicon import CODE_NOUNS, FILLER, FIRST_WORDS, STOP
+from nexi.llm.passages import Words
+
+Wants = Literal["person", "date", "number", "place", "code", "name", "yesno", ""]
+
+MAX_QUESTION_CHARS = 2000
+MAX_QUERY_CHARS = 300
+_CODE_HINT = re.compile(
+    r"[a-z]+_[a-z]+|\w\(\)|--\w|\b[a-z]+\.[a-z]+\w*\b|\b(?:python|git|sql|sqlite|postgresql|debian|linux|command line|"
+    r"regex|json|html|css|javascript|rust|docker|bash|shell|api)\b",
+    re.I,
+)
+_PERSON = re.compile(
+    r"\bwho(?:m|se)?\b|\bwhich (?:person|man|woman|player|actor|actress|singer|king|queen|author|director|leader)\b"
+    r"|\bwhat (?:person|man|woman|player|actor|actress|singer|king|queen|author|director|leader)\b",
+    re.I,
+)
+_DATE = re.compile(
+    r"\bwhen\b|\b(?:what|which) (?:\w+ )?(?:year|date|day|month|century|decade|time period|era)\b|\bhow old\b", re.I
+)
+_NUMBER = re.compile(
+    r"\bhow (?:many|much|long|far|tall|high|big|large|often|deep|wide|heavy|fast)\b|\bwhat (?:percentage|percent|number|amount|"
+    r"population|size|fraction|distance|temperature|age)\b|\bwhat (?:is|was|are|were) the (?:\w+ ){0,2}(?:number|percentage|"
+    r"population|size|amount|cost|price|value|default|height|length|age|distance|temperature)\b",
+    re.I,
+)
+_PLACE = re.compile(
+    r"\bwhere\b|\b(?:what|which) (?:\w+ )?(?:city|country|state|town|county|region|province|continent|place|location|nation|"
+    r"island|river|village|area|district)\b",
+    re.I,
+)
+_YES_NO = re.compile(r"^\W*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|must)\b", re.I)
+_HOW_TO = re.compile(r"^\W*how (?:do|can|to|does one|would|should)\b", re.I)
+_WH = re.compile(r"\b(?:what|which)\s+((?:[\w-]+\s+){1,4})", re.I)
+_CAP = r"(?:[A-Z0-9À-ÞŁŚŽČŠŌĀŪ][\w'’.&-]*)"
+_NAME = re.compile(
+    rf"{_CAP}(?:(?:,? (?:of|the|de|la|von|van|der|den|du|di|da|del|and|in|on|for|to|a|at) )*[ :,&–-]{{0,3}}{_CAP})*"
+)
+_QUOTED = re.compile(r"[\"“]([^\"”]{2,120})[\"”]")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question, read once. `weights` are per stem; `choices` the alternatives it offers."""
+
+    text: str
+    stems: tuple[str, ...]
+    weights: Mapping[str, float]
+    names: tuple[str, ...]
+    choices: tuple[str, ...]
+    wants: Wants
+
+    @property
+    def pairs(self) -> frozenset[tuple[str, str]]:
+        """Words that stand side by side in the question."""
+        return frozenset(pairwise(self.stems))
+
+
+def read_question(text: str, context: str = "") -> Question:
+    """Read a question; `context` is what was asked before it, for words it leaves out."""
+    text = " ".join(text[:MAX_QUESTION_CHARS].split())
+    words = Words()
+    stems = words.stems(text)
+    filler = {s for w in FILLER for s in words.stems(w)}
+    weights = {s: 0.3 if s in filler else 1.0 for s in stems}
+    for stem in words.stems(context[:MAX_QUESTION_CHARS]):
+        weights.setdefault(stem, 0.4)
+    return Question(text, tuple(stems), weights, find_names(text), find_choices(text), what_is_wanted(text))
+
+
+def search_queries(question: Question) -> list[str]:
+    """What to ask a backend: the question itself, and each alternative it offers."""
+    main = question.text[:MAX_QUERY_CHARS].strip() or "?"
+    return list(dict.fromkeys([main, *(c[:MAX_QUERY_CHARS] for c in question.choices)]))
+
+
+def keywords(question: Question) -> str:
+    """The question without its small words, for a backend that found nothing with them."""
+    kept = [w for w in re.findall(r"[\w'’.+#-]+", question.text) if w.lower() not in STOP]
+    return " ".join(kept)[:MAX_QUERY_CHARS] or question.text[:MAX_QUERY_CHARS] or "?"
+
+
+def what_is_wanted(text: str) -> Wants:
+    """The kind of thing that would answer."""
+    asked = {w.lower().removesuffix("s") for m in _WH.finditer(text) for w in m.group(1).split()}
+    if asked & CODE_NOUNS and (_CODE_HINT.search(text) or asked & {"function", "command", "module", "method"}):
+        return "code"
+    if _HOW_TO.search(text) and _CODE_HINT.search(text):
+        return "code"
+    tests: tuple[tuple[Wants, re.Pattern[str]], ...] = (
+        ("date", _DATE), ("number", _NUMBER), ("place", _PLACE), ("person", _PERSON), ("yesno", _YES_NO),
+    )  # fmt: skip
+    for kind, pattern in tests:
+        if pattern.search(text):
+            return kind
+    return "name" if re.search(r"\b(?:what|which)\b", text, re.I) else ""
+
+
+def find_names(text: str) -> tuple[str, ...]:
+    """Quoted titles and runs of capitalised words, without the question's own first words."""
+    found = [m.group(1) for m in _QUOTED.finditer(text)]
+    for match in _NAME.finditer(text):
+        words = match.group().strip(" ,:.&-'’").split()
+        while words and words[0].lower() in FIRST_WORDS and (len(words) > 1 or match.start() < 3):
+            words = words[1:]
+        name = " ".join(words).removesuffix("'s").removesuffix("’s").strip(" ,")
+        if len(name) > 2 or name.isupper():
+            found.append(name)
+    return tuple(dict.fromkeys(found))
+
+
+_OR = re.compile(
+    r"(?:,|:|\bbetween|\bof|\beither|\bare|\bout of)\s+([^,:?]+(?:,[^,:?]+)??),?\s+(?:or|and)\s+([^?]+?)\s*\?*$", re.I
+)
+
+
+def find_choices(text: str) -> tuple[str, ...]:
+    """The two alternatives of "which is older, A or B?", or none."""
+    match = _OR.search(text) if re.search(r"\b(?:or|both|same|between|out of)\b", text) else None
+    return (match.group(1).strip(), match.group(2).strip()) if match else ()
