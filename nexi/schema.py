@@ -1,0 +1,420 @@
+"""JSON written by models: read it, mend it, check it.
+
+Engines and the model adapter stand above; nothing stands below. This file knows no tool, no prompt and no network. Readers
+raise ValueError and nothing else, in linear time, however long or deep the input is; what a lenient reader mended must be
+checked by the caller.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+MAX_DEPTH = 100
+MAX_LENIENT_CHARS = 6_000_000
+MAX_PROBLEMS = 20
+MAX_VALUES = 100_000  # values a lenient reader takes from one text
+MAX_STARTS = 1000  # places in one text at which a lenient reader begins
+
+_SURROGATE = re.compile(r"\\[uU][dD][89a-fA-F]|[\ud800-\udfff]")
+
+
+# --- checking
+
+
+def check(value: object, schema: Mapping[str, Any]) -> list[str]:
+    """What is wrong with `value`, in words a model can act on; empty when nothing is."""
+    return list(islice(_problems(value, schema, ""), MAX_PROBLEMS))
+
+
+def _problems(value: object, schema: Mapping[str, Any], path: str) -> Iterator[str]:
+    if isinstance(value, float) and not math.isfinite(value):
+        yield _at(path, "expected a finite number")
+        return
+    kinds = _kinds(schema)
+    if kinds and not any(_is_a(value, kind) for kind in kinds):
+        yield _at(path, f"expected {' or '.join(_article(k) for k in kinds)}, got {_describe(value)}")
+        return
+    yield from _choice_problems(value, schema, path)
+    if isinstance(value, Mapping):
+        yield from _object_problems(value, schema, path)
+    elif isinstance(value, list | tuple):
+        yield from _array_problems(value, schema, path)
+    elif isinstance(value, str):
+        yield from _range_problems(len(value), schema, ("minLength", "maxLength"), "characters", path)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield from _range_problems(value, schema, ("minimum", "maximum"), "", path)
+
+
+def _choice_problems(value: object, schema: Mapping[str, Any], path: str) -> Iterator[str]:
+    if "const" in schema and not _same(value, schema["const"]):
+        yield _at(path, f"expected {_short(schema['const'])}, got {_short(value)}")
+    allowed = schema.get("enum")
+    if isinstance(allowed, Sequence) and not any(_same(value, item) for item in allowed):
+        yield _at(path, f"expected one of {', '.join(_short(item) for item in allowed)}, got {_short(value)}")
+    for word in ("anyOf", "oneOf"):
+        if schema.get(word):
+            yield from _branch_problems(value, schema[word], path, only_one=word == "oneOf")
+
+
+def _branch_problems(value: object, branches: Sequence[Any], path: str, *, only_one: bool) -> Iterator[str]:
+    tried = [list(islice(_problems(value, branch, path), MAX_PROBLEMS)) for branch in branches]
+    fitting = sum(not problems for problems in tried)
+    if not fitting:
+        yield from min(tried, key=len)
+    elif only_one and fitting > 1:
+        yield _at(path, "fits more than one of the allowed forms")
+
+
+def _object_problems(value: Mapping[Any, Any], schema: Mapping[str, Any], path: str) -> Iterator[str]:
+    known: Mapping[str, Any] = schema.get("properties") or {}
+    for name in schema.get("required") or ():
+        if name not in value:
+            yield _at(_join(path, name), "required, but missing")
+    for name, item in value.items():
+        if name in known:
+            yield from _problems(item, known[name], _join(path, name))
+        elif schema.get("additionalProperties") is False:
+            yield _at(_join(path, _cut(str(name))), f"unknown field; the fields are {', '.join(known) or 'none'}")
+        elif isinstance(schema.get("additionalProperties"), Mapping):
+            yield from _problems(item, schema["additionalProperties"], _join(path, _cut(str(name))))
+
+
+def _array_problems(value: Sequence[Any], schema: Mapping[str, Any], path: str) -> Iterator[str]:
+    yield from _range_problems(len(value), schema, ("minItems", "maxItems"), "items", path)
+    items = schema.get("items")
+    if isinstance(items, Mapping):
+        for position, item in enumerate(value):
+            yield from _problems(item, items, f"{path}[{position}]")
+
+
+def _range_problems(size: float, schema: Mapping[str, Any], names: tuple[str, str], unit: str, path: str) -> Iterator[str]:
+    low, high = schema.get(names[0]), schema.get(names[1])
+    if (low is None or size >= low) and (high is None or size <= high):
+        return
+    if low is not None and high is not None:
+        wanted = f"{low} to {high}" if low != high else f"{low}"
+    else:
+        wanted = f"at least {low}" if low is not None else f"at most {high}"
+    yield _at(path, f"expected {wanted}{' ' + unit if unit else ''}, got {_short(size)}")
+
+
+def _kinds(schema: Mapping[str, Any]) -> tuple[str, ...]:
+    kind = schema.get("type")
+    if isinstance(kind, str):
+        return (kind,)
+    return tuple(kind) if isinstance(kind, list | tuple) else ()
+
+
+def _is_a(value: object, kind: str) -> bool:
+    """Whole floats are refused as integers: what passes here is used as an index or a count."""
+    match kind:
+        case "object":
+            return isinstance(value, Mapping)
+        case "array":
+            return isinstance(value, list | tuple)
+        case "string":
+            return isinstance(value, str)
+        case "integer":
+            return isinstance(value, int) and not isinstance(value, bool)
+        case "number":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case "boolean":
+            return isinstance(value, bool)
+        case "null":
+            return value is None
+    return True
+
+
+def _same(value: object, other: object) -> bool:
+    """Equality without Python's True == 1."""
+    return isinstance(value, bool) == isinstance(other, bool) and value == other
+
+
+def _describe(value: object) -> str:
+    for kind in ("null", "boolean", "integer", "number", "string", "array", "object"):
+        if _is_a(value, kind):
+            return _article(kind)
+    return type(value).__name__
+
+
+def _article(kind: str) -> str:
+    return kind if kind == "null" else f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+
+
+def _short(value: object) -> str:
+    if isinstance(value, str):
+        return json.dumps(_cut(value), ensure_ascii=False)
+    if isinstance(value, bool) or value is None:
+        return json.dumps(value)
+    return _cut(repr(value)) if isinstance(value, int | float) else _describe(value)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _at(path: str, problem: str) -> str:
+    return f"{path}: {problem}" if path else problem
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+# --- reading
+
+
+def parse(text: str) -> object:
+    """Strict JSON. Raises ValueError, also for NaN, endless numbers and nesting deeper than MAX_DEPTH."""
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+        if _shallow(value):
+            return _mend_tree(value) if _SURROGATE.search(text) else value
+    except RecursionError:
+        pass
+    raise ValueError("nested too deeply")
+
+
+def parse_lenient(text: str) -> object:
+    """The widest JSON value in a model's text.
+
+    Fences and prose around it, trailing commas, single quotes, bare keys, Python's True/False/None and a missing end are
+    forgiven. The caller must `check` the value. Raises ValueError.
+    """
+    text = text.strip().lstrip("\ufeff")
+    try:
+        return parse(text)
+    except ValueError:
+        pass
+    if text in _WORDS:
+        return _WORDS[text]
+    best = max(find_values(text), key=lambda found: found.end - found.start, default=None)
+    if best is None:
+        raise ValueError("no JSON object or array in the text")
+    return best.value
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An object or array inside a text; `closed` is False where the text ended first."""
+
+    start: int
+    end: int
+    value: object
+    closed: bool
+
+
+def find_values(text: str) -> Iterator[Found]:
+    """The objects and arrays in a text, read leniently, from left to right without overlap. Raises ValueError if too long."""
+    if len(text) > MAX_LENIENT_CHARS:
+        raise ValueError(f"longer than {MAX_LENIENT_CHARS} characters")
+    position, left = 0, MAX_VALUES
+    for _ in range(MAX_STARTS):
+        opening = _OPENING.search(text, position)
+        if opening is None or left <= 0:
+            return
+        reader = _Reader(text, opening.start(), left)
+        try:
+            value = _mend_tree(reader.value(0))
+        except (ValueError, RecursionError):
+            position, left = max(reader.position, opening.end()), reader.left
+            continue
+        yield Found(opening.start(), reader.position, value, not reader.ended)
+        position, left = reader.position, reader.left
+
+
+_OPENING = re.compile(r"[{\[]")
+_SPACE = re.compile(r"[\s\ufeff]*")
+_COMMAS = re.compile(r"[\s\ufeff,]*")
+_NUMBER = re.compile(r"[+-]?\d{1,400}(?:\.\d{0,400})?(?:[eE][+-]?\d{1,3})?(?![\w.])")
+_WORD = re.compile(r"[A-Za-z_$][\w$-]{0,99}")
+_PLAIN = {'"': re.compile(r'[^"\\]*'), "'": re.compile(r"[^'\\]*")}
+_AFTER_STRING = re.compile(r"\s*(?:[,:}\]]|$)")
+_DANGLING = re.compile(r"(?!(?:true|false|null|True|False|None)\Z)(?:[A-Za-z]{1,5}|[+-])?\Z")
+_HEX = re.compile(r"[0-9a-fA-F]{4}")
+_WORDS: Mapping[str, object] = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+
+
+class _Reader:
+    """A forgiving reader of one value. `ended` turns True when the text stopped before the value did."""
+
+    def __init__(self, text: str, position: int, left: int) -> None:
+        self.text = text
+        self.position = position
+        self.left = left
+        self.ended = False
+
+    def value(self, depth: int) -> object:
+        self.left -= 1
+        if self.left < 0:
+            raise ValueError("too many values")
+        if depth > MAX_DEPTH:
+            raise ValueError("nested too deeply")
+        char = self._peek()
+        if char == "{":
+            return self._object(depth)
+        if char == "[":
+            return self._array(depth)
+        if char in _PLAIN:
+            return self._string(char)
+        return self._scalar()
+
+    def _object(self, depth: int) -> dict[str, object]:
+        self.position += 1
+        found: dict[str, object] = {}
+        while self._more("}", first=not found):
+            key = self._key()
+            if self._over():
+                return found
+            if self._peek() != ":":
+                raise ValueError("expected a colon")
+            self.position += 1
+            if self._over():
+                return found
+            found[key] = self.value(depth + 1)
+        return found
+
+    def _array(self, depth: int) -> list[object]:
+        self.position += 1
+        found: list[object] = []
+        while self._more("]", first=not found):
+            found.append(self.value(depth + 1))
+        return found
+
+    def _more(self, closing: str, *, first: bool) -> bool:
+        """Step over commas to the next item; False when the collection is over.
+
+        A bracket of the other kind ends this collection too and is left for the one above.
+        """
+        passed = self._skip(_COMMAS)
+        if self._over():
+            return False
+        char = self.text[self.position]
+        if char in "}]":
+            self.position += char == closing
+            return False
+        if not first and "," not in passed:
+            raise ValueError("expected a comma")
+        return True
+
+    def _over(self) -> bool:
+        """Whether the text ends here, or in the middle of a word or sign that cannot be read any more."""
+        self._skip(_SPACE)
+        if _DANGLING.match(self.text, self.position):
+            self.position = len(self.text)
+            self.ended = True
+        return self.ended
+
+    def _key(self) -> str:
+        char = self._peek()
+        if char in _PLAIN:
+            return self._string(char)
+        word = _WORD.match(self.text, self.position)
+        if word is None:
+            raise ValueError("expected a key")
+        self.position = word.end()
+        return word.group()
+
+    def _scalar(self) -> object:
+        number = _NUMBER.match(self.text, self.position)
+        if number:
+            self.position = number.end()
+            return _number(number.group())
+        word = _WORD.match(self.text, self.position)
+        if word and word.group() in _WORDS:
+            self.position = word.end()
+            return _WORDS[word.group()]
+        raise ValueError("expected a value")
+
+    def _string(self, quote: str) -> str:
+        self.position += 1
+        parts: list[str] = []
+        while True:
+            parts.append(self._skip(_PLAIN[quote]))
+            if self.position >= len(self.text):
+                self.ended = True
+                return "".join(parts)
+            if self.text[self.position] == "\\":
+                parts.append(self._escape())
+                continue
+            self.position += 1
+            if quote == '"' or _AFTER_STRING.match(self.text, self.position):
+                return "".join(parts)
+            parts.append(quote)
+
+    def _escape(self) -> str:
+        char = self.text[self.position + 1 : self.position + 2]
+        self.position += 2
+        digits = _HEX.match(self.text, self.position) if char == "u" else None
+        if digits:
+            self.position = digits.end()
+            return chr(int(digits.group(), 16))
+        return _ESCAPES.get(char, char)
+
+    def _peek(self) -> str:
+        self._skip(_SPACE)
+        return self.text[self.position : self.position + 1]
+
+    def _skip(self, pattern: re.Pattern[str]) -> str:
+        match = pattern.match(self.text, self.position)
+        if match is None:
+            return ""
+        self.position = match.end()
+        return match.group()
+
+
+def _number(text: str) -> int | float:
+    return int(text) if re.fullmatch(r"[+-]?\d+", text) else _finite(text)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{_cut(text)} is too large a number")
+    return number
+
+
+def _refuse_constant(word: str) -> object:
+    raise ValueError(f"{word} is not JSON")
+
+
+def _shallow(value: object) -> bool:
+    """Whether nesting stays within MAX_DEPTH, found level by level so that depth costs no stack."""
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        level = [child for item in level if isinstance(item, dict | list) for child in _children(item)]
+        if not level:
+            return True
+    return False
+
+
+def _children(item: dict[str, Any] | list[Any]) -> list[Any]:
+    found = item.values() if isinstance(item, dict) else item
+    return [child for child in found if isinstance(child, dict | list)]
+
+
+# --- surrogates
+
+
+def mend(text: str) -> str:
+    """Join surrogate pairs that were written apart and replace lone halves, so that the text can be encoded."""
+    if not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _mend_tree(value: object) -> object:
+    if isinstance(value, str):
+        return mend(value)
+    if isinstance(value, list):
+        return [_mend_tree(item) for item in value]
+    if isinstance(value, dict):
+        return {mend(key): _mend_tree(item) for key, item in value.items()}
+    return value
