@@ -1,0 +1,337 @@
+"""Numbers, [n], and the list of sources.
+
+Pure text in, text out. The loop gives a number to a page when it hands the page to the model; what the model writes is brought
+to one spelling, markers that name nothing are dropped, and the list of sources is written by us. Code is never touched. Whether
+a sentence is supported by its source is not judged here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from nexi.types import Source
+
+_NUMBER = r"[1-9][0-9]{0,2}"  # [2024] is a year
+_LINK = r"(?:\([^()\s]*\))?"  # some models link their markers; the address is theirs, not ours
+_MARKER = re.compile(rf"\[({_NUMBER})\]")
+_UNLINKED_MARKER = re.compile(rf"\[({_NUMBER})\](?!\()")
+_JOINS_LEFT = re.compile(r"[\[0-9]$")
+_JOINS_RIGHT = re.compile(r"[0-9\]]")
+_SPELLINGS = re.compile(
+    rf"\[\[({_NUMBER})\]\]{_LINK}"  # [[1]](url)
+    rf"|【({_NUMBER})(?![0-9])[^】\n]{{0,80}}】"  # 【1†L3-L5】
+    rf"|\[({_NUMBER})†[^\]\n]{{0,80}}\]"  # [1†source]
+    rf"|\[\^?({_NUMBER}(?:\s*[,;]\s*\^?{_NUMBER})*)\]{_LINK}"  # [1, 2] and [^1] and [1](url)
+)
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_INLINE_CODE = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)")
+
+_SOURCES_WORD = r"(?:sources?|references?|citations?|bibliography|works\s+cited|sources?\s+(?:cited|used|consulted))"
+_SOURCES_HEAD = re.compile(rf"\s{{0,3}}(?:#{{1,6}}\s*)?(?:\*\*|__)?(?:📚\s*)?{_SOURCES_WORD}\s*[:*_]*\s*$", re.IGNORECASE)
+_SOURCES_LINE = re.compile(rf"\s{{0,3}}(?:\*\*|__)?{_SOURCES_WORD}\s*[:*_]*:[*_]*\s*(?P<rest>\S.*)$", re.IGNORECASE)
+_ENTRY = re.compile(rf"\s*(?:[-*+•]\s+|[0-9]{{1,3}}[.)]\s+)?(?:\*\*)?\[\^?{_NUMBER}\]|.*(?:https?://|www\.)", re.IGNORECASE)
+_DEFINITION = re.compile(rf"\s{{0,3}}\[\^?{_NUMBER}\]:\s*\S")
+_ONLY_MARKERS = re.compile(rf"(?:\[\^?{_NUMBER}\]|[\s,;.])+$")
+_RULE = re.compile(r"\s{0,3}(?:-{3,}|\*{3,}|_{3,})\s*$")
+_SENTENCE_END = re.compile(r"""(?P<stop>[.!?…]+)["'”’»)\]*_]*|(?P<wide>[。！？]+)[”’」』）]*""")
+_SPACES = re.compile(r"[ \t]*")
+_FOLLOWING_MARKERS = re.compile(
+    rf"(?:(?:[ \t]*(?:\[\[?\^?{_NUMBER}[^\[\]\n]{{0,80}}\]\]?{_LINK}|【[^】\n]{{0,80}}】))+[.,;]?)?"
+)
+_UNFINISHED = re.compile(
+    r"(?:\[{1,2}[^\[\]\n]{0,80}\]?|【[^】\n]{0,80}|\([^()\s]{0,200})$"
+)  # may still become a marker or its link
+_WHOLE_LINE = re.compile(r"\s{0,12}(?:[-*+•]\s|[0-9]{1,3}[.)]\s|\||#{1,6}\s|>|`{3}|~{3})")
+_ABBREVIATION = re.compile(
+    r"(?:^|[\s(\[\"'])(?:[A-Za-z]|(?:[A-Za-z]\.)+[A-Za-z]|e\.g|i\.e|etc|vs|cf|al|ca|approx|vol|pp?|fig|eq|sec|ch|ed|eds|dept|inc|ltd|co|corp"
+    r"|mr|mrs|ms|dr|prof|st|sr|jr|gen|col|sgt|capt|rev|hon|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)$",
+    re.IGNORECASE,
+)
+_BLANK = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
+
+
+class CitationBook:
+    """Gives each page one number for the life of a session; `key` says when two URLs are the same page."""
+
+    def __init__(self, key: Callable[[str], str] = str, sources: Iterable[Source] = ()) -> None:
+        self._key = key
+        self._by_key: dict[str, Source] = {}
+        self._by_number: dict[int, Source] = {}
+        for source in sources:
+            self._add(source)
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        return tuple(self._by_number.values())
+
+    def by_number(self, number: int) -> Source | None:
+        return self._by_number.get(number)
+
+    def number_for(self, url: str, title: str = "", digest: str = "") -> Source:
+        """The source of a page: the one it already has, or the next number."""
+        known = self._by_key.get(self._key(url))
+        return known or self._add(Source(max(self._by_number, default=0) + 1, url, title, digest))
+
+    def _add(self, source: Source) -> Source:
+        self._by_number[source.number] = source
+        return self._by_key.setdefault(self._key(source.url), source)
+
+
+def extract_citation_markers(text: str) -> set[int]:
+    """The numbers cited as [n] outside code."""
+    return {int(n) for part, is_code in _parts(text) if not is_code for n in _MARKER.findall(part)}
+
+
+def map_markers_to_urls(markers: Iterable[int], number_to_url: Mapping[int, str]) -> dict[int, str]:
+    """The URLs of those markers that have one, in order."""
+    return {number: number_to_url[number] for number in sorted(markers) if number in number_to_url}
+
+
+def format_citations_section(
+    marker_url_map: Mapping[int, str], url_to_title: Mapping[str, str] | None = None, plain: bool = True
+) -> str:
+    """The list of sources, or "" when there are none."""
+    if not marker_url_map:
+        return ""
+    titles = url_to_title or {}
+    lines = [_source_line(number, url, titles.get(url, "")) for number, url in sorted(marker_url_map.items())]
+    return "\n".join(["Sources:" if plain else "📚 Sources:", *lines])
+
+
+def add_citations_to_answer(
+    answer: str, number_to_url: Mapping[int, str], plain: bool = True, url_to_title: Mapping[str, str] | None = None
+) -> str:
+    """The answer with the list of the sources it cites, unless it already ends with one."""
+    cited = map_markers_to_urls(extract_citation_markers(answer), number_to_url)
+    if not cited or _has_sources_section(answer.split("\n")):
+        return answer
+    return f"{strip_sources_section(answer).rstrip()}\n\n{format_citations_section(cited, url_to_title, plain)}"
+
+
+def process_answer_with_citations(
+    answer: str,
+    url_citations: Mapping[str, int],
+    include_citations_section: bool = True,
+    plain: bool = True,
+    url_to_title: Mapping[str, str] | None = None,
+) -> str:
+    """The same, from the URL's side of the mapping."""
+    if not include_citations_section:
+        return answer
+    number_to_url: dict[int, str] = {}
+    for url, number in url_citations.items():
+        number_to_url.setdefault(number, url)
+    return add_citations_to_answer(answer, number_to_url, plain, url_to_title)
+
+
+def extract_citations_from_tool_result(result: Mapping[str, Any]) -> dict[str, int]:
+    """URL and number of each page of a web_get result; a number stands only at the very start of its text."""
+    citations: dict[str, int] = {}
+    for page in result.get("pages") or ():
+        match = _MARKER.match(str(page.get("content") or ""))
+        if match and page.get("url") and not page.get("error"):
+            citations[str(page["url"])] = int(match[1])
+    return citations
+
+
+def normalise_markers(text: str) -> str:
+    """Every spelling of a citation as [n]."""
+    return _outside_code(text, lambda part: _SPELLINGS.sub(_spell, part))
+
+
+def drop_unknown(text: str, known: set[int]) -> tuple[str, set[int]]:
+    """The text without markers that name no source, and which those were."""
+    dropped: set[int] = set()
+    return _outside_code(text, lambda part: _drop_from(part, known, dropped)), dropped
+
+
+def strip_sources_section(answer: str) -> str:
+    """The answer without a list of sources at its end that the model wrote itself; all else is kept."""
+    lines = answer.split("\n")
+    start = _sources_start(lines)
+    if start is None:
+        return answer
+    while start and (not lines[start - 1].strip() or _RULE.match(lines[start - 1])):
+        start -= 1
+    return "\n".join(lines[:start]).rstrip()
+
+
+def _sources_start(lines: list[str]) -> int | None:
+    """The line where the answer's own list of sources begins: nothing but entries follows."""
+    start = None
+    for index in range(len(lines) - 1, -1, -1):
+        line = lines[index]
+        if _SOURCES_HEAD.match(line) or _is_sources_line(line):
+            return index
+        if line.strip() and not _ENTRY.match(line):
+            break
+        if _DEFINITION.match(line):
+            start = index
+    return start
+
+
+def _is_sources_line(line: str) -> bool:
+    """A whole list in one line: `Sources: [1], https://…`."""
+    match = _SOURCES_LINE.match(line)
+    return bool(match and (_ENTRY.match(line) or _ONLY_MARKERS.match(match["rest"])))
+
+
+def _has_sources_section(lines: list[str]) -> bool:
+    """A heading with nothing under it is not one."""
+    start = _sources_start(lines)
+    return start is not None and (_is_sources_line(lines[start]) or any(map(_ENTRY.match, lines[start:])))
+
+
+def _drop_from(part: str, known: set[int], dropped: set[int]) -> str:
+    out: list[str] = []
+    position = 0
+    for match in _UNLINKED_MARKER.finditer(part):
+        if int(match[1]) in known:
+            continue
+        dropped.add(int(match[1]))
+        out.append(part[position : match.start()].rstrip(" \t"))
+        position = match.end()
+        if _JOINS_LEFT.search("".join(out[-2:])) and _JOINS_RIGHT.match(part, position):
+            out.append(" ")  # "[[9]2]" must not become a citation by losing its middle
+    return "".join([*out, part[position:]])
+
+
+def _source_line(number: int, url: str, title: str) -> str:
+    clean = _BLANK.sub(" ", title).strip()
+    return f"[{number}] {clean} - {url}" if clean and clean != url else f"[{number}] {url}"
+
+
+def _spell(match: re.Match[str]) -> str:
+    return "".join(f"[{number}]" for number in re.findall(r"[0-9]+", next(filter(None, match.groups()))))
+
+
+def _outside_code(text: str, change: Callable[[str], str]) -> str:
+    return "".join(part if is_code else change(part) for part, is_code in _parts(text))
+
+
+def _parts(text: str) -> Iterator[tuple[str, bool]]:
+    """The text in pieces, each with whether it is code: fenced blocks, and spans between backticks on one line."""
+    fence = ""
+    for line in text.splitlines(keepends=True):
+        mark = _FENCE.match(line)
+        if fence:
+            yield line, True
+            fence = "" if mark and mark[1].startswith(fence) else fence
+        elif mark:
+            yield line, True
+            fence = mark[1]
+        else:
+            yield from _inline_parts(line)
+
+
+def _inline_parts(line: str) -> Iterator[tuple[str, bool]]:
+    position = 0
+    for span in _INLINE_CODE.finditer(line):
+        yield line[position : span.start()], False
+        yield span[0], True
+        position = span.end()
+    yield line[position:], False
+
+
+class SentenceStream:
+    """Cuts a text that is still arriving into stretches that can be judged alone.
+
+    Prose is released by sentence, together with the markers right behind it; code, tables, headings and list items by line.
+    No marker is ever split, and the stretches joined are the text.
+    """
+
+    LONGEST = 20_000  # a stretch nobody ends is released anyway, so that no input costs more than linear time
+    _BITE = 4096
+
+    def __init__(self) -> None:
+        self._buffer = ""
+        self._decided = 0  # up to here the buffer has no sentence end
+        self._fence = ""
+        self._in_line = False  # the buffer begins inside a line whose start is already out
+
+    def feed(self, text: str) -> list[str]:
+        """Take more text; return the stretches it completed."""
+        released: list[str] = []
+        for start in range(0, len(text), self._BITE):
+            self._buffer += text[start : start + self._BITE]
+            released.extend(self._released())
+        return released
+
+    def finish(self) -> str:
+        """What is left."""
+        rest, self._buffer = self._buffer, ""
+        return rest
+
+    def _released(self) -> Iterator[str]:
+        while size := self._next_size():
+            stretch, self._buffer = self._buffer[:size], self._buffer[size:]
+            self._decided = 0
+            self._pass(stretch)
+            yield stretch
+
+    def _next_size(self) -> int:
+        """How much of the buffer is a whole stretch; 0 to wait for more."""
+        line_end = self._buffer.find("\n") + 1
+        line = self._buffer[:line_end] if line_end else self._buffer
+        size = 0 if self._by_line(line) else self._sentence_size(line)
+        return size or line_end or self._overlong_size()
+
+    def _by_line(self, line: str) -> bool:
+        return bool(self._fence) or (not self._in_line and bool(_WHOLE_LINE.match(line)))
+
+    def _sentence_size(self, line: str) -> int:
+        nesting = _Nesting(line)
+        for match in _SENTENCE_END.finditer(line, self._decided):
+            self._decided = match.start()
+            end = _end_of(_FOLLOWING_MARKERS, line, match.end())
+            after = _end_of(_SPACES, line, end)
+            if after == len(line) or _UNFINISHED.match(line, after):
+                return 0
+            if _ends_sentence(line, match, end, after) and not nesting.is_open_at(end):
+                return after
+        self._decided = len(line)
+        return 0
+
+    def _overlong_size(self) -> int:
+        if len(self._buffer) < self.LONGEST:
+            return 0
+        open_bracket = max(self._buffer.rfind("[", -200), self._buffer.rfind("【", -200))
+        return open_bracket if open_bracket > 0 else len(self._buffer)
+
+    def _pass(self, stretch: str) -> None:
+        mark = None if self._in_line else _FENCE.match(stretch)
+        if mark:
+            self._fence = ("" if mark[1].startswith(self._fence) else self._fence) if self._fence else mark[1]
+        self._in_line = not stretch.endswith("\n")
+
+
+class _Nesting:
+    """Whether a bracket or a code span is open at a place; places are asked in order."""
+
+    def __init__(self, line: str) -> None:
+        self._line = line
+        self._seen = self._brackets = self._ticks = 0
+
+    def is_open_at(self, place: int) -> bool:
+        piece, self._seen = self._line[self._seen : place], place
+        self._brackets += piece.count("[") - piece.count("]")
+        self._ticks += piece.count("`")
+        return self._brackets > 0 or self._ticks % 2 == 1
+
+
+def _ends_sentence(line: str, match: re.Match[str], end: int, after: int) -> bool:
+    if line[after] == "\n" or not (after > end or match["wide"]):
+        return False
+    return match["stop"] != "." or not (line[after].islower() or _follows_abbreviation(line, match.start()))
+
+
+def _follows_abbreviation(line: str, stop: int) -> bool:
+    return bool(_ABBREVIATION.search(line[max(0, stop - 12) : stop]))
+
+
+def _end_of(pattern: re.Pattern[str], text: str, start: int) -> int:
+    """Where a pattern that may be empty ends."""
+    match = pattern.match(text, start)
+    return match.end() if match else start
