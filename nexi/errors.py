@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from nexi.types import Usage
+
 Actor = Literal["user", "operator", "model"]
 FetchReason = Literal["content_type", "too_large", "timeout", "blocked", "robots", "error"]
 
@@ -55,9 +57,14 @@ class QuestionError(NexiError):
 
 
 class LLMError(NexiError):
-    """`status` is the HTTP status where there was one; `retry_after` the server's own wish in seconds."""
+    """`status` is the HTTP status where there was one; `retry_after` the server's own wish in seconds.
+
+    `partial` is the text that had come when the reply broke off; `usage` what the failed request cost, where that is known.
+    """
 
     code = "llm"
+    partial: str = ""
+    usage: Usage | None = None
 
     def __init__(
         self,
@@ -78,7 +85,10 @@ class LLMError(NexiError):
 
 
 class ContextOverflowError(LLMError):
+    """`window` is the size in tokens that the server named, if it named one."""
+
     code = "context_overflow"
+    window: int | None = None
 
 
 class BackendError(NexiError):
