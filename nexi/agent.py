@@ -1,0 +1,399 @@
+"""The one tool-calling loop: ask, run tools, check limits, compact, repeat.
+
+Above it, `app` builds its parts; below it are the tools and a metered model. It decides when a run ends and why; it knows
+nothing of networks, files or screens. A stop always yields an answer from what was read; with nothing read it is an error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from nexi.answer import AnswerArgument, AnswerStream
+from nexi.budget import Meter
+from nexi.compaction import compact, should_compact
+from nexi.errors import ContextOverflowError, LLMError, NexiError, NoEvidenceError
+from nexi.events import ContextCompacted, TextDelta, Warned
+from nexi.model import MeteredLLM, prompt_tokens
+from nexi.ports import LLM, Clock, Emit
+from nexi.prompts import render
+from nexi.session import Session
+from nexi.token_counter import TokenCounter
+from nexi.tools import FINAL_ANSWER, Toolbox, error_result, read_arguments
+from nexi.types import Answer, Message, PageView, Reply, StopReason, ToolCall, ToolResult
+
+T = TypeVar("T")
+
+GRACE_S = 15.0  # a call in flight at the time target may still finish: what is paid for is not thrown away
+WORDS = {
+    StopReason.TIME_TARGET: "the time target was reached",
+    StopReason.MAX_ITERATIONS: "the iteration limit was reached",
+    StopReason.CONTEXT_LIMIT: "the context window is full",
+    StopReason.BUDGET_SPENT: "the budget is spent",
+    StopReason.API_ERROR: "the model failed",
+    StopReason.CANCELLED: "the search was stopped",
+}
+FIXES = {
+    StopReason.TIME_TARGET: "raise it with --time-target",
+    StopReason.MAX_ITERATIONS: "raise it with --max-iter or -e l",
+    StopReason.CONTEXT_LIMIT: "raise max_context if the model allows it, or ask a narrower question",
+    StopReason.BUDGET_SPENT: "raise --max-cost or --max-tokens",
+    StopReason.CANCELLED: "ask again to go on",
+}
+
+
+@dataclass(frozen=True)
+class LoopSettings:
+    max_output_tokens: int
+    compaction: Any  # the Config, as compaction reads its own fields
+    prompts_folder: Path | None = None
+    temperature: float | None = None
+
+
+@dataclass
+class Loop:
+    """One run of the loop over a session. `spare` is the built-in model that answers when the real one cannot."""
+
+    llm: MeteredLLM
+    spare: LLM
+    toolbox: Toolbox
+    session: Session
+    meter: Meter
+    emit: Emit
+    clock: Clock
+    counter: TokenCounter
+    settings: LoopSettings
+    stop: asyncio.Event
+    warnings: list[str] = field(default_factory=list)
+    _nudged: bool = False
+    _current: Turn | None = None
+
+    async def run(self) -> Answer:
+        """Ask until there is an answer. Raises NoEvidenceError or the model's own error when nothing was read."""
+        while True:
+            if reason := self._limit():
+                return await self._forced(reason)
+            self.meter.start_iteration()
+            if not await self._make_room():
+                return await self._forced(StopReason.CONTEXT_LIMIT)
+            try:
+                turn = await self._until_stopped(self._turn())
+            except LLMError as error:
+                return await self._after_model_failure(error)
+            if isinstance(turn, StopReason):
+                return await self._interrupted(turn)
+            if isinstance(turn, Answer):
+                return turn
+
+    # one turn
+
+    async def _turn(self) -> Answer | None:
+        """Ask once and act on the reply; None means go on."""
+        turn = self._current = Turn(self)
+        async with asyncio.TaskGroup() as group:
+            turn.group = group
+            reply = await turn.ask()
+            answer = await self._final(reply, turn)
+            if answer is not None:
+                turn.drop_calls()
+                return answer
+            results = await turn.finish_calls(reply)
+        self._remember(reply, results)
+        return None
+
+    async def _final(self, reply: Reply, turn: Turn) -> Answer | None:
+        """The answer in a reply, if it has one that may count."""
+        if turn.streaming:
+            return await self._answer("", StopReason.FINAL_ANSWER, turn.stream)
+        text, stop = None, StopReason.FINAL_ANSWER
+        final = next((c for c in reply.tool_calls if c.name == FINAL_ANSWER.name), None)
+        if final is not None:
+            arguments, turn.refusal = read_arguments(final, FINAL_ANSWER)
+            text = arguments.get("answer")
+        elif not reply.tool_calls:
+            text, stop = reply.text, StopReason.PLAIN_ANSWER
+        if text is None:
+            return None
+        if self.session.has_evidence and text.strip():
+            return await self._answer(text, stop, None)
+        turn.refusal = self._read_first(reply)
+        return None
+
+    def _read_first(self, reply: Reply) -> str:
+        """An answer counts only when pages were read; the model is told so once."""
+        if self._nudged:
+            raise NoEvidenceError(
+                "there is no answer with evidence",
+                cause=f"{self.llm.name} answered without reading a page" + self._search_trouble(),
+                fix="ask again, try another model with -m, or check the search with nexi doctor",
+            )
+        self._nudged = True
+        nudge = render("read_first", folder=self.settings.prompts_folder)
+        if not reply.tool_calls:
+            self.session.messages += [Message("assistant", reply.text), Message("user", nudge)]
+        return nudge
+
+    def _remember(self, reply: Reply, results: Sequence[ToolResult]) -> None:
+        if not reply.tool_calls:
+            return
+        self.session.messages.append(Message("assistant", reply.text, reply.tool_calls))
+        for call, result in zip(reply.tool_calls, results, strict=True):
+            self.session.messages.append(Message("tool", result.text, tool_call_id=call.id, result=result))
+
+    # limits and context
+
+    def _limit(self) -> StopReason | None:
+        if self.stop.is_set():
+            return StopReason.CANCELLED
+        return self.meter.stop_reason(self.clock.monotonic())
+
+    async def _make_room(self) -> bool:
+        """Compact when the conversation nears the window; False when it does not fit even then."""
+        before = self._tokens()
+        if not should_compact(before, self._reply_room(), self.settings.compaction):
+            return True
+        compacted = await compact(
+            self.session.messages, self.settings.compaction, self.llm.as_role("compact"), deadline=self._call_deadline()
+        )
+        if compacted is not None:
+            self.session.messages[:] = compacted
+        after = self._tokens()
+        await self.emit(ContextCompacted(before, after, compacted is not None))
+        return after + self._reply_room() <= self.llm.max_context
+
+    def _tokens(self) -> int:
+        return prompt_tokens(self.counter, self.session.messages, self.toolbox.specs, self.llm.max_context)
+
+    def _reply_room(self) -> int:
+        return min(self.settings.max_output_tokens, self.llm.max_context // 4)
+
+    def _call_deadline(self) -> float | None:
+        deadline = self.meter.deadline
+        return None if deadline is None else deadline + GRACE_S
+
+    async def _until_stopped(self, work: Coroutine[Any, Any, T]) -> T | StopReason:
+        """The work's result, or CANCELLED as soon as somebody asks the run to stop."""
+        task = asyncio.ensure_future(work)
+        stopping = asyncio.ensure_future(self.stop.wait())
+        try:
+            await asyncio.wait({task, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return _unwrapped(task)
+            return StopReason.CANCELLED
+        finally:
+            stopping.cancel()
+            if not task.done():
+                task.cancel()
+                await asyncio.wait({task})
+
+    # endings
+
+    async def _answer(self, text: str, stop: StopReason, stream: AnswerStream | None) -> Answer:
+        if stream is None:
+            stream = self._stream()
+            stream.feed(text)
+        clean = stream.finish()
+        self.session.messages.append(Message("assistant", clean))
+        await self._note_citations(stream, clean)
+        cited = tuple(s for s in self.session.book.sources if f"[{s.number}]" in clean)
+        return Answer(clean, cited, stop, tuple(self.warnings))
+
+    def _stream(self) -> AnswerStream:
+        known = {s.number for s in self.session.book.sources}
+        return AnswerStream(known, lambda text: self.emit.delta(TextDelta(text)))
+
+    async def _note_citations(self, stream: AnswerStream, clean: str) -> None:
+        if stream.dropped:
+            numbers = ", ".join(f"[{n}]" for n in sorted(stream.dropped))
+            await self._warn("unknown_citation", f"the model cited {numbers}, which names no page that was read; removed")
+        if not any(f"[{s.number}]" in clean for s in self.session.book.sources):
+            await self._warn("no_citation", "the answer cites none of the pages that were read")
+
+    async def _warn(self, code: str, message: str) -> None:
+        self.warnings.append(message)
+        await self.emit(Warned(code, message))
+
+    async def _interrupted(self, reason: StopReason) -> Answer:
+        """What was already released stays; otherwise the answer is made from what was read."""
+        if self._current is None or not self._current.streaming:
+            return await self._forced(reason)
+        await self._warn(reason.value, f"{WORDS[reason]}; the answer breaks off here")
+        return await self._answer("", reason, self._current.stream)
+
+    async def _forced(self, reason: StopReason) -> Answer:
+        """A limit was reached: answer from what was read, or say that nothing was."""
+        if not self.session.has_evidence:
+            raise NoEvidenceError(
+                "there is no answer",
+                cause=f"{WORDS[reason]} before any page was read" + self._search_trouble(),
+                fix=FIXES.get(reason, ""),
+            )
+        await self._warn(reason.value, f"{WORDS[reason]}; this answer uses what was read until then. {FIXES.get(reason, '')}")
+        text = "" if reason in (StopReason.CANCELLED, StopReason.API_ERROR) else await self._asked_to_answer(reason)
+        return await self._answer(text or await self._spare_answer(), reason, None)
+
+    async def _asked_to_answer(self, reason: StopReason) -> str:
+        """One last call without tools."""
+        prompt = render("force_answer", folder=self.settings.prompts_folder, reason=WORDS[reason])
+        window = self.llm.max_context - self._reply_room()
+        messages = shrunk([*flattened(self.session.messages), Message("user", prompt)], self.counter, window)
+        try:
+            reply = await self.llm.complete(
+                messages, max_tokens=self.settings.max_output_tokens, deadline=self.clock.monotonic() + GRACE_S * 2
+            )
+        except LLMError as error:
+            await self._warn("model_failed", f"the model could not write the answer ({error})")
+            return ""
+        return reply.text
+
+    async def _spare_answer(self) -> str:
+        """Passages from what was read, by the built-in model, marked as such."""
+        question = next((m for m in reversed(self.session.messages) if m.role == "user"), Message("user", ""))
+        views = tuple(
+            PageView(s.url, s.number, s.title, page.text)
+            for s in self.session.book.sources
+            if (page := self.session.page(s.url))
+        )
+        call = ToolCall("read", "web_get", "{}")
+        messages = [
+            Message("user", self.toolbox.question or question.content),
+            Message("assistant", "", (call,)),
+            Message("tool", "", tool_call_id=call.id, result=ToolResult(views, "")),
+        ]
+        await self._warn("extractive", "the answer below was assembled from passages without a model")
+        reply = await self.spare.complete(messages, max_tokens=self.settings.max_output_tokens)
+        return reply.text
+
+    async def _after_model_failure(self, error: LLMError) -> Answer:
+        if error.code == "budget_spent":
+            return await self._forced(StopReason.BUDGET_SPENT)
+        if isinstance(error, ContextOverflowError) and self.session.has_evidence:
+            return await self._forced(StopReason.CONTEXT_LIMIT)
+        if error.code == "timeout" and self._limit() is StopReason.TIME_TARGET:
+            return await self._forced(StopReason.TIME_TARGET)
+        if not self.session.has_evidence:
+            raise error
+        await self._warn("model_failed", f"{error}. {error.fix}".strip())
+        return await self._forced(StopReason.API_ERROR)
+
+    def _search_trouble(self) -> str:
+        """Why the searches of this run found nothing, in the words of their backends."""
+        troubles: list[str] = []
+        for message in self.session.messages:
+            outcomes = message.result.value if message.result else None
+            for outcome in outcomes if isinstance(outcomes, tuple) else ():
+                troubles += [f"{f.provider}: {f.message}" for f in getattr(outcome, "failures", ()) if not outcome.hits]
+                if getattr(outcome, "error", "") and len(troubles) < 4:
+                    troubles.append(f"{outcome.url}: {outcome.error}")
+        return "; " + "; ".join(dict.fromkeys(troubles)) if troubles else ""
+
+
+class Turn:
+    """One request and the tool calls it starts, each as soon as its arguments are complete."""
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        self.group: asyncio.TaskGroup | None = None
+        self.stream: AnswerStream | None = None
+        self._started: dict[str, tuple[ToolCall, asyncio.Task[ToolResult]]] = {}
+        self._argument: AnswerArgument | None = None
+        self.refusal = ""
+
+    @property
+    def streaming(self) -> bool:
+        """Whether part of the answer was already released."""
+        return self._argument is not None and self._argument.fed
+
+    async def ask(self) -> Reply:
+        loop = self.loop
+        try:
+            reply = await loop.llm.complete(
+                loop.session.messages,
+                loop.toolbox.specs,
+                max_tokens=loop.settings.max_output_tokens,
+                temperature=loop.settings.temperature,
+                deadline=loop._call_deadline(),
+                on_call=self._start,
+                on_arguments=self._on_arguments,
+            )
+        except LLMError as error:
+            if not self._started and not self.streaming:
+                raise
+            await loop._warn("stream_closed", f"{error}; going on with what had arrived")
+            reply = Reply("", tuple(call for call, _ in self._started.values()), finish="length")
+        return reply
+
+    async def finish_calls(self, reply: Reply) -> list[ToolResult]:
+        for call in reply.tool_calls:
+            self._start(call)
+        return [await self._result(call) for call in reply.tool_calls]
+
+    def drop_calls(self) -> None:
+        for _, task in self._started.values():
+            task.cancel()
+
+    async def _result(self, call: ToolCall) -> ToolResult:
+        if call.name == FINAL_ANSWER.name:
+            return error_result(self.refusal or "the answer was not accepted")
+        return await self._started[call.id][1]
+
+    def _start(self, call: ToolCall) -> None:
+        if call.id in self._started or call.name == FINAL_ANSWER.name or self.group is None:
+            return
+        self._started[call.id] = (call, self.group.create_task(self._bounded(call), name=f"tool {call.name[:40]}"))
+
+    async def _bounded(self, call: ToolCall) -> ToolResult:
+        """The tool's result; the time target ends it early with what the model may know."""
+        left = None if self.loop.meter.deadline is None else self.loop.meter.deadline - self.loop.clock.monotonic()
+        try:
+            async with asyncio.timeout(left):
+                return await self.loop.toolbox.run(call)
+        except TimeoutError:
+            return error_result("stopped: the time target was reached")
+
+    def _on_arguments(self, name: str, piece: str) -> None:
+        """Release the answer while it is being written, once there is evidence to cite."""
+        if name != FINAL_ANSWER.name or not self.loop.session.has_evidence:
+            return
+        if self._argument is None:
+            self.stream = self.loop._stream()
+            self._argument = AnswerArgument(self.stream.feed)
+        self._argument.take(piece)
+
+
+def _unwrapped(task: asyncio.Task[T] | asyncio.Future[T]) -> T:
+    """A task's result; the one error inside a task group's bundle is raised as itself."""
+    try:
+        return task.result()
+    except BaseExceptionGroup as bundle:
+        errors = [e for e in bundle.exceptions if isinstance(e, NexiError)]
+        if len(errors) == 1 and len(bundle.exceptions) == 1:
+            raise errors[0] from None
+        raise
+
+
+def flattened(messages: Sequence[Message]) -> list[Message]:
+    """The conversation without tool calls, for a request that offers no tools."""
+    flat: list[Message] = []
+    for message in messages:
+        if message.role == "tool":
+            flat.append(Message("user", f"Tool result:\n{message.content}"))
+        elif message.content:
+            flat.append(Message(message.role, message.content))
+    return flat
+
+
+def shrunk(messages: Sequence[Message], counter: TokenCounter, limit: int) -> list[Message]:
+    """The conversation with its longest parts cut until it fits; the first and last message stay whole."""
+    result = list(messages)
+    while not counter.at_most(result, limit) and len(result) > 2:
+        at = max(range(1, len(result) - 1), key=lambda i: len(result[i].content))
+        content = result[at].content
+        if len(content) < 200:
+            del result[at]
+        else:
+            result[at] = Message(result[at].role, content[: len(content) // 2])
+    return result

@@ -1,0 +1,566 @@
+"""Assembly: builds the ports from a Config, owns their clients, and runs searches.
+
+Engines and adapters meet only here. Doors call `Nexi` and read events; they build nothing themselves.
+
+    async with Nexi(config) as nexi, nexi.search("question") as run:
+        async for event in run:
+            ...
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import traceback
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from nexi.agent import Loop, LoopSettings
+from nexi.budget import Budget, Meter
+from nexi.config import EFFORT_LEVELS, Config, get_system_prompt
+from nexi.errors import ConfigError, InternalError, NexiError, QuestionError, StoreError
+from nexi.events import TERMINAL, Delta, Event, Fact, RunFailed, RunFinished, RunStarted, Warned
+from nexi.llm.extractive import Extractive
+from nexi.model import CallCounter, MeteredLLM
+from nexi.plugins import FetchPlugin, SearchPlugin, takes_lists
+from nexi.ports import LLM, Clock, ContentFetcher, Emit, PageStore, RunLog, SearchBackend
+from nexi.reader import Reader
+from nexi.runlog import FilePages, MemoryRunLog, RunDirectory
+from nexi.searcher import Searcher
+from nexi.session import Session
+from nexi.token_counter import TokenCounter
+from nexi.tools import Toolbox
+from nexi.types import Answer, FetchLimits, Message, Query, StopReason, ToolCall, ToolResult
+
+if TYPE_CHECKING:
+    from nexi.config import EndpointRole
+    from nexi.fetchers import Settings as FetcherSettings
+
+MAX_QUESTION_CHARS = 100_000
+STOP_POLL_S = 0.5
+BYTES_PER_TOKEN = 3  # what page text costs at the least in practice; the exact count guards every request
+
+
+class SystemClock:
+    """The real time."""
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """What one search may override; None and "" leave the config's word."""
+
+    effort: str = ""
+    max_iterations: int | None = None
+    time_target: float | None = None
+    max_output_tokens: int | None = None
+    system_prompt: str = ""
+    query: Query = Query("")
+
+
+AS_CONFIGURED = SearchOptions()
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A run that ended with an answer."""
+
+    id: str
+    answer: Answer
+    finished: RunFinished
+    facts: tuple[Fact, ...]
+    session: Session
+
+
+class Nexi:
+    """Owns the clients of one config. Ports may be given instead of built, for tests and for embedding."""
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        clock: Clock | None = None,
+        llms: Mapping[str, LLM] | None = None,
+        backends: Sequence[Any] | None = None,
+        fetchers: Sequence[Any] | None = None,
+    ) -> None:
+        self.config = config
+        self.clock: Clock = clock or SystemClock()
+        self._llms: dict[str, LLM] = dict(llms or {})
+        self._backends = None if backends is None else tuple(_as_backend(b) for b in backends)
+        self._fetchers = None if fetchers is None else tuple(_as_fetcher(f) for f in fetchers)
+        self._closing = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._closing.aclose()
+
+    def search(self, question: str, *, options: SearchOptions = AS_CONFIGURED, session: Session | None = None) -> Run:
+        """A run to enter: `async with nexi.search(q) as run`. Raises QuestionError or ConfigError at once."""
+        return Run(self, clean_question(question), _with_effort(options, self.config), session or Session())
+
+    async def answer(
+        self, question: str, *, options: SearchOptions = AS_CONFIGURED, session: Session | None = None
+    ) -> RunResult:
+        """Search to the end. Raises NexiError when there is no answer."""
+        async with self.search(question, options=options, session=session) as run:
+            async for _ in run:
+                pass
+            return run.result()
+
+    async def run_tool(self, call: ToolCall, *, question: str = "") -> ToolResult:
+        """One tool call outside a search, for a caller who vouches for the URLs in it."""
+        session = Session()
+        async with asyncio.TaskGroup() as tasks:
+            emit = QuietEmit()
+            meter = Meter(Budget(max_pages=self.config.max_pages), started=self.clock.monotonic())
+            parts = Parts(self, session, meter, emit, tasks, question, AS_CONFIGURED)
+            toolbox = parts.toolbox(parts.metered("extract"))
+            session.allow(parts.urls_of(call))
+            result = await toolbox.run(call)
+            parts.reader.cancel()
+        return result
+
+    # ports, built when first needed
+
+    def llm(self, role: EndpointRole) -> LLM:
+        if role not in self._llms:
+            self._llms[role] = self._build_llm(role)
+        return self._llms[role]
+
+    def backends(self) -> tuple[SearchBackend, ...]:
+        if self._backends is None:
+            from nexi.backends import create
+
+            chain = self.config.search_chain()
+            self._backends = tuple(self._owned(create(n, self._backend_settings(n))) for n in chain)
+        return self._backends
+
+    def fetchers(self) -> tuple[ContentFetcher, ...]:
+        if self._fetchers is None:
+            from nexi.fetchers import create
+
+            chain = self.config.fetch_chain()
+            self._fetchers = tuple(self._owned(create(n, self._fetcher_settings(n))) for n in chain)
+        return self._fetchers
+
+    def runs(self) -> RunDirectory:
+        return RunDirectory(self.config.runs_dir, self.config.pages_dir, clock=self.clock)
+
+    def pages(self) -> PageStore:
+        return FilePages(self.config.pages_dir)
+
+    def _fetcher_settings(self, name: str) -> FetcherSettings:
+        from nexi.fetchers import Settings
+
+        config = self.config
+        return Settings(
+            clock=self.clock,
+            api_key=next(iter(config.keys_for(name)), ""),
+            allow_private=config.allow_private,
+            respect_robots=config.respect_robots,
+            proxy=config.https_proxy or config.http_proxy,
+            no_proxy=tuple(h.strip() for h in config.no_proxy.split(",") if h.strip()),
+        )
+
+    def _build_llm(self, role: EndpointRole) -> LLM:
+        endpoint = self.config.endpoint(role)
+        if endpoint.is_extractive:
+            return Extractive()
+        from nexi.llm.openai import OpenAICompatible
+        from nexi.llm.prices import price_table
+
+        llm: LLM = self._owned(
+            OpenAICompatible(
+                endpoint.base_url,
+                endpoint.model,
+                api_keys=endpoint.api_keys,
+                clock=self.clock,
+                max_retries=self.config.llm_max_retries,
+                prices=price_table(self.config.prices),
+                stream=self.config.stream,
+            )
+        )
+        return llm
+
+    def _owned(self, port: Any) -> Any:
+        """Close what can be closed when this Nexi ends."""
+        if hasattr(port, "aclose"):
+            self._closing.push_async_callback(port.aclose)
+        return port
+
+
+class QuietEmit:
+    """For work outside a run: nothing is logged and nobody listens."""
+
+    async def __call__(self, fact: Fact) -> None:
+        return None
+
+    def delta(self, delta: Delta) -> None:
+        return None
+
+
+class RunEmit:
+    """Commits facts, then hands events to the door. A log that cannot be written to is left, aloud, for memory."""
+
+    def __init__(self, log: RunLog, publish: Callable[[Event], None]) -> None:
+        self.log = log
+        self.facts: list[Fact] = []
+        self._publish = publish
+        self._order = asyncio.Lock()
+
+    async def __call__(self, fact: Fact) -> None:
+        async with self._order:
+            await self._commit(fact)
+
+    def delta(self, delta: Delta) -> None:
+        self._publish(delta)
+
+    async def _commit(self, fact: Fact) -> None:
+        try:
+            await self.log.append(fact)
+        except StoreError as error:
+            await self._leave_the_disk(error)
+            await self.log.append(fact)
+        self.facts.append(fact)
+        self._publish(fact)
+
+    async def _leave_the_disk(self, error: StoreError) -> None:
+        broken, self.log = self.log, MemoryRunLog(self.log.run_id)
+        await broken.close()
+        await self._commit(Warned("log_not_kept", f"this run is not kept: {error}. {error.fix}".strip()))
+
+
+class Parts:
+    """The engine's parts for one run."""
+
+    def __init__(
+        self,
+        nexi: Nexi,
+        session: Session,
+        meter: Meter,
+        emit: Emit,
+        tasks: asyncio.TaskGroup,
+        question: str,
+        options: SearchOptions,
+    ) -> None:
+        self.nexi, self.session, self.meter, self.emit = nexi, session, meter, emit
+        self.question, self.options = question, options
+        self.counter = TokenCounter(nexi.config.tokenizer_encoding)
+        self.calls = CallCounter()
+        fetchers = nexi.fetchers()
+        self.reader = Reader(
+            fetchers,
+            limits=FetchLimits(timeout_s=nexi.config.fetch_timeout),
+            session=session,
+            meter=meter,
+            store=nexi.pages(),
+            emit=emit,
+            clock=nexi.clock,
+            tasks=tasks,
+            ahead=[f for f in fetchers if f.name == "http"] if nexi.config.prefetch else [],
+        )
+
+    def metered(self, role: EndpointRole) -> MeteredLLM:
+        nexi = self.nexi
+        window = nexi.config.endpoint(role).max_context
+        return MeteredLLM(nexi.llm(role), role, self.meter, self.emit, nexi.clock, self.counter, window, self.calls)
+
+    def toolbox(self, extractor: LLM) -> Toolbox:
+        config = self.nexi.config
+        return Toolbox(
+            session=self.session,
+            searcher=Searcher(self.nexi.backends(), emit=self.emit, clock=self.nexi.clock),
+            reader=self.reader,
+            extractor=extractor,
+            emit=self.emit,
+            clock=self.nexi.clock,
+            question=self.question,
+            room=self._room,
+            query_template=self.options.query,
+            prompts_folder=config.prompts_dir,
+            secrets=_secrets(config),
+            deadline=self.meter.deadline,
+        )
+
+    def loop(self, stop: asyncio.Event) -> Loop:
+        config = self.nexi.config
+        answering = self.metered("answer")
+        return Loop(
+            llm=answering,
+            spare=Extractive(),
+            toolbox=self.toolbox(self.metered("extract")),
+            session=self.session,
+            meter=self.meter,
+            emit=self.emit,
+            clock=self.nexi.clock,
+            counter=self.counter,
+            settings=LoopSettings(
+                self.options.max_output_tokens or config.max_output_tokens,
+                replace(config, max_context=answering.max_context),
+                config.prompts_dir,
+            ),
+            stop=stop,
+        )
+
+    def urls_of(self, call: ToolCall) -> list[str]:
+        from nexi.tools import WEB_GET, read_arguments
+
+        return list(read_arguments(call, WEB_GET)[0].get("urls", ())) if call.name == WEB_GET.name else []
+
+    def _room(self) -> int:
+        """Bytes of page text that still fit under the compaction threshold, next to the reply."""
+        config = self.nexi.config
+        window = config.endpoint("answer").max_context
+        used = self.counter.upper_bound(self.session.messages) // BYTES_PER_TOKEN
+        free = int(window * config.auto_compact_thresh) - used - min(config.max_output_tokens, window // 4)
+        return max(0, free) * BYTES_PER_TOKEN
+
+
+class Run:
+    """One search under way. Leaving its block cancels the engine and waits for its clean-up."""
+
+    def __init__(self, nexi: Nexi, question: str, options: SearchOptions, session: Session) -> None:
+        self.nexi, self.question, self.options, self.session = nexi, question, options, session
+        self.id = ""
+        self._events: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._stop = asyncio.Event()
+        self._started = 0.0
+
+    async def __aenter__(self) -> Self:
+        self._started = self.nexi.clock.monotonic()
+        self._meter = Meter(self._budget(), started=self._started)
+        log, self._log_warning = await asyncio.to_thread(self._open_log)
+        self.id = log.run_id
+        self._emit = RunEmit(log, self._events.put_nowait)
+        self._task = asyncio.create_task(self._work(), name=f"run {self.id}")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._task.cancel()
+        await asyncio.wait({self._task})
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        while (event := await self._events.get()) is not None:
+            yield event
+
+    def stop(self) -> None:
+        """Ask for the answer now, from what was read."""
+        self._stop.set()
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        return tuple(self._emit.facts)
+
+    def result(self) -> RunResult:
+        """The answer of a run that has ended. Raises the run's error if it has none."""
+        end = next((f for f in reversed(self.facts) if isinstance(f, TERMINAL)), None)
+        if isinstance(end, RunFinished):
+            answer = Answer(end.answer, end.sources, end.stop, end.warnings)
+            return RunResult(self.id, answer, end, self.facts, self.session)
+        if isinstance(end, RunFailed):
+            raise error_of(end)
+        raise InternalError("the run has not ended")
+
+    # the engine's task
+
+    async def _work(self) -> None:
+        try:
+            await self._begin()
+            await self._finish(await self._engine())
+        except asyncio.CancelledError:
+            await self._fail(NexiError("the search was cancelled", code="cancelled"), StopReason.CANCELLED)
+            raise
+        except NexiError as error:
+            await self._fail(error, _stop_of(error))
+        except Exception as error:  # noqa: BLE001 - the edge of the engine: a fault of ours must still end the run
+            await self._fail(await self._internal(error), StopReason.API_ERROR)
+        finally:
+            await self._emit.log.close()
+            self._events.put_nowait(None)
+
+    async def _begin(self) -> None:
+        config, options = self.nexi.config, self.options
+        settings = {"search": list(config.search_chain()), "fetch": list(config.fetch_chain()), "prefetch": config.prefetch}
+        model = self.nexi.config.endpoint("answer").model
+        await self._emit(RunStarted(self.question, options.effort, model, "search", options.max_iterations or 0, settings))
+        if self._log_warning:
+            await self._emit(Warned("log_not_kept", self._log_warning))
+        self._open_conversation()
+
+    def _open_conversation(self) -> None:
+        if not any(m.role == "system" for m in self.session.messages):
+            prompt = self.options.system_prompt or get_system_prompt(
+                self.options.effort,
+                self.options.max_iterations,
+                today=self.nexi.clock.now().date().isoformat(),
+                config=self.nexi.config,
+            )
+            self.session.messages.insert(0, Message("system", prompt))
+        self.session.ask(self.question)
+
+    async def _engine(self) -> Answer:
+        async with asyncio.TaskGroup() as tasks:
+            watcher = tasks.create_task(self._watch_for_stop())
+            parts = Parts(self.nexi, self.session, self._meter, self._emit, tasks, self.question, self.options)
+            try:
+                answer: Answer | NexiError = await parts.loop(self._stop).run()
+            except NexiError as error:
+                answer = error
+            parts.reader.cancel()
+            watcher.cancel()
+            await parts.reader.report()
+        if isinstance(answer, NexiError):
+            raise answer
+        return answer
+
+    async def _watch_for_stop(self) -> None:
+        """Another process asks with a file. Polling it is I/O, not time, so it does not go through the clock."""
+        while not self._stop.is_set():
+            await asyncio.sleep(STOP_POLL_S)
+            if self._emit.log.stop_requested():
+                self._stop.set()
+
+    async def _finish(self, answer: Answer) -> None:
+        trouble = await asyncio.to_thread(self._keep_history, answer)
+        await self._emit(
+            RunFinished(
+                answer.text,
+                answer.sources,
+                answer.stop,
+                self._meter.iterations,
+                self._meter.usage,
+                self._seconds(),
+                self._meter.pages,
+                self._meter.model_calls,
+                (*answer.warnings, *trouble),
+            )
+        )
+
+    async def _fail(self, error: NexiError, stop: StopReason) -> None:
+        if any(isinstance(f, TERMINAL) for f in self._emit.facts):
+            return
+        failed = RunFailed(
+            error.code, error.message, error.cause, error.fix, stop, self._meter.iterations, self._meter.usage, self._seconds()
+        )
+        await asyncio.shield(asyncio.ensure_future(self._emit(failed)))
+
+    async def _internal(self, error: BaseException) -> NexiError:
+        name = self.nexi.config.runs_dir / self.id / "traceback.txt"
+        text = "".join(traceback.format_exception(error))
+        try:
+            await asyncio.to_thread(name.write_text, text, "utf-8")
+        except OSError:
+            return InternalError("an internal error ended the search", cause=repr(error)[:500])
+        return InternalError(
+            "an internal error ended the search", cause=repr(error)[:500], fix=f"please report it with {name.parent}"
+        )
+
+    def _open_log(self) -> tuple[RunLog, str]:
+        try:
+            return self.nexi.runs().create(), ""
+        except StoreError as error:
+            return MemoryRunLog(), f"this run is not kept: {error}. {error.fix}".strip()
+
+    def _keep_history(self, answer: Answer) -> list[str]:
+        from nexi.history import add_history_entry, create_entry
+
+        entry = create_entry(
+            query=self.question,
+            answer=answer.text,
+            urls=[s.url for s in self.session.book.sources],
+            effort=self.options.effort,
+            iterations=self._meter.iterations,
+            duration_s=self._seconds(),
+            tokens=self._meter.usage.total,
+            id=self.id,
+        )
+        try:
+            add_history_entry(entry, self.nexi.config.history_path)
+        except StoreError as error:
+            return [f"the answer is not in the history: {error}. {error.fix}".strip()]
+        return []
+
+    def _seconds(self) -> float:
+        return round(self.nexi.clock.monotonic() - self._started, 3)
+
+    def _budget(self) -> Budget:
+        config = self.nexi.config
+        return Budget(
+            max_iterations=self.options.max_iterations,
+            max_seconds=self.options.time_target,
+            max_tokens=config.max_tokens,
+            max_cost=config.max_cost,
+            max_pages=config.max_pages,
+        )
+
+
+def clean_question(question: str) -> str:
+    """The question without control characters and stray bytes. Raises QuestionError when nothing usable is left."""
+    text = question.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    text = "".join(c for c in text if c in "\n\t" or (ord(c) >= 32 and not 0x7F <= ord(c) < 0xA0)).strip()
+    if not text.strip("\ufffd \n\t"):
+        raise QuestionError("the question is empty", fix='ask one: nexi "your question"')
+    if len(text) > MAX_QUESTION_CHARS:
+        raise QuestionError(
+            f"the question has {len(text):,} characters",
+            cause=f"at most {MAX_QUESTION_CHARS:,} are taken",
+            fix="ask a shorter question",
+        )
+    return text
+
+
+def error_of(failed: RunFailed) -> NexiError:
+    """The error a terminal fact stands for."""
+    from nexi.errors import LLMError, NoEvidenceError
+
+    kinds: dict[str, type[NexiError]] = {cls.code: cls for cls in (NoEvidenceError, ConfigError, QuestionError, InternalError)}
+    kind = kinds.get(failed.code, LLMError if failed.stop is StopReason.API_ERROR else NexiError)
+    return kind(failed.message, cause=failed.cause, fix=failed.fix, code=failed.code)
+
+
+def _stop_of(error: NexiError) -> StopReason:
+    return StopReason.CANCELLED if error.code == "cancelled" else StopReason.API_ERROR
+
+
+def _with_effort(options: SearchOptions, config: Config) -> SearchOptions:
+    effort = options.effort or config.default_effort
+    if effort not in EFFORT_LEVELS:
+        raise ConfigError(f"effort {effort!r} is unknown", cause="it must be s, m or l", fix="use -e s, -e m or -e l")
+    iterations = options.max_iterations or EFFORT_LEVELS[effort]["max_iter"]
+    seconds = options.time_target if options.time_target is not None else config.time_target
+    return replace(options, effort=effort, max_iterations=int(iterations), time_target=seconds)
+
+
+def _secrets(config: Config) -> tuple[str, ...]:
+    keys = [k for role in ("answer", "extract", "judge") for k in config.endpoint(role).api_keys]
+    keys += [k for provider in config.api_keys for k in config.keys_for(provider)] + list(config.keys_for("jina"))
+    return tuple({k for k in keys if len(k) >= 8})
+
+
+def _as_backend(backend: Any) -> SearchBackend:
+    wrapped: SearchBackend = SearchPlugin(backend) if takes_lists(backend.search, "queries") else backend
+    return wrapped
+
+
+def _as_fetcher(fetcher: Any) -> ContentFetcher:
+    wrapped: ContentFetcher = FetchPlugin(fetcher) if takes_lists(fetcher.fetch, "urls") else fetcher
+    return wrapped

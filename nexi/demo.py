@@ -1,0 +1,153 @@
+"""The demonstration: nexi's own handbook on loopback, a question about it, and the cited answer.
+
+A small web server gives out the handbook's pages and answers searches the way a SearXNG does, so the whole loop runs as it
+would over the web: search, fetch, extract, answer, citations, history. No key, and no network but loopback.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+from nexi.errors import StoreError
+
+QUESTION = "Which addresses does nexi refuse to fetch?"
+
+
+def handbook_folder() -> Path:
+    """Where the handbook lies: inside the installed package, or beside it in a checkout."""
+    packaged = Path(__file__).parent / "handbook"
+    beside = Path(__file__).parent.parent / "docs"
+    for folder in (packaged, beside):
+        if any(folder.glob("*.md")):
+            return folder
+    raise StoreError("the handbook is missing", cause=f"no pages in {packaged}", fix="install nexi again")
+
+
+class Handbook:
+    """Pages by name, and a full-text index over them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.pages = {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.md"))}
+        self._index = sqlite3.connect(":memory:", check_same_thread=False)
+        self._lock = threading.Lock()
+        self._index.execute("CREATE VIRTUAL TABLE page USING fts5(name, title, body, tokenize='porter')")
+        rows = [(name, title_of(text), text) for name, text in self.pages.items()]
+        self._index.executemany("INSERT INTO page VALUES (?, ?, ?)", rows)
+
+    def search(self, query: str, limit: int = 10) -> list[tuple[str, str, str]]:
+        """(name, title, snippet) of the pages that fit, best first."""
+        words = " OR ".join(f'"{w}"' for w in re.findall(r"\w+", query)) or '""'
+        sql = (
+            "SELECT name, title, snippet(page, 2, '', '', ' … ', 40) FROM page WHERE page MATCH ? "
+            "ORDER BY bm25(page, 0.0, 4.0, 1.0) LIMIT ?"
+        )
+        with self._lock:
+            return self._index.execute(sql, (words, limit)).fetchall()
+
+    def close(self) -> None:
+        self._index.close()
+
+
+def title_of(markdown: str) -> str:
+    return next((line.lstrip("# ").strip() for line in markdown.splitlines() if line.startswith("#")), "nexi")
+
+
+def to_html(markdown: str) -> str:
+    """Enough HTML for the handbook: headings, lists, tables as text, code, paragraphs."""
+    blocks = re.split(r"\n{2,}", markdown.strip())
+    body = "\n".join(_block_html(b) for b in blocks)
+    title = html.escape(title_of(markdown))
+    head = f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>'
+    return f"{head}<body><main>{body}</main></body></html>"
+
+
+def _block_html(block: str) -> str:
+    lines = block.split("\n")
+    if heading := re.match(r"(#{1,6}) (.*)", lines[0]):
+        level = len(heading[1])
+        rest = _block_html("\n".join(lines[1:])) if len(lines) > 1 else ""
+        return f"<h{level}>{_inline(heading[2])}</h{level}>{rest}"
+    if lines[0].startswith("```"):
+        code = "\n".join(line for line in lines if not line.startswith("```"))
+        return f"<pre><code>{html.escape(code)}</code></pre>"
+    if all(line.startswith("|") for line in lines):
+        rows = [
+            re.split(r"\s*(?<!\\)\|\s*", line.strip().strip("|").strip())
+            for line in lines
+            if not re.fullmatch(r"[|\s:-]+", line)
+        ]
+        return (
+            "<table>" + "".join("<tr>" + "".join(f"<td>{_inline(c)}</td>" for c in row) + "</tr>" for row in rows) + "</table>"
+        )
+    if lines[0].startswith(("- ", "* ")):
+        items = re.split(r"\n?^[-*] ", block, flags=re.MULTILINE)[1:]
+        return "<ul>" + "".join(f"<li>{_inline(' '.join(i.split()))}</li>" for i in items) + "</ul>"
+    return f"<p>{_inline(' '.join(lines))}</p>"
+
+
+def _inline(text: str) -> str:
+    text = html.escape(text, quote=False)
+    text = re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
+    text = re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", text)
+    return re.sub(r"\[([^\]]+)\]\(([^)\s]+?)\.md\)", r'<a href="/\2">\1</a>', text)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """GET /search as a SearXNG, GET /<name> a page."""
+
+    handbook: Handbook
+
+    def do_GET(self) -> None:
+        target = urlsplit(self.path)
+        if target.path == "/search":
+            query = parse_qs(target.query).get("q", [""])[0]
+            self._send(json.dumps(self._results(query)), "application/json")
+        elif page := self.handbook.pages.get(target.path.strip("/")):
+            self._send(to_html(page), "text/html; charset=utf-8")
+        else:
+            self._send("not found", "text/plain", 404)
+
+    def _results(self, query: str) -> dict[str, object]:
+        port = self.server.server_address[1]
+        results = [
+            {"url": f"http://127.0.0.1:{port}/{name}", "title": title, "content": snippet, "engine": "handbook"}
+            for name, title, snippet in self.handbook.search(query)
+        ]
+        return {"query": query, "results": results, "answers": [], "unresponsive_engines": []}
+
+    def _send(self, body: str, kind: str, status: int = 200) -> None:
+        data = body.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
+        """Stay quiet."""
+
+
+@contextmanager
+def serve_handbook(folder: Path | None = None) -> Iterator[str]:
+    """The handbook on a loopback port; yields `127.0.0.1:port`."""
+    handbook = Handbook(folder or handbook_folder())
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("HandbookHandler", (Handler,), {"handbook": handbook}))
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield f"127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+        handbook.close()

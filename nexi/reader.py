@@ -1,0 +1,140 @@
+"""Reads pages for one run: each page once, along the chain of fetchers, within the page budget.
+
+Above it are the tools; below it, fetchers and the page store behind their ports. Pages may be read ahead of the model
+(`warm`): such a page has no citation number until it is asked for, and what stays unused is reported.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from nexi.budget import Meter
+from nexi.errors import FetchError, StoreError
+from nexi.events import PageFailed, PageFetched, PrefetchEnded, Warned
+from nexi.ports import Clock, ContentFetcher, Emit, PageStore
+from nexi.session import Session
+from nexi.types import FetchLimits, Page
+from nexi.urls import dedup_key
+
+AHEAD_PER_SEARCH = 3
+
+
+class Reader:
+    """Owned by a run: `tasks` is the run's task group, which ends every fetch that is still going."""
+
+    def __init__(
+        self,
+        fetchers: Sequence[ContentFetcher],
+        *,
+        limits: FetchLimits,
+        session: Session,
+        meter: Meter,
+        store: PageStore,
+        emit: Emit,
+        clock: Clock,
+        tasks: asyncio.TaskGroup,
+        ahead: Sequence[ContentFetcher] = (),
+    ) -> None:
+        self._fetchers = tuple(fetchers)
+        self._ahead = tuple(ahead)
+        self._limits = limits
+        self._session = session
+        self._meter = meter
+        self._store = store
+        self._emit = emit
+        self._clock = clock
+        self._tasks = tasks
+        self._running: dict[str, asyncio.Task[Page | FetchError]] = {}
+        self._warmed: dict[str, str] = {}
+        self._used: set[str] = set()
+
+    async def read(self, url: str) -> Page:
+        """The page, fetched now or before. Raises FetchError."""
+        key = dedup_key(url)
+        self._used.add(key)
+        if page := self._session.page(url):
+            return page
+        outcome = await self._join(key)
+        if not isinstance(outcome, Page):
+            if not self._meter.take_page():
+                raise FetchError("the page was not read", cause="the page budget of this run is spent", reason="blocked")
+            outcome = await asyncio.shield(self._start(url, key, self._fetchers, ahead=False))
+        if isinstance(outcome, FetchError):
+            raise outcome
+        return outcome
+
+    def warm(self, urls: Iterable[str]) -> None:
+        """Begin to read the best hits while the model thinks, through free fetchers only."""
+        fresh = [u for u in urls if dedup_key(u) not in self._running and not self._session.page(u)]
+        for url in fresh[:AHEAD_PER_SEARCH] if self._ahead else ():
+            if not self._meter.take_page(ahead=True):
+                return
+            key = dedup_key(url)
+            self._warmed[key] = url
+            self._start(url, key, self._ahead, ahead=True)
+
+    async def report(self) -> None:
+        """Say what reading ahead was good for."""
+        if self._warmed:
+            unused = tuple(url for key, url in self._warmed.items() if key not in self._used)
+            await self._emit(PrefetchEnded(len(self._warmed) - len(unused), unused))
+
+    def cancel(self) -> None:
+        for task in self._running.values():
+            task.cancel()
+
+    async def _join(self, key: str) -> Page | FetchError | None:
+        """What an earlier fetch of this page gave; a failure while reading ahead does not count against asking."""
+        task = self._running.get(key)
+        if task is None or (task.done() and task.cancelled()):
+            return None
+        return await asyncio.shield(task)
+
+    def _start(self, url: str, key: str, fetchers: Sequence[ContentFetcher], *, ahead: bool) -> asyncio.Task[Page | FetchError]:
+        task = self._tasks.create_task(self._fetch(url, fetchers, ahead=ahead), name=f"fetch {url[:80]}")
+        self._running[key] = task
+        return task
+
+    async def _fetch(self, url: str, fetchers: Sequence[ContentFetcher], *, ahead: bool) -> Page | FetchError:
+        started = self._clock.monotonic()
+        outcome = await self._along_the_chain(url, fetchers)
+        seconds = round(self._clock.monotonic() - started, 3)
+        if isinstance(outcome, FetchError):
+            await self._emit(PageFailed(url, outcome.reason, str(outcome), seconds, ahead))
+            return outcome
+        await self._keep_evidence(outcome)
+        self._session.keep(url, outcome)
+        await self._emit(
+            PageFetched(
+                url,
+                outcome.final_url or url,
+                outcome.title,
+                outcome.digest,
+                len(outcome.text),
+                outcome.downloaded_bytes,
+                seconds,
+                ahead,
+            )
+        )
+        return outcome
+
+    async def _along_the_chain(self, url: str, fetchers: Sequence[ContentFetcher]) -> Page | FetchError:
+        failure = FetchError("the page was not read", cause="no fetcher is configured", fix="set content_fetcher")
+        for fetcher in fetchers:
+            try:
+                page = await fetcher.fetch(url, self._limits)
+            except FetchError as error:
+                failure = error
+                if error.reason in ("blocked", "robots") and not error.status:
+                    return error  # a URL the guard or robots.txt refuses goes to nobody else
+                continue
+            return page if page.fetcher else replace(page, fetcher=fetcher.name)
+        return failure
+
+    async def _keep_evidence(self, page: Page) -> None:
+        try:
+            await self._store.put(page.text)
+        except StoreError as error:
+            await self._emit(Warned("evidence_not_kept", f"{error}. {error.fix}".strip()))

@@ -1,0 +1,118 @@
+"""The seeds' face of the search: `run_search` and its result, over `nexi.app`.
+
+Nothing is decided here. `run_search_sync` is the only synchronous door of the library.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from nexi.app import Nexi, Run, RunResult, SearchOptions
+from nexi.config import Config
+from nexi.events import Event, ModelAsked, PageFetched, SearchFinished, ToolStarted
+from nexi.session import Session
+from nexi.tools import TOOLS
+from nexi.types import Message, StopReason
+
+ProgressCallback = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """What a search gave, in the seeds' fields."""
+
+    answer: str
+    urls: list[str] = field(default_factory=list)
+    url_citations: dict[str, int] = field(default_factory=dict)
+    url_to_title: dict[str, str] = field(default_factory=dict)
+    iterations: int = 0
+    duration_s: float = 0.0
+    tokens: int = 0
+    reached_max_iter: bool = False
+
+
+async def run_search(
+    query: str,
+    config: Config,
+    effort: str = "m",
+    max_iter: int | None = None,
+    time_target: float | None = None,
+    verbose: bool = False,
+    progress_callback: ProgressCallback | None = None,
+    initial_messages: Sequence[Mapping[str, Any]] | None = None,
+) -> SearchResult:
+    """Search the web and answer with citations. Raises NexiError when there is no answer."""
+    options = SearchOptions(effort=effort, max_iterations=max_iter, time_target=time_target)
+    session = Session(Message.from_dict(m) for m in initial_messages or ())
+    async with Nexi(config) as nexi, nexi.search(query, options=options, session=session) as run:
+        await _follow(run, progress_callback, verbose)
+        return to_search_result(run.result())
+
+
+def run_search_sync(query: str, config: Config, **options: Any) -> SearchResult:
+    """`run_search` for code without an event loop; refuses inside a running one."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(run_search(query, config, **options))
+    raise RuntimeError("run_search_sync was called inside a running event loop: await run_search instead")
+
+
+def to_search_result(result: RunResult) -> SearchResult:
+    sources = result.session.book.sources
+    return SearchResult(
+        answer=result.answer.text,
+        urls=[s.url for s in sources],
+        url_citations={s.url: s.number for s in sources},
+        url_to_title={s.url: s.title for s in sources if s.title},
+        iterations=result.finished.iterations,
+        duration_s=result.finished.seconds,
+        tokens=result.finished.usage.total,
+        reached_max_iter=result.answer.stop is StopReason.MAX_ITERATIONS,
+    )
+
+
+def progress_text(event: Event) -> str:
+    """What a person may like to know about an event, in a few words; "" for nothing."""
+    match event:
+        case ModelAsked(purpose="answer"):
+            return "Thinking"
+        case ToolStarted(name=name) if name not in ("web_search", "web_get"):
+            return f"Calling {name}"
+        case SearchFinished(query=query, hits=hits, backend=backend):
+            return f'Searched "{query[:60]}": {len(hits)} results' + (f" from {backend}" if backend else "")
+        case PageFetched(url=url, ahead=False):
+            return f"Read {url[:100]}"
+        case _:
+            return ""
+
+
+async def _follow(run: Run, callback: ProgressCallback | None, verbose: bool) -> None:
+    limit = run.options.max_iterations or 0
+    iteration = 0
+    async for event in run:
+        iteration += isinstance(event, ModelAsked) and event.purpose == "answer"
+        if callback and (text := progress_text(event)):
+            callback(text, iteration, limit)
+        if verbose and callback and isinstance(event, ModelAsked):
+            callback(f"model call {event.call} to {event.model}, about {event.prompt_tokens} tokens", iteration, limit)
+
+
+def _get_tool_schemas() -> list[dict[str, Any]]:
+    """The tools as the OpenAI API wants them."""
+    return [dict(t) for t in TOOLS]
+
+
+async def _force_answer(messages: Sequence[Mapping[str, Any]], config: Config, reason: str = "a limit was reached") -> str:
+    """One last call without tools: an answer from the conversation as it stands."""
+    from nexi.agent import flattened
+    from nexi.prompts import render
+
+    conversation = flattened([Message.from_dict(m) for m in messages])
+    prompt = render("force_answer", folder=config.prompts_dir, reason=reason)
+    async with Nexi(config) as nexi:
+        reply = await nexi.llm("answer").complete([*conversation, Message("user", prompt)], max_tokens=config.max_output_tokens)
+    return reply.text

@@ -1,0 +1,67 @@
+"""A conversation of runs that share messages, citation numbers and pages.
+
+The loop reads and writes it, follow-ups inherit it. It also holds the one policy set of the house: the URLs that may be
+fetched because they came verbatim from the user, a search hit or a link on a fetched page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from nexi.citations import CitationBook
+from nexi.types import Message, Page
+from nexi.urls import dedup_key, find_urls, parse
+
+MAX_KNOWN_URLS = 20_000
+
+
+class Session:
+    def __init__(self, messages: Iterable[Message] = ()) -> None:
+        self.messages: list[Message] = list(messages)
+        self.book = CitationBook(key=dedup_key)
+        self.pages: dict[str, Page] = {}
+        self._known: set[str] = set()
+        for message in self.messages:
+            if message.role == "user":
+                self.allow(find_urls(message.content))
+
+    @property
+    def has_evidence(self) -> bool:
+        """Whether any page was ever handed to the model."""
+        return bool(self.book.sources)
+
+    def ask(self, question: str) -> None:
+        self.messages.append(Message("user", question))
+        self.allow(find_urls(question))
+
+    def allow(self, urls: Iterable[str]) -> None:
+        """Let these URLs be fetched later; a run that meets more than it can hold keeps the first ones."""
+        for url in urls:
+            if len(self._known) >= MAX_KNOWN_URLS:
+                return
+            if key := _verbatim(url):
+                self._known.add(key)
+
+    def may_fetch(self, url: str) -> bool:
+        return _verbatim(url) in self._known
+
+    def page(self, url: str) -> Page | None:
+        return self.pages.get(dedup_key(url))
+
+    def keep(self, url: str, page: Page) -> None:
+        """Remember a page under the URL that was asked for and the one that answered, and let its links be followed."""
+        self.pages[dedup_key(url)] = page
+        if page.final_url:
+            self.pages.setdefault(dedup_key(page.final_url), page)
+        self.allow(page.links)
+
+
+def _verbatim(url: str) -> str:
+    """The URL as a browser would spell it, without its fragment; "" for what is no URL.
+
+    Nothing else is dropped: a parameter added to an allowed URL could carry data out.
+    """
+    try:
+        return parse(url).href.partition("#")[0]
+    except ValueError:
+        return ""
