@@ -6,14 +6,20 @@ implementation and over the fakes in `nexi.testing`.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
-from nexi.events import Event, Fact
+from nexi.events import Delta, Fact
 from nexi.types import FetchLimits, Hit, Message, Page, Query, Reply, ToolCall, ToolSpec
 
-Emit: TypeAlias = Callable[[Event], Awaitable[None]]
+
+class Emit(Protocol):
+    """How an engine speaks: `await emit(fact)` returns when the fact is committed; `emit.delta` is fire and forget."""
+
+    async def __call__(self, fact: Fact) -> None: ...
+
+    def delta(self, delta: Delta) -> None: ...
 
 
 class LLM(Protocol):

@@ -1,0 +1,61 @@
+"""Every test runs without network, with a home of its own and a bare environment."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nexi.config import Config
+
+LOOPBACK = {"127.0.0.1", "::1", "localhost", "0.0.0.0"}
+KEEP = ("PATH", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "SYSTEMROOT", "COVERAGE_PROCESS_START", "COVERAGE_RCFILE")
+
+
+class NetworkUsedError(AssertionError):
+    """A test tried to leave the machine."""
+
+
+def _forbid(event: str, args: tuple[Any, ...]) -> None:
+    if event == "socket.connect" and isinstance(args[1], tuple):
+        if str(args[1][0]) not in LOOPBACK and not str(args[1][0]).startswith("127."):
+            raise NetworkUsedError(f"a test connects to {args[1]}")
+    elif event == "socket.getaddrinfo" and args[0] not in (*LOOPBACK, None) and not _is_literal(str(args[0])):
+        raise NetworkUsedError(f"a test resolves {args[0]!r}")
+
+
+def _is_literal(host: str) -> bool:
+    for family in (socket.AF_INET, socket.AF_INET6):
+        try:
+            socket.inet_pton(family, host.partition("%")[0])
+        except (OSError, ValueError):
+            continue
+        return True
+    return False
+
+
+sys.addaudithook(_forbid)
+
+
+@pytest.fixture(autouse=True)
+def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """No key, proxy or home of the developer reaches a test."""
+    for name in set(os.environ) - set(KEEP):
+        if not name.startswith(("PYTEST", "HYPOTHESIS")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
+
+
+@pytest.fixture
+def make_config(tmp_path: Path) -> Callable[..., Config]:
+    """A config with a home of its own and a model that is never called unless a test says so."""
+
+    def make(**values: Any) -> Config:
+        return Config(**{"base_url": "http://127.0.0.1:9/v1", "model": "scripted", "home": tmp_path / "nexi", **values})
+
+    return make

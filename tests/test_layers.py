@@ -1,0 +1,115 @@
+"""The folder is the architecture: every import points down, and each library has one home."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent / "nexi"
+
+WORDS, PURE, ENGINE, ADAPTER, ASSEMBLY, DOOR = "words", "pure", "engine", "adapter", "assembly", "door"
+
+LAYER = {
+    **dict.fromkeys(["__init__", "types", "errors", "events", "budget"], WORDS),
+    **dict.fromkeys(
+        ["ports", "config", "prompts", "urls", "extract", "citations", "answer", "schema", "token_counter", "files"], PURE
+    ),
+    **dict.fromkeys(["agent", "tools", "compaction", "model", "reader", "searcher", "session"], ENGINE),
+    **dict.fromkeys(["backends", "fetchers", "llm", "history", "runlog", "plugins"], ADAPTER),
+    "app": ASSEMBLY,
+    **dict.fromkeys(["search", "cli", "output", "demo", "__main__", "testing"], DOOR),
+}
+MAY_IMPORT = {
+    WORDS: {WORDS},
+    PURE: {WORDS, PURE},
+    ENGINE: {WORDS, PURE, ENGINE},
+    ADAPTER: {WORDS, PURE, ADAPTER},
+    ASSEMBLY: {WORDS, PURE, ENGINE, ADAPTER},
+    DOOR: {WORDS, PURE, ENGINE, ADAPTER, ASSEMBLY, DOOR},
+}
+# The seeds' public faces that must reach upwards, each inside the one function that needs it.
+DELEGATIONS = {
+    ("tools", "app"),
+}
+HOMES = {
+    "httpx2": {"backends", "fetchers", "llm"},
+    "httpcore2": {"fetchers", "backends", "llm"},
+    "ada_url": {"urls"},
+    "click": {"cli"},
+    "rich": {"cli", "output"},
+    "prompt_toolkit": {"cli"},
+    "splintr": {"token_counter"},
+    "tiktoken": {"token_counter"},
+    "protego": {"fetchers"},
+    "html_to_markdown": {"extract"},
+    "resiliparse": {"extract"},
+}
+
+
+def imports_of(path: Path) -> list[tuple[str, bool]]:
+    """(module, inside a function) for every import of a file; imports for type checking only do not count."""
+    found: list[tuple[str, bool]] = []
+
+    def visit(node: ast.AST, inside: bool) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+                continue
+            if isinstance(child, ast.Import):
+                found.extend((alias.name, inside) for alias in child.names)
+            elif isinstance(child, ast.ImportFrom) and child.module:
+                found.append((child.module, inside))
+                if child.module == "nexi":
+                    found.extend(
+                        (f"nexi.{alias.name}", inside) for alias in child.names if (ROOT / f"{alias.name}.py").exists()
+                    )
+            visit(child, inside or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef))
+
+    visit(ast.parse(path.read_text(encoding="utf-8")), False)
+    return found
+
+
+def noun_of(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def sources() -> list[Path]:
+    return sorted(ROOT.rglob("*.py"))
+
+
+def test_every_module_has_a_layer() -> None:
+    assert sorted({noun_of(p) for p in sources()} - set(LAYER)) == []
+
+
+def test_every_import_points_down() -> None:
+    culprits = []
+    for path in sources():
+        here = noun_of(path)
+        for module, inside in imports_of(path):
+            parts = module.split(".")
+            if parts[0] != "nexi" or len(parts) == 1:
+                continue
+            there = parts[1]
+            allowed = LAYER[there] in MAY_IMPORT[LAYER[here]] or (inside and (here, there) in DELEGATIONS)
+            family = LAYER[here] == LAYER[there] == ADAPTER and here != there
+            if not allowed or family:
+                culprits.append(f"{path.relative_to(ROOT)} imports nexi.{there}")
+    assert culprits == []
+
+
+def test_every_library_has_one_home() -> None:
+    culprits = []
+    for path in sources():
+        for module, _ in imports_of(path):
+            homes = HOMES.get(module.split(".")[0])
+            if homes is not None and noun_of(path) not in homes:
+                culprits.append(f"{path.relative_to(ROOT)} imports {module}")
+    assert culprits == []
+
+
+def test_only_config_reads_the_environment() -> None:
+    culprits = [
+        str(path.relative_to(ROOT))
+        for path in sources()
+        if noun_of(path) != "config" and any(w in path.read_text(encoding="utf-8") for w in ("os.environ", "os.getenv"))
+    ]
+    assert culprits == []
