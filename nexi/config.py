@@ -110,6 +110,7 @@ class Origin:
     file: Mapping[str, Any] = field(default_factory=dict, repr=False)
     env: Mapping[str, Any] = field(default_factory=dict, repr=False)
     env_keys: Mapping[str, str] = field(default_factory=dict, repr=False)
+    home: Path | None = None
     cache: Path | None = None
 
 
@@ -306,7 +307,7 @@ class Config(Settings):
 
     @property
     def config_path(self) -> Path:
-        return self.origin.path or self.root / "config.json"
+        return self.origin.path if self.origin.path and not self._has_moved() else self.root / "config.json"
 
     @property
     def history_path(self) -> Path:
@@ -336,7 +337,13 @@ class Config(Settings):
     @property
     def cache_dir(self) -> Path:
         """What may be deleted at any time."""
-        return self.origin.cache or (self.home / "cache" if self.home else nexi_cache())
+        if self.origin.cache and not self._has_moved():
+            return self.origin.cache
+        return self.home / "cache" if self.home else nexi_cache()
+
+    def _has_moved(self) -> bool:
+        """Whether another home was set after loading: then nothing is written at the old one."""
+        return self.home != self.origin.home
 
 
 def _normal(name: str, value: Any) -> Any:
@@ -737,7 +744,7 @@ def load_config(path: Path | str | None = None, env: Mapping[str, str] | None = 
     if problems := _problems(data):
         raise ConfigError(f"{place} has settings that cannot be used", cause="; ".join(problems), fix=EDIT_FIX)
     overlay = _environment(env, _known(data).get("roles") or {})
-    origin = Origin(place, data, overlay, _environment_keys(env), cache)
+    origin = Origin(place, data, overlay, _environment_keys(env), home, cache)
     config = Config(**{**_known(data), **overlay}, home=home, origin=origin)
     return Config(**{**vars(config), "notes": tuple(_notes(config))})
 

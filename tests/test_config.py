@@ -558,6 +558,10 @@ class TestPlaces:
         config = load_config(tmp_path / "mine.json", {})
         assert (config.config_path, config.runs_dir) == (tmp_path / "mine.json", tmp_path / "runs")
 
+    def test_move_together_when_the_home_does(self, tmp_path: Path) -> None:
+        config = loaded(tmp_path / "old").override(home=tmp_path / "new")
+        assert (config.config_path, config.cache_dir) == (tmp_path / "new" / "config.json", tmp_path / "new" / "cache")
+
     def test_named_by_hand_hold_everything(self, tmp_path: Path) -> None:
         config = Config(home=str(tmp_path))
         assert (config.config_path, config.cache_dir) == (tmp_path / "config.json", tmp_path / "cache")
