@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 from urllib.parse import SplitResult, urlsplit
 
 from nexi.errors import ConfigError, StoreError
@@ -59,7 +59,6 @@ FIELD_VARIABLES = {
     "http_proxy": ("http_proxy", "HTTP_PROXY"),
     "https_proxy": ("https_proxy", "HTTPS_PROXY"),
     "no_proxy": ("no_proxy", "NO_PROXY"),
-    "editor": ("EDITOR",),
 }
 JUDGE_VARIABLE = "MODEL_CHOICE"
 PLACE_VARIABLES = ("NEXI_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "HOME", "LOCALAPPDATA", "USERPROFILE")
@@ -154,7 +153,6 @@ class Settings:
     runs_keep_days: int = 30
     pages_max_mb: int = 1024
     system_prompt: str = ""
-    editor: str = ""
 
     home: Path | None = field(default=None, compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)
@@ -654,7 +652,6 @@ CHECKS: Mapping[str, Check] = {
     "runs_keep_days": _non_negative_int,
     "pages_max_mb": _non_negative_int,
     "system_prompt": _rule("must be text", lambda v: v is None or _is_encodable(v), secret=True),
-    "editor": _rule("must be a command", _is_encodable),
 }
 
 
@@ -725,6 +722,18 @@ def _expanded(folder: str, env: Mapping[str, str]) -> Path:
     if folder == "~" or folder.startswith("~/"):
         return _user_folder(env) / folder[2:]
     return Path(folder).absolute()
+
+
+def editor_command(env: Mapping[str, str] | None = None, *, windows: bool = os.name == "nt") -> list[str]:
+    """The user's editor, with its arguments. It is needed most when the file is broken, so it is no setting."""
+    import shlex
+
+    env = os.environ if env is None else env
+    try:
+        words = shlex.split(env.get("EDITOR", ""), posix=not windows)
+    except ValueError as error:
+        raise ConfigError("EDITOR cannot be used", cause=str(error), fix="close the quotes in EDITOR, or unset it") from error
+    return words or (["notepad"] if windows else ["vi"])
 
 
 # Loading
@@ -1040,13 +1049,15 @@ _TEMPLATES = {
 }
 
 
-def __getattr__(name: str) -> str:
-    """The templates by their documented names, read when first asked for."""
-    if name not in _TEMPLATES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from nexi.prompts import packaged
+if not TYPE_CHECKING:  # the names are declared above; a checker would take any other name for one of them
 
-    return packaged(_TEMPLATES[name])
+    def __getattr__(name: str) -> str:
+        """The templates by their documented names, read when first asked for."""
+        if name not in _TEMPLATES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from nexi.prompts import packaged
+
+        return packaged(_TEMPLATES[name])
 
 
 DEFAULT_CONFIG: dict[str, Any] = Config().to_dict()

@@ -21,6 +21,7 @@ from nexi.config import (
     EFFORT_LEVELS,
     Config,
     Endpoint,
+    editor_command,
     ensure_config,
     get_compaction_prompt,
     get_extractor_prompt,
@@ -210,7 +211,6 @@ class TestValidation:
             ("runs_keep_days", [-1, None, 1.5]),
             ("pages_max_mb", [-1, None]),
             ("system_prompt", [3, "\ud800"]),
-            ("editor", [None]),
         ],
     )
     def test_names_the_field_of_every_bad_value(self, name: str, values: list[object]) -> None:
@@ -295,7 +295,6 @@ class TestPrecedence:
             ("HTTP_PROXY", "proxy:3128", "http_proxy", "http://proxy:3128"),
             ("https_proxy", "http://p:1", "https_proxy", "http://p:1"),
             ("NO_PROXY", "localhost,.corp", "no_proxy", "localhost,.corp"),
-            ("EDITOR", "vi -u NONE", "editor", "vi -u NONE"),
             ("NO_COLOR", "1", "color", False),
             ("TERM", "dumb", "color", False),
             ("MODEL_CHOICE", "gpt-4o-mini", "roles", {"judge": {"model": "gpt-4o-mini"}}),
@@ -565,6 +564,18 @@ class TestPlaces:
     def test_named_by_hand_hold_everything(self, tmp_path: Path) -> None:
         config = Config(home=str(tmp_path))
         assert (config.config_path, config.cache_dir) == (tmp_path / "config.json", tmp_path / "cache")
+
+
+class TestEditor:
+    def test_is_the_users_own_with_its_arguments(self) -> None:
+        assert editor_command({"EDITOR": "code --wait 'a b'"}, windows=False) == ["code", "--wait", "a b"]
+
+    def test_falls_back_to_what_every_system_has(self) -> None:
+        assert editor_command({}, windows=False) == ["vi"]
+        assert editor_command({"EDITOR": " "}, windows=True) == ["notepad"]
+
+    def test_with_open_quotes_is_an_error(self) -> None:
+        assert failure(lambda: editor_command({"EDITOR": "vi 'x"}, windows=False)).message == "EDITOR cannot be used"
 
 
 class TestLoading:
