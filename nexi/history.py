@@ -1,0 +1,235 @@
+"""Past answers: one JSON line each in `history.jsonl`.
+
+The doors above list, show and search them; below is one private file that several processes append to. An entry's id is the id
+of its run, but runs are not known here. A damaged line is skipped and counted, never fatal and never silent.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from nexi import files
+
+PREVIEW_CHARS = 200
+PREVIEW_URLS = 3
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
+_CONTROL_BUT_LINES = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One answered question."""
+
+    id: str
+    ts: str
+    query: str
+    answer: str
+    urls: list[str]
+    effort: str
+    iterations: int
+    duration_s: float
+    tokens: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> HistoryEntry:
+        """Read an entry; fields of a later version are left out. ValueError says which field is wrong."""
+        known: dict[str, Any] = {f.name: data.get(f.name) for f in fields(cls)}
+        for name, kind in _KINDS.items():
+            if not isinstance(known[name], kind) or isinstance(known[name], bool):
+                raise ValueError(f"{name} is missing or wrong")  # noqa: TRY004  # one kind of error for one kind of damage
+        if not all(isinstance(url, str) for url in known["urls"]):
+            raise ValueError("urls holds something else")
+        return cls(**known)
+
+
+_KINDS: dict[str, type | tuple[type, ...]] = {
+    "id": str,
+    "ts": str,
+    "query": str,
+    "answer": str,
+    "urls": list,
+    "effort": str,
+    "iterations": int,
+    "duration_s": (int, float),
+    "tokens": int,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRead:
+    """Entries, most recent first, and how many lines could not be read."""
+
+    entries: list[HistoryEntry]
+    damaged: int = 0
+
+
+def get_history_path() -> Path:
+    from nexi.config import nexi_home
+
+    return nexi_home() / "history.jsonl"
+
+
+def create_entry(
+    query: str,
+    answer: str,
+    urls: list[str],
+    effort: str,
+    iterations: int,
+    duration_s: float,
+    tokens: int,
+    id: str | None = None,  # noqa: A002  # the field's documented name
+    ts: str | None = None,
+) -> HistoryEntry:
+    """An entry of now, under a new id, unless both are given."""
+    when = ts or datetime.now(UTC).isoformat(timespec="seconds")
+    return HistoryEntry(id or secrets.token_hex(3), when, query, answer, list(urls), effort, iterations, duration_s, tokens)
+
+
+def add_history_entry(entry: HistoryEntry, path: Path | None = None) -> None:
+    """Append an entry: one write under a lock, on the disk when this returns. Raises StoreError."""
+    path = path or get_history_path()
+    line = json.dumps(entry.to_dict()).encode("ascii") + b"\n"
+    try:
+        files.make_private_directory(path.parent)
+        fd = os.open(path, files.APPEND | os.O_CREAT, files.PRIVATE_FILE)
+        try:
+            files.wait_for_lock(fd)
+            _append(fd, line)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        raise files.store_error("Could not save the answer to the history", path, error) from error
+
+
+def read_history(path: Path | None = None) -> HistoryRead:
+    """The whole history."""
+    reader = _Reader(path or get_history_path())
+    return HistoryRead(list(reader.entries()), reader.damaged)
+
+
+def get_last_n_entries(n: int, path: Path | None = None) -> list[HistoryEntry]:
+    """The last n entries, most recent first; only as much of the file is read as that takes."""
+    return list(islice(_Reader(path or get_history_path()).entries(), max(0, n)))
+
+
+def get_latest_entry(path: Path | None = None) -> HistoryEntry | None:
+    return next(_Reader(path or get_history_path()).entries(), None)
+
+
+def get_entry_by_id(entry_id: str, path: Path | None = None) -> HistoryEntry | None:
+    """The entry with that id; the latest, should there be two."""
+    reader = _Reader(path or get_history_path(), holding=json.dumps(entry_id).encode("ascii"))
+    return next((entry for entry in reader.entries() if entry.id == entry_id), None)
+
+
+def search_history(text: str, path: Path | None = None) -> list[HistoryEntry]:
+    """Entries whose question or answer contains the text, whatever its case, most recent first."""
+    wanted = text.casefold()
+    entries = _Reader(path or get_history_path()).entries()
+    return [entry for entry in entries if wanted in entry.query.casefold() or wanted in entry.answer.casefold()]
+
+
+def clear_history(path: Path | None = None) -> None:
+    """Delete all of it. Raises StoreError."""
+    path = path or get_history_path()
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise files.store_error("Could not delete the history", path, error) from error
+
+
+def format_time_ago(ts: str, now: datetime | None = None) -> str:
+    """How long ago that was, in its largest unit: 5m ago. A time without a zone is local."""
+    try:
+        then = datetime.fromisoformat(ts).astimezone(UTC)
+    except (ValueError, TypeError, OverflowError):
+        return "unknown"
+    seconds = max(0, int(((now or datetime.now(UTC)).astimezone(UTC) - then).total_seconds()))
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "m")):
+        if seconds >= size:
+            return f"{seconds // size}{unit} ago"
+    return f"{seconds}s ago"
+
+
+def format_entry_preview(entry: HistoryEntry, index: int, now: datetime | None = None) -> str:
+    """A question with the beginning of its answer and its first URLs."""
+    ago = format_time_ago(entry.ts, now)
+    head = f'[{index}] {ago} ({_line(entry.effort)}, {entry.iterations} iter, {entry.duration_s:.0f}s): "{_line(entry.query)}"'
+    answer = _line(entry.answer)
+    if len(answer) > PREVIEW_CHARS:
+        answer = answer[:PREVIEW_CHARS].rstrip() + "… [truncated]"
+    more = len(entry.urls) - PREVIEW_URLS
+    urls = [f"    {_line(url)}" for url in entry.urls[:PREVIEW_URLS]] + ([f"    (+{more} more)"] if more > 0 else [])
+    return "\n".join([head, *([f"    {answer}"] if answer else []), *urls, f"    ID: {_line(entry.id)}"])
+
+
+def format_entry_full(entry: HistoryEntry) -> str:
+    """A whole entry."""
+    plural = "" if entry.iterations == 1 else "s"
+    facts = f"{entry.iterations} iteration{plural}, {entry.duration_s:.1f}s, {entry.tokens} tokens"
+    urls = ["", "URLs:", *(f"  {_line(url)}" for url in entry.urls)] if entry.urls else []
+    head = [
+        f"Query: {_line(entry.query)}",
+        f"ID: {_line(entry.id)} · {_line(entry.ts)} · effort {_line(entry.effort)} · {facts}",
+    ]
+    return "\n".join([*head, "", _CONTROL_BUT_LINES.sub("", entry.answer), *urls])
+
+
+class _Reader:
+    """Entries from the end of the file, counting what is damaged; `holding` skips lines without those bytes unread."""
+
+    def __init__(self, path: Path, holding: bytes = b"") -> None:
+        self._path = path
+        self._holding = holding
+        self.damaged = 0
+
+    def entries(self) -> Iterator[HistoryEntry]:
+        try:
+            for line in files.lines_from_end(self._path):
+                if line.strip() and self._holding in line and (entry := self._entry(line)):
+                    yield entry
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise files.store_error("Could not read the history", self._path, error) from error
+
+    def _entry(self, line: bytes) -> HistoryEntry | None:
+        try:
+            data = json.loads(line)
+            return HistoryEntry.from_dict(data if isinstance(data, dict) else {})
+        except (ValueError, RecursionError):
+            self.damaged += 1
+            return None
+
+
+def _append(fd: int, line: bytes) -> None:
+    """Write a line on a line of its own; what was torn before stays apart, and what tears now is cut off."""
+    end = os.lseek(fd, 0, os.SEEK_END)
+    if end:
+        os.lseek(fd, end - 1, os.SEEK_SET)
+        line = line if os.read(fd, 1) == b"\n" else b"\n" + line
+    try:
+        files.write_all(fd, line)
+        os.fsync(fd)
+    except OSError:
+        with suppress(OSError):  # a tail that stays torn is skipped by readers and closed off by the next append
+            os.ftruncate(fd, end)
+        raise
+
+
+def _line(text: str) -> str:
+    """A text on one line that cannot move a cursor."""
+    return _CONTROL.sub(" ", text).strip()
