@@ -156,7 +156,11 @@ class Loop:
         if not should_compact(before, self._reply_room(), self.settings.compaction):
             return True
         compacted = await compact(
-            self.session.messages, self.settings.compaction, self.llm.as_role("compact"), deadline=self._call_deadline()
+            self.session.messages,
+            self.settings.compaction,
+            self.llm.as_role("compact"),
+            deadline=self._call_deadline(),
+            question=self.toolbox.question,
         )
         if compacted is not None:
             self.session.messages[:] = compacted

@@ -116,7 +116,7 @@ class AnswerArgument:
         code = int(rest[1:5], 16) if re.fullmatch(r"[0-9a-fA-F]{4}", rest[1:5]) else 0xFFFD
         if not 0xD800 <= code < 0xDC00:
             return chr(code) if not 0xDC00 <= code < 0xE000 else "�", 6
-        if len(rest) < 11:
+        if len(rest) < 11 and "\\u".startswith(rest[5:7]):
             return "", 0
         low = int(rest[7:11], 16) if re.fullmatch(r"\\u[dD][c-fC-F][0-9a-fA-F]{2}", rest[5:11]) else 0
         return (chr(0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)), 12) if low else ("�", 6)

@@ -408,11 +408,12 @@ class Run:
 
     def _open_conversation(self) -> None:
         if not any(m.role == "system" for m in self.session.messages):
-            prompt = self.options.system_prompt or get_system_prompt(
+            config = self.nexi.config
+            prompt = get_system_prompt(
                 self.options.effort,
                 self.options.max_iterations,
                 today=self.nexi.clock.now().date().isoformat(),
-                config=self.nexi.config,
+                config=config.override(system_prompt=self.options.system_prompt or None),
             )
             self.session.messages.insert(0, Message("system", prompt))
         self.session.ask(self.question)

@@ -61,7 +61,7 @@ def main() -> None:
 @click.option("--edit-config", is_flag=True, help="Open the config file in an editor.")
 @click.version_option(__version__, "--version", prog_name="nexi")
 @click.pass_context
-def ask(ctx: click.Context, words: tuple[str, ...], **options: Any) -> None:
+def ask(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None:
     """Ask the web, keep what you learn, prove every sentence.
 
     \b

@@ -166,7 +166,7 @@ class Toolbox:
         return ToolResult(outcomes, as_json(searches_form(outcomes)), any(o.hits for o in outcomes))
 
     async def _web_get(self, arguments: Mapping[str, Any]) -> ToolResult:
-        urls = list({dedup_key(u): u for u in reversed(arguments["urls"])}.values())[::-1]
+        urls = list(dict.fromkeys(arguments["urls"]))
         share = max(FALLBACK_CHARS, self.room() // max(1, len(urls)))
         limit = asyncio.Semaphore(AT_ONCE)
         async with asyncio.TaskGroup() as group:

@@ -88,7 +88,7 @@ async def test_the_history_id_is_the_run_id(make_config: Make) -> None:
     entry = get_entry_by_id(result.id, config.history_path)
     assert entry is not None
     assert (entry.query, entry.answer, entry.urls, entry.effort, entry.iterations) == (QUESTION, ANSWER, [MOON], "m", 3)
-    assert RunDirectory(config.runs_dir, config.pages_dir, world.clock).open_log(result.id).header.run_id == result.id
+    assert RunDirectory(config.runs_dir, config.pages_dir, world.clock).open_log(result.id).header.run == result.id
 
 
 async def test_the_answer_is_released_sentence_by_sentence_and_equals_the_stored_one(make_config: Make) -> None:

@@ -1,0 +1,299 @@
+"""Every function, class and constant the seeds name exists in the module they name and does what they say."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nexi import cli, compaction, config, history, output, search, token_counter, tools
+from nexi.app import Nexi
+from nexi.config import Config
+from nexi.errors import LLMError
+from nexi.testing import FakeWeb, ScriptedLLM, answering, reading, searching
+from nexi.types import Reply
+from tests.scenarios.world import MOON, PAGES, QUESTION
+
+Make = Callable[..., Config]
+
+
+@pytest.fixture
+def over_fakes(monkeypatch: pytest.MonkeyPatch) -> Callable[..., ScriptedLLM]:
+    """The faces build their own Nexi; this gives it a web in memory and a scripted model."""
+
+    def install(*steps: Any) -> ScriptedLLM:
+        llm, web = ScriptedLLM(*steps), FakeWeb(PAGES)
+        original = Nexi.__init__
+
+        def build(self: Nexi, config: Config, **_: Any) -> None:
+            original(self, config, llms={"answer": llm, "extract": llm}, backends=[web], fetchers=[web])
+
+        monkeypatch.setattr(Nexi, "__init__", build)
+        return llm
+
+    return install
+
+
+# search.py
+
+
+def test_run_search_has_the_seeds_signature() -> None:
+    parameters = inspect.signature(search.run_search).parameters
+    assert {n: p.default for n, p in parameters.items() if p.default is not inspect.Parameter.empty} == {
+        "effort": "m",
+        "max_iter": None,
+        "time_target": None,
+        "verbose": False,
+        "progress_callback": None,
+        "initial_messages": None,
+    }
+    assert list(parameters)[:2] == ["query", "config"]
+
+
+def test_search_result_has_the_seeds_fields() -> None:
+    names = ["answer", "urls", "url_citations", "url_to_title", "iterations", "duration_s", "tokens", "reached_max_iter"]
+    assert [f.name for f in fields(search.SearchResult)] == names
+
+
+async def test_run_search_answers_and_tells_its_progress(make_config: Make, over_fakes: Callable[..., ScriptedLLM]) -> None:
+    over_fakes(searching("moon"), reading(MOON), answering("Far [1]."))
+    told: list[tuple[str, int, int]] = []
+    result = await search.run_search(QUESTION, make_config(), progress_callback=lambda *row: told.append(row))
+    assert (result.answer, result.urls, result.url_citations) == ("Far [1].", [MOON], {MOON: 1})
+    assert (result.url_to_title, result.iterations, result.tokens) == ({MOON: "Moon facts"}, 3, 330)
+    assert result.reached_max_iter is False
+    assert told[0] == ("Thinking", 1, 16)
+    assert told[-1] == ("Thinking", 3, 16)
+
+
+async def test_run_search_goes_on_from_initial_messages(make_config: Make, over_fakes: Callable[..., ScriptedLLM]) -> None:
+    llm = over_fakes(reading(MOON), answering("Far [1]."))
+    earlier = [{"role": "user", "content": f"I like {MOON}"}, {"role": "assistant", "content": "Good."}]
+    await search.run_search("So how far is it?", make_config(), initial_messages=earlier)
+    roles = [m.role for m in llm.requests[0]]
+    assert roles == ["system", "user", "assistant", "user"]
+
+
+async def test_run_search_says_when_it_reached_max_iter(make_config: Make, over_fakes: Callable[..., ScriptedLLM]) -> None:
+    over_fakes(searching("moon"), reading(MOON), Reply("Far [1]."))
+    assert (await search.run_search(QUESTION, make_config(), max_iter=2)).reached_max_iter is True
+
+
+def test_run_search_sync_runs_without_a_loop(make_config: Make, over_fakes: Callable[..., ScriptedLLM]) -> None:
+    over_fakes(searching("moon"), reading(MOON), answering("Far [1]."))
+    assert search.run_search_sync(QUESTION, make_config()).answer == "Far [1]."
+
+
+async def test_run_search_sync_refuses_inside_a_running_loop(make_config: Make) -> None:
+    with pytest.raises(RuntimeError, match="await run_search"):
+        search.run_search_sync(QUESTION, make_config())
+
+
+def test_get_tool_schemas_gives_the_three_tools() -> None:
+    schemas = search._get_tool_schemas()
+    assert [s["function"]["name"] for s in schemas] == ["web_search", "web_get", "final_answer"]
+    assert schemas[0]["function"]["parameters"]["properties"]["queries"]["maxItems"] == 5
+    assert schemas[1]["function"]["parameters"]["properties"]["urls"]["maxItems"] == 8
+
+
+async def test_force_answer_asks_once_without_tools(make_config: Make, over_fakes: Callable[..., ScriptedLLM]) -> None:
+    llm = over_fakes(Reply("From what I have."))
+    text = await search._force_answer([{"role": "user", "content": "q"}], make_config(), "time is up")
+    assert (text, llm.offered) == ("From what I have.", [()])
+
+
+# tools.py
+
+
+async def test_web_search_returns_the_seeds_json(make_config: Make, over_fakes: Callable[..., ScriptedLLM]) -> None:
+    over_fakes()
+    answer = await tools.web_search(["venus hot"], make_config())
+    assert answer["searches"][0]["results"][0]["url"] == "https://venus.example/facts"
+
+
+async def test_web_get_returns_the_seeds_json(make_config: Make, over_fakes: Callable[..., ScriptedLLM]) -> None:
+    over_fakes()
+    answer = await tools.web_get([MOON], make_config(), get_full=True)
+    assert answer["pages"][0]["content"] == f"[1] {MOON}\n---\n{PAGES[MOON]}"
+
+
+async def test_execute_tool_runs_a_tool_by_name(make_config: Make) -> None:
+    assert await tools.execute_tool("final_answer", {"answer": "done"}, make_config()) == {"answer": "done"}
+    assert "error" in await tools.execute_tool("final_answer", {}, make_config())
+
+
+async def test_execute_tool_names_the_tools_when_it_knows_none(
+    make_config: Make, over_fakes: Callable[..., ScriptedLLM]
+) -> None:
+    over_fakes()
+    assert "web_search" in (await tools.execute_tool("nope", {}, make_config()))["error"]
+
+
+async def test_extract_with_llm_falls_back_to_the_beginning_of_the_page() -> None:
+    page = "x" * 5000
+    assert await tools._extract_with_llm(page, "q", "", ScriptedLLM(Reply("short"))) == "short"
+    assert await tools._extract_with_llm(page, "q", "", ScriptedLLM(LLMError("down"))) == page[:2000]
+
+
+# config.py
+
+
+def test_effort_levels_are_the_seeds() -> None:
+    assert {k: v["max_iter"] for k, v in config.EFFORT_LEVELS.items()} == {"s": 8, "m": 16, "l": 32}
+
+
+def test_default_config_is_the_seeds() -> None:
+    wanted = {
+        "base_url": "https://openrouter.ai/api/v1",
+        "model": "google/gemini-2.5-flash-lite",
+        "default_effort": "m",
+        "max_output_tokens": 8192,
+        "max_context": 128000,
+        "auto_compact_thresh": 0.9,
+        "compact_target_words": 5000,
+        "preserve_last_n_messages": 3,
+        "tokenizer_encoding": "cl100k_base",
+        "jina_key": "",
+        "time_target": None,
+        "jina_timeout": 30,
+        "llm_max_retries": 3,
+    }
+    assert {k: config.DEFAULT_CONFIG[k] for k in wanted} == wanted
+
+
+@pytest.mark.parametrize("name", ["DEFAULT_SYSTEM_PROMPT_TEMPLATE", "EXTRACTOR_PROMPT_TEMPLATE", "COMPACTION_PROMPT_TEMPLATE"])
+def test_the_prompt_templates_are_there(name: str) -> None:
+    assert len(getattr(config, name)) > 200
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "load_config",
+        "save_config",
+        "validate_config",
+        "ensure_config",
+        "run_first_time_setup",
+        "get_system_prompt",
+        "get_compaction_prompt",
+    ],
+)
+def test_the_config_functions_are_there(name: str) -> None:
+    assert callable(getattr(config, name))
+
+
+# compaction.py
+
+
+@pytest.mark.parametrize(("current", "following", "expected"), [(90000, 0, False), (90000, 1, True), (80000, 5000, False)])
+def test_should_compact_is_strictly_above_the_threshold(current: int, following: int, expected: bool) -> None:
+    settings = Config(max_context=100000, auto_compact_thresh=0.9)
+    assert compaction.should_compact(current, following, settings) is expected
+
+
+def test_extract_metadata_and_rebuild_context_keep_what_matters() -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "web_search", "arguments": json.dumps({"queries": ["a"]})}}
+    messages = [
+        {"role": "system", "content": "s"},
+        {"role": "user", "content": "q"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "1", "content": "r"},
+        {"role": "assistant", "content": "done"},
+    ]
+    metadata = compaction.extract_metadata(messages)
+    rebuilt = compaction.rebuild_context(messages, metadata, "Found it.", 1)
+    assert (metadata.original_query, list(metadata.search_queries)) == ("q", ["a"])
+    assert [m["role"] for m in rebuilt] == ["system", "user", "assistant", "assistant"]
+    assert "Findings:\nFound it." in rebuilt[2]["content"]
+
+
+async def test_generate_summary_asks_the_model() -> None:
+    messages = [{"role": "user", "content": "q"}, {"role": "tool", "tool_call_id": "1", "content": "The page says 42."}]
+    llm = ScriptedLLM(Reply("It says 42."))
+    summary = await compaction.generate_summary(messages, compaction.extract_metadata(messages), Config(), llm)
+    assert summary == "It says 42."
+    assert "The page says 42." in llm.requests[0][-1].content
+
+
+# token_counter.py
+
+
+def test_the_token_counter_counts_as_tiktoken_does() -> None:
+    encoding = token_counter.get_encoding("cl100k_base")
+    assert token_counter.count_tokens("hello world", encoding) == 2
+    assert token_counter.count_tokens("", encoding) == 0
+    assert token_counter.estimate_page_tokens("hello world", encoding) == 2
+    assert token_counter.count_messages_tokens([{"role": "user", "content": "hello world"}], encoding) == 6
+    with pytest.raises(ValueError):
+        token_counter.get_encoding("no_such_encoding")
+
+
+# history.py
+
+
+def test_history_functions_work_together(tmp_path: Path) -> None:
+    path = tmp_path / "history.jsonl"
+    entry = history.create_entry("q", "a", ["https://a.example"], "m", 4, 12.0, 100)
+    history.add_history_entry(entry, path)
+    assert [f.name for f in fields(history.HistoryEntry)] == [
+        "id", "ts", "query", "answer", "urls", "effort", "iterations", "duration_s", "tokens",
+    ]  # fmt: skip
+    assert history.get_last_n_entries(3, path) == [entry]
+    assert history.get_entry_by_id(entry.id, path) == history.get_latest_entry(path) == entry
+    assert history.format_entry_preview(entry, 1).startswith('[1] 0s ago (m, 4 iter, 12s): "q"')
+    assert "Query: q" in history.format_entry_full(entry)
+    assert history.format_time_ago("invalid") == "unknown"
+    history.clear_history(path)
+    assert history.get_latest_entry(path) is None
+
+
+# output.py
+
+
+def test_print_answer_lists_its_sources_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    output.print_answer("Far [1].", plain=True, url_citations={MOON: 1}, url_to_title={MOON: "Moon"})
+    assert capsys.readouterr().out == f"Far [1].\n\nSources:\n[1] Moon - {MOON}\n"
+
+
+def test_messages_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    output.print_search_start("q", plain=True)
+    output.print_success("fine", plain=True)
+    output.print_warning("careful", plain=True)
+    output.print_error("broken", plain=True)
+    output.print_result_summary(iterations=5, duration_s=10.5, tokens=1000, urls=[MOON], plain=True)
+    output.create_progress_callback(verbose=True, plain=True)("Thinking", 1, 5)
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.splitlines() == [
+        "Searching: q",
+        "fine",
+        "Warning: careful",
+        "Error: broken",
+        "5 iterations, 10.5 s, 1000 tokens, 1 pages read",
+        "[1/5] Thinking",
+    ]
+
+
+def test_plain_mode_and_terminals_are_known(capsys: pytest.CaptureFixture[str]) -> None:
+    output.set_plain_mode(True)
+    assert output.is_tty() is False
+    output.set_plain_mode(False)
+
+
+# cli.py, main.py
+
+
+@pytest.mark.parametrize(
+    "name", ["main", "_run_search_command", "_interactive_mode", "_show_last_n", "_show_prev", "_show_by_id"]
+)
+def test_the_command_line_has_the_seeds_functions(name: str) -> None:
+    assert callable(getattr(cli, name))
+
+
+def test_main_py_stands_at_the_root() -> None:
+    assert "nexi.__main__" in (Path(__file__).parent.parent / "main.py").read_text(encoding="utf-8")
