@@ -29,7 +29,8 @@ TOKENS_PER_WORD = 1.6
 MARGIN = 16  # texts joined may have a few tokens more than apart
 SHARE_FOR_REPLY = 4  # a summary may take a quarter of the window, and a quarter is left free after it
 _SUMMARY = re.compile(
-    r"Original query: (?P<query>.*?)\n\nSearch queries performed:\n(?P<queries>.*?)\n\nLinks navigated:\n(?P<urls>.*?)\n\nFindings:\n",
+    r"Original query: (?P<query>.*?)\n\n"
+    r"Search queries performed:\n(?P<queries>.*?)\n\nLinks navigated:\n(?P<urls>.*?)\n\nFindings:\n",
     re.DOTALL,
 )
 _NONE = "(none)"

@@ -8,6 +8,7 @@ replaces it. Run log, SSE, MCP progress, terminal and tests all use `encode` and
 from __future__ import annotations
 
 import dataclasses
+import functools
 import types
 import typing
 from collections.abc import Mapping
@@ -249,11 +250,16 @@ def _plain(value: Any) -> Any:
     return value
 
 
+@functools.cache  # resolving the hints costs more than all the rest of decoding
+def _hints(kind: type[Any]) -> Mapping[str, Any]:
+    """The fields that are written, with their types."""
+    hints = typing.get_type_hints(kind)
+    return {f.name: hints[f.name] for f in dataclasses.fields(kind) if f.compare}
+
+
 def _build(kind: Any, data: Any) -> Any:
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
-        hints = typing.get_type_hints(kind)
-        known = {f.name: f for f in dataclasses.fields(kind) if f.compare}
-        return kind(**{name: _build(hints[name], data[name]) for name in known if name in data})
+        return kind(**{name: _build(hint, data[name]) for name, hint in _hints(kind).items() if name in data})
     origin = typing.get_origin(kind)
     if origin is tuple:
         return tuple(_build(typing.get_args(kind)[0], item) for item in data)

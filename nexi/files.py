@@ -38,7 +38,10 @@ def store_error(what: str, path: Path, error: OSError) -> StoreError:
 
 
 def make_private_directory(path: Path) -> None:
-    path.mkdir(mode=PRIVATE_DIRECTORY, parents=True, exist_ok=True)
+    """Make a directory and what is missing above it; `mkdir` alone would leave the parents open to others."""
+    if not path.parent.is_dir():
+        make_private_directory(path.parent)
+    path.mkdir(mode=PRIVATE_DIRECTORY, exist_ok=True)
 
 
 def write_all(fd: int, data: bytes) -> None:

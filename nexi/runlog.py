@@ -250,7 +250,7 @@ class FilePages:
         digest = content_digest(text)
         path = self.path_of(digest)
         try:
-            if _size(path) == len(data):
+            if path.exists() and _size(path) == len(data):
                 os.utime(path)
             else:
                 files.make_private_directory(path.parent)
