@@ -1,0 +1,249 @@
+"""Speed and size of one search, as ratios in one run.
+
+    python -m bench [--save]
+
+Servers run in processes of their own: the scripted model with 300 ms a call, the mini-web with 120 ms a page and a search.
+The corpus is nexi's own handbook. Numbers are printed beside the reference they are a ratio of; nothing here is a test.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import re
+import resource
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "bench" / "results.md"
+MODEL_MS, PAGE_MS = 300, 120
+QUESTION = "Which addresses does nexi refuse to fetch?"
+ROUNDS = 7
+PEAK = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], stdout=2)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
+
+
+def user_cpu(command: Sequence[str], env: dict[str, str] | None = None) -> float:
+    """The least user CPU of several runs of a command, in seconds."""
+    best = []
+    for _ in range(ROUNDS):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        subprocess.run(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        best.append(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before)
+    return min(best)
+
+
+class FirstByte:
+    """A listener that notes the CPU its client had used when the first byte of a request arrived."""
+
+    def __init__(self) -> None:
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self._socket.getsockname()[1]
+
+    def cpu_of(self, command: Sequence[str], env: dict[str, str]) -> float:
+        process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self._socket.settimeout(20)
+        connection, _ = self._socket.accept()
+        connection.recv(1)
+        ticks = int(Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[11])
+        process.kill()
+        process.wait()
+        connection.close()
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def first_byte() -> tuple[float, float]:
+    """(user CPU until the first byte of the first request, user CPU of importing httpx2)."""
+    listener = FirstByte()
+    with tempfile.TemporaryDirectory() as home:
+        env = bare(
+            home, OPENAI_BASE_URL=f"http://127.0.0.1:{listener.port}/v1", NEXI_MODEL="m", SEARXNG_URL="http://127.0.0.1:9"
+        )
+        command = [sys.executable, "-m", "nexi", "--plain", QUESTION]
+        reference = [user_cpu([sys.executable, "-c", "import httpx2"])]
+        ours = [listener.cpu_of(command, env) for _ in range(ROUNDS)]
+        reference.append(user_cpu([sys.executable, "-c", "import httpx2"]))
+    return statistics.median(ours), min(reference)
+
+
+def bare(home: str, **values: str) -> dict[str, str]:
+    return {"PATH": os.environ["PATH"], "HOME": home, "NEXI_HOME": f"{home}/nexi", "PYTHONPATH": str(ROOT), **values}
+
+
+@contextmanager
+def servers() -> Iterator[tuple[str, str]]:
+    """(mini-web, model) base URLs, each served by a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        corpus = Path(folder) / "pages.jsonl"
+        corpus.write_text("".join(json.dumps(page) + "\n" for page in handbook_pages()), encoding="utf-8")
+        web_port, llm_port = free_port(), free_port()
+        web = [sys.executable, "-m", "rig.miniweb", folder, "--port", str(web_port), "--latency-ms", str(PAGE_MS)]
+        llm = [sys.executable, "-m", "rig.scripted_llm", "--port", str(llm_port), "--latency-ms", str(MODEL_MS)]
+        processes = [subprocess.Popen(c, cwd=ROOT, stderr=subprocess.DEVNULL) for c in (web, llm)]
+        try:
+            for port, path in ((web_port, "/healthz"), (llm_port, "/stats")):
+                wait_for(f"http://127.0.0.1:{port}{path}")
+            yield f"http://127.0.0.1:{web_port}", f"http://127.0.0.1:{llm_port}"
+        finally:
+            for process in processes:
+                process.terminate()
+                process.wait()
+
+
+def handbook_pages() -> Iterator[dict[str, str]]:
+    from nexi.demo import handbook_folder, title_of, to_html
+
+    for path in sorted(handbook_folder().glob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        yield {"url": f"http://handbook.test/{path.stem}", "title": title_of(text), "html": to_html(text)}
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+def wait_for(url: str) -> None:
+    for _ in range(200):
+        try:
+            urllib.request.urlopen(url, timeout=1).read()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
+    raise SystemExit(f"{url} did not come up")
+
+
+async def one_search(web: str, llm: str, home: Path, *, prefetch: bool) -> dict[str, Any]:
+    """The reference question once, without start-up: seconds, the first cited sentence, model calls."""
+    from nexi.app import Nexi
+    from nexi.config import Config
+    from nexi.events import TextDelta
+
+    port = web.rpartition(":")[2]
+    config = Config(
+        base_url=f"{llm}/v1",
+        model="scripted",
+        searxng_url=web,
+        allow_private=(f"127.0.0.1:{port}",),
+        home=home,
+        prefetch=prefetch,
+    )
+    async with Nexi(config) as nexi:
+        await nexi.llm("answer").models()  # connections are open in a session; the first one is start-up
+        started = time.perf_counter()
+        first = None
+        async with nexi.search(QUESTION) as run:
+            async for event in run:
+                if first is None and isinstance(event, TextDelta) and re.search(r"\[\d+\]", event.text):
+                    first = time.perf_counter() - started
+            result = run.result()
+        return {
+            "seconds": time.perf_counter() - started,
+            "first": first or result.finished.seconds,
+            "calls": result.finished.model_calls,
+            "answer": result.answer.text,
+            "citations": len(result.answer.sources),
+            "pages": result.finished.pages,
+        }
+
+
+def searches(*, prefetch: bool) -> list[dict[str, Any]]:
+    with servers() as (web, llm), tempfile.TemporaryDirectory() as home:
+        return [asyncio.run(one_search(web, llm, Path(home), prefetch=prefetch)) for _ in range(ROUNDS)]
+
+
+def peak_memory_mb() -> float:
+    """Peak resident memory of the whole command, one search."""
+    with servers() as (web, llm), tempfile.TemporaryDirectory() as home:
+        port = web.rpartition(":")[2]
+        env = bare(
+            home,
+            OPENAI_BASE_URL=f"{llm}/v1",
+            NEXI_MODEL="scripted",
+            SEARXNG_URL=web,
+            NEXI_ALLOW_PRIVATE=f"127.0.0.1:{port}",
+        )
+        command = [sys.executable, "-c", PEAK, sys.executable, "-m", "nexi", "--plain", QUESTION]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    return int(done.stdout.split()[-1]) / 1024
+
+
+def installed_mb() -> float:
+    """What `pip install nexi` puts on the disk, by the records of the packages in its closure."""
+    from importlib.metadata import distributions
+
+    wanted = set(re.findall(r"^([a-z0-9._-]+)==", (ROOT / "requirements.txt").read_text(encoding="utf-8"), re.MULTILINE))
+    size = sum(p.stat().st_size for p in (ROOT / "nexi").rglob("*") if p.is_file() and "__pycache__" not in p.parts)
+    for package in distributions():
+        if package.metadata["Name"].lower().replace("_", "-") in wanted:
+            files = (Path(package.locate_file(f)) for f in package.files or ())
+            size += sum(f.stat().st_size for f in files if f.exists())
+    return size / 1e6
+
+
+def direct_dependencies() -> int:
+    return len(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"])
+
+
+def table() -> list[tuple[str, str, str, str]]:
+    """(what, measured, reference, target) rows."""
+    cpu, reference = first_byte()
+    ahead, plain = searches(prefetch=True), searches(prefetch=False)
+    shortest, whole = 3 * MODEL_MS + PAGE_MS, 3 * MODEL_MS + 2 * PAGE_MS
+    median = statistics.median(r["seconds"] for r in ahead) * 1000
+    without = statistics.median(r["seconds"] for r in plain) * 1000
+    first = statistics.median(r["first"] for r in ahead) * 1000
+    calls = sorted({r["calls"] for r in ahead + plain})
+    sample = ahead[-1]
+    detail = f"{sample['pages']} pages, {sample['citations']} citations, {len(sample['answer'].split())} words"
+    to_import = f"{cpu / reference:.2f}x import httpx2 ({reference:.2f} s)"
+    return [
+        ("user CPU to the first byte of the first request", f"{cpu:.2f} s", to_import, "2x"),
+        ("model calls of the reference question", ", ".join(map(str, calls)), detail, "3"),
+        ("search, reading ahead", f"{median:.0f} ms", f"{median / shortest:.3f}x its critical path, {shortest} ms", "1.10x"),
+        ("search, reading ahead off", f"{without:.0f} ms", f"{without / whole:.3f}x its critical path, {whole} ms", "1.10x"),
+        ("first cited sentence, reading ahead", f"{first:.0f} ms", f"{first / shortest:.3f}x that critical path", "-"),
+        ("peak memory of one search", f"{peak_memory_mb():.0f} MB", "the whole command", "120 MB"),
+        ("installed size", f"{installed_mb():.0f} MB", "nexi and its closure", "250 MB"),
+        ("direct runtime dependencies", str(direct_dependencies()), "pyproject.toml", "20"),
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--save", action="store_true", help=f"write {RESULTS.name}")
+    save = parser.parse_args().save
+    rows = table()
+    head = ("what", "measured", "as a ratio or detail", "target")
+    lines = ["| " + " | ".join(row) + " |" for row in [head, tuple("---" for _ in head), *rows]]
+    text = "\n".join(lines)
+    print(text)
+    if save:
+        machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+        RESULTS.write_text(
+            f"# One search: speed and size\n\n`make bench` on {machine}; the scripted model takes {MODEL_MS} ms a call, "
+            f"pages and searches {PAGE_MS} ms.\n\n{text}\n",
+            encoding="utf-8",
+        )
+
+
+if __name__ == "__main__":
+    main()
