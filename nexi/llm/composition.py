@@ -1,7 +1,7 @@
 """A short answer from evidence: which sentences, from which pages, in how many words.
 
-Above `evidence`, below the built-in model. One page is quoted when one page is enough; two when the question names both,
-or when a page about its subject leads to the page that answers.
+Above `evidence` and `comparison`, below the built-in model. One page is quoted when one page is enough; two when the question
+sets two things side by side, or when a page about its subject leads to the page that answers.
 """
 
 from __future__ import annotations
@@ -10,13 +10,20 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nexi.llm.evidence import Evidence, Scored
-from nexi.llm.questions import Question
+from nexi.llm.comparison import Side, dates, verdict
+from nexi.llm.evidence import Evidence, K, Scored
+from nexi.llm.lexicon import RELATIONS
+from nexi.llm.passages import Words
+from nexi.llm.questions import Question, find_names
 from nexi.types import PageView
 
-MAX_WORDS = 55
-FIRST_WORDS = 30
+MAX_WORDS = 57
+MAX_PAGES = 2
 ENOUGH = 0.4
+BESIDE = 0.15
+_LEAD_SENTENCES = 4
+_OPENING = 40
+_ASIDE = re.compile(r"\s*\([^()]*\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,72 +37,150 @@ class Draft:
 def compose(question: Question, pages: Sequence[PageView]) -> Draft:
     """The answer to a question from pages that were read; without lines when nothing in them bears on it."""
     evidence = Evidence(question, pages)
-    usable = [s for s in evidence.ranked if s.sentence.kind != "label" and s.score > 0]
+    usable = [s for s in evidence.ranked if _is_quotable(s)]
     if not usable:
         return Draft()
-    chosen = _linked(evidence, usable) or [usable[0]]
-    return Draft(_fill(evidence, chosen, usable))
+    graph = Subjects(evidence, usable)
+    if (sides := graph.sides()) and (short := verdict(question, *(s for s, _ in sides))):
+        return Draft(_fill(evidence, [s for _, s in sides], (), len(short.split())), short)
+    return Draft(_fill(evidence, graph.chain() or [usable[0]], usable, 0))
 
 
 def missing_name(question: Question, pages: Sequence[PageView]) -> str:
-    return ""
+    """A name the question goes by way of, that a page gives and that no page read is about."""
+    evidence = Evidence(question, pages)
+    usable = [s for s in evidence.ranked if _is_quotable(s)]
+    return Subjects(evidence, usable).next_name() if usable else ""
 
 
-def _norm(text: str) -> str:
+def _is_quotable(scored: Scored) -> bool:
+    return scored.score > 0 and (scored.sentence.kind != "label" or len(scored.sentence.text.split()) > 5)
+
+
+def _flat(text: str) -> str:
+    """Words only, lower case, with a space at both ends, so that containment means whole words."""
     return " " + " ".join(re.findall(r"[^\W_]+", text.lower())) + " "
 
 
-def _linked(evidence: Evidence, usable: Sequence[Scored]) -> list[Scored]:
-    """Two sentences of two pages that belong together, or nothing."""
-    asked = _norm(evidence.question.text)
-    subjects = [_norm(s) for s in evidence.subjects]
-    named = [len(s) > 4 and s in asked for s in subjects]
-    best: tuple[float, list[Scored]] = (0.0, [])
-    tops = {n: next((s for s in usable if s.page == n), None) for n in range(len(subjects))}
-    for first in range(len(subjects)):
-        if not named[first]:
-            continue
-        for second in range(len(subjects)):
-            top = tops[second]
-            if second == first or top is None or subjects[second] == subjects[first] or len(subjects[second]) <= 4:
-                continue
-            if subjects[second] in subjects[first]:
-                continue
-            own = [s for s in usable if s.page == first]
-            if named[second]:
-                link = own[0] if own else None
-                bonus = 1.5
-            else:
-                link = next((s for s in own if subjects[second] in _norm(s.sentence.text)), None)
-                bonus = 1.0
-            if link is None:
-                continue
-            score = bonus * (link.score + top.score)
-            if score > best[0]:
-                best = (score, [link, top])
-    return best[1]
+class Subjects:
+    """What each page is about, and how pages and question name one another."""
+
+    def __init__(self, evidence: Evidence, usable: Sequence[Scored]) -> None:
+        self.evidence, self.usable = evidence, usable
+        asked = _flat(evidence.question.text)
+        self.flat = [_flat(s) for s in evidence.subjects]
+        self.named = [len(s) > 4 and s in asked for s in self.flat]
+        self._texts: dict[tuple[int, int], str] = {}
+
+    def sides(self) -> list[tuple[Side, Scored]]:
+        """The two alternatives of the question with the first words of their pages."""
+        choices = self.evidence.question.choices
+        found = [self._side(choice, [n for n in range(len(self.flat)) if self._is_about(n, choice)]) for choice in choices]
+        if len(found) != 2 or not all(found):
+            named = [n for n, is_named in enumerate(self.named) if is_named]
+            found = [self._side(self.evidence.subjects[n], [n]) for n in named]
+        sides = [side for side in found if side]
+        return sides if len(sides) == 2 and sides[0][1].page != sides[1][1].page else []
+
+    def _side(self, name: str, pages: Sequence[int]) -> tuple[Side, Scored] | None:
+        lead = next((lead for n in pages if (lead := self._lead(n))), None)
+        return (Side(name, lead.sentence.text), lead) if lead else None
+
+    def chain(self) -> list[Scored]:
+        """Two sentences of two pages that belong together, or nothing."""
+        best: tuple[float, list[Scored]] = (0.0, [])
+        for first in (n for n, named in enumerate(self.named) if named):
+            for second in range(len(self.flat)):
+                pair = self._pair(first, second)
+                score = sum(s.score for s in pair) * (1.5 if self.named[second] else 1.0)
+                if pair and score > best[0]:
+                    best = (score, pair)
+        return best[1]
+
+    def next_name(self) -> str:
+        """The name that stands in the relation the question asks by, on a page about the question's subject."""
+        question = self.evidence.question
+        cues = {w for word, cue in RELATIONS.items() if re.search(rf"\b{word}\b", question.text, re.I) for w in cue}
+        known = _flat(" ".join((question.text, *self.evidence.subjects)))
+        pages = [n for n, named in enumerate(self.named) if named and cues]
+        sentences = (s.text for page in pages for s in self.evidence.sentences[page][:_OPENING])
+        return next((name for text in sentences if (name := _name_after(text, cues, known))), "")
+
+    def _pair(self, first: int, second: int) -> list[Scored]:
+        about = self.flat[second]
+        if first == second or len(about) <= 4 or about in self.flat[first]:
+            return []
+        own = (s for s in self.usable if s.page == first)
+        link = next((s for s in own if self.named[second] or self._mentions(s, second)), None)
+        top = self._top_after(link, second) if link else None
+        return [link, top] if link and top else []
+
+    def _top_after(self, link: Scored, page: int) -> Scored | None:
+        """The sentence of a page that adds most to what the link already says; its lead when none stands out."""
+        rarity = self.evidence.rarity
+        spent = link.covered | set(self.evidence.words.stems(self.evidence.subjects[link.page]))
+
+        def value(s: Scored) -> float:
+            return s.score - K["spent"] * sum(rarity[c] for c in s.covered & spent)
+
+        return max((s for s in self.usable if s.page == page), key=value, default=None) or self._lead(page)
+
+    def _mentions(self, s: Scored, page: int) -> bool:
+        """Whether a sentence names what a page is about, a middle name more or less."""
+        text, about = self._text(s), self.flat[page]
+        if about in text:
+            return True
+        words = about.split()
+        return len(words) > 1 and words[0] in text and re.search(r" (?:\w+ )?".join(map(re.escape, words)), text) is not None
+
+    def _is_about(self, page: int, choice: str) -> bool:
+        wanted = _flat(_ASIDE.sub("", choice)) if _ASIDE.sub("", choice).strip() else _flat(choice)
+        return len(self.flat[page]) > 3 and (self.flat[page] in wanted or wanted in self.flat[page])
+
+    def _lead(self, page: int) -> Scored | None:
+        """The sentence that introduces a page's subject; with a date if one of the first has it."""
+        first = self.flat[page].split()[:1]
+        start = [
+            Scored(0.0, page, place, s, frozenset())
+            for place, s in enumerate(self.evidence.sentences[page])
+            if s.kind == "prose" and len(s.text.split()) > 5 and set(first) & set(_flat(s.text).split())
+        ][:_LEAD_SENTENCES]
+        return next((s for s in start if dates(s.sentence.text)), start[0] if start else None)
+
+    def _text(self, s: Scored) -> str:
+        key = (s.page, s.place)
+        if key not in self._texts:
+            self._texts[key] = _flat(s.sentence.text)
+        return self._texts[key]
 
 
-def _fill(evidence: Evidence, chosen: Sequence[Scored], usable: Sequence[Scored]) -> tuple[tuple[str, int], ...]:
-    """The chosen sentences, cut to size, and more of the same pages while there is room."""
-    lines: list[tuple[str, int]] = []
-    left = MAX_WORDS
-    share = MAX_WORDS // len(chosen)
-    taken = set()
-    for s in chosen:
-        text = _shown(evidence.question, s)
-        text = _cut(text, share)
+def _name_after(text: str, cues: set[str], known: str) -> str:
+    """The first new name that follows one of the cue words within a few words."""
+    words = re.findall(r"[\w'’-]+", text)
+    for place, word in enumerate(words):
+        if word.lower() in cues:
+            rest = " ".join(words[place + 1 : place + 9])
+            for name in find_names(rest):
+                if _flat(name) not in known and len(name.split()) > 1:
+                    return name
+    return ""
+
+
+def _fill(evidence: Evidence, chosen: Sequence[Scored], usable: Sequence[Scored], spent: int) -> tuple[tuple[str, int], ...]:
+    """The chosen sentences, cut to size, and more of what speaks best while there is room."""
+    left = MAX_WORDS - spent
+    lines, taken = [], {(s.page, s.place) for s in chosen}
+    for rest, s in zip(range(len(chosen), 0, -1), chosen, strict=True):
+        others = sum(min(left // rest, len(_shown(evidence, o).split())) for o in chosen[len(chosen) - rest + 1 :])
+        text = shorten(_shown(evidence, s), evidence, left - others)
         lines.append((text, evidence.pages[s.page].number))
         left -= len(text.split())
-        taken.add((s.page, s.place))
     cited = {s.page for s in chosen}
-    for s in usable:
-        if s.score < ENOUGH * chosen[0].score or left < 5:
-            break
-        if (s.page, s.place) in taken or len(cited | {s.page}) > 2:
-            continue
-        text = _shown(evidence.question, s)
-        if len(text.split()) <= left:
+    anchor = chosen[0]
+    for s in sorted(usable, key=lambda s: -s.score * (1 + BESIDE * _beside(s, anchor))):
+        text = _shown(evidence, s)
+        fits = len(text.split()) <= left and len(cited | {s.page}) <= MAX_PAGES
+        if (s.page, s.place) not in taken and fits and s.score >= ENOUGH * anchor.score:
             lines.append((text, evidence.pages[s.page].number))
             left -= len(text.split())
             cited.add(s.page)
@@ -103,12 +188,29 @@ def _fill(evidence: Evidence, chosen: Sequence[Scored], usable: Sequence[Scored]
     return tuple(lines)
 
 
-def _shown(question: Question, s: Scored) -> str:
-    if question.wants == "code" and s.sentence.label:
+def _beside(s: Scored, anchor: Scored) -> bool:
+    return s.page == anchor.page and abs(s.place - anchor.place) == 1
+
+
+def _shown(evidence: Evidence, s: Scored) -> str:
+    """The sentence, under its label where the label is what was asked for."""
+    if evidence.question.wants == "code" and s.sentence.label:
         return f"{s.sentence.label}: {s.sentence.text}"
     return s.sentence.text
 
 
-def _cut(text: str, words: int) -> str:
-    parts = text.split()
-    return text if len(parts) <= words else " ".join(parts[:words]) + " …"
+def shorten(text: str, evidence: Evidence, room: int) -> str:
+    """At most `room` words: asides go first, then all but the stretch that holds most of the question."""
+    if len(text.split()) <= room:
+        return text
+    if evidence.question.wants not in ("date", "number"):
+        text = _ASIDE.sub("", text)
+    words = text.split()
+    room = max(1, room - 1)
+    if len(words) <= room:
+        return text
+    values = [max((evidence.rarity.get(s, 0.0) for s in Words().stems(w)), default=0.0) for w in words]
+    starts = range(len(words) - room + 1)
+    start = max(starts, key=lambda i: (sum(values[i : i + room]), -i))
+    stretch = " ".join(words[start : start + room])
+    return f"{'… ' if start else ''}{stretch}{' …' if start + room < len(words) else ''}"

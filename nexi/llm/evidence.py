@@ -17,7 +17,17 @@ from nexi.llm.passages import Sentence, Words, read_sentences
 from nexi.llm.questions import Question, Wants
 from nexi.types import PageView, SearchOutcome
 
-K = dict(near=0.45, label=0.45, title=0.25, pair=0.35, length=0.006, typed=0.3, prior=0.25, titled=0.15)
+K = {
+    "near": 0.45,
+    "label": 0.45,
+    "title": 0.25,
+    "pair": 0.35,
+    "length": 0.006,
+    "typed": 0.3,
+    "prior": 0.25,
+    "titled": 0.15,
+    "spent": 0.7,
+}
 
 _YEAR = r"\b(?:1\d{3}|20\d{2})s?\b|\bcentur(?:y|ies)\b|\b\d+ (?:BC|AD|BCE|CE)\b"
 _MONTH = r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b"

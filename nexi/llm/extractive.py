@@ -23,9 +23,9 @@ from nexi.types import Finish, Message, PageView, Reply, SearchOutcome, ToolCall
 
 FIRST_PAGES = 5
 MORE_PAGES = 2
-MAX_SEARCHES = 3
 MAX_READS = 3
 MAX_PICKED = 5
+CONTEXT_QUESTIONS = 3
 NOTHING_FOUND = "Nothing on the pages that could be read answers this question."
 NOTHING_READ = "No page could be read, so this question has no answer from the web."
 _URL = re.compile(r"https?://[^\s<>\"'`\])]+")
@@ -94,20 +94,29 @@ def respond(messages: Sequence[Message], tools: frozenset[str], max_tokens: int)
 def _next_call(turn: Turn, tools: frozenset[str], step: int) -> Reply | None:
     """A search or a read that may still help, else None."""
     unread = [u for u in _wanted_urls(turn) if u not in turn.asked]
-    if "web_get" in tools and turn.reads < MAX_READS and unread:
-        if not turn.read:
-            return _called("web_get", {"urls": unread[:FIRST_PAGES], "get_full": True}, step)
-        if turn.searches > 1 and turn.reads < turn.searches:
-            return _called("web_get", {"urls": unread[:MORE_PAGES], "get_full": True}, step)
-    if "web_search" not in tools or turn.searches >= MAX_SEARCHES:
-        return None
-    if not turn.searches and not turn.read:
-        return _called("web_search", {"queries": search_queries(turn.question)}, step)
-    if turn.searches == 1 and not any(o.hits for o in turn.outcomes):
-        return _called("web_search", {"queries": [keywords(turn.question)]}, step)
-    if turn.searches == 1 and turn.read and (name := missing_name(turn.question, turn.read)):
-        return _called("web_search", {"queries": [name]}, step)
+    if "web_get" in tools and unread and (count := _pages_to_read(turn)):
+        return _called("web_get", {"urls": unread[:count], "get_full": True}, step)
+    if "web_search" in tools and (queries := _queries(turn)):
+        return _called("web_search", {"queries": queries}, step)
     return None
+
+
+def _pages_to_read(turn: Turn) -> int:
+    """The first pages; the next ones when those failed; a few for a name that was looked up."""
+    if turn.reads == 0 or (turn.reads < MAX_READS and not turn.read):
+        return FIRST_PAGES
+    return MORE_PAGES if turn.reads < min(turn.searches, MAX_READS) else 0
+
+
+def _queries(turn: Turn) -> list[str]:
+    if not turn.searches and not turn.reads:
+        return search_queries(turn.question)
+    if turn.searches != 1:
+        return []
+    if not any(o.hits for o in turn.outcomes):
+        return [keywords(turn.question)]
+    name = missing_name(turn.question, turn.read) if turn.read else ""
+    return [name] if name else []
 
 
 def _wanted_urls(turn: Turn) -> list[str]:
@@ -130,27 +139,40 @@ def _draft_text(draft: Draft) -> str:
 
 def read_turn(messages: Sequence[Message]) -> Turn:
     """The last question, what was searched and read for it, and every page of the conversation."""
-    at = _question_index(messages)
-    earlier = " ".join(m.content[:MAX_QUESTION_CHARS] for m in messages[:at] if m.role == "user" and not _is_result(m))
-    question = read_question(messages[at].content if messages else "", earlier)
+    results = _result_places(messages)
+    at = _question_place(messages, results)
+    asked_before = [
+        m.content[:MAX_QUESTION_CHARS] for i, m in enumerate(messages[:at]) if m.role == "user" and i not in results
+    ]
+    question = read_question(messages[at].content if messages else "", " ".join(asked_before[-CONTEXT_QUESTIONS:]))
     names = {call.id: call.name for m in messages for call in m.tool_calls}
-    results = [(names.get(m.tool_call_id, ""), m) for m in messages[at + 1 :] if _is_result(m)]
-    outcomes = tuple(o for _, m in results for o in _typed(m, SearchOutcome))
-    pages = tuple(p for m in messages if _is_result(m) for p in _pages(m))
-    asked = frozenset(u for m in messages for call in m.tool_calls if call.name == "web_get" for u in _called_urls(call))
-    reads = sum(name == "web_get" for name, _ in results)
-    return Turn(question, outcomes, pages, asked, sum(name == "web_search" for name, _ in results), reads)
+    here = [messages[i] for i in results if i > at]
+    used = [names.get(m.tool_call_id, "") for m in here]
+    return Turn(
+        question,
+        tuple(o for m in here for o in _typed(m, SearchOutcome)),
+        tuple(p for i in results for p in _pages(messages[i])),
+        frozenset(u for m in messages for call in m.tool_calls if call.name == "web_get" for u in _called_urls(call)),
+        used.count("web_search"),
+        used.count("web_get"),
+    )
 
 
-def _question_index(messages: Sequence[Message]) -> int:
+def _result_places(messages: Sequence[Message]) -> list[int]:
+    """Tool messages, and later user messages that carry pages as text because no tools were offered."""
+    first = next((i for i, m in enumerate(messages) if m.role == "user"), 0)
+    return [
+        i
+        for i, m in enumerate(messages)
+        if m.role == "tool" or (m.role == "user" and i > first and _PAGE_TEXT.search(m.content))
+    ]
+
+
+def _question_place(messages: Sequence[Message], results: Sequence[int]) -> int:
     """The last user message that does not come straight after a tool's result: that would be the loop speaking."""
-    found = [i for i, m in enumerate(messages) if m.role == "user" and not _is_result(m)]
-    asked = [i for i in found if i == 0 or not _is_result(messages[i - 1])]
+    found = [i for i, m in enumerate(messages) if m.role == "user" and i not in results]
+    asked = [i for i in found if i - 1 not in results]
     return (asked or found or [0])[-1]
-
-
-def _is_result(message: Message) -> bool:
-    return message.role == "tool" or (message.role == "user" and bool(_PAGE_TEXT.search(message.content)))
 
 
 def _typed(message: Message, kind: type[Any]) -> Iterable[Any]:

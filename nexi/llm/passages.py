@@ -58,7 +58,8 @@ def plain(markdown: str) -> str:
 
 
 def _outside_code(text: str, pattern: re.Pattern[str], kept: str) -> str:
-    out, start = [], 0
+    out: list[str] = []
+    start = 0
     for match in _CODE_SPAN.finditer(text):
         out += [pattern.sub(kept, text[start : match.start()]), match.group()]
         start = match.end()
@@ -67,7 +68,8 @@ def _outside_code(text: str, pattern: re.Pattern[str], kept: str) -> str:
 
 def split_sentences(text: str) -> list[str]:
     """Sentences of one plain paragraph; initials, abbreviations and decimals do not end one."""
-    out, start = [], 0
+    out: list[str] = []
+    start = 0
     for match in _END.finditer(text):
         if match.group()[0] == "." and _goes_on(text[max(start, match.start() - 24) : match.start()]):
             continue
@@ -80,7 +82,7 @@ def _goes_on(before: str) -> bool:
     """Whether a full stop after this text abbreviates, follows an initial, or numbers a heading."""
     words = before.split()
     last = words[-1].lstrip("(\"'“‘[") if words else ""
-    initial = len(last) == 1 and last.isupper()
+    initial = len(last) == 1 and last.isalpha()
     numbered = len(words) <= 2 and last[-1:].isdigit() and len(before) < 24
     return initial or numbered or last.lower() in ABBREVIATIONS
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from nexi.llm.lexicon import CODE_NOUNS, FILLER, FIRST_WORDS, STOP
+from nexi.llm.lexicon import CODE_NOUNS, FILLER, STOP
 from nexi.llm.passages import Words
 
 Wants = Literal["person", "date", "number", "place", "code", "name", "yesno", ""]
@@ -38,18 +38,19 @@ _NUMBER = re.compile(
     re.I,
 )
 _PLACE = re.compile(
-    r"\bwhere\b|\b(?:what|which) (?:\w+ )?(?:city|country|state|town|county|region|province|continent|place|location|nation|"
+    r"\bwhere\b|\b(?:what|which) (?:(?:is|was) the )?(?:\w+ )?"
+    r"(?:city|country|state|town|county|region|province|continent|place|location|nation|birthplace|"
     r"island|river|village|area|district)\b",
     re.I,
 )
 _YES_NO = re.compile(r"^\W*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|must)\b", re.I)
 _HOW_TO = re.compile(r"^\W*how (?:do|can|to|does one|would|should)\b", re.I)
 _WH = re.compile(r"\b(?:what|which)\s+((?:[\w-]+\s+){1,4})", re.I)
-_CAP = r"(?:[A-Z0-9À-ÞŁŚŽČŠŌĀŪ][\w'’.&-]*)"
-_NAME = re.compile(
-    rf"{_CAP}(?:(?:,? (?:of|the|de|la|von|van|der|den|du|di|da|del|and|in|on|for|to|a|at) )*[ :,&–-]{{0,3}}{_CAP})*"
+_CAP = r"[A-ZÀ-ÞŁŚŽČŠŌĀŪ][\w'’.-]*"
+_NAME = re.compile(rf"{_CAP}(?: (?:(?:of|the|de|la|le|von|van|der|den|du|di|da|del|al|ibn) ){{0,2}}{_CAP})*")
+_OR = re.compile(
+    r"(?:,|:|\bbetween|\bof|\beither|\bare|\bout of)\s+([^,:?]+(?:,[^,:?]+)??),?\s+(?:or|and)\s+([^?]+?)\s*\?*$", re.I
 )
-_QUOTED = re.compile(r"[\"“]([^\"”]{2,120})[\"”]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,6 @@ class Question:
     text: str
     stems: tuple[str, ...]
     weights: Mapping[str, float]
-    names: tuple[str, ...]
     choices: tuple[str, ...]
     wants: Wants
 
@@ -78,7 +78,7 @@ def read_question(text: str, context: str = "") -> Question:
     weights = {s: 0.3 if s in filler else 1.0 for s in stems}
     for stem in words.stems(context[:MAX_QUESTION_CHARS]):
         weights.setdefault(stem, 0.4)
-    return Question(text, tuple(stems), weights, find_names(text), find_choices(text), what_is_wanted(text))
+    return Question(text, tuple(stems), weights, find_choices(text), what_is_wanted(text))
 
 
 def search_queries(question: Question) -> list[str]:
@@ -109,22 +109,9 @@ def what_is_wanted(text: str) -> Wants:
     return "name" if re.search(r"\b(?:what|which)\b", text, re.I) else ""
 
 
-def find_names(text: str) -> tuple[str, ...]:
-    """Quoted titles and runs of capitalised words, without the question's own first words."""
-    found = [m.group(1) for m in _QUOTED.finditer(text)]
-    for match in _NAME.finditer(text):
-        words = match.group().strip(" ,:.&-'’").split()
-        while words and words[0].lower() in FIRST_WORDS and (len(words) > 1 or match.start() < 3):
-            words = words[1:]
-        name = " ".join(words).removesuffix("'s").removesuffix("’s").strip(" ,")
-        if len(name) > 2 or name.isupper():
-            found.append(name)
-    return tuple(dict.fromkeys(found))
-
-
-_OR = re.compile(
-    r"(?:,|:|\bbetween|\bof|\beither|\bare|\bout of)\s+([^,:?]+(?:,[^,:?]+)??),?\s+(?:or|and)\s+([^?]+?)\s*\?*$", re.I
-)
+def find_names(text: str) -> list[str]:
+    """Runs of capitalised words, with the small words that stand inside names."""
+    return [m.group().strip(" .,-'’").removesuffix("'s").removesuffix("’s") for m in _NAME.finditer(text)]
 
 
 def find_choices(text: str) -> tuple[str, ...]:

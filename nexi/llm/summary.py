@@ -55,8 +55,8 @@ def pick_parts(texts: Sequence[str], count: int) -> list[int]:
 def page_views(text: str) -> list[PageView]:
     """Pages as every model is given them: `[n] url`, a rule, the text."""
     heads = list(_PAGE.finditer(text))
-    ends = [h.start() for h in heads[1:]] + [len(text)]
-    return [PageView(h[2], int(h[1]), "", text[h.end() : end]) for h, end in zip(heads, ends, strict=True)]
+    starts = [h.start() for h in heads[1:]] + [len(text)]
+    return [PageView(h[2], int(h[1]), "", text[h.end() : end]) for h, end in zip(heads, starts, strict=False)]
 
 
 def asked_in(texts: Sequence[str]) -> Question:

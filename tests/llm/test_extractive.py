@@ -1,0 +1,230 @@
+"""The built-in model through its port: it searches, reads, quotes with numbers, and says so when it cannot."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+import pytest
+
+from nexi.errors import LLMError
+from nexi.llm.extractive import NOTHING_FOUND, NOTHING_READ, Extractive
+from nexi.types import Hit, Message, PageView, Reply, SearchOutcome, ToolCall, ToolResult, ToolSpec, Usage
+
+TOOLS = tuple(ToolSpec(name, "", {}) for name in ("web_search", "web_get", "final_answer"))
+
+OWL = PageView(
+    "https://birds.example/owl",
+    1,
+    "Owl - Birds Online",
+    "# Owl\n\nThe barn owl hunts voles at night. Dr. A. Weber described its hearing in 1952 in the town of Bern. "
+    "An owl can turn its head by 270 degrees.\n\n## Nests\n\nBarn owls nest in old barns and church towers.",
+)
+WREN = PageView("https://birds.example/wren", 2, "Wren", "# Wren\n\nThe wren is a small bird. It sings loudly by day.")
+
+
+def searched(question: str, *hits: Hit, call_id: str = "s") -> list[Message]:
+    outcome = SearchOutcome(question, hits)
+    return [*called("web_search", {"queries": [question]}, call_id), answered(call_id, (outcome,))]
+
+
+def read(*pages: PageView, call_id: str = "r") -> list[Message]:
+    return [*called("web_get", {"urls": [p.url for p in pages]}, call_id), answered(call_id, pages)]
+
+
+def called(name: str, arguments: object, call_id: str) -> list[Message]:
+    return [Message("assistant", "", (ToolCall(call_id, name, json.dumps(arguments)),))]
+
+
+def answered(call_id: str, value: object) -> Message:
+    return Message("tool", "", tool_call_id=call_id, result=ToolResult(value, ""))
+
+
+async def ask(messages: Sequence[Message], tools: Sequence[ToolSpec] = TOOLS) -> Reply:
+    return await Extractive().complete(messages, tools, max_tokens=500)
+
+
+def arguments(reply: Reply) -> tuple[str, dict[str, object]]:
+    (call,) = reply.tool_calls
+    return call.name, json.loads(call.arguments)
+
+
+async def final(question: str, *pages: PageView) -> str:
+    name, given = arguments(await ask([Message("user", question), *searched(question, *hits(*pages)), *read(*pages)]))
+    assert name == "final_answer"
+    return str(given["answer"])
+
+
+def hits(*pages: PageView) -> list[Hit]:
+    return [Hit(p.url, p.title, p.text[:100]) for p in pages]
+
+
+async def test_a_question_is_searched_for_first() -> None:
+    reply = await ask([Message("system", "be brief"), Message("user", "When does the barn owl hunt?")])
+    assert arguments(reply) == ("web_search", {"queries": ["When does the barn owl hunt?"]})
+    assert (reply.usage, reply.finish, reply.text) == (Usage(0, 0, cost=0.0), "tool_calls", "")
+
+
+async def test_a_choice_between_two_is_searched_for_with_each_of_them() -> None:
+    reply = await ask([Message("user", "Who was born first, Ada Lovelace or Alan Turing?")])
+    asked = ["Who was born first, Ada Lovelace or Alan Turing?", "Ada Lovelace", "Alan Turing"]
+    assert arguments(reply) == ("web_search", {"queries": asked})
+
+
+async def test_the_most_promising_hits_are_read_in_full() -> None:
+    question = "When does the barn owl hunt?"
+    noise = [Hit(f"https://noise.example/{n}", "Cars", "engines and wheels") for n in range(8)]
+    owl = Hit(OWL.url, OWL.title, "the barn owl hunts at night")
+    name, given = arguments(await ask([Message("user", question), *searched(question, *noise[:2], owl, *noise[2:])]))
+    assert (name, given["get_full"], len(list(given["urls"]))) == ("web_get", True, 5)  # type: ignore[call-overload]
+    assert OWL.url in given["urls"]  # type: ignore[operator]
+
+
+async def test_pages_the_user_names_are_read_without_a_search() -> None:
+    reply = await ask([Message("user", "What does https://birds.example/owl say about hearing?")])
+    assert arguments(reply) == ("web_get", {"urls": ["https://birds.example/owl"], "get_full": True})
+
+
+async def test_a_search_without_hits_is_tried_once_more_with_keywords() -> None:
+    question = "When does the barn owl hunt?"
+    first = [Message("user", question), *searched(question)]
+    assert arguments(await ask(first)) == ("web_search", {"queries": ["barn owl hunt?".replace("?", "")]})
+    second = await ask([*first, *searched("barn owl hunt", call_id="s2")])
+    assert arguments(second) == ("final_answer", {"answer": NOTHING_READ})
+
+
+async def test_the_answer_quotes_the_sentence_that_answers_with_its_number() -> None:
+    answer = await final("When does the barn owl hunt?", OWL, WREN)
+    assert answer.startswith("The barn owl hunts voles at night. [1]")
+    assert len(re.sub(r"\[\d+\]", "", answer).split()) <= 60
+
+
+async def test_initials_and_titles_do_not_end_a_sentence() -> None:
+    answer = await final("Who described the hearing of the owl?", OWL)
+    assert "Dr. A. Weber described its hearing in 1952 in the town of Bern. [1]" in answer
+
+
+async def test_numbers_come_from_the_pages_and_not_from_their_order() -> None:
+    moved = PageView(OWL.url, 7, OWL.title, OWL.text)
+    assert set(re.findall(r"\[(\d+)\]", await final("When does the barn owl hunt?", moved))) == {"7"}
+
+
+async def test_pages_that_say_nothing_of_it_give_an_honest_answer_without_a_number() -> None:
+    assert await final("Which chemical element has symbol Zr?", WREN) == NOTHING_FOUND
+
+
+async def test_pages_that_failed_are_not_quoted() -> None:
+    failed = PageView("https://birds.example/owl", error="timeout: too slow")
+    question = "When does the barn owl hunt?"
+    reply = await ask([Message("user", question), *searched(question, *hits(OWL)), *read(failed)])
+    assert arguments(reply) == ("final_answer", {"answer": NOTHING_READ})
+
+
+async def test_which_came_first_is_said_before_the_two_pages_are_quoted() -> None:
+    ada = PageView(
+        "https://p.example/a", 1, "Ada Lovelace", "Ada Lovelace (10 December 1815 – 27 November 1852) wrote programs."
+    )
+    alan = PageView("https://p.example/b", 2, "Alan Turing", "Alan Turing (23 June 1912 – 7 June 1954) was a mathematician.")
+    assert await final("Who was born first, Ada Lovelace or Alan Turing?", alan, ada) == (
+        "Ada Lovelace. Ada Lovelace (10 December 1815 – 27 November 1852) wrote programs. [1] "
+        "Alan Turing (23 June 1912 – 7 June 1954) was a mathematician. [2]"
+    )
+    assert (await final("Who lived longer, Ada Lovelace or Alan Turing?", alan, ada)).startswith("Alan Turing. ")
+
+
+async def test_a_name_on_the_way_to_the_answer_is_searched_for() -> None:
+    film = PageView("https://f.example/rain", 1, "Late Rain", "Late Rain is a 1961 film directed by Maria Oberholz in Graz.")
+    question = "Where was the director of Late Rain born?"
+    talk = [Message("user", question), *searched(question, *hits(film)), *read(film)]
+    assert arguments(await ask(talk)) == ("web_search", {"queries": ["Maria Oberholz"]})
+    person = PageView("https://f.example/maria", 2, "Maria Oberholz", "Maria Oberholz was born in Villach. She liked rain.")
+    talk += searched("Maria Oberholz", *hits(person), call_id="s2")
+    assert arguments(await ask(talk)) == ("web_get", {"urls": [person.url], "get_full": True})
+    name, given = arguments(await ask([*talk, *read(person, call_id="r2")]))
+    assert name == "final_answer"
+    assert str(given["answer"]).startswith(
+        "Late Rain is a 1961 film directed by Maria Oberholz in Graz. [1] Maria Oberholz was born in Villach. [2]"
+    )
+
+
+async def test_a_follow_up_is_searched_anew_and_may_quote_what_was_read_before() -> None:
+    first = [Message("user", "When does the barn owl hunt?"), *searched("q", *hits(OWL)), *read(OWL)]
+    talk = [*first, Message("assistant", "At night. [1]"), Message("user", "Where does it nest?")]
+    assert arguments(await ask(talk))[0] == "web_search"
+    talk += searched("nest", *hits(OWL, WREN), call_id="s2")
+    assert arguments(await ask(talk)) == ("web_get", {"urls": [WREN.url], "get_full": True})
+    name, given = arguments(await ask([*talk, *read(WREN, call_id="r2")]))
+    assert name == "final_answer"
+    assert "Barn owls nest in old barns and church towers. [1]" in str(given["answer"])
+
+
+async def test_what_the_loop_says_after_a_result_is_not_taken_for_a_question() -> None:
+    question = "When does the barn owl hunt?"
+    nudged = [Message("user", question), *searched(question, *hits(OWL)), *read(OWL), Message("user", "Stop. Answer now.")]
+    reply = await ask(nudged, ())
+    assert (reply.text.startswith("The barn owl hunts voles at night. [1]"), reply.tool_calls) == (True, ())
+
+
+async def test_pages_given_as_text_alone_are_read_as_any_model_reads_them() -> None:
+    pages = json.dumps({"pages": [{"url": OWL.url, "content": f"[3] {OWL.url}\n---\n{OWL.text}"}]})
+    talk = [Message("user", "When does the barn owl hunt?"), Message("user", f"Tool result:\n{pages}"), Message("user", "Now.")]
+    assert (await ask(talk, ())).text.startswith("The barn owl hunts voles at night. [3]")
+
+
+async def test_without_tools_a_page_is_cut_down_to_what_bears_on_the_question() -> None:
+    prompt = "You extract from one web page.\n\nQuestion: When does the barn owl hunt?"
+    reply = await Extractive().complete([Message("system", prompt), Message("user", OWL.text)], max_tokens=40)
+    assert reply.text.splitlines()[0] == "The barn owl hunts voles at night."
+    assert len(reply.text.split()) <= 24
+
+
+async def test_a_summary_keeps_citation_numbers_beside_their_sentences() -> None:
+    material = f"[4] {OWL.url}\n---\n{OWL.text}\n\n[9] {WREN.url}\n---\n{WREN.text}"
+    prompt = f"Summarise.\n\nOriginal query: when do owl and wren sing or hunt\n\n---\n{material}\n---"
+    lines = (await Extractive().complete([Message("user", prompt)], max_tokens=500)).text.splitlines()
+    assert "The barn owl hunts voles at night. [4]" in lines
+    assert "It sings loudly by day. [9]" in lines
+
+
+async def test_a_pick_list_names_the_parts_that_share_most_with_the_question() -> None:
+    schema = {"type": "object", "properties": {"pick": {"type": "array", "items": {"type": "integer"}, "maxItems": 3}}}
+    prompt = [Message("system", "Question: owl hearing"), Message("user", "[chunk 0]\ncars\n\n[chunk 1]\nthe owl's hearing")]
+    reply = await Extractive().complete(prompt, max_tokens=50, schema=schema)
+    assert json.loads(reply.text) == {"pick": [1]}
+
+
+async def test_any_other_form_is_refused_with_what_to_do() -> None:
+    schema = {"type": "object", "properties": {"verdict": {"type": "string"}}}
+    with pytest.raises(LLMError) as caught:
+        await Extractive().complete([Message("user", "judge")], max_tokens=50, schema=schema)
+    assert (caught.value.code, bool(caught.value.fix)) == ("unsupported", True)
+
+
+async def test_callbacks_hear_every_call_and_every_text() -> None:
+    heard: list[object] = []
+    await Extractive().complete(
+        [Message("user", "When does the owl hunt?")],
+        TOOLS,
+        max_tokens=50,
+        on_call=heard.append,
+        on_arguments=lambda name, piece: heard.append((name, piece)),
+    )
+    queries = '{"queries": ["When does the owl hunt?"]}'
+    assert heard == [("web_search", queries), ToolCall("extractive_1", "web_search", queries)]
+    said: list[str] = []
+    reply = await Extractive().complete([Message("user", "Owls hunt at night.")], max_tokens=50, on_text=said.append)
+    assert said == [reply.text]
+
+
+async def test_an_identifier_under_which_the_answer_stands_is_shown_with_it() -> None:
+    text = (
+        "`--soft`\n\nDoes not touch the index file, but resets the head.\n\n`--hard`\n\nResets the index and the working tree."
+    )
+    page = PageView("https://d.example/reset", 1, "git-reset", text)
+    answer = await final("Which option of git reset does not touch the index file?", page)
+    assert answer.startswith("`--soft`: Does not touch the index file, but resets the head. [1]")
+
+
+async def test_it_says_what_it_is() -> None:
+    assert Extractive().name == "extractive"
