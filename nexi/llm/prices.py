@@ -46,6 +46,11 @@ PRICES: Mapping[str, Price] = {
 _DATE = re.compile(r"-20\d\d-?\d\d-?\d\d$")
 
 
+def price_table(prices: Mapping[str, Mapping[str, float]]) -> dict[str, Price]:
+    """The overrides of a config, `{model: {"input": dollars, "output": dollars}}`, which were checked when it was read."""
+    return {model: Price(float(price["input"]), float(price["output"])) for model, price in prices.items()}
+
+
 def price_of(model: str, overrides: Mapping[str, Price] | None = None) -> Price | None:
     """The price of a model as named by its endpoint; a maker's prefix or a date at the end may be absent from the table."""
     names = _names(model)

@@ -255,7 +255,7 @@ class Draft:
         self.events = 0
         self.thought = False
         self._tools = tools
-        self._ids = ids
+        self.ids = ids
         self._size = 0
         self._calls: list[_Call] = []
         self._text = _TextFilter()
@@ -305,10 +305,6 @@ class Draft:
         self._say(self._text.end())
         for call in self._calls:
             self._settle(call)
-
-    def release(self, text: str) -> None:
-        """Tell the listener text that was held back."""
-        self.listener.text(text)
 
     def _take_choice(self, choice: Mapping[str, Any]) -> None:
         part, at_once = _mapping(choice.get("delta")), False
@@ -390,7 +386,7 @@ class Draft:
         name = _safe_name(offered_name(call.name, self._tools))
         call.name = name
         self._tell_arguments(call)
-        call.final = ToolCall(self._ids.claim(call.id), name, schema.mend(call.arguments).strip() or "{}")
+        call.final = ToolCall(self.ids.claim(call.id), name, schema.mend(call.arguments).strip() or "{}")
         self.listener.call(call.final)
 
     def _grow(self, text: str) -> bool:

@@ -1,0 +1,296 @@
+"""Failures of a model's endpoint, told as LLMErrors: what happened, why, and what mends it.
+
+The adapter above raises what this file builds. Keys never get into a message: whatever a server or a library says is
+redacted before it is cut to length. Nothing here retries or reads a stream.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import httpx2
+
+from nexi.errors import ContextOverflowError, LLMError
+
+MAX_CAUSE_CHARS = 300
+MAX_SCAN_CHARS = 20_000
+
+_KEY_FIX = "check api_key in the config: nexi --edit-config"
+_WAIT_FIX = "wait or choose another model: -m MODEL"
+_SERVER_FIX = "start the server or correct base_url: nexi --edit-config"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """How an endpoint is named in messages, and the keys that must not appear in them."""
+
+    where: str
+    model: str
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+    def clean(self, text: str) -> str:
+        """One line of at most MAX_CAUSE_CHARS characters without keys or control characters."""
+        text = text[:MAX_SCAN_CHARS]
+        for secret in sorted(self.secrets, key=len, reverse=True):
+            text = text.replace(secret, "[key]") if len(secret) >= 4 else text
+        text = _KEYLIKE.sub("[key]", text)
+        text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+        return text if len(text) <= MAX_CAUSE_CHARS else text[: MAX_CAUSE_CHARS - 1] + "…"
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    code: str
+    what: str
+    fix: str
+    retryable: bool = False
+
+
+_AUTH = _Kind("auth", "{where} refused the API key", _KEY_FIX)
+_PAYMENT = _Kind("payment", "{where} wants to be paid first", "top up the account, or choose another model: -m MODEL")
+_RATE = _Kind("rate_limit", "{where} is limiting requests", _WAIT_FIX, retryable=True)
+_MISSING = _Kind(
+    "not_found", "{where} does not know the model {model} or this address", "choose a model with -m MODEL, or correct base_url"
+)
+_BAD_REQUEST = _Kind(
+    "bad_request", "{where} refused the request", "choose another model: -m MODEL, or check the config: nexi doctor"
+)
+_SERVER = _Kind("server", "{where} failed", _WAIT_FIX, retryable=True)
+_TIMEOUT = _Kind(
+    "timeout", "{where} did not answer in time", "raise the time target, or choose a faster model: -m MODEL", retryable=True
+)
+_HTML = _Kind("html_reply", "{where} answered with a web page", "correct base_url; it usually ends in /v1")
+_MOVED = _Kind("not_found", "{where} points somewhere else", "set base_url to the new address: nexi --edit-config")
+_CONNECT = _Kind("connect", "{where} cannot be reached", _SERVER_FIX, retryable=True)
+_DNS = _Kind("dns", "the name of {where} cannot be resolved", "check the network connection and base_url")
+_TLS = _Kind("tls", "no secure connection to {where}", "check base_url and the certificates of this machine")
+_STREAM_CLOSED = _Kind("stream_closed", "{where} closed the connection in the middle of a reply", _WAIT_FIX, retryable=True)
+_EMPTY = _Kind("empty_reply", "{where} sent an empty reply", "choose another model: -m MODEL", retryable=True)
+_BAD_REPLY = _Kind(
+    "bad_reply", "{where} sent a reply that is no chat completion", "correct base_url; it usually ends in /v1", retryable=True
+)
+_ADDRESS = _Kind(
+    "connect", "base_url is not an address that can be called", "set base_url to http://... or https://...: nexi --edit-config"
+)
+_PROXY = _Kind("connect", "the proxy for {where} cannot be used", "correct HTTPS_PROXY, or unset it")
+_THOUGHT_ONLY = _Kind(
+    "empty_reply", "{model} used all its output for thinking", "raise max_output_tokens, or choose another model: -m MODEL"
+)
+
+_BY_STATUS: Mapping[int, _Kind] = {
+    401: _AUTH,
+    402: _PAYMENT,
+    403: _AUTH,
+    404: _MISSING,
+    408: _TIMEOUT,
+    409: _SERVER,
+    425: _SERVER,
+    429: _RATE,
+    504: _TIMEOUT,
+}
+
+
+def from_response(
+    endpoint: Endpoint, status: int, body: bytes, *, retry_after: float | None = None, location: str = ""
+) -> LLMError:
+    """A reply whose status says that it failed."""
+    text = body.decode("utf-8", "replace")[:MAX_SCAN_CHARS]
+    if 300 <= status < 400:
+        return _build(endpoint, _MOVED, f"redirect to {location}" if location else f"HTTP {status}", status=status)
+    return _from_words(endpoint, status, _server_words(text), text, retry_after)
+
+
+def from_error_event(endpoint: Endpoint, error: object) -> LLMError:
+    """An error that came inside a reply whose status was fine."""
+    raw = error if isinstance(error, str) else _dump(error)
+    status = error.get("code") if isinstance(error, Mapping) else None
+    if not isinstance(status, int) or not 400 <= status < 600:
+        status = 0
+    return _from_words(endpoint, status, _words_of(error) or raw, raw, None)
+
+
+def from_transport(endpoint: Endpoint, error: Exception) -> LLMError:
+    """A connection that failed below HTTP."""
+    causes = list(_causes(error))
+    words = next((str(cause) for cause in causes if str(cause)), type(error).__name__)
+    name_error = next((cause for cause in causes if isinstance(cause, socket.gaierror)), None)
+    if name_error is not None:
+        fault = _build(endpoint, _DNS, str(name_error))
+        fault.retryable = name_error.errno == socket.EAI_AGAIN
+        return fault
+    if any(isinstance(cause, ssl.SSLError) for cause in causes):
+        return _build(endpoint, _TLS, words)
+    return _build(endpoint, _transport_kind(error), words)
+
+
+def stream_closed(endpoint: Endpoint) -> LLMError:
+    return _build(endpoint, _STREAM_CLOSED, "the reply has no end")
+
+
+def timed_out(endpoint: Endpoint, seconds: float) -> LLMError:
+    return _build(endpoint, _TIMEOUT, f"nothing came for {seconds:g} s")
+
+
+def past_deadline(endpoint: Endpoint) -> LLMError:
+    fault = _build(endpoint, _TIMEOUT, "the time for this request is used up")
+    fault.retryable = False
+    return fault
+
+
+def empty_reply(endpoint: Endpoint) -> LLMError:
+    return _build(endpoint, _EMPTY, "no text and no tool call")
+
+
+def only_thoughts(endpoint: Endpoint) -> LLMError:
+    return _build(endpoint, _THOUGHT_ONLY, "the reply was cut at the output limit before any text")
+
+
+def web_page(endpoint: Endpoint, body: bytes) -> LLMError:
+    return _build(endpoint, _HTML, _server_words(body.decode("utf-8", "replace")[:MAX_SCAN_CHARS]))
+
+
+def bad_reply(endpoint: Endpoint, body: bytes) -> LLMError:
+    return _build(
+        endpoint, _BAD_REPLY, f"it begins: {body[:200].decode('utf-8', 'replace')}" if body.strip() else "no reply in it"
+    )
+
+
+def unusable_key(endpoint: Endpoint) -> LLMError:
+    return _build(endpoint, _AUTH, "the key holds characters that no key has, such as a line break")
+
+
+def bad_proxy(endpoint: Endpoint, error: Exception) -> LLMError:
+    return _build(endpoint, _PROXY, str(error))
+
+
+def _from_words(endpoint: Endpoint, status: int, words: str, raw: str, retry_after: float | None) -> LLMError:
+    if status == 413 or (status not in (401, 402, 403, 429) and _OVERFLOW.search(raw)):
+        return _overflow(endpoint, status, words, raw)
+    kind = _BY_STATUS.get(status) or (_SERVER if status >= 500 or not status else _BAD_REQUEST)
+    if status == 429 and _NO_CREDIT.search(raw):
+        kind = _PAYMENT
+    return _build(endpoint, kind, words or f"HTTP {status}", status=status, retry_after=retry_after)
+
+
+def _overflow(endpoint: Endpoint, status: int, words: str, raw: str) -> ContextOverflowError:
+    fault = ContextOverflowError(
+        f"the request is larger than the context window of {endpoint.model}",
+        cause=endpoint.clean(words),
+        fix="lower max_context in the config: nexi --edit-config, or choose a model with a larger window: -m MODEL",
+        status=status,
+    )
+    fault.window = context_window(raw)
+    return fault
+
+
+def context_window(text: str) -> int | None:
+    """The window size that an overflow message names, if it names one."""
+    for pattern in _WINDOWS:
+        found = pattern.search(text)
+        if found:
+            size = int(re.sub(r"\D", "", found.group(1)))
+            if size >= 128:
+                return size
+    return None
+
+
+def _build(endpoint: Endpoint, kind: _Kind, cause: str, *, status: int = 0, retry_after: float | None = None) -> LLMError:
+    return LLMError(
+        kind.what.format(where=endpoint.where, model=endpoint.model),
+        cause=endpoint.clean(cause),
+        fix=kind.fix,
+        code=kind.code,
+        status=status,
+        retryable=kind.retryable,
+        retry_after=retry_after,
+    )
+
+
+def _transport_kind(error: Exception) -> _Kind:
+    if isinstance(error, httpx2.UnsupportedProtocol | httpx2.InvalidURL | httpx2.LocalProtocolError):
+        return _ADDRESS
+    if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
+        return _CONNECT
+    if isinstance(error, httpx2.TimeoutException):
+        return _TIMEOUT
+    return _BAD_REPLY if isinstance(error, httpx2.DecodingError) else _STREAM_CLOSED
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    for _ in range(10):
+        if error is None:
+            return
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+# --- the server's own words
+
+
+def _server_words(text: str) -> str:
+    try:
+        return _words_of(json.loads(text)) or text
+    except (ValueError, RecursionError):
+        return _without_markup(text)
+
+
+def _words_of(value: object) -> str:
+    """The message in an error body, wherever this kind of server keeps it."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "; ".join(filter(None, (_words_of(item) for item in value[:5])))
+    if not isinstance(value, Mapping):
+        return ""
+    where = ".".join(str(step) for step in value["loc"]) if isinstance(value.get("loc"), list) else ""
+    words = next(filter(None, (_words_of(value.get(key)) for key in ("error", "message", "detail", "msg", "errors"))), "")
+    metadata = value.get("metadata")
+    deeper = _words_of(metadata.get("raw")) if isinstance(metadata, Mapping) else ""
+    return ": ".join(filter(None, (where, words, deeper)))
+
+
+def _without_markup(text: str) -> str:
+    title = re.search(r"<title[^>]{0,200}>([^<]{1,200})", text, re.IGNORECASE)
+    return title.group(1) if title else re.sub(r"<[^<>]{0,500}>", " ", text)
+
+
+def _dump(value: object) -> str:
+    try:
+        return json.dumps(value)[:MAX_SCAN_CHARS]
+    except (TypeError, ValueError, RecursionError):
+        return ""
+
+
+_KEYLIKE = re.compile(r"(?i)\bbearer\s+\S+|\b(?:sk|pk|gsk|xai|hf|jina|tvly|key)[-_][\w*.-]{8,}|\bAIza[\w*-]{10,}")
+_NO_CREDIT = re.compile(r"(?i)insufficient_quota|insufficient (?:balance|credits?|funds)|exceeded your current quota|billing")
+
+_OVERFLOW = re.compile(
+    r"(?i)context_length_exceeded|exceed_context_size|context_window_exceeded|model_context_window"
+    r"|exceeds? (?:the |this )?(?:model'?s |available |maximum |max )*context"
+    r"|maximum context length|max(?:imum)? (?:model|prompt|sequence) length|context length (?:of|is) only"
+    r"|(?:greater|longer|larger|more) than the (?:model'?s )?(?:maximum )?context"
+    r"|tokens to keep from the initial prompt|prompt (?:is )?too long|prompt exceeds max|input is too long"
+    r"|input token count[^.]{0,40}exceeds|exceeds the maximum number of (?:input )?tokens"
+    r"|context window (?:exceeds|is too small|of this model)"
+    r"|exceed(?:s|ed)? (?:the )?(?:model'?s? )?context (?:window|length|limit|size)"
+    r"|exceeded model token limit|reduce the length of (?:the|your) (?:messages|prompt|input)"
+    r"|inputs?`? tokens \+ `?max_new_tokens`? must be|too many (?:input )?tokens in the (?:prompt|request)"
+    r"|n_ctx|context size has been exceeded|input length exceeds"
+)
+_WINDOWS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"n_ctx\\?\"?\s*[:=]\s*(\d+)",
+        r"(?:context|model|prompt|sequence)[ _](?:length|window|size|limit)\)?(?: of| is|:)?(?: only)?\s*\(?(\d[\d,_]*\d)",
+        r"(\d[\d,_]*\d) (?:tokens? )?maximum",
+        r"maximum number of (?:input )?tokens(?: allowed)?\s*\(?(\d[\d,_]*\d)",
+        r"token limit:? (\d[\d,_]*\d)",
+        r"must be <= (\d+)",
+        r"context[^.\d]{0,40}\((\d[\d,_]*\d) tokens?\)",
+    )
+)
