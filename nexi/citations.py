@@ -23,7 +23,7 @@ _SPELLINGS = re.compile(
     rf"\[\[({_NUMBER})\]\]{_LINK}"  # [[1]](url)
     rf"|【({_NUMBER})(?![0-9])[^】\n]{{0,80}}】"  # 【1†L3-L5】
     rf"|\[({_NUMBER})†[^\]\n]{{0,80}}\]"  # [1†source]
-    rf"|\[\^?({_NUMBER}(?:\s*[,;]\s*\^?{_NUMBER})*)\]{_LINK}"  # [1, 2] and [^1] and [1](url)
+    rf"|\[\^?({_NUMBER}(?:[ \t]*[,;][ \t]*\^?{_NUMBER})*)\]{_LINK}"  # [1, 2] and [^1] and [1](url)
 )
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _INLINE_CODE = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)")
@@ -213,6 +213,9 @@ def _outside_code(text: str, change: Callable[[str], str]) -> str:
 
 def _parts(text: str) -> Iterator[tuple[str, bool]]:
     """The text in pieces, each with whether it is code: fenced blocks, and spans between backticks on one line."""
+    if "`" not in text and "~~~" not in text:
+        yield text, False
+        return
     fence = ""
     for line in text.splitlines(keepends=True):
         mark = _FENCE.match(line)
