@@ -187,7 +187,7 @@ class BodyReader:
 
     def _read_events(self, events: Sequence[str]) -> None:
         for data in events:
-            if self.done:
+            if self.closed or self.draft.error is not None:
                 return
             self._read_event(data)
 
