@@ -60,12 +60,36 @@ class Url:
 
 def parse(url: str) -> Url:
     """Read one absolute URL; ValueError for what the WHATWG parser refuses."""
-    return _parsed(url, None)
+    # Reading a URL is needed late in a run, and the parser's library is not free to import.
+    import ada_url
+
+    if len(url) > MAX_URL_CHARS:
+        raise ValueError(f"a URL of {len(url)} characters is too long")
+    try:
+        ada = ada_url.URL(url)
+    except ValueError:
+        raise ValueError(f"not a URL: {url[:200]!r}") from None
+    scheme = ada.protocol.rstrip(":")
+    return Url(
+        href=ada.href,
+        scheme=scheme,
+        host=ada.hostname.strip("[]"),
+        port=int(ada.port or DEFAULT_PORTS.get(scheme, 0)),
+        path=ada.pathname,
+        query=ada.search.removeprefix("?"),
+        fragment=ada.hash.removeprefix("#"),
+        userinfo=bool(ada.username or ada.password),
+    )
 
 
 def join(base: str, href: str) -> str:
     """The absolute form of a link found on the page `base`."""
-    return _parsed(href, base).href
+    import ada_url
+
+    if len(href) > MAX_URL_CHARS:
+        raise ValueError(f"a link of {len(href)} characters is too long")
+    joined: str = ada_url.join_url(base, href)
+    return joined
 
 
 def normal(url: str) -> str:
@@ -110,29 +134,6 @@ def find_urls(text: str) -> list[str]:
 def bypasses_proxy(url: Url, no_proxy: Sequence[str]) -> bool:
     """Whether NO_PROXY entries (hosts, `.suffixes`, networks, `host:port`, `*`) name this URL's host."""
     return any(_bypasses(url, entry.strip().lower()) for entry in no_proxy)
-
-
-def _parsed(url: str, base: str | None) -> Url:
-    # Reading a URL is needed late in a run, and the parser's library is not free to import.
-    import ada_url
-
-    if len(url) > MAX_URL_CHARS:
-        raise ValueError(f"a URL of {len(url)} characters is too long")
-    try:
-        ada = ada_url.URL(url, base)
-    except ValueError:
-        raise ValueError(f"not a URL: {url[:200]!r}") from None
-    scheme = ada.protocol.rstrip(":")
-    return Url(
-        href=ada.href,
-        scheme=scheme,
-        host=ada.hostname.strip("[]"),
-        port=int(ada.port or DEFAULT_PORTS.get(scheme, 0)),
-        path=ada.pathname,
-        query=ada.search.removeprefix("?"),
-        fragment=ada.hash.removeprefix("#"),
-        userinfo=bool(ada.username or ada.password),
-    )
 
 
 def _web(url: str) -> Url:

@@ -1,0 +1,71 @@
+"""Fetchers by name. Each implements the ContentFetcher port; third parties add theirs by the entry point `nexi.fetchers`.
+
+A factory gets `Settings` and returns a fetcher. The module of a fetcher is imported when its name is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from nexi.errors import ConfigError
+from nexi.ports import Clock, ContentFetcher
+
+ENTRY_POINTS = "nexi.fetchers"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a fetcher may need; keys and exceptions come from the configuration."""
+
+    clock: Clock
+    api_key: str = ""
+    allow_private: tuple[str, ...] = ()
+    respect_robots: bool = True
+    user_agent: str = ""
+    proxy: str = ""
+    no_proxy: tuple[str, ...] = ()
+    per_host_burst: int = 8
+    per_host_rate: float = 4.0
+
+
+Factory: TypeAlias = Callable[[Settings], ContentFetcher]
+
+
+def _http(settings: Settings) -> ContentFetcher:
+    from nexi.fetchers.guard import Guard
+    from nexi.fetchers.http import DEFAULT_USER_AGENT, HttpFetcher
+
+    return HttpFetcher(
+        guard=Guard(settings.allow_private),
+        clock=settings.clock,
+        user_agent=settings.user_agent or DEFAULT_USER_AGENT,
+        respect_robots=settings.respect_robots,
+        proxy=settings.proxy,
+        no_proxy=settings.no_proxy,
+        per_host_burst=settings.per_host_burst,
+        per_host_rate=settings.per_host_rate,
+    )
+
+
+FETCHERS: Mapping[str, Factory] = {"http": _http}
+
+
+def create(name: str, settings: Settings) -> ContentFetcher:
+    """The fetcher of that name; ConfigError when nobody provides it."""
+    factory = FETCHERS.get(name) or _third_party(name)
+    return factory(settings)
+
+
+def _third_party(name: str) -> Factory:
+    from importlib.metadata import entry_points
+
+    for entry in entry_points(group=ENTRY_POINTS, name=name):
+        factory: Factory = entry.load()
+        return factory
+    raise ConfigError(
+        f"there is no content fetcher called {name!r}",
+        cause=f"nexi has {', '.join(FETCHERS)}, and no installed package adds it",
+        fix="set content_fetcher to one of these, or install the package that provides it",
+    )

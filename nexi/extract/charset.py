@@ -1,0 +1,65 @@
+"""Bytes to text: which charset a page is really in.
+
+Above sits `extract`; below, resiliparse's table of web labels and its detector. Order of trust: the byte-order mark, what
+was declared (header, then meta tag) if the bytes agree with it, UTF-8 if they are that, and then a guess.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_HEADER = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
+_META = re.compile(
+    rb"<meta[^>]{0,400}?charset\s*=\s*[\"']?\s*([\w.:-]+)|<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]+)", re.I
+)
+_META_WINDOW = 4_096
+
+
+def decode(data: bytes, content_type: str = "") -> str:
+    """The text of a body; bytes that fit nothing become replacement characters, never an error."""
+    for bom, encoding in _BOMS:
+        if data.startswith(bom):
+            return data[len(bom) :].decode(encoding, "replace")
+    declared = _declared(data, content_type)
+    for encoding in dict.fromkeys((declared, "utf-8")):
+        text = _strictly(data, encoding) if encoding else None
+        if text is not None:
+            return text
+    return data.decode(_guess(data), "replace")
+
+
+def _declared(data: bytes, content_type: str) -> str:
+    if header := _HEADER.search(content_type):
+        return _python_name(header[1])
+    if meta := _META.search(data[:_META_WINDOW]):
+        name = _python_name((meta[1] or meta[2]).decode("ascii", "replace"))
+        # A tag that could be read as ASCII is not in UTF-16, whatever it says.
+        return "utf-8" if name.startswith("utf-16") else name
+    return ""
+
+
+def _python_name(label: str) -> str:
+    """A codec for a label of the web, or "" for one the web does not know (Python knows many that are no charsets)."""
+    from resiliparse.parse.encoding import map_encoding_to_html5
+
+    return map_encoding_to_html5(label, fallback_utf8=False) or ""
+
+
+def _strictly(data: bytes, encoding: str) -> str | None:
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        # A body cut at its size limit may end inside a character.
+        if error.start >= len(data) - 4 and error.reason.startswith(("unexpected end", "incomplete", "truncated")):
+            return data[: error.start].decode(encoding)
+        return None
+
+
+def _guess(data: bytes) -> str:
+    from resiliparse.parse.encoding import EncodingDetector
+
+    detector = EncodingDetector()  # the library's shared one is not for threads
+    detector.update(data[:131_072])
+    return detector.encoding(html5_compatible=True) or "utf-8"

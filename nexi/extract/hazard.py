@@ -1,0 +1,63 @@
+"""Markup that a parser should not be given: small pages that cost it minutes or gigabytes.
+
+Above sits `markup`; below only regular expressions that are linear in the page. Measured of the parsers in use: they
+compare each attribute of a tag with all before it, they walk all open elements for each new one, and they build all open
+formatting elements anew in every paragraph.
+"""
+
+from __future__ import annotations
+
+import re
+
+MAX_ATTRIBUTES = 2_000
+MAX_DEPTH = 10_000
+MAX_REOPENED = 2_000_000
+
+_FORMATTING = re.compile(r"<(?:b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\s/>])[^>]{0,300}", re.IGNORECASE)
+_NAME = re.compile(r"<(/?)([a-z][a-z0-9]*)", re.IGNORECASE)
+_NEVER_DEEP = frozenset((
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr", "p", "li",
+    "td", "th", "tr", "dt", "dd", "option", "tbody", "thead", "tfoot", "colgroup", "body", "html", "head",
+))  # fmt: skip
+
+# A tag's attributes as the standard's tokenizer reads them: a quote counts only where a value begins.
+_ATTRIBUTE = r"[\s/]*+=?[^\s/>=]++(?:\s*+=\s*+(?:\"[^\"]*+\"?+|'[^']*+'?+|[^\s>]*+))?+"
+_ATTRIBUTES = rf"(?:{_ATTRIBUTE})*+"
+_TOKEN = re.compile(
+    rf"<!--[^-]*+(?:-(?!->)[^-]*+)*+"
+    rf"|<(script|style|textarea|title|xmp|iframe|noembed|noframes)(?=[\s/>])({_ATTRIBUTES})[^<]*+(?:<(?!/\1)[^<]*+)*+"
+    rf"|<[a-z][^\s/>]*+({_ATTRIBUTES})",
+    re.IGNORECASE,
+)
+_QUOTED_END = re.compile(r"=\s*+[\"'][^\"'<>]*+>")
+_ONE_ATTRIBUTE = re.compile(_ATTRIBUTE)
+
+
+def too_wide(html: str) -> bool:
+    """Whether some tag has so many attributes that comparing them is the attack."""
+    # Only a long stretch without an end of tag, or ends of tags inside quotes, can be such a tag.
+    if max(map(len, html.split(">"))) <= 8_000 and len(_QUOTED_END.findall(html)) < 5:
+        return False
+    for token in _TOKEN.finditer(html):
+        attributes = token[2] or token[3] or ""
+        if len(attributes) > 2 * MAX_ATTRIBUTES and len(_ONE_ATTRIBUTE.findall(attributes)) > MAX_ATTRIBUTES:
+            return True
+    return False
+
+
+def too_deep(html: str) -> bool:
+    """Whether elements nest deeper than any page that was written to be read."""
+    if html.count("<") <= MAX_DEPTH:
+        return False
+    depth = deepest = 0
+    for closing, name in _NAME.findall(html):
+        if name.lower() not in _NEVER_DEEP:
+            depth = max(0, depth - 1) if closing else depth + 1
+            deepest = max(deepest, depth)
+    return deepest > MAX_DEPTH
+
+
+def multiplies(html: str) -> bool:
+    """Whether open formatting elements could be rebuilt so often that memory is the attack."""
+    # At most three equal ones stay open at once, so only different ones count.
+    return 3 * len(set(_FORMATTING.findall(html))) * html.count("<") > MAX_REOPENED

@@ -1,0 +1,250 @@
+"""HTML to Markdown and what the page says of itself: boilerplate and hidden text dropped, the main part chosen.
+
+Above sits `extract`; below, resiliparse builds a tree and html-to-markdown writes the text. Pages are hostile: markup that
+would make a tree explode is recognised first and read without one. Nothing here fetches, and nothing is remembered.
+"""
+
+from __future__ import annotations
+
+import html as entities
+import re
+from typing import TYPE_CHECKING, Any
+
+from nexi import urls
+from nexi.extract import hazard
+from nexi.extract.words import Extracted, one_line
+
+if TYPE_CHECKING:
+    from html_to_markdown import ConversionOptions
+
+MAX_LINKS = 500
+MAX_CHARS = 10_000_000
+ENOUGH_TEXT = 200  # characters; less than this is no main part
+
+_BOILERPLATE = (
+    "script, style, noscript, template, svg, canvas, iframe, object, embed, video, audio, dialog, button, select, input,"
+    " textarea, nav, footer, [role=navigation], [role=banner], [role=contentinfo], [role=search], [role=dialog],"
+    " [role=alertdialog], [role=complementary], [role=menu], [role=menubar], [role=toolbar], [aria-modal=true], a.headerlink"
+)
+_HIDDEN = (
+    '[hidden], [aria-hidden=true], [style*="display:none" i], [style*="display: none" i],'
+    ' [style*="visibility:hidden" i], [style*="visibility: hidden" i]'
+)
+_FURNITURE = ", ".join(
+    ["form", "header", "aside"]
+    + [f'[class*="{name}" i]' for name in ("cookie", "consent", "gdpr", "newsletter", "breadcrumb", "related")]
+    # Headings give their ids to sections, so fewer names are safe there.
+    + [f'[id*="{name}" i]' for name in ("cookie", "consent", "gdpr", "newsletter")]
+)
+_MAIN = (
+    "main, [role=main]",
+    "article",
+    "#content, #main, #main-content, .main-content, .post-content, .entry-content, .article-content",
+)
+_KEPT_ROOTS = frozenset({"html", "body", "main", "article"})
+_MANY_ARTICLES = 3  # a page with more of them is a list, and no single one is its content
+
+_INVISIBLE = re.compile(r"<(script|style|template|noscript)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)", re.IGNORECASE | re.DOTALL)
+_TAG = re.compile(r"<[/!?a-zA-Z][^>]{0,20000}>?")
+_CODE_LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight-source|highlight|brush:)[-\s]\s*([a-z][\w+#]*)", re.IGNORECASE)
+_NO_LANGUAGE = frozenset({"default", "none", "notranslate", "plain", "plaintext", "text"})
+
+
+def read(html: str, url: str) -> Extracted:
+    """Text, links and metadata of a page."""
+    html = _bounded(html)
+    if hazard.too_wide(html):
+        return Extracted(text=_plain(html))
+    if hazard.too_deep(html) or hazard.multiplies(html):
+        return Extracted(text=_markdown(html, url, exclude=True))
+    tree = _tree(html)
+    base = _base(tree, url)
+    about, everywhere = _About(tree), _hrefs(tree.body)
+    main = _main_part(tree)
+    return Extracted(
+        title=about.title,
+        text=_markdown(main.html, base),
+        language=about.language,
+        author=about.author,
+        published=about.published,
+        description=about.description,
+        links=_absolute(base, [*_hrefs(main), *everywhere]),
+    )
+
+
+def main_text(html: str, url: str) -> str:
+    """The main content alone."""
+    html = _bounded(html)
+    if hazard.too_wide(html):
+        return _plain(html)
+    if hazard.too_deep(html) or hazard.multiplies(html):
+        return _markdown(html, url, exclude=True)
+    tree = _tree(html)
+    return _markdown(_main_part(tree).html, _base(tree, url))
+
+
+def _bounded(html: str) -> str:
+    return html[:MAX_CHARS].replace("\0", "")
+
+
+def _tree(html: str) -> Any:
+    from resiliparse.parse.html import HTMLTree
+
+    tree = HTMLTree.parse(html)
+    # A frameset takes the place of the body; such a page has no text of its own.
+    return tree if tree.body is not None else HTMLTree.parse("<body></body>")
+
+
+def _prune(body: Any) -> None:
+    """Drop what is no content; a match that holds much of the page is a wrapper and stays."""
+    _drop(body, _BOILERPLATE, share=0.6)
+    _drop(body, _HIDDEN, share=0.5)
+    _drop(body, _FURNITURE, share=0.3)
+
+
+def _drop(body: Any, selector: str, *, share: float) -> None:
+    most = share * len(body.text)
+    for node in body.query_selector_all(selector):
+        attached = node.parent is not None
+        if attached and node.tag not in _KEPT_ROOTS and (len(node.text) <= most or node.tag in ("script", "style", "template")):
+            node.decompose()
+
+
+def _main_part(tree: Any) -> Any:
+    """The element that holds the content; the tree is pruned on the way."""
+    body = tree.body
+    _prune(body)
+    main = _chosen(body)
+    _name_code_languages(main)
+    return main
+
+
+def _chosen(body: Any) -> Any:
+    enough = max(ENOUGH_TEXT, 0.4 * len(body.text.strip()))
+    for selector in _MAIN:
+        found = body.query_selector_all(selector)
+        if selector == "article" and len(found) > _MANY_ARTICLES:
+            continue
+        best = max(found, key=lambda node: len(node.text), default=None)
+        if best is not None and len(best.text.strip()) >= enough:
+            return best
+    return body
+
+
+def _name_code_languages(main: Any) -> None:
+    """Write the language where the converter looks for it; sites name it on the block, its code, or a wrapper."""
+    for pre in main.query_selector_all("pre"):
+        parent = pre.parent
+        around = [pre.query_selector("code"), pre, parent, parent.parent if parent is not None else None]
+        for node in around:
+            found = _CODE_LANGUAGE.search(node.getattr("class", "") or "") if node is not None and node.tag else None
+            if found and found[1].lower() not in _NO_LANGUAGE:
+                pre.setattr("class", f"language-{found[1].lower()}")
+                break
+
+
+def _base(tree: Any, url: str) -> str:
+    tag = tree.document.query_selector("base[href]")
+    if tag is None or not url:
+        return url
+    try:
+        return urls.join(url, tag.getattr("href") or "")
+    except ValueError:
+        return url
+
+
+def _hrefs(node: Any) -> list[str]:
+    return list(dict.fromkeys(link.getattr("href") or "" for link in node.query_selector_all("a[href]")))[: 4 * MAX_LINKS]
+
+
+def _absolute(base: str, hrefs: list[str]) -> tuple[str, ...]:
+    """Links as URLs that could be fetched, each once, the main part's first."""
+    found: dict[str, None] = {}
+    for href in dict.fromkeys(hrefs):
+        if len(found) >= MAX_LINKS or not base:
+            break
+        try:
+            link = urls.join(base, href).partition("#")[0]
+        except ValueError:
+            continue
+        if link.startswith(("http://", "https://")):
+            found[link] = None
+    found.pop(base.partition("#")[0], None)
+    return tuple(found)
+
+
+def _markdown(html: str, url: str, *, exclude: bool = False) -> str:
+    from html_to_markdown import ConversionError, InvalidInputError, OtherError, PanicError, ParseError, convert
+
+    try:
+        text = convert(html, _options(url, exclude=exclude)).content or ""
+    except (ConversionError, InvalidInputError, OtherError, PanicError, ParseError):
+        return _plain(html)
+    return text.strip() or _plain(html)
+
+
+def _options(url: str, *, exclude: bool) -> ConversionOptions:
+    from html_to_markdown import ConversionOptions
+
+    return ConversionOptions(
+        extract_metadata=False,
+        autolinks=False,
+        bullets="-",
+        skip_images=True,
+        compact_tables=True,
+        expand_abbreviations=False,
+        include_blockquote_citations=False,
+        highlight_style="none",
+        base_url=url or None,
+        exclude_selectors=_BOILERPLATE.replace("\n", "").split(", ") if exclude else [],
+    )
+
+
+def _plain(html: str) -> str:
+    """The words alone, for markup that no parser should be given."""
+    text = entities.unescape(_TAG.sub("\n", _INVISIBLE.sub(" ", html)))
+    return "\n".join(line for line in (" ".join(raw.split()) for raw in text.splitlines()) if line)
+
+
+class _About:
+    """What the head of a page says; first come, first served."""
+
+    def __init__(self, tree: Any) -> None:
+        self._tree = tree
+        self._meta: dict[str, str] = {}
+        for tag in tree.document.query_selector_all("meta[content]"):
+            name = tag.getattr("name") or tag.getattr("property") or tag.getattr("itemprop") or tag.getattr("http-equiv") or ""
+            self._meta.setdefault(name.lower(), one_line(tag.getattr("content") or ""))
+        self._linked_data = "".join(node.text for node in tree.document.query_selector_all('[type="application/ld+json"]'))
+
+    @property
+    def title(self) -> str:
+        heading = self._tree.document.query_selector("h1")
+        return one_line(self._tree.title or "") or self._first("og:title") or (one_line(heading.text) if heading else "")
+
+    @property
+    def language(self) -> str:
+        root = self._tree.document.query_selector("html")
+        declared = (root.getattr("lang") if root is not None else "") or self._first("content-language", "og:locale")
+        return str(declared).replace("_", "-")[:35].strip()
+
+    @property
+    def author(self) -> str:
+        named = self._first("author", "article:author", "dc.creator", "dcterms.creator", "parsely-author")
+        return "" if named.startswith(("http:", "https:")) else named
+
+    @property
+    def published(self) -> str:
+        named = self._first("article:published_time", "datepublished", "date", "dc.date", "dcterms.date", "pubdate")
+        linked = re.search(r'"datePublished"\s*:\s*"([^"]{4,40})"', self._linked_data)
+        if named or linked:
+            return named or one_line(linked[1] if linked else "")
+        stamp = self._tree.document.query_selector("time[datetime]")
+        return one_line(stamp.getattr("datetime") or "") if stamp is not None else ""
+
+    @property
+    def description(self) -> str:
+        return self._first("description", "og:description")
+
+    def _first(self, *names: str) -> str:
+        return next((self._meta[name] for name in names if self._meta.get(name)), "")

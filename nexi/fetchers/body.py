@@ -1,0 +1,114 @@
+"""A response body under a cap: read piece by piece, inflated piece by piece, never more than was asked for.
+
+Above sits `http`; below nothing but zlib. It does not know URLs, pages or text. One compressed piece can hold a
+thousand times its size, so inflating itself is bounded and not only the sum of what came out.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from nexi.errors import FetchError
+
+MAX_MEMBERS = 64
+ACCEPTED_ENCODINGS = "gzip, deflate"
+
+_GZIP = 16 + zlib.MAX_WBITS
+_RAW_DEFLATE = -zlib.MAX_WBITS
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """`received` counts the bytes on the wire; `truncated` says that the cap was reached and the rest left unread."""
+
+    data: bytes
+    received: int = 0
+    truncated: bool = False
+
+
+async def read_body(chunks: AsyncIterator[bytes], encoding: str, max_bytes: int) -> Body:
+    """The body, decoded, cut at `max_bytes` of either form. Raises FetchError for what cannot be decoded."""
+    inflate = _inflater(encoding)
+    parts: list[bytes] = []
+    size = received = 0
+    async for chunk in chunks:
+        received += len(chunk)
+        # One byte more than the cap tells a body that ends there from one that goes on.
+        part = inflate.feed(chunk, max_bytes + 1 - size)
+        parts.append(part)
+        size += len(part)
+        if size > max_bytes or received > max_bytes:
+            return Body(b"".join(parts)[:max_bytes], received, truncated=True)
+    if size and not inflate.finished:
+        raise _undecodable("the compressed body ends too early")
+    return Body(b"".join(parts), received)
+
+
+class _Plain:
+    finished = True
+
+    def feed(self, chunk: bytes, room: int) -> bytes:
+        return chunk[:room]
+
+
+class _Inflater:
+    def __init__(self, wbits: int) -> None:
+        self._wbits = wbits
+        self._zlib = zlib.decompressobj(wbits)
+        self._fed = False
+        self._members = 1
+
+    @property
+    def finished(self) -> bool:
+        return self._zlib.eof
+
+    def feed(self, chunk: bytes, room: int) -> bytes:
+        try:
+            return self._feed(chunk, room)
+        except zlib.error as error:
+            raise _undecodable(str(error)) from error
+
+    def _feed(self, chunk: bytes, room: int) -> bytes:
+        out = self._first(chunk, room) if not self._fed else self._zlib.decompress(chunk, room)
+        self._fed = True
+        while len(out) < room and self._another_member():
+            rest, self._zlib = self._zlib.unused_data, zlib.decompressobj(self._wbits)
+            out += self._zlib.decompress(rest, room - len(out))
+        return out
+
+    def _another_member(self) -> bool:
+        """gzip files may be several members one after the other; anything else after the last one is padding."""
+        if self._wbits != _GZIP or not self._zlib.eof or not self._zlib.unused_data.startswith(b"\x1f\x8b"):
+            return False
+        self._members += 1
+        if self._members > MAX_MEMBERS:
+            raise _undecodable(f"it has more than {MAX_MEMBERS} compressed parts")
+        return True
+
+    def _first(self, chunk: bytes, room: int) -> bytes:
+        """Servers send `deflate` with and without the zlib header; only the first bytes tell."""
+        try:
+            return self._zlib.decompress(chunk, room)
+        except zlib.error:
+            if self._wbits != zlib.MAX_WBITS:
+                raise
+            self._zlib = zlib.decompressobj(_RAW_DEFLATE)
+            return self._zlib.decompress(chunk, room)
+
+
+def _inflater(encoding: str) -> _Plain | _Inflater:
+    match encoding.strip().lower():
+        case "" | "identity":
+            return _Plain()
+        case "gzip" | "x-gzip":
+            return _Inflater(_GZIP)
+        case "deflate":
+            return _Inflater(zlib.MAX_WBITS)
+        case other:
+            raise _undecodable(f"it is encoded as {other[:60]!r}, which was not offered")
+
+
+def _undecodable(cause: str) -> FetchError:
+    return FetchError("the page could not be decoded", reason="error", cause=cause, fix="try another page")

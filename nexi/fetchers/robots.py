@@ -1,0 +1,114 @@
+"""What a site's robots.txt says about a URL, asked once per origin.
+
+Above sits `http`, which passes in how to get a file; below, protego reads the rules. As RFC 9309 has it: a file that
+answers 4xx allows everything, one that answers 5xx forbids everything. Where the site does not answer at all, the page
+is tried: it will fail by itself if the site is down. Good answers are kept for a day, failures for a minute.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from nexi.errors import FetchError
+from nexi.ports import Clock
+from nexi.urls import Url
+
+KEPT_S = 86_400.0
+KEPT_AFTER_FAILURE_S = 60.0
+MAX_ORIGINS = 2_048
+MAX_BYTES = 512_000
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsFile:
+    """The answer for /robots.txt: any status, and a text where there was one."""
+
+    status: int
+    text: str = ""
+
+
+GetFile: TypeAlias = Callable[[str], Awaitable[RobotsFile]]
+
+
+class Rules(Protocol):
+    def can_fetch(self, url: str, user_agent: str) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Blanket:
+    """One answer for the whole site."""
+
+    allowed: bool
+
+    def can_fetch(self, url: str, user_agent: str) -> bool:
+        return self.allowed
+
+
+@dataclass(slots=True)
+class _Entry:
+    reading: asyncio.Task[Rules]
+    expires: float
+
+
+class Robots:
+    """The rules of the origins met so far. Pages of one origin that ask at once share one request."""
+
+    def __init__(self, get: GetFile, *, clock: Clock, user_agent: str) -> None:
+        self._get = get
+        self._clock = clock
+        self._user_agent = user_agent
+        self._entries: dict[str, _Entry] = {}
+
+    async def allows(self, url: Url) -> bool:
+        entry = self._entries.get(url.origin)
+        if entry is None or entry.expires <= self._clock.monotonic():
+            entry = self._read(url.origin)
+        # Shielded: a page that is cancelled must not take the answer away from the others.
+        rules = await asyncio.shield(entry.reading)
+        return rules.can_fetch(url.href, self._user_agent)
+
+    async def aclose(self) -> None:
+        entries, self._entries = self._entries, {}
+        for entry in entries.values():
+            entry.reading.cancel()
+        await asyncio.gather(*(entry.reading for entry in entries.values()), return_exceptions=True)
+
+    def _read(self, origin: str) -> _Entry:
+        if len(self._entries) >= MAX_ORIGINS:
+            self._forget_oldest()
+        entry = _Entry(asyncio.create_task(self._rules(origin)), self._clock.monotonic() + KEPT_S)
+        self._entries[origin] = entry
+        return entry
+
+    async def _rules(self, origin: str) -> Rules:
+        try:
+            file = await self._get(f"{origin}/robots.txt")
+        except FetchError:
+            self._keep_briefly(origin)
+            return _Blanket(allowed=True)
+        if file.status >= 500:
+            self._keep_briefly(origin)
+        return await asyncio.to_thread(parse, file)
+
+    def _keep_briefly(self, origin: str) -> None:
+        if entry := self._entries.get(origin):
+            entry.expires = self._clock.monotonic() + KEPT_AFTER_FAILURE_S
+
+    def _forget_oldest(self) -> None:
+        for origin in [origin for origin, entry in self._entries.items() if entry.reading.done()][: MAX_ORIGINS // 4]:
+            del self._entries[origin]
+
+
+def parse(file: RobotsFile) -> Rules:
+    """The rules a robots.txt gives."""
+    if file.status >= 500:
+        return _Blanket(allowed=False)
+    if not 200 <= file.status < 300 or not file.text:
+        return _Blanket(allowed=True)
+    from protego import Protego
+
+    rules: Rules = Protego.parse(file.text)
+    return rules

@@ -1,0 +1,141 @@
+"""One request over the network, with nothing added to it.
+
+Above sits `http`, which decides what to ask and what to make of the answer; below, httpcore2's pools on the guarded
+backend. URLs come parsed by `nexi.urls` and are not parsed a second time; no cookies, no redirects, no decoding, no
+environment. Behind a proxy an address cannot be pinned: there the guard checks what the name resolves to here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+
+import httpcore2
+
+from nexi import urls
+from nexi.errors import ConfigError, FetchError
+from nexi.fetchers.guard import Guard, GuardedBackend, Resolver, resolve_host
+from nexi.urls import Url
+
+CONNECT_S = 10.0
+KEEPALIVE_S = 30.0
+MAX_CONNECTIONS = 64
+
+
+class ConnectionLostError(FetchError):
+    """The network failed in a way that a second try may not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Status and headers of a response, and its body as it came over the wire."""
+
+    status: int
+    headers: Mapping[str, str]
+    chunks: AsyncIterator[bytes]
+
+
+class Transport:
+    """Owns the connections. The TLS settings are loaded when the first https URL comes: they cost as much as a page."""
+
+    def __init__(
+        self, guard: Guard, *, proxy: str = "", no_proxy: Sequence[str] = (), resolve: Resolver = resolve_host
+    ) -> None:
+        self._guard = guard
+        self._proxy = _proxy_url(proxy) if proxy else None
+        self._no_proxy = tuple(no_proxy)
+        self._resolve = resolve
+        self._pools: dict[tuple[str, bool], httpcore2.AsyncConnectionPool] = {}
+        self._opening = asyncio.Lock()
+
+    @asynccontextmanager
+    async def get(self, url: Url, headers: Mapping[str, str]) -> AsyncIterator[Answer]:
+        """The answer to one GET; leaving the block early closes the connection. Raises FetchError."""
+        proxied = self._proxy is not None and not urls.bypasses_proxy(url, self._no_proxy)
+        if proxied:
+            await self._check_behind_proxy(url)
+        request = httpcore2.Request(
+            "GET",
+            httpcore2.URL(scheme=url.scheme, host=url.host, port=url.port, target=url.target),
+            headers=[("Host", url.authority), *headers.items()],
+            extensions={"timeout": {"connect": CONNECT_S}},
+        )
+        try:
+            pool = await self._pool(url.scheme, proxied)
+            response = await pool.handle_async_request(request)
+            try:
+                yield Answer(response.status, _fold(response.headers), response.aiter_stream())
+            finally:
+                await response.aclose()
+        except _FAILURES as error:
+            raise _translated(error, url) from error
+
+    async def aclose(self) -> None:
+        pools, self._pools = self._pools, {}
+        for pool in pools.values():
+            await pool.aclose()
+
+    async def _check_behind_proxy(self, url: Url) -> None:
+        try:
+            addresses = await self._resolve(url.host, url.port)
+        except FetchError:
+            return  # a name only the proxy can resolve is the proxy's to judge
+        self._guard.check_all(url.host, url.port, addresses)
+
+    async def _pool(self, scheme: str, proxied: bool) -> httpcore2.AsyncConnectionPool:
+        async with self._opening:
+            if (scheme, proxied) not in self._pools:
+                tls = await asyncio.to_thread(httpcore2.default_ssl_context) if scheme == "https" else None
+                self._pools[scheme, proxied] = httpcore2.AsyncConnectionPool(
+                    ssl_context=tls,
+                    proxy=self._proxy if proxied else None,
+                    max_connections=MAX_CONNECTIONS,
+                    keepalive_expiry=KEEPALIVE_S,
+                    network_backend=None if proxied else GuardedBackend(self._guard, resolve=self._resolve),
+                )
+            return self._pools[scheme, proxied]
+
+
+_FAILURES = (httpcore2.TimeoutException, httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.ProxyError)
+
+
+def _translated(error: Exception, url: Url) -> FetchError:
+    cause = str(error) or type(error).__name__
+    if isinstance(error, httpcore2.TimeoutException):
+        return FetchError(f"{url.host} did not answer", reason="timeout", cause=cause, fix="try again later or another page")
+    if isinstance(error, httpcore2.ProxyError):
+        return FetchError(f"the proxy did not reach {url.host}", cause=cause, fix="check HTTP_PROXY, HTTPS_PROXY and NO_PROXY")
+    if isinstance(error.__cause__, ssl.SSLError):
+        return FetchError(f"{url.host} has no valid certificate", cause=cause, fix="use another page, or mend its certificate")
+    return ConnectionLostError(f"the connection to {url.host} failed", cause=cause, fix="try again later or another page")
+
+
+def _fold(headers: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Headers by lower-case name; repeated ones are joined as the standard says."""
+    folded: dict[str, str] = {}
+    for name, value in headers:
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1").strip()
+        folded[key] = f"{folded[key]}, {text}" if key in folded else text
+    return folded
+
+
+def _proxy_url(proxy: str) -> httpcore2.Proxy:
+    text = proxy if "://" in proxy else f"http://{proxy}"
+    try:
+        parsed, split = urls.parse(text), urlsplit(text)
+    except ValueError as error:
+        raise _bad_proxy() from error
+    if parsed.scheme not in urls.DEFAULT_PORTS:
+        raise _bad_proxy()
+    auth = (unquote(split.username or ""), unquote(split.password or "")) if parsed.userinfo else None
+    return httpcore2.Proxy(httpcore2.URL(scheme=parsed.scheme, host=parsed.host, port=parsed.port, target="/"), auth=auth)
+
+
+def _bad_proxy() -> ConfigError:
+    return ConfigError(
+        "the proxy cannot be used", cause="it is no http or https URL", fix="write it like http://proxy.example:3128"
+    )
