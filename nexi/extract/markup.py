@@ -41,10 +41,12 @@ _MAIN = (
     "article",
     "#content, #main, #main-content, .main-content, .post-content, .entry-content, .article-content",
 )
+_LAYOUT_TABLE = "[role=presentation], [role=none], [class*=layout]"
 _KEPT_ROOTS = frozenset({"html", "body", "main", "article"})
 _MANY_ARTICLES = 3  # a page with more of them is a list, and no single one is its content
 
 _INVISIBLE = re.compile(r"<(script|style|template|noscript)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)", re.IGNORECASE | re.DOTALL)
+_PREFORMATTED = re.compile(r"(<pre\b.*?(?:</pre>|\Z))", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<[/!?a-zA-Z][^>]{0,20000}>?")
 _CODE_LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight-source|highlight|brush:)[-\s]\s*([a-z][\w+#]*)", re.IGNORECASE)
 _NO_LANGUAGE = frozenset({"default", "none", "notranslate", "plain", "plaintext", "text"})
@@ -115,7 +117,10 @@ def _main_part(tree: Any) -> Any:
     body = tree.body
     _prune(body)
     main = _chosen(body)
+    _open_layout_tables(tree, main)
     _name_code_languages(main)
+    for link in main.query_selector_all("a[title]"):
+        link.delattr("title")
     return main
 
 
@@ -129,6 +134,27 @@ def _chosen(body: Any) -> Any:
         if best is not None and len(best.text.strip()) >= enough:
             return best
     return body
+
+
+def _open_layout_tables(tree: Any, main: Any) -> None:
+    """Tables that only place things on the page become plain blocks; as Markdown tables they would be one line."""
+    for table in main.query_selector_all("table"):
+        if table == main or not (table.matches(_LAYOUT_TABLE) or table.query_selector("h1, h2, h3, table")):
+            continue
+        if table.query_selector("th") and not table.query_selector("table"):
+            continue
+        for cell in _own_cells(table):
+            block = tree.create_element("div")
+            while (child := cell.first_child) is not None:
+                block.append_child(child)
+            table.parent.insert_before(block, table)
+        table.decompose()
+
+
+def _own_cells(table: Any) -> list[Any]:
+    """The cells of this table and not those of tables inside it."""
+    rows = [row for part in table.child_nodes for row in (part.child_nodes if part.tag != "tr" else [part])]
+    return [cell for row in rows if row.tag == "tr" for cell in row.child_nodes if cell.tag in ("td", "th")]
 
 
 def _name_code_languages(main: Any) -> None:
@@ -174,13 +200,20 @@ def _absolute(base: str, hrefs: list[str]) -> tuple[str, ...]:
 
 
 def _markdown(html: str, url: str, *, exclude: bool = False) -> str:
-    from html_to_markdown import ConversionError, InvalidInputError, OtherError, PanicError, ParseError, convert
+    from html_to_markdown import ConversionError, convert
 
     try:
-        text = convert(html, _options(url, exclude=exclude)).content or ""
-    except (ConversionError, InvalidInputError, OtherError, PanicError, ParseError):
+        text = convert(_unwrapped(html), _options(url, exclude=exclude)).content or ""
+    except ConversionError:
         return _plain(html)
     return text.strip() or _plain(html)
+
+
+def _unwrapped(html: str) -> str:
+    """Line ends of the source are spaces outside of code: a sentence stays on one line."""
+    parts = _PREFORMATTED.split(html)
+    parts[::2] = (part.replace("\n", " ") for part in parts[::2])
+    return "".join(parts)
 
 
 def _options(url: str, *, exclude: bool) -> ConversionOptions:

@@ -1,0 +1,66 @@
+"""Search backends by name. Each implements the SearchBackend port; third parties add theirs by `nexi.backends`.
+
+A factory gets `Settings` and the shared sender, and returns a backend. The module of a backend is imported when its name
+is asked for, and entry points are looked up only for a name nexi does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from nexi.errors import ConfigError
+from nexi.ports import SearchBackend
+
+if TYPE_CHECKING:
+    from nexi.backends.sender import Sender
+
+ENTRY_POINTS = "nexi.backends"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a backend may need: its endpoint, its key, its patience."""
+
+    base_url: str = ""
+    api_key: str = ""
+    timeout_s: float = 10.0
+
+
+Factory: TypeAlias = "Callable[[Settings, Sender], SearchBackend]"
+
+
+def _searxng(settings: Settings, sender: Sender) -> SearchBackend:
+    from nexi.backends.searxng import Searxng
+    from nexi.backends.sender import HttpBackend
+
+    if not settings.base_url:
+        raise ConfigError(
+            "the searxng backend has no URL",
+            cause="no instance is named",
+            fix="set SEARXNG_URL to the start page of an instance, like http://127.0.0.1:8080",
+        )
+    return HttpBackend(Searxng(settings.base_url, settings.timeout_s), sender)
+
+
+BACKENDS: Mapping[str, Factory] = {"searxng": _searxng}
+
+
+def create(name: str, settings: Settings, sender: Sender) -> SearchBackend:
+    """The backend of that name; ConfigError when nobody provides it or its settings are incomplete."""
+    factory = BACKENDS.get(name) or _third_party(name)
+    return factory(settings, sender)
+
+
+def _third_party(name: str) -> Factory:
+    from importlib.metadata import entry_points
+
+    for entry in entry_points(group=ENTRY_POINTS, name=name):
+        factory: Factory = entry.load()
+        return factory
+    raise ConfigError(
+        f"there is no search backend called {name!r}",
+        cause=f"nexi has {', '.join(BACKENDS)}, and no installed package adds it",
+        fix="set search_backend to one of these, or install the package that provides it",
+    )

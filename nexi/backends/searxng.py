@@ -1,0 +1,180 @@
+"""SearXNG (and searx 1.1): how it is asked and how its answers and refusals read. Pure; the sender does the rest.
+
+What a client has to know: JSON is off by default and then answers 403 with HTML; the limiter answers 429; when every
+engine fails the status is still 200 with no results, and the reason is only in `unresponsive_engines`; an unknown format
+gives 200 with HTML; dates are null in one field while set in another.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nexi.backends.sender import Request
+from nexi.errors import BackendError
+from nexi.types import Hit, Query
+
+NAME = "searxng"
+
+_TIME_RANGES = {"d": "day", "w": "week", "m": "month", "y": "year"}
+_CAPTCHA = "captcha"
+
+
+@dataclass(frozen=True, slots=True)
+class Searxng:
+    """The dialect of one instance, named by the URL of its start page or of its /search."""
+
+    base_url: str
+    timeout_s: float = 10.0
+    name: str = NAME
+
+    def request(self, query: Query) -> Request:
+        params = {"q": _terms(query), "format": "json", "pageno": "1"}
+        if query.language:
+            params["language"] = query.language
+        if period := _time_range(query.time_range):
+            params["time_range"] = period
+        return Request(
+            url=self.base_url.partition("?")[0].rstrip("/").removesuffix("/search") + "/search",
+            params=tuple(params.items()),
+            # The limiter turns away clients that do not say what a browser says.
+            headers={"Accept": "application/json, text/html;q=0.5", "Accept-Language": query.language or "en"},
+            timeout_s=self.timeout_s,
+        )
+
+    def parse(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Hit]:
+        _check_status(status, headers, body)
+        data = _object(headers, body)
+        results = data.get("results")
+        if not isinstance(results, list):
+            raise _wrong_url("the answer is JSON but has no list of results")
+        hits = [hit for hit in map(_hit, results) if hit]
+        if not hits:
+            _check_engines(data.get("unresponsive_engines"))
+        return hits
+
+
+def _terms(query: Query) -> str:
+    """The query with its sites as operators. A leading `!` would be a command that redirects away."""
+    only = " OR ".join(f"site:{site}" for site in query.sites)
+    without = [f"-site:{site}" for site in query.excluded_sites]
+    return " ".join(part for part in (query.text.strip().lstrip("!"), only, *without) if part)
+
+
+def _time_range(text: str) -> str:
+    text = text.strip().lower()
+    period = _TIME_RANGES.get(text, text)
+    return period if period in _TIME_RANGES.values() else ""
+
+
+def _hit(result: Any) -> Hit | None:
+    if not isinstance(result, dict) or not isinstance(result.get("url"), str) or not result["url"]:
+        return None
+    return Hit(
+        url=result["url"],
+        title=_text(result.get("title")),
+        snippet=_text(result.get("content")),
+        published=_text(result.get("publishedDate") or result.get("pubdate")),
+        backend=NAME,
+    )
+
+
+def _text(value: Any) -> str:
+    return " ".join(value.split()) if isinstance(value, str) else ""
+
+
+def _check_status(status: int, headers: Mapping[str, str], body: bytes) -> None:
+    if status == 200:
+        return
+    if status == 403:
+        raise BackendError(
+            "SearXNG refuses to answer in JSON",
+            code="json_disabled",
+            cause="HTTP 403: the instance has its JSON format switched off, which is its default",
+            fix="add `json` to search.formats in its settings.yml and restart it",
+        )
+    if status == 429:
+        raise BackendError(
+            "SearXNG limits how often it may be asked",
+            code="limiter",
+            cause="HTTP 429: its limiter counted too many requests, or does not take us for a browser",
+            fix="set server.limiter to false in its settings.yml, or wait an hour",
+            retry_after=_seconds(headers.get("retry-after", "")),
+        )
+    if status == 400:
+        raise BackendError(
+            "SearXNG did not accept the query",
+            code="bad_query",
+            cause=f"HTTP 400: {_said(body)}",
+            fix="change the query, its language or its time range",
+            actor="model",
+        )
+    if status >= 500:
+        raise BackendError(
+            "SearXNG has a fault", code="server_error", cause=f"HTTP {status}", fix="look into its log", retryable=True
+        )
+    raise _wrong_url(f"HTTP {status}")
+
+
+def _object(headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
+    kind = headers.get("content-type", "").lower()
+    try:
+        data = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        if "html" in kind or body.lstrip()[:1] == b"<":
+            raise _wrong_url("the answer is a web page and no JSON") from error
+        raise BackendError(
+            "SearXNG sent an answer that cannot be read",
+            code="bad_json",
+            cause=f"its JSON is broken: {str(error)[:200]}",
+            fix="try again; if it stays, look for a proxy that changes its answers",
+            retryable=True,
+        ) from error
+    if not isinstance(data, dict):
+        raise _wrong_url("the answer is JSON of another kind")
+    return data
+
+
+def _check_engines(unresponsive: Any) -> None:
+    """No hits and engines that failed is a failure; no hits and nothing to complain of is an answer."""
+    reasons = {str(pair[0]): str(pair[1]) for pair in unresponsive or () if isinstance(pair, list) and len(pair) >= 2}
+    if not reasons:
+        return
+    said = ", ".join(f"{engine}: {reason}" for engine, reason in sorted(reasons.items()))[:500]
+    if all(_CAPTCHA in reason.lower() for reason in reasons.values()):
+        raise BackendError(
+            "the search engines behind SearXNG want a captcha",
+            code="captcha",
+            cause=said,
+            fix="wait, or enable other engines in its settings.yml",
+        )
+    raise BackendError(
+        "no search engine behind SearXNG answered",
+        code="engines_suspended",
+        cause=said,
+        fix="wait for the suspension to end, enable other engines in its settings.yml, or check its network",
+        retryable=not any("suspended" in reason.lower() for reason in reasons.values()),
+    )
+
+
+def _wrong_url(cause: str) -> BackendError:
+    return BackendError(
+        "there is no SearXNG at this URL",
+        code="wrong_url",
+        cause=cause,
+        fix="set SEARXNG_URL to the start page of the instance, like http://127.0.0.1:8080",
+    )
+
+
+def _said(body: bytes) -> str:
+    try:
+        data = json.loads(body)
+    except (ValueError, RecursionError):
+        return "no reason given"
+    return str(data.get("error", "no reason given"))[:200] if isinstance(data, dict) else "no reason given"
+
+
+def _seconds(text: str) -> float | None:
+    return float(text) if text.isdecimal() and len(text) < 8 else None

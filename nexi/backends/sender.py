@@ -1,0 +1,184 @@
+"""One shared way to ask a search service over HTTP, and what every such backend has in common.
+
+A backend is a `Dialect`: a name and two pure functions, `request` and `parse`, tested with recorded answers. `HttpBackend`
+puts a Dialect on a `Sender` and is the SearchBackend port. The sender knows httpx2 and what can fail below HTTP; it knows
+no service. The URLs here are the operator's word and pass no guard.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import httpx2
+
+from nexi import urls
+from nexi.errors import BackendError
+from nexi.types import Hit, Query
+
+MAX_BODY = 5_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request as a value."""
+
+    url: str
+    method: str = "GET"
+    params: tuple[tuple[str, str], ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    json: object = None
+    timeout_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Dialect(Protocol):
+    """How one service is asked and how its answers read. `parse` raises BackendError; an empty list is empty on purpose."""
+
+    @property
+    def name(self) -> str: ...
+
+    def request(self, query: Query) -> Request: ...
+
+    def parse(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Hit]: ...
+
+
+class Sender:
+    """Owns the connections of all HTTP backends; TLS settings are loaded when the first https request comes."""
+
+    def __init__(self, *, user_agent: str, proxy: str = "", no_proxy: Sequence[str] = ()) -> None:
+        self._user_agent = user_agent
+        self._proxy = proxy
+        self._no_proxy = tuple(no_proxy)
+        self._clients: dict[tuple[str, bool], httpx2.AsyncClient] = {}
+
+    async def send(self, service: str, request: Request) -> Response:
+        """The answer, whatever its status. Raises BackendError for what fails below HTTP."""
+        try:
+            url = urls.parse(request.url)
+        except ValueError as error:
+            raise _wrong_url(service, request.url, str(error)) from error
+        if url.scheme not in urls.DEFAULT_PORTS:
+            raise _wrong_url(service, request.url, "it is no http or https URL")
+        try:
+            async with asyncio.timeout(request.timeout_s):
+                return await self._exchange(url, request)
+        except (httpx2.HTTPError, TimeoutError) as error:
+            raise _translated(service, request, error) from error
+
+    async def aclose(self) -> None:
+        clients, self._clients = self._clients, {}
+        for client in clients.values():
+            await client.aclose()
+
+    async def _exchange(self, url: urls.Url, request: Request) -> Response:
+        async with self._client(url).stream(
+            request.method,
+            url.href,
+            params=list(request.params) or None,
+            headers=dict(request.headers),
+            json=request.json,
+            timeout=None,  # one deadline over the whole exchange, set by the caller
+        ) as response:
+            body = bytearray()
+            async for chunk in response.aiter_bytes():
+                body += chunk
+                if len(body) > MAX_BODY:
+                    break
+            return Response(response.status_code, dict(response.headers), bytes(body[:MAX_BODY]))
+
+    def _client(self, url: urls.Url) -> httpx2.AsyncClient:
+        proxied = bool(self._proxy) and not urls.bypasses_proxy(url, self._no_proxy)
+        key = (url.scheme, proxied)
+        if key not in self._clients:
+            # A bare context trusts nobody: it serves plain http only, where none is used.
+            tls = httpx2.create_ssl_context() if url.scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            self._clients[key] = httpx2.AsyncClient(
+                verify=tls,
+                trust_env=False,
+                proxy=self._proxy if proxied else None,
+                follow_redirects=False,
+                headers={"User-Agent": self._user_agent, "Accept-Encoding": "gzip, deflate"},
+            )
+        return self._clients[key]
+
+
+class HttpBackend:
+    """A Dialect on a Sender: the SearchBackend port."""
+
+    def __init__(self, dialect: Dialect, sender: Sender) -> None:
+        self._dialect = dialect
+        self._sender = sender
+
+    @property
+    def name(self) -> str:
+        return self._dialect.name
+
+    async def search(self, query: Query) -> list[Hit]:
+        response = await self._sender.send(self.name, self._dialect.request(query))
+        return self._dialect.parse(response.status, response.headers, response.body)[: query.count]
+
+
+def _translated(service: str, request: Request, error: Exception) -> BackendError:
+    cause = str(error) or type(error).__name__
+    where = request.url.partition("?")[0]
+    if isinstance(error, (httpx2.TimeoutException, TimeoutError)):
+        return BackendError(
+            f"{service} did not answer in time",
+            code="timeout",
+            cause=f"{where} took more than {request.timeout_s:g} s",
+            fix="try again, or raise the timeout of the backend",
+            retryable=True,
+        )
+    match _root(error):
+        case ssl.SSLError():
+            return BackendError(
+                f"{service} has no valid certificate",
+                code="tls",
+                cause=cause,
+                fix=f"check that {where} speaks https with a certificate this machine trusts (SSL_CERT_FILE)",
+            )
+        case socket.gaierror():
+            return BackendError(
+                f"the host of {service} was not found",
+                code="dns",
+                cause=cause,
+                fix=f"check the host in {where} and the network",
+            )
+        case ConnectionRefusedError():
+            return BackendError(
+                f"{service} refused the connection",
+                code="refused",
+                cause=f"nothing listens at {where}",
+                fix="start the service, or mend its URL",
+            )
+    return BackendError(
+        f"the connection to {service} failed", code="network", cause=cause, fix="check the network", retryable=True
+    )
+
+
+def _root(error: BaseException) -> BaseException:
+    """The operating system's own error beneath the libraries' wrapping; of several tries, the first."""
+    while True:
+        inner: Any = error.__cause__ or error.__context__
+        if isinstance(error, BaseExceptionGroup):
+            inner = error.exceptions[0]
+        if inner is None or isinstance(error, (ssl.SSLError, socket.gaierror, ConnectionRefusedError)):
+            return error
+        error = inner
+
+
+def _wrong_url(service: str, url: str, cause: str) -> BackendError:
+    return BackendError(
+        f"the URL of {service} cannot be used", code="wrong_url", cause=cause, fix=f"mend {url[:200]!r} in the configuration"
+    )
