@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from nexi import __version__
 from nexi.agent import Loop, LoopSettings
 from nexi.budget import Budget, Meter
 from nexi.config import EFFORT_LEVELS, Config, get_system_prompt
@@ -146,10 +147,15 @@ class Nexi:
 
     def backends(self) -> tuple[SearchBackend, ...]:
         if self._backends is None:
-            from nexi.backends import create
+            from nexi.backends import Settings, create
+            from nexi.backends.sender import Sender
 
-            chain = self.config.search_chain()
-            self._backends = tuple(self._owned(create(n, self._backend_settings(n))) for n in chain)
+            config, sender = self.config, self._owned(Sender(user_agent=f"nexi/{__version__}", **self._proxies()))
+            keys = {name: next(iter(config.keys_for(name)), "") for name in config.search_chain()}
+            self._backends = tuple(
+                create(name, Settings(config.searxng_url if name == "searxng" else "", key), sender)
+                for name, key in keys.items()
+            )
         return self._backends
 
     def fetchers(self) -> tuple[ContentFetcher, ...]:
@@ -175,9 +181,12 @@ class Nexi:
             api_key=next(iter(config.keys_for(name)), ""),
             allow_private=config.allow_private,
             respect_robots=config.respect_robots,
-            proxy=config.https_proxy or config.http_proxy,
-            no_proxy=tuple(h.strip() for h in config.no_proxy.split(",") if h.strip()),
+            **self._proxies(),
         )
+
+    def _proxies(self) -> dict[str, Any]:
+        hosts = (h.strip() for h in self.config.no_proxy.split(","))
+        return {"proxy": self.config.https_proxy or self.config.http_proxy, "no_proxy": tuple(h for h in hosts if h)}
 
     def _build_llm(self, role: EndpointRole) -> LLM:
         endpoint = self.config.endpoint(role)
@@ -421,14 +430,16 @@ class Run:
     async def _engine(self) -> Answer:
         async with asyncio.TaskGroup() as tasks:
             watcher = tasks.create_task(self._watch_for_stop())
-            parts = Parts(self.nexi, self.session, self._meter, self._emit, tasks, self.question, self.options)
+            parts: Parts | None = None
             try:
+                parts = Parts(self.nexi, self.session, self._meter, self._emit, tasks, self.question, self.options)
                 answer: Answer | NexiError = await parts.loop(self._stop).run()
             except NexiError as error:
-                answer = error
-            parts.reader.cancel()
+                answer = error  # carried past the task group, which would bundle it
             watcher.cancel()
-            await parts.reader.report()
+            if parts:
+                parts.reader.cancel()
+                await parts.reader.report()
         if isinstance(answer, NexiError):
             raise answer
         return answer

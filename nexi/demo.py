@@ -117,7 +117,7 @@ class Handler(BaseHTTPRequestHandler):
             self._send("not found", "text/plain", 404)
 
     def _results(self, query: str) -> dict[str, object]:
-        port = self.server.server_address[1]
+        port = self.connection.getsockname()[1]
         results = [
             {"url": f"http://127.0.0.1:{port}/{name}", "title": title, "content": snippet, "engine": "handbook"}
             for name, title, snippet in self.handbook.search(query)
