@@ -1,0 +1,86 @@
+"""Budgets: limits nest, calls are reserved and settled, and a limit reached is a reason, never an exception."""
+
+from __future__ import annotations
+
+import pytest
+
+from nexi.budget import Budget, Meter, Reservation
+from nexi.types import StopReason, Usage
+
+
+def test_no_limits_means_no_stop() -> None:
+    meter = Meter(Budget())
+    assert meter.reserve_call(10**9) == Reservation(10**9)
+    assert meter.take_page()
+    assert (meter.stop_reason(10**9), meter.deadline) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("budget", "reason"),
+    [
+        (Budget(max_iterations=1), StopReason.MAX_ITERATIONS),
+        (Budget(max_tokens=15), StopReason.BUDGET_SPENT),
+        (Budget(max_cost=0.5), StopReason.BUDGET_SPENT),
+        (Budget(max_model_calls=1), StopReason.BUDGET_SPENT),
+        (Budget(max_seconds=5), StopReason.TIME_TARGET),
+        (Budget(max_iterations=1, max_seconds=5), StopReason.TIME_TARGET),
+        (Budget(max_iterations=2, max_tokens=16, max_cost=0.6, max_model_calls=2, max_seconds=5.1), None),
+    ],
+)
+def test_each_limit_stops_when_it_is_reached(budget: Budget, reason: StopReason | None) -> None:
+    meter = Meter(budget, started=100)
+    assert meter.stop_reason(100) is None
+    meter.start_iteration()
+    reservation = meter.reserve_call(10)
+    assert isinstance(reservation, Reservation)
+    meter.settle_call(reservation, Usage(10, 5, False, 0.5))
+    assert meter.stop_reason(105) is reason
+
+
+def test_a_reservation_holds_its_tokens_until_it_is_settled() -> None:
+    meter = Meter(Budget(max_tokens=100))
+    first = meter.reserve_call(60)
+    assert isinstance(first, Reservation)
+    assert meter.reserve_call(60) is StopReason.BUDGET_SPENT
+    meter.settle_call(first, Usage(20, 10))
+    assert meter.reserve_call(60) == Reservation(60)
+    assert (meter.model_calls, meter.usage) == (2, Usage(20, 10))
+
+
+def test_an_unknown_price_never_counts_as_money_spent() -> None:
+    meter = Meter(Budget(max_cost=1.0))
+    meter.settle_call(Reservation(0), Usage(1, 1, False, None))
+    assert meter.stop_reason(0) is None
+
+
+def test_a_child_spends_from_its_parent() -> None:
+    parent = Meter(Budget(max_tokens=100, max_pages=2), started=0)
+    child = parent.child(Budget(max_tokens=1000), started=5)
+    reservation = child.reserve_call(80)
+    assert isinstance(reservation, Reservation)
+    assert (parent.reserve_call(30), child.reserve_call(30)) == (StopReason.BUDGET_SPENT, StopReason.BUDGET_SPENT)
+    child.settle_call(reservation, Usage(60, 40))
+    assert (parent.usage, child.usage) == (Usage(60, 40), Usage(60, 40))
+    assert child.stop_reason(6) is StopReason.BUDGET_SPENT
+    assert [child.take_page(), child.take_page(), child.take_page(), parent.pages, child.pages] == [True, True, False, 2, 2]
+
+
+def test_a_call_the_parent_refuses_leaves_no_trace_in_the_child() -> None:
+    parent = Meter(Budget(max_model_calls=0))
+    child = parent.child(Budget(max_tokens=50), started=0)
+    assert child.reserve_call(50) is StopReason.BUDGET_SPENT
+    assert (child.model_calls, parent.model_calls) == (0, 0)
+
+
+def test_the_deadline_is_the_earliest_of_all_above() -> None:
+    parent = Meter(Budget(max_seconds=10), started=0)
+    assert parent.child(Budget(max_seconds=3), started=5).deadline == 8
+    assert parent.child(Budget(max_seconds=30), started=5).deadline == 10
+    assert parent.child(Budget(), started=5).deadline == 10
+    assert parent.child(Budget(), started=5).stop_reason(10) is StopReason.TIME_TARGET
+
+
+def test_work_ahead_never_takes_the_last_fifth_of_the_pages() -> None:
+    meter = Meter(Budget(max_pages=10))
+    assert [meter.take_page(ahead=True) for _ in range(9)] == [True] * 8 + [False]
+    assert [meter.take_page() for _ in range(3)] == [True, True, False]
