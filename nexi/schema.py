@@ -21,8 +21,6 @@ MAX_PROBLEMS = 20
 MAX_VALUES = 100_000  # values a lenient reader takes from one text
 MAX_STARTS = 1000  # places in one text at which a lenient reader begins
 
-_SURROGATE = re.compile(r"\\[uU][dD][89a-fA-F]|[\ud800-\udfff]")
-
 
 # --- checking
 
@@ -175,7 +173,7 @@ def parse(text: str) -> object:
     try:
         value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
         if _shallow(value):
-            return _mend_tree(value) if _SURROGATE.search(text) else value
+            return value if text.isascii() and "\\u" not in text else mend_value(value)
     except RecursionError:
         pass
     raise ValueError("nested too deeply")
@@ -221,7 +219,7 @@ def find_values(text: str) -> Iterator[Found]:
             return
         reader = _Reader(text, opening.start(), left)
         try:
-            value = _mend_tree(reader.value(0))
+            value = mend_value(reader.value(0))
         except (ValueError, RecursionError):
             position, left = max(reader.position, opening.end()), reader.left
             continue
@@ -236,7 +234,9 @@ _NUMBER = re.compile(r"[+-]?\d{1,400}(?:\.\d{0,400})?(?:[eE][+-]?\d{1,3})?(?![\w
 _WORD = re.compile(r"[A-Za-z_$][\w$-]{0,99}")
 _PLAIN = {'"': re.compile(r'[^"\\]*'), "'": re.compile(r"[^'\\]*")}
 _AFTER_STRING = re.compile(r"\s*(?:[,:}\]]|$)")
-_DANGLING = re.compile(r"(?!(?:true|false|null|True|False|None)\Z)(?:[A-Za-z]{1,5}|[+-])?\Z")
+_DANGLING = re.compile(
+    r"(?!(?:true|false|null|True|False|None)\Z)(?:[A-Za-z]{1,5}|[+-]|[+-]?\d{1,400}(?:\.\d{0,400})?[eE][+-]?)?\Z"
+)
 _HEX = re.compile(r"[0-9a-fA-F]{4}")
 _WORDS: Mapping[str, object] = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
@@ -405,16 +405,19 @@ def _children(item: dict[str, Any] | list[Any]) -> list[Any]:
 
 def mend(text: str) -> str:
     """Join surrogate pairs that were written apart and replace lone halves, so that the text can be encoded."""
-    if not _SURROGATE.search(text):
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
-def _mend_tree(value: object) -> object:
+def mend_value(value: Any) -> Any:
+    """The same JSON value with every string mended."""
     if isinstance(value, str):
         return mend(value)
     if isinstance(value, list):
-        return [_mend_tree(item) for item in value]
+        return [mend_value(item) for item in value]
     if isinstance(value, dict):
-        return {mend(key): _mend_tree(item) for key, item in value.items()}
+        return {mend(key): mend_value(item) for key, item in value.items()}
     return value

@@ -27,11 +27,11 @@ _NAMED = re.compile(r"(?:<function=|\[TOOL_CALLS\]\s*|<tool_call>\s*)([\w.-]{1,1
 _ELEMENT = re.compile(r"<function=([\w.-]{1,100})>")
 _PARAMETER = re.compile(r"<parameter=([\w.-]{1,100})>")
 _SHELL = re.compile(
-    r"```[ \t]*\w{0,20}\s*```|</?tool_call>|<\|?/?tool_calls?\|?>|\[/?TOOL_CALLS\]|<\|python_tag\|>"
-    r"|(?:<function=|<tool_call>\s*)[\w.-]{1,100}>?\s*(?:</function>)?(?=\s*(?:$|<|\[))|</function>|\[ARGS\]"
+    r"```[ \t]{0,20}\w{0,20}\s{0,20}```|</?tool_call>|<\|?/?tool_calls?\|?>|\[/?TOOL_CALLS\]|<\|python_tag\|>"
+    r"|<function=[\w.-]{1,100}>(?=\s{0,20}(?:$|<|\[))|</function>|\[ARGS\]"
 )
 _MARK = re.compile(r"<tool_call|<function=|\[TOOL_CALLS\]|<\|tool_call|<\|python_tag\|>")
-_SPACE = re.compile(r"\n\s*\n\s*")
+_SPACE = re.compile(r"\n(?:[ \t\r]{0,20}\n)+\s*")
 
 
 @dataclass(frozen=True, slots=True)

@@ -474,8 +474,9 @@ class _Balance:
 # --- text without thoughts
 
 
-_OPEN = re.compile(r"(?<!`)<think(?:ing)?>", re.IGNORECASE)
-_CLOSE = re.compile(r"(?<!`)</think(?:ing)?>", re.IGNORECASE)
+_THINK = r"[tT][hH][iI][nN][kK](?:[iI][nN][gG])?>"  # a literal "<" in front, not a flag or lookbehind, keeps searches fast
+_OPEN = re.compile(r"<(?<!`<)" + _THINK)
+_CLOSE = re.compile(r"<(?<!`<)/" + _THINK)
 _TAGS = ("`<think>", "`<thinking>", "`</think>", "`</thinking>")
 _TAG_CHARS = max(map(len, _TAGS))
 
@@ -513,6 +514,8 @@ def _unfinished(text: str) -> int:
     if text and "\ud800" <= text[-1] <= "\udbff":
         return 1
     tail = text[-_TAG_CHARS:].lower()
+    if "<" not in tail and "`" not in tail:
+        return 0
     for length in range(len(tail), 0, -1):
         if any(tag.startswith(tail[-length:]) or tag[1:].startswith(tail[-length:]) for tag in _TAGS):
             return length
@@ -527,10 +530,10 @@ def _after_orphan(text: str) -> str:
 
 _MARK = (
     r"<tool_call|<function=|\[TOOL_CALLS\]|<\|tool_call|<\|python_tag\|>"
-    r"|```[ \t]*(?:json|tool_call|tool_code|tool)?[ \t]*\n\s*[{\[]"
+    r"|```[ \t]{0,20}(?:json|tool_call|tool_code|tool)?[ \t]{0,20}\n\s{0,20}[{\[]"
 )
-_HELD = re.compile(_MARK + r"|\n\s*(?:\{|\[\s*\{)")
-_HELD_AT_START = re.compile(_MARK + r"|(?:\A|\n)\s*(?:\{|\[\s*\{)")
+_HELD = re.compile(_MARK + r"|\n[ \t]{0,20}(?:\{|\[\s{0,20}\{)")
+_HELD_AT_START = re.compile(_MARK + r"|(?:\A|\n)[ \t]{0,20}(?:\{|\[\s{0,20}\{)")
 _MAYBE_HELD = re.compile(r"(?:<[^\s>]{0,14}|\[[A-Z_]{0,12}|```[^\n]{0,14}(?:\n\s*)?|`{1,2}|\n\s*\[?\s*|\A\s*\[\s*)\Z")
 
 
