@@ -43,10 +43,15 @@ class Url:
     userinfo: bool = False
 
     @property
+    def explicit_port(self) -> int | None:
+        """The port where it is not the scheme's own."""
+        return None if self.port == DEFAULT_PORTS.get(self.scheme, 0) else self.port
+
+    @property
     def authority(self) -> str:
         """Host and port as a Host header has them."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == DEFAULT_PORTS.get(self.scheme, 0) else f"{host}:{self.port}"
+        return host if self.explicit_port is None else f"{host}:{self.port}"
 
     @property
     def origin(self) -> str:

@@ -41,7 +41,7 @@ async def read_body(chunks: AsyncIterator[bytes], encoding: str, max_bytes: int)
         size += len(part)
         if size > max_bytes or received > max_bytes:
             return Body(b"".join(parts)[:max_bytes], received, truncated=True)
-    if size and not inflate.finished:
+    if received and not inflate.finished:
         raise _undecodable("the compressed body ends too early")
     return Body(b"".join(parts), received)
 

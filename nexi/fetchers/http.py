@@ -203,10 +203,17 @@ def _redirect_target(answer: Answer, url: Url) -> str:
     if answer.status not in _REDIRECTS or not location:
         return ""
     try:
-        # Servers send raw UTF-8 here; headers were read as latin-1.
-        return urls.join(url.href, location.encode("latin-1").decode("utf-8", "replace"))
+        return urls.join(url.href, _utf8_or_latin1(location))
     except ValueError as error:
         raise FetchError(f"{url.href[:200]} redirects to what is no URL", cause=str(error)) from error
+
+
+def _utf8_or_latin1(header: str) -> str:
+    """A header that was read as latin-1 and is often raw UTF-8."""
+    try:
+        return header.encode("latin-1").decode()
+    except UnicodeDecodeError:
+        return header
 
 
 def _check_status(answer: Answer, url: Url) -> None:

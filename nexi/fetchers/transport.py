@@ -60,7 +60,7 @@ class Transport:
             await self._check_behind_proxy(url)
         request = httpcore2.Request(
             "GET",
-            httpcore2.URL(scheme=url.scheme, host=url.host, port=url.port, target=url.target),
+            httpcore2.URL(scheme=url.scheme, host=url.host, port=url.explicit_port, target=url.target),
             headers=[("Host", url.authority), *headers.items()],
             extensions={"timeout": {"connect": CONNECT_S}},
         )

@@ -1,0 +1,247 @@
+"""No page comes from an address that is not public, however it is spelt, named or redirected to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import httpcore2
+import pytest
+
+from nexi.errors import ConfigError, FetchError
+from nexi.fetchers.guard import Guard, GuardedBackend, forbidden
+
+FORBIDDEN = {
+    "0.0.0.0": "unspecified",
+    "0.1.2.3": "unspecified",
+    "10.0.0.1": "private",
+    "100.64.0.1": "carrier-grade NAT",
+    "100.100.100.200": "cloud metadata",
+    "127.0.0.1": "loopback",
+    "127.255.255.254": "loopback",
+    "169.254.1.1": "link-local",
+    "169.254.169.254": "cloud metadata",
+    "172.16.0.1": "private",
+    "172.31.255.255": "private",
+    "192.0.0.1": "reserved",
+    "192.0.2.1": "documentation",
+    "192.88.99.1": "6to4",
+    "192.168.1.1": "private",
+    "198.18.0.1": "benchmarking",
+    "198.19.255.255": "benchmarking",
+    "198.51.100.1": "documentation",
+    "203.0.113.1": "documentation",
+    "224.0.0.1": "multicast",
+    "240.0.0.1": "reserved",
+    "255.255.255.255": "broadcast",
+    "::": "unspecified",
+    "::1": "loopback",
+    "::7f00:1": "IPv4 inside IPv6",
+    "::ffff:127.0.0.1": "IPv4 inside IPv6",
+    "::ffff:8.8.8.8": "IPv4 inside IPv6",
+    "64:ff9b::7f00:1": "IPv4 inside IPv6",
+    "64:ff9b:1::1": "IPv4 inside IPv6",
+    "100::1": "reserved",
+    "2001::1": "Teredo",
+    "2001:2::1": "benchmarking",
+    "2001:10::1": "reserved",
+    "2001:db8::1": "documentation",
+    "2002:7f00:1::": "6to4",
+    "3fff::1": "documentation",
+    "4000::1": "reserved",
+    "fc00::1": "private",
+    "fd00:ec2::254": "cloud metadata",
+    "fe80::1": "link-local",
+    "fe80::1%eth0": "link-local",
+    "fec0::1": "site-local",
+    "ff02::1": "multicast",
+    "not an address": "not an address",
+}
+PUBLIC = [
+    "1.1.1.1",
+    "8.8.8.8",
+    "93.184.215.14",
+    "100.63.255.255",
+    "172.32.0.1",
+    "198.20.0.1",
+    "2606:4700::1111",
+    "2a00:1450::1",
+]
+
+
+@pytest.mark.parametrize(("address", "reason"), FORBIDDEN.items())
+def test_addresses_that_are_not_public_are_forbidden(address: str, reason: str) -> None:
+    assert forbidden(address) == reason
+
+
+@pytest.mark.parametrize("address", PUBLIC)
+def test_public_addresses_are_allowed(address: str) -> None:
+    assert forbidden(address) == ""
+
+
+@pytest.mark.parametrize(
+    ("url", "cause"),
+    [
+        ("ftp://example.com/", "only http and https"),
+        ("file:///etc/passwd", "only http and https"),
+        ("javascript:alert(1)", "only http and https"),
+        ("http://user:secret@example.com/", "user name or password"),
+        ("http://example.com:25/", "port 25"),
+        ("http://127.0.0.1/", "loopback"),
+        ("http://127.1/", "loopback"),
+        ("http://0x7f.0x1/", "loopback"),
+        ("http://017700000001/", "loopback"),
+        ("http://2130706433/", "loopback"),
+        ("http://①②⑦.⓪.⓪.①/", "loopback"),
+        ("http://[::1]/", "loopback"),
+        ("http://[::ffff:a9fe:a9fe]/", "IPv4 inside IPv6"),
+        ("http://169.254.169.254/latest/meta-data/", "cloud metadata"),
+        ("\thttp://10.0.0.1/", "private"),
+        ("http:/\\10.0.0.1/", "private"),
+        ("http://exa mple.com/", "not a URL"),
+        ("//example.com/", "not a URL"),
+    ],
+)
+def test_urls_that_show_what_they_are_get_refused_before_any_lookup(url: str, cause: str) -> None:
+    with pytest.raises(FetchError) as caught:
+        Guard().check_url(url)
+    assert caught.value.reason == "blocked"
+    assert cause in caught.value.cause
+    assert caught.value.fix
+
+
+def test_a_refusal_does_not_repeat_the_password() -> None:
+    with pytest.raises(FetchError) as caught:
+        Guard().check_url("http://user:secret@example.com/")
+    assert "secret" not in str(caught.value)
+
+
+def test_a_public_url_comes_back_parsed() -> None:
+    assert Guard().check_url("HTTP://Example.com:80/a").href == "http://example.com/a"
+
+
+@pytest.mark.parametrize(
+    ("allow", "url"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:8080/"),
+        ("127.0.0.1:8080", "http://127.1:8080/"),
+        ("0x7f.1", "http://127.0.0.1/"),
+        ("::1", "http://[::1]/"),
+        ("[::1]:8080", "http://[0:0::1]:8080/"),
+        ("10.0.0.0/8", "http://10.1.2.3/"),
+        ("fd00::/8", "http://[fd12::1]/"),
+        (" 10.0.0.5 ", "http://10.0.0.5/"),
+        ("example.com:6379", "http://example.com:6379/"),
+    ],
+)
+def test_exceptions_are_exact_hosts_ports_or_networks(allow: str, url: str) -> None:
+    assert Guard([allow]).check_url(url)
+
+
+@pytest.mark.parametrize(
+    ("allow", "url"),
+    [
+        ("127.0.0.1:8080", "http://127.0.0.1:8081/"),
+        ("127.0.0.1", "http://127.0.0.2/"),
+        ("10.0.0.0/8", "http://11.0.0.1.:25/"),
+        ("10.0.0.0/24", "http://10.0.1.1/"),
+        ("example.com", "http://example.com:25/"),
+        ("::1", "http://127.0.0.1/"),
+    ],
+)
+def test_an_exception_covers_nothing_beside_itself(allow: str, url: str) -> None:
+    with pytest.raises(FetchError):
+        Guard([allow]).check_url(url)
+
+
+@pytest.mark.parametrize("entry", ["10.0.0.0/99", "http://wiki.lan/", "a b", "host:port", "user@host"])
+def test_an_exception_that_cannot_be_read_is_a_configuration_error(entry: str) -> None:
+    with pytest.raises(ConfigError, match="allow_private"):
+        Guard([entry])
+
+
+class Wire(httpcore2.AsyncNetworkBackend):
+    """Notes every connect; those to addresses in `dead` fail."""
+
+    def __init__(self, dead: Iterable[str] = ()) -> None:
+        self.connects: list[tuple[str, int]] = []
+        self.dead = set(dead)
+
+    async def connect_tcp(self, host: str, port: int, *_: object, **__: object) -> httpcore2.AsyncNetworkStream:
+        self.connects.append((host, port))
+        if host in self.dead:
+            raise httpcore2.ConnectError("dead")
+        return httpcore2.AsyncMockStream([])
+
+
+class Names:
+    """A resolver with a scripted answer for each question, in order."""
+
+    def __init__(self, *answers: Sequence[str]) -> None:
+        self.answers = list(answers)
+        self.asked: list[str] = []
+
+    async def __call__(self, host: str, port: int) -> Sequence[str]:
+        self.asked.append(host)
+        return self.answers.pop(0)
+
+
+async def test_a_name_is_resolved_once_and_its_checked_address_is_connected_to() -> None:
+    wire, names = Wire(), Names(["93.184.215.14"], ["127.0.0.1"])
+    await GuardedBackend(Guard(), resolve=names, inner=wire).connect_tcp("rebind.test", 80)
+    assert (names.asked, wire.connects) == (["rebind.test"], [("93.184.215.14", 80)])
+
+
+async def test_a_name_that_later_turns_private_is_refused_then() -> None:
+    wire, names = Wire(), Names(["93.184.215.14"], ["127.0.0.1"])
+    backend = GuardedBackend(Guard(), resolve=names, inner=wire)
+    await backend.connect_tcp("rebind.test", 80)
+    with pytest.raises(FetchError, match=r"127\.0\.0\.1 is loopback"):
+        await backend.connect_tcp("rebind.test", 80)
+    assert wire.connects == [("93.184.215.14", 80)]
+
+
+async def test_of_mixed_answers_only_the_public_ones_are_tried() -> None:
+    wire = Wire(dead=["8.8.8.8"])
+    names = Names(["10.0.0.1", "8.8.8.8", "::1", "1.1.1.1"])
+    await GuardedBackend(Guard(), resolve=names, inner=wire).connect_tcp("mixed.test", 443)
+    assert wire.connects == [("8.8.8.8", 443), ("1.1.1.1", 443)]
+
+
+async def test_the_last_address_that_fails_is_the_failure() -> None:
+    wire = Wire(dead=["8.8.8.8", "1.1.1.1"])
+    with pytest.raises(httpcore2.ConnectError):
+        await GuardedBackend(Guard(), resolve=Names(["8.8.8.8", "1.1.1.1"]), inner=wire).connect_tcp("down.test", 443)
+
+
+@pytest.mark.parametrize("answers", [["127.0.0.1"], ["10.0.0.1", "fd00::1"], []])
+async def test_a_name_with_only_private_addresses_never_reaches_the_wire(answers: list[str]) -> None:
+    wire = Wire()
+    with pytest.raises(FetchError) as caught:
+        await GuardedBackend(Guard(), resolve=Names(answers), inner=wire).connect_tcp("private.test", 80)
+    assert (caught.value.reason, wire.connects) == ("blocked", [])
+
+
+async def test_an_allowed_host_name_may_be_private_on_its_port_only() -> None:
+    wire, guard = Wire(), Guard(["wiki.lan:8080"])
+    names = Names(["10.0.0.1"], ["10.0.0.1"])
+    backend = GuardedBackend(guard, resolve=names, inner=wire)
+    await backend.connect_tcp("wiki.lan", 8080)
+    with pytest.raises(FetchError):
+        await backend.connect_tcp("wiki.lan", 80)
+    assert wire.connects == [("10.0.0.1", 8080)]
+
+
+async def test_an_allowed_address_does_not_open_the_door_to_names_that_point_at_it() -> None:
+    with pytest.raises(FetchError):
+        await GuardedBackend(Guard(["127.0.0.1"]), resolve=Names(["127.0.0.1"]), inner=Wire()).connect_tcp("evil.test", 80)
+
+
+async def test_local_sockets_are_refused() -> None:
+    with pytest.raises(FetchError, match="local socket"):
+        await GuardedBackend(Guard(), inner=Wire()).connect_unix_socket("/run/docker.sock")
+
+
+async def test_a_literal_address_is_never_looked_up() -> None:
+    names, wire = Names(), Wire()
+    await GuardedBackend(Guard(), resolve=names, inner=wire).connect_tcp("8.8.8.8", 80)
+    assert (names.asked, wire.connects) == ([], [("8.8.8.8", 80)])
