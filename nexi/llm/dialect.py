@@ -189,23 +189,21 @@ def _dump(value: object) -> str:
 
 
 _REFUSALS = (400, 404, 405, 415, 422, 500, 501, 503)
-_TOOL_WORDS = re.compile(r"(?i)\btools?\b|tool[_ ](?:use|call|choice)|function[_ ]call|\bfunctions?\b")
+_TOOL_WORDS = r"(?i)\btools?\b|tool[_ ](?:use|call|choice)|function[_ ]call|\bfunctions?\b"
 _UNKNOWN_FIELD = (
-    r"unrecogni[sz]ed|unknown (?:field|parameter|argument|key|name)|unexpected (?:keyword|field|parameter|argument)"
-    r"|extra (?:fields|inputs)|additional propert"
+    r"(?i:unrecogni[sz]ed|unknown (?:field|parameter|argument|key|name)|unexpected (?:keyword|field|parameter|argument)"
+    r"|extra (?:fields|inputs)|additional propert)"
 )
-_UNNAMED_FIELD = re.compile(_UNKNOWN_FIELD, re.IGNORECASE)
-_NOT_TAKEN = re.compile(
-    r"support|not enabled|not available|not implemented|requires?\b.{0,30}--|--jinja|not permitted|not allowed"
-    r"|no endpoints found|" + _UNKNOWN_FIELD,
-    re.IGNORECASE,
+_NOT_TAKEN = (
+    r"(?i:support|not enabled|not available|not implemented|requires?\b.{0,30}--|--jinja|not permitted|not allowed"
+    r"|no endpoints found)|" + _UNKNOWN_FIELD
 )
-_FORMAT_WORDS = re.compile(r"(?i)response_format|json_schema|json_object|structured[_ ]output|grammar|guided|schema")
-_OUTPUT_LIMIT = re.compile(
+_FORMAT_WORDS = r"(?i)response_format|json_schema|json_object|structured[_ ]output|grammar|guided|schema"
+_OUTPUT_LIMIT = (
     r"(?i)(?:supports|allows) at most (\d+)"
     r"|max(?:_completion)?_tokens\W.{0,60}(?:less than or equal to|<=|at most|maximum (?:of|is)) `?(\d+)"
 )
-_PROMPT_SIZE = re.compile(
+_PROMPT_SIZE = (
     r"(?i)(?:request|prompt) has (\d+) input tokens|\((\d+) (?:in the messages|of text input)"
     r"|prompt contains (?:at least )?(\d+)"
 )
@@ -225,7 +223,7 @@ def adapt(dialect: Dialect, body: Mapping[str, Any], fault: LLMError) -> Dialect
 
 def _with_less_output(dialect: Dialect, body: Mapping[str, Any], fault: ContextOverflowError) -> Dialect | None:
     """The prompt may fit where only the room asked for the answer does not."""
-    size = _number(_PROMPT_SIZE.search(fault.cause))
+    size = _number(re.search(_PROMPT_SIZE, fault.cause))
     if size is None or fault.window is None:
         return None
     room = fault.window - size - 16
@@ -234,7 +232,7 @@ def _with_less_output(dialect: Dialect, body: Mapping[str, Any], fault: ContextO
 
 
 def _renamed_limit(dialect: Dialect, body: Mapping[str, Any], fault: LLMError) -> Dialect | None:
-    most = _number(_OUTPUT_LIMIT.search(fault.cause))
+    most = _number(re.search(_OUTPUT_LIMIT, fault.cause))
     if most and most < body[dialect.limit_name]:
         return replace(dialect, max_output=most)
     if "max_completion_tokens" in fault.cause and dialect.limit_name == "max_tokens":
@@ -248,13 +246,13 @@ def _without_refused(dialect: Dialect, body: Mapping[str, Any], fault: LLMError)
         return replace(dialect, stream_options=False)
     if "temperature" in body and "temperature" in words.lower():
         return replace(dialect, temperature=False)
-    if "tools" in body and _TOOL_WORDS.search(words) and _NOT_TAKEN.search(words):
+    if "tools" in body and re.search(_TOOL_WORDS, words) and re.search(_NOT_TAKEN, words):
         return replace(dialect, rung="schema")
-    if "response_format" in body and (fault.status in (400, 422) or _FORMAT_WORDS.search(words)):
+    if "response_format" in body and (fault.status in (400, 422) or re.search(_FORMAT_WORDS, words)):
         return _lower_form(dialect, body)
-    if "stream" in body and re.search(r"(?i)\bstream(?:ing)?\b", words) and _NOT_TAKEN.search(words):
+    if "stream" in body and re.search(r"(?i)\bstream(?:ing)?\b", words) and re.search(_NOT_TAKEN, words):
         return replace(dialect, stream=False)
-    if "stream_options" in body and fault.status in (400, 422) and _UNNAMED_FIELD.search(words):
+    if "stream_options" in body and fault.status in (400, 422) and re.search(_UNKNOWN_FIELD, words):
         return replace(dialect, stream_options=False)
     return None
 

@@ -38,7 +38,7 @@ class Endpoint:
         text = text[:MAX_SCAN_CHARS]
         for secret in sorted(self.secrets, key=len, reverse=True):
             text = text.replace(secret, "[key]") if len(secret) >= 4 else text
-        text = _KEYLIKE.sub("[key]", text)
+        text = re.sub(_KEYLIKE, "[key]", text)
         text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
         return text if len(text) <= MAX_CAUSE_CHARS else text[: MAX_CAUSE_CHARS - 1] + "…"
 
@@ -169,10 +169,10 @@ def bad_proxy(endpoint: Endpoint, error: Exception) -> LLMError:
 
 
 def _from_words(endpoint: Endpoint, status: int, words: str, raw: str, retry_after: float | None) -> LLMError:
-    if status == 413 or (status not in (401, 402, 403, 429) and _OVERFLOW.search(raw)):
+    if status == 413 or (status not in (401, 402, 403, 429) and re.search(_OVERFLOW, raw)):
         return _overflow(endpoint, status, words, raw)
     kind = _BY_STATUS.get(status) or (_SERVER if status >= 500 or not status else _BAD_REQUEST)
-    if status == 429 and _NO_CREDIT.search(raw):
+    if status == 429 and re.search(_NO_CREDIT, raw):
         kind = _PAYMENT
     return _build(endpoint, kind, words or f"HTTP {status}", status=status, retry_after=retry_after)
 
@@ -191,7 +191,7 @@ def _overflow(endpoint: Endpoint, status: int, words: str, raw: str) -> ContextO
 def context_window(text: str) -> int | None:
     """The window size that an overflow message names, if it names one."""
     for pattern in _WINDOWS:
-        found = pattern.search(text)
+        found = re.search(pattern, text, re.IGNORECASE)
         if found:
             size = int(re.sub(r"\D", "", found.group(1)))
             if size >= 128:
@@ -266,10 +266,11 @@ def _dump(value: object) -> str:
         return ""
 
 
-_KEYLIKE = re.compile(r"(?i)\bbearer\s+\S+|\b(?:sk|pk|gsk|xai|hf|jina|tvly|key)[-_][\w*.-]{8,}|\bAIza[\w*-]{10,}")
-_NO_CREDIT = re.compile(r"(?i)insufficient_quota|insufficient (?:balance|credits?|funds)|exceeded your current quota|billing")
+# Patterns are compiled when a failure needs them: most runs never do.
+_KEYLIKE = r"(?i)\bbearer\s+\S+|\b(?:sk|pk|gsk|xai|hf|jina|tvly|key)[-_][\w*.-]{8,}|\bAIza[\w*-]{10,}"
+_NO_CREDIT = r"(?i)insufficient_quota|insufficient (?:balance|credits?|funds)|exceeded your current quota|billing"
 
-_OVERFLOW = re.compile(
+_OVERFLOW = (
     r"(?i)context_length_exceeded|exceed_context_size|context_window_exceeded|model_context_window"
     r"|exceeds? (?:the |this )?(?:model'?s |available |maximum |max )*context"
     r"|maximum context length|max(?:imum)? (?:model|prompt|sequence) length|context length (?:of|is) only"
@@ -282,15 +283,12 @@ _OVERFLOW = re.compile(
     r"|inputs?`? tokens \+ `?max_new_tokens`? must be|too many (?:input )?tokens in the (?:prompt|request)"
     r"|n_ctx|context size has been exceeded|input length exceeds"
 )
-_WINDOWS = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"n_ctx\\?\"?\s*[:=]\s*(\d+)",
-        r"(?:context|model|prompt|sequence)[ _](?:length|window|size|limit)\)?(?: of| is|:)?(?: only)?\s*\(?(\d[\d,_]*\d)",
-        r"(\d[\d,_]*\d) (?:tokens? )?maximum",
-        r"maximum number of (?:input )?tokens(?: allowed)?\s*\(?(\d[\d,_]*\d)",
-        r"token limit:? (\d[\d,_]*\d)",
-        r"must be <= (\d+)",
-        r"context[^.\d]{0,40}\((\d[\d,_]*\d) tokens?\)",
-    )
+_WINDOWS = (
+    r"n_ctx\\?\"?\s*[:=]\s*(\d+)",
+    r"(?:context|model|prompt|sequence)[ _](?:length|window|size|limit)\)?(?: of| is|:)?(?: only)?\s*\(?(\d[\d,_]*\d)",
+    r"(\d[\d,_]*\d) (?:tokens? )?maximum",
+    r"maximum number of (?:input )?tokens(?: allowed)?\s*\(?(\d[\d,_]*\d)",
+    r"token limit:? (\d[\d,_]*\d)",
+    r"must be <= (\d+)",
+    r"context[^.\d]{0,40}\((\d[\d,_]*\d) tokens?\)",
 )
