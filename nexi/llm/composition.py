@@ -11,18 +11,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nexi.llm.comparison import Side, dates, verdict
-from nexi.llm.evidence import Evidence, K, Scored
-from nexi.llm.lexicon import RELATIONS
+from nexi.llm.evidence import Evidence, Scored
+from nexi.llm.lexicon import RELATIONS, SECTIONS
 from nexi.llm.passages import Words
 from nexi.llm.questions import Question, find_names
 from nexi.types import PageView
 
 MAX_WORDS = 57
 MAX_PAGES = 2
-ENOUGH = 0.4
-BESIDE = 0.15
+ENOUGH = 0.4  # the share of the best score from which a further sentence is worth its words
+BESIDE = 0.15  # a neighbour of the best sentence often goes on with it
+FILL = 12  # the room from which a part of a sentence is better than none
+SPENT = 0.7  # a second page should add to what the first one says
+BOTH_NAMED = 1.5  # the question names both pages of a pair
 _LEAD_SENTENCES = 4
 _OPENING = 40
+MAX_HEAD_WORDS = 8
+_IDENTIFIER = re.compile(r"^[`-]|\w\(|[a-z][_.][a-z]|^[a-z]+[-_][a-z]|^[A-Z_]{3,}$|[a-z][A-Z]")
 _ASIDE = re.compile(r"\s*\([^()]*\)")
 
 
@@ -92,7 +97,7 @@ class Subjects:
         for first in (n for n, named in enumerate(self.named) if named):
             for second in range(len(self.flat)):
                 pair = self._pair(first, second)
-                score = sum(s.score for s in pair) * (1.5 if self.named[second] else 1.0)
+                score = sum(s.score for s in pair) * (BOTH_NAMED if self.named[second] else 1.0)
                 if pair and score > best[0]:
                     best = (score, pair)
         return best[1]
@@ -121,7 +126,7 @@ class Subjects:
         spent = link.covered | set(self.evidence.words.stems(self.evidence.subjects[link.page]))
 
         def value(s: Scored) -> float:
-            return s.score - K["spent"] * sum(rarity[c] for c in s.covered & spent)
+            return s.score - SPENT * sum(rarity[c] for c in s.covered & spent)
 
         return max((s for s in self.usable if s.page == page), key=value, default=None) or self._lead(page)
 
@@ -179,6 +184,8 @@ def _fill(evidence: Evidence, chosen: Sequence[Scored], usable: Sequence[Scored]
     anchor = chosen[0]
     for s in sorted(usable, key=lambda s: -s.score * (1 + BESIDE * _beside(s, anchor))):
         text = _shown(evidence, s)
+        if len(text.split()) > left >= FILL:
+            text = shorten(text, evidence, left)
         fits = len(text.split()) <= left and len(cited | {s.page}) <= MAX_PAGES
         if (s.page, s.place) not in taken and fits and s.score >= ENOUGH * anchor.score:
             lines.append((text, evidence.pages[s.page].number))
@@ -193,10 +200,25 @@ def _beside(s: Scored, anchor: Scored) -> bool:
 
 
 def _shown(evidence: Evidence, s: Scored) -> str:
-    """The sentence, under its label where the label is what was asked for."""
-    if evidence.question.wants == "code" and s.sentence.label:
-        return f"{s.sentence.label}: {s.sentence.text}"
-    return s.sentence.text
+    """The sentence, under the identifier it explains where an identifier was asked for."""
+    text = _without_heading(s.sentence.text, evidence.subjects[s.page])
+    if evidence.question.wants != "code":
+        return text
+    heads = (s.sentence.label, evidence.subjects[s.page])
+    head = next((h for h in heads if is_identifier(h)), "")
+    return f"{head}: {text}" if head and _flat(head) not in _flat(text) else text
+
+
+def _without_heading(text: str, subject: str) -> str:
+    """A sentence without the heading that was glued to its front: "Owl Owl is a bird" says Owl once."""
+    at = text.find(f"{subject} {subject}") if subject else -1
+    return text[at + len(subject) + 1 :] if at >= 0 else text
+
+
+def is_identifier(text: str) -> bool:
+    """Whether a label is the name of something in code rather than a heading in prose."""
+    words = text.split()
+    return 0 < len(words) <= MAX_HEAD_WORDS and text.lower() not in SECTIONS and _IDENTIFIER.search(text) is not None
 
 
 def shorten(text: str, evidence: Evidence, room: int) -> str:

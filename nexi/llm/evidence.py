@@ -17,17 +17,15 @@ from nexi.llm.passages import Sentence, Words, read_sentences
 from nexi.llm.questions import Question, Wants
 from nexi.types import PageView, SearchOutcome
 
-K = {
-    "near": 0.45,
-    "label": 0.45,
-    "title": 0.25,
-    "pair": 0.35,
-    "length": 0.006,
-    "typed": 0.3,
-    "prior": 0.25,
-    "titled": 0.15,
-    "spent": 0.7,
-}
+# What a word of the question is worth where it stands; in the sentence itself it is worth 1.
+NEAR, LABEL, TITLE = 0.45, 0.6, 0.25
+PAIR = 0.35  # two words of the question side by side, on top
+LENGTH = 0.006  # what each word of a sentence costs
+WANTED = 0.3  # a thing of the wanted kind
+FRAGMENT = 0.4  # what is left of a label, a line of code, or a few words
+# What a page promises as a whole: how much of the question it holds, being about its subject, coming first.
+COVER, ABOUT, FIRST = 0.25, 0.15, 0.15
+HIT_ABOUT = 0.25
 
 _YEAR = r"\b(?:1\d{3}|20\d{2})s?\b|\bcentur(?:y|ies)\b|\b\d+ (?:BC|AD|BCE|CE)\b"
 _MONTH = r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b"
@@ -85,7 +83,7 @@ class Evidence:
         have = title.union(*self._stems[number])
         cover = sum(r for s, r in self.rarity.items() if s in have) / (sum(self.rarity.values()) or 1.0)
         about = len(title & self.rarity.keys()) / len(title) if title else 0.0
-        return 1 + K["prior"] * cover + K["titled"] * about
+        return 1 + COVER * cover + ABOUT * about + FIRST / (1 + number)
 
     def _score_page(self, number: int) -> list[Scored]:
         page, prior = self.sentences[number], self._prior(number)
@@ -108,21 +106,21 @@ class Evidence:
         return frozenset().union(*(held[i] for i in around))
 
     def _words_score(self, own: frozenset[str], near: frozenset[str], label: frozenset[str], title: frozenset[str]) -> float:
-        shares = ((own, 1.0), (near, K["near"]), (label, K["label"]), (title, K["title"]))
+        shares = ((own, 1.0), (near, NEAR), (label, LABEL), (title, TITLE))
         return sum(r * max((share for have, share in shares if s in have), default=0.0) for s, r in self.rarity.items())
 
     def _pairs_score(self, stems: Sequence[str]) -> float:
         asked = self.question.pairs
         found = asked.intersection(pairwise(stems))
-        return K["pair"] * sum(min(self.rarity[a], self.rarity[b]) for a, b in found)
+        return PAIR * sum(min(self.rarity[a], self.rarity[b]) for a, b in found)
 
     def _form(self, sentence: Sentence) -> float:
         """Shorter is better, the wanted kind of thing is better, labels and code alone say little."""
         length = len(sentence.text.split())
-        form = 1 / (1 + K["length"] * length)
+        form = 1 / (1 + LENGTH * length)
         if holds_wanted(self.question, sentence, self.words):
-            form *= 1 + K["typed"]
-        return form * (0.4 if sentence.kind in ("label", "code") or length < 4 else 1.0)
+            form *= 1 + WANTED
+        return form * (FRAGMENT if sentence.kind in ("label", "code") or length < 4 else 1.0)
 
 
 def holds_wanted(question: Question, sentence: Sentence, words: Words) -> bool:
@@ -151,5 +149,5 @@ def rank_hits(question: Question, outcomes: Iterable[SearchOutcome]) -> list[str
             have = title.union(words.stems(hit.snippet))
             cover = sum(w for s, w in question.weights.items() if s in have) / total
             about = len(title & question.weights.keys()) / len(title) if title else 0.0
-            best[hit.url] = max(best.get(hit.url, 0.0), cover + 0.5 * about + 1 / (1 + place))
+            best[hit.url] = max(best.get(hit.url, 0.0), cover + HIT_ABOUT * about + 1 / (1 + place))
     return sorted(best, key=lambda url: -best[url])

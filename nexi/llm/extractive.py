@@ -21,7 +21,7 @@ from nexi.llm.questions import MAX_QUESTION_CHARS, Question, keywords, read_ques
 from nexi.llm.summary import page_views, pick_parts, summarise
 from nexi.types import Finish, Message, PageView, Reply, SearchOutcome, ToolCall, ToolSpec, Usage
 
-FIRST_PAGES = 5
+FIRST_PAGES = 4
 MORE_PAGES = 2
 MAX_READS = 3
 MAX_PICKED = 5

@@ -55,6 +55,9 @@ CODE_NOUNS = _words(
     "keyword method mode module operator option parameter pragma program property setting statement switch syntax tag "
     "tokenizer tool utility variable clause package library type call setting config subcommand"
 )
+SECTIONS = _words(
+    "name synopsis description options examples example notes note parameters usage overview introduction summary contents"
+)
 COUNTRIES = {
     name.replace("_", " "): group.split()[0]
     for group in (

@@ -15,7 +15,7 @@ from nexi.llm.lexicon import ABBREVIATIONS, IRREGULAR, STOP, SUFFIXES
 MAX_LABEL_WORDS = 24
 MAX_SENTENCE_CHARS = 1500
 
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+|(?:[_.][^\W_]+)+)?")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
 _HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _END = re.compile(r"[.!?…]+[\"'”’)\]*_`]*\s+(?=[\"'“‘(\[`*_]*[A-Z0-9À-ÞΑ-ΩА-Я])|[。！？]+")
@@ -187,13 +187,13 @@ def _stems_of(word: str) -> Iterable[str]:
     if _UNSPACED.search(word):
         return [word[i : i + 2] for i in range(max(1, len(word) - 1))]
     low = word.lower().replace("’", "'").removesuffix("'s")
+    if "_" in word or "." in word:
+        return [low, *(s for part in re.split(r"[_.]", word) for s in _stems_of(part))]
     if low in STOP or not low:
         return ()
-    parts = _HUMP.findall(word) if low != word and not word.istitle() and len(word) > 3 else ()
-    stems = [stem(low)]
-    if len(parts) > 1:
-        stems += [stem(part.lower()) for part in parts if len(part) > 2 and part.lower() not in STOP]
-    return stems
+    humps = _HUMP.findall(word) if low != word and not word.istitle() and len(word) > 3 else ()
+    parts = [p.lower() for p in humps if len(p) > 2] if len(humps) > 1 else []
+    return [stem(low), *(stem(part) for part in parts if part not in STOP)]
 
 
 def stem(word: str) -> str:

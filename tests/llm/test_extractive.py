@@ -77,7 +77,7 @@ async def test_the_most_promising_hits_are_read_in_full() -> None:
     noise = [Hit(f"https://noise.example/{n}", "Cars", "engines and wheels") for n in range(8)]
     owl = Hit(OWL.url, OWL.title, "the barn owl hunts at night")
     name, given = arguments(await ask([Message("user", question), *searched(question, *noise[:2], owl, *noise[2:])]))
-    assert (name, given["get_full"], len(list(given["urls"]))) == ("web_get", True, 5)  # type: ignore[call-overload]
+    assert (name, given["get_full"], len(list(given["urls"]))) == ("web_get", True, 4)  # type: ignore[call-overload]
     assert OWL.url in given["urls"]  # type: ignore[operator]
 
 
