@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 
@@ -10,6 +11,7 @@ def main() -> None:
     if sys.platform == "win32":
         for stream in (sys.stdout, sys.stderr):
             stream.reconfigure(encoding="utf-8", errors="replace")
+    gc.set_threshold(50_000)  # start-up makes many objects that live on; collecting among them is wasted work
     from nexi.cli import main as command
 
     command()

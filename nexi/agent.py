@@ -7,13 +7,14 @@ nothing of networks, files or screens. A stop always yields an answer from what 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 from nexi.answer import AnswerArgument, AnswerStream
 from nexi.budget import Meter
+from nexi.citations import extract_citation_markers
 from nexi.compaction import compact, should_compact
 from nexi.errors import ContextOverflowError, LLMError, NexiError, NoEvidenceError
 from nexi.events import ContextCompacted, TextDelta, Warned
@@ -58,7 +59,7 @@ class Loop:
     """One run of the loop over a session. `spare` is the built-in model that answers when the real one cannot."""
 
     llm: MeteredLLM
-    spare: LLM
+    spare: Callable[[], LLM]
     toolbox: Toolbox
     session: Session
     meter: Meter
@@ -202,7 +203,8 @@ class Loop:
         clean = stream.finish()
         self.session.messages.append(Message("assistant", clean))
         await self._note_citations(stream, clean)
-        cited = tuple(s for s in self.session.book.sources if f"[{s.number}]" in clean)
+        numbers = extract_citation_markers(clean)
+        cited = tuple(s for s in self.session.book.sources if s.number in numbers)
         return Answer(clean, cited, stop, tuple(self.warnings))
 
     def _stream(self) -> AnswerStream:
@@ -213,7 +215,7 @@ class Loop:
         if stream.dropped:
             numbers = ", ".join(f"[{n}]" for n in sorted(stream.dropped))
             await self._warn("unknown_citation", f"the model cited {numbers}, which names no page that was read; removed")
-        if not any(f"[{s.number}]" in clean for s in self.session.book.sources):
+        if not extract_citation_markers(clean):
             await self._warn("no_citation", "the answer cites none of the pages that were read")
 
     async def _warn(self, code: str, message: str) -> None:
@@ -268,7 +270,7 @@ class Loop:
             Message("tool", "", tool_call_id=call.id, result=ToolResult(views, "")),
         ]
         await self._warn("extractive", "the answer below was assembled from passages without a model")
-        reply = await self.spare.complete(messages, max_tokens=self.settings.max_output_tokens)
+        reply = await self.spare().complete(messages, max_tokens=self.settings.max_output_tokens)
         return reply.text
 
     async def _after_model_failure(self, error: LLMError) -> Answer:

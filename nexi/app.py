@@ -25,7 +25,6 @@ from nexi.budget import Budget, Meter
 from nexi.config import EFFORT_LEVELS, Config, get_system_prompt
 from nexi.errors import ConfigError, InternalError, NexiError, QuestionError, StoreError
 from nexi.events import TERMINAL, Delta, Event, Fact, RunFailed, RunFinished, RunStarted, Warned
-from nexi.llm.extractive import Extractive
 from nexi.model import CallCounter, MeteredLLM
 from nexi.plugins import FetchPlugin, SearchPlugin, takes_lists
 from nexi.ports import LLM, Clock, ContentFetcher, Emit, PageStore, RunLog, SearchBackend
@@ -36,13 +35,16 @@ from nexi.session import Session
 from nexi.token_counter import TokenCounter
 from nexi.tools import Toolbox
 from nexi.types import Answer, FetchLimits, Message, Query, StopReason, ToolCall, ToolResult
+from nexi.urls import host_of
 
 if TYPE_CHECKING:
+    from nexi.backends import Settings as BackendSettings
     from nexi.config import EndpointRole
     from nexi.fetchers import Settings as FetcherSettings
 
 MAX_QUESTION_CHARS = 100_000
 STOP_POLL_S = 0.5
+FREE_FETCHERS = ("http",)  # reading ahead must cost nobody anything
 BYTES_PER_TOKEN = 3  # what page text costs at the least in practice; the exact count guards every request
 
 
@@ -147,16 +149,25 @@ class Nexi:
 
     def backends(self) -> tuple[SearchBackend, ...]:
         if self._backends is None:
-            from nexi.backends import Settings, create
+            from nexi.backends import create
             from nexi.backends.sender import Sender
 
-            config, sender = self.config, self._owned(Sender(user_agent=f"nexi/{__version__}", **self._proxies()))
-            keys = {name: next(iter(config.keys_for(name)), "") for name in config.search_chain()}
-            self._backends = tuple(
-                create(name, Settings(config.searxng_url if name == "searxng" else "", key), sender)
-                for name, key in keys.items()
-            )
+            sender = self._owned(Sender(user_agent=f"nexi/{__version__}", **self._proxies()))
+            self._backends = tuple(create(name, settings, sender) for name, settings in self._chain().items())
         return self._backends
+
+    def check(self) -> None:
+        """Refuse a chain that cannot work before anything is spent. Raises ConfigError."""
+        from nexi.backends import require
+
+        for name, settings in self._chain().items() if self._backends is None else ():
+            require(name, settings)
+
+    def _chain(self) -> dict[str, BackendSettings]:
+        from nexi.backends import Settings
+
+        keys = {name: next(iter(self.config.keys_for(name)), "") for name in self.config.search_chain()}
+        return {n: Settings(self.config.searxng_url if n == "searxng" else "", key) for n, key in keys.items()}
 
     def fetchers(self) -> tuple[ContentFetcher, ...]:
         if self._fetchers is None:
@@ -184,6 +195,16 @@ class Nexi:
             **self._proxies(),
         )
 
+    def _proxy_for(self, base_url: str) -> str | None:
+        """The proxy for an endpoint of the operator's; hosts in no_proxy and loopback are called directly."""
+        if not (self.config.http_proxy or self.config.https_proxy):
+            return None
+        host = host_of(base_url)
+        direct = [h.strip().lstrip(".") for h in self.config.no_proxy.split(",") if h.strip()]
+        if host in ("localhost", "127.0.0.1", "::1") or any(d == "*" or host == d or host.endswith(f".{d}") for d in direct):
+            return None
+        return (self.config.https_proxy if base_url.startswith("https") else self.config.http_proxy) or None
+
     def _proxies(self) -> dict[str, Any]:
         hosts = (h.strip() for h in self.config.no_proxy.split(","))
         return {"proxy": self.config.https_proxy or self.config.http_proxy, "no_proxy": tuple(h for h in hosts if h)}
@@ -191,7 +212,7 @@ class Nexi:
     def _build_llm(self, role: EndpointRole) -> LLM:
         endpoint = self.config.endpoint(role)
         if endpoint.is_extractive:
-            return Extractive()
+            return built_in()
         from nexi.llm.openai import OpenAICompatible
         from nexi.llm.prices import price_table
 
@@ -204,6 +225,7 @@ class Nexi:
                 max_retries=self.config.llm_max_retries,
                 prices=price_table(self.config.prices),
                 stream=self.config.stream,
+                proxy=self._proxy_for(endpoint.base_url),
             )
         )
         return llm
@@ -251,7 +273,7 @@ class RunEmit:
         self._publish(fact)
 
     async def _leave_the_disk(self, error: StoreError) -> None:
-        broken, self.log = self.log, MemoryRunLog(self.log.run_id)
+        broken, self.log = self.log, MemoryRunLog(self.log.run_id, after=len(self.facts))
         await broken.close()
         await self._commit(Warned("log_not_kept", f"this run is not kept: {error}. {error.fix}".strip()))
 
@@ -273,9 +295,8 @@ class Parts:
         self.question, self.options = question, options
         self.counter = TokenCounter(nexi.config.tokenizer_encoding)
         self.calls = CallCounter()
-        fetchers = nexi.fetchers()
         self.reader = Reader(
-            fetchers,
+            nexi.fetchers,
             limits=FetchLimits(timeout_s=nexi.config.fetch_timeout),
             session=session,
             meter=meter,
@@ -283,7 +304,7 @@ class Parts:
             emit=emit,
             clock=nexi.clock,
             tasks=tasks,
-            ahead=[f for f in fetchers if f.name == "http"] if nexi.config.prefetch else [],
+            ahead=lambda fetcher: nexi.config.prefetch and fetcher.name in FREE_FETCHERS,
         )
 
     def metered(self, role: EndpointRole) -> MeteredLLM:
@@ -295,7 +316,7 @@ class Parts:
         config = self.nexi.config
         return Toolbox(
             session=self.session,
-            searcher=Searcher(self.nexi.backends(), emit=self.emit, clock=self.nexi.clock),
+            searcher=Searcher(self.nexi.backends, emit=self.emit, clock=self.nexi.clock),
             reader=self.reader,
             extractor=extractor,
             emit=self.emit,
@@ -313,7 +334,7 @@ class Parts:
         answering = self.metered("answer")
         return Loop(
             llm=answering,
-            spare=Extractive(),
+            spare=built_in,
             toolbox=self.toolbox(self.metered("extract")),
             session=self.session,
             meter=self.meter,
@@ -411,6 +432,7 @@ class Run:
         settings = {"search": list(config.search_chain()), "fetch": list(config.fetch_chain()), "prefetch": config.prefetch}
         model = self.nexi.config.endpoint("answer").model
         await self._emit(RunStarted(self.question, options.effort, model, "search", options.max_iterations or 0, settings))
+        self.nexi.check()
         if self._log_warning:
             await self._emit(Warned("log_not_kept", self._log_warning))
         self._open_conversation()
@@ -523,6 +545,13 @@ class Run:
             max_cost=config.max_cost,
             max_pages=config.max_pages,
         )
+
+
+def built_in() -> LLM:
+    """The model that needs no model."""
+    from nexi.llm.extractive import Extractive
+
+    return Extractive()
 
 
 def clean_question(question: str) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
@@ -95,7 +94,7 @@ def create_entry(
 ) -> HistoryEntry:
     """An entry of now, under a new id, unless both are given."""
     when = ts or datetime.now(UTC).isoformat(timespec="seconds")
-    return HistoryEntry(id or secrets.token_hex(3), when, query, answer, list(urls), effort, iterations, duration_s, tokens)
+    return HistoryEntry(id or os.urandom(3).hex(), when, query, answer, list(urls), effort, iterations, duration_s, tokens)
 
 
 def add_history_entry(entry: HistoryEntry, path: Path | None = None) -> None:

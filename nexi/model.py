@@ -93,7 +93,7 @@ class MeteredLLM:
             )
             usage = reply.usage
         except LLMError as error:
-            usage = Usage()
+            usage = error.usage or Usage()
             seconds = round(self.clock.monotonic() - started, 3)
             await self.emit(ModelFailed(call, error.code, str(error), error.fix, seconds))
             raise

@@ -7,7 +7,7 @@ Above it are the tools; below it, fetchers and the page store behind their ports
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from nexi.budget import Meter
@@ -22,11 +22,14 @@ AHEAD_PER_SEARCH = 3
 
 
 class Reader:
-    """Owned by a run: `tasks` is the run's task group, which ends every fetch that is still going."""
+    """Owned by a run: `tasks` is the run's task group, which ends every fetch that is still going.
+
+    `fetchers` is asked for the chain when the first page is wanted, so that building it does not delay the first request.
+    """
 
     def __init__(
         self,
-        fetchers: Sequence[ContentFetcher],
+        fetchers: Callable[[], Sequence[ContentFetcher]],
         *,
         limits: FetchLimits,
         session: Session,
@@ -35,10 +38,10 @@ class Reader:
         emit: Emit,
         clock: Clock,
         tasks: asyncio.TaskGroup,
-        ahead: Sequence[ContentFetcher] = (),
+        ahead: Callable[[ContentFetcher], bool] = lambda _: False,
     ) -> None:
-        self._fetchers = tuple(fetchers)
-        self._ahead = tuple(ahead)
+        self._fetchers = fetchers
+        self._may_read_ahead = ahead
         self._limits = limits
         self._session = session
         self._meter = meter
@@ -60,20 +63,21 @@ class Reader:
         if not isinstance(outcome, Page):
             if not self._meter.take_page():
                 raise FetchError("the page was not read", cause="the page budget of this run is spent", reason="blocked")
-            outcome = await asyncio.shield(self._start(url, key, self._fetchers, ahead=False))
+            outcome = await asyncio.shield(self._start(url, key, self._fetchers(), ahead=False))
         if isinstance(outcome, FetchError):
             raise outcome
         return outcome
 
     def warm(self, urls: Iterable[str]) -> None:
         """Begin to read the best hits while the model thinks, through free fetchers only."""
+        fetchers = [f for f in self._fetchers() if self._may_read_ahead(f)]
         fresh = [u for u in urls if dedup_key(u) not in self._running and not self._session.page(u)]
-        for url in fresh[:AHEAD_PER_SEARCH] if self._ahead else ():
+        for url in fresh[:AHEAD_PER_SEARCH] if fetchers else ():
             if not self._meter.take_page(ahead=True):
                 return
             key = dedup_key(url)
             self._warmed[key] = url
-            self._start(url, key, self._ahead, ahead=True)
+            self._start(url, key, fetchers, ahead=True)
 
     async def report(self) -> None:
         """Say what reading ahead was good for."""

@@ -12,7 +12,6 @@ import asyncio
 import json
 import os
 import re
-import secrets
 import shutil
 import zlib
 from collections.abc import Callable, Iterator
@@ -491,7 +490,7 @@ class RunDirectory:
 
 
 def new_run_id() -> str:
-    return secrets.token_hex(3)
+    return os.urandom(3).hex()
 
 
 def check_run_id(run_id: str) -> str:

@@ -5,7 +5,7 @@ Above it are the tools; below it, backends behind their port. It never raises: a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from nexi.errors import BackendError
 from nexi.events import SearchFinished
@@ -18,8 +18,8 @@ LONGEST_PAUSE_S = 5.0
 
 
 class Searcher:
-    def __init__(self, backends: Sequence[SearchBackend], *, emit: Emit, clock: Clock) -> None:
-        self._backends = tuple(backends)
+    def __init__(self, backends: Callable[[], Sequence[SearchBackend]], *, emit: Emit, clock: Clock) -> None:
+        self._chain = backends
         self._emit = emit
         self._clock = clock
 
@@ -37,7 +37,8 @@ class Searcher:
     async def _along_the_chain(self, query: Query) -> SearchOutcome:
         failures: list[Failure] = []
         empty_backend = ""
-        for backend in self._backends:
+        backends = self._chain()
+        for backend in backends:
             try:
                 hits = _clean(await self._with_one_retry(backend, query), backend.name)
             except BackendError as error:
@@ -47,7 +48,7 @@ class Searcher:
                 return SearchOutcome(query.text, hits, backend.name, tuple(failures))
             empty_backend = empty_backend or backend.name
             failures.append(Failure(backend.name, "empty", "it answered and has no result for this query", "try other words"))
-        if not self._backends:
+        if not backends:
             failures.append(
                 Failure("search", "no_backend", "no search backend is configured", "set SEARXNG_URL, or see nexi doctor")
             )

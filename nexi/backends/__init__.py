@@ -35,22 +35,27 @@ def _searxng(settings: Settings, sender: Sender) -> SearchBackend:
     from nexi.backends.searxng import Searxng
     from nexi.backends.sender import HttpBackend
 
-    if not settings.base_url:
-        raise ConfigError(
-            "the searxng backend has no URL",
-            cause="no instance is named",
-            fix="set SEARXNG_URL to the start page of an instance, like http://127.0.0.1:8080",
-        )
     return HttpBackend(Searxng(settings.base_url, settings.timeout_s), sender)
 
 
 BACKENDS: Mapping[str, Factory] = {"searxng": _searxng}
 
 
-def create(name: str, settings: Settings, sender: Sender) -> SearchBackend:
-    """The backend of that name; ConfigError when nobody provides it or its settings are incomplete."""
+def require(name: str, settings: Settings) -> Factory:
+    """What makes the backend of that name; ConfigError when nobody provides it or its settings are incomplete."""
     factory = BACKENDS.get(name) or _third_party(name)
-    return factory(settings, sender)
+    if name == "searxng" and not settings.base_url:
+        raise ConfigError(
+            "the searxng backend has no URL",
+            cause="no instance is named",
+            fix="set SEARXNG_URL to the start page of an instance, like http://127.0.0.1:8080",
+        )
+    return factory
+
+
+def create(name: str, settings: Settings, sender: Sender) -> SearchBackend:
+    """The backend of that name."""
+    return require(name, settings)(settings, sender)
 
 
 def _third_party(name: str) -> Factory:
