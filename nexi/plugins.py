@@ -31,7 +31,8 @@ class SearchPlugin:
         entry = _first(answer, "searches")
         if entry.get("error"):
             raise BackendError(f"the plug-in {self.name} found nothing", cause=str(entry["error"]))
-        return [_hit(r, self.name) for r in entry.get("results") or () if isinstance(r, Mapping) and r.get("url")]
+        hits = [_hit(r, self.name) for r in entry.get("results") or () if isinstance(r, Mapping) and r.get("url")]
+        return hits[: query.count]
 
 
 class FetchPlugin:

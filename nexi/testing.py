@@ -137,6 +137,7 @@ class FakeWeb:
             final_url=url,
             links=self.links.get(url, ()),
             downloaded_bytes=len(text),
+            truncated=len(text) < len(self.pages[url]),
             fetcher=self.name,
         )
 
