@@ -1,0 +1,98 @@
+"""What every run log promises: one suite over memory and files."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+
+from nexi.events import Fact, ModelAsked, RunFailed, RunFinished, RunStarted, ToolFinished, ToolStarted, Warned
+from nexi.ports import RunLog
+from nexi.runlog import MemoryRunLog, RunDirectory, check_run_id
+from nexi.testing import FakeClock
+from nexi.types import StopReason, Usage
+
+STARTED = RunStarted("why?", "m", "scripted")
+ASKED = ModelAsked(1, "answer", "scripted", 12)
+FINISHED = RunFinished("because", (), StopReason.FINAL_ANSWER, 1, Usage(), 0.5, 1, 1)
+FAILED = RunFailed("server", "it failed", "", "", StopReason.API_ERROR, 1, Usage(), 0.5)
+Opened: TypeAlias = "AsyncIterator[RunLog]"
+
+
+@asynccontextmanager
+async def memory(_: Path) -> Opened:
+    yield MemoryRunLog()
+
+
+@asynccontextmanager
+async def on_disk(home: Path) -> Opened:
+    log = RunDirectory(home / "runs", home / "pages", FakeClock()).create()
+    try:
+        yield log
+    finally:
+        await log.close()
+
+
+every_log = pytest.mark.parametrize("opened", [memory, on_disk])
+
+
+@every_log
+async def test_a_log_names_its_run(opened: Callable[[Path], Any], tmp_path: Path) -> None:
+    async with opened(tmp_path) as log:
+        assert check_run_id(log.run_id) == log.run_id
+
+
+@every_log
+async def test_two_logs_never_share_a_run(opened: Callable[[Path], Any], tmp_path: Path) -> None:
+    async with opened(tmp_path) as first, opened(tmp_path) as second:
+        assert first.run_id != second.run_id
+
+
+@every_log
+async def test_facts_are_numbered_from_one_without_holes(opened: Callable[[Path], Any], tmp_path: Path) -> None:
+    facts: list[Fact] = [STARTED, ASKED, ToolStarted("a", "web_search", "{}"), Warned("w", "careful"), FINISHED]
+    async with opened(tmp_path) as log:
+        assert [await log.append(fact) for fact in facts] == [1, 2, 3, 4, 5]
+
+
+@every_log
+async def test_facts_appended_at_once_get_a_number_each(opened: Callable[[Path], Any], tmp_path: Path) -> None:
+    async with opened(tmp_path) as log:
+        pairs = [(ToolStarted(str(i), "t", ""), ToolFinished(str(i), "t", True, "", 0.0)) for i in range(10)]
+        numbers = await asyncio.gather(*[log.append(fact) for pair in pairs for fact in (*pair, ASKED)])
+    assert sorted(numbers) == list(range(1, 31))
+
+
+@every_log
+@pytest.mark.parametrize("end", [FINISHED, FAILED], ids=["finished", "failed"])
+async def test_nothing_may_follow_a_terminal_fact(opened: Callable[[Path], Any], tmp_path: Path, end: Fact) -> None:
+    async with opened(tmp_path) as log:
+        assert [await log.append(STARTED), await log.append(end)] == [1, 2]
+        for late in (Warned("w", "late"), FINISHED, FAILED):
+            with pytest.raises(ValueError, match="ended"):
+                await log.append(late)
+
+
+@every_log
+async def test_nobody_asked_a_new_run_to_stop(opened: Callable[[Path], Any], tmp_path: Path) -> None:
+    async with opened(tmp_path) as log:
+        assert log.stop_requested() is False
+
+
+@every_log
+async def test_closing_twice_is_harmless(opened: Callable[[Path], Any], tmp_path: Path) -> None:
+    async with opened(tmp_path) as log:
+        await log.append(STARTED)
+        await log.close()
+        await log.close()
+
+
+async def test_memory_goes_on_with_the_numbers_of_the_log_it_replaces(tmp_path: Path) -> None:
+    async with on_disk(tmp_path) as broken:
+        count = [await broken.append(fact) for fact in (STARTED, ASKED)][-1]
+        log = MemoryRunLog(broken.run_id, after=count)
+    assert (log.run_id, await log.append(FINISHED)) == (broken.run_id, 3)
