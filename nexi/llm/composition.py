@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nexi.llm.comparison import Side, dates, verdict
-from nexi.llm.evidence import Evidence, Scored
+from nexi.llm.evidence import MIN_NAME, Evidence, Scored, flat, is_named
 from nexi.llm.lexicon import RELATIONS, SECTIONS
 from nexi.llm.passages import Words
 from nexi.llm.questions import Question, find_names
@@ -62,19 +62,13 @@ def _is_quotable(scored: Scored) -> bool:
     return scored.score > 0 and (scored.sentence.kind != "label" or len(scored.sentence.text.split()) > 5)
 
 
-def _flat(text: str) -> str:
-    """Words only, lower case, with a space at both ends, so that containment means whole words."""
-    return " " + " ".join(re.findall(r"[^\W_]+", text.lower())) + " "
-
-
 class Subjects:
     """What each page is about, and how pages and question name one another."""
 
     def __init__(self, evidence: Evidence, usable: Sequence[Scored]) -> None:
         self.evidence, self.usable = evidence, usable
-        asked = _flat(evidence.question.text)
-        self.flat = [_flat(s) for s in evidence.subjects]
-        self.named = [len(s) > 4 and s in asked for s in self.flat]
+        self.flat = [flat(s) for s in evidence.subjects]
+        self.named = [is_named(s, evidence.question.text) for s in evidence.subjects]
         self._texts: dict[tuple[int, int], str] = {}
 
     def sides(self) -> list[tuple[Side, Scored]]:
@@ -106,14 +100,14 @@ class Subjects:
         """The name that stands in the relation the question asks by, on a page about the question's subject."""
         question = self.evidence.question
         cues = {w for word, cue in RELATIONS.items() if re.search(rf"\b{word}\b", question.text, re.I) for w in cue}
-        known = _flat(" ".join((question.text, *self.evidence.subjects)))
+        known = flat(" ".join((question.text, *self.evidence.subjects)))
         pages = [n for n, named in enumerate(self.named) if named and cues]
         sentences = (s.text for page in pages for s in self.evidence.sentences[page][:_OPENING])
         return next((name for text in sentences if (name := _name_after(text, cues, known))), "")
 
     def _pair(self, first: int, second: int) -> list[Scored]:
         about = self.flat[second]
-        if first == second or len(about) <= 4 or about in self.flat[first]:
+        if first == second or len(about) <= MIN_NAME or about in self.flat[first]:
             return []
         own = (s for s in self.usable if s.page == first)
         link = next((s for s in own if self.named[second] or self._mentions(s, second)), None)
@@ -139,7 +133,7 @@ class Subjects:
         return len(words) > 1 and words[0] in text and re.search(r" (?:\w+ )?".join(map(re.escape, words)), text) is not None
 
     def _is_about(self, page: int, choice: str) -> bool:
-        wanted = _flat(_ASIDE.sub("", choice)) if _ASIDE.sub("", choice).strip() else _flat(choice)
+        wanted = flat(_ASIDE.sub("", choice)) if _ASIDE.sub("", choice).strip() else flat(choice)
         return len(self.flat[page]) > 3 and (self.flat[page] in wanted or wanted in self.flat[page])
 
     def _lead(self, page: int) -> Scored | None:
@@ -148,14 +142,14 @@ class Subjects:
         start = [
             Scored(0.0, page, place, s, frozenset())
             for place, s in enumerate(self.evidence.sentences[page])
-            if s.kind == "prose" and len(s.text.split()) > 5 and set(first) & set(_flat(s.text).split())
+            if s.kind == "prose" and len(s.text.split()) > 5 and set(first) & set(flat(s.text).split())
         ][:_LEAD_SENTENCES]
         return next((s for s in start if dates(s.sentence.text)), start[0] if start else None)
 
     def _text(self, s: Scored) -> str:
         key = (s.page, s.place)
         if key not in self._texts:
-            self._texts[key] = _flat(s.sentence.text)
+            self._texts[key] = flat(s.sentence.text)
         return self._texts[key]
 
 
@@ -166,7 +160,7 @@ def _name_after(text: str, cues: set[str], known: str) -> str:
         if word.lower() in cues:
             rest = " ".join(words[place + 1 : place + 9])
             for name in find_names(rest):
-                if _flat(name) not in known and len(name.split()) > 1:
+                if flat(name) not in known and len(name.split()) > 1:
                     return name
     return ""
 
@@ -206,7 +200,7 @@ def _shown(evidence: Evidence, s: Scored) -> str:
         return text
     heads = (s.sentence.label, evidence.subjects[s.page])
     head = next((h for h in heads if is_identifier(h)), "")
-    return f"{head}: {text}" if head and _flat(head) not in _flat(text) else text
+    return f"{head}: {text}" if head and flat(head) not in flat(text) else text
 
 
 def _without_heading(text: str, subject: str) -> str:

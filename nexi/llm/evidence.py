@@ -25,7 +25,8 @@ WANTED = 0.3  # a thing of the wanted kind
 FRAGMENT = 0.4  # what is left of a label, a line of code, or a few words
 # What a page promises as a whole: how much of the question it holds, being about its subject, coming first.
 COVER, ABOUT, FIRST = 0.25, 0.15, 0.15
-HIT_ABOUT = 0.25
+MIN_NAME = 4  # a subject of one or two letters is no name
+HIT_ABOUT, HIT_NAMED = 0.25, 0.6
 
 _YEAR = r"\b(?:1\d{3}|20\d{2})s?\b|\bcentur(?:y|ies)\b|\b\d+ (?:BC|AD|BCE|CE)\b"
 _MONTH = r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b"
@@ -139,6 +140,16 @@ def subject(title: str) -> str:
     return re.sub(r"\s*\([^)]*\)\s*$", "", first).strip() or first
 
 
+def flat(text: str) -> str:
+    """Words only, lower case, with a space at both ends, so that containment means whole words."""
+    return " " + " ".join(re.findall(r"[^\W_]+", text.lower())) + " "
+
+
+def is_named(about: str, text: str) -> bool:
+    """Whether a text names a subject, word for word."""
+    return len(flat(about)) > MIN_NAME and flat(about) in flat(text)
+
+
 def rank_hits(question: Question, outcomes: Iterable[SearchOutcome]) -> list[str]:
     """URLs of all hits, the most promising first: title and snippet against the question, then the backend's own order."""
     words, best = Words(), dict[str, float]()
@@ -149,5 +160,6 @@ def rank_hits(question: Question, outcomes: Iterable[SearchOutcome]) -> list[str
             have = title.union(words.stems(hit.snippet))
             cover = sum(w for s, w in question.weights.items() if s in have) / total
             about = len(title & question.weights.keys()) / len(title) if title else 0.0
-            best[hit.url] = max(best.get(hit.url, 0.0), cover + HIT_ABOUT * about + 1 / (1 + place))
+            named = HIT_NAMED * is_named(subject(hit.title), question.text)
+            best[hit.url] = max(best.get(hit.url, 0.0), cover + HIT_ABOUT * about + named + 1 / (1 + place))
     return sorted(best, key=lambda url: -best[url])

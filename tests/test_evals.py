@@ -1,0 +1,54 @@
+"""The answer eval judges fairly: floors hold for whole webs, samples get the chance of their size, absence is said."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from evals import answers
+
+ZEROS = dict.fromkeys(answers.COLUMNS, 0.0)
+
+
+def row(supported: float, *, asked: int = 400, whole: bool = True) -> answers.Row:
+    return answers.Row("dev", asked, whole, {**ZEROS, "supported": supported}, 0.1, 4.0, 3.0, 0)
+
+
+def test_a_whole_web_below_its_floor_is_named() -> None:
+    assert answers.below_floor(row(69.9), {"dev": 70.0}) == "dev: supported 69.9 is below its floor 70.0"
+    assert answers.below_floor(row(70.0), {"dev": 70.0}) == ""
+
+
+def test_a_sample_may_fall_as_far_as_chance_takes_it() -> None:
+    assert answers.below_floor(row(60.0, asked=40, whole=False), {"dev": 70.0}) == ""
+    assert "a sample of 40 may reach 53.1" in answers.below_floor(row(50.0, asked=40, whole=False), {"dev": 70.0})
+
+
+def test_every_web_has_a_floor() -> None:
+    assert set(json.loads(answers.FLOORS.read_text(encoding="utf-8"))) == set(answers.WEBS)
+
+
+def test_without_the_data_one_line_says_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["answers", "--data", str(tmp_path)])
+    assert answers.main() == 0
+    expected = f"evals: the mini-webs dev, multi, docs are not in {tmp_path}; give their folder with --data\n"
+    assert capsys.readouterr() == (expected, "")
+
+
+def test_a_web_is_measured_through_the_whole_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = {
+        "url": "http://birds.test/owl",
+        "title": "Owl",
+        "html": "<title>Owl</title><h1>Owl</h1><p>The owl hunts voles by night.</p>",
+    }
+    question = {"id": "q", "question": "When does the owl hunt voles?", "answers": ["by night"], "gold_urls": [page["url"]]}
+    (tmp_path / "pages.jsonl").write_text(json.dumps(page) + "\n", encoding="utf-8")
+    (tmp_path / "questions.jsonl").write_text(json.dumps({**question, "kind": "single"}) + "\n", encoding="utf-8")
+    measured, replies = answers.measure("dev", tmp_path, 0)
+    assert (measured.figures["supported"], measured.failed, measured.whole) == (100.0, 0, True)
+    assert replies["q"]["answer"].startswith("The owl hunts voles by night. [1]")
