@@ -7,11 +7,11 @@ is asked for, and entry points are looked up only for a name nexi does not know.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from nexi.errors import ConfigError
 from nexi.ports import SearchBackend
+from nexi.values import value
 
 if TYPE_CHECKING:
     from nexi.backends.sender import Sender
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ENTRY_POINTS = "nexi.backends"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Settings:
     """What a backend may need: its endpoint, its key, its patience."""
 

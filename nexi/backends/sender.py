@@ -61,6 +61,7 @@ class Sender:
         self._proxy = proxy
         self._no_proxy = tuple(no_proxy)
         self._clients: dict[tuple[str, bool], httpx2.AsyncClient] = {}
+        self._opening = asyncio.Lock()
 
     async def send(self, service: str, request: Request) -> Response:
         """The answer, whatever its status. Raises BackendError for what fails below HTTP."""
@@ -70,9 +71,10 @@ class Sender:
             raise _wrong_url(service, request.url, str(error)) from error
         if url.scheme not in urls.DEFAULT_PORTS:
             raise _wrong_url(service, request.url, "it is no http or https URL")
+        client = await self._client(url)
         try:
             async with asyncio.timeout(request.timeout_s):
-                return await self._exchange(url, request)
+                return await self._exchange(client, request)
         except (httpx2.HTTPError, TimeoutError) as error:
             raise _translated(service, request, error) from error
 
@@ -81,14 +83,15 @@ class Sender:
         for client in clients.values():
             await client.aclose()
 
-    async def _exchange(self, url: urls.Url, request: Request) -> Response:
-        async with self._client(url).stream(
+    async def _exchange(self, client: httpx2.AsyncClient, request: Request) -> Response:
+        async with client.stream(
             request.method,
-            url.href,
+            request.url,
             params=list(request.params) or None,
             headers=dict(request.headers),
             json=request.json,
-            timeout=None,  # one deadline over the whole exchange, set by the caller
+            # The deadline over the whole exchange is the caller's; connecting gives up before it, which closes the socket.
+            timeout=httpx2.Timeout(None, connect=0.9 * request.timeout_s),
         ) as response:
             body = bytearray()
             async for chunk in response.aiter_bytes():
@@ -97,20 +100,18 @@ class Sender:
                     break
             return Response(response.status_code, dict(response.headers), bytes(body[:MAX_BODY]))
 
-    def _client(self, url: urls.Url) -> httpx2.AsyncClient:
+    async def _client(self, url: urls.Url) -> httpx2.AsyncClient:
         proxied = bool(self._proxy) and not urls.bypasses_proxy(url, self._no_proxy)
-        key = (url.scheme, proxied)
-        if key not in self._clients:
-            # A bare context trusts nobody: it serves plain http only, where none is used.
-            tls = httpx2.create_ssl_context() if url.scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            self._clients[key] = httpx2.AsyncClient(
-                verify=tls,
-                trust_env=False,
-                proxy=self._proxy if proxied else None,
-                follow_redirects=False,
-                headers={"User-Agent": self._user_agent, "Accept-Encoding": "gzip, deflate"},
-            )
-        return self._clients[key]
+        async with self._opening:
+            if (url.scheme, proxied) not in self._clients:
+                self._clients[url.scheme, proxied] = httpx2.AsyncClient(
+                    verify=await _tls(url.scheme),
+                    trust_env=False,
+                    proxy=self._proxy if proxied else None,
+                    follow_redirects=False,
+                    headers={"User-Agent": self._user_agent, "Accept-Encoding": "gzip, deflate"},
+                )
+            return self._clients[url.scheme, proxied]
 
 
 class HttpBackend:
@@ -127,6 +128,13 @@ class HttpBackend:
     async def search(self, query: Query) -> list[Hit]:
         response = await self._sender.send(self.name, self._dialect.request(query))
         return self._dialect.parse(response.status, response.headers, response.body)[: query.count]
+
+
+async def _tls(scheme: str) -> ssl.SSLContext:
+    """For plain http a context that trusts nobody: the client wants one and never uses it."""
+    if scheme == "https":
+        return await asyncio.to_thread(httpx2.create_ssl_context)
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def _translated(service: str, request: Request, error: Exception) -> BackendError:

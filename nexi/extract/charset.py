@@ -1,7 +1,7 @@
 """Bytes to text: which charset a page is really in.
 
-Above sits `extract`; below, resiliparse's table of web labels and its detector. Order of trust: the byte-order mark, what
-was declared (header, then meta tag) if the bytes agree with it, UTF-8 if they are that, and then a guess.
+Above sits `extract`; below, resiliparse's table of web labels and its detector. Order of trust: the byte-order mark,
+UTF-8 where the bytes are that (which hardly happens by accident), what was declared (header, then meta tag), and a guess.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ def decode(data: bytes, content_type: str = "") -> str:
         if data.startswith(bom):
             return data[len(bom) :].decode(encoding, "replace")
     declared = _declared(data, content_type)
-    for encoding in dict.fromkeys((declared, "utf-8")):
-        text = _strictly(data, encoding) if encoding else None
+    # Some charsets are written in ASCII bytes alone; there the declaration is all there is.
+    order = (declared, "utf-8") if data.isascii() else ("utf-8", declared)
+    for encoding in filter(None, order):
+        text = _strictly(data, encoding)
         if text is not None:
             return text
     return data.decode(_guess(data), "replace")

@@ -48,7 +48,9 @@ _MANY_ARTICLES = 3  # a page with more of them is a list, and no single one is i
 _INVISIBLE = re.compile(r"<(script|style|template|noscript)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)", re.IGNORECASE | re.DOTALL)
 _PREFORMATTED = re.compile(r"(<pre\b.*?(?:</pre>|\Z))", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<[/!?a-zA-Z][^>]{0,20000}>?")
-_CODE_LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight-source|highlight|brush:)[-\s]\s*([a-z][\w+#]*)", re.IGNORECASE)
+_CODE_LANGUAGE = re.compile(
+    r"(?:^|\s)(?:(?:language|lang|highlight-source|highlight(?!-source))-|brush:\s*)([a-z][\w+#]*)", re.IGNORECASE
+)
 _NO_LANGUAGE = frozenset({"default", "none", "notranslate", "plain", "plaintext", "text"})
 
 

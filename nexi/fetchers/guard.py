@@ -12,8 +12,9 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import socket
+import ssl
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import httpcore2
 
@@ -152,10 +153,10 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         *firsts, last = self._guard.usable(host, port, resolved)
         for address in firsts:
             try:
-                return await self._inner.connect_tcp(address, port, ATTEMPT_S, local_address, socket_options)
+                return _Stream(await self._inner.connect_tcp(address, port, ATTEMPT_S, local_address, socket_options))
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
                 continue
-        return await self._inner.connect_tcp(last, port, timeout, local_address, socket_options)
+        return _Stream(await self._inner.connect_tcp(last, port, timeout, local_address, socket_options))
 
     async def connect_unix_socket(
         self,
@@ -167,6 +168,37 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
 
     async def sleep(self, seconds: float) -> None:
         await self._inner.sleep(seconds)
+
+
+class _Stream(httpcore2.AsyncNetworkStream):
+    """The connection as it is, except that a handshake that is cancelled closes it: httpcore2 would leave it open."""
+
+    def __init__(self, inner: httpcore2.AsyncNetworkStream) -> None:
+        self._inner = inner
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 - httpcore2's signature
+        return await self._inner.read(max_bytes, timeout)
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 - httpcore2's signature
+        await self._inner.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - httpcore2's signature
+    ) -> httpcore2.AsyncNetworkStream:
+        try:
+            return await self._inner.start_tls(ssl_context, server_hostname, timeout)
+        except asyncio.CancelledError:
+            await self._inner.aclose()
+            raise
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._inner.get_extra_info(info)
 
 
 async def resolve_host(host: str, port: int) -> list[str]:

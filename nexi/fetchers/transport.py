@@ -109,7 +109,7 @@ def _translated(error: Exception, url: Url) -> FetchError:
         return FetchError(f"{url.host} did not answer", reason="timeout", cause=cause, fix="try again later or another page")
     if isinstance(error, httpcore2.ProxyError):
         return FetchError(f"the proxy did not reach {url.host}", cause=cause, fix="check HTTP_PROXY, HTTPS_PROXY and NO_PROXY")
-    if isinstance(error.__cause__, ssl.SSLError):
+    if any(isinstance(inner, ssl.SSLError) for inner in (error.__cause__, *error.args)):
         return FetchError(f"{url.host} has no valid certificate", cause=cause, fix="use another page, or mend its certificate")
     return ConnectionLostError(f"the connection to {url.host} failed", cause=cause, fix="try again later or another page")
 

@@ -275,6 +275,26 @@ async def test_a_page_that_drips_meets_the_deadline() -> None:
     assert (error.reason, error.cause) == ("timeout", "it was not read within 0.05 s")
 
 
+async def test_a_handshake_without_an_answer_meets_the_deadline_and_leaves_no_socket() -> None:
+    async with serving() as site:
+        fetcher = HttpFetcher(guard=Guard(["127.0.0.1"]), clock=FakeClock(), respect_robots=False)
+        with pytest.raises(FetchError, match="took too long"):
+            await fetcher.fetch(site.url().replace("http:", "https:"), FetchLimits(timeout_s=0.3))
+        await fetcher.aclose()
+
+
+async def test_a_page_without_a_trusted_certificate_is_an_error() -> None:
+    def answer_in_clear(reader: asyncio.StreamReader, writer: Writer) -> None:
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(answer_in_clear, "127.0.0.1", 0) as server:
+        fetcher = HttpFetcher(guard=Guard(["127.0.0.1"]), clock=FakeClock(), respect_robots=False)
+        with pytest.raises(FetchError, match="no valid certificate"):
+            await fetcher.fetch(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/", LIMITS)
+        await fetcher.aclose()
+
+
 async def test_no_task_and_no_socket_outlives_the_fetcher() -> None:
     before = asyncio.all_tasks()
     async with serving({"/": page("x")}) as site:

@@ -1,0 +1,68 @@
+"""Small pages that would cost a parser minutes or gigabytes are recognised and still give their text."""
+
+from __future__ import annotations
+
+import pytest
+
+from nexi.extract import hazard, to_markdown
+
+URL = "https://site.test/"
+FONTS = "".join(f"<font a={n}>" for n in range(1_000))
+ATTRIBUTES = " ".join(f"a{n}=1" for n in range(5_000))
+QUOTED = " ".join(f"a{n}='>'" for n in range(5_000))
+
+HOSTILE = {
+    "deep": "<div>" * 20_000 + "words",
+    "deep and closed": "<div>" * 20_000 + "words" + "</div>" * 20_000,
+    "many attributes": f"<p {ATTRIBUTES}>words",
+    "many attributes with ends of tags inside": f"<p {QUOTED}>words",
+    "formatting rebuilt in every paragraph": f"<p>{FONTS}" + "<p>words" * 3_000,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_pages_are_recognised(name: str) -> None:
+    html = HOSTILE[name]
+    assert hazard.too_wide(html) or hazard.too_deep(html) or hazard.multiplies(html)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_pages_still_give_their_words(name: str) -> None:
+    assert "words" in to_markdown(HOSTILE[name], URL)
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "",
+        "<p>words</p>" * 5_000,
+        "<ul>" + "<li><a href=x class=y>item</a>" * 5_000,
+        f"<script>if (a <b && c) {{ x = '{ATTRIBUTES}' }}</script><p>words</p>",
+        f"<!-- <p {ATTRIBUTES}> -->",
+        f"<img src='data:image/png;base64,{'A' * 100_000}'>",
+        "<b>bold</b> <i class=x>i</i> <code>c</code>" * 2_000,
+    ],
+)
+def test_large_but_honest_pages_are_not(html: str) -> None:
+    assert (hazard.too_wide(html), hazard.too_deep(html), hazard.multiplies(html)) == (False, False, False)
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<" * 100_000,
+        "<p" * 100_000,
+        "<p a='" * 50_000,
+        "<!--" * 50_000,
+        "<script>" * 20_000,
+        "<table><b>" * 2_000,
+        "<b><p></b>" * 5_000,
+        "<svg><style><p>" * 2_000,
+        "<frameset><frame>",
+        "&" * 100_000,
+        "\x00" * 1_000,
+        "<table>" + "<tr><td rowspan=65534 colspan=1000>x" * 30,
+    ],
+)
+def test_no_markup_makes_extraction_fail(html: str) -> None:
+    assert isinstance(to_markdown(html, URL), str)
