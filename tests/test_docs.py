@@ -1,0 +1,369 @@
+"""The README and the handbook say what the code does: examples run, options exist, every setting is there with its default."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+import pytest
+
+from nexi import cli, config, errors, prompts
+from nexi.types import StopReason
+from rig import miniweb
+
+ROOT = Path(__file__).resolve().parent.parent
+HANDBOOK = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [ROOT / "README.md", *HANDBOOK]
+SCRIPTING, CONFIGURATION = ROOT / "docs" / "scripting.md", ROOT / "docs" / "configuration.md"
+LINKED = [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+OPERATORS = ("|", ">", "&&", ";")
+
+MOON, MARS = "http://moon.test/facts", "http://mars.test/facts"
+CORPUS = [
+    {
+        "url": MOON,
+        "title": "Moon facts",
+        "html": "<html><head><title>Moon facts</title></head><body><main><h1>Moon</h1>"
+        "<p>The Moon is 384,400 km from Earth on average.</p></main></body></html>",
+    },
+    {
+        "url": MARS,
+        "title": "Mars facts",
+        "html": "<html><head><title>Mars facts</title></head><body><main><h1>Mars</h1>"
+        "<p>Mars has two small moons that are called Phobos and Deimos.</p></main></body></html>",
+    },
+]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page."""
+
+    page: Path
+    line: int
+    language: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.page.name}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Command:
+    """One `nexi` command of a page, with the variables set in front of it."""
+
+    place: str
+    text: str
+    variables: tuple[str, ...]
+    arguments: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return self.place
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    text = page.read_text(encoding="utf-8")
+    for found in re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        yield Block(page, text.count("\n", 0, found.start()) + 1, found[1], found[2])
+
+
+def prose(page: Path) -> str:
+    return re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+def commands(page: Path) -> Iterator[Command]:
+    """Every `nexi` command in a shell block or in a code span."""
+    for block in blocks(page):
+        for line in block.text.splitlines() if block.language == "sh" else ():
+            yield from _commands_of(str(block), line)
+    for span in re.findall(r"`(nexi(?: [^`]*)?)`", prose(page)):
+        yield from _commands_of(page.name, span)
+
+
+def _commands_of(place: str, line: str) -> Iterator[Command]:
+    lexer = shlex.shlex(line, posix=True, punctuation_chars="|>&;")
+    lexer.whitespace_split = True
+    simple: list[list[str]] = [[]]
+    for word in lexer:
+        if word in OPERATORS:
+            simple.append([])
+        else:
+            simple[-1].append(word)
+    for words in simple:
+        names = [w.partition("=")[0] for w in words if re.match(r"[A-Za-z_]+=", w)]
+        rest = [w for w in words if not re.match(r"[A-Za-z_]+=", w) and w != "export"]
+        if rest[:1] == ["nexi"]:
+            yield Command(f"{place} {line.strip()}", line, tuple(names), tuple(rest[1:]))
+
+
+def of_all(find: Any) -> list[Any]:
+    return [found for page in PAGES for found in find(page)]
+
+
+PYTHON = [b for b in of_all(blocks) if b.language == "python"]
+JSON = [b for b in of_all(blocks) if b.language == "json"]
+COMMANDS = of_all(commands)
+
+
+def rows(page: Path, first: str) -> dict[str, list[str]]:
+    """The rows of the table whose head begins with that cell, by their first cell without its code marks."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith(f"| {first} |"))
+    table: dict[str, list[str]] = {}
+    for line in lines[start + 2 :]:
+        if not line.startswith("|"):
+            break
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        table[cells[0].strip("`")] = cells[1:]
+    return table
+
+
+def spans(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
+
+
+# Commands
+
+
+def test_there_are_commands_and_examples_to_check() -> None:
+    assert (len(COMMANDS) > 40, len(PYTHON) > 5, len(JSON) > 5) == (True, True, True)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=str)
+def test_every_documented_command_is_one(command: Command) -> None:
+    first = command.arguments[0] if command.arguments else ""
+    quoted = f'"{first}"' in command.text
+    assert not first or first.startswith("-") or first in cli.main.commands or quoted, "no subcommand, no option, no quotes"
+    context = click.Context(cli.main, info_name="nexi")
+    name = first if first in cli.main.commands else "ask"
+    arguments = list(command.arguments[name != "ask" :])
+    with suppress(click.exceptions.Exit):  # --help and --version end the parsing
+        cli.main.commands[name].make_context(name, arguments, parent=context)
+
+
+def test_every_variable_set_in_an_example_is_read() -> None:
+    assigned = {
+        name for block in of_all(blocks) if block.language == "sh" for name in re.findall(r"\b([A-Z][A-Z_]+)=", block.text)
+    }
+    assert assigned - variables_read() == set()
+
+
+def test_the_table_of_options_is_the_commands_own() -> None:
+    documented = {name for row in (SCRIPTING.read_text(encoding="utf-8").splitlines()) for name in _options_in(row)}
+    declared = {n for p in cli.main.commands["ask"].params for n in (*p.opts, *p.secondary_opts) if n.startswith("-")}
+    assert documented | {"--max-timeout"} == declared | {"-h", "--help"}
+
+
+def _options_in(row: str) -> list[str]:
+    return [s for s in spans(row.split("|")[1]) if s.startswith("-")] if row.startswith("| `-") else []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "stdout", "stderr"),
+    [
+        (["--version"], 0, "nexi, version", ""),
+        (["--help"], 0, "Usage:", ""),
+        (["--config"], 0, "config.json", ""),
+        (["--last", "3"], 1, "", "the history is empty"),
+        (["--prev"], 1, "", "the history is empty"),
+        (["--clear-history"], 0, "", "History deleted. Runs and pages stay in"),
+        (["how far is the moon from earth"], 2, "", "there is no search backend called 'duckduckgo'"),
+        (["demo", "--plain", "What does exit code 5 mean?"], 0, "Exit code 5 means", "History holds it as"),
+        (["demo", "--plain", "How do I use a local model?"], 0, "set `base_url`", "History holds it as"),
+        (["demo", "--plain", "Where does nexi keep its history?"], 0, "`history.jsonl`", "History holds it as"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_commands_that_need_no_network_do_what_is_said(
+    tmp_path: Path, arguments: list[str], code: int, stdout: str, stderr: str
+) -> None:
+    done = run_nexi(arguments, NEXI_HOME=str(tmp_path))
+    assert done.returncode == code
+    assert stdout in done.stdout
+    assert stderr in done.stderr
+
+
+def run_nexi(arguments: list[str], **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "nexi", *arguments],
+        env={"PATH": os.environ["PATH"], **env},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+# Python and JSON
+
+
+@pytest.fixture
+def web(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
+    """A SearXNG on loopback, named in the environment as the pages tell the reader to."""
+    with miniweb.serve(miniweb.Corpus(CORPUS)) as base:
+        monkeypatch.setenv("SEARXNG_URL", base)
+        monkeypatch.setenv("NEXI_ALLOW_PRIVATE", urlsplit(base).netloc)
+        monkeypatch.setenv("NEXI_HOME", str(tmp_path))
+        monkeypatch.chdir(tmp_path)
+        yield base
+
+
+@pytest.mark.parametrize("block", PYTHON, ids=str)
+def test_every_python_example_runs(block: Block, web: str, capsys: pytest.CaptureFixture[str]) -> None:
+    exec(compile(block.text, str(block), "exec"), {"__name__": "__main__"})  # noqa: S102 - our own documents
+    shown = capsys.readouterr().out
+    assert shown.strip()
+    assert "384,400 km" in shown or "Moon" not in block.text
+
+
+def test_the_documented_json_is_what_the_command_prints(web: str, tmp_path: Path) -> None:
+    question = "How far is the Moon from Earth on average?"
+    env = {name: os.environ[name] for name in ("SEARXNG_URL", "NEXI_ALLOW_PRIVATE", "NEXI_HOME")}
+    answer = json.loads(run_nexi(["--json", question], **env).stdout)
+    failure = json.loads(run_nexi(["--json", "--time-target", "0.000001", question], **env).stdout)
+    forms = {shape(json.loads(block.text)) for block in JSON if '"schema"' in block.text or '"error"' in block.text}
+    assert forms == {shape(answer), shape(failure)}
+
+
+def shape(value: object) -> str:
+    """The keys and kinds of a JSON value."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {shape(item)}" for key, item in value.items()) + "}"
+    return "[" + ", ".join(sorted({shape(v) for v in value})) + "]" if isinstance(value, list) else type(value).__name__
+
+
+@pytest.mark.parametrize("block", [b for b in JSON if '"schema"' not in b.text and '"error"' not in b.text], ids=str)
+def test_every_example_of_a_config_file_is_valid_and_known(block: Block) -> None:
+    assert config.Config.from_dict(json.loads(block.text)).notes == ()
+
+
+def test_every_field_of_the_json_object_that_is_explained_exists() -> None:
+    documented = next(json.loads(b.text) for b in blocks(SCRIPTING) if '"schema"' in b.text)
+    assert set(rows(SCRIPTING, "field")) <= set(documented)
+    assert spans(rows(SCRIPTING, "field")["stop"][0]) == [reason.value for reason in StopReason]
+
+
+@pytest.mark.parametrize(
+    ("page", "head"), [(ROOT / "README.md", "exit code"), (SCRIPTING, "code")], ids=["README", "scripting"]
+)
+def test_the_exit_codes_are_those_of_the_code(page: Path, head: str) -> None:
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.NexiError)]
+    codes = {0, cli.EXIT_FAILURE, cli.EXIT_USAGE, cli.EXIT_CANCELLED} | {kind.exit_code for kind in kinds}
+    assert {int(code) for code in rows(page, head)} == codes
+
+
+# Settings
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", CONFIGURATION], ids=lambda page: page.stem)
+def test_every_setting_is_documented_with_its_default_and_no_other_is(page: Path) -> None:
+    documented = {name: json.loads(cells[0].strip("`")) for name, cells in rows(page, "setting").items()}
+    assert documented == config.DEFAULT_CONFIG
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", CONFIGURATION], ids=lambda page: page.stem)
+def test_every_setting_is_documented_with_its_variables(page: Path) -> None:
+    documented = {name: set(spans(cells[2])) for name, cells in rows(page, "setting").items() if spans(cells[2])}
+    keys = set(config.KEY_VARIABLES.values())
+    main_keys, jina = {"OPENROUTER_API_KEY", "OPENAI_API_KEY"}, {"JINA_API_KEY"}
+    assert documented == {
+        **{name: set(variables) for name, variables in config.FIELD_VARIABLES.items()},
+        "api_key": main_keys,
+        "jina_key": jina,
+        "api_keys": keys - main_keys - jina,
+        "roles": {config.JUDGE_VARIABLE},
+        "color": {"NO_COLOR", "TERM"},
+    }
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", CONFIGURATION], ids=lambda page: page.stem)
+def test_every_variable_that_is_read_is_documented(page: Path) -> None:
+    documented = set(re.findall(r"\b[A-Z][A-Z_]+\b|\bhttps?_proxy\b|\bno_proxy\b", page.read_text(encoding="utf-8")))
+    assert variables_read() - documented == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_variable_that_is_named_is_read(page: Path) -> None:
+    named = {span for span in spans(prose(page)) if re.fullmatch(r"[A-Z]+(?:_[A-Z]+)+", span)}
+    assert named - variables_read() == set()
+
+
+def variables_read() -> set[str]:
+    """What config.py asks the environment for: its tables, and the names it gives to `env.get`."""
+    tree = ast.parse(Path(config.__file__).read_text(encoding="utf-8"))
+    asked = {
+        call.args[0].value
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call)
+        and ast.unparse(call.func) in ("env.get", "os.environ.get")
+        and isinstance(call.args[0], ast.Constant)
+    }
+    tabled = {name for names in config.FIELD_VARIABLES.values() for name in names}
+    return {*asked, *tabled, *config.KEY_VARIABLES.values(), *config.PLACE_VARIABLES, config.JUDGE_VARIABLE}
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", CONFIGURATION], ids=lambda page: page.stem)
+def test_the_effort_levels_are_those_of_the_code(page: Path) -> None:
+    documented = {effort.removeprefix("-e "): int(cells[0]) for effort, cells in rows(page, "effort").items()}
+    assert documented == {effort: level["max_iter"] for effort, level in config.EFFORT_LEVELS.items()}
+
+
+def test_every_prompt_is_documented_with_its_values() -> None:
+    documented = {name: set(spans(cells[1])) for name, cells in rows(ROOT / "docs" / "prompts.md", "name").items()}
+    assert documented == {name: set(prompts.placeholders(prompts.packaged(name))) for name in prompts.NAMES}
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs" / "troubleshooting.md"], ids=lambda page: page.stem)
+def test_every_quoted_symptom_is_a_message_of_the_code(page: Path) -> None:
+    source = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "nexi").rglob("*.py")))
+    symptoms = re.findall(r'^\| ([^|]*"[^|]*) \|', page.read_text(encoding="utf-8"), re.MULTILINE)
+    parts = [part.strip() for quote in re.findall(r'"([^"]+)"', "\n".join(symptoms)) for part in _fixed_parts(quote)]
+    assert len(parts) > 8
+    assert [part for part in parts if part not in source] == []
+
+
+def _fixed_parts(message: str) -> list[str]:
+    """A message without the values filled into it."""
+    return [part for part in re.split(r"'[^']*'|\d+(?:\.\d+)*|application/pdf", message) if len(part.strip()) > 3]
+
+
+# Pages
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: page.stem)
+def test_links_between_documents_resolve(page: Path) -> None:
+    links = re.findall(r"\]\(([^)\s]+)\)", prose(page))
+    inner = [link.partition("#")[0] for link in links if not re.match(r"[a-z]+:", link)]
+    assert [link for link in inner if not (page.parent / link).exists()] == []
+
+
+def test_the_readme_links_every_page_of_the_handbook() -> None:
+    linked = set(re.findall(r"\]\((docs/[^)\s]+\.md)\)", (ROOT / "README.md").read_text(encoding="utf-8")))
+    assert linked == {f"docs/{page.name}" for page in HANDBOOK}
+
+
+@pytest.mark.parametrize("page", HANDBOOK, ids=lambda page: page.stem)
+def test_a_page_of_the_handbook_has_one_title(page: Path) -> None:
+    text = prose(page)
+    assert text.startswith("# ")
+    assert len(re.findall(r"^# ", text, re.MULTILINE)) == 1
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: page.stem)
+def test_no_page_names_a_folder_of_a_developer(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert re.findall(r"(?:/home/|/root\b|/Users/|/work/|/tmp/|/opt/|[A-Z]:\\Users)\S*", text) == []
+    assert str(Path.home()) not in text
