@@ -305,7 +305,7 @@ def variables_read() -> set[str]:
     """What config.py asks the environment for: its tables, and the names it gives to `env.get`."""
     tree = ast.parse(Path(config.__file__).read_text(encoding="utf-8"))
     asked = {
-        call.args[0].value
+        str(call.args[0].value)
         for call in ast.walk(tree)
         if isinstance(call, ast.Call)
         and ast.unparse(call.func) in ("env.get", "os.environ.get")
