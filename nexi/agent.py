@@ -22,6 +22,7 @@ from nexi.model import MeteredLLM, prompt_tokens
 from nexi.ports import LLM, Clock, Emit
 from nexi.prompts import render
 from nexi.session import Session
+from nexi.tasks import to_the_end
 from nexi.token_counter import TokenCounter
 from nexi.tools import FINAL_ANSWER, Toolbox, error_result, read_arguments
 from nexi.types import Answer, Message, PageView, Reply, StopReason, ToolCall, ToolResult
@@ -190,9 +191,8 @@ class Loop:
             return StopReason.CANCELLED
         finally:
             stopping.cancel()
-            if not task.done():
-                task.cancel()
-                await asyncio.wait({task})
+            task.cancel()
+            await to_the_end(task)
 
     # endings
 

@@ -32,6 +32,7 @@ from nexi.reader import Reader
 from nexi.runlog import FilePages, MemoryRunLog, RunDirectory
 from nexi.searcher import Searcher
 from nexi.session import Session
+from nexi.tasks import to_the_end
 from nexi.token_counter import TokenCounter
 from nexi.tools import Toolbox
 from nexi.types import Answer, FetchLimits, Message, Query, StopReason, ToolCall, ToolResult
@@ -248,7 +249,7 @@ class QuietEmit:
 
 
 class RunEmit:
-    """Commits facts, then hands events to the door. A log that cannot be written to is left, aloud, for memory."""
+    """Commits facts whole, then hands events to the door. A log that cannot be written to is left, aloud, for memory."""
 
     def __init__(self, log: RunLog, publish: Callable[[Event], None]) -> None:
         self.log = log
@@ -257,11 +258,16 @@ class RunEmit:
         self._order = asyncio.Lock()
 
     async def __call__(self, fact: Fact) -> None:
-        async with self._order:
-            await self._commit(fact)
+        commit = asyncio.ensure_future(self._commit_in_order(fact))
+        await to_the_end(commit)
+        commit.result()
 
     def delta(self, delta: Delta) -> None:
         self._publish(delta)
+
+    async def _commit_in_order(self, fact: Fact) -> None:
+        async with self._order:
+            await self._commit(fact)
 
     async def _commit(self, fact: Fact) -> None:
         try:
@@ -376,7 +382,7 @@ class Run:
     async def __aenter__(self) -> Self:
         self._started = self.nexi.clock.monotonic()
         self._meter = Meter(self._budget(), started=self._started)
-        log, self._log_warning = await asyncio.to_thread(self._open_log)
+        log, self._log_warning = self._open_log()  # in one step with its task, so that nothing can come between
         self.id = log.run_id
         self._emit = RunEmit(log, self._events.put_nowait)
         self._task = asyncio.create_task(self._work(), name=f"run {self.id}")
@@ -386,7 +392,8 @@ class Run:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._task.cancel()
-        await asyncio.wait({self._task})
+        await to_the_end(self._task)
+        await self._end_as_cancelled()  # for a task that was cancelled before its first step
 
     async def __aiter__(self) -> AsyncIterator[Event]:
         while (event := await self._events.get()) is not None:
@@ -417,7 +424,7 @@ class Run:
             await self._begin()
             await self._finish(await self._engine())
         except asyncio.CancelledError:
-            await self._fail(NexiError("the search was cancelled", code="cancelled"), StopReason.CANCELLED)
+            await self._end_as_cancelled()
             raise
         except NexiError as error:
             await self._fail(error, _stop_of(error))
@@ -495,7 +502,11 @@ class Run:
         failed = RunFailed(
             error.code, error.message, error.cause, error.fix, stop, self._meter.iterations, self._meter.usage, self._seconds()
         )
-        await asyncio.shield(asyncio.ensure_future(self._emit(failed)))
+        await self._emit(failed)
+
+    async def _end_as_cancelled(self) -> None:
+        await self._fail(NexiError("the search was cancelled", code="cancelled"), StopReason.CANCELLED)
+        await self._emit.log.close()
 
     async def _internal(self, error: BaseException) -> NexiError:
         name = self.nexi.config.runs_dir / self.id / "traceback.txt"

@@ -15,7 +15,10 @@ from nexi.types import FetchLimits, Hit, Message, Page, Query, Reply, ToolCall, 
 
 
 class Emit(Protocol):
-    """How an engine speaks: `await emit(fact)` returns when the fact is committed; `emit.delta` is fire and forget."""
+    """How an engine speaks: `await emit(fact)` returns when the fact is committed; `emit.delta` is fire and forget.
+
+    A fact is committed whole: a caller that is cancelled meanwhile learns of it at its next wait.
+    """
 
     async def __call__(self, fact: Fact) -> None: ...
 

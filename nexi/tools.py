@@ -139,7 +139,7 @@ class Toolbox:
         finally:
             seconds = round(self.clock.monotonic() - started, 3)
             finished = ToolFinished(call.id, call.name, result.ok, result.text, seconds)
-            await asyncio.shield(asyncio.ensure_future(self.emit(finished)))
+            await self.emit(finished)
         return result
 
     async def _dispatch(self, call: ToolCall) -> ToolResult:
