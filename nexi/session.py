@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from nexi.citations import CitationBook
 from nexi.types import Message, Page
-from nexi.urls import dedup_key, find_urls, parse
+from nexi.urls import dedup_key, find_urls, is_web_url, parse
 
 MAX_KNOWN_URLS = 20_000
 
@@ -57,11 +57,8 @@ class Session:
 
 
 def _verbatim(url: str) -> str:
-    """The URL as a browser would spell it, without its fragment; "" for what is no URL.
+    """The URL as a browser would spell it, without its fragment; "" for what is no web address.
 
     Nothing else is dropped: a parameter added to an allowed URL could carry data out.
     """
-    try:
-        return parse(url).href.partition("#")[0]
-    except ValueError:
-        return ""
+    return parse(url).href.partition("#")[0] if is_web_url(url) else ""
