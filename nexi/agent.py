@@ -26,6 +26,7 @@ from nexi.tasks import to_the_end
 from nexi.token_counter import TokenCounter
 from nexi.tools import FINAL_ANSWER, Toolbox, error_result, read_arguments
 from nexi.types import Answer, Message, PageView, Reply, StopReason, ToolCall, ToolResult
+from nexi.values import frozen
 
 T = TypeVar("T")
 
@@ -47,7 +48,7 @@ FIXES = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class LoopSettings:
     max_output_tokens: int
     compaction: Any  # the Config, as compaction reads its own fields

@@ -14,7 +14,7 @@ import time
 import traceback
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -37,6 +37,7 @@ from nexi.token_counter import TokenCounter
 from nexi.tools import Toolbox
 from nexi.types import Answer, FetchLimits, Message, Query, StopReason, ToolCall, ToolResult
 from nexi.urls import host_of
+from nexi.values import frozen
 
 if TYPE_CHECKING:
     from nexi.backends import Settings as BackendSettings
@@ -62,7 +63,7 @@ class SystemClock:
         await asyncio.sleep(seconds)
 
 
-@dataclass(frozen=True)
+@frozen
 class SearchOptions:
     """What one search may override; None and "" leave the config's word."""
 
@@ -77,7 +78,7 @@ class SearchOptions:
 AS_CONFIGURED = SearchOptions()
 
 
-@dataclass(frozen=True)
+@frozen
 class RunResult:
     """A run that ended with an answer."""
 

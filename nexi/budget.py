@@ -7,14 +7,13 @@ Time is passed in: nothing here asks a clock.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from nexi.types import StopReason, Usage
+from nexi.values import frozen
 
 PREFETCH_SHARE = 0.8  # work ahead of the model never touches the last fifth of the page budget
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Budget:
     """None means no limit."""
 
@@ -26,7 +25,7 @@ class Budget:
     max_pages: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reservation:
     """Tokens set aside for a call in flight."""
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 from urllib.parse import SplitResult, urlsplit
 
 from nexi.errors import ConfigError, StoreError
+from nexi.values import frozen
 
 DEFAULT_SYSTEM_PROMPT_TEMPLATE: str
 EXTRACTOR_PROMPT_TEMPLATE: str
@@ -83,7 +84,7 @@ EFFORT_LEVELS: dict[str, EffortLevel] = {
 # Values
 
 
-@dataclass(frozen=True)
+@frozen
 class Endpoint:
     """Where one role's model is called. Keys are tried in order; an empty tuple means none is sent."""
 
@@ -101,7 +102,7 @@ class Endpoint:
         return self.model == EXTRACTIVE
 
 
-@dataclass(frozen=True)
+@frozen
 class Origin:
     """Where a loaded Config came from: what the file said, and what the environment laid over it."""
 
@@ -914,7 +915,7 @@ def _sync_folder(folder: Path) -> None:
 Ask: TypeAlias = Callable[[str], str]
 
 
-@dataclass(frozen=True)
+@frozen
 class Question:
     name: str
     text: str

@@ -12,15 +12,17 @@ import functools
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, TypeAlias, Union
 
 from nexi.types import Failure, Finish, Hit, Purpose, Source, StopReason, ToolCall, Usage
+from nexi.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunStarted:
+    """A question was taken, and under which settings it is answered."""
+
     kind: ClassVar[str] = "run_started"
     query: str
     effort: str
@@ -30,7 +32,7 @@ class RunStarted:
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModelAsked:
     """The intent to spend: committed before the request leaves."""
 
@@ -42,7 +44,7 @@ class ModelAsked:
     prompt_digest: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModelReplied:
     """A reply that was paid for, whole, so that it is never bought twice."""
 
@@ -55,8 +57,10 @@ class ModelReplied:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModelFailed:
+    """A call that brought no reply, after its retries."""
+
     kind: ClassVar[str] = "model_failed"
     call: int
     code: str
@@ -65,16 +69,20 @@ class ModelFailed:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolStarted:
+    """A tool call of the model begins, as the model wrote it."""
+
     kind: ClassVar[str] = "tool_started"
     call_id: str
     name: str
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolFinished:
+    """A tool call ended; `text` is what the model reads."""
+
     kind: ClassVar[str] = "tool_finished"
     call_id: str
     name: str
@@ -83,8 +91,10 @@ class ToolFinished:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SearchFinished:
+    """One query was answered, by which backend, and who failed before it."""
+
     kind: ClassVar[str] = "search_finished"
     query: str
     backend: str
@@ -93,7 +103,7 @@ class SearchFinished:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PageFetched:
     """The body is kept under `digest` in the shared pages folder."""
 
@@ -108,8 +118,10 @@ class PageFetched:
     ahead: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PageFailed:
+    """A page that could not be read, with one of the fetch reasons."""
+
     kind: ClassVar[str] = "page_failed"
     url: str
     reason: str
@@ -118,21 +130,25 @@ class PageFailed:
     ahead: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SourceNumbered:
+    """A page was handed to the model under this number."""
+
     kind: ClassVar[str] = "source_numbered"
     source: Source
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ContextCompacted:
+    """Older turns became a summary, or could not."""
+
     kind: ClassVar[str] = "context_compacted"
     tokens_before: int
     tokens_after: int
     ok: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PrefetchEnded:
     """How much work ahead of the model was used."""
 
@@ -141,14 +157,16 @@ class PrefetchEnded:
     unused: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Warned:
+    """Something the user should know although the run goes on."""
+
     kind: ClassVar[str] = "warned"
     code: str
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunFinished:
     """Terminal: an answer, whole, with the sources it cites and what it cost."""
 
@@ -164,7 +182,7 @@ class RunFinished:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunFailed:
     """Terminal: no answer, and why."""
 
@@ -179,7 +197,7 @@ class RunFailed:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextDelta:
     """A stretch of the answer whose citations passed; the terminal fact repeats it whole."""
 
@@ -187,7 +205,7 @@ class TextDelta:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StatusDelta:
     """What is going on, for a spinner."""
 

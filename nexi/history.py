@@ -11,13 +11,14 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from nexi import files
+from nexi.values import frozen
 
 PREVIEW_CHARS = 200
 PREVIEW_URLS = 3
@@ -25,7 +26,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u206
 _CONTROL_BUT_LINES = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HistoryEntry:
     """One answered question."""
 
@@ -67,7 +68,7 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HistoryRead:
     """Entries, most recent first, and how many lines could not be read."""
 

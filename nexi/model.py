@@ -18,6 +18,7 @@ from nexi.events import ModelAsked, ModelFailed, ModelReplied
 from nexi.ports import LLM, Clock, Emit
 from nexi.token_counter import TokenCounter
 from nexi.types import Message, Purpose, Reply, StopReason, ToolCall, ToolSpec, Usage
+from nexi.values import frozen
 
 LEAST_OUTPUT = 256
 
@@ -33,7 +34,7 @@ class CallCounter:
         return self.made
 
 
-@dataclass(frozen=True)
+@frozen
 class MeteredLLM:
     """A model in one role of one run."""
 

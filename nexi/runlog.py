@@ -15,7 +15,7 @@ import re
 import shutil
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -25,6 +25,7 @@ from nexi.errors import StoreError
 from nexi.events import Fact
 from nexi.ports import Clock
 from nexi.types import content_digest
+from nexi.values import frozen
 
 SCHEMA = 1
 RunState: TypeAlias = Literal["running", "finished", "failed", "unfinished", "damaged"]
@@ -37,7 +38,7 @@ _PAGE_GRACE = timedelta(hours=1)  # a page is put before the fact that names it,
 _ENDED: dict[str, RunState] = {"run_finished": "finished", "run_failed": "failed"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LogHeader:
     """The first line of a log."""
 
@@ -47,7 +48,7 @@ class LogHeader:
     nexi: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadLog:
     """A log as read: its facts with their numbers, and what was wrong with its end, if anything."""
 
@@ -60,7 +61,7 @@ class ReadLog:
         return bool(self.facts) and isinstance(self.facts[-1][1], events.TERMINAL)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunSummary:
     """One line of a list of runs."""
 
@@ -72,7 +73,7 @@ class RunSummary:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PruneReport:
     """What was removed."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from nexi.app import Nexi, Run, RunResult, SearchOptions
@@ -16,11 +16,12 @@ from nexi.events import Event, ModelAsked, PageFetched, SearchFinished, ToolStar
 from nexi.session import Session
 from nexi.tools import TOOLS
 from nexi.types import Message, StopReason
+from nexi.values import frozen
 
 ProgressCallback = Callable[[str, int, int], None]
 
 
-@dataclass(frozen=True)
+@frozen
 class SearchResult:
     """What a search gave, in the seeds' fields."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any, Protocol, runtime_checkable
 
@@ -24,6 +24,7 @@ from nexi.searcher import Searcher
 from nexi.session import Session
 from nexi.types import Message, Page, PageView, Query, SearchOutcome, ToolCall, ToolResult, ToolSpec
 from nexi.urls import dedup_key
+from nexi.values import frozen
 
 SUMMARY_TOKENS = 2000
 FALLBACK_CHARS = 2000
@@ -111,7 +112,7 @@ def _forgive(value: object, spec: ToolSpec) -> object:
     return {**value, **listed}
 
 
-@dataclass(frozen=True)
+@frozen
 class Toolbox:
     """The tools of one run. `question` steers summaries; `room` says how many bytes of page text still fit."""
 
@@ -211,7 +212,7 @@ class Toolbox:
         return ExtractLimits(self.deadline, self.prompts_folder)
 
 
-@dataclass(frozen=True)
+@frozen
 class ExtractLimits:
     deadline: float | None = None
     prompts_folder: Any = None

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, Literal
+
+from nexi.values import frozen
 
 Role = Literal["system", "user", "assistant", "tool"]
 Finish = Literal["stop", "tool_calls", "length", "content_filter"]
@@ -29,7 +31,7 @@ class StopReason(StrEnum):
     CANCELLED = "cancelled"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Query:
     """What we ask a backend."""
 
@@ -41,7 +43,7 @@ class Query:
     language: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hit:
     """A search result. Its snippet is a hint and never counts as a read page."""
 
@@ -52,7 +54,7 @@ class Hit:
     backend: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Failure:
     """One provider that could not serve: what happened, why, and what mends it."""
 
@@ -62,7 +64,7 @@ class Failure:
     fix: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SearchOutcome:
     """The hits of one query, and which backends answered or did not."""
 
@@ -72,7 +74,7 @@ class SearchOutcome:
     failures: tuple[Failure, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FetchLimits:
     """What one page may cost."""
 
@@ -93,7 +95,7 @@ class FetchLimits:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Page:
     """What was fetched, as Markdown, with what the page says of itself."""
 
@@ -118,7 +120,7 @@ class Page:
         return content_digest(self.text)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Source:
     """A page with a citation number: it was handed to the model."""
 
@@ -128,7 +130,7 @@ class Source:
     digest: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PageView:
     """What the model was given of one page: its number and text, or the reason there is none."""
 
@@ -139,7 +141,7 @@ class PageView:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolSpec:
     """A tool as offered to a model; `parameters` is a JSON schema."""
 
@@ -148,7 +150,7 @@ class ToolSpec:
     parameters: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolCall:
     """A call as the model wrote it: `arguments` is JSON text that nobody has checked yet."""
 
@@ -157,7 +159,7 @@ class ToolCall:
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolResult:
     """What a tool gave back: a typed value for our own model, and the text any model reads."""
 
@@ -166,7 +168,7 @@ class ToolResult:
     ok: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Message:
     """One turn of a conversation."""
 
@@ -199,7 +201,7 @@ class Message:
         return cls(data["role"], content_text(data.get("content")), calls, str(data.get("tool_call_id") or ""))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Usage:
     """Tokens of one or more model calls. `cost` is in US dollars, None where a price is unknown."""
 
@@ -222,7 +224,7 @@ class Usage:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reply:
     """One answer of a model."""
 
@@ -232,7 +234,7 @@ class Reply:
     finish: Finish = "stop"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     """What the user gets: the text with [n] and the sources those numbers name."""
 

@@ -11,8 +11,9 @@ import hashlib
 import ipaddress
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from urllib.parse import unquote_plus
+
+from nexi.values import frozen
 
 MAX_URL_CHARS = 8_192
 DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -29,7 +30,7 @@ _SENTENCE_END = frozenset(".,;:!?'\"*_~|…’”»")
 _CLOSING = {")": "(", "]": "[", "}": "{"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Url:
     """A parsed URL. `host` has no brackets, `port` is the one that would be used (0 where the scheme has none)."""
 

@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent / "nexi"
 WORDS, PURE, ENGINE, ADAPTER, ASSEMBLY, DOOR = "words", "pure", "engine", "adapter", "assembly", "door"
 
 LAYER = {
-    **dict.fromkeys(["__init__", "types", "errors", "events", "budget"], WORDS),
+    **dict.fromkeys(["__init__", "values", "types", "errors", "events", "budget"], WORDS),
     **dict.fromkeys(
         ["ports", "config", "prompts", "urls", "extract", "citations", "answer", "schema", "token_counter", "files", "tasks"], PURE
     ),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from nexi.errors import ConfigError
 from nexi.ports import SearchBackend
-from nexi.values import value
+from nexi.values import frozen
 
 if TYPE_CHECKING:
     from nexi.backends.sender import Sender
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ENTRY_POINTS = "nexi.backends"
 
 
-@value
+@frozen
 class Settings:
     """What a backend may need: its endpoint, its key, its patience."""
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from nexi import schema
 from nexi.errors import ContextOverflowError, LLMError
 from nexi.types import Message, ToolCall, ToolSpec
+from nexi.values import frozen
 
 LEAST_OUTPUT_TOKENS = 256
 
@@ -23,7 +24,7 @@ Rung = Literal["native", "schema", "text"]
 Form = Literal["json_schema", "json_object", "text"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ask:
     """One question to the model, in no dialect yet."""
 
@@ -41,7 +42,7 @@ class Ask:
         return replace(self, messages=(*self.messages, Message("assistant", reply), Message("user", again)))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dialect:
     """What a server is known to take. `room` is for one request only: what its prompt leaves of the window."""
 

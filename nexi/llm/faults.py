@@ -11,11 +11,12 @@ import re
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import httpx2
 
 from nexi.errors import ContextOverflowError, LLMError
+from nexi.values import frozen
 
 MAX_CAUSE_CHARS = 300
 MAX_SCAN_CHARS = 20_000
@@ -25,7 +26,7 @@ _WAIT_FIX = "wait or choose another model: -m MODEL"
 _SERVER_FIX = "start the server or correct base_url: nexi --edit-config"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Endpoint:
     """How an endpoint is named in messages, and the keys that must not appear in them."""
 
@@ -43,7 +44,7 @@ class Endpoint:
         return text if len(text) <= MAX_CAUSE_CHARS else text[: MAX_CAUSE_CHARS - 1] + "…"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Kind:
     code: str
     what: str

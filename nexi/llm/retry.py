@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from nexi.errors import LLMError
+from nexi.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RetryPolicy:
     """Back-off doubles from `base_s` up to `cap_s`; a server that wants more than `patience_s` is not waited for."""
 
