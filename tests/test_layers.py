@@ -12,7 +12,8 @@ WORDS, PURE, ENGINE, ADAPTER, ASSEMBLY, DOOR = "words", "pure", "engine", "adapt
 LAYER = {
     **dict.fromkeys(["__init__", "values", "types", "errors", "events", "budget"], WORDS),
     **dict.fromkeys(
-        ["ports", "config", "prompts", "urls", "extract", "citations", "answer", "schema", "token_counter", "files", "tasks"], PURE
+        ["ports", "config", "prompts", "urls", "extract", "citations", "answer", "schema", "token_counter", "files", "tasks"],
+        PURE,
     ),
     **dict.fromkeys(["agent", "tools", "compaction", "model", "reader", "searcher", "session"], ENGINE),
     **dict.fromkeys(["backends", "fetchers", "llm", "history", "runlog", "plugins"], ADAPTER),
