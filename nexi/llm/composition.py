@@ -196,7 +196,7 @@ def _beside(s: Scored, anchor: Scored) -> bool:
 def _shown(evidence: Evidence, s: Scored) -> str:
     """The sentence, under the identifier it explains where an identifier was asked for."""
     text = _without_heading(s.sentence.text, evidence.subjects[s.page])
-    if evidence.question.wants != "code":
+    if evidence.wants != "code":
         return text
     heads = (s.sentence.label, evidence.subjects[s.page])
     head = next((h for h in heads if is_identifier(h)), "")

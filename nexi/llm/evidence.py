@@ -25,6 +25,7 @@ WANTED = 0.3  # a thing of the wanted kind
 FRAGMENT = 0.4  # what is left of a label, a line of code, or a few words
 # What a page promises as a whole: how much of the question it holds, being about its subject, coming first.
 COVER, ABOUT, FIRST = 0.25, 0.15, 0.15
+TECHNICAL = 0.05  # the share of sentences with code from which pages are about code
 MIN_NAME = 4  # a subject of one or two letters is no name
 HIT_ABOUT, HIT_NAMED = 0.25, 0.6
 
@@ -62,14 +63,20 @@ class Evidence:
         self.words = Words()
         self.subjects = [subject(p.title) for p in pages]
         self.sentences = [read_sentences(p.text) for p in pages]
+        self.wants = self._wants()
         self._titles = [frozenset(self.words.stems(s)) for s in self.subjects]
         self._stems = [[self.words.stems(s.text) for s in page] for page in self.sentences]
         self.rarity = self._rarity()
         scored = [s for number in range(len(self.pages)) for s in self._score_page(number)]
         self.ranked = sorted(scored, key=lambda s: (-s.score, s.page, s.place))
 
-    def of_page(self, number: int) -> list[Scored]:
-        return [s for s in self.ranked if s.page == number]
+    def _wants(self) -> Wants:
+        """The wanted kind; on pages full of code, a thing without a kind of its own is a name in code."""
+        if self.question.wants not in ("name", ""):
+            return self.question.wants
+        total = sum(map(len, self.sentences))
+        technical = sum("`" in s.text or s.kind == "code" for page in self.sentences for s in page)
+        return "code" if total and technical >= TECHNICAL * total else self.question.wants
 
     def _rarity(self) -> dict[str, float]:
         """How much each word of the question says: words in few sentences say more."""
@@ -119,18 +126,18 @@ class Evidence:
         """Shorter is better, the wanted kind of thing is better, labels and code alone say little."""
         length = len(sentence.text.split())
         form = 1 / (1 + LENGTH * length)
-        if holds_wanted(self.question, sentence, self.words):
+        if holds_wanted(self.question, self.wants, sentence, self.words):
             form *= 1 + WANTED
         return form * (FRAGMENT if sentence.kind in ("label", "code") or length < 4 else 1.0)
 
 
-def holds_wanted(question: Question, sentence: Sentence, words: Words) -> bool:
+def holds_wanted(question: Question, wants: Wants, sentence: Sentence, words: Words) -> bool:
     """Whether a sentence holds something of the wanted kind that the question does not already say."""
     text = sentence.text
-    if question.wants in ("person", "place", "name"):
+    if wants in ("person", "place", "name"):
         return any(not question.weights.keys() >= set(words.stems(m.group())) for m in _CAPITAL.finditer(text))
-    sign = _SIGNS.get(question.wants)
-    found = (m.group() for m in sign.finditer(f"{sentence.label} {text}" if question.wants == "code" else text)) if sign else ()
+    sign = _SIGNS.get(wants)
+    found = (m.group() for m in sign.finditer(f"{sentence.label} {text}" if wants == "code" else text)) if sign else ()
     return any(m not in question.text for m in found)
 
 

@@ -51,9 +51,9 @@ ABBREVIATIONS = _words(
 )
 FILLER = _words("name kind type sort term word call mean refer following one many much type example way thing")
 CODE_NOUNS = _words(
-    "argument attribute class command decorator directive dot-command exception extension field file flag format function "
-    "keyword method mode module operator option parameter pragma program property setting statement switch syntax tag "
-    "tokenizer tool utility variable clause package library type call setting config subcommand"
+    "argument attribute class command decorator directive exception extension field file flag format function "
+    "keyword method mode module operator option parameter program property setting statement switch syntax tag "
+    "tool utility variable clause package library type call setting config subcommand"
 )
 SECTIONS = _words(
     "name synopsis description options examples example notes note parameters usage overview introduction summary contents"

@@ -18,11 +18,7 @@ Wants = Literal["person", "date", "number", "place", "code", "name", "yesno", ""
 
 MAX_QUESTION_CHARS = 2000
 MAX_QUERY_CHARS = 300
-_CODE_HINT = re.compile(
-    r"[a-z]+_[a-z]+|\w\(\)|--\w|\b[a-z]+\.[a-z]+\w*\b|\b(?:python|git|sql|sqlite|postgresql|debian|linux|command line|"
-    r"regex|json|html|css|javascript|rust|docker|bash|shell|api)\b",
-    re.I,
-)
+_CODE_HINT = re.compile(r"[a-z]+_[a-z]+|\w\(\)|--\w|\b[a-z]+\.[a-z]+\w*\b")
 _PERSON = re.compile(
     r"\bwho(?:m|se)?\b|\bwhich (?:person|man|woman|player|actor|actress|singer|king|queen|author|director|leader)\b"
     r"|\bwhat (?:person|man|woman|player|actor|actress|singer|king|queen|author|director|leader)\b",
@@ -46,6 +42,15 @@ _PLACE = re.compile(
 _YES_NO = re.compile(r"^\W*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|must)\b", re.I)
 _HOW_TO = re.compile(r"^\W*how (?:do|can|to|does one|would|should)\b", re.I)
 _WH = re.compile(r"\b(?:what|which)\s+((?:[\w-]+\s+){1,4})", re.I)
+_PLAINLY_CODE = frozenset(("function", "command", "module", "method"))
+_SIGNS: tuple[tuple[Wants, re.Pattern[str]], ...] = (
+    ("date", _DATE),
+    ("number", _NUMBER),
+    ("place", _PLACE),
+    ("person", _PERSON),
+    ("yesno", _YES_NO),
+    ("name", re.compile(r"\b(?:what|which)\b", re.I)),
+)
 _CAP = r"[A-ZÀ-ÞŁŚŽČŠŌĀŪ][\w'’.-]*"
 _NAME = re.compile(rf"{_CAP}(?: (?:(?:of|the|de|la|le|von|van|der|den|du|di|da|del|al|ibn) ){{0,2}}{_CAP})*")
 _OR = re.compile(
@@ -94,19 +99,14 @@ def keywords(question: Question) -> str:
 
 
 def what_is_wanted(text: str) -> Wants:
-    """The kind of thing that would answer."""
+    """The kind of thing that would answer. The first question word decides: "what happens when" asks for no date."""
+    if _HOW_TO.search(text):
+        return "code" if _CODE_HINT.search(text) else ""
     asked = {w.lower().removesuffix("s") for m in _WH.finditer(text) for w in m.group(1).split()}
-    if asked & CODE_NOUNS and (_CODE_HINT.search(text) or asked & {"function", "command", "module", "method"}):
+    if asked & CODE_NOUNS and (_CODE_HINT.search(text) or asked & _PLAINLY_CODE):
         return "code"
-    if _HOW_TO.search(text) and _CODE_HINT.search(text):
-        return "code"
-    tests: tuple[tuple[Wants, re.Pattern[str]], ...] = (
-        ("date", _DATE), ("number", _NUMBER), ("place", _PLACE), ("person", _PERSON), ("yesno", _YES_NO),
-    )  # fmt: skip
-    for kind, pattern in tests:
-        if pattern.search(text):
-            return kind
-    return "name" if re.search(r"\b(?:what|which)\b", text, re.I) else ""
+    found = [(match.start(), order, kind) for order, (kind, sign) in enumerate(_SIGNS) if (match := sign.search(text))]
+    return min(found)[2] if found else ""
 
 
 def find_names(text: str) -> list[str]:

@@ -10,6 +10,7 @@ import pytest
 
 from nexi.errors import LLMError
 from nexi.llm.extractive import NOTHING_FOUND, NOTHING_READ, Extractive
+from nexi.llm.questions import what_is_wanted
 from nexi.types import Hit, Message, PageView, Reply, SearchOutcome, ToolCall, ToolResult, ToolSpec, Usage
 
 TOOLS = tuple(ToolSpec(name, "", {}) for name in ("web_search", "web_get", "final_answer"))
@@ -228,3 +229,25 @@ async def test_an_identifier_under_which_the_answer_stands_is_shown_with_it() ->
 
 async def test_it_says_what_it_is() -> None:
     assert Extractive().name == "extractive"
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("What happens when the lamp is lit?", "name"),
+        ("When was the lamp lit?", "date"),
+        ("In which year was the lamp lit?", "date"),
+        ("How do I find out who lit the lamp?", ""),
+        ("Who lit the lamp when it was dark?", "person"),
+        ("How many lamps are there where she lives?", "number"),
+        ("Which function lights the lamp?", "code"),
+    ],
+)
+def test_the_first_question_word_decides_what_is_wanted(question: str, kind: str) -> None:
+    assert what_is_wanted(question) == kind
+
+
+async def test_on_pages_full_of_code_the_identifier_is_part_of_the_answer() -> None:
+    text = "`lamp.on(level)`\n\nLights the lamp at a `level`.\n\n`lamp.off()`\n\nPuts the lamp out after `lamp.on`."
+    answer = await final("How do I put the lamp out?", PageView("https://d.example/lamp", 1, "The lamp", text))
+    assert answer.startswith("`lamp.off()`: Puts the lamp out after `lamp.on`. [1]")
