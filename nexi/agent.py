@@ -110,7 +110,8 @@ class Loop:
     async def _final(self, reply: Reply, turn: Turn) -> Answer | None:
         """The answer in a reply, if it has one that may count."""
         if turn.streaming:
-            return await self._answer("", StopReason.FINAL_ANSWER, turn.stream)
+            await self._note_cut(reply, turn)
+            return await self._answer("", StopReason.API_ERROR if turn.broken else StopReason.FINAL_ANSWER, turn.stream)
         text, stop = None, StopReason.FINAL_ANSWER
         final = next((c for c in reply.tool_calls if c.name == FINAL_ANSWER.name), None)
         if final is not None:
@@ -121,6 +122,7 @@ class Loop:
         if text is None:
             return None
         if self.session.has_evidence and text.strip():
+            await self._note_cut(reply, turn)
             return await self._answer(text, stop, None)
         turn.refusal = self._read_first(reply)
         return None
@@ -219,6 +221,13 @@ class Loop:
         if not extract_citation_markers(clean):
             await self._warn("no_citation", "the answer cites none of the pages that were read")
 
+    async def _note_cut(self, reply: Reply, turn: Turn) -> None:
+        """An answer without an end is said to be one."""
+        limited = reply.finish == "length" and not turn.broken
+        if turn.unfinished or (limited and not reply.tool_calls):
+            why = "it reached the output limit (--max-len)" if limited else "the model stopped writing (ask again, or use -m)"
+            await self._warn("cut", f"the answer breaks off where {why}")
+
     async def _warn(self, code: str, message: str) -> None:
         self.warnings.append(message)
         await self.emit(Warned(code, message))
@@ -308,11 +317,17 @@ class Turn:
         self._started: dict[str, tuple[ToolCall, asyncio.Task[ToolResult]]] = {}
         self._argument: AnswerArgument | None = None
         self.refusal = ""
+        self.broken = False
 
     @property
     def streaming(self) -> bool:
         """Whether part of the answer was already released."""
-        return self._argument is not None and self._argument.fed
+        return self.stream is not None and self.stream.released
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the answer began and its end never came."""
+        return self._argument is not None and self._argument.is_open
 
     async def ask(self) -> Reply:
         loop = self.loop
@@ -329,7 +344,8 @@ class Turn:
         except LLMError as error:
             if not self._started and not self.streaming:
                 raise
-            await loop._warn("stream_closed", f"{error}; going on with what had arrived")
+            self.broken = True
+            await loop._warn("stream_closed", f"{error}; going on with what had arrived. {error.fix}".strip())
             reply = Reply("", tuple(call for call, _ in self._started.values()), finish="length")
         return reply
 

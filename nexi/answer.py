@@ -29,6 +29,11 @@ class AnswerStream:
         self._in_code = False
         self.dropped: set[int] = set()
 
+    @property
+    def released(self) -> bool:
+        """Whether anything of the answer is out."""
+        return bool(self._out)
+
     def feed(self, text: str) -> None:
         for stretch in self._sentences.feed(text):
             self._take(stretch)
@@ -67,7 +72,11 @@ class AnswerArgument:
         self._buffer = ""
         self._inside = False
         self._done = False
-        self.fed = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the value has begun and its end has not come."""
+        return self._inside and not self._done
 
     def take(self, piece: str) -> None:
         if self._done:
@@ -101,7 +110,6 @@ class AnswerArgument:
             used += length
         self._buffer = self._buffer[used:]
         if text:
-            self.fed = True
             self._feed("".join(text))
 
     def _escape(self, at: int) -> tuple[str, int]:
