@@ -80,8 +80,9 @@ class Loop:
             if reason := self._limit():
                 return await self._forced(reason)
             self.meter.start_iteration()
-            if not await self._make_room():
-                return await self._forced(StopReason.CONTEXT_LIMIT)
+            fits = await self._until_stopped(self._make_room())
+            if fits is not True:
+                return await self._forced(StopReason.CANCELLED if fits else StopReason.CONTEXT_LIMIT)
             try:
                 turn = await self._until_stopped(self._turn())
             except LLMError as error:
@@ -180,8 +181,8 @@ class Loop:
         return min(self.settings.max_output_tokens, self.llm.max_context // 4)
 
     def _call_deadline(self) -> float | None:
-        deadline = self.meter.deadline
-        return None if deadline is None else deadline + GRACE_S
+        deadline, target = self.meter.deadline, self.meter.budget.max_seconds
+        return None if deadline is None else deadline + min(GRACE_S, target or GRACE_S)
 
     async def _until_stopped(self, work: Coroutine[Any, Any, T]) -> T | StopReason:
         """The work's result, or CANCELLED as soon as somebody asks the run to stop."""
@@ -239,7 +240,7 @@ class Loop:
         await self._warn(reason.value, f"{WORDS[reason]}; the answer breaks off here")
         return await self._answer("", reason, self._current.stream)
 
-    async def _forced(self, reason: StopReason) -> Answer:
+    async def _forced(self, reason: StopReason, *, by_model: bool = True) -> Answer:
         """A limit was reached: answer from what was read, or say that nothing was."""
         if not self.session.has_evidence:
             raise NoEvidenceError(
@@ -248,8 +249,11 @@ class Loop:
                 fix=FIXES.get(reason, ""),
             )
         await self._warn(reason.value, f"{WORDS[reason]}; this answer uses what was read until then. {FIXES.get(reason, '')}")
-        text = "" if reason in (StopReason.CANCELLED, StopReason.API_ERROR) else await self._asked_to_answer(reason)
-        return await self._answer(text or await self._spare_answer(), reason, None)
+        by_model = by_model and reason not in (StopReason.CANCELLED, StopReason.API_ERROR)
+        text = await self._until_stopped(self._asked_to_answer(reason)) if by_model else ""
+        if not text.strip() or isinstance(text, StopReason):
+            text = await self._spare_answer()
+        return await self._answer(text, reason, None)
 
     async def _asked_to_answer(self, reason: StopReason) -> str:
         """One last call without tools."""
@@ -289,7 +293,7 @@ class Loop:
         if isinstance(error, ContextOverflowError) and self.session.has_evidence:
             return await self._forced(StopReason.CONTEXT_LIMIT)
         if error.code == "timeout" and self._limit() is StopReason.TIME_TARGET:
-            return await self._forced(StopReason.TIME_TARGET)
+            return await self._forced(StopReason.TIME_TARGET, by_model=False)
         if not self.session.has_evidence:
             raise error
         await self._warn("model_failed", f"{error}. {error.fix}".strip())
