@@ -87,7 +87,8 @@ def respond(messages: Sequence[Message], tools: frozenset[str], max_tokens: int)
     """The next step of a conversation: search, read, or answer."""
     turn = read_turn(messages)
     if not tools and not turn.pages:
-        return _said(summarise([m.content for m in messages], max_tokens))
+        told = [m.content for m in messages if m.role == "system"]
+        return _said(summarise(told, [m.content for m in messages if m.role != "system"], max_tokens))
     return _next_call(turn, tools, len(messages)) or _answered(turn, tools, len(messages))
 
 

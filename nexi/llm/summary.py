@@ -23,9 +23,13 @@ _PAGE = re.compile(r"^\[(\d{1,4})\] (\S+)\n---\n", re.M)
 _PART = re.compile(r"^\[(?:[a-z]+ )?(\d{1,4})\]\s*$", re.I | re.M)
 
 
-def summarise(texts: Sequence[str], max_tokens: int) -> str:
-    """The best sentences of the longest text, in their order, within `max_tokens`."""
-    material = _material(texts)
+def summarise(instructions: Sequence[str], given: Sequence[str], max_tokens: int) -> str:
+    """The best sentences of the longest text given, in their order, within `max_tokens`.
+
+    What a system message says is never material, unless it is all there is.
+    """
+    texts = [*instructions, *given]
+    material = _material(given or instructions)
     evidence = Evidence(asked_in(texts), page_views(material) or [PageView("", text=material)])
     room = max(1, min(MAX_WORDS, int(max_tokens * WORDS_PER_TOKEN)))
     chosen, used = [], 0

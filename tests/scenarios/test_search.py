@@ -221,8 +221,18 @@ async def test_a_configured_key_in_the_arguments_is_refused(make_config: Make) -
     assert world.web.queries == ["moon"]
 
 
-async def test_an_answer_without_a_read_page_is_sent_back_once_then_refused(make_config: Make) -> None:
-    world = World(make_config(), answering("I just know it."), answering("I still know it."))
+async def test_a_model_that_uses_no_tools_is_told_once_and_then_given_pages(make_config: Make) -> None:
+    world = World(make_config(), Reply("I just know it."), Reply("I still know it."), Reply("Now I read it: far [1]."))
+    result = await world.ask()
+    assert (result.answer.text, result.answer.stop) == ("Now I read it: far [1].", StopReason.PLAIN_ANSWER)
+    assert world.web.queries == [QUESTION]
+    assert [f.name for f in world.facts if isinstance(f, ToolFinished)] == ["web_search", "web_get"]
+    assert "384,400 km" in world.llm.requests[2][-1].content
+    assert any("did not use its tools" in w for w in result.answer.warnings)
+
+
+async def test_an_answer_without_evidence_is_refused_when_nothing_can_be_read(make_config: Make) -> None:
+    world = World(make_config(), answering("I just know it."), answering("I still know it."), web=FakeWeb({}))
     with pytest.raises(NoEvidenceError) as caught:
         await world.ask()
     assert caught.value.exit_code == 5
