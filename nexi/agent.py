@@ -7,8 +7,9 @@ nothing of networks, files or screens. A stop always yields an answer from what 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -31,6 +32,8 @@ from nexi.values import frozen
 T = TypeVar("T")
 
 GRACE_S = 15.0  # a call in flight at the time target may still finish: what is paid for is not thrown away
+GUIDED_QUERY_CHARS = 300
+GUIDED_PAGES = 3
 WORDS = {
     StopReason.TIME_TARGET: "the time target was reached",
     StopReason.MAX_ITERATIONS: "the iteration limit was reached",
@@ -71,7 +74,7 @@ class Loop:
     settings: LoopSettings
     stop: asyncio.Event
     warnings: list[str] = field(default_factory=list)
-    _nudged: bool = False
+    _unread: int = 0
     _current: Turn | None = None
 
     async def run(self) -> Answer:
@@ -125,22 +128,37 @@ class Loop:
         if self.session.has_evidence and text.strip():
             await self._note_cut(reply, turn)
             return await self._answer(text, stop, None)
-        turn.refusal = self._read_first(reply)
+        turn.refusal = await self._read_first(reply)
         return None
 
-    def _read_first(self, reply: Reply) -> str:
-        """An answer counts only when pages were read; the model is told so once."""
-        if self._nudged:
-            raise NoEvidenceError(
-                "there is no answer with evidence",
-                cause=f"{self.llm.name} answered without reading a page" + self._search_trouble(),
-                fix="ask again, try another model with -m, or check the search with nexi doctor",
-            )
-        self._nudged = True
-        nudge = render("read_first", folder=self.settings.prompts_folder)
-        if not reply.tool_calls:
-            self.session.messages += [Message("assistant", reply.text), Message("user", nudge)]
-        return nudge
+    async def _read_first(self, reply: Reply) -> str:
+        """An answer counts only when pages were read: the model is told so once, then it is given pages, then it is over."""
+        self._unread += 1
+        if self._unread == 1:
+            nudge = render("read_first", folder=self.settings.prompts_folder)
+            if not reply.tool_calls:
+                self.session.messages += [Message("assistant", reply.text), Message("user", nudge)]
+            return nudge
+        if self._unread == 2 and await self._guide():
+            return "pages were read for you; answer from them"
+        raise NoEvidenceError(
+            "there is no answer with evidence",
+            cause=f"{self.llm.name} answered without reading a page" + self._search_trouble(),
+            fix="ask in other words, try another model with -m, or check the search service",
+        )
+
+    async def _guide(self) -> bool:
+        """Search with the question and read the best pages for a model that does not use its tools."""
+        await self._warn("guided", f"{self.llm.name} did not use its tools, so the question itself was searched for")
+        toolbox = replace(self.toolbox, extractor=self.spare())
+        search = ToolCall("guided_search", "web_search", json.dumps({"queries": [toolbox.question[:GUIDED_QUERY_CHARS]]}))
+        found = await toolbox.run(search)
+        self._remember(Reply("", (search,)), [found])
+        hits = [h.url for outcome in found.value or () for h in outcome.hits] if isinstance(found.value, tuple) else []
+        if hits:
+            read = ToolCall("guided_read", "web_get", json.dumps({"urls": hits[:GUIDED_PAGES]}))
+            self._remember(Reply("", (read,)), [await toolbox.run(read)])
+        return self.session.has_evidence
 
     def _remember(self, reply: Reply, results: Sequence[ToolResult]) -> None:
         if not reply.tool_calls:
