@@ -25,6 +25,7 @@ from nexi.budget import Budget, Meter
 from nexi.config import EFFORT_LEVELS, Config, get_system_prompt
 from nexi.errors import ConfigError, InternalError, NexiError, QuestionError, StoreError
 from nexi.events import TERMINAL, Delta, Event, Fact, RunFailed, RunFinished, RunStarted, Warned
+from nexi.files import make_private_directory
 from nexi.model import CallCounter, MeteredLLM
 from nexi.plugins import FetchPlugin, SearchPlugin, takes_lists
 from nexi.ports import LLM, Clock, ContentFetcher, Emit, PageStore, RunLog, SearchBackend
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
 
 MAX_QUESTION_CHARS = 100_000
 STOP_POLL_S = 0.5
+TIDY_EVERY_S = 24 * 3600
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+BUNDLED_ENCODINGS = ("cl100k_base", "o200k_base")
 FREE_FETCHERS = ("http",)  # reading ahead must cost nobody anything
 BYTES_PER_TOKEN = 3  # what page text costs at the least in practice; the exact count guards every request
 
@@ -155,35 +159,90 @@ class Nexi:
             from nexi.backends.sender import Sender
 
             sender = self._owned(Sender(user_agent=f"nexi/{__version__}", **self._proxies()))
-            self._backends = tuple(create(name, settings, sender) for name, settings in self._chain().items())
+            self._backends = tuple(create(name, settings, sender) for name, settings in self._search_chain().items())
         return self._backends
-
-    def check(self) -> None:
-        """Refuse a chain that cannot work before anything is spent. Raises ConfigError."""
-        from nexi.backends import require
-
-        for name, settings in self._chain().items() if self._backends is None else ():
-            require(name, settings)
-
-    def _chain(self) -> dict[str, BackendSettings]:
-        from nexi.backends import Settings
-
-        keys = {name: next(iter(self.config.keys_for(name)), "") for name in self.config.search_chain()}
-        return {n: Settings(self.config.searxng_url if n == "searxng" else "", key) for n, key in keys.items()}
 
     def fetchers(self) -> tuple[ContentFetcher, ...]:
         if self._fetchers is None:
             from nexi.fetchers import create
 
-            chain = self.config.fetch_chain()
-            self._fetchers = tuple(self._owned(create(n, self._fetcher_settings(n))) for n in chain)
+            self._fetchers = tuple(self._owned(create(n, self._fetcher_settings(n))) for n in self._fetch_chain())
         return self._fetchers
+
+    def check(self) -> None:
+        """Refuse what cannot work before anything is spent. Raises ConfigError."""
+        from nexi.backends import require
+
+        for name, settings in self._search_chain().items() if self._backends is None else ():
+            require(name, settings)
+        if self._fetchers is None:
+            self._fetch_chain()
+        self._check_tokens()
+        self._check_price()
+
+    def _search_chain(self) -> dict[str, BackendSettings]:
+        """The chain with what each backend needs; of the automatic chain, what this nexi can do."""
+        from nexi.backends import Settings, available
+
+        config = self.config
+        names = [n for n in config.search_chain() if config.search_backend or available(n)]
+        if not names:
+            raise ConfigError(
+                "no search service is configured",
+                cause="SEARXNG_URL is not set and no provider has a key",
+                fix="set SEARXNG_URL to a SearXNG instance with JSON on, like http://127.0.0.1:8080",
+            )
+        urls = {"searxng": config.searxng_url}
+        return {n: Settings(urls.get(n, ""), next(iter(config.keys_for(n)), ""), config.search_timeout) for n in names}
+
+    def _fetch_chain(self) -> list[str]:
+        from nexi.fetchers import available
+
+        return [n for n in self.config.fetch_chain() if self.config.content_fetcher or available(n)]
+
+    def _check_tokens(self) -> None:
+        if self.config.tokenizer_encoding in BUNDLED_ENCODINGS:
+            return
+        from nexi.token_counter import get_encoding
+
+        try:
+            get_encoding(self.config.tokenizer_encoding)
+        except ValueError as error:
+            raise ConfigError("tokenizer_encoding cannot be used", cause=str(error), fix="set it to cl100k_base") from error
+
+    def _check_price(self) -> None:
+        """A cost limit that cannot be kept is refused; a server on this machine costs nothing, OpenRouter reports its cost."""
+        endpoint = self.config.endpoint("answer")
+        if self.config.max_cost is None or endpoint.is_extractive or "answer" in self._llms:
+            return
+        from nexi.llm.prices import price_of, price_table
+
+        host = host_of(endpoint.base_url)
+        known = price_of(endpoint.model, price_table(self.config.prices)) is not None
+        if not known and host not in (*LOOPBACK, "openrouter.ai"):
+            raise ConfigError(
+                f"max_cost cannot be kept for {endpoint.model}",
+                cause="its price is unknown",
+                fix=f'add it to the config: "prices": {{"{endpoint.model}": {{"input": 1.0, "output": 2.0}}}}',
+            )
 
     def runs(self) -> RunDirectory:
         return RunDirectory(self.config.runs_dir, self.config.pages_dir, clock=self.clock)
 
     def pages(self) -> PageStore:
         return FilePages(self.config.pages_dir)
+
+    def tidy(self) -> None:
+        """Once a day, forget runs and pages beyond what the config keeps. Trouble with that is nobody's trouble now."""
+        stamp = self.config.state_dir / "tidied"
+        try:
+            if stamp.exists() and self.clock.now().timestamp() - stamp.stat().st_mtime < TIDY_EVERY_S:
+                return
+            make_private_directory(stamp.parent)
+            stamp.touch()
+            self.runs().prune(self.config.runs_keep_days, self.config.pages_max_mb)
+        except (OSError, StoreError):
+            return
 
     def _fetcher_settings(self, name: str) -> FetcherSettings:
         from nexi.fetchers import Settings
@@ -203,7 +262,7 @@ class Nexi:
             return None
         host = host_of(base_url)
         direct = [h.strip().lstrip(".") for h in self.config.no_proxy.split(",") if h.strip()]
-        if host in ("localhost", "127.0.0.1", "::1") or any(d == "*" or host == d or host.endswith(f".{d}") for d in direct):
+        if host in LOOPBACK or any(d == "*" or host == d or host.endswith(f".{d}") for d in direct):
             return None
         return (self.config.https_proxy if base_url.startswith("https") else self.config.http_proxy) or None
 
@@ -227,6 +286,7 @@ class Nexi:
                 max_retries=self.config.llm_max_retries,
                 prices=price_table(self.config.prices),
                 stream=self.config.stream,
+                idle_timeout_s=self.config.llm_timeout,
                 proxy=self._proxy_for(endpoint.base_url),
             )
         )
@@ -434,6 +494,7 @@ class Run:
         finally:
             await self._emit.log.close()
             self._events.put_nowait(None)
+            await asyncio.to_thread(self.nexi.tidy)
 
     async def _begin(self) -> None:
         config, options = self.nexi.config, self.options

@@ -148,6 +148,8 @@ class Settings:
     max_cost: float | None = None
     max_tokens: int | None = None
     fetch_timeout: float = 20
+    search_timeout: float = 10
+    llm_timeout: float = 120
     http_proxy: str = ""
     https_proxy: str = ""
     no_proxy: str = ""
@@ -647,6 +649,8 @@ CHECKS: Mapping[str, Check] = {
     "max_cost": _optional_number,
     "max_tokens": _optional_int,
     "fetch_timeout": _positive_number,
+    "search_timeout": _positive_number,
+    "llm_timeout": _positive_number,
     "http_proxy": _proxy,
     "https_proxy": _proxy,
     "no_proxy": _rule("must be a string", _is_encodable),

@@ -63,7 +63,8 @@ def title_of(markdown: str) -> str:
 
 def to_html(markdown: str) -> str:
     """Enough HTML for the handbook: headings, lists, tables as text, code, paragraphs."""
-    blocks = re.split(r"\n{2,}", markdown.strip())
+    parts = re.split(r"^(```.*?^```)[ ]*$", markdown.strip(), flags=re.MULTILINE | re.DOTALL)
+    blocks = [b for part in parts for b in ([part] if part.startswith("```") else re.split(r"\n{2,}", part.strip())) if b]
     body = "\n".join(_block_html(b) for b in blocks)
     title = html.escape(title_of(markdown))
     head = f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>'
@@ -91,6 +92,9 @@ def _block_html(block: str) -> str:
     if lines[0].startswith(("- ", "* ")):
         items = re.split(r"\n?^[-*] ", block, flags=re.MULTILINE)[1:]
         return "<ul>" + "".join(f"<li>{_inline(' '.join(i.split()))}</li>" for i in items) + "</ul>"
+    if re.match(r"\d+\. ", lines[0]):
+        items = re.split(r"\n?^\d+\. ", block, flags=re.MULTILINE)[1:]
+        return "<ol>" + "".join(f"<li>{_inline(' '.join(i.split()))}</li>" for i in items) + "</ol>"
     return f"<p>{_inline(' '.join(lines))}</p>"
 
 

@@ -22,7 +22,7 @@ _BLOCK = 65536
 _NO_LOCKS_HERE = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 _LOCK_TAKEN = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
 _FIXES = {
-    errno.ENOSPC: "Free some disk space; old runs go with `nexi runs rm`, or set NEXI_HOME to another disk.",
+    errno.ENOSPC: "Free some disk space, for example old folders under runs, or set NEXI_HOME to another disk.",
     errno.EDQUOT: "Your disk quota is used up: free some space or set NEXI_HOME to another disk.",
     errno.EROFS: "The file system is read-only: set NEXI_HOME to a folder that can be written.",
     errno.EACCES: "Give yourself write access to it, or set NEXI_HOME to a folder of yours.",

@@ -408,7 +408,7 @@ class RunDirectory:
         raise StoreError(
             "Could not find a free run id",
             cause=f"{_ATTEMPTS} ids in a row are taken in {self.runs_dir}",
-            fix="Remove old runs with `nexi runs rm`.",
+            fix="Delete old folders under runs.",
         )
 
     def _start_log(self, folder: Path) -> FileRunLog:
@@ -501,7 +501,7 @@ def check_run_id(run_id: str) -> str:
     raise StoreError(
         f"{run_id!r} is not a run id",
         cause="an id is six hexadecimal digits, such as 3fa9c1",
-        fix="See `nexi runs` or `nexi --last 10` for the ids there are.",
+        fix="`nexi --last 10` shows the ids there are.",
         code="bad_run_id",
     )
 
@@ -614,7 +614,7 @@ def _damaged(run_id: str, line: int, why: str, readable: ReadLog | None) -> Dama
     return DamagedLogError(
         f"The log of run {run_id} is damaged at line {line}",
         cause=f"{why}; {count} facts before it can still be read",
-        fix=f"Keep a copy of it; `nexi runs rm {run_id}` removes it.",
+        fix=f"Keep a copy of it, then delete runs/{run_id}.",
         readable=readable,
     )
 
@@ -623,7 +623,7 @@ def _no_such_run(run_id: str) -> StoreError:
     return StoreError(
         f"There is no run {run_id}",
         cause="it was never made here, or it was removed",
-        fix="See `nexi runs` for the runs there are.",
+        fix="`nexi --last 10` shows the ids there are.",
         code="no_such_run",
     )
 

@@ -53,6 +53,14 @@ def require(name: str, settings: Settings) -> Factory:
     return factory
 
 
+def available(name: str) -> bool:
+    """Whether nexi or an installed package provides a backend of that name."""
+    try:
+        return bool(BACKENDS.get(name) or _third_party(name))
+    except ConfigError:
+        return False
+
+
 def create(name: str, settings: Settings, sender: Sender) -> SearchBackend:
     """The backend of that name."""
     return require(name, settings)(settings, sender)

@@ -145,7 +145,7 @@ def _translated(service: str, request: Request, error: Exception) -> BackendErro
             f"{service} did not answer in time",
             code="timeout",
             cause=f"{where} took more than {request.timeout_s:g} s",
-            fix="try again, or raise the timeout of the backend",
+            fix="try again, or raise search_timeout in the config",
             retryable=True,
         )
     match _root(error):

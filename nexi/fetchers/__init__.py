@@ -52,6 +52,14 @@ def _http(settings: Settings) -> ContentFetcher:
 FETCHERS: Mapping[str, Factory] = {"http": _http}
 
 
+def available(name: str) -> bool:
+    """Whether nexi or an installed package provides a fetcher of that name."""
+    try:
+        return bool(FETCHERS.get(name) or _third_party(name))
+    except ConfigError:
+        return False
+
+
 def create(name: str, settings: Settings) -> ContentFetcher:
     """The fetcher of that name; ConfigError when nobody provides it."""
     factory = FETCHERS.get(name) or _third_party(name)
