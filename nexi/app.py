@@ -544,6 +544,8 @@ class Run:
 
     async def _finish(self, answer: Answer) -> None:
         trouble = await asyncio.to_thread(self._keep_history, answer)
+        for message in trouble:
+            await self._emit(Warned("history_not_kept", message))
         await self._emit(
             RunFinished(
                 answer.text,
