@@ -6,7 +6,9 @@ Everything heavy is imported by the command that needs it, so that `nexi --versi
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import click
 
@@ -14,11 +16,11 @@ from nexi import __version__
 from nexi.errors import ConfigError, NexiError
 
 if TYPE_CHECKING:
-    from nexi.app import Nexi, RunResult, SearchOptions
+    from nexi.app import Run, RunResult, SearchOptions
     from nexi.config import Config
-    from nexi.session import Session
+    from nexi.output import Screen
 
-EXIT_FAILURE, EXIT_USAGE, EXIT_CANCELLED = 1, 2, 130
+EXIT_FAILURE, EXIT_USAGE, EXIT_CANCELLED, EXIT_TERMINATED = 1, 2, 130, 143
 
 
 class QuestionGroup(click.Group):
@@ -104,6 +106,61 @@ class failing_politely:  # noqa: N801 - read as a statement: with failing_polite
             _leave_quietly()
 
 
+class Interrupts:
+    """Ctrl-C and SIGTERM while runs go on. The first Ctrl-C asks for the answer from what was read; a second one cancels,
+    and so does SIGTERM. Used as a block around it all, it tells the shell; `code` is 0 while no signal came."""
+
+    def __init__(self, *, as_json: bool = False) -> None:
+        self.code = 0
+        self._as_json = as_json
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if not self.code:
+            return
+        if isinstance(error, NexiError):
+            from nexi.output import print_failure
+
+            print_failure(error, as_json=self._as_json)
+        raise SystemExit(self.code) from None
+
+    @contextmanager
+    def heard_by(self, stop: Callable[[], None]) -> Iterator[None]:
+        """Let signals reach the run of the calling task; elsewhere than in a main thread they stay as they were."""
+        import asyncio
+        import signal
+
+        loop, task, before = asyncio.get_running_loop(), asyncio.current_task(), signal.getsignal(signal.SIGINT)
+        self.code = 0  # what came before had its answer
+
+        def interrupt() -> None:
+            if not self.code:
+                self.code = EXIT_CANCELLED
+                return stop()
+            loop.remove_signal_handler(signal.SIGINT)  # a third Ctrl-C is an ordinary one
+            return cancel(EXIT_CANCELLED)
+
+        def cancel(code: int) -> None:
+            self.code = code
+            if task:
+                task.cancel()
+
+        try:
+            loop.add_signal_handler(signal.SIGINT, interrupt)
+            loop.add_signal_handler(signal.SIGTERM, cancel, EXIT_TERMINATED)
+        except (NotImplementedError, RuntimeError, ValueError):
+            yield
+            return
+        try:
+            yield
+        finally:
+            loop.remove_signal_handler(signal.SIGTERM)
+            loop.remove_signal_handler(signal.SIGINT)
+            signal.signal(signal.SIGINT, before)
+
+
 def _leave_quietly() -> NoReturn:
     """The reader of our output went away; Python must not complain while it flushes."""
     import os
@@ -153,7 +210,13 @@ def _config_command(*, edit: bool) -> None:
         save_config(Config.from_dict(DEFAULT_CONFIG), path)
     from nexi.config import editor_command
 
-    subprocess.run([*editor_command(), os.fspath(path)], check=False)  # noqa: S603 - the user's own editor
+    command = editor_command()
+    try:
+        subprocess.run([*command, os.fspath(path)], check=False)  # noqa: S603 - the user's own editor
+    except OSError as error:
+        raise ConfigError(
+            f"the editor {command[0]!r} cannot be started", cause=str(error), fix=f"set EDITOR, or open {path} yourself"
+        ) from error
     return None
 
 
@@ -213,11 +276,18 @@ def _run_search_command(question: str, options: dict[str, Any]) -> None:
     """One question, one answer."""
     import asyncio
 
-    from nexi.output import print_answer, print_result_summary, set_plain_mode, write
+    from nexi.output import set_plain_mode
 
     config = _load(options)
     set_plain_mode(options["plain"])
-    result = asyncio.run(_search(config, question, options))
+    with Interrupts(as_json=options["as_json"]) as interrupts:
+        result = asyncio.run(_search(config, question, options, interrupts))
+        _print_result(result, question, config, options)
+
+
+def _print_result(result: RunResult, question: str, config: Config, options: dict[str, Any]) -> None:
+    from nexi.output import print_answer, print_result_summary, write
+
     if options["as_json"]:
         import json
 
@@ -232,44 +302,26 @@ def _run_search_command(question: str, options: dict[str, Any]) -> None:
         print_result_summary(end.iterations, end.seconds, end.usage.total, [s.url for s in result.session.book.sources])
 
 
-async def _search(config: Config, question: str, options: dict[str, Any]) -> RunResult:
+async def _search(config: Config, question: str, options: dict[str, Any], interrupts: Interrupts) -> RunResult:
     from nexi.app import Nexi
     from nexi.output import Screen
 
     _say_what_answers(config)
     screen = Screen(verbose=options["verbose"], quiet=options["as_json"])
     async with Nexi(config) as nexi:
-        return await _follow(nexi, question, _search_options(options), None, screen)
+        return await _follow(nexi.search(question, options=_search_options(options)), screen, interrupts)
 
 
-async def _follow(nexi: Nexi, question: str, options: SearchOptions, session: Session | None, screen: Any) -> RunResult:
-    """Show a run to its end. The first Ctrl-C asks for the answer from what was read, the second cancels."""
-    import asyncio
-    import signal
-
-    async with nexi.search(question, options=options, session=session) as run:
-        loop = asyncio.get_running_loop()
-        handled = _on_interrupt(loop, signal.SIGINT, run.stop)
-        try:
-            async for event in run:
-                screen.show(event)
-        finally:
-            screen.end()
-            if handled:
-                loop.remove_signal_handler(signal.SIGINT)
+async def _follow(search: Run, screen: Screen, interrupts: Interrupts) -> RunResult:
+    """Show a run to its end, or to the signal that ends it."""
+    async with search as run:
+        with interrupts.heard_by(run.stop):
+            try:
+                async for event in run:
+                    screen.show(event)
+            finally:
+                screen.end()
         return run.result()
-
-
-def _on_interrupt(loop: Any, number: int, stop: Any) -> bool:
-    def handle() -> None:
-        loop.remove_signal_handler(number)  # a second Ctrl-C is an ordinary one
-        stop()
-
-    try:
-        loop.add_signal_handler(number, handle)
-    except (NotImplementedError, RuntimeError, ValueError):
-        return False
-    return True
 
 
 def _search_options(options: dict[str, Any]) -> SearchOptions:
@@ -309,10 +361,11 @@ def _interactive_mode(options: dict[str, Any]) -> None:
     """Questions and follow-ups in one session, until exit."""
     import asyncio
 
-    asyncio.run(_converse(_load(options), options))
+    with Interrupts() as interrupts:
+        asyncio.run(_converse(_load(options), options, interrupts))
 
 
-async def _converse(config: Config, options: dict[str, Any]) -> None:
+async def _converse(config: Config, options: dict[str, Any], interrupts: Interrupts) -> None:
     import asyncio
 
     from nexi.app import Nexi
@@ -329,7 +382,8 @@ async def _converse(config: Config, options: dict[str, Any]) -> None:
                 write("Type a question; a follow-up may refer to what was said. exit, quit or q leaves.\n", sys.stderr)
                 continue
             try:
-                result = await _follow(nexi, line, _search_options(options), session, Screen(verbose=options["verbose"]))
+                run = nexi.search(line, options=_search_options(options), session=session)
+                result = await _follow(run, Screen(verbose=options["verbose"]), interrupts)
             except NexiError as error:
                 print_failure(error)
                 continue
@@ -337,6 +391,7 @@ async def _converse(config: Config, options: dict[str, Any]) -> None:
             print_answer(
                 result.answer.text, url_citations={s.url: s.number for s in cited}, url_to_title={s.url: s.title for s in cited}
             )
+    interrupts.code = 0  # leaving by the prompt is no interruption
 
 
 def _read_line() -> str | None:
@@ -362,7 +417,8 @@ def _demo(question: str | None, plain: bool) -> None:
 
     question = question or QUESTION
     set_plain_mode(plain)
-    with serve_handbook() as address, tempfile.TemporaryDirectory(prefix="nexi-demo-") as home:
+    folder = tempfile.TemporaryDirectory(prefix="nexi-demo-")
+    with Interrupts() as interrupts, serve_handbook() as address, folder as home:
         config = Config(
             model="extractive",
             searxng_url=f"http://{address}",
@@ -372,7 +428,7 @@ def _demo(question: str | None, plain: bool) -> None:
             home=Path(home),
         )
         write(f"nexi's handbook is served on {address}.\nQuestion: {question}\n", sys.stderr)
-        result = _answer_demo(config, question)
+        result = _answer_demo(config, question, interrupts)
         cited = result.answer.sources
         print_answer(
             result.answer.text, url_citations={s.url: s.number for s in cited}, url_to_title={s.url: s.title for s in cited}
@@ -380,15 +436,15 @@ def _demo(question: str | None, plain: bool) -> None:
         _tell_demo(config, result)
 
 
-def _answer_demo(config: Config, question: str) -> RunResult:
+def _answer_demo(config: Config, question: str, interrupts: Interrupts) -> RunResult:
     import asyncio
 
-    from nexi.app import Nexi, SearchOptions
+    from nexi.app import Nexi
     from nexi.output import Screen
 
     async def go() -> RunResult:
         async with Nexi(config) as nexi:
-            return await _follow(nexi, question, SearchOptions(), None, Screen(verbose=True))
+            return await _follow(nexi.search(question), Screen(verbose=True), interrupts)
 
     return asyncio.run(go())
 
