@@ -117,7 +117,7 @@ USEFUL = st.sampled_from([
 ])  # fmt: skip
 STEPS = st.lists(st.one_of(REPLY, USEFUL, REPLY, BROKEN, ERROR, OVERFLOW), max_size=12)
 examples = settings(
-    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 )
 
 
