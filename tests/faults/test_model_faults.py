@@ -185,7 +185,7 @@ def test_a_model_that_never_finishes_after_a_page_was_read_is_not_asked_again(
 ) -> None:
     monkeypatch.setattr("nexi.agent.GRACE_S", 0.1)
     with endpoint([searching(), reading(web), NEVER_ENDING[0][1], answering()]) as server:
-        done = ask("--time-target", "2", base_url=server.url)
+        done = ask("--time-target", "1", base_url=server.url)
     assert (done.code, done.out[: len(PASSAGE)], len(server.asked)) == (0, PASSAGE, 3)
     check_words(done, "the time target was reached; this answer uses what was read until then. raise it with --time-target")
     check_nothing_is_lost(done)
@@ -198,7 +198,7 @@ def test_a_model_that_hangs_in_its_answer_keeps_the_sentences_that_came(
     monkeypatch.setattr("nexi.agent.GRACE_S", 0.1)
     half = sse(answer_piece(SENTENCE), usage=False, done=False, then="hang")
     with endpoint([searching(), reading(web), half]) as server:
-        done = ask("--time-target", "2", base_url=server.url)
+        done = ask("--time-target", "1", base_url=server.url)
     assert (done.code, done.out.partition("\n")[0]) == (0, f"{ANSWER} It has")
     check_words(done, "did not answer in time")
     check_words(done, "breaks off")
