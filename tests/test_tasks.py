@@ -1,0 +1,82 @@
+"""Waiting to the end: a cancellation is put off, never lost and never doubled."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from nexi.tasks import to_the_end
+
+
+async def test_a_task_is_waited_for_although_the_caller_is_cancelled_twice() -> None:
+    gate, done = asyncio.Event(), list[str]()
+
+    async def step() -> None:
+        await gate.wait()
+        done.append("step")
+
+    async def caller() -> None:
+        await to_the_end(asyncio.ensure_future(step()))
+        done.append("after")
+        await asyncio.sleep(0)
+        done.append("never")
+
+    task = asyncio.ensure_future(caller())
+    for _ in range(2):
+        await asyncio.sleep(0)
+        task.cancel()
+    await asyncio.sleep(0)
+    assert (done, task.done()) == ([], False)
+    gate.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert done == ["step", "after"]
+
+
+async def test_a_task_that_has_ended_is_not_waited_for() -> None:
+    task = asyncio.ensure_future(asyncio.sleep(0))
+    await task
+    await to_the_end(task)
+
+
+async def test_what_the_task_raised_stays_in_the_task() -> None:
+    async def fail() -> None:
+        raise ValueError("no")
+
+    task = asyncio.ensure_future(fail())
+    await to_the_end(task)
+    with pytest.raises(ValueError, match="no"):
+        task.result()
+
+
+async def test_a_timeout_around_it_is_still_a_timeout() -> None:
+    async def caller() -> None:
+        inner = asyncio.ensure_future(asyncio.sleep(0.02))
+        async with asyncio.timeout(0.005):
+            await to_the_end(inner)
+            await asyncio.sleep(0)
+        raise AssertionError("not reached")
+
+    with pytest.raises(TimeoutError):
+        await caller()
+
+
+async def test_a_group_that_is_cancelled_meanwhile_ends_as_cancelled() -> None:
+    ended: list[str] = []
+
+    async def child() -> None:
+        await to_the_end(asyncio.ensure_future(asyncio.sleep(0.01)))
+        ended.append("child")
+
+    async def parent() -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(child())
+
+    task = asyncio.ensure_future(parent())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ended == ["child"]
