@@ -32,6 +32,7 @@ from nexi.values import frozen
 T = TypeVar("T")
 
 GRACE_S = 15.0  # a call in flight at the time target may still finish: what is paid for is not thrown away
+TOOL_GRACE_S = 1.0
 GUIDED_QUERY_CHARS = 300
 GUIDED_PAGES = 3
 WORDS = {
@@ -260,6 +261,9 @@ class Loop:
 
     async def _forced(self, reason: StopReason, *, by_model: bool = True) -> Answer:
         """A limit was reached: answer from what was read, or say that nothing was."""
+        by_model = by_model and reason not in (StopReason.CANCELLED, StopReason.API_ERROR)
+        if not by_model:
+            await self.toolbox.number_what_was_read()
         if not self.session.has_evidence:
             raise NoEvidenceError(
                 "there is no answer",
@@ -267,7 +271,6 @@ class Loop:
                 fix=FIXES.get(reason, ""),
             )
         await self._warn(reason.value, f"{WORDS[reason]}; this answer uses what was read until then. {FIXES.get(reason, '')}")
-        by_model = by_model and reason not in (StopReason.CANCELLED, StopReason.API_ERROR)
         text = await self._until_stopped(self._asked_to_answer(reason)) if by_model else ""
         if not text.strip() or isinstance(text, StopReason):
             text = await self._spare_answer()
@@ -391,8 +394,9 @@ class Turn:
         self._started[call.id] = (call, self.group.create_task(self._bounded(call), name=f"tool {call.name[:40]}"))
 
     async def _bounded(self, call: ToolCall) -> ToolResult:
-        """The tool's result; the time target ends it early with what the model may know."""
-        left = None if self.loop.meter.deadline is None else self.loop.meter.deadline - self.loop.clock.monotonic()
+        """The tool's result. At the time target a tool ends by itself with what it has; soon after, it is ended."""
+        deadline = self.loop.meter.deadline
+        left = None if deadline is None else deadline - self.loop.clock.monotonic() + TOOL_GRACE_S
         try:
             async with asyncio.timeout(left):
                 return await self.loop.toolbox.run(call)

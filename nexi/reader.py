@@ -51,12 +51,12 @@ class Reader:
         self._tasks = tasks
         self._running: dict[str, asyncio.Task[Page | FetchError]] = {}
         self._warmed: dict[str, str] = {}
-        self._used: set[str] = set()
+        self._used: dict[str, str] = {}
 
     async def read(self, url: str) -> Page:
         """The page, fetched now or before. Raises FetchError."""
         key = dedup_key(url)
-        self._used.add(key)
+        self._used.setdefault(key, url)
         if page := self._session.page(url):
             return page
         outcome = await self._join(key)
@@ -84,6 +84,10 @@ class Reader:
         if self._warmed:
             unused = tuple(url for key, url in self._warmed.items() if key not in self._used)
             await self._emit(PrefetchEnded(len(self._warmed) - len(unused), unused))
+
+    def asked_for(self) -> list[Page]:
+        """The pages that were asked for and are there, in the order of asking."""
+        return [page for url in self._used.values() if (page := self._session.page(url))]
 
     def cancel(self) -> None:
         for task in self._running.values():

@@ -183,9 +183,12 @@ class Toolbox:
             return PageView(url, error=reason), None
         async with limit:
             try:
-                page = await self.reader.read(url)
+                async with asyncio.timeout(self._seconds_left()):
+                    page = await self.reader.read(url)
             except FetchError as error:
                 return PageView(url, error=f"{error.reason}: {error}"), None
+            except TimeoutError:
+                return PageView(url, error="stopped: the time target was reached"), None
             text = await self._text_of(page, arguments)
         return PageView(url, title=page.title, text=_cut(text, share)), page
 
@@ -200,6 +203,11 @@ class Toolbox:
             await self.emit(SourceNumbered(source))
         return replace(view, number=source.number)
 
+    async def number_what_was_read(self) -> None:
+        """For a run that stops while its pages are being summarised: they were read, and may be cited."""
+        for page in self.reader.asked_for():
+            await self._numbered((PageView(page.url), page))
+
     async def _text_of(self, page: Page, arguments: Mapping[str, Any]) -> str:
         if arguments.get("get_full"):
             return page.text
@@ -207,6 +215,9 @@ class Toolbox:
         if arguments.get("use_chunks"):
             return await pick_chunks(self.extractor, page.text, self.question, instructions, self._limits())
         return await summarise(self.extractor, page.text, self.question, instructions, self._limits())
+
+    def _seconds_left(self) -> float | None:
+        return None if self.deadline is None else self.deadline - self.clock.monotonic()
 
     def _limits(self) -> ExtractLimits:
         return ExtractLimits(self.deadline, self.prompts_folder)
