@@ -15,6 +15,7 @@ from nexi.events import ModelFailed, RunFinished, ToolFinished
 from nexi.types import StopReason
 from tests.faults.command import (
     ANSWER,
+    MOON,
     Outcome,
     answering,
     calling,
@@ -25,7 +26,7 @@ from tests.faults.command import (
     reading,
     searching,
 )
-from tests.llm.server import Canned, call_delta, delta, refused, sse
+from tests.llm.server import Canned, call_delta, delta, refused, said, sse
 
 Ask = Callable[..., Outcome]
 STAYS = 40  # a server that is broken stays broken, however often it is asked
@@ -202,6 +203,18 @@ def test_a_model_that_hangs_in_its_answer_keeps_the_sentences_that_came(
     assert (done.code, done.out.partition("\n")[0]) == (0, f"{ANSWER} It has")
     check_words(done, "did not answer in time")
     check_words(done, "breaks off")
+    check_nothing_is_lost(done)
+    check_nothing_is_left_behind(done)
+
+
+def test_a_model_that_hangs_over_a_summary_is_given_the_beginning_of_the_page(ask: Ask, web: str) -> None:
+    get = calling("web_get", {"urls": [MOON.replace("http:/", web)]}, "g1")
+    with endpoint([searching(), get, NEVER_ENDING[0][1], said(ANSWER)]) as server:
+        done = ask("--time-target", "1", base_url=server.url)
+        last = server.bodies[-1]["messages"]
+    assert (done.code, done.out[: len(ANSWER)]) == (0, ANSWER)
+    assert any("384,400 km" in message["content"] for message in last)
+    check_words(done, "the time target was reached")
     check_nothing_is_lost(done)
     check_nothing_is_left_behind(done)
 

@@ -69,7 +69,15 @@ async def test_in_compaction(make_config: Make) -> None:
 
 async def test_in_a_summary_of_the_first_page(make_config: Make) -> None:
     world = World(make_config(), calling("web_get", urls=[MOON]), extract=Hanging())
-    with pytest.raises(NoEvidenceError, match="the search was stopped before any page was read"):
-        await ask(world, f"How far is the Moon, says {MOON}?", stopping_at("extract", 2))
+    result = await ask(world, f"How far is the Moon, says {MOON}?", stopping_at("extract", 2))
+    assert result.answer.stop is StopReason.CANCELLED
+    assert "384,400 km" in result.answer.text
+    assert [s.url for s in result.answer.sources] == [MOON]
     started = [f.call_id for f in world.facts if isinstance(f, ToolStarted)]
     assert [f.call_id for f in world.facts if isinstance(f, ToolFinished)] == started
+
+
+async def test_before_anything_was_read(make_config: Make) -> None:
+    world = World(make_config(), answer=Hanging(searching("moon")))
+    with pytest.raises(NoEvidenceError, match="the search was stopped before any page was read"):
+        await ask(world, "How far is the Moon?", stopping_at("answer", 2))
