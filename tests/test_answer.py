@@ -61,10 +61,27 @@ def test_an_object_whose_first_key_is_another_is_not_streamed() -> None:
     got: list[str] = []
     argument = AnswerArgument(got.append)
     argument.take('{"thoughts": "hm", "answer": "x"}')
-    assert (got, argument.fed) == ([], False)
+    assert (got, argument.is_open) == ([], False)
 
 
 def test_broken_escapes_become_a_replacement_character() -> None:
     got: list[str] = []
     AnswerArgument(got.append).take('{"answer": "a\\uZZZZb\\ud800c"}')
     assert "".join(got) == "a\ufffdb\ufffdc"
+
+
+def test_an_answer_is_open_from_its_first_quote_to_its_last() -> None:
+    argument = AnswerArgument(lambda _: None)
+    seen = []
+    for piece in ('{"answer"', ': "a', " \\", '" b', '"', "}"):
+        argument.take(piece)
+        seen.append(argument.is_open)
+    assert seen == [False, True, True, True, False, False]
+
+
+def test_a_stream_says_whether_anything_is_out() -> None:
+    stream = AnswerStream({1})
+    stream.feed("It is far [1]")
+    assert not stream.released
+    stream.feed(". It has no")
+    assert stream.released

@@ -16,7 +16,7 @@ from rig import miniweb
 from tests.faults.command import PAGES, QUESTION, Outcome
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def web() -> Iterator[str]:
     with miniweb.serve(miniweb.Corpus(PAGES)) as base:
         yield base
