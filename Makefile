@@ -36,11 +36,12 @@ check: $(VENV)/dev.stamp  ## ruff, strict types, layers, coverage with its floor
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
-eval: $(VENV)/dev.stamp  ## answer quality on the mini-webs (needs ../shared/data); SAMPLE=n for a seeded sample
-	$(BIN)/python -m evals.answers $(if $(SAMPLE),--sample $(SAMPLE))
+eval: $(VENV)/dev.stamp  ## answer quality and hostile pages (needs ../shared/data); SAMPLE=n for a seeded sample, SAVE=1 to keep the table
+	$(BIN)/python -m evals.answers $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SAVE),--save)
+	$(BIN)/python -m evals.injection
 
 bench: $(VENV)/dev.stamp  ## speed and size, as ratios in one run; writes bench/results.md
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench --save
 
 lock:  ## write the hashed requirements anew (needs uv)
 	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements.txt

@@ -33,6 +33,8 @@ T = TypeVar("T")
 
 GRACE_S = 15.0  # a call in flight at the time target may still finish: what is paid for is not thrown away
 TOOL_GRACE_S = 1.0
+WINDOW_MARGIN = 0.9  # our count is exact for other tokenizers only by chance
+LEAST_WINDOW = 1000
 GUIDED_QUERY_CHARS = 300
 GUIDED_PAGES = 3
 WORDS = {
@@ -90,6 +92,8 @@ class Loop:
             try:
                 turn = await self._until_stopped(self._turn())
             except LLMError as error:
+                if await self._narrowed(error):
+                    continue
                 return await self._after_model_failure(error)
             if isinstance(turn, StopReason):
                 return await self._interrupted(turn)
@@ -109,6 +113,7 @@ class Loop:
                 turn.drop_calls()
                 return answer
             results = await turn.finish_calls(reply)
+        await self._make_room([Message("tool", r.text) for r in results])
         self._remember(reply, results)
         return None
 
@@ -175,10 +180,11 @@ class Loop:
             return StopReason.CANCELLED
         return self.meter.stop_reason(self.clock.monotonic())
 
-    async def _make_room(self) -> bool:
-        """Compact when the conversation nears the window; False when it does not fit even then."""
-        before = self._tokens()
-        if not should_compact(before, self._reply_room(), self.settings.compaction):
+    async def _make_room(self, coming: Sequence[Message] = ()) -> bool:
+        """Compact when the conversation, with what is about to join it, nears the window; False when it does not fit then."""
+        before, following = self._tokens(), self._reply_room()
+        following += prompt_tokens(self.counter, coming, (), self.llm.max_context) if coming else 0
+        if not should_compact(before, following, self.settings.compaction):
             return True
         compacted = await compact(
             self.session.messages,
@@ -191,7 +197,18 @@ class Loop:
             self.session.messages[:] = compacted
         after = self._tokens()
         await self.emit(ContextCompacted(before, after, compacted is not None))
-        return after + self._reply_room() <= self.llm.max_context
+        return after + following <= self.llm.max_context
+
+    async def _narrowed(self, error: LLMError) -> bool:
+        """Learn a smaller window from a server that refused a request for its size; False when there is nothing to learn."""
+        told = error.window or 0 if isinstance(error, ContextOverflowError) else 0
+        window = int(told * WINDOW_MARGIN)
+        if not LEAST_WINDOW <= window < self.llm.max_context:
+            return False
+        await self._warn("smaller_window", f"{self.llm.name} has a window of {told} tokens; set max_context to that")
+        self.llm = replace(self.llm, max_context=window)
+        self.settings = replace(self.settings, compaction=replace(self.settings.compaction, max_context=window))
+        return True
 
     def _tokens(self) -> int:
         return prompt_tokens(self.counter, self.session.messages, self.toolbox.specs, self.llm.max_context)

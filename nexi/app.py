@@ -35,7 +35,7 @@ from nexi.searcher import Searcher
 from nexi.session import Session
 from nexi.tasks import to_the_end
 from nexi.token_counter import TokenCounter
-from nexi.tools import Toolbox
+from nexi.tools import SUMMARY_TOKENS, Toolbox
 from nexi.types import Answer, FetchLimits, Message, Query, StopReason, ToolCall, ToolResult
 from nexi.urls import host_of
 from nexi.values import frozen
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 MAX_QUESTION_CHARS = 100_000
 STOP_POLL_S = 0.5
+MOST_EXTRACT_BYTES = 60_000
+EXTRACT_PROMPT_TOKENS = 500
 TIDY_EVERY_S = 24 * 3600
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 BUNDLED_ENCODINGS = ("cl100k_base", "o200k_base")
@@ -394,6 +396,7 @@ class Parts:
             prompts_folder=config.prompts_dir,
             secrets=_secrets(config),
             deadline=self.meter.deadline,
+            extract_bytes=self._extract_bytes(),
         )
 
     def loop(self, stop: asyncio.Event) -> Loop:
@@ -421,13 +424,18 @@ class Parts:
 
         return list(read_arguments(call, WEB_GET)[0].get("urls", ())) if call.name == WEB_GET.name else []
 
+    def _extract_bytes(self) -> int:
+        """Bytes of a page that the extract model can take in beside its instructions and its summary."""
+        window = self.nexi.config.endpoint("extract").max_context
+        return min(MOST_EXTRACT_BYTES, max(1000, window - SUMMARY_TOKENS - EXTRACT_PROMPT_TOKENS) * BYTES_PER_TOKEN)
+
     def _room(self) -> int:
-        """Bytes of page text that still fit under the compaction threshold, next to the reply."""
+        """Bytes of page text that fit beside the conversation, or that would fit once it is compacted."""
         config = self.nexi.config
-        window = config.endpoint("answer").max_context
+        window = int(config.endpoint("answer").max_context * config.auto_compact_thresh)
         used = self.counter.upper_bound(self.session.messages) // BYTES_PER_TOKEN
-        free = int(window * config.auto_compact_thresh) - used - min(config.max_output_tokens, window // 4)
-        return max(0, free) * BYTES_PER_TOKEN
+        free = window - used - min(config.max_output_tokens, window // 4)
+        return max(free, window // 3) * BYTES_PER_TOKEN
 
 
 class Run:

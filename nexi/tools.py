@@ -128,6 +128,7 @@ class Toolbox:
     prompts_folder: Any = None
     secrets: tuple[str, ...] = ()
     deadline: float | None = None
+    extract_bytes: int = 60_000
     specs: tuple[ToolSpec, ...] = SPECS
 
     async def run(self, call: ToolCall) -> ToolResult:
@@ -220,14 +221,18 @@ class Toolbox:
         return None if self.deadline is None else self.deadline - self.clock.monotonic()
 
     def _limits(self) -> ExtractLimits:
-        return ExtractLimits(self.deadline, self.prompts_folder)
+        return ExtractLimits(self.deadline, self.prompts_folder, self.extract_bytes)
 
 
 @frozen
 class ExtractLimits:
     deadline: float | None = None
     prompts_folder: Any = None
-    window_chars: int = 60_000
+    window_bytes: int = 60_000
+
+    def fit(self, text: str) -> str:
+        """What of a page the extract model can take in; bytes bound tokens in every script."""
+        return text.encode("utf-8", "replace")[: self.window_bytes].decode("utf-8", "ignore")
 
 
 async def summarise(llm: LLM, text: str, question: str, instructions: str, limits: ExtractLimits) -> str:
@@ -235,7 +240,7 @@ async def summarise(llm: LLM, text: str, question: str, instructions: str, limit
     prompt = render(
         "extractor", folder=limits.prompts_folder, query=question, instructions=instructions or "Answer the question."
     )
-    messages = [Message("system", prompt), Message("user", text[: limits.window_chars])]
+    messages = [Message("system", prompt), Message("user", limits.fit(text))]
     try:
         reply = await llm.complete(messages, max_tokens=SUMMARY_TOKENS, temperature=0.0, deadline=limits.deadline)
     except NexiError:
@@ -253,7 +258,7 @@ async def pick_chunks(llm: LLM, text: str, question: str, instructions: str, lim
         "properties": {"pick": {"type": "array", "items": {"type": "integer"}, "maxItems": len(chunks)}},
         "required": ["pick"],
     }
-    messages = [Message("system", prompt), Message("user", numbered[: limits.window_chars])]
+    messages = [Message("system", prompt), Message("user", limits.fit(numbered))]
     try:
         reply = await llm.complete(messages, max_tokens=256, temperature=0.0, deadline=limits.deadline, schema=schema)
         picked = parse_lenient(reply.text)

@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from nexi.config import Config
-from nexi.errors import LLMError, NoEvidenceError, QuestionError
+from nexi.errors import ContextOverflowError, LLMError, NoEvidenceError, QuestionError
 from nexi.events import (
+    ContextCompacted,
     ModelAsked,
     PageFetched,
     PrefetchEnded,
@@ -488,3 +489,39 @@ async def test_the_terminal_fact_carries_the_result(make_config: Make) -> None:
         model_calls=3,
         warnings=(),
     )
+
+
+async def test_a_smaller_window_is_learnt_from_the_server_that_refused(make_config: Make) -> None:
+    refused = ContextOverflowError("the request is too long")
+    refused.window = 6000
+    world = World(make_config(), searching("moon"), refused, reading(MOON), answering(ANSWER))
+    result = await world.ask()
+    assert result.answer.text == ANSWER
+    assert any("window of 6000 tokens" in w for w in result.answer.warnings)
+
+
+async def test_a_long_conversation_is_compacted_and_the_search_goes_on(make_config: Make) -> None:
+    urls = [f"https://moon.example/{i}" for i in range(6)]
+    web = FakeWeb(
+        {u: f"Moon page {i}. " + "The Moon is far away from here, they say again and again. " * 200 for i, u in enumerate(urls)}
+    )
+    config = make_config(max_context=12_000, max_output_tokens=500, preserve_last_n_messages=1)
+
+    def read_or_sum(messages: Sequence[Message]) -> Reply:
+        if "PRESERVE EXACTLY" in messages[-1].content:
+            return Reply("Everything says it is far [1][2].")
+        done = sum(m.role == "assistant" for m in messages)
+        return (
+            reading(urls[len(world.session.book.sources)])
+            if done < 9 and len(world.session.book.sources) < 5
+            else answering("Far [1].")
+        )
+
+    world = World(config, *[read_or_sum] * 20, web=web)
+    world.session = Session()
+    result = await world.ask(" ".join(urls), session=world.session)
+    compacted = [f for f in world.facts if isinstance(f, ContextCompacted)]
+    assert result.answer.text == "Far [1]."
+    assert compacted
+    assert all(f.ok and f.tokens_after < f.tokens_before for f in compacted)
+    assert any("Findings:" in m.content for m in world.llm.requests[-1])

@@ -32,6 +32,7 @@ class World:
         self.config = config
         self.roles = {"answer": self.llm, "extract": self.llm, **roles}
         self.events: list[Event] = []
+        self.session = Session()
 
     def nexi(self) -> Nexi:
         return Nexi(self.config, clock=self.clock, llms=self.roles, backends=[self.web], fetchers=[self.web])
