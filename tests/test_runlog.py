@@ -157,7 +157,7 @@ def test_when_every_id_is_taken_it_says_so(tmp_path: Path, clock: FakeClock) -> 
         runs.create()
     assert (caught.value.message, caught.value.fix) == (
         "Could not find a free run id",
-        "Remove old runs with `nexi runs rm`.",
+        "Delete old folders under runs.",
     )
 
 
