@@ -134,37 +134,57 @@ class Loop:
         if self.session.has_evidence and text.strip():
             await self._note_cut(reply, turn)
             return await self._answer(text, stop, None)
-        turn.refusal = await self._read_first(reply)
+        self._unread += 1
+        if self._unread > 1:
+            return await self._guided_answer()
+        turn.refusal = self._read_first(reply)
         return None
 
-    async def _read_first(self, reply: Reply) -> str:
-        """An answer counts only when pages were read: the model is told so once, then it is given pages, then it is over."""
-        self._unread += 1
-        if self._unread == 1:
-            nudge = render("read_first", folder=self.settings.prompts_folder)
-            if not reply.tool_calls:
-                self.session.messages += [Message("assistant", reply.text), Message("user", nudge)]
-            return nudge
-        if self._unread == 2 and await self._guide():
-            return "pages were read for you; answer from them"
-        raise NoEvidenceError(
-            "there is no answer with evidence",
-            cause=f"{self.llm.name} answered without reading a page" + self._search_trouble(),
-            fix="ask in other words, try another model with -m, or check the search service",
-        )
+    def _read_first(self, reply: Reply) -> str:
+        """An answer counts only when pages were read; the model is told so once."""
+        nudge = render("read_first", folder=self.settings.prompts_folder)
+        if not reply.tool_calls:
+            self.session.messages += [Message("assistant", reply.text), Message("user", nudge)]
+        return nudge
 
-    async def _guide(self) -> bool:
-        """Search with the question and read the best pages for a model that does not use its tools."""
+    async def _guided_answer(self) -> Answer:
+        """For a model that does not use its tools: search with the question, read, and ask for an answer from passages."""
         await self._warn("guided", f"{self.llm.name} did not use its tools, so the question itself was searched for")
+        views = await self._guided_reading()
+        if not views:
+            raise NoEvidenceError(
+                "there is no answer with evidence",
+                cause=f"{self.llm.name} answered without reading a page" + self._search_trouble(),
+                fix="ask in other words, try another model with -m, or check the search service",
+            )
+        text = await self._from_passages(views)
+        return await self._answer(text or await self._spare_answer(), StopReason.PLAIN_ANSWER, None)
+
+    async def _guided_reading(self) -> list[PageView]:
         toolbox = replace(self.toolbox, extractor=self.spare())
         search = ToolCall("guided_search", "web_search", json.dumps({"queries": [toolbox.question[:GUIDED_QUERY_CHARS]]}))
         found = await toolbox.run(search)
         self._remember(Reply("", (search,)), [found])
-        hits = [h.url for outcome in found.value or () for h in outcome.hits] if isinstance(found.value, tuple) else []
-        if hits:
-            read = ToolCall("guided_read", "web_get", json.dumps({"urls": hits[:GUIDED_PAGES]}))
-            self._remember(Reply("", (read,)), [await toolbox.run(read)])
-        return self.session.has_evidence
+        hits = [h.url for outcome in found.value for h in outcome.hits] if isinstance(found.value, tuple) else []
+        if not hits:
+            return []
+        read = ToolCall("guided_read", "web_get", json.dumps({"urls": hits[:GUIDED_PAGES]}))
+        pages = await toolbox.run(read)
+        self._remember(Reply("", (read,)), [pages])
+        return [view for view in pages.value if not view.error] if isinstance(pages.value, tuple) else []
+
+    async def _from_passages(self, views: Sequence[PageView]) -> str:
+        passages = "\n\n".join(f"[{v.number}] {v.title}\n{v.text}" for v in views)
+        values = {"question": self.toolbox.question, "passages": passages}
+        prompt = Message("user", render("passages", folder=self.settings.prompts_folder, **values))
+        try:
+            reply = await self.llm.complete(
+                [prompt], max_tokens=self.settings.max_output_tokens, temperature=0.0, deadline=self._call_deadline()
+            )
+        except LLMError as error:
+            await self._warn("model_failed", f"the model could not write the answer ({error})")
+            return ""
+        return reply.text
 
     def _remember(self, reply: Reply, results: Sequence[ToolResult]) -> None:
         if not reply.tool_calls:

@@ -22,7 +22,7 @@ VALUES: dict[str, dict[str, object]] = {
     "chunks": {"query": "who?", "instructions": "names"},
     "compaction": {"original_query": "who?", "content": "findings", "target_words": 5000},
     "force_answer": {"reason": "the time is up"},
-    "repair": {"problem": "the JSON ends early"},
+    "passages": {"question": "how far?", "passages": "[1] Far."},
     "read_first": {},
 }
 
@@ -65,8 +65,8 @@ def test_the_compaction_prompt_preserves_merges_and_leaves_out_addresses() -> No
 
 
 def test_doubled_braces_are_braces(tmp_path: Path) -> None:
-    folder = own(tmp_path, "repair", '{{"a": {{{problem}}}}}')
-    assert render("repair", folder=folder, problem="x") == '{"a": {x}}'
+    folder = own(tmp_path, "force_answer", '{{"a": {{{reason}}}}}')
+    assert render("force_answer", folder=folder, reason="x") == '{"a": {x}}'
 
 
 def test_the_chunk_prompt_shows_the_json_it_wants() -> None:
@@ -80,8 +80,8 @@ def test_a_value_that_looks_like_a_placeholder_stays_as_it_is() -> None:
 
 
 def test_an_own_file_wins_over_the_packaged_prompt(tmp_path: Path) -> None:
-    folder = own(tmp_path, "repair", "\ufeffAgain, please: {problem}\n")
-    assert render("repair", folder=folder, problem="no JSON") == "Again, please: no JSON"
+    folder = own(tmp_path, "force_answer", "\ufeffAgain, please: {reason}\n")
+    assert render("force_answer", folder=folder, reason="no JSON") == "Again, please: no JSON"
 
 
 def test_a_folder_without_the_file_leaves_the_packaged_prompt(tmp_path: Path) -> None:
@@ -90,8 +90,8 @@ def test_a_folder_without_the_file_leaves_the_packaged_prompt(tmp_path: Path) ->
 
 def test_a_missing_value_is_named() -> None:
     with pytest.raises(ConfigError) as caught:
-        render("repair")
-    assert caught.value.message == "the prompt repair.md asks for {problem}"
+        render("force_answer")
+    assert caught.value.message == "the prompt force_answer.md asks for {reason}"
 
 
 def test_an_unused_value_is_named() -> None:
@@ -102,30 +102,30 @@ def test_an_unused_value_is_named() -> None:
 
 def test_a_mistake_in_an_own_file_names_the_file_and_what_it_may_use(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
-        render("repair", folder=own(tmp_path, "repair", "{problem} {fault}"), problem="x")
-    assert caught.value.message == f"{tmp_path / 'repair.md'} asks for {{fault}}"
-    assert caught.value.fix == "the values it may use are {problem}"
+        render("force_answer", folder=own(tmp_path, "force_answer", "{reason} {fault}"), reason="x")
+    assert caught.value.message == f"{tmp_path / 'force_answer.md'} asks for {{fault}}"
+    assert caught.value.fix == "the values it may use are {reason}"
 
 
-@pytest.mark.parametrize("text", ["{problem}\n{", "{problem}\n}", "{problem}\n{Not a name}", "{problem}\n{0}", "{problem}\n{}"])
+@pytest.mark.parametrize("text", ["{reason}\n{", "{reason}\n}", "{reason}\n{Not a name}", "{reason}\n{0}", "{reason}\n{}"])
 def test_a_stray_brace_is_an_error_with_its_line(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigError, match="line 2"):
-        render("repair", folder=own(tmp_path, "repair", text), problem="x")
+        render("force_answer", folder=own(tmp_path, "force_answer", text), reason="x")
 
 
 def test_an_own_file_that_is_not_text_is_an_error_with_a_fix(tmp_path: Path) -> None:
-    (tmp_path / "repair.md").write_bytes(b"\xff\xfe{problem}")
+    (tmp_path / "force_answer.md").write_bytes(b"\xff\xfe{reason}")
     with pytest.raises(ConfigError) as caught:
-        render("repair", folder=tmp_path, problem="x")
-    assert caught.value.message == f"{tmp_path / 'repair.md'} is not UTF-8 text"
+        render("force_answer", folder=tmp_path, reason="x")
+    assert caught.value.message == f"{tmp_path / 'force_answer.md'} is not UTF-8 text"
     assert caught.value.fix
 
 
 def test_a_folder_in_the_place_of_an_own_file_is_an_error_with_a_fix(tmp_path: Path) -> None:
-    (tmp_path / "repair.md").mkdir()
+    (tmp_path / "force_answer.md").mkdir()
     with pytest.raises(ConfigError) as caught:
-        render("repair", folder=tmp_path, problem="x")
-    assert caught.value.message == f"{tmp_path / 'repair.md'} cannot be read"
+        render("force_answer", folder=tmp_path, reason="x")
+    assert caught.value.message == f"{tmp_path / 'force_answer.md'} cannot be read"
 
 
 @pytest.mark.parametrize("name", ["", "../errors", "System", "nothing"])

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from nexi.errors import ConfigError
 
-NAMES = ("system", "custom_system", "extractor", "chunks", "compaction", "force_answer", "repair", "read_first")
+NAMES = ("system", "custom_system", "extractor", "chunks", "compaction", "force_answer", "read_first", "passages")
 
 _TOKEN = re.compile(r"\{\{|\}\}|\{([a-z_]+)\}|[{}]")
 
