@@ -37,6 +37,7 @@ WINDOW_MARGIN = 0.9  # our count is exact for other tokenizers only by chance
 LEAST_WINDOW = 1000
 GUIDED_QUERY_CHARS = 300
 GUIDED_PAGES = 3
+GUIDED_TOKENS = 250  # a small model loses its way in long passages
 WORDS = {
     StopReason.TIME_TARGET: "the time target was reached",
     StopReason.MAX_ITERATIONS: "the iteration limit was reached",
@@ -161,7 +162,7 @@ class Loop:
         return await self._answer(text or await self._spare_answer(), StopReason.PLAIN_ANSWER, None)
 
     async def _guided_reading(self) -> list[PageView]:
-        toolbox = replace(self.toolbox, extractor=self.spare())
+        toolbox = replace(self.toolbox, extractor=self.spare(), summary_tokens=GUIDED_TOKENS)
         search = ToolCall("guided_search", "web_search", json.dumps({"queries": [toolbox.question[:GUIDED_QUERY_CHARS]]}))
         found = await toolbox.run(search)
         self._remember(Reply("", (search,)), [found])

@@ -129,6 +129,7 @@ class Toolbox:
     secrets: tuple[str, ...] = ()
     deadline: float | None = None
     extract_bytes: int = 60_000
+    summary_tokens: int = SUMMARY_TOKENS
     specs: tuple[ToolSpec, ...] = SPECS
 
     async def run(self, call: ToolCall) -> ToolResult:
@@ -221,7 +222,7 @@ class Toolbox:
         return None if self.deadline is None else self.deadline - self.clock.monotonic()
 
     def _limits(self) -> ExtractLimits:
-        return ExtractLimits(self.deadline, self.prompts_folder, self.extract_bytes)
+        return ExtractLimits(self.deadline, self.prompts_folder, self.extract_bytes, self.summary_tokens)
 
 
 @frozen
@@ -229,6 +230,7 @@ class ExtractLimits:
     deadline: float | None = None
     prompts_folder: Any = None
     window_bytes: int = 60_000
+    summary_tokens: int = SUMMARY_TOKENS
 
     def fit(self, text: str) -> str:
         """What of a page the extract model can take in; bytes bound tokens in every script."""
@@ -236,13 +238,13 @@ class ExtractLimits:
 
 
 async def summarise(llm: LLM, text: str, question: str, instructions: str, limits: ExtractLimits) -> str:
-    """What matters of a page, at most SUMMARY_TOKENS long; the page's beginning when the model fails."""
+    """What matters of a page, in at most `summary_tokens`; the page's beginning when the model fails."""
     prompt = render(
         "extractor", folder=limits.prompts_folder, query=question, instructions=instructions or "Answer the question."
     )
     messages = [Message("system", prompt), Message("user", limits.fit(text))]
     try:
-        reply = await llm.complete(messages, max_tokens=SUMMARY_TOKENS, temperature=0.0, deadline=limits.deadline)
+        reply = await llm.complete(messages, max_tokens=limits.summary_tokens, temperature=0.0, deadline=limits.deadline)
     except NexiError:
         return text[:FALLBACK_CHARS]
     return reply.text.strip() or text[:FALLBACK_CHARS]
