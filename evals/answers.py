@@ -18,7 +18,8 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from nexi.app import Nexi
 from nexi.config import Config
 from nexi.errors import NexiError
 from nexi.events import PageFetched
-from rig import miniweb, score
+from rig import miniweb, score, scripted_llm
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT.parent / "shared" / "data" / "miniweb"
@@ -71,22 +72,34 @@ async def ask(config: Config, question: Mapping[str, Any]) -> dict[str, Any]:
     return {**reply, "seconds": round(time.perf_counter() - started, 3)}
 
 
-async def ask_all(base_url: str, home: Path, questions: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+async def ask_all(
+    base_url: str, home: Path, questions: Sequence[Mapping[str, Any]], model: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
     """The replies by question, one at a time so that the seconds mean something.
 
     Each has a Nexi of its own: a whole web behind one loopback host would otherwise be paced as one site.
     """
-    config = Config(model="extractive", searxng_url=base_url, allow_private=(base_url.removeprefix("http://"),), home=home)
+    config = Config(searxng_url=base_url, allow_private=(base_url.removeprefix("http://"),), home=home, **model)
     return {q["id"]: await ask(config, q) for q in questions}
 
 
-def measure(web: str, source: Path, sample: int) -> tuple[Row, dict[str, dict[str, Any]]]:
+@contextmanager
+def answering(scripted: bool) -> Iterator[dict[str, Any]]:
+    """The settings of the model that answers: the built-in one, or the rig's scripted one behind a real endpoint."""
+    if not scripted:
+        yield {"model": "extractive"}
+        return
+    with scripted_llm.serve() as root:
+        yield {"model": "scripted", "base_url": f"{root}/v1"}
+
+
+def measure(web: str, source: Path, sample: int, *, scripted: bool = False) -> tuple[Row, dict[str, dict[str, Any]]]:
     questions = miniweb.read_jsonl(source, "questions.jsonl")
     whole = not 0 < sample < len(questions)
     if not whole:
         questions = random.Random(SEED).sample(questions, sample)
-    with tempfile.TemporaryDirectory() as home, miniweb.serve(source) as base_url:
-        replies = asyncio.run(ask_all(base_url, Path(home), questions))
+    with tempfile.TemporaryDirectory() as home, miniweb.serve(source) as base_url, answering(scripted) as model:
+        replies = asyncio.run(ask_all(base_url, Path(home), questions, model))
     return summary(web, whole, questions, replies), replies
 
 
@@ -162,6 +175,7 @@ def main() -> int:
     parser.add_argument("--web", choices=WEBS, action="append", help="only this web (repeatable)")
     parser.add_argument("--sample", type=int, default=0, help="ask only this many questions of each web, always the same ones")
     parser.add_argument("--data", type=Path, default=DATA, help="folder with the webs as folders or .tar.gz files")
+    parser.add_argument("--scripted", action="store_true", help="let the rig's scripted model answer; it has no floors")
     parser.add_argument("--save", action="store_true", help="write evals/results.md")
     args = parser.parse_args()
     sources = {web: find_source(args.data, web) for web in args.web or WEBS}
@@ -170,13 +184,13 @@ def main() -> int:
     rows = []
     for web, source in sources.items():
         if source is not None:
-            row, replies = measure(web, source, args.sample)
+            row, replies = measure(web, source, args.sample, scripted=args.scripted)
             keep(web, replies)
             rows.append(row)
             print(table([row]) if len(rows) == 1 else table([row]).splitlines()[-1], flush=True)
     if args.save and rows:
         save(rows)
-    floors = json.loads(FLOORS.read_text(encoding="utf-8"))
+    floors = {} if args.scripted else json.loads(FLOORS.read_text(encoding="utf-8"))
     problems = [problem for row in rows if (problem := below_floor(row, floors))]
     for problem in problems:
         print(problem, file=sys.stderr)

@@ -131,6 +131,6 @@ def test_a_value_comes_out_of_a_prompt_as_it_went_in(query: str, instructions: s
 def test_a_template_comes_out_piece_by_piece(pieces: list[tuple[str, str]]) -> None:
     written = "!" + "".join(source for source, _ in pieces) + "!"
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "repair.md").write_text(written)
+        (Path(folder) / "force_answer.md").write_text(written)
         values = {"problem": "{x}"} if placeholders(written) else {}
-        assert render("repair", folder=Path(folder), **values) == "!" + "".join(result for _, result in pieces) + "!"
+        assert render("force_answer", folder=Path(folder), **values) == "!" + "".join(result for _, result in pieces) + "!"

@@ -1,0 +1,107 @@
+"""The command line: parse, call the app, show events. No decisions.
+
+This file knows the names: the options of a question, and which module holds which subcommand. A subcommand is imported when
+it is called, and everything heavy by the function that needs it, so that `nexi --version` and `nexi --help` are instant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from nexi import __version__
+
+COMMANDS: Mapping[str, str] = {
+    "demo": "nexi.cli.demo:demo",
+}
+# The names under which the seeds know this door's functions, and where they live.
+FACES: Mapping[str, str] = {
+    "_run_search_command": "nexi.cli.ask",
+    "_interactive_mode": "nexi.cli.repl",
+    "_show_last_n": "nexi.cli.history",
+    "_show_prev": "nexi.cli.history",
+    "_show_by_id": "nexi.cli.history",
+    "EXIT_FAILURE": "nexi.cli.exits",
+    "EXIT_USAGE": "nexi.cli.exits",
+    "EXIT_CANCELLED": "nexi.cli.exits",
+    "EXIT_TERMINATED": "nexi.cli.exits",
+}
+
+
+class QuestionGroup(click.Group):
+    """A group whose first word begins a question unless it is the name of a subcommand."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*super().list_commands(ctx), *COMMANDS})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        place = COMMANDS.get(cmd_name)
+        if place is None:
+            return super().get_command(ctx, cmd_name)
+        from importlib import import_module
+
+        module, _, name = place.partition(":")
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args or args[0] not in (*self.commands, *COMMANDS):
+            args = ["ask", *args]
+        return super().parse_args(ctx, args)
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_usage("nexi", '[OPTIONS] "QUESTION"')
+
+
+@click.group(cls=QuestionGroup, add_help_option=False)
+def main() -> None:
+    """Ask the web, keep what you learn, prove every sentence."""
+
+
+@main.command("ask", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("words", nargs=-1, metavar='"QUESTION"')
+@click.option("-q", "--query-text", help="The question, as an option.")
+@click.option("-e", "--effort", type=click.Choice(["s", "m", "l"]), help="Quick, balanced or thorough.")
+@click.option("--max-iter", type=click.IntRange(1), metavar="N", help="At most N rounds of thinking.")
+@click.option(
+    "--time-target", "--max-timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="Answer after about S seconds."
+)
+@click.option("--max-len", type=click.IntRange(1), metavar="N", help="At most N tokens of answer.")
+@click.option("-m", "--model", help="The model; `extractive` needs none.")
+@click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Spend at most this much.")
+@click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Use at most N tokens in all.")
+@click.option("-v", "--verbose", is_flag=True, help="Show every model call, tool call and token count.")
+@click.option("--plain", is_flag=True, help="No colours, no emoji.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("--last", type=click.IntRange(1), metavar="N", help="Show the last N searches.")
+@click.option("--prev", is_flag=True, help="Show the latest answer again.")
+@click.option("--show", metavar="ID", help="Show the answer with this id.")
+@click.option("--clear-history", is_flag=True, help="Delete all search history.")
+@click.option("--config", "show_config", is_flag=True, help="Print the path of the config file.")
+@click.option("--edit-config", is_flag=True, help="Open the config file in an editor.")
+@click.version_option(__version__, "--version", prog_name="nexi")
+@click.pass_context
+def ask(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None:
+    """Ask the web, keep what you learn, prove every sentence.
+
+    \b
+      nexi "how do rust async traits work"
+      echo "what is the capital of france" | nexi --plain
+      nexi                                   (a prompt for questions and follow-ups)
+      nexi demo                              (try it with no key and no network)
+    """
+    from nexi.cli.ask import dispatch
+    from nexi.cli.exits import failing_politely
+
+    with failing_politely(as_json=options["as_json"]):
+        dispatch(ctx, words, options)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in FACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(FACES[name]), name)

@@ -1,0 +1,76 @@
+"""`nexi demo`: the whole loop over nexi's own handbook."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from nexi.cli.ask import follow
+from nexi.cli.exits import Interrupts, failing_politely
+
+if TYPE_CHECKING:
+    from nexi.app import RunResult
+    from nexi.config import Config
+
+
+@click.command("demo")
+@click.argument("question", required=False)
+@click.option("--plain", is_flag=True, help="No colours, no emoji.")
+def demo(question: str | None, plain: bool) -> None:
+    """Ask nexi's own handbook, served on loopback: no key, no network."""
+    with failing_politely():
+        _demo(question, plain)
+
+
+def _demo(question: str | None, plain: bool) -> None:
+    import tempfile
+    from pathlib import Path
+
+    from nexi.config import Config
+    from nexi.demo import QUESTION, serve_handbook
+    from nexi.output import print_answer, set_plain_mode, write
+
+    question = question or QUESTION
+    set_plain_mode(plain)
+    folder = tempfile.TemporaryDirectory(prefix="nexi-demo-")
+    with Interrupts() as interrupts, serve_handbook() as address, folder as home:
+        config = Config(
+            model="extractive",
+            searxng_url=f"http://{address}",
+            search_backend="searxng",
+            content_fetcher="http",
+            allow_private=(address,),
+            home=Path(home),
+        )
+        write(f"nexi's handbook is served on {address}.\nQuestion: {question}\n", sys.stderr)
+        result = _answer_demo(config, question, interrupts)
+        cited = result.answer.sources
+        print_answer(
+            result.answer.text, url_citations={s.url: s.number for s in cited}, url_to_title={s.url: s.title for s in cited}
+        )
+        _tell_demo(config, result)
+
+
+def _answer_demo(config: Config, question: str, interrupts: Interrupts) -> RunResult:
+    import asyncio
+
+    from nexi.app import Nexi
+    from nexi.output import Screen
+
+    async def go() -> RunResult:
+        async with Nexi(config) as nexi:
+            return await follow(nexi.search(question), Screen(verbose=True), interrupts)
+
+    return asyncio.run(go())
+
+
+def _tell_demo(config: Config, result: RunResult) -> None:
+    from nexi.history import get_entry_by_id
+    from nexi.output import write
+
+    entry = get_entry_by_id(result.id, config.history_path)
+    end = result.finished
+    kept = f"History holds it as {entry.id}." if entry else "It is not in the history."
+    write(f"\n{end.pages} pages, {end.model_calls} calls of the built-in model, {end.seconds:.2f} s. {kept}\n", sys.stderr)
