@@ -23,20 +23,20 @@ from nexi import __version__
 from nexi.agent import Loop, LoopSettings
 from nexi.budget import Budget, Meter
 from nexi.config import EFFORT_LEVELS, Config, get_system_prompt
-from nexi.errors import ConfigError, InternalError, NexiError, QuestionError, StoreError
-from nexi.events import TERMINAL, Delta, Event, Fact, RunFailed, RunFinished, RunStarted, Warned
+from nexi.errors import ConfigError, FetchError, InternalError, NexiError, QuestionError, StoreError
+from nexi.events import TERMINAL, Delta, Event, Fact, RunFailed, RunFinished, RunStarted, SourceNumbered, Warned
 from nexi.files import make_private_directory
 from nexi.model import CallCounter, MeteredLLM
 from nexi.plugins import FetchPlugin, SearchPlugin, takes_lists
 from nexi.ports import LLM, Clock, ContentFetcher, Emit, PageStore, RunLog, SearchBackend
 from nexi.reader import Reader
-from nexi.runlog import FilePages, MemoryRunLog, RunDirectory
+from nexi.runlog import FilePages, MemoryPages, MemoryRunLog, RunDirectory
 from nexi.searcher import Searcher
 from nexi.session import Session
 from nexi.tasks import to_the_end
 from nexi.token_counter import TokenCounter
 from nexi.tools import SUMMARY_TOKENS, Toolbox
-from nexi.types import Answer, FetchLimits, Message, Query, StopReason, ToolCall, ToolResult
+from nexi.types import Answer, FetchLimits, Message, Page, Query, SearchOutcome, StopReason, ToolCall, ToolResult
 from nexi.urls import host_of
 from nexi.values import frozen
 
@@ -147,6 +147,33 @@ class Nexi:
             result = await toolbox.run(call)
             parts.reader.cancel()
         return result
+
+    async def find(self, query: Query | str) -> SearchOutcome:
+        """Raw hits along the search chain; an empty outcome says who failed and why. Raises QuestionError or ConfigError."""
+        asked = Query(query) if isinstance(query, str) else query
+        asked = replace(asked, text=clean_question(asked.text))
+        return await Searcher(self.backends, emit=QuietEmit(), clock=self.clock).search(asked)
+
+    async def fetch(self, url: str) -> Page:
+        """One page along the fetch chain, for a caller who vouches for its URL; the guard holds. Raises FetchError."""
+        async with asyncio.TaskGroup() as tasks:
+            reader = Reader(
+                self.fetchers,
+                limits=FetchLimits(timeout_s=self.config.fetch_timeout),
+                session=Session(),
+                meter=Meter(Budget(), started=self.clock.monotonic()),
+                store=MemoryPages(),
+                emit=QuietEmit(),
+                clock=self.clock,
+                tasks=tasks,
+            )
+            try:
+                page: Page | FetchError = await reader.read(url)
+            except FetchError as error:
+                page = error  # carried past the task group, which would bundle it
+        if isinstance(page, FetchError):
+            raise page
+        return page
 
     # ports, built when first needed
 
@@ -506,12 +533,15 @@ class Run:
 
     async def _begin(self) -> None:
         config, options = self.nexi.config, self.options
-        settings = {"search": list(config.search_chain()), "fetch": list(config.fetch_chain()), "prefetch": config.prefetch}
+        settings: dict[str, Any] = {"search": list(config.search_chain()), "fetch": list(config.fetch_chain())}
+        settings |= {"prefetch": config.prefetch, "continues": self.session.last_run}
         model = self.nexi.config.endpoint("answer").model
         await self._emit(RunStarted(self.question, options.effort, model, "search", options.max_iterations or 0, settings))
         self.nexi.check()
         if self._log_warning:
             await self._emit(Warned("log_not_kept", self._log_warning))
+        for source in self.session.book.sources:
+            await self._emit(SourceNumbered(source))  # a follow-up may cite them, so its log names them too
         self._open_conversation()
 
     def _open_conversation(self) -> None:
@@ -551,6 +581,7 @@ class Run:
                 self._stop.set()
 
     async def _finish(self, answer: Answer) -> None:
+        self.session.last_run = self.id
         trouble = await asyncio.to_thread(self._keep_history, answer)
         for message in trouble:
             await self._emit(Warned("history_not_kept", message))

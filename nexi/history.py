@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, fields
 from datetime import UTC, datetime
@@ -120,9 +120,15 @@ def read_history(path: Path | None = None) -> HistoryRead:
     return HistoryRead(list(reader.entries()), reader.damaged)
 
 
+def read_last(n: int, path: Path | None = None) -> HistoryRead:
+    """The last n entries, and the damage met on the way; only as much of the file is read as that takes."""
+    reader = _Reader(path or get_history_path())
+    return HistoryRead(list(islice(reader.entries(), max(0, n))), reader.damaged)
+
+
 def get_last_n_entries(n: int, path: Path | None = None) -> list[HistoryEntry]:
-    """The last n entries, most recent first; only as much of the file is read as that takes."""
-    return list(islice(_Reader(path or get_history_path()).entries(), max(0, n)))
+    """The last n entries, most recent first."""
+    return read_last(n, path).entries
 
 
 def get_latest_entry(path: Path | None = None) -> HistoryEntry | None:
@@ -135,11 +141,39 @@ def get_entry_by_id(entry_id: str, path: Path | None = None) -> HistoryEntry | N
     return next((entry for entry in reader.entries() if entry.id == entry_id), None)
 
 
-def search_history(text: str, path: Path | None = None) -> list[HistoryEntry]:
-    """Entries whose question or answer contains the text, whatever its case, most recent first."""
+def find_entries(text: str, path: Path | None = None) -> HistoryRead:
+    """Entries whose question or answer contains the text, whatever its case, and the damage met on the way."""
     wanted = text.casefold()
-    entries = _Reader(path or get_history_path()).entries()
-    return [entry for entry in entries if wanted in entry.query.casefold() or wanted in entry.answer.casefold()]
+    reader = _Reader(path or get_history_path())
+    found = [entry for entry in reader.entries() if wanted in entry.query.casefold() or wanted in entry.answer.casefold()]
+    return HistoryRead(found, reader.damaged)
+
+
+def search_history(text: str, path: Path | None = None) -> list[HistoryEntry]:
+    """Entries whose question or answer contains the text, most recent first."""
+    return find_entries(text, path).entries
+
+
+def remove_entry(entry_id: str, path: Path | None = None) -> int:
+    """Blank the lines of an entry, and say how many there were. Raises StoreError.
+
+    The file keeps its length, so that another process may append meanwhile.
+    """
+    path = path or get_history_path()
+    try:
+        with path.open("r+b") as file:
+            files.wait_for_lock(file.fileno())
+            places = list(_places(file, entry_id))
+            for start, length in places:
+                file.seek(start)
+                file.write(b" " * length)
+            file.flush()
+            os.fsync(file.fileno())
+    except FileNotFoundError:
+        return 0
+    except OSError as error:
+        raise files.store_error("Could not change the history", path, error) from error
+    return len(places)
 
 
 def clear_history(path: Path | None = None) -> None:
@@ -167,10 +201,9 @@ def format_time_ago(ts: str, now: datetime | None = None) -> str:
 def format_entry_preview(entry: HistoryEntry, index: int, now: datetime | None = None) -> str:
     """A question with the beginning of its answer and its first URLs."""
     ago = format_time_ago(entry.ts, now)
-    head = f'[{index}] {ago} ({_line(entry.effort)}, {entry.iterations} iter, {entry.duration_s:.0f}s): "{_line(entry.query)}"'
-    answer = _line(entry.answer)
-    if len(answer) > PREVIEW_CHARS:
-        answer = answer[:PREVIEW_CHARS].rstrip() + "… [truncated]"
+    took = f"{_line(entry.effort)}, {entry.iterations} iter, {entry.duration_s:.0f}s"
+    head = f'[{index}] {ago} ({took}): "{_beginning(entry.query)}"'
+    answer = _beginning(entry.answer)
     more = len(entry.urls) - PREVIEW_URLS
     urls = [f"    {_line(url)}" for url in entry.urls[:PREVIEW_URLS]] + ([f"    (+{more} more)"] if more > 0 else [])
     return "\n".join([head, *([f"    {answer}"] if answer else []), *urls, f"    ID: {_line(entry.id)}"])
@@ -215,6 +248,23 @@ class _Reader:
             return None
 
 
+def _places(file: Iterable[bytes], entry_id: str) -> Iterator[tuple[int, int]]:
+    """Where the lines of an entry begin, and how long they are without their newline."""
+    position, mark = 0, json.dumps(entry_id).encode("ascii")
+    for line in file:
+        if mark in line and _id_of(line) == entry_id:
+            yield position, len(line.rstrip(b"\n"))
+        position += len(line)
+
+
+def _id_of(line: bytes) -> object:
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return data.get("id") if isinstance(data, dict) else None
+
+
 def _append(fd: int, line: bytes) -> None:
     """Write a line on a line of its own; what was torn before stays apart, and what tears now is cut off."""
     end = os.lseek(fd, 0, os.SEEK_END)
@@ -228,6 +278,12 @@ def _append(fd: int, line: bytes) -> None:
         with suppress(OSError):  # a tail that stays torn is skipped by readers and closed off by the next append
             os.ftruncate(fd, end)
         raise
+
+
+def _beginning(text: str) -> str:
+    """As much of a text as a preview shows."""
+    line = _line(text[: 2 * PREVIEW_CHARS])
+    return line if len(line) <= PREVIEW_CHARS else line[:PREVIEW_CHARS].rstrip() + "… [truncated]"
 
 
 def _line(text: str) -> str:

@@ -20,6 +20,7 @@ class Session:
         self.messages: list[Message] = list(messages)
         self.book = CitationBook(key=dedup_key)
         self.pages: dict[str, Page] = {}
+        self.last_run = ""  # the run that answered last, which the next one continues
         self._known: set[str] = set()
         for message in self.messages:
             if message.role == "user":

@@ -17,7 +17,7 @@ LAYER = {
     ),
     **dict.fromkeys(["agent", "tools", "compaction", "model", "reader", "searcher", "session"], ENGINE),
     **dict.fromkeys(["backends", "fetchers", "llm", "history", "runlog", "plugins"], ADAPTER),
-    "app": ASSEMBLY,
+    **dict.fromkeys(["app", "conversation"], ASSEMBLY),
     **dict.fromkeys(["search", "cli", "output", "demo", "__main__", "testing"], DOOR),
 }
 MAY_IMPORT = {
