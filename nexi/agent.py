@@ -176,11 +176,11 @@ class Loop:
 
     async def _from_passages(self, views: Sequence[PageView]) -> str:
         passages = "\n\n".join(f"[{v.number}] {v.title}\n{v.text}" for v in views)
-        values = {"question": self.toolbox.question, "passages": passages}
-        prompt = Message("user", render("passages", folder=self.settings.prompts_folder, **values))
+        rules = Message("system", render("passages", folder=self.settings.prompts_folder))
+        task = Message("user", f"Passages:\n\n{passages}\n\nQuestion: {self.toolbox.question}")
         try:
             reply = await self.llm.complete(
-                [prompt], max_tokens=self.settings.max_output_tokens, temperature=0.0, deadline=self._call_deadline()
+                [rules, task], max_tokens=self.settings.max_output_tokens, temperature=0.0, deadline=self._call_deadline()
             )
         except LLMError as error:
             await self._warn("model_failed", f"the model could not write the answer ({error})")

@@ -22,7 +22,7 @@ VALUES: dict[str, dict[str, object]] = {
     "chunks": {"query": "who?", "instructions": "names"},
     "compaction": {"original_query": "who?", "content": "findings", "target_words": 5000},
     "force_answer": {"reason": "the time is up"},
-    "passages": {"question": "how far?", "passages": "[1] Far."},
+    "passages": {},
     "read_first": {},
 }
 

@@ -228,8 +228,8 @@ async def test_a_model_that_uses_no_tools_is_told_once_and_then_given_pages(make
     assert (result.answer.text, result.answer.stop) == ("Now I read it: far [1].", StopReason.PLAIN_ANSWER)
     assert world.web.queries == [QUESTION]
     assert [f.name for f in world.facts if isinstance(f, ToolFinished)] == ["web_search", "web_get"]
-    assert [m.role for m in world.llm.requests[2]] == ["user"]
-    assert "[1] Moon facts\nThe Moon is 384,400 km from Earth on average." in world.llm.requests[2][0].content
+    assert [m.role for m in world.llm.requests[2]] == ["system", "user"]
+    assert "[1] Moon facts\nThe Moon is 384,400 km from Earth on average." in world.llm.requests[2][1].content
     assert any("did not use its tools" in w for w in result.answer.warnings)
 
 
