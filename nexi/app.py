@@ -37,7 +37,7 @@ from nexi.tasks import to_the_end
 from nexi.token_counter import TokenCounter
 from nexi.tools import SUMMARY_TOKENS, Toolbox
 from nexi.types import Answer, FetchLimits, Message, Page, Query, SearchOutcome, StopReason, ToolCall, ToolResult
-from nexi.urls import host_of
+from nexi.urls import host_of, is_web_url
 from nexi.values import frozen
 
 if TYPE_CHECKING:
@@ -156,6 +156,9 @@ class Nexi:
 
     async def fetch(self, url: str) -> Page:
         """One page along the fetch chain, for a caller who vouches for its URL; the guard holds. Raises FetchError."""
+        if not is_web_url(url):
+            fix = "write it in full, like https://example.com/page"
+            raise FetchError(f"{url[:200]!r} is not the address of a web page", reason="blocked", fix=fix)
         async with asyncio.TaskGroup() as tasks:
             reader = Reader(
                 self.fetchers,
@@ -168,10 +171,10 @@ class Nexi:
                 tasks=tasks,
             )
             try:
-                page: Page | FetchError = await reader.read(url)
-            except FetchError as error:
+                page: Page | NexiError = await reader.read(url)
+            except NexiError as error:
                 page = error  # carried past the task group, which would bundle it
-        if isinstance(page, FetchError):
+        if isinstance(page, NexiError):
             raise page
         return page
 

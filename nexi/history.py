@@ -282,7 +282,7 @@ def _append(fd: int, line: bytes) -> None:
 
 def _beginning(text: str) -> str:
     """As much of a text as a preview shows."""
-    line = _line(text[: 2 * PREVIEW_CHARS])
+    line = _line(text)
     return line if len(line) <= PREVIEW_CHARS else line[:PREVIEW_CHARS].rstrip() + "… [truncated]"
 
 

@@ -1,20 +1,120 @@
-"""The history on the command line."""
+"""The history on the command line: `nexi history`, and the options --last, --prev, --show and --clear-history."""
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from typing import TYPE_CHECKING, Any
 
+import click
+
+from nexi.cli.exits import failing_politely
 from nexi.errors import NexiError
+
+if TYPE_CHECKING:
+    from nexi.history import HistoryEntry, HistoryRead
+
+SCHEMA = "nexi-history-1"
+LISTED = 10
+_HELP = {"help_option_names": ["-h", "--help"]}
+
+
+class Listing(click.Group):
+    """A group that lists when no command of it is named: `nexi history 5`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args or args[0] not in (*self.commands, "-h", "--help"):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=Listing, context_settings=_HELP)
+def history() -> None:
+    """List, search, show and delete past answers."""
+
+
+_as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+
+
+@history.command("list", context_settings=_HELP)
+@click.argument("n", type=click.IntRange(1), default=LISTED)
+@_as_json
+def listed(n: int, as_json: bool) -> None:
+    """The last N searches, newest first; N is 10 unless given."""
+    with failing_politely(as_json=as_json):
+        _show_last_n(n, as_json=as_json)
+
+
+@history.command("search", context_settings=_HELP)
+@click.argument("text")
+@_as_json
+def search(text: str, as_json: bool) -> None:
+    """Searches whose question or answer contains TEXT."""
+    from nexi.history import find_entries
+    from nexi.output import clean_line
+
+    with failing_politely(as_json=as_json):
+        found = find_entries(text)
+        _say_damage(found)
+        if not found.entries:
+            raise NexiError(
+                f"no question or answer contains {clean_line(text)!r}",
+                code="not_found",
+                fix="`nexi history` lists what there is",
+            )
+        _print(found, as_json=as_json)
+
+
+@history.command("show", context_settings=_HELP)
+@click.argument("entry_id", metavar="ID")
+@_as_json
+def show(entry_id: str, as_json: bool) -> None:
+    """One search in full."""
+    with failing_politely(as_json=as_json):
+        _show_by_id(entry_id, as_json=as_json)
+
+
+@history.command("rm", context_settings=_HELP)
+@click.argument("entry_id", metavar="ID")
+def remove(entry_id: str) -> None:
+    """Delete one search from the history."""
+    from nexi.config import nexi_home
+    from nexi.history import remove_entry
+    from nexi.output import print_success
+
+    with failing_politely():
+        if not remove_entry(entry_id):
+            raise _no_such_entry(entry_id)
+        print_success(f"Deleted {entry_id} from the history. Its run and pages stay in {nexi_home()}.")
+
+
+@history.command("clear", context_settings=_HELP)
+def clear() -> None:
+    """Delete the whole history."""
+    with failing_politely():
+        _clear_history()
 
 
 def history_command(options: dict[str, Any]) -> None:
+    """The options of `nexi` itself."""
+    as_json = bool(options.get("as_json"))
     if options["clear_history"]:
         return _clear_history()
     if options["last"]:
-        return _show_last_n(options["last"])
+        return _show_last_n(options["last"], as_json=as_json)
     if options["prev"]:
-        return _show_prev()
-    return _show_by_id(options["show"])
+        return _show_prev(as_json=as_json)
+    return _show_by_id(options["show"], as_json=as_json)
+
+
+def latest_entry() -> HistoryEntry:
+    """The last answer; what was damaged after it is said. Raises NexiError when there is none."""
+    from nexi.history import read_last
+
+    read = read_last(1)
+    _say_damage(read)
+    if not read.entries:
+        raise NexiError("the history is empty", code="not_found", fix='ask something: nexi "your question"')
+    return read.entries[0]
 
 
 def _clear_history() -> None:
@@ -26,34 +126,67 @@ def _clear_history() -> None:
     print_success(f"History deleted. Runs and pages stay in {nexi_home()}.")
 
 
-def _show_last_n(n: int) -> None:
+def _show_last_n(n: int, *, as_json: bool = False) -> None:
     """Previews of the last n searches, newest first."""
-    from nexi.history import format_entry_preview, get_last_n_entries
-    from nexi.output import write
+    from nexi.history import read_last
 
-    entries = get_last_n_entries(n)
-    if not entries:
+    read = read_last(n)
+    _say_damage(read)
+    if not read.entries:
         raise NexiError("the history is empty", code="not_found", fix='ask something: nexi "your question"')
-    write("\n\n".join(format_entry_preview(e, i) for i, e in enumerate(entries, 1)) + "\n")
+    _print(read, as_json=as_json)
 
 
-def _show_prev() -> None:
+def _show_prev(*, as_json: bool = False) -> None:
     """The latest search in full."""
-    from nexi.history import format_entry_full, get_latest_entry
-    from nexi.output import write
-
-    entry = get_latest_entry()
-    if entry is None:
-        raise NexiError("the history is empty", code="not_found", fix='ask something: nexi "your question"')
-    write(format_entry_full(entry) + "\n")
+    _print_full(latest_entry(), as_json=as_json)
 
 
-def _show_by_id(entry_id: str) -> None:
+def _show_by_id(entry_id: str, *, as_json: bool = False) -> None:
     """One search in full."""
-    from nexi.history import format_entry_full, get_entry_by_id
-    from nexi.output import write
+    from nexi.history import get_entry_by_id
 
     entry = get_entry_by_id(entry_id)
     if entry is None:
-        raise NexiError(f"no search has the id {entry_id}", code="not_found", fix="nexi --last 10 lists ids")
-    write(format_entry_full(entry) + "\n")
+        raise _no_such_entry(entry_id)
+    _print_full(entry, as_json=as_json)
+
+
+def _print(read: HistoryRead, *, as_json: bool) -> None:
+    from nexi.history import format_entry_preview
+    from nexi.output import write
+
+    if as_json:
+        return _print_json(read)
+    return write("\n\n".join(format_entry_preview(e, i) for i, e in enumerate(read.entries, 1)) + "\n")
+
+
+def _print_full(entry: HistoryEntry, *, as_json: bool) -> None:
+    from nexi.history import HistoryRead, format_entry_full
+    from nexi.output import write
+
+    if as_json:
+        return _print_json(HistoryRead([entry]))
+    return write(format_entry_full(entry) + "\n")
+
+
+def _print_json(read: HistoryRead) -> None:
+    from nexi.output import print_json
+
+    print_json({"schema": SCHEMA, "entries": [e.to_dict() for e in read.entries], "damaged": read.damaged})
+
+
+def _say_damage(read: HistoryRead) -> None:
+    from nexi.output import write
+
+    if read.damaged:
+        write(f"{read.damaged} damaged line{'' if read.damaged == 1 else 's'} skipped\n", sys.stderr)
+
+
+def _no_such_entry(entry_id: str) -> NexiError:
+    from nexi.output import clean_line
+
+    cause = "" if len(entry_id) == 6 and entry_id.isalnum() else "an id is six hexadecimal digits, such as 3fa9c1"
+    return NexiError(
+        f"no search has the id {clean_line(entry_id)[:60]}", cause=cause, code="not_found", fix="nexi --last 10 lists ids"
+    )

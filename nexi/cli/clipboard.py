@@ -1,0 +1,52 @@
+"""The clipboard: by an escape sequence where there is a terminal, else by the program the system has for it."""
+
+from __future__ import annotations
+
+import sys
+
+PROGRAMS = (("wl-copy",), ("xclip", "-selection", "clipboard"), ("pbcopy",), ("clip",))
+MOST_ESCAPED_BYTES = 74_000  # terminals drop longer sequences
+PATIENCE_S = 5
+
+
+def copy(text: str) -> bool:
+    """Put a text on the clipboard; False when nothing here can."""
+    data = text.encode("utf-8", "replace")
+    terminal = next((s for s in (sys.stdout, sys.stderr) if s.isatty()), None)
+    if terminal is not None and len(data) <= MOST_ESCAPED_BYTES:
+        from nexi.output.streams import put
+
+        put(escaped(data), terminal)
+        return True
+    return _by_program(data)
+
+
+def escaped(data: bytes) -> str:
+    """The sequence (OSC 52) that asks a terminal to set its clipboard; it also works over SSH."""
+    from base64 import b64encode
+
+    return f"\x1b]52;c;{b64encode(data).decode('ascii')}\x07"
+
+
+def _by_program(data: bytes) -> bool:
+    import shutil
+    import subprocess
+
+    for name, *arguments in PROGRAMS:
+        program = shutil.which(name)
+        if program is None:
+            continue
+        try:
+            done = subprocess.run(  # noqa: S603 - a fixed list of programs, found on the user's PATH
+                [program, *arguments],
+                input=data,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=PATIENCE_S,
+                check=False,
+            )
+        except (OSError, subprocess.SubprocessError):
+            continue
+        if done.returncode == 0:
+            return True
+    return False

@@ -1,0 +1,72 @@
+"""`nexi fetch`: one page as Markdown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nexi.cli.exits import failing_politely
+
+if TYPE_CHECKING:
+    from nexi.types import Page
+
+SCHEMA = "nexi-page-1"
+
+
+@click.command("fetch", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("url")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def fetch(url: str, as_json: bool) -> None:
+    """Read one page and print it as Markdown."""
+    from nexi.output import print_json, print_warning, write
+
+    with failing_politely(as_json=as_json):
+        page = _read(url)
+        if as_json:
+            return print_json(page_json(page))
+        if page.truncated:
+            print_warning("the page is longer than nexi reads; this is its beginning")
+        return write(page_text(page))
+
+
+def _read(url: str) -> Page:
+    import asyncio
+
+    from nexi.app import Nexi
+    from nexi.config import load_config
+
+    async def go() -> Page:
+        async with Nexi(load_config()) as nexi:
+            return await nexi.fetch(url.strip())
+
+    return asyncio.run(go())
+
+
+def page_text(page: Page) -> str:
+    """The title as a heading, unless the text begins with it, then the text."""
+    from nexi.output import clean, clean_line
+
+    title, text = clean_line(page.title), clean(page.text).strip()
+    begins = text.partition("\n")[0].lstrip("# ").strip() == title
+    return f"{text}\n" if begins or not title else f"# {title}\n\n{text}\n"
+
+
+def page_json(page: Page) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "url": page.url,
+        "final_url": page.final_url or page.url,
+        "title": page.title,
+        "text": page.text,
+        "language": page.language,
+        "author": page.author,
+        "published": page.published,
+        "description": page.description,
+        "links": list(page.links),
+        "content_type": page.content_type,
+        "bytes": page.downloaded_bytes,
+        "truncated": page.truncated,
+        "fetcher": page.fetcher,
+        "fetched_at": page.fetched_at,
+    }

@@ -1,0 +1,87 @@
+"""`nexi find`: the raw hits of one query."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nexi.cli.exits import failing_politely
+from nexi.cli.filters import narrowing, query_of
+from nexi.errors import NexiError, NoEvidenceError
+
+if TYPE_CHECKING:
+    from nexi.types import Failure, Query, SearchOutcome
+
+SCHEMA = "nexi-hits-1"
+
+
+@click.command("find", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("query")
+@narrowing
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def find(query: str, as_json: bool, **options: Any) -> None:
+    """Search and print the raw hits, without an answer."""
+    with failing_politely(as_json=as_json):
+        outcome = _ask(query_of(query, options))
+        if not outcome.hits:
+            raise _nothing(outcome)
+        _print(outcome, as_json=as_json)
+
+
+def _ask(query: Query) -> SearchOutcome:
+    import asyncio
+
+    from nexi.app import Nexi
+    from nexi.config import load_config
+
+    async def go() -> SearchOutcome:
+        async with Nexi(load_config()) as nexi:
+            return await nexi.find(query)
+
+    return asyncio.run(go())
+
+
+def _print(outcome: SearchOutcome, *, as_json: bool) -> None:
+    from nexi.output import print_json, print_warning, write
+
+    if as_json:
+        return print_json(hits_json(outcome))
+    for failure in outcome.failures:
+        print_warning(_told(failure))
+    write(hits_text(outcome))
+    return write(f"{len(outcome.hits)} hits from {outcome.backend}\n", sys.stderr)
+
+
+def hits_text(outcome: SearchOutcome) -> str:
+    """Numbered hits: title, URL, snippet."""
+    from nexi.output import clean_line
+
+    blocks = []
+    for number, hit in enumerate(outcome.hits, 1):
+        date = f" ({clean_line(hit.published)})" if hit.published else ""
+        lines = [f"[{number}] {clean_line(hit.title or hit.url)}{date}", f"    {clean_line(hit.url)}"]
+        blocks.append("\n".join(lines + ([f"    {clean_line(hit.snippet)}"] if hit.snippet else [])))
+    return "\n\n".join(blocks) + "\n"
+
+
+def hits_json(outcome: SearchOutcome) -> dict[str, Any]:
+    hits = [
+        {"title": h.title, "url": h.url, "snippet": h.snippet, "published": h.published, "backend": h.backend}
+        for h in outcome.hits
+    ]
+    failures = [{"provider": f.provider, "code": f.code, "message": f.message, "fix": f.fix} for f in outcome.failures]
+    return {"schema": SCHEMA, "query": outcome.query, "backend": outcome.backend, "hits": hits, "failures": failures}
+
+
+def _nothing(outcome: SearchOutcome) -> NexiError:
+    reasons = "; ".join(f"{f.provider}: {f.message}" for f in outcome.failures)
+    fixes = dict.fromkeys(f.fix for f in outcome.failures if f.fix)
+    return NoEvidenceError("nothing was found", cause=reasons, fix="; ".join(fixes))
+
+
+def _told(failure: Failure) -> str:
+    return f"{failure.provider} gave nothing ({failure.code}): {failure.message}" + (
+        f". Fix: {failure.fix}" if failure.fix else ""
+    )

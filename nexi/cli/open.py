@@ -1,0 +1,50 @@
+"""`nexi open`: a source of the last answer, in the browser."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from nexi.cli.exits import failing_politely
+from nexi.errors import NexiError
+
+
+@click.command("open", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("n", type=click.IntRange(1))
+@click.option("--print", "only_print", is_flag=True, help="Print the address instead of opening it.")
+def open_source(n: int, only_print: bool) -> None:
+    """Open source N of the last answer in the browser."""
+    from nexi.output import write
+
+    with failing_politely():
+        url = source_of_last_answer(n)
+        if only_print or not sys.stdout.isatty() or not _open(url):
+            write(f"{url}\n")
+
+
+def source_of_last_answer(n: int) -> str:
+    """The address of source n. Raises NexiError when there is none, or none that a browser should see."""
+    from nexi.cli.history import latest_entry
+    from nexi.output import clean_line
+    from nexi.urls import is_web_url, parse
+
+    urls = latest_entry().urls
+    if n > len(urls):
+        has = f"it has {len(urls)} source{'' if len(urls) == 1 else 's'}"
+        raise NexiError(f"the last answer has no source {n}", cause=has, code="not_found", fix="nexi --prev shows them")
+    if not is_web_url(urls[n - 1]):
+        raise NexiError(
+            f"source {n} is not opened", cause=f"{clean_line(urls[n - 1])[:200]} is no web address", fix="nexi --prev shows it"
+        )
+    return str(parse(urls[n - 1]).href)
+
+
+def _open(url: str) -> bool:
+    """Whether there is a browser that took the address."""
+    import webbrowser
+
+    try:
+        return webbrowser.open(url)
+    except (webbrowser.Error, OSError):
+        return False
