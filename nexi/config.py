@@ -13,7 +13,7 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
@@ -741,6 +741,18 @@ def editor_command(env: Mapping[str, str] | None = None, *, windows: bool = os.n
     return words or (["notepad"] if windows else ["vi"])
 
 
+def wants_color(env: Mapping[str, str] | None = None) -> bool:
+    """Whether the environment lets a terminal be shown colours."""
+    env = os.environ if env is None else env
+    return not env.get("NO_COLOR") and not is_dumb_terminal(env)
+
+
+def is_dumb_terminal(env: Mapping[str, str] | None = None) -> bool:
+    """Whether the terminal can only show text, one line after another."""
+    env = os.environ if env is None else env
+    return env.get("TERM", "") == "dumb"
+
+
 # Loading
 
 
@@ -806,7 +818,7 @@ def _environment(env: Mapping[str, str], roles: Mapping[str, Mapping[str, Any]])
     """The settings the environment names; empty variables do not count."""
     values = {name: _variable(env, name, variables) for name, variables in FIELD_VARIABLES.items()}
     overlay: dict[str, Any] = {name: _normal(name, value) for name, value in values.items() if value}
-    if env.get("NO_COLOR") or env.get("TERM") == "dumb":
+    if not wants_color(env):
         overlay["color"] = False
     merged = _roles_under(roles, overlay)
     if judge := _checked("model", JUDGE_VARIABLE, env.get(JUDGE_VARIABLE, "").strip()):
@@ -888,6 +900,35 @@ def _file_form(config: Config) -> dict[str, Any]:
     return kept
 
 
+def change_config(
+    changes: Mapping[str, Any],
+    *,
+    remove: Iterable[str] = (),
+    path: Path | str | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Path:
+    """Set and remove settings of the file, and leave the rest of it as it is. Raises ConfigError or StoreError.
+
+    The file is judged as it will be, so that a setting which cannot be used can be mended. The environment has no say.
+    """
+    env = os.environ if env is None else env
+    place = Path(path).absolute() if path is not None else nexi_home(env) / "config.json"
+    gone = {*remove, *changes}
+    old = {name for name, new in OLD_NAMES.items() if new in gone}
+    data = {**{k: v for k, v in _read_file(place).items() if k not in gone | old}, **changes}
+    problems = _problems(data) + unknown_keys({k: v for k, v in changes.items() if k not in CHECKS})
+    if problems:
+        raise ConfigError("nothing was changed", cause="; ".join(problems), fix=_fix_for(problems))
+    config = Config(**_known(data), home=place.parent, origin=Origin(place, data, home=place.parent))
+    return save_config(config, place)
+
+
+def file_settings(path: Path | str | None = None, env: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """What the file itself says, under present names, whether or not it can be used. Raises ConfigError."""
+    env = os.environ if env is None else env
+    return _known(_read_file(Path(path).absolute() if path is not None else nexi_home(env) / "config.json"))
+
+
 def _replace(path: Path, data: bytes) -> None:
     """A new file beside the old one, made durable, then renamed over it."""
     temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
@@ -933,7 +974,23 @@ QUESTIONS = (
     Question("jina_key", "Jina key for search and reading (optional)", secret=True),
     Question("default_effort", "Default effort: s quick, m balanced, l thorough"),
 )
+SEARXNG_QUESTION = Question("searxng_url", "Address of your SearXNG with JSON on (empty: SEARXNG_URL, or another service)")
 REMOVE = "-"
+
+
+@frozen
+class Offer:
+    """A model that was found and can be chosen in the setup; `max_context` is None where its server does not say."""
+
+    label: str
+    base_url: str
+    model: str
+    max_context: int | None = None
+
+    @property
+    def answers(self) -> dict[str, Any]:
+        window = {"max_context": self.max_context} if self.max_context else {}
+        return {"base_url": self.base_url, "api_key": "", "model": self.model, **window}
 
 
 def ensure_config(
@@ -958,21 +1015,44 @@ def run_first_time_setup(
     ask: Ask | None = None,
     ask_secret: Ask | None = None,
     say: Callable[[str], None] | None = None,
+    offers: Sequence[Offer] = (),
+    questions: Sequence[Question] = QUESTIONS,
+    window: Callable[[str, str], int | None] | None = None,
 ) -> Config:
-    """Ask for the settings that matter, save them, and load the result. Raises ConfigError when the input ends."""
+    """Ask for the settings that matter, save them, and load the result. Raises ConfigError when the input ends.
+
+    One of `offers` may be chosen by its number in place of address, key and model. `window` tells the real context window
+    of the model at an address, where its server does.
+    """
     env = os.environ if env is None else env
     say = say or _say
     config = load_config(path, {name: env[name] for name in PLACE_VARIABLES if name in env})
     say(f"Settings for nexi; they are saved in {config.config_path}. Enter keeps what is in brackets, {REMOVE} removes a key.")
     try:
-        answers = {
-            q.name: _answer(q, config, (ask_secret or _ask_secret) if q.secret else (ask or _ask), say) for q in QUESTIONS
-        }
+        answers = _choice(offers, ask or _ask, say)
+        for q in questions:
+            if q.name not in answers:
+                answers[q.name] = _answer(q, config, (ask_secret or _ask_secret) if q.secret else (ask or _ask), say)
     except EOFError as error:
         raise ConfigError("the setup was not finished", cause="the input ended", fix="run `nexi config` again") from error
+    if window and "max_context" not in answers and (size := window(answers["base_url"], answers["model"])):
+        answers["max_context"] = size
+        say(f"The server gives {answers['model']} a window of {size} tokens.")
     place = save_config(Config(**{**vars(config), **answers}), config.config_path)
     say(f"Saved in {place}.")
     return load_config(path, env)
+
+
+def _choice(offers: Sequence[Offer], ask: Ask, say: Callable[[str], None]) -> dict[str, Any]:
+    """The settings of the model that was chosen by its number; none where another address is wanted."""
+    if not offers:
+        return {}
+    say("Models on this machine:\n" + "\n".join(f"  {n}  {offer.label}" for n, offer in enumerate(offers, 1)))
+    while given := ask("Number of the model to use (Enter for another address): ").strip():
+        if given.isdecimal() and 1 <= int(given) <= len(offers):
+            return offers[int(given) - 1].answers
+        say(f"There is no number {given[:20]}.")
+    return {}
 
 
 def _answer(question: Question, config: Config, ask: Ask, say: Callable[[str], None]) -> str:

@@ -6,15 +6,28 @@ it is called, and everything heavy by the function that needs it, so that `nexi 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from nexi import __version__
+from nexi.cli.filters import narrowing
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 COMMANDS: Mapping[str, str] = {
+    "completion": "nexi.cli.completion:completion",
+    "config": "nexi.cli.settings:config",
     "demo": "nexi.cli.demo:demo",
+    "fetch": "nexi.cli.fetch:fetch",
+    "find": "nexi.cli.find:find",
+    "history": "nexi.cli.history:history",
+    "open": "nexi.cli.open:open_source",
+    "doctor": "nexi.cli.doctor:doctor",
+    "models": "nexi.cli.models:models",
+    "templates": "nexi.cli.templates:templates_command",
 }
 # The names under which the seeds know this door's functions, and where they live.
 FACES: Mapping[str, str] = {
@@ -28,6 +41,8 @@ FACES: Mapping[str, str] = {
     "EXIT_CANCELLED": "nexi.cli.exits",
     "EXIT_TERMINATED": "nexi.cli.exits",
 }
+
+OTHER_MISUSE = (click.BadParameter, click.NoSuchOption, click.BadOptionUsage, click.BadArgumentUsage)
 
 
 class QuestionGroup(click.Group):
@@ -47,12 +62,46 @@ class QuestionGroup(click.Group):
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if not args or args[0] not in (*self.commands, *COMMANDS):
+        if not args or args[0] not in COMMANDS:
             args = ["ask", *args]
         return super().parse_args(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run it; words that a subcommand cannot use may have been meant as a question."""
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            if isinstance(error, OTHER_MISUSE) or ctx.invoked_subcommand not in COMMANDS:
+                raise
+            hint = f'To ask a question that begins with it, use quotes: nexi "{ctx.invoked_subcommand} ..."'
+            raise click.UsageError(f"{error.format_message()}\n{hint}", ctx=error.ctx) from error
+
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_usage("nexi", '[OPTIONS] "QUESTION"')
+
+
+class QuestionCommand(click.Command):
+    """A question: its options are shown under headings, and the subcommands with them."""
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write_usage("nexi", '[OPTIONS] "QUESTION"')
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from nexi.cli.guide import write_help
+
+        write_help(self, ctx, formatter)
+
+
+def _completing(name: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """A completion of nexi.cli.guide, imported when a shell asks."""
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from nexi.cli import guide
+
+        items: list[CompletionItem] = getattr(guide, name)(ctx, param, incomplete)
+        return items
+
+    return complete
 
 
 @click.group(cls=QuestionGroup, add_help_option=False)
@@ -60,8 +109,8 @@ def main() -> None:
     """Ask the web, keep what you learn, prove every sentence."""
 
 
-@main.command("ask", context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("words", nargs=-1, metavar='"QUESTION"')
+@main.command("ask", cls=QuestionCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("words", nargs=-1, metavar='"QUESTION"', shell_complete=_completing("complete_first_word"))
 @click.option("-q", "--query-text", help="The question, as an option.")
 @click.option("-e", "--effort", type=click.Choice(["s", "m", "l"]), help="Quick, balanced or thorough.")
 @click.option("--max-iter", type=click.IntRange(1), metavar="N", help="At most N rounds of thinking.")
@@ -70,14 +119,23 @@ def main() -> None:
 )
 @click.option("--max-len", type=click.IntRange(1), metavar="N", help="At most N tokens of answer.")
 @click.option("-m", "--model", help="The model; `extractive` needs none.")
+@click.option("-s", "--system", metavar="TEXT", help="Your own instructions for this search.")
+@click.option("--template", metavar="NAME", shell_complete=_completing("complete_template"), help="Use a saved template.")
+@click.option("-c", "--continue", "go_on", is_flag=True, help="Go on from the last answer.")
+@narrowing
 @click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Spend at most this much.")
 @click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Use at most N tokens in all.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every model call, tool call and token count.")
 @click.option("--plain", is_flag=True, help="No colours, no emoji.")
+@click.option("--no-stream", is_flag=True, help="Show the answer when it is whole.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("--format", "form", type=click.Choice(["md", "json"]), help="Markdown as it was written, or JSON.")
+@click.option("-o", "--output", metavar="FILE", help="Write the answer to a new FILE; - is stdout.")
+@click.option("--copy", is_flag=True, help="Put the answer on the clipboard.")
+@click.option("-u", "--usage", is_flag=True, help="Say what the answer took, also off a terminal.")
 @click.option("--last", type=click.IntRange(1), metavar="N", help="Show the last N searches.")
 @click.option("--prev", is_flag=True, help="Show the latest answer again.")
-@click.option("--show", metavar="ID", help="Show the answer with this id.")
+@click.option("--show", metavar="ID", shell_complete=_completing("complete_history"), help="Show the answer with this id.")
 @click.option("--clear-history", is_flag=True, help="Delete all search history.")
 @click.option("--config", "show_config", is_flag=True, help="Print the path of the config file.")
 @click.option("--edit-config", is_flag=True, help="Open the config file in an editor.")
@@ -95,6 +153,8 @@ def ask(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None:
     from nexi.cli.ask import dispatch
     from nexi.cli.exits import failing_politely
 
+    options["as_json"] |= options["form"] == "json"
+    options["plain"] |= options["form"] == "md"
     with failing_politely(as_json=options["as_json"]):
         dispatch(ctx, words, options)
 

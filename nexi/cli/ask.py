@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nexi.cli.exits import Interrupts
+from nexi.cli.stdin import read_question, with_piped_text
 
 if TYPE_CHECKING:
-    from nexi.app import Run, RunResult, SearchOptions
+    from nexi.app import Nexi, Run, RunResult, SearchOptions
     from nexi.config import Config
     from nexi.output import Screen
+    from nexi.session import Session
 
 
 def dispatch(ctx: click.Context, words: tuple[str, ...], options: dict[str, Any]) -> None:
@@ -21,62 +23,87 @@ def dispatch(ctx: click.Context, words: tuple[str, ...], options: dict[str, Any]
         from nexi.cli.settings import show_or_edit
 
         return show_or_edit(edit=options["edit_config"])
-    if options["last"] or options["prev"] or options["show"] or options["clear_history"]:
+    if options["last"] or options["prev"] or options["show"] is not None or options["clear_history"]:
         from nexi.cli.history import history_command
 
         return history_command(options)
+    from nexi.output import is_tty
+
+    _refuse_mistyped_command(words)
     question = " ".join(words) or options["query_text"] or ""
-    if not question and not sys.stdin.isatty():
-        question = _read_stdin()
-    if not question and not words and sys.stdin.isatty():
+    if question:
+        question = with_piped_text(question)
+    elif not is_tty(sys.stdin):
+        question = read_question()
+    elif not words:
         from nexi.cli.repl import _interactive_mode
 
         return _interactive_mode(options)
     return _run_search_command(question, options)
 
 
-def _read_stdin() -> str:
-    return sys.stdin.buffer.read(4_000_000).decode("utf-8", "replace")
+def _refuse_mistyped_command(words: tuple[str, ...]) -> None:
+    """One bare word that is nearly a subcommand is not searched for."""
+    if len(words) != 1 or not words[0].isalpha():
+        return
+    from nexi.cli.guide import near_command
+
+    if near := near_command(words[0]):
+        raise click.UsageError(
+            f"no such command: {words[0]}. Did you mean `nexi {near}`? "
+            f"To ask about it, put a whole question in quotes, or: nexi -q {words[0]}"
+        )
 
 
 def _run_search_command(question: str, options: dict[str, Any]) -> None:
     """One question, one answer."""
     import asyncio
 
-    from nexi.output import set_plain_mode
+    from nexi.cli.delivery import copy_answer, file_of, write_answer
+    from nexi.cli.templates import asked
+    from nexi.output import answer_json, print_json, set_plain_mode
 
     config = load(options)
-    set_plain_mode(options["plain"])
+    question = asked(question, options)
+    set_plain_mode(options["plain"] or not config.color)
+    file = file_of(options)
+    screen = screen_for(options, streams=not file)
     with Interrupts(as_json=options["as_json"]) as interrupts:
-        result = asyncio.run(_search(config, question, options, interrupts))
-        print_result(result, question, config, options)
+        result = asyncio.run(_search(config, question, options, screen, interrupts))
+        if file:
+            write_answer(file, result, question, config, options)
+        elif options["as_json"]:
+            print_json(answer_json(result, question, config.endpoint("answer").model))
+        else:
+            screen.finish(result)
+        if options["copy"]:
+            copy_answer(result)
 
 
-def print_result(result: RunResult, question: str, config: Config, options: dict[str, Any]) -> None:
-    from nexi.output import print_answer, print_result_summary, write
-
-    if options["as_json"]:
-        import json
-
-        from nexi.output import answer_json
-
-        write(json.dumps(answer_json(result, question, config.endpoint("answer").model), ensure_ascii=False) + "\n")
-        return
-    sources = {s.url: s.number for s in result.answer.sources}
-    print_answer(result.answer.text, url_citations=sources, url_to_title={s.url: s.title for s in result.answer.sources})
-    end = result.finished
-    if options["verbose"] or sys.stderr.isatty():
-        print_result_summary(end.iterations, end.seconds, end.usage.total, [s.url for s in result.session.book.sources])
-
-
-async def _search(config: Config, question: str, options: dict[str, Any], interrupts: Interrupts) -> RunResult:
-    from nexi.app import Nexi
+def screen_for(options: dict[str, Any], *, streams: bool = True) -> Screen:
     from nexi.output import Screen
 
+    return Screen(
+        verbose=options["verbose"],
+        quiet=options["as_json"],
+        stream=streams and not options["no_stream"],
+        usage=options["usage"],
+    )
+
+
+async def _search(config: Config, question: str, options: dict[str, Any], screen: Screen, interrupts: Interrupts) -> RunResult:
+    from nexi.app import Nexi
+
     say_what_answers(config)
-    screen = Screen(verbose=options["verbose"], quiet=options["as_json"])
     async with Nexi(config) as nexi:
-        return await follow(nexi.search(question, options=search_options(options)), screen, interrupts)
+        session = await _earlier(nexi) if options["go_on"] else None
+        return await follow(nexi.search(question, options=search_options(options), session=session), screen, interrupts)
+
+
+async def _earlier(nexi: Nexi) -> Session:
+    from nexi.conversation import last_conversation
+
+    return await last_conversation(nexi.config, nexi.clock)
 
 
 async def follow(search: Run, screen: Screen, interrupts: Interrupts) -> RunResult:
@@ -93,12 +120,16 @@ async def follow(search: Run, screen: Screen, interrupts: Interrupts) -> RunResu
 
 def search_options(options: dict[str, Any]) -> SearchOptions:
     from nexi.app import SearchOptions
+    from nexi.cli.filters import query_of
+    from nexi.cli.templates import instructions
 
     return SearchOptions(
         effort=options["effort"] or "",
         max_iterations=options["max_iter"],
         time_target=options["time_target"],
         max_output_tokens=options["max_len"],
+        query=query_of("", options),
+        system_prompt=instructions(options),
     )
 
 
@@ -110,6 +141,7 @@ def load(options: dict[str, Any]) -> Config:
     for note in config.notes:
         print_warning(note)
     flags = {"model": options["model"], "max_cost": options["max_cost"], "max_tokens": options["max_tokens"]}
+    flags["stream"] = False if options["no_stream"] else None
     return config.override(**{k: v for k, v in flags.items() if v is not None})
 
 

@@ -13,6 +13,7 @@ from nexi.cli.exits import Interrupts, failing_politely
 if TYPE_CHECKING:
     from nexi.app import RunResult
     from nexi.config import Config
+    from nexi.output import Screen
 
 
 @click.command("demo")
@@ -30,7 +31,7 @@ def _demo(question: str | None, plain: bool) -> None:
 
     from nexi.config import Config
     from nexi.demo import QUESTION, serve_handbook
-    from nexi.output import print_answer, set_plain_mode, write
+    from nexi.output import Screen, set_plain_mode, write
 
     question = question or QUESTION
     set_plain_mode(plain)
@@ -45,23 +46,20 @@ def _demo(question: str | None, plain: bool) -> None:
             home=Path(home),
         )
         write(f"nexi's handbook is served on {address}.\nQuestion: {question}\n", sys.stderr)
-        result = _answer_demo(config, question, interrupts)
-        cited = result.answer.sources
-        print_answer(
-            result.answer.text, url_citations={s.url: s.number for s in cited}, url_to_title={s.url: s.title for s in cited}
-        )
+        screen = Screen(verbose=True)
+        result = _answer_demo(config, question, screen, interrupts)
+        screen.finish(result)
         _tell_demo(config, result)
 
 
-def _answer_demo(config: Config, question: str, interrupts: Interrupts) -> RunResult:
+def _answer_demo(config: Config, question: str, screen: Screen, interrupts: Interrupts) -> RunResult:
     import asyncio
 
     from nexi.app import Nexi
-    from nexi.output import Screen
 
     async def go() -> RunResult:
         async with Nexi(config) as nexi:
-            return await follow(nexi.search(question), Screen(verbose=True), interrupts)
+            return await follow(nexi.search(question), screen, interrupts)
 
     return asyncio.run(go())
 
@@ -71,6 +69,5 @@ def _tell_demo(config: Config, result: RunResult) -> None:
     from nexi.output import write
 
     entry = get_entry_by_id(result.id, config.history_path)
-    end = result.finished
     kept = f"History holds it as {entry.id}." if entry else "It is not in the history."
-    write(f"\n{end.pages} pages, {end.model_calls} calls of the built-in model, {end.seconds:.2f} s. {kept}\n", sys.stderr)
+    write(f"{kept}\n", sys.stderr)

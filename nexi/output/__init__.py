@@ -1,0 +1,64 @@
+"""What a person or a script sees: data on stdout, everything else on stderr.
+
+Doors call the seeds' print functions, or give the events of a run to a `Screen`. Rich is imported only where there is a
+terminal to draw on, and the screen only by a search.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from nexi.output.controls import clean, clean_line
+from nexi.output.messages import (
+    ANSWER_SCHEMA,
+    answer_json,
+    cost_text,
+    create_progress_callback,
+    note,
+    print_answer,
+    print_error,
+    print_failure,
+    print_json,
+    print_result_summary,
+    print_search_start,
+    print_sources,
+    print_success,
+    print_warning,
+)
+from nexi.output.streams import is_plain, is_tty, set_plain_mode, takes_colors, write
+
+if TYPE_CHECKING:
+    from nexi.output.screen import Screen as Screen
+
+__all__ = [
+    "ANSWER_SCHEMA",
+    "Screen",
+    "answer_json",
+    "clean",
+    "clean_line",
+    "cost_text",
+    "create_progress_callback",
+    "is_plain",
+    "is_tty",
+    "note",
+    "print_answer",
+    "print_error",
+    "print_failure",
+    "print_json",
+    "print_result_summary",
+    "print_search_start",
+    "print_sources",
+    "print_success",
+    "print_warning",
+    "set_plain_mode",
+    "takes_colors",
+    "write",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "Screen":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from nexi.output.screen import Screen
+
+    return Screen

@@ -1,0 +1,78 @@
+"""Cuts Markdown that is still arriving into blocks that will not change any more.
+
+Pure. A heading is whole at its line end, code at its closing fence, a list when something follows that is neither an item nor
+indented, anything else at its blank line. The blocks joined are the text.
+"""
+
+from __future__ import annotations
+
+import re
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
+_ITEM = re.compile(r" {0,3}(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]|$)")
+
+
+class BlockStream:
+    """Takes text as it comes; gives whole blocks, and keeps the one under way."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []  # the block under way, each line with its end
+        self._line = ""
+        self._fence = ""
+        self._has_text = self._is_list = self._after_blank = False
+
+    @property
+    def open(self) -> str:
+        """The block under way."""
+        return "".join(self._lines) + self._line
+
+    def feed(self, text: str) -> list[str]:
+        """Take more text; return the blocks it completed."""
+        *whole, rest = text.split("\n")
+        blocks: list[str] = []
+        for line in whole:
+            blocks += self._take(f"{self._line}{line}\n")
+            self._line = ""
+        self._line += rest
+        return blocks
+
+    def finish(self) -> str:
+        """What is left."""
+        rest = self.open
+        self._cut()
+        self._line = self._fence = ""
+        return rest
+
+    def _take(self, line: str) -> list[str]:
+        done = [self._cut()] if self._ends_list(line) else []
+        if not self._has_text and line.strip():
+            self._has_text, self._is_list = True, bool(_ITEM.match(line))
+        self._lines.append(line)
+        self._pass_fence(line)
+        self._after_blank = not self._fence and not line.strip()
+        if self._is_whole(line):
+            done.append(self._cut())
+        return done
+
+    def _ends_list(self, line: str) -> bool:
+        return self._is_list and self._after_blank and bool(line.strip()) and line[0] not in " \t" and not _ITEM.match(line)
+
+    def _is_whole(self, line: str) -> bool:
+        if not self._has_text or self._fence or self._is_list:
+            return False
+        return self._after_blank or bool(_HEADING.match(line)) or bool(_FENCE.match(line))
+
+    def _cut(self) -> str:
+        block, self._lines = "".join(self._lines), []
+        self._has_text = self._is_list = self._after_blank = False
+        return block
+
+    def _pass_fence(self, line: str) -> None:
+        mark = _FENCE.match(line)
+        if not mark:
+            return
+        if not self._fence:
+            self._fence = "" if mark[1][0] == "`" and "`" in mark[2] else mark[1]
+        elif mark[1].startswith(self._fence) and not mark[2].strip():
+            self._fence = ""

@@ -1,0 +1,154 @@
+"""Messages for a person or a script: the seeds' print functions, and the answer as a whole."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from nexi.output.controls import clean_line, escaped
+from nexi.output.streams import console, put, takes_colors, write
+
+if TYPE_CHECKING:
+    from nexi.app import RunResult
+    from nexi.errors import NexiError
+    from nexi.types import Source
+
+ANSWER_SCHEMA = "nexi-answer-1"
+
+
+def print_answer(
+    answer: str,
+    plain: bool | None = None,
+    url_citations: Mapping[str, int] | None = None,
+    url_to_title: Mapping[str, str] | None = None,
+) -> None:
+    """The answer on stdout, with its sources under `Sources:`."""
+    from nexi.types import Source
+
+    titles = url_to_title or {}
+    if takes_colors(sys.stdout, plain):
+        from nexi.output.markdown import rendered
+
+        console("stdout").print(rendered(answer))
+    else:
+        write(f"{answer}\n")
+    print_sources([Source(n, url, titles.get(url, "")) for url, n in (url_citations or {}).items()], plain)
+
+
+def print_sources(sources: Iterable[Source], plain: bool | None = None) -> None:
+    """The list under an answer, on stdout: number, title, site and address."""
+    from nexi.citations import format_citations_section
+
+    found = sorted(sources, key=lambda source: source.number)
+    if not found:
+        return None
+    if not takes_colors(sys.stdout, plain):
+        numbers = {source.number: clean_line(source.url) for source in found}
+        titles = {clean_line(source.url): clean_line(source.title) for source in found}
+        return write(f"\n{format_citations_section(numbers, url_to_title=titles)}\n")
+    from nexi.output.markdown import source_list
+
+    screen = console("stdout")
+    for line in source_list(found):
+        screen.print(line, soft_wrap=True)
+    return None
+
+
+def print_search_start(query: str, plain: bool | None = None) -> None:
+    note(f"Searching: {query}", plain, "cyan")
+
+
+def print_result_summary(
+    iterations: int,
+    duration_s: float,
+    tokens: int,
+    urls: Sequence[str] = (),
+    plain: bool | None = None,
+    *,
+    cost: str = "",
+) -> None:
+    """One line on what the answer took."""
+    parts = (f"{duration_s:.1f} s", _number(iterations, "iteration"), f"{_number(len(urls), 'page')} read")
+    note(", ".join(filter(None, (*parts, _number(tokens, "token"), cost))), plain, "dim")
+
+
+def cost_text(cost: float | None) -> str:
+    """What a search cost, in words."""
+    if cost is None:
+        return "cost unknown"
+    return f"${cost:.4f}" if cost >= 0.0001 else ("under $0.0001" if cost > 0 else "free")
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def print_success(message: str, plain: bool | None = None) -> None:
+    note(message, plain, "green")
+
+
+def print_warning(message: str, plain: bool | None = None) -> None:
+    note(f"Warning: {message}", plain, "yellow")
+
+
+def print_error(message: str, plain: bool | None = None) -> None:
+    note(f"Error: {message}", plain, "red")
+
+
+def create_progress_callback(verbose: bool = False, plain: bool | None = None) -> Callable[[str, int, int], None]:
+    """A callback for `run_search` that tells its progress on stderr."""
+
+    def callback(message: str, iteration: int, max_iter: int) -> None:
+        note(f"[{iteration}/{max_iter}] {message}" if verbose else message, plain, "dim")
+
+    return callback
+
+
+def print_failure(error: NexiError, *, as_json: bool = False) -> None:
+    """What happened, why, and what to do; one JSON object on stdout when the caller asked for JSON."""
+    if as_json:
+        return print_json({"error": str(error), "code": error.code, "fix": error.fix})
+    print_error(str(error))
+    if error.fix:
+        note(f"  Fix: {error.fix}", None, "dim")
+    return None
+
+
+def print_json(value: Mapping[str, Any] | Sequence[Any]) -> None:
+    """One line of JSON on stdout. Nothing is taken out of it: what a terminal would obey is written as an escape."""
+    put(escaped(json.dumps(value, ensure_ascii=False)) + "\n", sys.stdout)
+
+
+def answer_json(result: RunResult, question: str, model: str) -> dict[str, Any]:
+    """The versioned object that `--json` prints."""
+    end = result.finished
+    return {
+        "schema": ANSWER_SCHEMA,
+        "id": result.id,
+        "question": question,
+        "answer": result.answer.text,
+        "sources": [{"n": s.number, "url": s.url, "title": s.title} for s in result.answer.sources],
+        "read": [s.url for s in result.session.book.sources],
+        "stop": end.stop.value,
+        "warnings": list(end.warnings),
+        "model": model,
+        "iterations": end.iterations,
+        "model_calls": end.model_calls,
+        "pages": end.pages,
+        "seconds": end.seconds,
+        "tokens": {"input": end.usage.input_tokens, "output": end.usage.output_tokens, "estimated": end.usage.estimated},
+        "cost": end.usage.cost,
+    }
+
+
+def note(message: str, plain: bool | None = None, style: str = "") -> None:
+    """A line on stderr, in a colour where there are colours."""
+    if not takes_colors(sys.stderr, plain):
+        return write(message + "\n", sys.stderr)
+    from rich.text import Text
+
+    from nexi.output.controls import clean
+
+    return console("stderr").print(Text(clean(message), style=style), soft_wrap=True)

@@ -1,0 +1,261 @@
+"""Shows a run: what goes on, on stderr; the answer as it is written, on stdout.
+
+Above it are the doors that give it events; below it the streams. It decides nothing about a run. How it shows one depends on
+the streams alone: a terminal gets Markdown and a status line, a plain one gets text, a pipe gets the answer at the end.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from nexi.events import Event, ModelAsked, TextDelta, Warned
+from nexi.output.blocks import BlockStream
+from nexi.output.controls import clean
+from nexi.output.messages import cost_text, note, print_result_summary, print_sources, print_warning
+from nexi.output.status import Tally, detail_of, progress_of
+from nexi.output.streams import console, is_tty, takes_colors, write
+
+if TYPE_CHECKING:
+    from nexi.app import RunResult
+    from nexi.output.region import Region
+
+
+class Progress:
+    """How a screen tells what goes on: not at all, unless a kind of it says more."""
+
+    def tell(self, event: Event) -> None:
+        """Something happened."""
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Out of the way while something is written that stays."""
+        yield
+
+    def writing(self, text: str) -> None:
+        """The end of the answer so far, which is still to be written for good."""
+
+    def end(self) -> None:
+        """Nothing more will happen, or not for now."""
+
+
+class Count(Progress):
+    """Off a terminal progress is `[1][2][3]`, which a log can bear."""
+
+    def __init__(self) -> None:
+        self._iteration = 0
+        self._in_line = False
+
+    def tell(self, event: Event) -> None:
+        if isinstance(event, ModelAsked) and event.purpose == "answer":
+            self._iteration += 1
+            self._in_line = True
+            write(f"[{self._iteration}]", sys.stderr)
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        self.end()
+        yield
+
+    def end(self) -> None:
+        if self._in_line:
+            self._in_line = False
+            write("\n", sys.stderr)
+
+
+class Lines(Progress):
+    """A line for everything, where no line may be redrawn."""
+
+    def __init__(self, verbose: bool) -> None:
+        self._verbose = verbose
+
+    def tell(self, event: Event) -> None:
+        text, style = detail_of(event) if self._verbose else (progress_of(event), "dim")
+        if text:
+            note(text, None, style)
+
+
+class Status(Progress):
+    """A line that is redrawn, over the end of the answer; with `verbose` also every detail, above them."""
+
+    def __init__(self, verbose: bool, clock: Callable[[], float]) -> None:
+        from nexi.output.region import Region
+
+        self._details = Lines(verbose) if verbose else None
+        self._tally, self._clock, self._started = Tally(), clock, clock()
+        self._region: Region = Region(console("stderr"), self._line, clock)
+
+    def tell(self, event: Event) -> None:
+        self._tally.take(event)
+        if self._details and detail_of(event)[0]:
+            with self._region.away():
+                self._details.tell(event)
+        self._region.start()
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        with self._region.away():
+            yield
+
+    def writing(self, text: str) -> None:
+        self._region.body = text
+
+    def end(self) -> None:
+        self._region.stop()
+
+    def _line(self) -> str:
+        return self._tally.line(self._clock() - self._started)
+
+
+class Page:
+    """How a screen writes the answer as it comes: not at all, unless a kind of it does. What was written stays."""
+
+    streams = False
+    breaks_lines = False  # whether a note would fall into the middle of a line
+
+    def add(self, text: str) -> None:
+        """A stretch of the answer."""
+
+    def finish(self) -> None:
+        """Write what was held back."""
+
+
+class PlainText(Page):
+    """The answer as it was written, by stretches."""
+
+    streams = breaks_lines = True
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._newlines = ""  # held back, so that the answer ends with exactly one
+
+    def add(self, text: str) -> None:
+        body = text.rstrip("\n")
+        if body:
+            with self._progress.away():
+                write(self._newlines + body)
+        self._newlines = text[len(body) :] if body else self._newlines + text
+
+    def finish(self) -> None:
+        write("\n")
+
+
+class MarkdownPage(Page):
+    """The answer as rich draws it: whole blocks stay, the one under way is shown with the status line."""
+
+    streams = True
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._blocks = BlockStream()
+        self._console = console("stdout")
+        self._is_first = True
+
+    def add(self, text: str) -> None:
+        for block in self._blocks.feed(clean(text)):
+            self._put(block)
+        self._progress.writing(self._blocks.open)
+
+    def finish(self) -> None:
+        self._put(self._blocks.finish())
+        self._progress.writing("")
+
+    def _put(self, block: str) -> None:
+        if not block.strip():
+            return
+        from nexi.output.markdown import rendered
+
+        with self._progress.away():
+            self._progress.writing("")
+            if not self._is_first:
+                self._console.print()
+            self._console.print(rendered(block.strip("\n")))
+        self._is_first = False
+
+
+class Screen:
+    """Shows a run as it goes. Give it every event, call `end` after the last one, and `finish` with the result."""
+
+    def __init__(
+        self,
+        *,
+        verbose: bool = False,
+        quiet: bool = False,
+        stream: bool = True,
+        usage: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._sums_up = verbose or usage or is_tty(sys.stderr)
+        self._progress = _progress(verbose, quiet, clock)
+        self._page = _page(self._progress) if stream and not quiet and is_tty() else Page()
+        self._shown: list[str] = []
+        self._later: list[Event] = []
+
+    def show(self, event: Event) -> None:
+        if isinstance(event, TextDelta):
+            self._write(event.text)
+        if self._shown and self._page.breaks_lines:
+            self._later.append(event)
+        else:
+            self._tell(event)
+
+    def end(self) -> None:
+        """The run is over, whether or not it has an answer: what was under way is written, the status line goes."""
+        self._progress.end()
+        if self._shown:
+            self._page.finish()
+        later, self._later = self._later, []
+        for event in later:
+            self._tell(event)
+        self._progress.end()
+
+    def finish(self, result: RunResult) -> None:
+        """What is still to be seen of an answer: all of it where nothing was streamed, its sources, and what it took."""
+        self._write_rest(result.answer.text)
+        print_sources(result.answer.sources)
+        self.sum_up(result)
+
+    def sum_up(self, result: RunResult) -> None:
+        """A line on what the answer took, for those who look."""
+        end = result.finished
+        if self._sums_up:
+            write("\n" if is_tty(sys.stderr) else "", sys.stderr)
+            read = [source.url for source in result.session.book.sources]
+            print_result_summary(end.iterations, end.seconds, end.usage.total, read, cost=cost_text(end.usage.cost))
+
+    def _tell(self, event: Event) -> None:
+        if isinstance(event, Warned):
+            with self._progress.away():
+                print_warning(event.message)
+        self._progress.tell(event)
+
+    def _write(self, text: str) -> None:
+        if not self._shown:
+            text = text.lstrip()
+        if text and self._page.streams:
+            self._shown.append(text)
+            self._page.add(text)
+
+    def _write_rest(self, answer: str) -> None:
+        """The terminal fact repeats the answer whole; what was not streamed of it follows."""
+        shown = "".join(self._shown).rstrip()
+        rest = answer[len(shown) :] if answer.startswith(shown) else answer
+        if not shown or rest.strip():
+            from nexi.output.messages import print_answer
+
+            print_answer(rest)
+
+
+def _progress(verbose: bool, quiet: bool, clock: Callable[[], float]) -> Progress:
+    if quiet and not verbose:
+        return Progress()
+    if takes_colors(sys.stderr):
+        return Status(verbose, clock)
+    return Lines(verbose) if verbose or is_tty(sys.stderr) else Count()
+
+
+def _page(progress: Progress) -> Page:
+    return MarkdownPage(progress) if takes_colors(sys.stdout) else PlainText(progress)
