@@ -14,7 +14,7 @@ def main() -> None:
     gc.set_threshold(50_000)  # start-up makes many objects that live on; collecting among them is wasted work
     from nexi.cli import main as command
 
-    command()
+    command(prog_name="nexi")
 
 
 if __name__ == "__main__":

@@ -225,7 +225,9 @@ class Nexi:
                 fix="set SEARXNG_URL to a SearXNG instance with JSON on, like http://127.0.0.1:8080",
             )
         urls = {"searxng": config.searxng_url}
-        return {n: Settings(urls.get(n, ""), next(iter(config.keys_for(n)), ""), config.search_timeout) for n in names}
+        proxy = config.https_proxy or config.http_proxy
+        keys = {n: next(iter(config.keys_for(n)), "") for n in names}
+        return {n: Settings(urls.get(n, ""), keys[n], config.search_timeout, proxy) for n in names}
 
     def _fetch_chain(self) -> list[str]:
         from nexi.fetchers import available
@@ -288,7 +290,7 @@ class Nexi:
             **self._proxies(),
         )
 
-    def _proxy_for(self, base_url: str) -> str | None:
+    def proxy_for(self, base_url: str) -> str | None:
         """The proxy for an endpoint of the operator's; hosts in no_proxy and loopback are called directly."""
         if not (self.config.http_proxy or self.config.https_proxy):
             return None
@@ -319,7 +321,7 @@ class Nexi:
                 prices=price_table(self.config.prices),
                 stream=self.config.stream,
                 idle_timeout_s=self.config.llm_timeout,
-                proxy=self._proxy_for(endpoint.base_url),
+                proxy=self.proxy_for(endpoint.base_url),
             )
         )
         return llm

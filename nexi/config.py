@@ -94,7 +94,7 @@ class Endpoint:
     max_context: int
 
     def __repr__(self) -> str:
-        return f"Endpoint({_without_password(self.base_url)}, {len(self.api_keys)} keys, {self.model}, {self.max_context})"
+        return f"Endpoint({without_password(self.base_url)}, {len(self.api_keys)} keys, {self.model}, {self.max_context})"
 
     @property
     def is_extractive(self) -> bool:
@@ -292,7 +292,7 @@ class Config(Settings):
         for name in ("api_key", "jina_key"):
             data[name] = mask(data[name])
         for name in ("base_url", "searxng_url", "http_proxy", "https_proxy"):
-            data[name] = _without_password(data[name])
+            data[name] = without_password(data[name])
         data["api_keys"] = {k: [mask(key) for key in _as_keys(v)] for k, v in self.api_keys.items()}
         data["roles"] = {role: _masked_role(part) for role, part in self.roles.items()}
         if self.origin.env_keys:
@@ -444,7 +444,7 @@ def _proxy_address(proxy: str) -> str:
 ADDRESS_FORMS = {"searxng_url": _searxng_base, "http_proxy": _proxy_address, "https_proxy": _proxy_address}
 
 
-def _without_password(url: str) -> str:
+def without_password(url: str) -> str:
     parts = _split(url)
     if parts is None:
         return "…"
@@ -465,7 +465,7 @@ def _masked_role(part: Mapping[str, Any]) -> dict[str, Any]:
     if "api_key" in shown:
         shown["api_key"] = mask(shown["api_key"])
     if "base_url" in shown:
-        shown["base_url"] = _without_password(shown["base_url"])
+        shown["base_url"] = without_password(shown["base_url"])
     return shown
 
 

@@ -18,7 +18,7 @@ LAYER = {
     **dict.fromkeys(["agent", "tools", "compaction", "model", "reader", "searcher", "session"], ENGINE),
     **dict.fromkeys(["backends", "fetchers", "llm", "history", "runlog", "plugins"], ADAPTER),
     **dict.fromkeys(["app", "conversation"], ASSEMBLY),
-    **dict.fromkeys(["search", "cli", "output", "demo", "__main__", "testing"], DOOR),
+    **dict.fromkeys(["search", "cli", "output", "demo", "doctor", "__main__", "testing"], DOOR),
 }
 MAY_IMPORT = {
     WORDS: {WORDS},
@@ -42,6 +42,7 @@ HOMES = {
     "splintr": {"token_counter"},
     "tiktoken": {"token_counter"},
     "protego": {"fetchers"},
+    "ddgs": {"backends"},
     "html_to_markdown": {"extract"},
     "resiliparse": {"extract"},
 }

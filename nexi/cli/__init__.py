@@ -80,8 +80,18 @@ class QuestionGroup(click.Group):
         formatter.write_usage("nexi", '[OPTIONS] "QUESTION"')
 
 
+class QuestionContext(click.Context):
+    """What is said of a wrong option names the command as it is typed."""
+
+    @property
+    def command_path(self) -> str:
+        return "nexi"
+
+
 class QuestionCommand(click.Command):
     """A question: its options are shown under headings, and the subcommands with them."""
+
+    context_class = QuestionContext
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_usage("nexi", '[OPTIONS] "QUESTION"')
@@ -147,8 +157,8 @@ def ask(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None:
     \b
       nexi "how do rust async traits work"
       echo "what is the capital of france" | nexi --plain
-      nexi                                   (a prompt for questions and follow-ups)
-      nexi demo                              (try it with no key and no network)
+      nexi                    (a prompt for questions and follow-ups)
+      nexi demo               (try it with no key and no network)
     """
     from nexi.cli.ask import dispatch
     from nexi.cli.exits import failing_politely

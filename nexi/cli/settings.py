@@ -1,8 +1,354 @@
-"""The config file on the command line."""
+"""`nexi config`: the settings shown, changed one at a time, and asked for; and the seeds' --config and --edit-config.
+
+What a setting may be is known to `nexi.config` alone. Here a word typed in a shell becomes a value, and a value a line.
+"""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nexi.cli.exits import failing_politely
 from nexi.errors import ConfigError
+
+if TYPE_CHECKING:
+    from nexi.config import Config, Offer
+
+SCHEMA = "nexi-config-1"
+LISTS = ("search_backend", "content_fetcher", "allow_private")
+TEXTS = (
+    "base_url",
+    "api_key",
+    "model",
+    "jina_key",
+    "default_effort",
+    "tokenizer_encoding",
+    "searxng_url",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "system_prompt",
+)
+SECRETS = ("api_key", "jina_key", "api_keys")
+WORDS = {"none": None, "yes": True, "on": True, "no": False, "off": False}
+
+
+@click.group("config", invoke_without_command=True)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.pass_context
+def config(ctx: click.Context, as_json: bool) -> None:
+    """Show, change and set up the settings.
+
+    Alone it shows the path and every setting, keys masked. KEY is a setting, or a part of one: roles.judge.model,
+    api_keys.brave, prices.MODEL. Lists take commas: `nexi config set search_backend searxng,wikipedia`.
+    """
+    if ctx.invoked_subcommand is None:
+        with failing_politely(as_json=as_json):
+            _show(as_json)
+
+
+@config.command("path")
+def path_command() -> None:
+    """Print the path of the config file."""
+    with failing_politely():
+        show_or_edit(edit=False)
+
+
+@config.command("get")
+@click.argument("key")
+def get_command(key: str) -> None:
+    """Print one setting as it is in force, keys masked."""
+    with failing_politely():
+        from nexi.config import load_config
+        from nexi.output import write
+
+        write(_line(value_at(load_config().masked(), key)) + "\n")
+
+
+@config.command("set", context_settings={"ignore_unknown_options": True})
+@click.argument("key")
+@click.argument("value", required=False)
+def set_command(key: str, value: str | None) -> None:
+    """Change one setting in the file.
+
+    Without VALUE it is read from stdin, so that a key need not stand in the shell's history.
+    """
+    with failing_politely():
+        _set(key, _typed(key) if value is None else value)
+
+
+@config.command("unset")
+@click.argument("key")
+def unset_command(key: str) -> None:
+    """Put one setting back to its default."""
+    with failing_politely():
+        _unset(key)
+
+
+@config.command("setup")
+def setup_command() -> None:
+    """Ask for the settings that matter; finds Ollama, LM Studio and llama.cpp on this machine."""
+    with failing_politely():
+        set_up()
+
+
+# one setting
+
+
+def _set(key: str, word: str) -> None:
+    from nexi.config import change_config, file_settings
+    from nexi.output import print_success
+
+    name, parts = parts_of(key)
+    value = read_value(name, parts, word)
+    if parts:
+        value = with_part(file_settings().get(name), parts, value, key)
+    place = change_config({name: value})
+    print_success(f"{key} is set in {place}.")
+    _tell_if_hidden(name)
+
+
+def _unset(key: str) -> None:
+    from nexi.config import change_config, file_settings
+    from nexi.output import print_success
+
+    name, parts = parts_of(key)
+    if not parts:
+        place = change_config({}, remove=[name])
+    else:
+        place = change_config({name: without_part(file_settings().get(name), parts, key)})
+    print_success(f"{key} is unset in {place}.")
+
+
+def _tell_if_hidden(name: str) -> None:
+    """A change that cannot be seen, since the environment wins, is said to be one."""
+    from nexi.config import FIELD_VARIABLES, load_config
+    from nexi.output import print_warning
+
+    if name in load_config().origin.env:
+        variables = " or ".join(FIELD_VARIABLES.get(name, ("a variable",)))
+        print_warning(f"the environment says otherwise and wins: unset {variables}")
+
+
+def _typed(key: str) -> str:
+    """A value that is not on the command line: from a pipe, or asked for where it is a secret."""
+    if not sys.stdin.isatty():
+        return sys.stdin.readline().rstrip("\r\n")
+    if not any(part in SECRETS for part in key.split(".")):
+        raise click.UsageError("Missing argument 'VALUE'.")
+    import getpass
+
+    try:
+        return getpass.getpass(f"{key}: ", sys.stderr)
+    except EOFError as error:
+        raise ConfigError("nothing was changed", cause="the input ended", fix=f"nexi config set {key}") from error
+
+
+def parts_of(key: str) -> tuple[str, tuple[str, ...]]:
+    """A setting and the way into it. The name of a model may have dots in it. Raises ConfigError."""
+    from nexi.config import CHECKS, OLD_NAMES, unknown_keys
+
+    name, _, rest = key.partition(".")
+    name = OLD_NAMES.get(name, name)
+    if name not in CHECKS:
+        raise ConfigError(unknown_keys({name: None})[0], fix="`nexi config` lists every setting")
+    if not rest:
+        return name, ()
+    if name == "prices":
+        model, _, side = rest.rpartition(".")
+        return name, (model, side) if model and side in ("input", "output") else (rest,)
+    if name == "roles":
+        return name, tuple(rest.split(".", 1))
+    if name == "api_keys":
+        return name, (rest,)
+    raise ConfigError(f"{name} has no parts", cause=f"{key} names one", fix=f"nexi config set {name} VALUE")
+
+
+def read_value(name: str, parts: tuple[str, ...], word: str) -> Any:
+    """What a word typed in a shell means for this setting: text as it is, lists by comma, else JSON."""
+    last = parts[-1] if len(parts) == 2 else name
+    if name == "api_keys" and parts:
+        return _json_or(word, word) if word.startswith("[") else word
+    if last in TEXTS:
+        return word
+    if last in LISTS:
+        return _names(last, word)
+    return _json_or(word, WORDS.get(word.strip().lower(), word))
+
+
+def _names(name: str, word: str) -> Any:
+    if word.strip().startswith("["):
+        return _json_or(word, word)
+    names = [part.strip() for part in word.split(",") if part.strip()]
+    return names if name == "allow_private" or len(names) > 1 else (names or [""])[0]
+
+
+def _json_or(word: str, otherwise: Any) -> Any:
+    import json
+
+    try:
+        return json.loads(word.lower() if word.strip().lower() in ("true", "false", "null") else word)
+    except (ValueError, RecursionError):
+        return otherwise
+
+
+def with_part(whole: Any, parts: tuple[str, ...], value: Any, key: str) -> dict[str, Any]:
+    """A copy of a setting with one part of it set."""
+    first, *rest = parts
+    held: dict[str, Any] = dict(_object(whole, key))
+    held[first] = with_part(held.get(first), tuple(rest), value, key) if rest else value
+    return held
+
+
+def without_part(whole: Any, parts: tuple[str, ...], key: str) -> dict[str, Any]:
+    """A copy of a setting with one part of it taken out, and no empty rest of it kept. Raises ConfigError."""
+    first, *rest = parts
+    held = dict(_object(whole, key))
+    if first not in held:
+        raise ConfigError(f"{key} is not set", fix="`nexi config` lists every setting")
+    inner = without_part(held[first], tuple(rest), key) if rest else {}
+    return {**{k: v for k, v in held.items() if k != first}, **({first: inner} if inner else {})}
+
+
+def _object(value: Any, key: str) -> Mapping[str, Any]:
+    if value is not None and not isinstance(value, Mapping):
+        raise ConfigError(f"{key} cannot be reached", cause="the file holds something else there", fix="nexi --edit-config")
+    return value or {}
+
+
+def value_at(settings: Mapping[str, Any], key: str) -> Any:
+    """One setting, or a part of it. Raises ConfigError."""
+    name, parts = parts_of(key)
+    value = settings[name]
+    for part in parts:
+        if not isinstance(value, Mapping) or part not in value:
+            raise ConfigError(f"{key} is not set", fix=f"nexi config set {key} VALUE")
+        value = value[part]
+    return value
+
+
+# all settings
+
+
+def _show(as_json: bool) -> None:
+    from nexi.config import load_config
+    from nexi.output import print_warning
+
+    loaded = load_config()
+    if not as_json and not loaded.config_path.exists() and sys.stdin.isatty() and sys.stdout.isatty() and _wants_setup():
+        loaded = set_up()
+    if as_json:
+        return _show_json(loaded)
+    for note in loaded.notes:
+        print_warning(note)
+    return _show_table(loaded)
+
+
+def _wants_setup() -> bool:
+    from nexi.output import write
+
+    write("There is no config file yet. Set nexi up now? [Y/n] ", sys.stderr)
+    return sys.stdin.readline().strip().lower() in ("", "y", "yes")
+
+
+def _show_json(loaded: Config) -> None:
+    import json
+
+    from nexi.output import write
+
+    shown = {
+        "schema": SCHEMA,
+        "path": str(loaded.config_path),
+        "exists": loaded.config_path.exists(),
+        "settings": loaded.masked(),
+        "sources": {name: source_of(loaded, name) for name in loaded.to_dict()},
+        "notes": list(loaded.notes),
+    }
+    write(json.dumps(shown, ensure_ascii=False) + "\n")
+
+
+def _show_table(loaded: Config) -> None:
+    from nexi.output import write
+
+    settings = loaded.masked()
+    width = max(map(len, settings))
+    rows = [(name, _line(value), source_of(loaded, name)) for name, value in settings.items()]
+    lines = [f"{name:<{width}}  {value}" + (f"  ({source})" if source != "default" else "") for name, value, source in rows]
+    missing = "" if loaded.config_path.exists() else "  (no such file yet)"
+    write(f"{loaded.config_path}{missing}\n\n" + "\n".join(line.rstrip() for line in lines) + "\n")
+
+
+def source_of(loaded: Config, name: str) -> str:
+    """Where a setting comes from."""
+    from nexi.config import DEFAULT_CONFIG, OLD_NAMES
+
+    if name in loaded.origin.env or name == "environment_keys":
+        return "environment"
+    names = {name, *(old for old, new in OLD_NAMES.items() if new == name)}
+    in_file = names & set(loaded.origin.file)
+    return "file" if in_file and loaded.to_dict()[name] != DEFAULT_CONFIG[name] else "default"
+
+
+def _line(value: Any) -> str:
+    import json
+
+    if isinstance(value, str):
+        return value if value.isprintable() else json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False)
+
+
+# the setup
+
+
+def set_up() -> Config:
+    """The first-time setup, with the models of this machine to choose from. Raises ConfigError off a terminal."""
+    from nexi.config import QUESTIONS, SEARXNG_QUESTION, run_first_time_setup
+    from nexi.output import write
+
+    if not sys.stdin.isatty():
+        raise ConfigError(
+            "the setup asks questions, and nobody is there to answer",
+            cause="the input is no terminal",
+            fix="nexi config set KEY VALUE",
+        )
+    write("Looking for Ollama, LM Studio and llama.cpp on this machine ...\n", sys.stderr)
+    return run_first_time_setup(offers=offers(), questions=(*QUESTIONS, SEARXNG_QUESTION), window=window)
+
+
+def offers(ports: Mapping[str, int] | None = None) -> list[Offer]:
+    """The models of the servers that run on this machine."""
+    import asyncio
+
+    from nexi.config import Offer
+    from nexi.llm.local import PORTS, find_servers
+
+    servers = asyncio.run(find_servers(PORTS if ports is None else ports))
+    return [
+        Offer(f"{m.name}  ({s.kind}, {window_text(m.window, m.largest)})", s.base_url, m.name, m.context)
+        for s in servers
+        for m in s.models
+    ]
+
+
+def window(base_url: str, model: str) -> int | None:
+    """The window that a server of this machine gives a model, where it says so."""
+    import asyncio
+
+    from nexi.llm.local import describe
+
+    server = asyncio.run(describe(base_url))
+    found = server.model(model) if server else None
+    return found.context if found else None
+
+
+def window_text(given: int | None, largest: int | None) -> str:
+    """A context window in words."""
+    if given:
+        return f"{given} tokens"
+    return f"up to {largest} tokens" if largest else "window unknown"
 
 
 def show_or_edit(*, edit: bool) -> None:

@@ -91,6 +91,11 @@ class OpenAICompatible:
     def name(self) -> str:
         return self._model
 
+    @property
+    def dialect(self) -> Dialect:
+        """What is known of the server by now."""
+        return self._dialect
+
     async def aclose(self) -> None:
         """Close the connections, if they are ours."""
         client, self._client = self._client, None

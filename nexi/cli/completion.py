@@ -1,0 +1,35 @@
+"""`nexi completion`: the script that lets a shell complete subcommands, options, history ids and templates."""
+
+from __future__ import annotations
+
+import click
+
+WHERE = {
+    "bash": 'eval "$(nexi completion bash)" in ~/.bashrc',
+    "zsh": 'eval "$(nexi completion zsh)" in ~/.zshrc',
+    "fish": "nexi completion fish > ~/.config/fish/completions/nexi.fish",
+}
+
+
+@click.command("completion", epilog="\b\n" + "\n".join(f"{shell}: {line}" for shell, line in WHERE.items()))
+@click.argument("shell", type=click.Choice(list(WHERE)))
+def completion(shell: str) -> None:
+    """Print the completion script of a shell."""
+    from nexi.cli.exits import failing_politely
+    from nexi.output import write
+
+    with failing_politely():
+        write(script(shell) + "\n")
+
+
+def script(shell: str) -> str:
+    """The script as click writes it; its own check of the shell's version needs that shell and is left out."""
+    from click.shell_completion import get_completion_class
+
+    from nexi.cli import main
+
+    kind = get_completion_class(shell)
+    if kind is None:  # only a shell that is no choice
+        raise click.UsageError(f"there is no completion for {shell}")
+    maker = kind(main, {}, "nexi", "_NEXI_COMPLETE")
+    return str(maker.source_template % maker.source_vars())

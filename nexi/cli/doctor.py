@@ -1,0 +1,55 @@
+"""`nexi doctor`: one line for each part, ok or a problem with its cause and the command that mends it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from nexi.cli.exits import EXIT_FAILURE, failing_politely
+
+if TYPE_CHECKING:
+    from nexi.doctor import Check, Report
+
+
+@click.command("doctor")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def doctor(as_json: bool) -> None:
+    """Say what works, what does not, and how to mend it.
+
+    Asks the configured model and search services once each. Exits with 1 if a search could not work.
+    """
+    with failing_politely(as_json=as_json):
+        import asyncio
+
+        from nexi.doctor import examine
+
+        show(asyncio.run(examine()), as_json=as_json)
+
+
+def show(report: Report, *, as_json: bool) -> None:
+    import json
+
+    from nexi.output import write
+
+    if as_json:
+        write(json.dumps(report.as_json(), ensure_ascii=False) + "\n")
+    else:
+        width = max(len(check.name) for check in report.checks)
+        write("".join(lines_of(check, width) for check in report.checks) + _verdict(report))
+    if not report.ok:
+        raise SystemExit(EXIT_FAILURE)
+
+
+def lines_of(check: Check, width: int) -> str:
+    """One check: what, and under it why and what to do."""
+    head = f"{'ok' if check.ok else 'problem':<7}  {check.name:<{width}}  {check.message}"
+    more = [f"{label}: {text}" for label, text in (("cause", check.cause), ("fix", check.fix)) if text]
+    return "\n".join([head, *(" " * (width + 11) + line for line in more)]) + "\n"
+
+
+def _verdict(report: Report) -> str:
+    problems = sum(not check.ok for check in report.checks)
+    if not report.ok:
+        return "\nA search cannot work yet.\n"
+    return "\nA search can work.\n" if not problems else f"\nA search can work; {problems} things could be better.\n"

@@ -1,0 +1,110 @@
+"""What `nexi --help`, the manual page and the shells show: the headings of the options and a line for each subcommand.
+
+The options and subcommands themselves are in `nexi.cli`; here is only how they are shown, so that help imports no
+subcommand. A test holds the lines to the subcommands' own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+from nexi.cli import COMMANDS
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+SUMMARIES: Mapping[str, str] = {
+    "completion": "Print the completion script of a shell.",
+    "config": "Show, change and set up the settings.",
+    "demo": "Ask nexi's own handbook: no key, no network.",
+    "doctor": "Say what works, what does not, and how to mend it.",
+    "fetch": "Read one page and print it as Markdown.",
+    "find": "Search and print the raw hits, without an answer.",
+    "history": "List, search, show and delete past answers.",
+    "models": "List the models that can be used.",
+    "open": "Open source N of the last answer in the browser.",
+    "templates": "List the saved templates.",
+}
+HEADINGS: Mapping[str, tuple[str, ...]] = {
+    "Output": ("verbose", "plain", "no_stream", "as_json", "form", "output", "copy", "usage"),
+    "History": ("last", "prev", "show", "clear_history"),
+    "Configuration": ("show_config", "edit_config", "version", "help"),
+}
+ORDER = ("Search", *HEADINGS)
+
+
+def heading_of(param: click.Parameter) -> str:
+    if "--help" in param.opts:
+        return "Configuration"
+    return next((heading for heading, names in HEADINGS.items() if param.name in names), "Search")
+
+
+def sections(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, list[click.Parameter]]]:
+    """The options of a question under their headings."""
+    options = [p for p in command.get_params(ctx) if isinstance(p, click.Option) and not p.hidden]
+    for heading in ORDER:
+        if under := [p for p in options if heading_of(p) == heading]:
+            yield heading, list(under)
+
+
+def write_help(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    for heading, params in sections(command, ctx):
+        with formatter.section(heading):
+            formatter.write_dl([row for p in params if (row := _row(p, ctx))], col_max=28)
+    with formatter.section("Commands (nexi COMMAND --help tells more)"):
+        formatter.write_dl([(name, SUMMARIES.get(name, "")) for name in sorted(COMMANDS)], col_max=28)
+
+
+def _row(param: click.Parameter, ctx: click.Context) -> tuple[str, str] | None:
+    """An option and what it does, in our own words alone."""
+    record = param.get_help_record(ctx)
+    return record and (record[0], str(getattr(param, "help", "") or ""))
+
+
+def complete_first_word(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """A subcommand, where the first word is still to come."""
+    from click.shell_completion import CompletionItem
+
+    if ctx.params.get("words"):
+        return []
+    return [CompletionItem(n, help=SUMMARIES.get(n, "")) for n in sorted(COMMANDS) if n.startswith(incomplete)]
+
+
+def complete_history(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Ids of the latest answers, each with its question."""
+    from click.shell_completion import CompletionItem
+
+    from nexi.errors import NexiError
+    from nexi.history import get_last_n_entries
+
+    try:
+        entries = get_last_n_entries(50)
+    except NexiError:
+        return []
+    return [
+        CompletionItem(e.id, help=" ".join(e.query.split())[:60])
+        for e in entries
+        if e.id.isalnum() and e.id.startswith(incomplete)
+    ]
+
+
+def complete_template(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    from nexi.cli.templates import templates
+    from nexi.errors import NexiError
+
+    try:
+        return [CompletionItem(t.name, help=t.about) for t in templates() if t.name.startswith(incomplete)]
+    except NexiError:
+        return []
+
+
+def near_command(word: str) -> str:
+    """The subcommand that a word was probably meant to be, or nothing."""
+    import difflib
+
+    return next(iter(difflib.get_close_matches(word.lower()[:40], COMMANDS, n=1, cutoff=0.8)), "")

@@ -1,0 +1,142 @@
+"""`nexi models`: what the configured endpoint offers, and the models of servers on this machine, with real windows."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nexi.cli.exits import EXIT_FAILURE, failing_politely
+from nexi.values import frozen
+
+if TYPE_CHECKING:
+    from nexi.config import Config
+    from nexi.errors import LLMError
+    from nexi.llm.local import LocalServer
+
+SCHEMA = "nexi-models-1"
+BUILT_IN = "built in"
+
+
+@frozen
+class Row:
+    """A model that can be used; `window` is what its server gives it, `largest` what it was made for."""
+
+    server: str
+    base_url: str
+    model: str
+    window: int | None = None
+    largest: int | None = None
+    in_use: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "server": self.server,
+            "base_url": self.base_url,
+            "model": self.model,
+            "context": self.window or self.largest,
+            "in_use": self.in_use,
+        }
+
+
+@frozen
+class Offered:
+    rows: tuple[Row, ...]
+    problem: LLMError | None = None
+
+
+@click.command("models")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def models(as_json: bool) -> None:
+    """List the models that can be used.
+
+    Those of the configured endpoint, and those of Ollama, LM Studio and llama.cpp on this machine. A star marks the one in
+    use; another is used with `-m MODEL`, or for good with `nexi config set model MODEL`.
+    """
+    with failing_politely(as_json=as_json):
+        import asyncio
+
+        from nexi.config import load_config
+
+        show(asyncio.run(offered(load_config())), as_json=as_json)
+
+
+async def offered(config: Config, ports: Mapping[str, int] | None = None) -> Offered:
+    """What can be used now."""
+    import asyncio
+
+    from nexi.llm.local import PORTS, describe, find_servers
+
+    endpoint = config.endpoint("answer")
+    async with asyncio.TaskGroup() as group:
+        listing = group.create_task(_listed(config))
+        local = group.create_task(find_servers(PORTS if ports is None else ports))
+        own = group.create_task(describe(endpoint.base_url))
+    names, problem = listing.result()
+    servers = {s.base_url: s for s in local.result()}
+    here = own.result()
+    rows = [Row(BUILT_IN, "", "extractive", in_use=endpoint.is_extractive)]
+    rows += [_row(name, endpoint.base_url, here, name == endpoint.model) for name in names]
+    for server in servers.values():
+        if here is None or server.base_url != here.base_url:
+            rows += [Row(server.kind, server.base_url, m.name, m.window, m.largest) for m in server.models]
+    return Offered(tuple(rows), problem)
+
+
+def _row(name: str, base_url: str, here: LocalServer | None, in_use: bool) -> Row:
+    from nexi.config import without_password
+
+    model = here.model(name) if here else None
+    window, largest = (model.window, model.largest) if model else (None, None)
+    return Row(here.kind if here else "endpoint", without_password(base_url), name, window, largest, in_use)
+
+
+async def _listed(config: Config) -> tuple[list[str], LLMError | None]:
+    """The endpoint's own list, and why there is none."""
+    from nexi.app import Nexi
+    from nexi.errors import LLMError
+
+    if config.endpoint("answer").is_extractive:
+        return [], None
+    async with Nexi(config.override(llm_max_retries=0, llm_timeout=10)) as nexi:
+        listing = getattr(nexi.llm("answer"), "models", None)
+        try:
+            return sorted(await listing()) if listing else [], None
+        except LLMError as error:
+            return [], error
+
+
+def show(offered: Offered, *, as_json: bool) -> None:
+    import json
+
+    from nexi.output import print_failure, write
+
+    problem = offered.problem
+    if as_json:
+        failure = {"error": str(problem), "code": problem.code, "fix": problem.fix} if problem else None
+        listed = {"schema": SCHEMA, "models": [row.as_json() for row in offered.rows], "problem": failure}
+        write(json.dumps(listed, ensure_ascii=False) + "\n")
+    else:
+        write(table(offered.rows))
+        if len(offered.rows) == 1:
+            write("No other model was found. Name an endpoint, or start a local server: nexi config setup\n", sys.stderr)
+        if problem:
+            print_failure(problem)
+    if problem:
+        raise SystemExit(EXIT_FAILURE)
+
+
+def table(rows: tuple[Row, ...]) -> str:
+    """Server, model and window, the model in use with a star."""
+    from nexi.cli.settings import window_text
+
+    width = max(len(row.model) for row in rows)
+    kinds = max(len(row.server) for row in rows)
+    lines = []
+    for row in rows:
+        size = "" if row.server == BUILT_IN else window_text(row.window, row.largest)
+        place = f"{size}, {row.base_url}" if row.base_url and row.window is None and row.largest is None else size
+        lines.append(f"{'*' if row.in_use else ' '} {row.model:<{width}}  {row.server:<{kinds}}  {place}".rstrip())
+    return "\n".join(lines) + "\n"

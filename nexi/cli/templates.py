@@ -1,0 +1,133 @@
+"""Instructions of one's own: `--system TEXT`, and templates kept as `templates/NAME.md` beside the config.
+
+A template's text is instructions for the answering model; one that has `{question}` in it is put around the question
+instead. `nexi templates` lists them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from nexi.errors import ConfigError
+from nexi.values import frozen
+
+MAX_BYTES = 200_000
+MARK = "{question}"
+
+
+@frozen
+class Template:
+    name: str
+    path: Path
+    text: str
+
+    @property
+    def about(self) -> str:
+        """Its first line, shortened."""
+        line = next((line.strip() for line in self.text.splitlines() if line.strip()), "").lstrip("# ")
+        return line if len(line) <= 60 else line[:59] + "…"
+
+    @property
+    def wraps(self) -> bool:
+        """Whether it is put around the question."""
+        return MARK in self.text
+
+
+def folder() -> Path:
+    from nexi.config import nexi_home
+
+    return nexi_home() / "templates"
+
+
+def templates(place: Path | None = None) -> list[Template]:
+    """Every template that can be read, by name."""
+    place = place or folder()
+    try:
+        paths = sorted(place.glob("*.md"))
+    except OSError as error:
+        raise _unreadable(place, error) from error
+    return [Template(path.stem, path, _text(path)) for path in paths if path.is_file()]
+
+
+def template(name: str, place: Path | None = None) -> Template:
+    """The template of that name. Raises ConfigError, with the one that was probably meant."""
+    place = place or folder()
+    path = place / f"{name}.md"
+    if name and Path(name).name == name and path.is_file():
+        return Template(name, path, _text(path))
+    known = [path.stem for path in sorted(place.glob("*.md"))] if place.is_dir() else []
+    raise ConfigError(f"there is no template called {name!r}", cause=_instead(name, known), fix=f"write it: {place}/NAME.md")
+
+
+def instructions(options: dict[str, Any]) -> str:
+    """What `--system` and `--template` tell the model; empty where neither does."""
+    chosen = _chosen(options)
+    parts = (chosen.text if chosen and not chosen.wraps else "", options.get("system") or "")
+    return "\n\n".join(part.strip() for part in parts if part.strip())
+
+
+def asked(question: str, options: dict[str, Any]) -> str:
+    """The question, inside the template where it has a place for it."""
+    chosen = _chosen(options)
+    wraps = chosen is not None and chosen.wraps and question.strip()
+    return chosen.text.replace(MARK, question).strip() if chosen and wraps else question
+
+
+def _chosen(options: dict[str, Any]) -> Template | None:
+    return template(options["template"]) if options.get("template") else None
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
+        text = raw.decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from error
+    if len(raw) > MAX_BYTES:
+        raise ConfigError(f"{path} is too large", cause=f"it has more than {MAX_BYTES:,} bytes", fix="shorten it")
+    return text
+
+
+def _unreadable(path: Path, error: Exception) -> ConfigError:
+    cause = getattr(error, "strerror", None) or str(error)
+    return ConfigError(f"{path} cannot be read", cause=cause, fix="make it UTF-8 text that you may read")
+
+
+def _instead(name: str, known: list[str]) -> str:
+    import difflib
+
+    if not known:
+        return "none is saved"
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
+
+
+@click.command("templates")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def templates_command(as_json: bool) -> None:
+    """List the saved templates."""
+    from nexi.cli.exits import failing_politely
+
+    with failing_politely(as_json=as_json):
+        _show(as_json)
+
+
+def _show(as_json: bool) -> None:
+    import sys
+
+    from nexi.output import write
+
+    found = templates()
+    if as_json:
+        import json
+
+        listed = [{"name": t.name, "about": t.about, "wraps_question": t.wraps, "path": str(t.path)} for t in found]
+        return write(json.dumps({"schema": "nexi-templates-1", "templates": listed}, ensure_ascii=False) + "\n")
+    if not found:
+        return write(f"No template is saved. Write one: {folder()}/NAME.md\n", sys.stderr)
+    width = max(len(t.name) for t in found)
+    return write("".join(f"{t.name:<{width}}  {t.about}\n" for t in found))

@@ -1,0 +1,445 @@
+"""What works, what does not, and how to mend it: the checks behind `nexi doctor`.
+
+A door: it asks the app's own ports the way a search would, once and small, and turns every error into a line with a cause
+and a fix. Each check has a deadline and stands alone; independent ones run side by side. Nothing is changed, and no key is
+in what is said.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import sys
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from dataclasses import field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import urlsplit
+
+from nexi import __version__
+from nexi.app import Nexi, SystemClock
+from nexi.config import Config, load_config
+from nexi.errors import ConfigError, FetchError, LLMError, NexiError, StoreError
+from nexi.llm.local import PORTS, LocalServer, describe, find_servers
+from nexi.ports import LLM, Clock, SearchBackend
+from nexi.types import FetchLimits, Message, Query, ToolSpec
+from nexi.values import frozen
+
+if TYPE_CHECKING:
+    from nexi.config import EndpointRole
+
+SCHEMA = "nexi-doctor-1"
+DEADLINE_S = 5.0
+PROBE_TOKENS = 256
+QUERY = "encyclopedia"
+PUBLIC_NAME = "example.com"
+FORBIDDEN = ("http://169.254.169.254/", "http://10.0.0.1/", "http://[::1]/")
+LEAST_FREE_MB = 200
+YEARS = range(2025, 2100)
+MOST_SKEW_S = 300
+LIBRARIES = ("httpx2", "click", "rich", "prompt_toolkit", "ada-url", "html-to-markdown", "resiliparse", "protego", "splintr-rs")
+SETUP_FIX = "choose a model: nexi config setup"
+PROBE = ToolSpec(
+    "report",
+    "Report that you are ready.",
+    {"type": "object", "properties": {"ready": {"type": "boolean"}}, "required": ["ready"]},
+)
+RUNGS = {
+    "native": "tools work",
+    "schema": "no tools, but JSON by a schema works",
+    "text": "no tools and no schema, but text works",
+}
+
+Resolve: TypeAlias = Callable[[str, int], Awaitable[Any]]
+ServerTime: TypeAlias = Callable[[str], Awaitable[datetime | None]]
+
+
+@frozen
+class Check:
+    """One line. `area` groups checks of one kind: a search needs one that is ok in each of the areas in NEEDED."""
+
+    name: str
+    ok: bool
+    message: str
+    cause: str = ""
+    fix: str = ""
+
+    @property
+    def area(self) -> str:
+        return self.name.partition(" ")[0]
+
+    def as_json(self) -> dict[str, Any]:
+        return {"name": self.name, "ok": self.ok, "message": self.message, "cause": self.cause, "fix": self.fix}
+
+
+NEEDED = ("config", "model", "search", "fetch")
+
+
+@frozen
+class Report:
+    checks: tuple[Check, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether a search could work."""
+        return all(any(c.ok for c in self.checks if c.area == area) for area in NEEDED)
+
+    def as_json(self) -> dict[str, Any]:
+        return {"schema": SCHEMA, "ok": self.ok, "checks": [check.as_json() for check in self.checks]}
+
+
+@frozen
+class Surroundings:
+    """What the checks ask of the world, so that a test can answer instead."""
+
+    clock: Clock = SystemClock()
+    ports: Mapping[str, int] = field(default_factory=lambda: PORTS)
+    deadline_s: float = DEADLINE_S
+    resolve: Resolve | None = None
+    server_time: ServerTime | None = None
+
+
+HERE = Surroundings()
+
+
+async def examine(load: Callable[[], Config] = load_config, surroundings: Surroundings = HERE) -> Report:
+    """Check everything. Never raises for what is wrong with the set-up."""
+    try:
+        config = load()
+    except NexiError as error:
+        return Report((failed("config", error), *await _together([_versions()], surroundings)))
+    async with Nexi(config.override(llm_max_retries=0), clock=surroundings.clock) as nexi:
+        checks = await _together(_checks(nexi, surroundings), surroundings)
+    hide = _hider(config)
+    return Report(tuple(Check(c.name, c.ok, hide(c.message), hide(c.cause), hide(c.fix)) for c in checks))
+
+
+def failed(name: str, error: NexiError) -> Check:
+    return Check(name, False, error.message, error.cause, error.fix)
+
+
+Work: TypeAlias = tuple[str, Coroutine[Any, Any, list[Check]]]
+
+
+def _checks(nexi: Nexi, surroundings: Surroundings) -> list[Work]:
+    config = nexi.config
+    return [
+        ("config", _config(config)),
+        *(("model" if role == "answer" else f"{role} model", _model(nexi, role, surroundings)) for role in _roles(config)),
+        *_searches(nexi),
+        ("fetch", _fetch(nexi)),
+        ("fetch DNS", _dns(config, surroundings)),
+        ("store", _store(config)),
+        ("disk", _disk(config)),
+        ("clock", _clock(nexi, surroundings)),
+        _versions(),
+    ]
+
+
+async def _together(work: Iterable[Work], surroundings: Surroundings) -> list[Check]:
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(_in_time(name, check, surroundings.deadline_s)) for name, check in work]
+    return [check for task in tasks for check in task.result()]
+
+
+async def _in_time(name: str, work: Coroutine[Any, Any, list[Check]], deadline_s: float) -> list[Check]:
+    try:
+        async with asyncio.timeout(deadline_s):
+            return await work
+    except TimeoutError:
+        return [Check(name, False, "no answer in time", f"it took more than {deadline_s:g} s", "run nexi doctor again")]
+    except NexiError as error:
+        return [failed(name, error)]
+
+
+# the settings
+
+
+async def _config(config: Config) -> list[Check]:
+    path = config.config_path
+    where = f"{path}" if path.exists() else f"{path} does not exist: defaults and the environment are used"
+    notes = [Check("config note", False, note, fix=_note_fix(note)) for note in config.notes]
+    return [Check("config", True, where), *notes]
+
+
+def _note_fix(note: str) -> str:
+    mode = re.search(r"chmod 600 .+", note)
+    return mode[0] if mode else "nexi --edit-config"
+
+
+# models
+
+
+def _roles(config: Config) -> list[EndpointRole]:
+    """The answering model, and the reading one where it is another."""
+    same = config.endpoint("extract") == config.endpoint("answer")
+    return ["answer"] if same else ["answer", "extract"]
+
+
+async def _model(nexi: Nexi, role: EndpointRole, surroundings: Surroundings) -> list[Check]:
+    name = "model" if role == "answer" else f"{role} model"
+    endpoint = nexi.config.endpoint(role)
+    if endpoint.is_extractive:
+        return [await _no_model(name, surroundings)]
+    llm = nexi.llm(role)
+    where = f"{endpoint.model} at {urlsplit(endpoint.base_url).netloc.rpartition('@')[2]}"
+    listed = await _listed(llm, endpoint.model)
+    try:
+        checks = [Check(name, True, f"{where}: {await _works(llm, surroundings)}{listed}")]
+    except LLMError as error:
+        if error.code != "timeout":
+            raise
+        checks = [Check(name, True, f"{where}: reachable{listed}"), _slow(f"{name} speed", surroundings)]
+    server = await describe(endpoint.base_url)  # after the request: the window of a loaded model is known
+    return [*checks, *_window(nexi.config, role, server)]
+
+
+def _slow(name: str, surroundings: Surroundings) -> Check:
+    cause = f"it took more than {_patience_s(surroundings):g} s; a model that is being loaded takes longer"
+    return Check(name, False, "a tiny request was not answered in time", cause, "run nexi doctor again")
+
+
+def _patience_s(surroundings: Surroundings) -> float:
+    return 0.7 * surroundings.deadline_s
+
+
+async def _no_model(name: str, surroundings: Surroundings) -> Check:
+    servers = await find_servers(surroundings.ports)
+    found = [f"{s.kind} offers {s.models[0].name}" for s in servers if s.models]
+    more = f"; here {' and '.join(found)}" if found else ""
+    return Check(name, True, f"no model configured: the built-in extractive model answers with passages{more}", fix=SETUP_FIX)
+
+
+async def _listed(llm: LLM, model: str) -> str:
+    """What the endpoint's own list says of the model. Not every endpoint has a list."""
+    models = getattr(llm, "models", None)
+    if models is None:
+        return ""
+    try:
+        names = await models()
+    except LLMError as error:
+        if error.code in ("connect", "dns", "tls", "auth", "timeout"):
+            raise
+        return ", no list of models"
+    return ", listed" if model in names or f"{model}:latest" in names else f", but not among the {len(names)} it lists"
+
+
+async def _works(llm: LLM, surroundings: Surroundings) -> str:
+    """One tiny request with a tool, and which rung of the ladder answered it."""
+    deadline = surroundings.clock.monotonic() + _patience_s(surroundings)
+    asked = Message("user", "Call the tool report with ready set to true.")
+    reply = await llm.complete([asked], [PROBE], max_tokens=PROBE_TOKENS, deadline=deadline)
+    rung = getattr(getattr(llm, "dialect", None), "rung", "native")
+    if rung == "native" and not reply.tool_calls:
+        return "takes tools, but called none: passages in the prompt are used where it does so again"
+    return RUNGS[rung]
+
+
+def _window(config: Config, role: EndpointRole, server: LocalServer | None) -> list[Check]:
+    """The window a local server really gives, against the one that requests are made for."""
+    endpoint = config.endpoint(role)
+    model = server.model(endpoint.model) if server else None
+    if server is None or model is None or not model.context:
+        return [Check("window", True, f"{endpoint.max_context} tokens, as max_context says")]
+    size, key = model.context, "max_context" if role == "answer" else f"roles.{role}.max_context"
+    if endpoint.max_context <= size:
+        return [Check("window", True, f"{size} tokens at {server.kind}, max_context is {endpoint.max_context}")]
+    cause = f"{server.kind} gives {endpoint.model} {size}"
+    said = f"max_context is {endpoint.max_context}, more than the model has"
+    return [Check("window", False, said, cause, f"nexi config set {key} {size}")]
+
+
+# search and pages
+
+
+def _searches(nexi: Nexi) -> list[Work]:
+    try:
+        backends = nexi.backends()
+    except NexiError as error:
+        return [("search", _raise(error))]
+    return [(f"search {backend.name}", _search(backend)) for backend in backends]
+
+
+async def _raise(error: NexiError) -> list[Check]:
+    raise error
+
+
+async def _search(backend: SearchBackend) -> list[Check]:
+    hits = await backend.search(Query(QUERY))
+    return [Check(f"search {backend.name}", True, f"{len(hits)} results for a test query")]
+
+
+async def _fetch(nexi: Nexi) -> list[Check]:
+    """The fetchers exist, and a private address is refused by the rule and by the fetcher."""
+    from nexi.fetchers.guard import Guard
+
+    config, fetchers = nexi.config, nexi.fetchers()
+    guard = Guard(config.allow_private)
+    refused = [url for url in FORBIDDEN if _refuses(guard.check_url, url)]
+    for fetcher in fetchers if refused else ():
+        await _expect_refusal(fetcher.fetch(refused[0], FetchLimits(timeout_s=DEADLINE_S)), refused[0])
+    names = ", ".join(fetcher.name for fetcher in fetchers)
+    if len(refused) < len(FORBIDDEN):
+        open_to = ", ".join(url for url in FORBIDDEN if url not in refused)
+        fix = "nexi config set allow_private HOST:PORT,... with exact hosts"
+        return [Check("fetch", True, names), Check("fetch guard", False, "a wide network is open to pages", open_to, fix)]
+    proxy = (
+        "; through a proxy, so addresses are checked but cannot be pinned" if config.http_proxy or config.https_proxy else ""
+    )
+    return [Check("fetch", True, f"{names}; private addresses are refused{proxy}")]
+
+
+def _refuses(check: Callable[[str], object], url: str) -> bool:
+    try:
+        check(url)
+    except FetchError:
+        return True
+    return False
+
+
+async def _expect_refusal(fetching: Coroutine[Any, Any, object], url: str) -> None:
+    try:
+        await fetching
+    except FetchError as error:
+        if error.reason == "blocked":
+            return
+    raise ConfigError(f"{url} was not refused", cause="a fetcher does not obey the guard", fix="set content_fetcher to http")
+
+
+async def _dns(config: Config, surroundings: Surroundings) -> list[Check]:
+    if config.http_proxy or config.https_proxy:
+        return [Check("fetch DNS", True, "names are resolved for the proxy too")]
+    from nexi.fetchers.guard import resolve_host
+
+    try:
+        await (surroundings.resolve or resolve_host)(PUBLIC_NAME, 443)
+    except FetchError as error:
+        return [Check("fetch DNS", False, "public names are not resolved", error.cause, "check the network and its DNS")]
+    return [Check("fetch DNS", True, "public names are resolved")]
+
+
+# this machine
+
+
+async def _store(config: Config) -> list[Check]:
+    return await asyncio.to_thread(_store_now, config)
+
+
+def _store_now(config: Config) -> list[Check]:
+    from nexi.history import read_history
+
+    places = (config.runs_dir, config.pages_dir, config.history_path)
+    unwritable = [str(place) for place in places if not _writable(place)]
+    if unwritable:
+        fix = f"make it yours: chmod -R u+rwX {config.root}; or set NEXI_HOME to another folder"
+        return [Check("store", False, "answers cannot be kept", f"not writable: {', '.join(unwritable)}", fix)]
+    try:
+        history = read_history(config.history_path)
+    except StoreError as error:
+        return [failed("store", error)]
+    kept = f"{config.root} is writable, {len(history.entries)} answers in the history"
+    if history.damaged:
+        cause = f"{history.damaged} damaged lines are skipped"
+        return [Check("store", False, kept, cause, f"delete them in {config.history_path}, or all: nexi --clear-history")]
+    return [Check("store", True, kept)]
+
+
+def _writable(place: Path) -> bool:
+    """Whether we may write there; of what does not exist yet, whether we may make it."""
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    return os.access(place, os.W_OK | (os.X_OK if place.is_dir() else 0))
+
+
+async def _disk(config: Config) -> list[Check]:
+    place = config.root
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    try:
+        free = (await asyncio.to_thread(shutil.disk_usage, place)).free // 1_000_000
+    except OSError as error:
+        return [Check("disk", False, f"{place} cannot be measured", error.strerror or str(error), "check the disk")]
+    if free < LEAST_FREE_MB:
+        fix = f"free {LEAST_FREE_MB} MB, or keep less: nexi config set pages_max_mb 100"
+        return [Check("disk", False, f"only {free} MB are free", f"at {place}", fix)]
+    return [Check("disk", True, f"{free:,} MB are free")]
+
+
+async def _clock(nexi: Nexi, surroundings: Surroundings) -> list[Check]:
+    now = surroundings.clock.now()
+    fix = "set the clock of this machine, for example: timedatectl set-ntp true"
+    if now.year not in YEARS:
+        return [Check("clock", False, f"the clock says {now:%Y-%m-%d}", "the year cannot be right", fix)]
+    theirs = await _their_time(nexi, surroundings)
+    if theirs is None:
+        return [Check("clock", True, f"{now:%Y-%m-%d %H:%M} UTC")]
+    skew = (now - theirs).total_seconds()
+    if abs(skew) > MOST_SKEW_S:
+        way = "ahead of" if skew > 0 else "behind"
+        return [
+            Check(
+                "clock", False, f"the clock is {abs(skew) / 60:.0f} minutes {way} a server's", f"it says {theirs:%c} UTC", fix
+            )
+        ]
+    return [Check("clock", True, f"{now:%Y-%m-%d %H:%M} UTC, as a server says")]
+
+
+async def _their_time(nexi: Nexi, surroundings: Surroundings) -> datetime | None:
+    """The time by a server that the config names anyway; nobody else is asked."""
+    from nexi.llm.hour import server_time
+
+    config = nexi.config
+    url = config.endpoint("answer").base_url or config.searxng_url
+    if not url:
+        return None
+    if surroundings.server_time:
+        return await surroundings.server_time(url)
+    return await server_time(url, patience_s=_patience_s(surroundings), proxy=nexi.proxy_for(url))
+
+
+def _versions() -> Work:
+    async def check() -> list[Check]:
+        found = await asyncio.to_thread(lambda: {name: _version(name) for name in LIBRARIES})
+        missing = [name for name, version in found.items() if not version]
+        said = f"nexi {__version__}, Python {sys.version.split()[0]}, " + ", ".join(f"{n} {v}" for n, v in found.items() if v)
+        if missing:
+            fix = f"{Path(sys.executable).name} -m pip install {' '.join(missing)}"
+            return [Check("versions", False, said, f"not installed: {', '.join(missing)}", fix)]
+        return [Check("versions", True, said)]
+
+    return "versions", check()
+
+
+def _version(name: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
+
+
+# what is never said
+
+
+def _hider(config: Config) -> Callable[[str], str]:
+    """Takes keys and passwords out of a text; adapters do so too, this is the last door."""
+    secrets = sorted(_secrets(config), key=len, reverse=True)
+
+    def hide(text: str) -> str:
+        for secret in secrets:
+            text = text.replace(secret, "[key]")
+        return text
+
+    return hide
+
+
+def _secrets(config: Config) -> set[str]:
+    keys = [k for role in ("answer", "extract", "judge") for k in config.endpoint(role).api_keys]
+    keys += [k for provider in (*config.api_keys, *config.origin.env_keys, "jina") for k in config.keys_for(provider)]
+    addresses = (config.base_url, config.searxng_url, config.http_proxy, config.https_proxy)
+    keys += [part for url in addresses if (part := urlsplit(url).netloc.rpartition("@")[0])]
+    return {key for key in (*keys, config.api_key) if len(key) >= 4}

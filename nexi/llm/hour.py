@@ -1,0 +1,27 @@
+"""The time a server believes it is, from the Date header of any answer: a clock to compare our own with."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+
+async def server_time(url: str, *, patience_s: float, proxy: str | None = None) -> datetime | None:
+    """None where the server cannot be reached or names no time."""
+    import httpx2
+
+    try:
+        async with httpx2.AsyncClient(timeout=patience_s, trust_env=False, proxy=proxy or None) as client:
+            answer = await client.head(url)
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, ImportError):
+        return None
+    return read_date(answer.headers.get("date", ""))
+
+
+def read_date(header: str) -> datetime | None:
+    """A Date header as a time in UTC."""
+    try:
+        then = parsedate_to_datetime(header)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return (then if then.tzinfo else then.replace(tzinfo=UTC)).astimezone(UTC)
