@@ -405,3 +405,22 @@ async def execute_tool(
 async def _extract_with_llm(content: str, query: str, instructions: str, llm: LLM) -> str:
     """What a page says about the query, by the extract model; `content[:2000]` when it fails."""
     return await summarise(llm, content, query, instructions, ExtractLimits())
+
+
+class JinaSearchBackend:
+    """Jina's search in the seeds' plug-in shape."""
+
+    async def search(self, queries: list[str], api_key: str, timeout: float = 30, verbose: bool = False) -> dict[str, Any]:  # noqa: ASYNC109 - the seeds' signature
+        from nexi.app import search_as_plugin
+
+        return searches_form(await search_as_plugin("jina", queries, api_key, timeout))
+
+
+class JinaContentFetcher:
+    """Jina's reader in the seeds' plug-in shape."""
+
+    async def fetch(self, urls: list[str], api_key: str, timeout: float = 40, verbose: bool = False) -> dict[str, Any]:  # noqa: ASYNC109 - the seeds' signature
+        from nexi.app import fetch_as_plugin
+
+        views = await fetch_as_plugin("jina", urls, api_key, timeout)
+        return {"pages": [{"url": v.url, "content": v.text, **({"error": v.error} if v.error else {})} for v in views]}

@@ -185,7 +185,6 @@ def _options_in(row: str) -> list[str]:
         (["--last", "3"], 1, "", "the history is empty"),
         (["--prev"], 1, "", "the history is empty"),
         (["--clear-history"], 0, "", "History deleted. Runs and pages stay in"),
-        (["how far is the moon from earth"], 2, "", "no search service is configured"),
         (["demo", "--plain", "What does exit code 5 mean?"], 0, "Exit code 5 means", "History holds it as"),
         (["demo", "--plain", "How do I use a local model?"], 0, "set `base_url`", "History holds it as"),
         (["demo", "--plain", "Where does nexi keep its history?"], 0, "`history.jsonl`", "History holds it as"),

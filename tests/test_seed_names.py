@@ -297,3 +297,19 @@ def test_the_command_line_has_the_seeds_functions(name: str) -> None:
 
 def test_main_py_stands_at_the_root() -> None:
     assert "nexi.__main__" in (Path(__file__).parent.parent / "main.py").read_text(encoding="utf-8")
+
+
+# the seeds' own plug-ins
+
+
+async def test_jina_search_is_a_plugin_that_refuses_private_matters_politely() -> None:
+    backend = tools.JinaSearchBackend()
+    assert isinstance(backend, tools.SearchBackend)
+    assert await backend.search([], "key", 1, False) == {"searches": []}
+
+
+async def test_jina_reader_is_a_plugin_that_tells_nobody_of_a_private_page() -> None:
+    fetcher = tools.JinaContentFetcher()
+    assert isinstance(fetcher, tools.ContentFetcher)
+    pages = (await fetcher.fetch(["http://127.0.0.1/secret"], "key", 1, False))["pages"]
+    assert (pages[0]["content"], pages[0]["error"].partition(":")[0]) == ("", "blocked")

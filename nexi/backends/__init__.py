@@ -26,6 +26,7 @@ class Settings:
     base_url: str = ""
     api_key: str = ""
     timeout_s: float = 10.0
+    proxy: str = ""
 
 
 Factory: TypeAlias = "Callable[[Settings, Sender], SearchBackend]"
@@ -38,7 +39,48 @@ def _searxng(settings: Settings, sender: Sender) -> SearchBackend:
     return HttpBackend(Searxng(settings.base_url, settings.timeout_s), sender)
 
 
-BACKENDS: Mapping[str, Factory] = {"searxng": _searxng}
+def _jina(settings: Settings, sender: Sender) -> SearchBackend:
+    from nexi.backends.jina import Jina
+    from nexi.backends.sender import HttpBackend
+
+    return HttpBackend(Jina(settings.api_key, settings.timeout_s), sender)
+
+
+def _duckduckgo(settings: Settings, sender: Sender) -> SearchBackend:
+    from nexi.backends.duckduckgo import DuckDuckGo
+
+    return DuckDuckGo(timeout_s=settings.timeout_s, proxy=settings.proxy)
+
+
+def _wikipedia(settings: Settings, sender: Sender) -> SearchBackend:
+    from nexi.backends.sender import HttpBackend
+    from nexi.backends.wikipedia import Wikipedia
+
+    return HttpBackend(Wikipedia(settings.timeout_s), sender)
+
+
+def _stackexchange(settings: Settings, sender: Sender) -> SearchBackend:
+    from nexi.backends.sender import HttpBackend
+    from nexi.backends.stackexchange import StackExchange
+
+    return HttpBackend(StackExchange(settings.api_key, settings.timeout_s), sender)
+
+
+def _arxiv(settings: Settings, sender: Sender) -> SearchBackend:
+    from nexi.backends.arxiv import Arxiv
+    from nexi.backends.sender import HttpBackend
+
+    return HttpBackend(Arxiv(settings.timeout_s), sender)
+
+
+BACKENDS: Mapping[str, Factory] = {
+    "searxng": _searxng,
+    "jina": _jina,
+    "duckduckgo": _duckduckgo,
+    "wikipedia": _wikipedia,
+    "stackexchange": _stackexchange,
+    "arxiv": _arxiv,
+}
 
 
 def require(name: str, settings: Settings) -> Factory:

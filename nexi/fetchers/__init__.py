@@ -49,7 +49,20 @@ def _http(settings: Settings) -> ContentFetcher:
     )
 
 
-FETCHERS: Mapping[str, Factory] = {"http": _http}
+def _jina(settings: Settings) -> ContentFetcher:
+    from nexi.fetchers.guard import Guard
+    from nexi.fetchers.jina import JinaFetcher
+
+    return JinaFetcher(
+        guard=Guard(settings.allow_private),
+        clock=settings.clock,
+        api_key=settings.api_key,
+        proxy=settings.proxy,
+        no_proxy=settings.no_proxy,
+    )
+
+
+FETCHERS: Mapping[str, Factory] = {"http": _http, "jina": _jina}
 
 
 def available(name: str) -> bool:

@@ -1,0 +1,60 @@
+"""arXiv's search: an Atom feed, no key. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from nexi.backends.replies import check_status, plain
+from nexi.backends.sender import Request
+from nexi.errors import BackendError
+from nexi.types import Hit, Query
+from nexi.values import frozen
+
+NAME = "arxiv"
+_ENTRY = re.compile(r"<entry>(.*?)</entry>", re.DOTALL)
+
+
+@frozen
+class Arxiv:
+    """The dialect."""
+
+    timeout_s: float = 15.0
+    base_url: str = "https://export.arxiv.org/api/query"
+    name: str = NAME
+
+    def request(self, query: Query) -> Request:
+        words = re.findall(r"[\w.-]+", query.text)[:20]
+        params = {
+            "search_query": " AND ".join(f"all:{w}" for w in words) or "all:",
+            "max_results": str(max(1, min(query.count, 50))),
+            "sortBy": "relevance",
+        }
+        return Request(url=self.base_url, params=tuple(params.items()), timeout_s=self.timeout_s)
+
+    def parse(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Hit]:
+        check_status("arXiv", status, headers, body)
+        text = body.decode("utf-8", "replace")
+        if "<feed" not in text[:2000]:
+            raise BackendError(
+                "arXiv sent an answer that cannot be read", code="bad_json", cause="it is no feed", fix="try again"
+            )
+        return [hit for entry in _ENTRY.findall(text) if (hit := _hit(entry))]
+
+
+def _hit(entry: str) -> Hit | None:
+    url = _field(entry, "id")
+    if not url.startswith("http") or "/api/errors" in url:
+        return None
+    return Hit(
+        url.replace("http://", "https://", 1),
+        _field(entry, "title"),
+        _field(entry, "summary")[:500],
+        _field(entry, "published"),
+        NAME,
+    )
+
+
+def _field(entry: str, name: str) -> str:
+    found = re.search(rf"<{name}[^>]*>(.*?)</{name}>", entry, re.DOTALL)
+    return plain(found[1]) if found else ""

@@ -1,0 +1,90 @@
+"""DuckDuckGo through the ddgs library, which asks the page a person would see. No key.
+
+The library is synchronous and reports a rate limit, a block and an empty page alike as "No results found.", so an empty
+answer is never taken for certain here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from nexi.backends.replies import plain, rows, with_sites
+from nexi.errors import BackendError
+from nexi.types import Hit, Query
+
+NAME = "duckduckgo"
+Ask = Callable[..., Sequence[dict[str, Any]]]
+
+
+class DuckDuckGo:
+    """The SearchBackend port over ddgs. `ask` stands for the library's call in tests."""
+
+    def __init__(self, *, timeout_s: float = 10.0, proxy: str = "", ask: Ask | None = None) -> None:
+        self._timeout_s = timeout_s
+        self._proxy = proxy
+        self._ask = ask or self._with_library
+
+    @property
+    def name(self) -> str:
+        return NAME
+
+    async def search(self, query: Query) -> list[Hit]:
+        try:
+            found = await asyncio.to_thread(
+                self._ask,
+                with_sites(query.text, query.sites, query.excluded_sites),
+                region=_region(query.language),
+                timelimit=query.time_range[:1].lower() if query.time_range[:1].lower() in ("d", "w", "m", "y") else None,
+                max_results=query.count,
+                backend="duckduckgo",
+            )
+        except BackendError:
+            raise
+        except Exception as error:
+            raise _translated(error) from error
+        return [_hit(row) for row in rows(list(found)) if isinstance(row.get("href"), str) and row["href"]]
+
+    def _with_library(self, text: str, **options: Any) -> Sequence[dict[str, Any]]:
+        try:
+            from ddgs import DDGS
+        except ImportError as error:
+            raise BackendError(
+                "DuckDuckGo cannot be asked", code="not_installed", cause=str(error), fix="pip install ddgs"
+            ) from error
+        found: Sequence[dict[str, Any]] = DDGS(proxy=self._proxy or None, timeout=int(self._timeout_s)).text(text, **options)
+        return found
+
+
+def _region(language: str) -> str:
+    parts = language.lower().split("-")
+    return f"{parts[1]}-{parts[0]}" if len(parts) == 2 else "wt-wt"
+
+
+def _hit(row: dict[str, Any]) -> Hit:
+    return Hit(row["href"], plain(row.get("title")), plain(row.get("body")), "", NAME)
+
+
+def _translated(error: Exception) -> BackendError:
+    kind, cause = type(error).__name__, str(error)[:200]
+    if "No results" in cause:
+        return BackendError(
+            "DuckDuckGo gave no results",
+            code="empty_or_blocked",
+            cause="it says the same for a query without results, a rate limit and a block",
+            fix="try other words, wait, or set SEARXNG_URL to a SearXNG of your own",
+        )
+    if kind == "RatelimitException":
+        return BackendError(
+            "DuckDuckGo limits how often it may be asked", code="rate_limit", cause=cause, fix="wait, or set SEARXNG_URL"
+        )
+    if kind == "TimeoutException" or isinstance(error, TimeoutError):
+        return BackendError(
+            "DuckDuckGo did not answer in time",
+            code="timeout",
+            cause=cause,
+            fix="try again, or raise search_timeout",
+            retryable=True,
+        )
+    return BackendError("DuckDuckGo cannot be asked", code="network", cause=f"{kind}: {cause}", fix="check the network")

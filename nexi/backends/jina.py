@@ -1,0 +1,60 @@
+"""Jina's search (s.jina.ai), which needs a key: JSON answers, and the text form it falls back to. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from nexi.backends.replies import check_status, json_object, plain, rows, with_sites
+from nexi.backends.sender import Request
+from nexi.types import Hit, Query
+from nexi.values import frozen
+
+NAME = "jina"
+_LINE = re.compile(r"^\[(\d+)\] (Title|URL Source|Description|Date|Published Time): ?(.*)$", re.MULTILINE)
+
+
+@frozen
+class Jina:
+    """The dialect."""
+
+    api_key: str = ""
+    timeout_s: float = 30.0
+    base_url: str = "https://s.jina.ai"
+    name: str = NAME
+
+    def request(self, query: Query) -> Request:
+        headers = {"Accept": "application/json", "X-Respond-With": "no-content", "X-Retain-Images": "none"}
+        if self.api_key:
+            headers["Authorization"] = f"Bearer {self.api_key}"
+        params = {"q": with_sites(query.text, query.sites, query.excluded_sites), "num": str(max(1, min(query.count, 20)))}
+        if query.language:
+            params["hl"] = query.language
+        return Request(url=f"{self.base_url}/", params=tuple(params.items()), headers=headers, timeout_s=self.timeout_s)
+
+    def parse(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Hit]:
+        if status == 422 and b"No search results" in body:
+            return []
+        check_status("Jina", status, headers, body, key_setting="JINA_API_KEY (or jina_key in the config)")
+        if body.lstrip()[:1] != b"{":
+            return _from_text(body.decode("utf-8", "replace"))
+        found = rows(json_object("Jina", body).get("data"))
+        return [_hit(r) for r in found if isinstance(r.get("url"), str) and r["url"]]
+
+
+def _hit(row: Mapping[str, object]) -> Hit:
+    snippet = plain(row.get("description")) or plain(row.get("content"))[:500]
+    published = str(row.get("date") or row.get("publishedTime") or "")
+    return Hit(str(row["url"]), plain(row.get("title")), snippet, published, NAME)
+
+
+def _from_text(text: str) -> list[Hit]:
+    """The text form: `[1] Title: …`, `[1] URL Source: …`, `[1] Description: …`."""
+    found: dict[str, dict[str, str]] = {}
+    for number, field, value in _LINE.findall(text):
+        found.setdefault(number, {})[field] = value.strip()
+    return [
+        Hit(r["URL Source"], r.get("Title", ""), r.get("Description", ""), r.get("Date") or r.get("Published Time", ""), NAME)
+        for r in found.values()
+        if r.get("URL Source")
+    ]

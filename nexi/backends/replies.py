@@ -1,0 +1,96 @@
+"""How the answers of web services are read: what a status means, and JSON that may be anything.
+
+Shared by the dialects; pure. Every refusal becomes a BackendError with a code, a cause and a fix.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from nexi.errors import BackendError
+
+_TAG = re.compile(r"<[^>]{0,500}>")
+
+
+def check_status(service: str, status: int, headers: Mapping[str, str], body: bytes, *, key_setting: str = "") -> None:
+    """Raise what a status other than 200 stands for."""
+    if status == 200:
+        return
+    cause = f"HTTP {status}: {said(body)}"
+    fix_key = f"check {key_setting}" if key_setting else "this service needs no key; look for a proxy in between"
+    if status in (401, 403):
+        raise BackendError(f"{service} refused us", code="wrong_key" if key_setting else "refused_us", cause=cause, fix=fix_key)
+    if status == 402:
+        raise BackendError(
+            f"{service} wants to be paid", code="quota", cause=cause, fix=f"top up the account, or change {key_setting or 'it'}"
+        )
+    if status == 429:
+        raise BackendError(
+            f"{service} limits how often it may be asked",
+            code="rate_limit",
+            cause=cause,
+            fix="wait, or put another backend before it in search_backend",
+            retry_after=seconds(headers.get("retry-after", "")),
+            retryable=True,
+        )
+    if status >= 500:
+        raise BackendError(f"{service} has a fault", code="server_error", cause=cause, fix="try again later", retryable=True)
+    raise BackendError(
+        f"{service} did not accept the query", code="bad_query", cause=cause, fix="change the query", actor="model"
+    )
+
+
+def json_object(service: str, body: bytes) -> dict[str, Any]:
+    """The JSON object of a body, or a BackendError."""
+    try:
+        data = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(service, f"it is no JSON: {str(error)[:200]}") from error
+    if not isinstance(data, dict):
+        raise _unreadable(service, "its JSON is no object")
+    return data
+
+
+def rows(value: object) -> list[dict[str, Any]]:
+    """The objects of what should be a list of objects."""
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+
+def plain(value: object) -> str:
+    """Text on one line, without tags and entities."""
+    return " ".join(html.unescape(_TAG.sub("", value)).split()) if isinstance(value, str) else ""
+
+
+def said(body: bytes) -> str:
+    """The service's own words, as far as they can be found."""
+    try:
+        data = json.loads(body)
+    except (ValueError, RecursionError):
+        return plain(body[:2000].decode("utf-8", "replace"))[:200] or "no reason given"
+    found = data if isinstance(data, dict) else {}
+    for name in ("error", "message", "detail", "readableMessage", "error_message"):
+        inner = found.get(name)
+        text = inner.get("info") or inner.get("message") if isinstance(inner, dict) else inner
+        if isinstance(text, str) and text:
+            return text[:200]
+    return "no reason given"
+
+
+def seconds(text: str) -> float | None:
+    return float(text) if text.isdecimal() and len(text) < 8 else None
+
+
+def with_sites(text: str, sites: tuple[str, ...], excluded: tuple[str, ...]) -> str:
+    """A query with its sites as the operators every search engine knows."""
+    only = " OR ".join(f"site:{site}" for site in sites)
+    return " ".join(part for part in (text.strip(), only, *(f"-site:{site}" for site in excluded)) if part)
+
+
+def _unreadable(service: str, cause: str) -> BackendError:
+    return BackendError(
+        f"{service} sent an answer that cannot be read", code="bad_json", cause=cause, fix="try again later", retryable=True
+    )

@@ -1,0 +1,60 @@
+"""Wikipedia's own search: no key, one language a query. Pure; the sender does the rest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from nexi.backends.replies import check_status, json_object, plain, rows
+from nexi.backends.sender import Request
+from nexi.errors import BackendError
+from nexi.types import Hit, Query
+from nexi.values import frozen
+
+NAME = "wikipedia"
+SNIPPET_CHARS = 500
+_LANGUAGE = re.compile(r"[a-z]{2,3}")
+
+
+@frozen
+class Wikipedia:
+    """The dialect. `host` names the wikis with their language left open, for a mirror or a test."""
+
+    timeout_s: float = 10.0
+    host: str = "https://{language}.wikipedia.org"
+    name: str = NAME
+
+    def request(self, query: Query) -> Request:
+        """Search as a generator, so that each page comes with its address and its first sentences."""
+        short = query.language.lower().partition("-")[0]
+        wiki = self.host.format(language=short if _LANGUAGE.fullmatch(short) else "en")
+        params = {
+            "action": "query",
+            "generator": "search",
+            "gsrsearch": query.text.strip()[:300],
+            "gsrlimit": str(max(1, min(query.count, 20))),
+            "prop": "info|extracts",
+            "inprop": "url",
+            "exintro": "1",
+            "explaintext": "1",
+            "exsentences": "3",
+            "exlimit": "max",
+            "format": "json",
+            "formatversion": "2",
+        }
+        return Request(url=f"{wiki}/w/api.php", params=tuple(params.items()), timeout_s=self.timeout_s)
+
+    def parse(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Hit]:
+        check_status("Wikipedia", status, headers, body)
+        data = json_object("Wikipedia", body)
+        if isinstance(data.get("error"), dict):
+            cause = str(data["error"].get("info") or data["error"].get("code"))[:200]
+            raise BackendError("Wikipedia did not accept the query", code="bad_query", cause=cause, fix="change the query")
+        found = data.get("query")
+        pages = rows(found.get("pages") if isinstance(found, dict) else None)
+        ranked = sorted(pages, key=lambda page: page["index"] if isinstance(page.get("index"), int) else 1_000)
+        return [_hit(page) for page in ranked if isinstance(page.get("fullurl"), str)]
+
+
+def _hit(page: Mapping[str, object]) -> Hit:
+    return Hit(str(page["fullurl"]), plain(page.get("title")), plain(page.get("extract"))[:SNIPPET_CHARS], "", NAME)

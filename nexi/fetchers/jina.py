@@ -1,0 +1,140 @@
+"""Jina's reader (r.jina.ai) reads a page for us, scripts and all, and sends it as Markdown.
+
+It tells a third party what is read, so it is used only when configured or keyed, and never for a URL the guard refuses:
+literal and locally resolvable private names go to nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import ssl
+from collections.abc import Sequence
+from dataclasses import replace
+
+import httpx2
+
+from nexi import urls
+from nexi.errors import FetchError
+from nexi.fetchers.guard import Guard, Resolver, resolve_host
+from nexi.ports import Clock
+from nexi.types import FetchLimits, Page
+
+NAME = "jina"
+BASE_URL = "https://r.jina.ai"
+_HEAD = re.compile(r"^(Title|URL Source|Published Time): ?(.*)$", re.MULTILINE)
+_BODY = "Markdown Content:\n"
+
+
+class JinaFetcher:
+    """The ContentFetcher port over the reader."""
+
+    name = NAME
+
+    def __init__(
+        self,
+        *,
+        guard: Guard,
+        clock: Clock,
+        api_key: str = "",
+        base_url: str = BASE_URL,
+        proxy: str = "",
+        no_proxy: Sequence[str] = (),
+        resolve: Resolver = resolve_host,
+    ) -> None:
+        self._guard = guard
+        self._clock = clock
+        self._api_key = api_key
+        self._base_url = base_url.rstrip("/")
+        self._proxy = "" if urls.bypasses_proxy(urls.parse(self._base_url), tuple(no_proxy)) else proxy
+        self._resolve = resolve
+        self._client: httpx2.AsyncClient | None = None
+
+    async def fetch(self, url: str, limits: FetchLimits) -> Page:
+        await self._check(url)
+        try:
+            async with asyncio.timeout(limits.timeout_s):
+                status, body, cut = await self._read(url, limits)
+        except (TimeoutError, httpx2.TimeoutException) as error:
+            cause = f"it took more than {limits.timeout_s:g} s"
+            raise FetchError("Jina's reader did not answer in time", reason="timeout", cause=cause) from error
+        except httpx2.HTTPError as error:
+            raise FetchError("Jina's reader cannot be reached", cause=str(error) or type(error).__name__) from error
+        _check_status(status, body)
+        page = parse_reader(url, body.decode("utf-8", "replace"), limits)
+        fetched_at = self._clock.now().isoformat()
+        return replace(page, downloaded_bytes=len(body), fetched_at=fetched_at, truncated=page.truncated or cut)
+
+    async def aclose(self) -> None:
+        if self._client:
+            await self._client.aclose()
+
+    async def _check(self, url: str) -> None:
+        parsed = self._guard.check_url(url)
+        try:
+            addresses = await self._resolve(parsed.host, parsed.port)
+        except (OSError, FetchError):
+            return  # a name only the outside knows
+        self._guard.check_all(parsed.host, parsed.port, addresses)
+
+    async def _read(self, url: str, limits: FetchLimits) -> tuple[int, bytes, bool]:
+        headers = {"X-Retain-Images": "none", "X-Retain-Links": "gpt-oss", "X-Timeout": str(int(limits.timeout_s))}
+        if self._api_key:
+            headers["Authorization"] = f"Bearer {self._api_key}"
+        body = bytearray()
+        async with (await self._opened()).stream("GET", f"{self._base_url}/{url}", headers=headers) as response:
+            async for chunk in response.aiter_bytes(65536):
+                body += chunk
+                if len(body) >= limits.max_bytes:
+                    return response.status_code, bytes(body[: limits.max_bytes]), True
+            return response.status_code, bytes(body), False
+
+    async def _opened(self) -> httpx2.AsyncClient:
+        if self._client is None:
+            secure = self._base_url.startswith("https")
+            verify = await asyncio.to_thread(httpx2.create_ssl_context) if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            self._client = httpx2.AsyncClient(
+                verify=verify,
+                trust_env=False,
+                proxy=self._proxy or None,
+                timeout=None,
+                headers={"Accept-Encoding": "gzip", "Accept": "text/plain"},
+            )
+        return self._client
+
+
+def parse_reader(url: str, text: str, limits: FetchLimits) -> Page:
+    """The reader's text form as a Page."""
+    head, found, body = text.partition(_BODY)
+    fields = dict(_HEAD.findall(head)) if found else {}
+    body = (body if found else text).strip()
+    if not body:
+        raise FetchError("Jina's reader has no text of the page", cause="its answer is empty")
+    return Page(
+        url,
+        body[: limits.max_chars],
+        title=fields.get("Title", "").strip(),
+        final_url=_source(fields.get("URL Source", ""), url),
+        content_type="text/markdown",
+        published=fields.get("Published Time", "").strip(),
+        truncated=len(body) > limits.max_chars,
+        fetcher=NAME,
+    )
+
+
+def _source(said: str, asked: str) -> str:
+    return said.strip() if urls.is_web_url(said.strip()) else asked
+
+
+def _check_status(status: int, body: bytes) -> None:
+    if status == 200:
+        return
+    cause = f"HTTP {status}: {body[:200].decode('utf-8', 'replace')}"
+    if status in (401, 402):
+        raise FetchError("Jina's reader refused us", reason="blocked", cause=cause, fix="check JINA_API_KEY", status=status)
+    if status == 429:
+        fix = "set JINA_API_KEY, or wait"
+        raise FetchError(
+            "Jina's reader limits how often it may be asked", reason="blocked", cause=cause, fix=fix, status=status
+        )
+    raise FetchError("Jina's reader could not read the page", cause=cause, status=status)

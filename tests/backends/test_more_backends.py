@@ -1,0 +1,209 @@
+"""The backends beside SearXNG: how they are asked and how their documented answers and refusals read."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from nexi.backends import BACKENDS, Settings, create
+from nexi.backends.arxiv import Arxiv
+from nexi.backends.duckduckgo import DuckDuckGo
+from nexi.backends.jina import Jina
+from nexi.backends.sender import Dialect, Sender
+from nexi.backends.stackexchange import StackExchange
+from nexi.backends.wikipedia import Wikipedia
+from nexi.errors import BackendError
+from nexi.types import Hit, Query
+
+DIALECTS: list[Dialect] = [Wikipedia(), Jina("key"), StackExchange(), Arxiv()]
+
+
+def body(value: object) -> bytes:
+    return json.dumps(value).encode()
+
+
+# every dialect
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda d: d.name)
+@pytest.mark.parametrize(
+    ("status", "retryable"), [(401, False), (403, False), (429, True), (500, True), (503, True), (404, False)]
+)
+def test_a_refusal_has_a_code_a_cause_and_a_fix(dialect: Dialect, status: int, retryable: bool) -> None:
+    with pytest.raises(BackendError) as caught:
+        dialect.parse(status, {"retry-after": "7"}, b'{"message": "because"}')
+    error = caught.value
+    assert (bool(error.code), f"HTTP {status}: because" in error.cause, bool(error.fix)) == (True, True, True)
+    assert error.retryable is retryable
+    assert error.retry_after == (7.0 if status == 429 else None)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda d: d.name)
+@pytest.mark.parametrize("junk", [b"", b"<html>hello</html>", b"[1, 2]", b"{", b"\xff\xfe", b"[" * 100_000])
+def test_an_answer_that_cannot_be_read_is_a_failure_or_empty_and_never_a_crash(dialect: Dialect, junk: bytes) -> None:
+    code = "none"
+    try:
+        hits = dialect.parse(200, {}, junk)
+    except BackendError as error:
+        hits, code = [], error.code
+    assert (hits, code in ("none", "bad_json")) == ([], True)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda d: d.name)
+@pytest.mark.parametrize("odd", [{}, {"data": None}, {"query": []}, {"items": [1, {"link": 3}]}, {"data": [{"url": 1}]}])
+def test_json_of_another_shape_gives_no_hits(dialect: Dialect, odd: dict[str, Any]) -> None:
+    if dialect.name != "arxiv":
+        assert dialect.parse(200, {}, body(odd)) == []
+
+
+async def test_every_name_of_the_table_can_be_made() -> None:
+    sender = Sender(user_agent="test")
+    made = [create(name, Settings("http://127.0.0.1:9", "key"), sender).name for name in BACKENDS]
+    await sender.aclose()
+    assert made == list(BACKENDS)
+
+
+# Wikipedia
+
+
+def test_wikipedia_is_asked_in_the_language_of_the_query() -> None:
+    request = Wikipedia().request(Query("Mond", count=5, language="de-DE"))
+    assert request.url == "https://de.wikipedia.org/w/api.php"
+    assert dict(request.params)["gsrsearch"] == "Mond"
+    assert dict(request.params)["gsrlimit"] == "5"
+
+
+def test_a_strange_language_means_english() -> None:
+    assert Wikipedia().request(Query("x", language="../evil")).url == "https://en.wikipedia.org/w/api.php"
+
+
+def test_wikipedia_pages_come_in_the_order_of_their_index() -> None:
+    pages = [
+        {
+            "pageid": 2,
+            "title": "Far",
+            "index": 2,
+            "fullurl": "https://en.wikipedia.org/wiki/Far",
+            "extract": "Far  is &amp; far.",
+        },
+        {"pageid": 1, "title": "Moon", "index": 1, "fullurl": "https://en.wikipedia.org/wiki/Moon"},
+    ]
+    assert Wikipedia().parse(200, {}, body({"batchcomplete": True, "query": {"pages": pages}})) == [
+        Hit("https://en.wikipedia.org/wiki/Moon", "Moon", "", "", "wikipedia"),
+        Hit("https://en.wikipedia.org/wiki/Far", "Far", "Far is & far.", "", "wikipedia"),
+    ]
+
+
+def test_no_wikipedia_page_is_empty_on_purpose() -> None:
+    assert Wikipedia().parse(200, {}, body({"batchcomplete": True})) == []
+
+
+def test_an_error_of_wikipedia_in_a_good_status_is_told() -> None:
+    with pytest.raises(BackendError, match="too long"):
+        Wikipedia().parse(200, {}, body({"error": {"code": "cirrussearch-query-too-long", "info": "The query is too long"}}))
+
+
+# Jina
+
+
+def test_jina_gets_its_key_and_sites_as_operators() -> None:
+    request = Jina("secret").request(Query("bots", sites=("core.telegram.org",), excluded_sites=("x.com",)))
+    assert request.headers["Authorization"] == "Bearer secret"
+    assert dict(request.params)["q"] == "bots site:core.telegram.org -site:x.com"
+
+
+def test_jina_answers_in_json() -> None:
+    data = {"code": 200, "data": [{"title": "T", "url": "https://a.example", "description": "D", "date": "2024-01-01"}]}
+    assert Jina("k").parse(200, {}, body(data)) == [Hit("https://a.example", "T", "D", "2024-01-01", "jina")]
+
+
+def test_jina_answers_in_text() -> None:
+    text = "[1] Title: T\n[1] URL Source: https://a.example\n[1] Description: D\n\n[2] Title: no url\n"
+    assert Jina("k").parse(200, {}, text.encode()) == [Hit("https://a.example", "T", "D", "", "jina")]
+
+
+def test_jina_without_results_is_empty_on_purpose() -> None:
+    assert Jina("k").parse(422, {}, b'{"message": "No search results available for query x"}') == []
+
+
+def test_a_wrong_jina_key_names_the_setting() -> None:
+    with pytest.raises(BackendError) as caught:
+        Jina("bad").parse(401, {}, b'{"message": "Invalid API key"}')
+    assert (caught.value.code, "JINA_API_KEY" in caught.value.fix) == ("wrong_key", True)
+
+
+# Stack Exchange
+
+
+def test_stack_exchange_asks_the_site_of_the_query() -> None:
+    assert dict(StackExchange().request(Query("x", sites=("unix.stackexchange.com",))).params)["site"] == "unix"
+    assert dict(StackExchange().request(Query("x")).params)["site"] == "stackoverflow"
+
+
+def test_stack_exchange_questions_tell_how_well_they_were_answered() -> None:
+    item = {
+        "title": "A &lt;b&gt;",
+        "link": "https://stackoverflow.com/q/1",
+        "score": 5,
+        "answer_count": 2,
+        "body": "<p>Why?</p>",
+        "creation_date": 0,
+    }
+    assert StackExchange().parse(200, {}, body({"items": [item]})) == [
+        Hit("https://stackoverflow.com/q/1", "A <b>", "2 answers, score 5. Why?", "1970-01-01", "stackexchange")
+    ]
+
+
+def test_a_throttled_stack_exchange_says_so() -> None:
+    with pytest.raises(BackendError) as caught:
+        StackExchange().parse(400, {}, b'{"error_id": 502, "error_name": "throttle_violation"}')
+    assert caught.value.code == "rate_limit"
+
+
+# arXiv
+
+
+def test_arxiv_is_a_feed() -> None:
+    feed = (
+        '<?xml version="1.0"?><feed xmlns="http://www.w3.org/2005/Atom"><entry><id>http://arxiv.org/abs/1706.03762v7</id>'
+        "<published>2017-06-12T17:57:34Z</published>"
+        "<title>Attention\n  Is All You Need</title><summary> We  propose </summary></entry></feed>"
+    )
+    assert Arxiv().parse(200, {}, feed.encode()) == [
+        Hit("https://arxiv.org/abs/1706.03762v7", "Attention Is All You Need", "We propose", "2017-06-12T17:57:34Z", "arxiv")
+    ]
+
+
+# DuckDuckGo
+
+
+async def test_duckduckgo_rows_become_hits() -> None:
+    asked: list[Any] = []
+
+    def ask(text: str, **options: Any) -> list[dict[str, Any]]:
+        asked.append((text, options))
+        return [{"title": "T", "href": "https://a.example", "body": "B"}, {"title": "no link"}]
+
+    hits = await DuckDuckGo(ask=ask).search(Query("q", count=3, time_range="w", language="de-AT", sites=("a.example",)))
+    assert hits == [Hit("https://a.example", "T", "B", "", "duckduckgo")]
+    assert asked == [("q site:a.example", {"region": "at-de", "timelimit": "w", "max_results": 3, "backend": "duckduckgo"})]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (RuntimeError("No results found."), "empty_or_blocked"),
+        (type("RatelimitException", (Exception,), {})("202"), "rate_limit"),
+        (type("TimeoutException", (Exception,), {})("slow"), "timeout"),
+        (OSError("no route"), "network"),
+    ],
+)
+async def test_duckduckgo_failures_are_told_apart_as_far_as_they_can_be(error: Exception, code: str) -> None:
+    def ask(text: str, **options: Any) -> list[dict[str, Any]]:
+        raise error
+
+    with pytest.raises(BackendError) as caught:
+        await DuckDuckGo(ask=ask).search(Query("q"))
+    assert (caught.value.code, bool(caught.value.fix)) == (code, True)

@@ -1,0 +1,81 @@
+"""Jina's reader over a loopback stand-in that answers as it documents."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+import pytest
+
+from nexi.errors import FetchError
+from nexi.fetchers.guard import Guard
+from nexi.fetchers.jina import JinaFetcher, parse_reader
+from nexi.testing import FakeClock
+from nexi.types import FetchLimits, Page
+from rig import miniweb
+
+PAGE = {
+    "url": "http://moon.test/facts",
+    "title": "Moon",
+    "html": "<html><body><p>The Moon is far away from us.</p></body></html>",
+}
+
+
+@pytest.fixture
+async def reader() -> AsyncIterator[JinaFetcher]:
+    async def public(host: str, port: int) -> list[str]:
+        return ["93.184.216.34"]
+
+    with miniweb.serve(miniweb.Corpus([PAGE]), url_mode="original") as base:
+        clock = FakeClock(datetime(2026, 1, 1, tzinfo=UTC))
+        made = JinaFetcher(guard=Guard(), clock=clock, base_url=f"{base}/jina/r", resolve=public)
+        yield made
+        await made.aclose()
+
+
+async def test_a_page_comes_with_its_title_and_source(reader: JinaFetcher) -> None:
+    page = await reader.fetch("http://moon.test/facts", FetchLimits())
+    assert page == Page(
+        url="http://moon.test/facts",
+        text="The Moon is far away from us.",
+        title="Moon",
+        final_url="http://moon.test/facts",
+        content_type="text/markdown",
+        downloaded_bytes=page.downloaded_bytes,
+        fetched_at="2026-01-01T00:00:00+00:00",
+        fetcher="jina",
+    )
+
+
+async def test_a_page_the_reader_does_not_have_is_an_error(reader: JinaFetcher) -> None:
+    with pytest.raises(FetchError, match="HTTP 404"):
+        await reader.fetch("http://moon.test/none", FetchLimits())
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1/", "http://169.254.169.254/latest", "file:///etc/passwd", "http://u:p@a.example/"]
+)
+async def test_a_url_the_guard_refuses_is_told_to_nobody(reader: JinaFetcher, url: str) -> None:
+    with pytest.raises(FetchError) as caught:
+        await reader.fetch(url, FetchLimits())
+    assert caught.value.reason == "blocked"
+
+
+async def test_a_private_name_is_told_to_nobody() -> None:
+    async def private(host: str, port: int) -> list[str]:
+        return ["10.0.0.7"]
+
+    reader = JinaFetcher(guard=Guard(), clock=FakeClock(), base_url="http://127.0.0.1:9", resolve=private)
+    with pytest.raises(FetchError) as caught:
+        await reader.fetch("http://intranet.example/", FetchLimits())
+    assert caught.value.reason == "blocked"
+
+
+def test_text_is_cut_at_the_limit_and_says_so() -> None:
+    page = parse_reader("https://a.example", "Title: T\n\nMarkdown Content:\n" + "x" * 50, FetchLimits(max_chars=10))
+    assert (page.text, page.truncated) == ("x" * 10, True)
+
+
+def test_an_empty_answer_is_an_error() -> None:
+    with pytest.raises(FetchError, match="no text"):
+        parse_reader("https://a.example", "Title: T\n\nMarkdown Content:\n  \n", FetchLimits())
