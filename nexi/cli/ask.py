@@ -61,17 +61,17 @@ def _run_search_command(question: str, options: dict[str, Any]) -> None:
 
     from nexi.cli.delivery import copy_answer, file_of, write_answer
     from nexi.cli.templates import asked
-    from nexi.output import answer_json, print_json, set_plain_mode
+    from nexi.output import answer_json, print_json
 
     config = load(options)
     question = asked(question, options)
-    set_plain_mode(options["plain"] or not config.color)
     file = file_of(options)
     screen = screen_for(options, streams=not file)
     with Interrupts(as_json=options["as_json"]) as interrupts:
         result = asyncio.run(_search(config, question, options, screen, interrupts))
         if file:
             write_answer(file, result, question, config, options)
+            screen.sum_up(result)
         elif options["as_json"]:
             print_json(answer_json(result, question, config.endpoint("answer").model))
         else:
@@ -96,11 +96,12 @@ async def _search(config: Config, question: str, options: dict[str, Any], screen
 
     say_what_answers(config)
     async with Nexi(config) as nexi:
-        session = await _earlier(nexi) if options["go_on"] else None
+        session = await earlier(nexi) if options["go_on"] else None
         return await follow(nexi.search(question, options=search_options(options), session=session), screen, interrupts)
 
 
-async def _earlier(nexi: Nexi) -> Session:
+async def earlier(nexi: Nexi) -> Session:
+    """The conversation of the last answer, to go on from. Raises NexiError when there is none."""
     from nexi.conversation import last_conversation
 
     return await last_conversation(nexi.config, nexi.clock)
@@ -134,10 +135,13 @@ def search_options(options: dict[str, Any]) -> SearchOptions:
 
 
 def load(options: dict[str, Any]) -> Config:
+    """The config under the flags; from here on the screen is as both want it."""
     from nexi.config import load_config
-    from nexi.output import print_warning
+    from nexi.output import print_warning, set_plain_mode
 
+    set_plain_mode(options["plain"])
     config = load_config()
+    set_plain_mode(options["plain"] or not config.color)
     for note in config.notes:
         print_warning(note)
     flags = {"model": options["model"], "max_cost": options["max_cost"], "max_tokens": options["max_tokens"]}
@@ -146,11 +150,12 @@ def load(options: dict[str, Any]) -> Config:
 
 
 def say_what_answers(config: Config) -> None:
-    """An answer without a model is said to be one."""
+    """An answer without a model is said to be one, unless that was asked for."""
+    from nexi.config import EXTRACTIVE
     from nexi.output import write
 
-    if config.endpoint("answer").model == "extractive":
+    if config.endpoint("answer").is_extractive and config.model != EXTRACTIVE:
         write(
-            "No model is configured: the built-in extractive model answers with passages. Add one: nexi --edit-config\n",
+            "No model is configured: the built-in extractive model answers with passages. Add one: nexi config\n",
             sys.stderr,
         )

@@ -1,63 +1,249 @@
-"""The prompt for questions and follow-ups."""
+"""The prompt for questions and follow-ups: one session, the seeds' words, and slash words.
+
+What a person types is read by `prompt.py`; a question goes the way every question goes. A search that is stopped or fails
+returns to the prompt; only leaving, and SIGTERM, end it.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from nexi.cli.ask import follow, load, say_what_answers, search_options
-from nexi.cli.exits import Interrupts
+from nexi.cli.ask import earlier, follow, load, say_what_answers, screen_for, search_options
+from nexi.cli.exits import EXIT_CANCELLED, EXIT_TERMINATED, Interrupts
 from nexi.errors import NexiError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nexi.app import Nexi, RunResult
+    from nexi.cli.prompt import Prompt
     from nexi.config import Config
+    from nexi.types import Message
+
+LEAVING = ("exit", "quit", "q", "/exit", "/quit", "/q")
+HELPING = ("help", "h", "/help", "/h", "/?")
+SLASH_WORDS: Mapping[str, str] = {
+    "/model": "/model NAME      answer with another model; alone it names the one in use",
+    "/effort": "/effort s|m|l    quick, balanced or thorough",
+    "/sources": "/sources         the sources of the last answer",
+    "/retry": "/retry           ask the last question again",
+    "/save": "/save [FILE]     the last answer as Markdown, in a new file",
+    "/help": "/help            this list",
+    "/exit": "/exit            leave; so do exit, quit, q and Ctrl-D",
+}
+GREETING = "Ask a question. exit, quit or q leaves; help or h helps."
+HELP = "\n".join(
+    (
+        "Type a question; a follow-up may refer to what was said. Ctrl-C stops a search, Alt-Enter begins a new line.",
+        *(f"  {line}" for line in SLASH_WORDS.values()),
+    )
+)
+NAME_WORDS = 8
+MOST_COPIES = 99
 
 
 def _interactive_mode(options: dict[str, Any]) -> None:
     """Questions and follow-ups in one session, until exit."""
-    import asyncio
-
+    config = load(options)
     with Interrupts() as interrupts:
-        asyncio.run(_converse(load(options), options, interrupts))
+        try:
+            asyncio.run(_converse(config, options, interrupts))
+        except asyncio.CancelledError:
+            interrupts.code = EXIT_TERMINATED  # nothing but SIGTERM cancels the prompt
 
 
 async def _converse(config: Config, options: dict[str, Any], interrupts: Interrupts) -> None:
-    import asyncio
+    from nexi.cli.prompt import heard, open_prompt
+    from nexi.config import is_dumb_terminal
+    from nexi.output import write
 
-    from nexi.app import Nexi
-    from nexi.output import Screen, print_answer, print_failure, set_plain_mode, write
-    from nexi.session import Session
-
-    set_plain_mode(options["plain"])
     say_what_answers(config)
-    write("Ask a question. exit, quit or q leaves; help or h helps.\n", sys.stderr)
-    session = Session()
-    async with Nexi(config) as nexi:
-        while (line := await asyncio.to_thread(_read_line)) is not None:
-            if line in ("help", "h"):
-                write("Type a question; a follow-up may refer to what was said. exit, quit or q leaves.\n", sys.stderr)
-                continue
-            try:
-                run = nexi.search(line, options=search_options(options), session=session)
-                result = await follow(run, Screen(verbose=options["verbose"]), interrupts)
-            except NexiError as error:
-                print_failure(error)
-                continue
-            cited = result.answer.sources
-            print_answer(
-                result.answer.text, url_citations={s.url: s.number for s in cited}, url_to_title={s.url: s.title for s in cited}
-            )
+    write(GREETING + "\n", sys.stderr)
+    prompt = open_prompt(list(SLASH_WORDS), config.root / "repl_history", plain=options["plain"] or is_dumb_terminal())
+    with heard(signal.SIGINT, lambda: None):  # a Ctrl-C between a search and the prompt came too late for one of them
+        async with Conversation(config, options, interrupts) as conversation:
+            await _answer_all(prompt, conversation)
     interrupts.code = 0  # leaving by the prompt is no interruption
 
 
-def _read_line() -> str | None:
-    """The next question; None when the user leaves."""
+async def _answer_all(prompt: Prompt, conversation: Conversation) -> None:
+    from nexi.output import print_failure
+
     while True:
         try:
-            line = input("nexi> ").strip()
+            line = (await prompt.read()).strip()
         except EOFError:
-            return None
-        if line in ("exit", "quit", "q"):
-            return None
-        if line:
-            return line
+            return
+        if line in LEAVING:
+            return
+        try:
+            await conversation.take(line)
+        except NexiError as error:
+            print_failure(error)
+
+
+class Conversation:
+    """What the prompt is about: the session, the last question and its answer, and the settings words can change."""
+
+    def __init__(self, config: Config, options: dict[str, Any], interrupts: Interrupts) -> None:
+        from nexi.app import Nexi
+        from nexi.session import Session
+
+        self._options, self._interrupts = options, interrupts
+        self._nexi: Nexi = Nexi(config)
+        self._session = Session()
+        self._effort = options["effort"] or ""
+        self._question = ""
+        self._result: RunResult | None = None
+        self._before: list[Message] = []  # the conversation in front of the last question
+
+    async def __aenter__(self) -> Conversation:
+        if self._options["go_on"]:
+            self._session = await earlier(self._nexi)
+        return self
+
+    async def __aexit__(self, *ending: object) -> None:
+        await self._nexi.__aexit__(None, None, None)
+
+    async def take(self, line: str) -> None:
+        """Do what a line says. Raises NexiError when it cannot be done."""
+        from nexi.output import write
+
+        word, _, rest = line.partition(" ")
+        if line in HELPING:
+            write(HELP + "\n", sys.stderr)
+        elif word in SLASH_WORDS:
+            await self._obey(word, rest.strip())
+        elif word.startswith("/") and "/" not in word[1:]:
+            raise _unknown(word)
+        elif line:
+            await self._ask(line)
+
+    async def _obey(self, word: str, rest: str) -> None:
+        match word:
+            case "/model":
+                await self._change_model(rest)
+            case "/effort":
+                self._change_effort(rest)
+            case "/sources":
+                self._show_sources()
+            case "/retry":
+                await self._retry()
+            case "/save":
+                self._save(rest)
+
+    # questions
+
+    async def _ask(self, question: str) -> None:
+        """Search and show the answer. Ctrl-C ends the search and not the conversation."""
+        from nexi.cli.templates import asked
+        from nexi.output import note
+
+        self._question, self._before = question, list(self._session.messages)
+        screen = screen_for(self._options)
+        settings = replace(search_options(self._options), effort=self._effort)
+        run = self._nexi.search(asked(question, self._options), options=settings, session=self._session)
+        search = asyncio.ensure_future(follow(run, screen, self._interrupts))
+        try:
+            self._result = await search
+        except asyncio.CancelledError:
+            if self._interrupts.code != EXIT_CANCELLED:
+                await _ended(search)
+                raise
+            note("Stopped.", None, "dim")
+        else:
+            screen.finish(self._result)
+
+    async def _retry(self) -> None:
+        if not self._question:
+            raise NexiError("there is nothing to ask again", cause="no question was asked yet", fix="ask one first")
+        self._session.messages[:] = self._before
+        await self._ask(self._question)
+
+    # settings
+
+    async def _change_model(self, name: str) -> None:
+        from nexi.app import Nexi
+        from nexi.output import print_success
+
+        config = self._nexi.config.override(model=name or None)
+        used = config.endpoint("answer").model
+        if name and used != name:
+            raise NexiError(
+                f"{name} cannot be used", cause=f"there is no key for it, so {used} answers", fix="add one: nexi config"
+            )
+        if name:
+            await self._nexi.__aexit__(None, None, None)
+            self._nexi = Nexi(config)
+        print_success(f"Model: {used}")
+
+    def _change_effort(self, level: str) -> None:
+        from nexi.config import EFFORT_LEVELS
+        from nexi.output import print_success
+
+        if level and level not in EFFORT_LEVELS:
+            raise NexiError(f"effort {level!r} is unknown", cause="it must be s, m or l", fix="type /effort s, m or l")
+        self._effort = level or self._effort
+        used = self._effort or self._nexi.config.default_effort
+        print_success(f"Effort: {used} ({EFFORT_LEVELS[used]['description'].lower()})")
+
+    # the last answer
+
+    def _show_sources(self) -> None:
+        from nexi.output import note, print_sources
+
+        result = self._answered()
+        print_sources(result.answer.sources)
+        if not result.answer.sources:
+            note("The last answer cites no source.")
+
+    def _save(self, name: str) -> None:
+        from pathlib import Path
+
+        from nexi.cli.delivery import answer_text
+        from nexi.errors import StoreError
+        from nexi.output import print_success
+
+        text = f"# {' '.join(self._question.split())}\n\n{answer_text(self._answered())}"
+        path = Path(name).expanduser() if name else _free_name(self._question)
+        try:
+            with path.open("x", encoding="utf-8", errors="replace") as file:
+                file.write(text)
+        except (OSError, ValueError) as error:
+            cause = getattr(error, "strerror", "") or str(error)
+            raise StoreError(f"{path} was not written", cause=cause, fix="name another file: /save FILE") from error
+        print_success(f"The answer is in {path}.")
+
+    def _answered(self) -> RunResult:
+        if self._result is None:
+            raise NexiError("there is no answer yet", fix="ask a question first")
+        return self._result
+
+
+async def _ended(search: asyncio.Future[Any]) -> None:
+    """Wait for a search that is being cancelled with us."""
+    search.cancel()
+    await asyncio.wait({search})
+
+
+def _unknown(word: str) -> NexiError:
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, SLASH_WORDS, n=1, cutoff=0.5)
+    return NexiError(f"there is no {word}", fix=f"did you mean {near[0]}?" if near else "/help lists the words")
+
+
+def _free_name(question: str) -> Path:
+    """A file name made of the question that is not taken yet."""
+    import re
+    from pathlib import Path
+
+    words = re.findall(r"[^\W_]+", question.lower())[:NAME_WORDS]
+    stem = "-".join(words)[:60] or "answer"
+    names = [f"{stem}.md", *(f"{stem}-{n}.md" for n in range(2, MOST_COPIES))]
+    return next((path for name in names if not (path := Path(name)).exists()), Path(names[0]))

@@ -1,0 +1,245 @@
+"""Where a person types: a line editor on a terminal that can be drawn on, plain lines on any other.
+
+Both give the next input, "" for a line that was cleared, or raise EOFError when the user leaves. Neither blocks a signal:
+Ctrl-C clears the line, SIGTERM cancels the calling task. What the words mean is not known here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from nexi.files import lines_from_end, make_private_directory, replace_file
+
+if TYPE_CHECKING:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.history import History
+    from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+    from prompt_toolkit.output import Output
+
+PROMPT = "nexi> "
+MOST_LINES = 1000
+MOST_CHARS = 20_000
+
+
+class Prompt(Protocol):
+    async def read(self) -> str:
+        """The next input. Raises EOFError at its end."""
+
+
+def open_prompt(words: Sequence[str], history: Path, *, plain: bool) -> Prompt:
+    """A line editor where there can be one, else plain lines."""
+    can_edit = not plain and sys.stdin.isatty() and sys.stderr.isatty()
+    return EditingPrompt(words, history) if can_edit else LinePrompt()
+
+
+class EditingPrompt:
+    """prompt_toolkit, drawing on stderr, so that stdout has answers only. Where it fails, plain lines take over."""
+
+    def __init__(self, words: Sequence[str], history: Path) -> None:
+        self._words, self._history = words, history
+        self._session: PromptSession[str] | None = None
+        self._plain: LinePrompt | None = None
+
+    async def read(self) -> str:
+        if self._plain:
+            return await self._plain.read()
+        try:
+            self._session = self._session or _session(self._words, self._history)
+            with _terminated_by_signal():
+                return await self._session.prompt_async(set_exception_handler=False)
+        except EOFError:
+            raise
+        except Exception:  # noqa: BLE001 - the edge of a library that meets every terminal there is
+            self._plain = LinePrompt()
+            return await self._plain.read()
+
+
+def _session(words: Sequence[str], history: Path) -> PromptSession[str]:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.completion import WordCompleter
+    from prompt_toolkit.shortcuts import CompleteStyle
+
+    return PromptSession(
+        PROMPT,
+        multiline=True,
+        prompt_continuation="... ".rjust(len(PROMPT)),
+        key_bindings=_keys(),
+        history=_kept_history(history),
+        completer=WordCompleter(list(words), sentence=True),
+        complete_style=CompleteStyle.READLINE_LIKE,
+        complete_while_typing=False,
+        output=_output(),
+    )
+
+
+def _output() -> Output:
+    """Where the line editor draws. It does not ask where the cursor is: an answer that comes late would look typed."""
+    from prompt_toolkit.output import create_output
+
+    if sys.platform == "win32":
+        return create_output(stdout=sys.stderr)
+    from prompt_toolkit.data_structures import Size
+    from prompt_toolkit.output.vt100 import Vt100_Output
+
+    def size() -> Size:
+        columns, rows = os.get_terminal_size(sys.stderr.fileno())
+        return Size(rows or 24, columns or 80)
+
+    return Vt100_Output(sys.stderr, size, enable_cpr=False)
+
+
+def _keys() -> KeyBindings:
+    """Enter sends, Alt-Enter begins a new line, Ctrl-C clears; what is pasted is never sent by its own line ends."""
+    from prompt_toolkit.key_binding import KeyBindings
+
+    keys = KeyBindings()
+
+    @keys.add("enter")
+    def _send(event: KeyPressEvent) -> None:
+        event.current_buffer.validate_and_handle()
+
+    @keys.add("escape", "enter")
+    def _break(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    @keys.add("c-c")
+    @keys.add("<sigint>")
+    def _clear(event: KeyPressEvent) -> None:
+        event.current_buffer.reset()
+
+    return keys
+
+
+def _kept_history(path: Path) -> History:
+    from prompt_toolkit.history import History
+
+    class Kept(History):
+        """Earlier input, in a private file; a disk that refuses costs only that."""
+
+        def load_history_strings(self) -> Iterable[str]:
+            return read_inputs(path)
+
+        def store_string(self, string: str) -> None:
+            keep_input(path, string)
+
+    return Kept()
+
+
+def read_inputs(path: Path) -> Iterator[str]:
+    """Earlier inputs, last first; what is no input of ours is skipped."""
+    try:
+        for number, line in enumerate(lines_from_end(path)):
+            if number > MOST_LINES:
+                return
+            if text := _input_of(line):
+                yield text
+    except OSError:
+        return
+
+
+def _input_of(line: bytes) -> str:
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return ""
+    return value if isinstance(value, str) else ""
+
+
+def keep_input(path: Path, text: str) -> None:
+    """Add an input to the file, which keeps the last ones, one JSON string in each line."""
+    latest = [text[:MOST_CHARS], *read_inputs(path)][:MOST_LINES]
+    try:
+        make_private_directory(path.parent)
+        replace_file(path, "".join(json.dumps(item) + "\n" for item in reversed(latest)).encode())
+    except OSError:
+        return
+
+
+class LinePrompt:
+    """Lines as the terminal gives them. Bytes are awaited, so nothing blocks the loop or outlives it."""
+
+    def __init__(self) -> None:
+        self._waiting = bytearray()
+        self._ended = False
+
+    async def read(self) -> str:
+        from nexi.output import write
+
+        write(PROMPT, sys.stderr)
+        with _terminated_by_signal():
+            try:
+                return await self._line()
+            except _ClearedError:
+                write("\n", sys.stderr)
+                return ""
+
+    async def _line(self) -> str:
+        while b"\n" not in self._waiting:
+            if self._ended:
+                break
+            piece = await _next_bytes()
+            self._ended = not piece
+            self._waiting += piece
+        if not self._waiting:
+            raise EOFError
+        line, _, rest = bytes(self._waiting).partition(b"\n")
+        self._waiting[:] = rest
+        return line.decode("utf-8", "replace")
+
+
+class _ClearedError(Exception):
+    """Ctrl-C at the prompt."""
+
+
+async def _next_bytes() -> bytes:
+    """What stdin has next; b"" at its end."""
+    loop, fd = asyncio.get_running_loop(), sys.stdin.fileno()
+    ready: asyncio.Future[None] = loop.create_future()
+
+    def settle(error: Exception | None = None) -> None:
+        if not ready.done():
+            ready.set_exception(error) if error else ready.set_result(None)
+
+    try:
+        loop.add_reader(fd, settle)
+    except (NotImplementedError, OSError):  # a loop or a kind of file that cannot be awaited
+        line: str = await asyncio.to_thread(sys.stdin.readline)
+        return line.encode("utf-8", "replace")
+    try:
+        with heard(signal.SIGINT, lambda: settle(_ClearedError())):
+            await ready
+    finally:
+        loop.remove_reader(fd)
+    return os.read(fd, 65536)
+
+
+@contextmanager
+def _terminated_by_signal() -> Iterator[None]:
+    """SIGTERM cancels the calling task, so that the terminal is put back as it was."""
+    task = asyncio.current_task()
+    with heard(signal.SIGTERM, task.cancel if task else lambda: None):
+        yield
+
+
+@contextmanager
+def heard(number: signal.Signals, act: Callable[[], object]) -> Iterator[None]:
+    """Let a signal act, and do nothing else, inside the block."""
+    loop, before = asyncio.get_running_loop(), signal.getsignal(number)
+    try:
+        loop.add_signal_handler(number, act)
+    except (NotImplementedError, RuntimeError, ValueError):  # another system, or another thread than the main one
+        yield
+        return
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(number)
+        signal.signal(number, before)
