@@ -14,7 +14,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 from urllib.parse import SplitResult, urlsplit
@@ -114,7 +114,7 @@ class Origin:
     cache: Path | None = None
 
 
-@dataclass(frozen=True, repr=False)
+@frozen
 class Settings:
     """Every setting with its default. The first block is the file as it always was; the second may be left out of it."""
 

@@ -17,9 +17,10 @@ Adapters translate at their edge, engines catch NexiError only, doors turn it in
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from nexi.types import Usage
+if TYPE_CHECKING:
+    from nexi.types import Usage
 
 Actor = Literal["user", "operator", "model"]
 FetchReason = Literal["content_type", "too_large", "timeout", "blocked", "robots", "error"]

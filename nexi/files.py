@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,6 +52,8 @@ def write_all(fd: int, data: bytes) -> None:
 
 def replace_file(path: Path, data: bytes) -> None:
     """Readers see the old file or the new one, never a part."""
+    import tempfile
+
     fd, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:12]}.", suffix=".tmp")
     try:
         try:
