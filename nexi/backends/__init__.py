@@ -39,48 +39,41 @@ def _searxng(settings: Settings, sender: Sender) -> SearchBackend:
     return HttpBackend(Searxng(settings.base_url, settings.timeout_s), sender)
 
 
-def _jina(settings: Settings, sender: Sender) -> SearchBackend:
-    from nexi.backends.jina import Jina
-    from nexi.backends.sender import HttpBackend
-
-    return HttpBackend(Jina(settings.api_key, settings.timeout_s), sender)
-
-
 def _duckduckgo(settings: Settings, sender: Sender) -> SearchBackend:
     from nexi.backends.duckduckgo import DuckDuckGo
 
     return DuckDuckGo(timeout_s=settings.timeout_s, proxy=settings.proxy)
 
 
-def _wikipedia(settings: Settings, sender: Sender) -> SearchBackend:
-    from nexi.backends.sender import HttpBackend
-    from nexi.backends.wikipedia import Wikipedia
+def _dialect(module: str, name: str, *, keyed: bool) -> Factory:
+    """The factory of an HTTP backend: its dialect, by module and class, on the shared sender."""
 
-    return HttpBackend(Wikipedia(settings.timeout_s), sender)
+    def make(settings: Settings, sender: Sender) -> SearchBackend:
+        from importlib import import_module
 
+        from nexi.backends.sender import HttpBackend
 
-def _stackexchange(settings: Settings, sender: Sender) -> SearchBackend:
-    from nexi.backends.sender import HttpBackend
-    from nexi.backends.stackexchange import StackExchange
+        kind = getattr(import_module(f"nexi.backends.{module}"), name)
+        arguments = {"timeout_s": settings.timeout_s, **({"api_key": settings.api_key} if keyed else {})}
+        return HttpBackend(kind(**arguments), sender)
 
-    return HttpBackend(StackExchange(settings.api_key, settings.timeout_s), sender)
-
-
-def _arxiv(settings: Settings, sender: Sender) -> SearchBackend:
-    from nexi.backends.arxiv import Arxiv
-    from nexi.backends.sender import HttpBackend
-
-    return HttpBackend(Arxiv(settings.timeout_s), sender)
+    return make
 
 
 BACKENDS: Mapping[str, Factory] = {
     "searxng": _searxng,
-    "jina": _jina,
+    "jina": _dialect("jina", "Jina", keyed=True),
     "duckduckgo": _duckduckgo,
-    "wikipedia": _wikipedia,
-    "stackexchange": _stackexchange,
-    "arxiv": _arxiv,
+    "wikipedia": _dialect("wikipedia", "Wikipedia", keyed=False),
+    "stackexchange": _dialect("stackexchange", "StackExchange", keyed=True),
+    "arxiv": _dialect("arxiv", "Arxiv", keyed=False),
+    "tavily": _dialect("tavily", "Tavily", keyed=True),
+    "brave": _dialect("brave", "Brave", keyed=True),
+    "exa": _dialect("exa", "Exa", keyed=True),
+    "serper": _dialect("serper", "Serper", keyed=True),
+    "firecrawl": _dialect("firecrawl", "Firecrawl", keyed=True),
 }
+NEEDS_KEY = ("jina", "tavily", "brave", "exa", "serper", "firecrawl")
 
 
 def require(name: str, settings: Settings) -> Factory:
@@ -91,6 +84,10 @@ def require(name: str, settings: Settings) -> Factory:
             "the searxng backend has no URL",
             cause="no instance is named",
             fix="set SEARXNG_URL to the start page of an instance, like http://127.0.0.1:8080",
+        )
+    if name in NEEDS_KEY and not settings.api_key:
+        raise ConfigError(
+            f"the {name} backend has no key", cause="it answers nobody without one", fix=f"set {name.upper()}_API_KEY"
         )
     return factory
 

@@ -9,15 +9,30 @@ import pytest
 
 from nexi.backends import BACKENDS, Settings, create
 from nexi.backends.arxiv import Arxiv
+from nexi.backends.brave import Brave
 from nexi.backends.duckduckgo import DuckDuckGo
+from nexi.backends.exa import Exa
+from nexi.backends.firecrawl import Firecrawl
 from nexi.backends.jina import Jina
 from nexi.backends.sender import Dialect, Sender
+from nexi.backends.serper import Serper
 from nexi.backends.stackexchange import StackExchange
+from nexi.backends.tavily import Tavily
 from nexi.backends.wikipedia import Wikipedia
-from nexi.errors import BackendError
+from nexi.errors import BackendError, ConfigError
 from nexi.types import Hit, Query
 
-DIALECTS: list[Dialect] = [Wikipedia(), Jina("key"), StackExchange(), Arxiv()]
+DIALECTS: list[Dialect] = [
+    Wikipedia(),
+    Jina("key"),
+    StackExchange(),
+    Arxiv(),
+    Tavily("key"),
+    Brave("key"),
+    Exa("key"),
+    Serper("key"),
+    Firecrawl("key"),
+]
 
 
 def body(value: object) -> bytes:
@@ -207,3 +222,62 @@ async def test_duckduckgo_failures_are_told_apart_as_far_as_they_can_be(error: E
     with pytest.raises(BackendError) as caught:
         await DuckDuckGo(ask=ask).search(Query("q"))
     assert (caught.value.code, bool(caught.value.fix)) == (code, True)
+
+
+# the services with a key, from their documentation
+
+
+@pytest.mark.parametrize(
+    ("dialect", "answer", "hit"),
+    [
+        (
+            Tavily("k"),
+            {"query": "q", "results": [{"title": "T", "url": "https://a.example", "content": "C", "score": 0.9}]},
+            Hit("https://a.example", "T", "C", "", "tavily"),
+        ),
+        (
+            Brave("k"),
+            {
+                "web": {
+                    "results": [{"title": "T", "url": "https://a.example", "description": "<strong>C</strong>", "age": "2024"}]
+                }
+            },
+            Hit("https://a.example", "T", "C", "2024", "brave"),
+        ),
+        (
+            Exa("k"),
+            {"results": [{"title": "T", "url": "https://a.example", "publishedDate": "2024-01-01", "text": "C"}]},
+            Hit("https://a.example", "T", "C", "2024-01-01", "exa"),
+        ),
+        (
+            Serper("k"),
+            {"organic": [{"title": "T", "link": "https://a.example", "snippet": "C", "date": "1 Jan 2024", "position": 1}]},
+            Hit("https://a.example", "T", "C", "1 Jan 2024", "serper"),
+        ),
+        (
+            Firecrawl("k"),
+            {"success": True, "data": {"web": [{"title": "T", "url": "https://a.example", "description": "C"}]}},
+            Hit("https://a.example", "T", "C", "", "firecrawl"),
+        ),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_a_documented_answer_becomes_a_hit(dialect: Dialect, answer: dict[str, Any], hit: Hit) -> None:
+    assert dialect.parse(200, {}, body(answer)) == [hit]
+
+
+@pytest.mark.parametrize(
+    "dialect",
+    [Tavily("sk-1"), Brave("sk-1"), Exa("sk-1"), Serper("sk-1"), Firecrawl("sk-1"), Jina("sk-1")],
+    ids=lambda d: d.name,
+)
+def test_the_key_goes_into_a_header_and_filters_into_the_request(dialect: Dialect) -> None:
+    request = dialect.request(Query("q", count=7, sites=("a.example",), time_range="w"))
+    sent = json.dumps([request.json, request.params])
+    assert any("sk-1" in value for value in request.headers.values())
+    assert ("sk-1" in request.url + sent, "a.example" in sent) == (False, True)
+
+
+def test_a_backend_without_its_key_is_a_configuration_error() -> None:
+    with pytest.raises(ConfigError, match="tavily backend has no key"):
+        create("tavily", Settings(), Sender(user_agent="test"))

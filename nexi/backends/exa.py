@@ -1,0 +1,47 @@
+"""Exa's search, which needs a key. Built from its documentation; not verified live. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from nexi.backends.replies import check_status, json_object, plain, rows
+from nexi.backends.sender import Request
+from nexi.types import Hit, Query
+from nexi.values import frozen
+
+NAME = "exa"
+
+
+@frozen
+class Exa:
+    """The dialect."""
+
+    api_key: str = ""
+    timeout_s: float = 10.0
+    base_url: str = "https://api.exa.ai"
+    name: str = NAME
+
+    def request(self, query: Query) -> Request:
+        wanted: dict[str, Any] = {
+            "query": query.text.strip(),
+            "numResults": max(1, min(query.count, 25)),
+            "contents": {"text": {"maxCharacters": 500}},
+        }
+        if query.sites:
+            wanted["includeDomains"] = list(query.sites)
+        if query.excluded_sites:
+            wanted["excludeDomains"] = list(query.excluded_sites)
+        headers = {"x-api-key": self.api_key}
+        return Request(f"{self.base_url}/search", "POST", headers=headers, json=wanted, timeout_s=self.timeout_s)
+
+    def parse(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Hit]:
+        check_status("Exa", status, headers, body, key_setting="EXA_API_KEY")
+        found = rows(json_object("Exa", body).get("results"))
+        return [_hit(row) for row in found if isinstance(row.get("url"), str) and row["url"]]
+
+
+def _hit(row: Mapping[str, object]) -> Hit:
+    return Hit(
+        str(row["url"]), plain(row.get("title")), plain(row.get("text"))[:500], str(row.get("publishedDate") or ""), NAME
+    )

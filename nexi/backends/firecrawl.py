@@ -1,0 +1,41 @@
+"""Firecrawl's search, which needs a key. Built from its documentation; not verified live. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from nexi.backends.replies import check_status, json_object, plain, rows, with_sites
+from nexi.backends.sender import Request
+from nexi.types import Hit, Query
+from nexi.values import frozen
+
+NAME = "firecrawl"
+
+
+@frozen
+class Firecrawl:
+    """The dialect."""
+
+    api_key: str = ""
+    timeout_s: float = 10.0
+    base_url: str = "https://api.firecrawl.dev/v2"
+    name: str = NAME
+
+    def request(self, query: Query) -> Request:
+        text = with_sites(query.text, query.sites, query.excluded_sites)
+        wanted: dict[str, Any] = {"query": text, "limit": max(1, min(query.count, 20))}
+        if query.time_range[:1].lower() in ("d", "w", "m", "y"):
+            wanted["tbs"] = f"qdr:{query.time_range[:1].lower()}"
+        headers = {"Authorization": f"Bearer {self.api_key}"}
+        return Request(f"{self.base_url}/search", "POST", headers=headers, json=wanted, timeout_s=self.timeout_s)
+
+    def parse(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Hit]:
+        check_status("Firecrawl", status, headers, body, key_setting="FIRECRAWL_API_KEY")
+        data = json_object("Firecrawl", body).get("data")
+        found = rows(data.get("web") if isinstance(data, dict) else data)
+        return [_hit(row) for row in found if isinstance(row.get("url"), str) and row["url"]]
+
+
+def _hit(row: Mapping[str, object]) -> Hit:
+    return Hit(str(row["url"]), plain(row.get("title")), plain(row.get("description")), "", NAME)
