@@ -10,6 +10,7 @@ Engines and adapters meet only here. Doors call `Nexi` and read events; they bui
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 import traceback
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -675,7 +676,8 @@ def built_in() -> LLM:
 
 def clean_question(question: str) -> str:
     """The question without control characters and stray bytes. Raises QuestionError when nothing usable is left."""
-    text = question.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    whole = re.sub("[\ud800-\udc7f\udd00-\udfff]", "\ufffd", question)  # halves of characters that are no escaped bytes
+    text = whole.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     text = "".join(c for c in text if c in "\n\t" or (ord(c) >= 32 and not 0x7F <= ord(c) < 0xA0)).strip()
     if not text.strip("\ufffd \n\t"):
         raise QuestionError("the question is empty", fix='ask one: nexi "your question"')

@@ -51,7 +51,8 @@ def _print(outcome: SearchOutcome, *, as_json: bool) -> None:
     for failure in outcome.failures:
         print_warning(_told(failure))
     write(hits_text(outcome))
-    return write(f"{len(outcome.hits)} hits from {outcome.backend}\n", sys.stderr)
+    count = len(outcome.hits)
+    return write(f"{count} hit{'' if count == 1 else 's'} from {outcome.backend}\n", sys.stderr)
 
 
 def hits_text(outcome: SearchOutcome) -> str:

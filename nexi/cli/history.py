@@ -56,11 +56,8 @@ def search(text: str, as_json: bool) -> None:
         found = find_entries(text)
         _say_damage(found)
         if not found.entries:
-            raise NexiError(
-                f"no question or answer contains {clean_line(text)!r}",
-                code="not_found",
-                fix="`nexi history` lists what there is",
-            )
+            missing = f"no question or answer contains {clean_line(text)[:60]!r}"
+            raise NexiError(missing, code="not_found", fix="nexi history lists what there is")
         _print(found, as_json=as_json)
 
 

@@ -1,0 +1,85 @@
+"""What the commands print, whole. To record an output anew, delete its file in tests/golden, run this, and read what came."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import QUESTION, Command, Outcome
+
+GOLDEN = Path(__file__).resolve().parent.parent / "golden"
+TEXTS = {
+    "ask": ["--plain", QUESTION],
+    "ask-usage": ["--format", "md", "-u", "-e", "s", QUESTION],
+    "ask-nothing": ["--plain", "xyzzy plugh"],
+    "find": ["find", "moon distance"],
+    "find-nothing": ["find", "xyzzy plugh"],
+    "fetch": ["fetch", "WEB/moon.test/facts"],
+    "fetch-missing": ["fetch", "WEB/moon.test/nowhere"],
+    "fetch-private": ["fetch", "http://10.0.0.1/"],
+    "history": ["history"],
+    "history-search": ["history", "search", "MOON"],
+    "history-show": ["--show", "ID"],
+    "history-rm": ["history", "rm", "ID"],
+    "open": ["open", "1"],
+}
+OBJECTS = {
+    "ask": ["--json", QUESTION],
+    "ask-nothing": ["--format", "json", "xyzzy plugh"],
+    "find": ["find", "moon distance", "-n", "1", "--json"],
+    "find-nothing": ["find", "--json", "xyzzy plugh"],
+    "fetch": ["fetch", "--json", "WEB/moon.test/facts"],
+    "fetch-private": ["fetch", "--json", "http://10.0.0.1/"],
+    "history": ["history", "--json"],
+    "history-show": ["history", "show", "--json", "ID"],
+    "history-missing": ["--json", "--show", "zzzzzz"],
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_text_outputs_are_as_recorded(name: str, online: Command, web: str) -> None:
+    known = answered(online) if name.startswith(("history", "open")) else ""
+    done = online(*(a.replace("WEB", web).replace("ID", known) for a in TEXTS[name]))
+    text = f"$ nexi {shlex.join(TEXTS[name])}\n{done.out}[stderr]\n{done.err}[exit code {done.code}]\n"
+    compare(f"{name}.txt", normalised(text, online, web))
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_json_outputs_are_as_recorded(name: str, online: Command, web: str) -> None:
+    known = answered(online) if name.startswith("history") else ""
+    done = online(*(a.replace("WEB", web).replace("ID", known) for a in OBJECTS[name]))
+    text = json.dumps(json.loads(done.out), indent=2, ensure_ascii=False) + "\n"
+    compare(f"{name}.json", normalised(text, online, web))
+
+
+def answered(nexi: Command) -> str:
+    """One answer in the history; its id."""
+    done: Outcome = nexi("--json", QUESTION)
+    return str(json.loads(done.out)["id"])
+
+
+def normalised(text: str, nexi: Command, web: str) -> str:
+    """The text without what differs from run to run: ids, times, the port, the home."""
+    for folder in (nexi.home / "runs").glob("*"):
+        text = text.replace(folder.name, "3fa9c1")
+    text = text.replace(web, "http://127.0.0.1:8080").replace(str(nexi.home), "~/.local/share/nexi")
+    text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*(?:Z|\+00:00)", "2026-01-02T03:04:05+00:00", text)
+    text = re.sub(r'("(?:seconds|duration_s)": )[\d.]+', r"\g<1>0.5", text)
+    return re.sub(r"\b\d+(?:\.\d+)?( ?s(?: ago)?\b)", r"0\1", text)
+
+
+def compare(name: str, text: str) -> None:
+    path = GOLDEN / name
+    if not path.exists():
+        path.write_text(text, encoding="utf-8")
+        pytest.fail(f"tests/golden/{name} was not there and has been written: read it")
+    assert text == path.read_text(encoding="utf-8")
+
+
+def test_every_golden_file_is_compared() -> None:
+    expected = {f"{name}.txt" for name in TEXTS} | {f"{name}.json" for name in OBJECTS}
+    assert {path.name for path in GOLDEN.iterdir()} == expected
