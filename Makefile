@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test check eval bench lock clean
+.PHONY: help demo test check eval bench test-containers lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -42,6 +42,9 @@ eval: $(VENV)/dev.stamp  ## answer quality and hostile pages (needs ../shared/da
 
 bench: $(VENV)/dev.stamp  ## speed and size, as ratios in one run; writes bench/results.md
 	$(BIN)/python -m bench --save
+
+test-containers: $(VENV)/dev.stamp  ## the SearXNG container with real podman, where it is installed
+	$(BIN)/python -m pytest tests/containers
 
 lock:  ## write the hashed requirements anew (needs uv)
 	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements.txt
