@@ -239,8 +239,11 @@ def test_the_documented_json_is_what_the_command_prints(web: str, tmp_path: Path
     env = {name: os.environ[name] for name in ("SEARXNG_URL", "NEXI_ALLOW_PRIVATE", "NEXI_HOME")}
     answer = json.loads(run_nexi(["--json", question], **env).stdout)
     failure = json.loads(run_nexi(["--json", "--time-target", "0.000001", question], **env).stdout)
+    hits = json.loads(run_nexi(["find", "--json", "moon"], **env).stdout)
+    page = json.loads(run_nexi(["fetch", "--json", hits["hits"][0]["url"]], **env).stdout)
+    history = json.loads(run_nexi(["history", "--json"], **env).stdout)
     forms = {shape(json.loads(block.text)) for block in JSON if '"schema"' in block.text or '"error"' in block.text}
-    assert forms == {shape(answer), shape(failure)}
+    assert forms == {shape(value) for value in (answer, failure, hits, page, history)}
 
 
 def shape(value: object) -> str:
