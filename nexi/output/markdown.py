@@ -10,8 +10,11 @@ from typing import ClassVar
 
 from markdown_it import MarkdownIt
 from rich import markdown
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.segment import Segment
 from rich.text import Text
 
+from nexi.output.blocks import BlockStream
 from nexi.output.controls import clean, clean_line
 from nexi.output.sites import site_of
 from nexi.types import Source
@@ -23,20 +26,57 @@ class _Heading(markdown.Heading):
     LEVEL_ALIGN: ClassVar = dict.fromkeys(markdown.Heading.LEVEL_ALIGN, "left")
 
 
-class AnswerMarkdown(markdown.Markdown):
+class _Markdown(markdown.Markdown):
     elements: ClassVar = {**markdown.Markdown.elements, "heading_open": _Heading}
 
     def __init__(self, text: str) -> None:
         super().__init__("", code_theme="ansi_dark", hyperlinks=False)
         # rich's own parser reads HTML and then leaves it out, and `Vec<T>` with it
-        parser = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enable("table")
+        parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"]).disable("image")
         self.markup = text
         self.parsed = parser.parse(text)
 
 
-def rendered(text: str) -> AnswerMarkdown:
+class Drawing:
+    """Markdown as lines that end where their text ends: padding would wrap in a window made narrower, and be copied."""
+
+    def __init__(self, text: str) -> None:
+        blocks = BlockStream()
+        self._blocks = [_Markdown(block) for block in (*blocks.feed(text), blocks.finish()) if block.strip()]
+
+    def lines(self, console: Console, options: ConsoleOptions) -> list[list[Segment]]:
+        """Drawn block by block, as a stream is, with one blank line between blocks."""
+        found: list[list[Segment]] = []
+        for block in self._blocks:
+            found += [[], *_lines(block, console, options)]
+        return found[1:]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for line in self.lines(console, options):
+            yield from line
+            yield Segment.line()
+
+
+def _lines(block: _Markdown, console: Console, options: ConsoleOptions) -> list[list[Segment]]:
+    """The lines of one block without the blank ones around them."""
+    lines = [_trimmed(line) for line in console.render_lines(block, options.update(height=None), pad=False)]
+    inked = [number for number, line in enumerate(lines) if line]
+    return lines[inked[0] : inked[-1] + 1] if inked else []
+
+
+def _trimmed(line: list[Segment]) -> list[Segment]:
+    """A line without the blanks at its end."""
+    kept = list(line)
+    while kept and not kept[-1].text.rstrip():
+        kept.pop()
+    if kept:
+        kept[-1] = Segment(kept[-1].text.rstrip(), kept[-1].style)
+    return kept
+
+
+def rendered(text: str) -> Drawing:
     """An answer or a part of it, ready to print."""
-    return AnswerMarkdown(clean(text))
+    return Drawing(clean(text))
 
 
 def source_list(sources: Iterable[Source]) -> Iterator[Text]:

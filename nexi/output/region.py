@@ -18,14 +18,14 @@ from nexi.output.markdown import rendered
 
 FRAMES, PLAIN_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "|/-\\"
 PER_SECOND = 8
-ROOM_BELOW = 2  # the status line, and the line the cursor rests on
+ROOM_BELOW = 3  # the blank line above, the status line, and the line the cursor rests on
 
 
 class Region:
     """Shows `body`, which is Markdown, and under it what `status` says."""
 
     def __init__(self, console: Console, status: Callable[[], str], clock: Callable[[], float]) -> None:
-        self.body = ""
+        self.body, self.apart = "", False
         self._console, self._status, self._clock = console, status, clock
         self._live: Live | None = None
 
@@ -58,8 +58,9 @@ class Region:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         if self.body.strip():
-            lines = console.render_lines(rendered(self.body), options.update(height=None), pad=False)
-            for line in lines[-max(1, console.size.height - ROOM_BELOW) :]:
+            if self.apart:
+                yield Segment.line()
+            for line in rendered(self.body).lines(console, options)[-max(1, console.size.height - ROOM_BELOW) :]:
                 yield from line
                 yield Segment.line()
         frames = FRAMES if console.encoding.startswith("utf") else PLAIN_FRAMES

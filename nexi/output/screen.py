@@ -35,8 +35,8 @@ class Progress:
         """Out of the way while something is written that stays."""
         yield
 
-    def writing(self, text: str) -> None:
-        """The end of the answer so far, which is still to be written for good."""
+    def writing(self, text: str, *, apart: bool = False) -> None:
+        """The end of the answer so far, which is still to be written for good; `apart` from what stands above it."""
 
     def end(self) -> None:
         """Nothing more will happen, or not for now."""
@@ -100,8 +100,8 @@ class Status(Progress):
         with self._region.away():
             yield
 
-    def writing(self, text: str) -> None:
-        self._region.body = text
+    def writing(self, text: str, *, apart: bool = False) -> None:
+        self._region.body, self._region.apart = text, apart
 
     def end(self) -> None:
         self._region.stop()
@@ -157,7 +157,7 @@ class MarkdownPage(Page):
     def add(self, text: str) -> None:
         for block in self._blocks.feed(clean(text)):
             self._put(block)
-        self._progress.writing(self._blocks.open)
+        self._progress.writing(self._blocks.open, apart=not self._is_first)
 
     def finish(self) -> None:
         self._put(self._blocks.finish())

@@ -97,6 +97,8 @@ class Wire:
 def console(name: str) -> Console:
     """A console on `stdout` or `stderr`. It makes no links and reads no markup out of text."""
     from rich.console import Console
+    from rich.theme import Theme
 
+    theme = Theme({"markdown.code": "bold cyan"})  # rich puts code on black, which light terminals are not
     wire: Any = Wire(name)
-    return Console(file=wire, highlight=False, markup=False, emoji=False)
+    return Console(file=wire, highlight=False, markup=False, emoji=False, theme=theme)
