@@ -11,9 +11,12 @@ PATIENCE_S = 5
 
 def copy(text: str) -> bool:
     """Put a text on the clipboard; False when nothing here can."""
+    from nexi.config import is_dumb_terminal
+    from nexi.output import is_tty
+
     data = text.encode("utf-8", "replace")
-    terminal = next((s for s in (sys.stdout, sys.stderr) if s.isatty()), None)
-    if terminal is not None and len(data) <= MOST_ESCAPED_BYTES:
+    terminal = next((stream for stream in (sys.stdout, sys.stderr) if is_tty(stream)), None)
+    if terminal is not None and not is_dumb_terminal() and len(data) <= MOST_ESCAPED_BYTES:
         from nexi.output.streams import put
 
         put(escaped(data), terminal)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import select
 import sys
 import threading
 from collections.abc import Iterator
@@ -76,8 +77,8 @@ def pipe(data: bytes, *, left_open: bool = False) -> Iterator[Any]:
     reading, writing = os.pipe()
     writer = threading.Thread(target=_fill, args=(writing, data, left_open))
     writer.start()
-    if len(data) < 60_000:
-        writer.join()
+    if data or not left_open:
+        select.select([reading], [], [], 10)  # something is there, or its end
     try:
         with os.fdopen(reading, encoding="utf-8") as file:
             yield file

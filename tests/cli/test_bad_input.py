@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -131,14 +130,19 @@ def test_without_a_home_it_is_said_how_to_name_one(args: list[str]) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_home_that_is_no_folder_still_finds_and_fetches(web: str, tmp_path: Path) -> None:
-    (tmp_path / "nexi").write_text("a file", encoding="utf-8")
-    env = {"NEXI_HOME": str(tmp_path / "nexi"), "SEARXNG_URL": web, "NEXI_ALLOW_PRIVATE": urlsplit(web).netloc}
-    history = run("--last", "3", **env)
-    assert (history.returncode, history.stdout, "Traceback" in history.stderr) == (1, "", False)
-    found = run("find", "moon", **env)
-    assert "Traceback" not in found.stderr
-    assert found.returncode in (0, 2)
+@pytest.mark.parametrize(("args", "code"), [(["--last", "3"], 1), (["history", "rm", "0000aa"], 1), (["find", "moon"], 2)])
+def test_a_home_that_is_no_folder_is_named_with_a_fix(nexi: Command, args: list[str], code: int) -> None:
+    nexi.home.write_text("a file", encoding="utf-8")
+    done = nexi(*args)
+    assert (done.code, done.out) == (code, "")
+    assert f"Not a directory ({nexi.home}" in done.err or f"{nexi.home}/config.json cannot be read" in done.err
+    assert "NEXI_HOME" in done.err
+
+
+def test_a_home_that_does_not_exist_is_no_trouble_for_reading(online: Command, web: str) -> None:
+    assert online("find", "moon").code == 0
+    assert online("fetch", f"{web}/moon.test/facts").code == 0
+    assert not online.home.exists()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes of a shell")

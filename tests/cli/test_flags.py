@@ -19,10 +19,11 @@ from nexi.backends.searxng import Searxng
 from nexi.cli.filters import query_of
 from nexi.config import load_config
 from nexi.conversation import last_conversation
+from nexi.errors import BackendError
 from nexi.history import create_entry
 from nexi.runlog import RunDirectory
-from nexi.testing import ScriptedLLM, answering, reading
-from nexi.types import Message, Query, Source
+from nexi.testing import FakeWeb, ScriptedLLM, answering, reading
+from nexi.types import Hit, Message, Query, Source
 from tests.cli.command import QUESTION, Command, Terminal, pipe
 
 FOLLOW_UP = "Does it have air?"
@@ -82,6 +83,22 @@ def test_a_service_that_is_down_is_named_with_its_fix(online: Command, monkeypat
     assert (done.code, done.out) == (5, "")
     assert done.err.startswith("Error: nothing was found: searxng: ")
     assert "  Fix: " in done.err
+
+
+def test_a_service_that_failed_before_another_answered_is_named(online: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Down:
+        name = "down"
+
+        async def search(self, query: Query) -> list[Hit]:
+            raise BackendError("it is closed", code="connect", cause="nobody listens", fix="start it")
+
+    web = FakeWeb({"https://moon.test/": "Moon\x1b[31m facts\n\nfar away"}, name="up")
+    monkeypatch.setattr(Nexi, "backends", lambda self: (Down(), web))
+    done = online("find", "moon")
+    assert done.out == "[1] Moon facts\n    https://moon.test/\n    Moon facts far away\n"
+    assert done.err == ("Warning: down gave nothing (connect): it is closed: nobody listens. Fix: start it\n1 hit from up\n")
+    failures = json.loads(online("find", "--json", "moon").out)["failures"]
+    assert failures == [{"provider": "down", "code": "connect", "message": "it is closed: nobody listens", "fix": "start it"}]
 
 
 async def test_find_and_fetch_are_there_in_python_too(online: Command, web: str) -> None:
@@ -175,6 +192,8 @@ def test_copy_on_a_terminal_is_an_escape_sequence(programs: Path, capsys: pytest
     encoded = base64.b64encode("Mañana 🌙".encode()).decode()
     assert capsys.readouterr().out == f"\x1b]52;c;{encoded}\x07"
     assert not copy("x" * 80_000)
+    monkeypatch.setenv("TERM", "dumb")
+    assert (copy("text"), capsys.readouterr().out) == (False, "")
 
 
 # the question: argument, -q, stdin, prompt
