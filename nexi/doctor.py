@@ -259,12 +259,13 @@ def _searches(nexi: Nexi) -> list[Work]:
     try:
         backends = nexi.backends()
     except NexiError as error:
-        return [("search", _raise(error))]
+        return [("search", _unset_search(error))]
     return [(f"search {backend.name}", _search(backend)) for backend in backends]
 
 
-async def _raise(error: NexiError) -> list[Check]:
-    raise error
+async def _unset_search(error: NexiError) -> list[Check]:
+    keep = "; to keep it: nexi config set searxng_url http://127.0.0.1:8080" if "SEARXNG_URL" in error.fix else ""
+    return [Check("search", False, error.message, error.cause, error.fix + keep)]
 
 
 async def _search(backend: SearchBackend) -> list[Check]:

@@ -1,0 +1,130 @@
+"""The manual page `nexi(1)`, made from the command line's own options and subcommands.
+
+    python -m nexi.cli.manual > man/nexi.1
+
+The page that is kept in `man/` is held to this by a test.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+
+import click
+
+from nexi.cli import COMMANDS, main
+from nexi.cli.guide import sections
+
+ABOUT = "ask the web, keep what you learn, prove every sentence"
+DESCRIPTION = (
+    "nexi searches the web, reads pages, and answers with citations that name only pages it has read. The question is the "
+    "argument, else the option \\-q, else what comes on stdin; at a terminal and without one it is a prompt for questions "
+    "and follow\\-ups. Data goes to stdout and everything else to stderr. Nothing prompts off a terminal."
+)
+EXITS = (
+    ("0", "There is an answer."),
+    ("1", "Failure."),
+    ("2", "Usage or configuration."),
+    ("5", "No evidence: no page was read, so there is no answer."),
+    ("130", "Ctrl\\-C."),
+    ("143", "SIGTERM."),
+)
+FILES = (
+    ("config.json", "the settings; nexi config path prints where"),
+    ("history.jsonl", "past answers"),
+    ("runs/, pages/", "logs of searches, and the texts of pages that were read"),
+    ("templates/NAME.md", "instructions for \\-\\-template NAME"),
+)
+
+
+def page() -> str:
+    """The whole page in roff."""
+    return "\n".join([*_head(), *_options(), *_commands(), *_ending()]) + "\n"
+
+
+def _head() -> Iterator[str]:
+    yield '.TH NEXI 1 "" "nexi" "User commands"'
+    yield from (".SH NAME", f"nexi \\- {ABOUT}")
+    yield from (
+        ".SH SYNOPSIS",
+        ".B nexi",
+        '[\\fIOPTIONS\\fR] "\\fIQUESTION\\fR"',
+        ".br",
+        ".B nexi",
+        "\\fICOMMAND\\fR [\\fIARGUMENTS\\fR]",
+    )
+    yield from (".SH DESCRIPTION", DESCRIPTION)
+
+
+def _options() -> Iterator[str]:
+    command, ctx = _command("ask")
+    yield ".SH OPTIONS"
+    for heading, params in sections(command, ctx):
+        yield f".SS {heading}"
+        for param in params:
+            yield from _param(param, ctx)
+
+
+def _commands() -> Iterator[str]:
+    yield ".SH COMMANDS"
+    for name in sorted(COMMANDS):
+        command, ctx = _command(name)
+        yield from _told(command, ctx, f"nexi {name}")
+        for inner, child in _children(command):
+            yield from _told(child, click.Context(child, info_name=inner, parent=ctx), f"nexi {name} {inner}")
+
+
+def _children(command: click.Command) -> list[tuple[str, click.Command]]:
+    return sorted(command.commands.items()) if isinstance(command, click.Group) else []
+
+
+def _told(command: click.Command, ctx: click.Context, name: str) -> Iterator[str]:
+    words = " ".join(p.make_metavar(ctx) for p in command.get_params(ctx) if isinstance(p, click.Argument))
+    yield f".SS {roff(f'{name} {words}'.strip())}"
+    yield from _paragraphs(command.help or "")
+    for param in command.get_params(ctx):
+        if isinstance(param, click.Option) and "--help" not in param.opts:
+            yield from _param(param, ctx)
+
+
+def _param(param: click.Parameter, ctx: click.Context) -> Iterator[str]:
+    record = param.get_help_record(ctx)
+    if record:
+        yield from (".TP", f"\\fB{roff(record[0])}\\fR", roff(str(getattr(param, "help", "") or "")))
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    blocks = [" ".join(block.split()) for block in text.replace("\b", "").split("\n\n")]
+    for number, block in enumerate(b for b in blocks if b):
+        if number:
+            yield ".PP"
+        yield roff(block)
+
+
+def _ending() -> Iterator[str]:
+    yield ".SH EXIT STATUS"
+    for code, meaning in EXITS:
+        yield from (".TP", f".B {code}", meaning)
+    yield ".SH FILES"
+    for name, meaning in FILES:
+        yield from (".TP", f".I {name}", meaning)
+
+
+def _command(name: str) -> tuple[click.Command, click.Context]:
+    root = click.Context(main, info_name="nexi")
+    command = main.get_command(root, name)
+    if command is None:
+        raise LookupError(name)
+    kind = command.context_class
+    return command, kind(command, info_name=name, parent=root, **command.context_settings)
+
+
+def roff(text: str) -> str:
+    """Text that roff shows as it is."""
+    escaped = text.replace("\\", "\\e").replace("-", "\\-").replace("`", "")
+    return re.sub(r"^([.'])", r"\\&\1", escaped)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())
