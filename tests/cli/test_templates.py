@@ -1,0 +1,82 @@
+"""Instructions of one's own for one search, and templates kept beside the config."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from nexi.cli.templates import asked, instructions, template, templates
+from nexi.errors import ConfigError
+from tests.cli.command import QUESTION, Command
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("NEXI_HOME", str(tmp_path / "nexi"))
+    folder = tmp_path / "nexi" / "templates"
+    folder.mkdir(parents=True)
+    (folder / "short.md").write_text("# Short answers\nAnswer in one sentence.\n")
+    (folder / "compare.md").write_text("Compare both sides: {question} Use a table.")
+    return folder
+
+
+def test_a_template_is_instructions_and_the_option_adds_to_it(folder: Path) -> None:
+    options = {"template": "short", "system": " In French. "}
+    assert instructions(options) == "# Short answers\nAnswer in one sentence.\n\nIn French."
+    assert asked("Why?", options) == "Why?"
+    assert instructions({"template": None, "system": None}) == ""
+
+
+def test_a_template_with_a_place_for_the_question_is_put_around_it(folder: Path) -> None:
+    options = {"template": "compare", "system": None}
+    assert asked("tea or coffee?", options) == "Compare both sides: tea or coffee? Use a table."
+    assert asked("  ", options) == "  "
+    assert instructions(options) == ""
+
+
+def test_the_list_names_each_with_its_first_line(folder: Path, nexi: Command) -> None:
+    assert nexi("templates").out == "compare  Compare both sides: {question} Use a table.\nshort    Short answers\n"
+    listed = json.loads(nexi("templates", "--json").out)
+    assert listed["schema"] == "nexi-templates-1"
+    assert [(t["name"], t["wraps_question"]) for t in listed["templates"]] == [("compare", True), ("short", False)]
+
+
+def test_an_empty_list_says_where_to_write_one(nexi: Command) -> None:
+    done = nexi("templates")
+    assert (done.code, done.out) == (0, "")
+    assert str(nexi.home / "templates" / "NAME.md") in done.err
+
+
+@pytest.mark.parametrize(("name", "cause"), [("shrt", "did you mean short?"), ("xyz", "there are compare, short")])
+def test_a_missing_one_suggests_another(folder: Path, nexi: Command, name: str, cause: str) -> None:
+    done = nexi("--template", name, QUESTION)
+    assert (done.code, done.out) == (2, "")
+    assert f"there is no template called '{name}': {cause}" in done.err
+
+
+@pytest.mark.parametrize("name", ["../config", "a/b", "", ".", "..", "\x00"])
+def test_a_name_never_leaves_the_folder(folder: Path, name: str) -> None:
+    (folder.parent / "config.md").write_text("outside")
+    with pytest.raises(ConfigError):
+        template(name)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"x" * 300_000], ids=["binary", "huge"])
+def test_one_that_cannot_be_used_says_why(folder: Path, content: bytes) -> None:
+    (folder / "bad.md").write_bytes(content)
+    with pytest.raises(ConfigError) as caught:
+        template("bad")
+    assert str(folder / "bad.md") in caught.value.message
+    assert caught.value.fix
+
+
+def test_a_folder_that_is_not_there_has_none(tmp_path: Path) -> None:
+    assert templates(tmp_path / "nowhere") == []
+
+
+def test_a_search_uses_both(folder: Path, online: Command) -> None:
+    assert online("-m", "extractive", "--plain", "-s", "Be brief.", QUESTION).code == 0
+    wrapped = online("-m", "extractive", "--json", "--template", "compare", QUESTION)
+    assert json.loads(wrapped.out)["question"] == f"Compare both sides: {QUESTION} Use a table."
