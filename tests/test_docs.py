@@ -25,7 +25,8 @@ from rig import miniweb
 
 ROOT = Path(__file__).resolve().parent.parent
 HANDBOOK = sorted((ROOT / "docs").glob("*.md"))
-PAGES = [ROOT / "README.md", *HANDBOOK]
+SKILL = ROOT / "skills" / "nexi" / "SKILL.md"
+PAGES = [ROOT / "README.md", SKILL, *HANDBOOK]
 SCRIPTING, CONFIGURATION = ROOT / "docs" / "scripting.md", ROOT / "docs" / "configuration.md"
 LINKED = [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
 OPERATORS = ("|", ">", "&&", ";")
@@ -156,7 +157,12 @@ def test_every_documented_command_is_one(command: Command) -> None:
     name = first if first in cli.COMMANDS else "ask"
     arguments = list(command.arguments[name != "ask" :])
     with suppress(click.exceptions.Exit):  # --help and --version end the parsing
-        subcommand(name).make_context(name, arguments, parent=context)
+        found = subcommand(name).make_context(name, arguments, parent=context)
+        left = [*found._protected_args, *found.args]  # what a group leaves for the command inside it
+        if isinstance(found.command, click.Group) and left:
+            inner_name, inner, rest = found.command.resolve_command(found, left)
+            assert inner is not None
+            inner.make_context(inner_name, rest, parent=found)
 
 
 def test_every_variable_set_in_an_example_is_read() -> None:
@@ -265,7 +271,9 @@ def test_every_field_of_the_json_object_that_is_explained_exists() -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "head"), [(ROOT / "README.md", "exit code"), (SCRIPTING, "code")], ids=["README", "scripting"]
+    ("page", "head"),
+    [(ROOT / "README.md", "exit code"), (SCRIPTING, "code"), (SKILL, "exit code")],
+    ids=["README", "scripting", "skill"],
 )
 def test_the_exit_codes_are_those_of_the_code(page: Path, head: str) -> None:
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.NexiError)]
@@ -349,6 +357,13 @@ def _fixed_parts(message: str) -> list[str]:
 
 
 # Pages
+
+
+def test_the_skill_has_the_front_matter_an_agent_looks_for() -> None:
+    _, front, _ = SKILL.read_text(encoding="utf-8").split("---\n", 2)
+    fields = dict(line.split(": ", 1) for line in front.splitlines())
+    assert (list(fields), fields["name"]) == (["name", "description"], "nexi")
+    assert 100 < len(fields["description"]) <= 1024
 
 
 @pytest.mark.parametrize("page", LINKED, ids=lambda page: page.stem)
