@@ -71,13 +71,20 @@ class QuestionGroup(click.Group):
         try:
             return super().invoke(ctx)
         except click.UsageError as error:
-            if isinstance(error, OTHER_MISUSE) or ctx.invoked_subcommand not in COMMANDS:
+            if not _has_stray_words(error) or ctx.invoked_subcommand not in COMMANDS:
                 raise
             hint = f'To ask a question that begins with it, use quotes: nexi "{ctx.invoked_subcommand} ..."'
             raise click.UsageError(f"{error.format_message()}\n{hint}", ctx=error.ctx) from error
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_usage("nexi", '[OPTIONS] "QUESTION"')
+
+
+def _has_stray_words(error: click.UsageError) -> bool:
+    """Whether words stand where a subcommand wants none, or others: `nexi open source software`."""
+    if isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter):
+        return isinstance(error.param, click.Argument)
+    return not isinstance(error, OTHER_MISUSE)
 
 
 class QuestionContext(click.Context):

@@ -68,6 +68,11 @@ def test_a_subcommand_with_the_wrong_words_is_a_usage_error(nexi: Command, line:
     assert "Traceback" not in done.err
 
 
+@pytest.mark.parametrize("line", ["find how far", "fetch a b", "open source software", "history of rome"])
+def test_words_that_may_have_been_a_question_are_answered_with_quotes(nexi: Command, line: str) -> None:
+    assert f'use quotes: nexi "{line.split()[0]} ..."' in nexi(*line.split()).err
+
+
 @pytest.mark.parametrize(
     "address", ["", "example.com", "ftp://a.test/x", "http://", "http://[::1", "\x00", "http://user:pw@a.test/"]
 )
