@@ -6,10 +6,13 @@ who went away is noticed once. Whether a stream takes colours is decided here an
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from nexi.errors import StoreError
 from nexi.output.controls import clean
 
 if TYPE_CHECKING:
@@ -51,9 +54,23 @@ def write(text: str, stream: Any = None) -> None:
 
 
 def put(text: str, stream: Any) -> None:
-    """Write what is known to be harmless. A stream that was closed before we began takes nothing."""
-    if stream is None:
+    """Write what is known to be harmless. Raises StoreError for data that could not be written; what is no data may be lost."""
+    if stream is None:  # closed before we began
         return
+    try:
+        _put(text, stream)
+    except OSError as error:
+        _abandon(stream)
+        if stream is sys.stderr:
+            return
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise StoreError(
+            "the output could not be written", cause=error.strerror or str(error), fix="nexi --prev shows the latest answer"
+        ) from error
+
+
+def _put(text: str, stream: Any) -> None:
     try:
         stream.write(text)
     except UnicodeEncodeError:
@@ -62,8 +79,14 @@ def put(text: str, stream: Any) -> None:
     stream.flush()
 
 
+def _abandon(stream: Any) -> None:
+    """Let Python flush at its end what could not be written, without complaint."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 class Wire:
-    """A stream as rich wants it: through `put`. On stderr a reader who went away does not matter."""
+    """A stream as rich wants it: through `put`."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -77,11 +100,7 @@ class Wire:
         return str(getattr(self._stream, "encoding", "") or "utf-8")
 
     def write(self, text: str) -> int:
-        try:
-            put(text, self._stream)
-        except OSError:
-            if self._name == "stdout":
-                raise
+        put(text, self._stream)
         return len(text)
 
     def flush(self) -> None:

@@ -1,0 +1,179 @@
+"""The prompt, driven as a person would: keys go into a terminal, and what it shows is read."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from nexi.cli.exits import EXIT_TERMINATED
+from nexi.cli.prompt import MOST_LINES, keep_input, read_inputs
+from tests.faults.command import QUESTION, answering, endpoint, reading, searching
+from tests.llm.server import Canned
+from tests.terminal.terminal import ALT_ENTER, CTRL_C, CTRL_D, ENTER, TAB, UP, Terminal, terminal
+
+PROMPT = "nexi>"
+HANGS = Canned(200, (), "text/event-stream", then="hang")
+PASTED = "\x1b[200~{}\x1b[201~"
+
+
+@contextmanager
+def talking(env: dict[str, str], *arguments: str, **size: int) -> Iterator[Terminal]:
+    with terminal(arguments, env, **size) as screen:
+        screen.expect(PROMPT)
+        yield screen
+
+
+def test_a_conversation_with_a_follow_up_that_ctrl_c_stops(env: dict[str, str], web: str) -> None:
+    script = [searching(), reading(web), answering(), searching(), HANGS]
+    with endpoint(script) as server:
+        models = {"OPENAI_BASE_URL": server.url, "NEXI_MODEL": "scripted"}
+        with talking({**env, **models}, "-v") as screen:
+            screen.type(QUESTION + ENTER)
+            screen.expect("The Moon is 384,400 km away on average [1].")
+            screen.expect("[1] Moon facts")
+            screen.expect(PROMPT)
+            screen.type("And how many craters does the Moon have?" + ENTER)
+            screen.expect("(answer), call 2,")
+            screen.type(CTRL_C)
+            screen.expect("the search was stopped; this answer uses what was read until then")
+            screen.expect("many craters")
+            screen.expect("Sources")
+            screen.expect(PROMPT)
+            screen.type("/sources" + ENTER)
+            screen.expect("[1] Moon facts")
+            screen.expect(PROMPT)
+            screen.type(CTRL_D)
+            assert screen.ending() == 0
+        asked = [m["content"] for m in server.bodies[-1]["messages"] if m["role"] == "user"]
+    assert asked == [QUESTION, "And how many craters does the Moon have?"]
+
+
+def test_a_second_ctrl_c_gives_the_search_up_and_returns_to_the_prompt(env: dict[str, str], web: str) -> None:
+    with endpoint([HANGS]) as server:
+        models = {"OPENAI_BASE_URL": server.url, "NEXI_MODEL": "scripted"}
+        with talking({**env, **models}, "-v") as screen:
+            screen.type(QUESTION + ENTER)
+            screen.expect("(answer), call 1,")
+            screen.type(CTRL_C)
+            screen.expect("there is no answer: the search was stopped before any page was read")
+            screen.expect(PROMPT)
+            screen.type("exit" + ENTER)
+            assert screen.ending() == 0
+
+
+def test_ctrl_c_at_the_prompt_clears_the_line_and_never_leaves(env: dict[str, str]) -> None:
+    with talking(env) as screen:
+        screen.type("/sources and more")
+        screen.expect("and more")
+        screen.type(CTRL_C + CTRL_C + "/model" + ENTER)
+        screen.expect("Model: extractive")
+        screen.expect(PROMPT)
+        screen.type(CTRL_D)
+        assert screen.ending() == 0
+        assert screen.echoes()
+
+
+def test_the_first_prompt_says_how_to_add_a_model(env: dict[str, str]) -> None:
+    with terminal([], env) as screen:
+        assert "Add one: nexi config\n" in screen.expect(PROMPT)
+        screen.type("quit" + ENTER)
+        assert screen.ending() == 0
+
+
+def test_slash_words(env: dict[str, str], tmp_path: Path) -> None:
+    saved = tmp_path / "moon.md"
+    with talking(env) as screen:
+        for typed, shown in (
+            ("/sources", "Error: there is no answer yet"),
+            ("/retry", "Error: there is nothing to ask again"),
+            ("/effort xl", "Error: effort 'xl' is unknown"),
+            ("/effort s", "Effort: s (quick search)"),
+            ("/model some/model", "there is no key for it, so extractive answers"),
+            ("/modle", "did you mean /model?"),
+            ("help", "/save [FILE]"),
+            (QUESTION, "Sources"),
+            ("/retry", "Sources"),
+            (f"/save {saved}", "The answer is in"),
+            (f"/save {saved}", "was not written: File exists"),
+        ):
+            screen.type(typed + ENTER)
+            screen.expect(shown)
+            screen.expect(PROMPT)
+        screen.type("q" + ENTER)
+        assert screen.ending() == 0
+    text = saved.read_text(encoding="utf-8")
+    assert text.startswith(f"# {QUESTION}\n\n")
+    assert "384,400 km" in text
+    assert "Sources:\n[1] Moon facts - http" in text
+
+
+def test_keys_complete_recall_and_break_lines(env: dict[str, str]) -> None:
+    with talking(env) as screen:
+        screen.type("/eff" + TAB + " m" + ENTER)
+        screen.expect("Effort: m (balanced)")
+        screen.expect(PROMPT)
+        screen.type(UP + ENTER)
+        screen.expect("Effort: m (balanced)")
+        screen.expect(PROMPT)
+        screen.type("How far is the Moon" + ALT_ENTER + PASTED.format("from Earth\non average") + ENTER)
+        screen.expect("Sources")
+        screen.expect(PROMPT)
+        screen.type(CTRL_D)
+        assert screen.ending() == 0
+    history = Path(env["NEXI_HOME"]) / "repl_history"
+    assert [json.loads(line) for line in history.read_text().splitlines()] == [
+        "/effort m",
+        "How far is the Moon\nfrom Earth\non average",
+    ]
+    assert history.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_dumb_terminal_has_the_same_words_and_no_escape_codes(env: dict[str, str]) -> None:
+    with terminal([], {**env, "TERM": "dumb"}) as screen:
+        screen.expect(PROMPT)
+        screen.type(CTRL_C)
+        screen.expect(PROMPT)
+        screen.type("/effort l\n")
+        screen.expect("Effort: l")
+        screen.expect(PROMPT)
+        screen.type(QUESTION + "\n")
+        screen.expect("The Moon is 384,400 km from Earth on average.")
+        screen.expect("Sources:\n[1] Moon facts - http")
+        screen.expect(PROMPT)
+        screen.type(CTRL_D)
+        assert screen.ending() == 0
+        assert "\x1b" not in screen.raw
+
+
+def test_sigterm_at_the_prompt_puts_the_terminal_back(env: dict[str, str]) -> None:
+    with talking(env) as screen:
+        assert not screen.echoes()
+        screen.signal(signal.SIGTERM)
+        assert screen.ending() == EXIT_TERMINATED
+        assert screen.echoes()
+
+
+def test_a_prompt_that_cannot_keep_its_history_still_answers(env: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "nexi").mkdir()
+    (tmp_path / "nexi" / "repl_history").mkdir()
+    with talking(env) as screen:
+        screen.type("/model" + ENTER)
+        screen.expect("Model: extractive")
+        screen.expect(PROMPT)
+        screen.type(CTRL_D)
+        assert screen.ending() == 0
+
+
+def test_the_kept_input_is_private_bounded_and_skips_what_is_not_ours(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "repl_history"
+    keep_input(path, "first\nsecond")
+    path.write_bytes(b'{"no": "string"}\n\xff\xfe garbage\n' + path.read_bytes())
+    assert list(read_inputs(path)) == ["first\nsecond"]
+    path.write_text("".join(f'"{n}"\n' for n in range(MOST_LINES + 5)))
+    keep_input(path, "last")
+    kept = list(read_inputs(path))
+    assert (len(kept), kept[0], kept[-1]) == (MOST_LINES, "last", str(6))
+    assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
