@@ -40,10 +40,10 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 """
 
 
-def user_cpu(command: Sequence[str]) -> float:
+def user_cpu(command: Sequence[str], env: dict[str, str] | None = None) -> float:
     """User CPU of one run of a command, in seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    subprocess.run(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
 
 
@@ -79,6 +79,31 @@ def first_byte() -> tuple[float, float]:
             reference.append(user_cpu([sys.executable, "-c", "import httpx2"]))
             ours.append(listener.cpu_of(command, env))
     return statistics.mean(ours), statistics.mean(reference)
+
+
+def starts() -> list[tuple[str, float, float]]:
+    """(command, its user CPU, user CPU of importing click) for the commands that start at once, means of the same run."""
+    commands = {"nexi --version": ["--version"], "nexi --help": ["--help"], "nexi --last 3": ["--last", "3"]}
+    rows = []
+    with tempfile.TemporaryDirectory() as home:
+        fill_history(Path(home) / "nexi")
+        for name, arguments in commands.items():
+            ours, reference = [], []
+            for _ in range(2 * ROUNDS):
+                reference.append(user_cpu([sys.executable, "-c", "import click"]))
+                ours.append(user_cpu([sys.executable, "-m", "nexi", *arguments], bare(home)))
+            rows.append((name, statistics.mean(ours), statistics.mean(reference)))
+    return rows
+
+
+def fill_history(folder: Path) -> None:
+    from nexi.history import create_entry
+
+    folder.mkdir()
+    lines = [
+        json.dumps(create_entry(QUESTION, "a" * 500, ["https://a.test/"], "m", 3, 2.0, 900).to_dict()) for _ in range(1000)
+    ]
+    (folder / "history.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def bare(home: str, **values: str) -> dict[str, str]:
@@ -213,7 +238,12 @@ def table() -> list[tuple[str, str, str, str]]:
     sample = ahead[-1]
     detail = f"{sample['pages']} pages, {sample['citations']} citations, {len(sample['answer'].split())} words"
     to_import = f"{cpu / reference:.2f}x import httpx2 ({reference:.2f} s)"
+    at_once = [
+        (f"user CPU of `{name}`", f"{cpu * 1000:.0f} ms", f"{cpu / click:.2f}x import click ({click * 1000:.0f} ms)", "2x")
+        for name, cpu, click in starts()
+    ]
     return [
+        *at_once,
         ("user CPU to the first byte of the first request", f"{cpu:.2f} s", to_import, "2x"),
         ("model calls of the reference question", ", ".join(map(str, calls)), detail, "3"),
         ("search, reading ahead", f"{median:.0f} ms", f"{median / shortest:.3f}x its critical path, {shortest} ms", "1.10x"),

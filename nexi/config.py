@@ -1034,7 +1034,7 @@ def run_first_time_setup(
             if q.name not in answers:
                 answers[q.name] = _answer(q, config, (ask_secret or _ask_secret) if q.secret else (ask or _ask), say)
     except EOFError as error:
-        raise ConfigError("the setup was not finished", cause="the input ended", fix="run `nexi config` again") from error
+        raise ConfigError("the setup was not finished", cause="the input ended", fix="run `nexi config setup` again") from error
     if window and "max_context" not in answers and (size := window(answers["base_url"], answers["model"])):
         answers["max_context"] = size
         say(f"The server gives {answers['model']} a window of {size} tokens.")

@@ -772,7 +772,7 @@ class TestFirstRun:
 
     def test_that_ends_early_saves_nothing_and_says_how_to_go_on(self, tmp_path: Path) -> None:
         error = failure(lambda: Dialogue(LOCAL).run(tmp_path / "config.json"))
-        assert (error.message, error.fix) == ("the setup was not finished", "run `nexi config` again")
+        assert (error.message, error.fix) == ("the setup was not finished", "run `nexi config setup` again")
         assert list(tmp_path.iterdir()) == []
 
     def test_speaks_on_stderr_only(

@@ -244,7 +244,15 @@ def _show(as_json: bool) -> None:
         return _show_json(loaded)
     for note in loaded.notes:
         print_warning(note)
-    return _show_table(loaded)
+    _show_table(loaded)
+    return _say_what_is_missing(loaded)
+
+
+def _say_what_is_missing(loaded: Config) -> None:
+    from nexi.output import write
+
+    if loaded.endpoint("answer").is_extractive and loaded.model != "extractive":
+        write("\nNo model is configured. Choose one: nexi config setup\n", sys.stderr)
 
 
 def _wants_setup() -> bool:

@@ -211,7 +211,7 @@ def pick(schema: Mapping[str, Any], messages: Sequence[Message]) -> dict[str, li
         raise LLMError(
             "the built-in model cannot fill in this form",
             cause="it has no language model behind it",
-            fix="configure a model with `nexi config`",
+            fix="configure a model: nexi config setup",
             code="unsupported",
         )
     return {"pick": pick_parts([m.content for m in messages], min(MAX_PICKED, int(wanted.get("maxItems", MAX_PICKED))))}

@@ -250,4 +250,4 @@ def test_the_setup_that_ends_early_names_a_command_that_exists(tmp_path: Path) -
 
     with pytest.raises(ConfigError) as caught:
         run_first_time_setup(tmp_path / "config.json", {}, ask=end, say=lambda _: None, offers=OFFERS)
-    assert caught.value.fix == "run `nexi config` again"
+    assert caught.value.fix == "run `nexi config setup` again"
