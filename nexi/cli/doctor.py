@@ -28,12 +28,10 @@ def doctor(as_json: bool) -> None:
 
 
 def show(report: Report, *, as_json: bool) -> None:
-    import json
-
-    from nexi.output import write
+    from nexi.output import print_json, write
 
     if as_json:
-        write(json.dumps(report.as_json(), ensure_ascii=False) + "\n")
+        print_json(report.as_json())
     else:
         width = max(len(check.name) for check in report.checks)
         write("".join(lines_of(check, width) for check in report.checks) + _verdict(report))
@@ -43,8 +41,10 @@ def show(report: Report, *, as_json: bool) -> None:
 
 def lines_of(check: Check, width: int) -> str:
     """One check: what, and under it why and what to do."""
-    head = f"{'ok' if check.ok else 'problem':<7}  {check.name:<{width}}  {check.message}"
-    more = [f"{label}: {text}" for label, text in (("cause", check.cause), ("fix", check.fix)) if text]
+    from nexi.output import clean_line
+
+    head = f"{'ok' if check.ok else 'problem':<7}  {check.name:<{width}}  {clean_line(check.message)}"
+    more = [f"{label}: {clean_line(text)}" for label, text in (("cause", check.cause), ("fix", check.fix)) if text]
     return "\n".join([head, *(" " * (width + 11) + line for line in more)]) + "\n"
 
 

@@ -109,15 +109,13 @@ async def _listed(config: Config) -> tuple[list[str], LLMError | None]:
 
 
 def show(offered: Offered, *, as_json: bool) -> None:
-    import json
-
-    from nexi.output import print_failure, write
+    from nexi.output import print_failure, print_json, write
 
     problem = offered.problem
     if as_json:
         failure = {"error": str(problem), "code": problem.code, "fix": problem.fix} if problem else None
         listed = {"schema": SCHEMA, "models": [row.as_json() for row in offered.rows], "problem": failure}
-        write(json.dumps(listed, ensure_ascii=False) + "\n")
+        print_json(listed)
     else:
         write(table(offered.rows))
         if len(offered.rows) == 1:
@@ -131,12 +129,14 @@ def show(offered: Offered, *, as_json: bool) -> None:
 def table(rows: tuple[Row, ...]) -> str:
     """Server, model and window, the model in use with a star."""
     from nexi.cli.settings import window_text
+    from nexi.output import clean_line
 
-    width = max(len(row.model) for row in rows)
+    names = [clean_line(row.model) for row in rows]
+    width = max(map(len, names))
     kinds = max(len(row.server) for row in rows)
     lines = []
-    for row in rows:
+    for row, name in zip(rows, names, strict=True):
         size = "" if row.server == BUILT_IN else window_text(row.window, row.largest)
         place = f"{size}, {row.base_url}" if row.base_url and row.window is None and row.largest is None else size
-        lines.append(f"{'*' if row.in_use else ' '} {row.model:<{width}}  {row.server:<{kinds}}  {place}".rstrip())
+        lines.append(f"{'*' if row.in_use else ' '} {name:<{width}}  {row.server:<{kinds}}  {place}".rstrip())
     return "\n".join(lines) + "\n"

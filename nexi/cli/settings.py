@@ -263,9 +263,7 @@ def _wants_setup() -> bool:
 
 
 def _show_json(loaded: Config) -> None:
-    import json
-
-    from nexi.output import write
+    from nexi.output import print_json
 
     shown = {
         "schema": SCHEMA,
@@ -275,7 +273,7 @@ def _show_json(loaded: Config) -> None:
         "sources": {name: source_of(loaded, name) for name in loaded.to_dict()},
         "notes": list(loaded.notes),
     }
-    write(json.dumps(shown, ensure_ascii=False) + "\n")
+    print_json(shown)
 
 
 def _show_table(loaded: Config) -> None:

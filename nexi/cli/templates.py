@@ -119,14 +119,12 @@ def templates_command(as_json: bool) -> None:
 def _show(as_json: bool) -> None:
     import sys
 
-    from nexi.output import write
+    from nexi.output import print_json, write
 
     found = templates()
     if as_json:
-        import json
-
         listed = [{"name": t.name, "about": t.about, "wraps_question": t.wraps, "path": str(t.path)} for t in found]
-        return write(json.dumps({"schema": "nexi-templates-1", "templates": listed}, ensure_ascii=False) + "\n")
+        return print_json({"schema": "nexi-templates-1", "templates": listed})
     if not found:
         return write(f"No template is saved. Write one: {folder()}/NAME.md\n", sys.stderr)
     width = max(len(t.name) for t in found)

@@ -157,7 +157,7 @@ def ollama_names(tags: Any) -> list[str] | None:
     if not isinstance(models, list):
         return None
     names = (_mapping(m).get("name") or _mapping(m).get("model") for m in models)
-    return [name for name in names if isinstance(name, str)]
+    return [name for name in names if _is_name(name)]
 
 
 def ollama_loaded(running: Any) -> dict[str, int]:
@@ -185,7 +185,7 @@ def lm_studio_models(listing: Any) -> tuple[LocalModel, ...] | None:
     return tuple(
         LocalModel(m["id"], _size(m.get("loaded_context_length")), _size(m.get("max_context_length")))
         for m in models
-        if isinstance(m.get("id"), str) and m.get("type") != "embeddings"
+        if _is_name(m.get("id")) and m.get("type") != "embeddings"
     )
 
 
@@ -203,10 +203,13 @@ def listed_models(listing: Any) -> tuple[LocalModel, ...] | None:
         return None
     models = [_mapping(e) for e in entries]
     return tuple(
-        LocalModel(m["id"], None, _size(_mapping(m.get("meta")).get("n_ctx_train")))
-        for m in models
-        if isinstance(m.get("id"), str)
+        LocalModel(m["id"], None, _size(_mapping(m.get("meta")).get("n_ctx_train"))) for m in models if _is_name(m.get("id"))
     )
+
+
+def _is_name(value: Any) -> bool:
+    """Whether that can be the name of a model: a setting, a line on a screen."""
+    return isinstance(value, str) and bool(value.strip()) and value.isprintable()
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
