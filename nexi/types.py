@@ -76,9 +76,10 @@ class SearchOutcome:
 
 @frozen
 class FetchLimits:
-    """What one page may cost."""
+    """What one page may cost. A PDF cannot be read from its beginning alone, so it has a size of its own."""
 
     max_bytes: int = 2_000_000
+    max_pdf_bytes: int = 16_000_000
     max_chars: int = 300_000
     max_redirects: int = 5
     timeout_s: float = 20.0
@@ -92,6 +93,7 @@ class FetchLimits:
         "text/xml",
         "application/rss+xml",
         "application/atom+xml",
+        "application/pdf",
     )
 
 
@@ -113,6 +115,8 @@ class Page:
     truncated: bool = False
     fetched_at: str = ""
     fetcher: str = ""
+    etag: str = ""
+    modified: str = ""
 
     @property
     def digest(self) -> str:

@@ -30,7 +30,11 @@ def to_markdown(html: str, url: str) -> str:
 
 
 def extract(body: bytes | str, content_type: str, url: str) -> Extracted:
-    """The text and metadata of a body of any kind we read; `url` is the base of its links."""
+    """The text and metadata of a body of any kind we read; `url` is the base of its links. Of a PDF: raises FetchError."""
+    if isinstance(body, bytes) and media_type(content_type) == "application/pdf":
+        from nexi.extract import pdf
+
+        return _cleaned(pdf.read(body))
     text = body if isinstance(body, str) else charset.decode(body, content_type)
     match media_type(content_type):
         case "text/html" | "application/xhtml+xml" | "":
@@ -54,7 +58,9 @@ def media_type(content_type: str) -> str:
 
 
 def sniff(data: bytes) -> str:
-    """The type of a body that came without one; what is neither HTML nor text is called so."""
+    """The type of a body that came without one; what is neither PDF, HTML nor text is called so."""
+    if b"%PDF-" in data[:1_024]:
+        return "application/pdf"
     if _HTML_START.match(data):
         return "text/html"
     return "application/octet-stream" if b"\0" in data[:1_024] else "text/plain"

@@ -1,7 +1,8 @@
 """A response body under a cap: read piece by piece, inflated piece by piece, never more than was asked for.
 
-Above sits `http`; below nothing but zlib. It does not know URLs, pages or text. One compressed piece can hold a
-thousand times its size, so inflating itself is bounded and not only the sum of what came out.
+Above sits `http`; below zlib, and brotli and zstandard where they are installed. It does not know URLs, pages or text.
+One compressed piece can hold a thousand times its size, so inflating itself is bounded and not only the sum of what came
+out.
 """
 
 from __future__ import annotations
@@ -9,11 +10,16 @@ from __future__ import annotations
 import zlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Protocol
 
 from nexi.errors import FetchError
 
 MAX_MEMBERS = 64
-ACCEPTED_ENCODINGS = "gzip, deflate"
+ZSTD_WINDOW = 8_388_608  # what RFC 9659 lets a server ask of a client
+ZSTD_PIECE = 256  # four bytes can stand for 128 KB, and the library does not bound what comes out of one call
 
 _GZIP = 16 + zlib.MAX_WBITS
 _RAW_DEFLATE = -zlib.MAX_WBITS
@@ -44,6 +50,20 @@ async def read_body(chunks: AsyncIterator[bytes], encoding: str, max_bytes: int)
     if received and not inflate.finished:
         raise _undecodable("the compressed body ends too early")
     return Body(b"".join(parts), received)
+
+
+@cache
+def accepted_encodings() -> str:
+    """The value of Accept-Encoding: what can be undone here."""
+    installed = [name for name, module in (("br", "brotli"), ("zstd", "zstandard")) if find_spec(module)]
+    return ", ".join(["gzip", "deflate", *installed])
+
+
+class _Decoder(Protocol):
+    @property
+    def finished(self) -> bool: ...
+
+    def feed(self, chunk: bytes, room: int) -> bytes: ...
 
 
 class _Plain:
@@ -98,16 +118,78 @@ class _Inflater:
             return self._zlib.decompress(chunk, room)
 
 
-def _inflater(encoding: str) -> _Plain | _Inflater:
-    match encoding.strip().lower():
+class _Brotli:
+    def __init__(self) -> None:
+        brotli: Any = import_module("brotli")
+        self._brotli: Any = brotli.Decompressor()
+        self._error: type[Exception] = brotli.error
+
+    @property
+    def finished(self) -> bool:
+        return bool(self._brotli.is_finished())
+
+    def feed(self, chunk: bytes, room: int) -> bytes:
+        out = bytearray()
+        try:
+            while True:
+                out += self._brotli.process(chunk, output_buffer_limit=max(1, room - len(out)))
+                chunk = b""
+                if len(out) >= room or self.finished or self._brotli.can_accept_more_data():
+                    return bytes(out[:room])
+        except self._error as error:
+            raise _undecodable(str(error)) from error
+
+
+class _Zstd:
+    def __init__(self) -> None:
+        zstandard: Any = import_module("zstandard")
+        self._library: Any = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
+        self._frame = self._library.decompressobj()
+        self._error: type[Exception] = zstandard.ZstdError
+        self._frames = 1
+
+    @property
+    def finished(self) -> bool:
+        return bool(self._frame.eof)
+
+    def feed(self, chunk: bytes, room: int) -> bytes:
+        out = bytearray()
+        try:
+            for start in range(0, len(chunk), ZSTD_PIECE):
+                out += self._decoded(chunk[start : start + ZSTD_PIECE])
+                if len(out) >= room:
+                    break
+        except self._error as error:
+            raise _undecodable(str(error)) from error
+        return bytes(out[:room])
+
+    def _decoded(self, piece: bytes) -> bytes:
+        """A body may be several frames one after the other."""
+        if self._frame.eof:
+            self._frames += 1
+            if self._frames > MAX_MEMBERS:
+                raise _undecodable(f"it has more than {MAX_MEMBERS} compressed parts")
+            self._frame = self._library.decompressobj()
+        out: bytes = self._frame.decompress(piece)
+        rest = self._frame.unused_data if self._frame.eof else b""
+        return out + self._decoded(rest) if rest else out
+
+
+def _inflater(encoding: str) -> _Decoder:
+    known = encoding.strip().lower()
+    match known if known in ("", "identity", "x-gzip", *accepted_encodings().split(", ")) else f"unknown {known}":
         case "" | "identity":
             return _Plain()
         case "gzip" | "x-gzip":
             return _Inflater(_GZIP)
         case "deflate":
             return _Inflater(zlib.MAX_WBITS)
-        case other:
-            raise _undecodable(f"it is encoded as {other[:60]!r}, which was not offered")
+        case "br":
+            return _Brotli()
+        case "zstd":
+            return _Zstd()
+        case _:
+            raise _undecodable(f"it is encoded as {known[:60]!r}, which was not offered")
 
 
 def _undecodable(cause: str) -> FetchError:

@@ -2,7 +2,8 @@
 
 Above sits whoever holds the ContentFetcher port; below, `guard` decides what may be connected to, `transport` sends one
 request, `body` reads under a cap, `robots` and `pacing` keep manners, and `nexi.extract` makes text of the bytes. This
-file is the order of these steps, what a status means, and nothing else: no retries beyond one, no cache, no fallback.
+file is the order of these steps, what a status means, and nothing else: no retries beyond one, no cache, no fallback. A
+cache that holds an old copy passes it in, and gets it back when the site says that nothing changed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import nexi
 from nexi import urls
 from nexi.errors import FetchError
 from nexi.extract import Extracted, extract, media_type, sniff
-from nexi.fetchers.body import ACCEPTED_ENCODINGS, Body, read_body
+from nexi.fetchers import github, obstacles
+from nexi.fetchers.body import Body, accepted_encodings, read_body
 from nexi.fetchers.guard import Guard, Resolver, resolve_host
 from nexi.fetchers.pacing import Pacer
 from nexi.fetchers.robots import MAX_BYTES as MAX_ROBOTS_BYTES
@@ -31,6 +33,10 @@ ROBOTS_LIMITS = FetchLimits(max_bytes=MAX_ROBOTS_BYTES, timeout_s=5.0)
 RETRY_AFTER_S = 0.5
 HOPELESS_FACTOR = 10  # a page announced this many times over the limit is not worth its beginning
 
+PDF = "application/pdf"
+NO_TYPE = ("application/octet-stream", "binary/octet-stream", "application/x-pdf")
+MAX_VALIDATOR = 500
+
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _BLOCKED = {
     401: "the page wants a login",
@@ -40,6 +46,7 @@ _BLOCKED = {
     451: "the page is withheld for legal reasons",
     503: "the site is overloaded or refuses automated readers",
 }
+_FIXES = {401: obstacles.LOGIN_FIX, 429: "wait, or try another page", 451: "try another page"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +56,13 @@ class _Download:
     url: Url
     content_type: str
     body: Body
+    etag: str = ""
+    modified: str = ""
 
 
 class HttpFetcher:
     name = "http"
+    conditional = True  # `fetch` takes an old copy
 
     def __init__(
         self,
@@ -71,19 +81,24 @@ class HttpFetcher:
         self._clock = clock
         self._headers = {
             "User-Agent": user_agent,
-            "Accept": "text/html,application/xhtml+xml,text/plain;q=0.9,application/json;q=0.9,application/xml;q=0.8,*/*;q=0.5",
+            "Accept": "text/html,application/xhtml+xml,text/plain;q=0.9,application/json;q=0.9,"
+            "application/pdf;q=0.8,application/xml;q=0.8,*/*;q=0.5",
             "Accept-Language": "en,*;q=0.5",
-            "Accept-Encoding": ACCEPTED_ENCODINGS,
+            "Accept-Encoding": accepted_encodings(),
         }
         self._transport = Transport(guard, proxy=proxy, no_proxy=no_proxy, resolve=resolve)
         self._pacer = Pacer(clock, burst=per_host_burst, rate=per_host_rate)
         self._robots = Robots(self._robots_file, clock=clock, user_agent=ROBOTS_TOKEN) if respect_robots else None
 
-    async def fetch(self, url: str, limits: FetchLimits) -> Page:
+    async def fetch(self, url: str, limits: FetchLimits, known: Page | None = None) -> Page:
+        """One page; `known`, stamped anew, when the site says that it is still the same."""
         try:
             async with asyncio.timeout(limits.timeout_s):
-                download = await self._download(url, limits)
-                extracted = await asyncio.to_thread(extract, download.body.data, download.content_type, download.url.href)
+                download = await self._download_plainly(url, limits, known)
+                if download is None and known:
+                    return replace(known, fetched_at=self._clock.now().isoformat())
+                assert download is not None  # noqa: S101 - only a known page can be unchanged
+                extracted = await _extracted(download, limits)
         except TimeoutError as error:
             raise FetchError(
                 f"{url[:200]} took too long",
@@ -98,14 +113,24 @@ class HttpFetcher:
             await self._robots.aclose()
         await self._transport.aclose()
 
-    async def _download(self, url: str, limits: FetchLimits) -> _Download:
+    async def _download_plainly(self, url: str, limits: FetchLimits, known: Page | None) -> _Download | None:
+        """By the plain endpoint of a page where it has one; the page itself where that one does not know it."""
+        if plain := github.plain_form(self._guard.check_url(url)):
+            try:
+                return await self._download(plain, limits, known)
+            except FetchError as error:
+                if error.status != 404:
+                    raise
+        return await self._download(url, limits, known)
+
+    async def _download(self, url: str, limits: FetchLimits, known: Page | None) -> _Download | None:
         """Follow redirects by hand: each target is parsed, checked and paced like a URL of its own."""
         current, seen = self._guard.check_url(url), set[str]()
         while True:
             seen.add(current.href)
             await self._allowed_by_robots(current)
-            got = await self._get_with_retry(current, limits)
-            if isinstance(got, _Download):
+            got = await self._get_with_retry(current, limits, _validators(current, known))
+            if not isinstance(got, str):
                 return got
             current = self._guard.check_url(got)
             if current.href in seen:
@@ -122,31 +147,36 @@ class HttpFetcher:
                 fix="choose another page, or set respect_robots to false if you have the site's permission",
             )
 
-    async def _get_with_retry(self, url: Url, limits: FetchLimits) -> _Download | str:
+    async def _get_with_retry(self, url: Url, limits: FetchLimits, validators: dict[str, str]) -> _Download | str | None:
         try:
-            return await self._get(url, limits)
+            return await self._get(url, limits, validators)
         except FetchError as error:
             if not (isinstance(error, ConnectionLostError) or error.status >= 500):
                 raise
         await self._clock.sleep(RETRY_AFTER_S)
-        return await self._get(url, limits)
+        return await self._get(url, limits, validators)
 
-    async def _get(self, url: Url, limits: FetchLimits) -> _Download | str:
-        """One request: what was read, or the URL it redirects to."""
+    async def _get(self, url: Url, limits: FetchLimits, validators: dict[str, str]) -> _Download | str | None:
+        """One request: what was read, the URL it redirects to, or None for what has not changed."""
         await self._pacer.wait(url.host)
-        async with self._transport.get(url, self._headers) as answer:
+        async with self._transport.get(url, {**self._headers, **validators}) as answer:
             if target := _redirect_target(answer, url):
                 return target
+            if answer.status == 304 and validators:
+                return None
             _check_status(answer, url)
-            _check_length(answer, url, limits)
-            content_type = answer.headers.get("content-type", "")
-            if content_type:
-                _check_type(content_type, url, limits)
-            body = await read_body(answer.chunks, answer.headers.get("content-encoding", ""), limits.max_bytes)
-        if not content_type:
-            content_type = sniff(body.data)
-            _check_type(content_type, url, limits)
-        return _Download(url, content_type, body)
+            said = answer.headers.get("content-type", "")
+            pdf = PDF in limits.content_types and _may_be_pdf(said, url)
+            most = limits.max_pdf_bytes if pdf else limits.max_bytes
+            _check_length(answer, url, most)
+            if said and not pdf:
+                _check_type(said, url, limits)
+            body = await read_body(answer.chunks, answer.headers.get("content-encoding", ""), most)
+        content_type = _settled_type(said, body.data)
+        _check_type(content_type, url, limits)
+        if media_type(content_type) == PDF and body.truncated:
+            raise _too_large(url, f"a PDF of more than {most:,} bytes is not read")
+        return _Download(url, content_type, body, answer.headers.get("etag", ""), answer.headers.get("last-modified", ""))
 
     async def _robots_file(self, url: str) -> RobotsFile:
         """Not paced: it is one request per origin, and pages are waiting for it."""
@@ -171,12 +201,7 @@ class HttpFetcher:
         return RobotsFile(404)  # RFC 9309: too many redirects count as no file
 
     def _page(self, url: str, download: _Download, extracted: Extracted, limits: FetchLimits) -> Page:
-        if not extracted.text.strip():
-            raise FetchError(
-                f"{url[:200]} has no text",
-                cause="it is empty, or a script would write it",
-                fix="try another page, or a fetcher that runs scripts",
-            )
+        obstacles.check(url, download.url.href, download.body.data, extracted)
         page = Page(
             url=url,
             text=extracted.text,
@@ -192,10 +217,40 @@ class HttpFetcher:
             truncated=download.body.truncated,
             fetched_at=self._clock.now().isoformat(),
             fetcher=self.name,
+            etag=download.etag[:MAX_VALIDATOR],
+            modified=download.modified[:MAX_VALIDATOR],
         )
         if len(page.text) <= limits.max_chars:
             return page
         return replace(page, text=_cut(page.text, limits.max_chars), truncated=True)
+
+
+async def _extracted(download: _Download, limits: FetchLimits) -> Extracted:
+    """The text, made off the event loop; a PDF is read in a process of its own."""
+    if media_type(download.content_type) == PDF:
+        from nexi.fetchers.apart import read_pdf
+
+        return await read_pdf(download.body.data, limits.max_chars)
+    return await asyncio.to_thread(extract, download.body.data, download.content_type, download.url.href)
+
+
+def _validators(url: Url, known: Page | None) -> dict[str, str]:
+    if known is None or known.final_url != url.href:
+        return {}
+    given = {"If-None-Match": known.etag, "If-Modified-Since": known.modified}
+    return {name: value for name, value in given.items() if value and value.isascii() and value.isprintable()}
+
+
+def _may_be_pdf(content_type: str, url: Url) -> bool:
+    """PDFs are often sent as bytes of no type; the name in the URL tells."""
+    kind = media_type(content_type)
+    return kind == PDF or (kind in (*NO_TYPE, "") and url.path.lower().endswith(".pdf"))
+
+
+def _settled_type(said: str, data: bytes) -> str:
+    """What the server said, except where it said nothing or the bytes are a PDF's."""
+    found = sniff(data)
+    return found if found == PDF or media_type(said) in (*NO_TYPE, "") else said
 
 
 def _redirect_target(answer: Answer, url: Url) -> str:
@@ -222,8 +277,8 @@ def _check_status(answer: Answer, url: Url) -> None:
         raise FetchError(
             f"{url.href[:200]} could not be read",
             reason="blocked",
-            cause=f"{_BLOCKED[status]} (HTTP {status})",
-            fix="try another page",
+            cause=f"{obstacles.named_by(answer.headers) or _BLOCKED[status]} (HTTP {status})",
+            fix=_FIXES.get(status, obstacles.BROWSER_FIX),
             status=status,
         )
     if status in (404, 410):
@@ -236,15 +291,14 @@ def _check_status(answer: Answer, url: Url) -> None:
         )
 
 
-def _check_length(answer: Answer, url: Url, limits: FetchLimits) -> None:
+def _check_length(answer: Answer, url: Url, most: int) -> None:
     length = answer.headers.get("content-length", "")
-    if length.isdecimal() and int(length) > limits.max_bytes * HOPELESS_FACTOR:
-        raise FetchError(
-            f"{url.href[:200]} is too large",
-            reason="too_large",
-            cause=f"it has {int(length):,} bytes, at most {limits.max_bytes:,} are read",
-            fix="try another page",
-        )
+    if length.isdecimal() and int(length[:30]) > most * HOPELESS_FACTOR:
+        raise _too_large(url, f"it has {int(length[:30]):,} bytes, at most {most:,} are read")
+
+
+def _too_large(url: Url, cause: str) -> FetchError:
+    return FetchError(f"{url.href[:200]} is too large", reason="too_large", cause=cause, fix="try another page")
 
 
 def _check_type(content_type: str, url: Url, limits: FetchLimits) -> None:

@@ -1,0 +1,161 @@
+"""PDF to text with page numbers, and what the document says of itself.
+
+Above sits `extract`, and `fetchers.apart`, which calls `main` in a process of its own because the parser is native code
+and the documents are strangers'. Below, pypdfium2. Nothing here fetches; a document that cannot be read is a FetchError.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import threading
+from dataclasses import asdict
+from typing import Any
+
+from nexi.errors import FetchError
+from nexi.extract.words import Extracted, one_line
+
+MAX_PAGES = 2_000
+MAX_CHARS = 300_000
+MAX_PAGE_CHARS = 100_000
+ROOM_BYTES = 64_000_000  # address space beyond what the interpreter and the library have taken at the start
+
+_PDFIUM = threading.Lock()  # the library is not for threads
+_STRAY = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
+_BROKEN_WORD = re.compile("(?<=\\w)[\x02\ufffe]\r?\n?")  # how the library marks a hyphen at the end of a line
+_DATE = re.compile(r"D?:?(\d{4})(\d{2})?(\d{2})?")
+
+
+def read(data: bytes, *, max_chars: int = MAX_CHARS) -> Extracted:
+    """Text and metadata; each page begins with `[page 3]` on a line of its own. Raises FetchError."""
+    import pypdfium2
+
+    with _PDFIUM:
+        try:
+            document = pypdfium2.PdfDocument(data)
+        except pypdfium2.PdfiumError as error:
+            raise _unreadable(str(error)) from error
+        try:
+            return _read(document, max_chars)
+        except pypdfium2.PdfiumError as error:
+            raise _unreadable(str(error)) from error
+        finally:
+            document.close()
+
+
+def _read(document: Any, max_chars: int) -> Extracted:
+    about = document.get_metadata_dict(skip_empty=True)
+    text = _text(document, max_chars)
+    if not text:
+        raise FetchError(
+            "the PDF has no text",
+            reason="content_type",
+            cause="its pages are pictures",
+            fix="look for another version of it, or run character recognition over it",
+        )
+    return Extracted(
+        text=text,
+        title=_clean_line(about.get("Title", "")),
+        author=_clean_line(about.get("Author", "")),
+        published=_date(about.get("CreationDate", "") or about.get("ModDate", "")),
+        description=_clean_line(about.get("Subject", "")),
+    )
+
+
+def _text(document: Any, max_chars: int) -> str:
+    blocks: list[str] = []
+    chars, count = 0, len(document)
+    for number in range(1, min(count, MAX_PAGES) + 1):
+        if body := _page_text(document, number - 1):
+            blocks.append(f"[page {number}]\n\n{body}")
+            chars += len(blocks[-1])
+        if chars > max_chars:
+            break
+    if blocks and chars <= max_chars and count > MAX_PAGES:
+        blocks.append(f"[pages {MAX_PAGES + 1} to {count} were not read]")
+    return "\n\n".join(blocks)
+
+
+def _page_text(document: Any, index: int) -> str:
+    """A page that is broken has no text; the others may."""
+    import pypdfium2
+
+    try:
+        page = document[index]
+    except pypdfium2.PdfiumError:
+        return ""
+    try:
+        words = page.get_textpage()
+    except pypdfium2.PdfiumError:
+        page.close()
+        return ""
+    text = words.get_text_range(0, min(words.count_chars(), MAX_PAGE_CHARS))
+    words.close()
+    page.close()
+    return _cleaned(text)
+
+
+def _cleaned(text: str) -> str:
+    text = _BROKEN_WORD.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
+    lines = (line.rstrip() for line in _STRAY.sub("", text).split("\n"))
+    return "\n".join(lines).strip()
+
+
+def _clean_line(text: str) -> str:
+    return one_line(_STRAY.sub("", text))
+
+
+def _date(text: str) -> str:
+    """`2026-03-05` of `D:20260305120000Z`, as far as it is given."""
+    found = _DATE.match(text.strip())
+    return "-".join(part for part in found.groups() if part) if found else ""
+
+
+def _unreadable(cause: str) -> FetchError:
+    if "password" in cause.lower() or "security" in cause.lower():
+        return FetchError(
+            "the PDF is encrypted",
+            reason="content_type",
+            cause="encrypted: needs a password",
+            fix="look for a version without a password",
+        )
+    return FetchError("the PDF is broken", reason="error", cause=cause, fix="look for another version of it")
+
+
+# In a process of its own
+
+
+def main() -> None:
+    """PDF on standard input, JSON on standard output: {"read": …} or {"error": …}. The first argument is max_chars."""
+    import pypdfium2  # noqa: F401 - loaded before the limit, so that the limit is what a document may take
+
+    _limit_memory(ROOM_BYTES)
+    try:
+        answer = {"read": asdict(read(sys.stdin.buffer.read(), max_chars=int(sys.argv[1])))}
+    except FetchError as error:
+        answer = {"error": {"message": error.message, "reason": error.reason, "cause": error.cause, "fix": error.fix}}
+    except MemoryError:
+        answer = {"error": memory_error()}
+    sys.stdout.buffer.write(json.dumps(answer).encode())
+
+
+def memory_error() -> dict[str, str]:
+    return {
+        "message": "the PDF is too large",
+        "reason": "too_large",
+        "cause": "it needs more memory than a page may take",
+        "fix": "look for another version of it",
+    }
+
+
+def _limit_memory(room: int) -> None:
+    try:
+        import resource
+        from pathlib import Path
+
+        pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
+        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + room,) * 2)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    except (ImportError, OSError, ValueError):
+        return  # a system without such limits; the deadline still holds

@@ -1,0 +1,76 @@
+"""What stands between us and a page that did arrive: a challenge, a login, a script that would write the text.
+
+Above sits `http`; below nothing. Pure: it looks at headers, bytes and the text that was found in them, and names the
+obstacle with what would overcome it. A page with enough text is never doubted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from nexi.errors import FetchError
+from nexi.extract import Extracted
+
+ENOUGH_TEXT = 600  # characters; a page that has them is a page
+BARE = 200
+HEAD_BYTES = 200_000
+
+BROWSER_FIX = "try another page, or add jina to content_fetcher: it reads pages with a browser, and learns what you read"
+LOGIN_FIX = "try a public page; nexi never logs in"
+
+_CHALLENGE = re.compile(
+    r"just a moment\.\.\.|attention required! \| cloudflare|verify(?:ing)? (?:that )?you are (?:a )?human|are you a robot\b"
+    r"|checking (?:if the site connection is secure|your browser before)|unusual traffic from your (?:computer )?network"
+    r"|enable javascript and cookies to continue|press (?:&|and) hold to confirm|access to this page has been denied"
+    r"|pardon our interruption|ddos protection by",
+    re.IGNORECASE,
+)
+_CHALLENGE_CODE = re.compile(
+    rb"/cdn-cgi/challenge-platform/|cf-chl-|_cf_chl_opt|px-captcha|captcha-delivery\.com|g-recaptcha|h-captcha|cf-turnstile",
+    re.I,
+)
+_SCRIPT = re.compile(rb"<script\b", re.IGNORECASE)
+_APP_ROOT = re.compile(rb"<(?:div|main|app-root)[^>]{0,200}\bid=[\"']?(?:root|app|__next|__nuxt|___gatsby)\b|<app-root\b", re.I)
+_WANTS_SCRIPT = re.compile(
+    r"(?:enable|requires?|turn on|activate|needs?|without) (?:\w+ ){0,3}java ?script"
+    r"|java ?script (?:\w+ ){0,3}(?:disabled|required)",
+    re.IGNORECASE,
+)
+_PASSWORD = re.compile(rb"<input[^>]{0,300}\btype\s*=\s*[\"']?password", re.IGNORECASE)
+_LOGIN_PATH = re.compile(r"[/.](?:log-?in|sign-?in|auth|sso|accounts?/login|oauth2?)(?:[/.?]|$)", re.IGNORECASE)
+
+
+def named_by(headers: Mapping[str, str]) -> str:
+    """The obstacle that the headers of a refusal name, else ""."""
+    if "challenge" in headers.get("cf-mitigated", "") or "x-datadome" in headers:
+        return "the site asks its visitors to prove that they are human"
+    if headers.get("www-authenticate"):
+        return "the page wants a login"
+    return ""
+
+
+def check(asked: str, final: str, data: bytes, found: Extracted) -> None:
+    """FetchError("blocked") for an obstacle in the page's place, FetchError("error") for a page with no text."""
+    text = found.text.strip()
+    if len(text) >= ENOUGH_TEXT:
+        return
+    head = data[:HEAD_BYTES]
+    shown = f"{found.title}\n{text}"
+    if _CHALLENGE.search(shown) or (len(text) < BARE and _CHALLENGE_CODE.search(head)):
+        raise _blocked(asked, "the site asks its visitors to prove that they are human", BROWSER_FIX)
+    if _PASSWORD.search(head) or (_LOGIN_PATH.search(final) and not _LOGIN_PATH.search(asked)):
+        raise _blocked(asked, "the page wants a login", LOGIN_FIX)
+    if len(text) < BARE and (_WANTS_SCRIPT.search(shown) or _written_by_script(head, text)):
+        raise _blocked(asked, "a script would write its text (it needs JavaScript)", BROWSER_FIX)
+    if not text:
+        raise FetchError(f"{asked[:200]} has no text", cause="it is empty", fix="try another page")
+
+
+def _written_by_script(head: bytes, text: str) -> bool:
+    scripts = len(_SCRIPT.findall(head))
+    return bool(scripts) and (not text or (len(text) < BARE // 4 and _APP_ROOT.search(head) is not None))
+
+
+def _blocked(asked: str, cause: str, fix: str) -> FetchError:
+    return FetchError(f"{asked[:200]} could not be read", reason="blocked", cause=cause, fix=fix)
