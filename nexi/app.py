@@ -43,6 +43,7 @@ from nexi.values import frozen
 
 if TYPE_CHECKING:
     from nexi.backends import Settings as BackendSettings
+    from nexi.backends.container import Options as ContainerOptions
     from nexi.config import EndpointRole
     from nexi.fetchers import Settings as FetcherSettings
 
@@ -191,8 +192,11 @@ class Nexi:
             from nexi.backends import create
             from nexi.backends.sender import Sender
 
-            sender = self._owned(Sender(user_agent=f"nexi/{__version__}", **self._proxies()))
-            self._backends = tuple(create(name, settings, sender) for name, settings in self._search_chain().items())
+            proxies = self._proxies()
+            if self._container():
+                proxies["no_proxy"] += ("127.0.0.1",)
+            sender = self._owned(Sender(user_agent=f"nexi/{__version__}", **proxies))
+            self._backends = tuple(self._owned(create(n, settings, sender)) for n, settings in self._search_chain().items())
         return self._backends
 
     def fetchers(self) -> tuple[ContentFetcher, ...]:
@@ -225,10 +229,17 @@ class Nexi:
                 cause="SEARXNG_URL is not set and no provider has a key",
                 fix="set SEARXNG_URL to a SearXNG instance with JSON on, like http://127.0.0.1:8080",
             )
-        urls = {"searxng": config.searxng_url}
+        urls, containers = {"searxng": config.searxng_url}, {"searxng": self._container()}
         proxy = config.https_proxy or config.http_proxy
         keys = {n: next(iter(config.keys_for(n)), "") for n in names}
-        return {n: Settings(urls.get(n, ""), keys[n], config.search_timeout, proxy) for n in names}
+        return {
+            n: Settings(urls.get(n, ""), keys[n], config.search_timeout, proxy, container=containers.get(n)) for n in names
+        }
+
+    def _container(self) -> ContainerOptions | None:
+        """The SearXNG to start at the first search; an instance that is named by its URL always wins."""
+        wanted = self.config.searxng_autostart and not self.config.searxng_url
+        return container_options(self.config) if wanted else None
 
     def _fetch_chain(self) -> list[str]:
         from nexi.fetchers import available
@@ -665,6 +676,20 @@ class Run:
             max_cost=config.max_cost,
             max_pages=config.max_pages,
         )
+
+
+def container_options(config: Config) -> ContainerOptions:
+    """The SearXNG container of this config: what is started, and where that is written down."""
+    from nexi.backends.container import Options
+
+    return Options(
+        state_dir=config.state_dir,
+        own_settings=config.searxng_settings,
+        image=config.searxng_image,
+        tag=config.searxng_tag,
+        port=config.searxng_port,
+        proxies=tuple(p for p in (config.https_proxy or config.http_proxy,) if p),
+    )
 
 
 def built_in() -> LLM:

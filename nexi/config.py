@@ -56,6 +56,7 @@ FIELD_VARIABLES = {
     "base_url": ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
     "model": ("NEXI_MODEL", "OPENAI_MODEL"),
     "searxng_url": ("SEARXNG_URL", "SEARXNG_API_URL", "SEARXNG_QUERY_URL", "SEARX_URL"),
+    "searxng_tag": ("SEARXNG_IMAGE_TAG",),
     "allow_private": ("NEXI_ALLOW_PRIVATE",),
     "http_proxy": ("http_proxy", "HTTP_PROXY"),
     "https_proxy": ("https_proxy", "HTTPS_PROXY"),
@@ -137,6 +138,10 @@ class Settings:
     content_fetcher: str | tuple[str, ...] = ""
     api_keys: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
     searxng_url: str = ""
+    searxng_autostart: bool = False
+    searxng_image: str = "searxng/searxng"
+    searxng_tag: str = "latest"
+    searxng_port: int = 0
     roles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     prices: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     allow_private: tuple[str, ...] = ()
@@ -276,7 +281,8 @@ class Config(Settings):
             return configured
         if self.searxng_url:
             return ("searxng",)
-        return tuple(name for name in KEYED_BACKENDS if self.keys_for(name)) or FREE_BACKENDS
+        others = tuple(name for name in KEYED_BACKENDS if self.keys_for(name)) or FREE_BACKENDS
+        return ("searxng", *others) if self.searxng_autostart else others
 
     def fetch_chain(self) -> tuple[str, ...]:
         """The fetchers to ask, in order. Jina learns what is read, so it takes part only where it was asked for."""
@@ -329,6 +335,11 @@ class Config(Settings):
     @property
     def state_dir(self) -> Path:
         return self.root / "state"
+
+    @property
+    def searxng_settings(self) -> Path:
+        """Where the user's own version of the container's settings is looked for."""
+        return self.root / "searxng" / "default-settings.yml"
 
     @property
     def prompts_dir(self) -> Path:
@@ -538,6 +549,19 @@ def _is_keys(value: Any) -> bool:
     return _is_key(value) or (isinstance(value, list | tuple) and all(_is_key(item) for item in value))
 
 
+def _is_image(value: Any) -> bool:
+    """What a container engine takes for an image and never for an option."""
+    import re
+
+    return isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._:/@-]*", value.strip()) is not None
+
+
+def _is_tag(value: Any) -> bool:
+    import re
+
+    return isinstance(value, str) and re.fullmatch(r"\w[\w.-]{0,127}", value.strip(), re.ASCII) is not None
+
+
 def _is_private_exception(value: Any) -> bool:
     """A host, a host with its port, or a network; nothing wider can be written."""
     import ipaddress
@@ -638,6 +662,10 @@ CHECKS: Mapping[str, Check] = {
         lambda v: isinstance(v, str) and (not v.strip() or _is_web_address(_searxng_base(v.strip()))),
         secret=True,
     ),
+    "searxng_autostart": _bool,
+    "searxng_image": _rule("must be the name of a container image", _is_image),
+    "searxng_tag": _rule("must be the tag of a container image", _is_tag),
+    "searxng_port": _rule("must be a port, or 0 to have one chosen", lambda v: _is_int(v, 0) and v < 65536),
     "roles": _check_roles,
     "prices": _check_prices,
     "allow_private": _check_private,

@@ -14,6 +14,7 @@ from nexi.ports import SearchBackend
 from nexi.values import frozen
 
 if TYPE_CHECKING:
+    from nexi.backends.container import Options as ContainerOptions
     from nexi.backends.sender import Sender
 
 ENTRY_POINTS = "nexi.backends"
@@ -27,6 +28,7 @@ class Settings:
     api_key: str = ""
     timeout_s: float = 10.0
     proxy: str = ""
+    container: ContainerOptions | None = None  # what is started in the place of an endpoint
 
 
 Factory: TypeAlias = "Callable[[Settings, Sender], SearchBackend]"
@@ -36,7 +38,15 @@ def _searxng(settings: Settings, sender: Sender) -> SearchBackend:
     from nexi.backends.searxng import Searxng
     from nexi.backends.sender import HttpBackend
 
-    return HttpBackend(Searxng(settings.base_url, settings.timeout_s), sender)
+    def at(url: str) -> SearchBackend:
+        return HttpBackend(Searxng(url, settings.timeout_s), sender)
+
+    if settings.base_url or settings.container is None:
+        return at(settings.base_url)
+    from nexi.backends.container import Lifecycle
+    from nexi.backends.container.backend import ContainerBackend
+
+    return ContainerBackend(Lifecycle(settings.container), at)
 
 
 def _duckduckgo(settings: Settings, sender: Sender) -> SearchBackend:
@@ -79,7 +89,7 @@ NEEDS_KEY = ("jina", "tavily", "brave", "exa", "serper", "firecrawl")
 def require(name: str, settings: Settings) -> Factory:
     """What makes the backend of that name; ConfigError when nobody provides it or its settings are incomplete."""
     factory = BACKENDS.get(name) or _third_party(name)
-    if name == "searxng" and not settings.base_url:
+    if name == "searxng" and not settings.base_url and settings.container is None:
         raise ConfigError(
             "the searxng backend has no URL",
             cause="no instance is named",

@@ -1,0 +1,249 @@
+"""One SearXNG container for all processes of this machine that share a NEXI_HOME: started when needed, gone with its last user.
+
+Above sit `backend` (a search starts it) and the command `nexi searxng`; below are the engine's command, the shared state
+and the settings. Everything here blocks and runs in a thread where a loop is around. How SearXNG is asked is not known here.
+
+A start writes down what it intends before it does it, so that a crash at any moment leaves something the next one can
+clean up; the lock is held from the first look to the last word, so that two who start at once make one container.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import os
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from nexi.backends.container import settings
+from nexi.backends.container.engine import Engine, Runner, SystemRunner, choose, reference
+from nexi.backends.container.patience import Patience, RealTime, Time
+from nexi.backends.container.state import State, StateFile, User, process_began
+from nexi.errors import BackendError, NexiError
+from nexi.values import frozen
+
+POLL_S = 0.25
+LOOK_EVERY = 4  # health polls between two looks at whether the container still runs
+OLD_ONE_S = 15.0  # how long a container that already runs may take to answer
+CLEAN_UP_S = 30.0
+LEAVE_S = 10.0
+PROBE_S = 2.0
+
+
+@frozen
+class Options:
+    """What is started, and where it is written down."""
+
+    state_dir: Path
+    own_settings: Path
+    image: str = "searxng/searxng"
+    tag: str = "latest"
+    port: int = 0
+    proxies: tuple[str, ...] = ()
+
+    @property
+    def container(self) -> str:
+        """The same name for everyone with this NEXI_HOME, and another one for others on the machine."""
+        return f"nexi-searxng-{hashlib.sha256(str(self.state_dir).encode()).hexdigest()[:8]}"
+
+    @property
+    def mounted(self) -> Path:
+        return self.state_dir / "searxng" / "settings.yml"
+
+
+@frozen
+class Status:
+    """How it is: `users` are the PIDs of living processes that registered."""
+
+    running: bool
+    healthy: bool = False
+    url: str = ""
+    container: str = ""
+    image: str = ""
+    command: str = ""
+    users: tuple[int, ...] = ()
+    kept: bool = False
+
+
+def is_healthy(port: int) -> bool:
+    """Whether SearXNG answers there, asked directly and never through a proxy."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PROBE_S)
+    try:
+        connection.request("GET", "/healthz")
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+class Lifecycle:
+    """The container as one user sees it: join it, leave it; or keep it running, stop it, look at it."""
+
+    def __init__(
+        self,
+        options: Options,
+        *,
+        runner: Runner | None = None,
+        healthy: Callable[[int], bool] = is_healthy,
+        clock: Time | None = None,
+        began: Callable[[int], str] = process_began,
+        pid: int | None = None,
+    ) -> None:
+        self.options = options
+        self._runner = runner or SystemRunner()
+        self._healthy = healthy
+        self._clock = clock or RealTime()
+        self._file = StateFile(options.state_dir, began)
+        pid = os.getpid() if pid is None else pid
+        self._me = User(pid, began(pid), secrets.token_hex(4))
+
+    @property
+    def state_path(self) -> Path:
+        return self._file.path
+
+    def patience(self, seconds: float) -> Patience:
+        return Patience(seconds, self._clock)
+
+    def join(self, patience: Patience) -> str:
+        """The URL of the container, started if need be, which lives at least until this user leaves. Raises NexiError."""
+        with self._file.locked(patience):
+            state = self._up(self._file.read(), patience).with_user(self._me)
+            self._file.write(state)
+        return _url(state.port)
+
+    def keep(self, patience: Patience) -> Status:
+        """Have it run until it is stopped, whoever uses it. Raises NexiError."""
+        with self._file.locked(patience):
+            state = replace(self._up(self._file.read(), patience), kept=True).without_seat(self._me.seat)
+            self._file.write(state)
+        return _status(state, healthy=True)
+
+    def leave(self) -> None:
+        """Give up the seat; the last one stops the container. What fails now is cleaned up by the next user's sweep."""
+        patience = self.patience(LEAVE_S)
+        try:
+            with self._file.locked(patience):
+                if state := self._file.read():
+                    self._settle(state.without_seat(self._me.seat), self.patience(CLEAN_UP_S))
+        except NexiError:
+            return
+
+    def stop(self, patience: Patience, *, force: bool = False) -> Status:
+        """Keep it no longer. It ends now, or with the last process that uses it unless `force` is given. Raises NexiError."""
+        with self._file.locked(patience):
+            state = self._file.read()
+            if state is None:
+                return Status(running=False)
+            state = replace(state, kept=False, users=() if force else state.users)
+            return self._settle(state, patience)
+
+    def status(self, patience: Patience) -> Status:
+        """How it is, after users that are gone were swept. Raises NexiError."""
+        with self._file.locked(patience):
+            state = self._file.read()
+            return self._settle(state, patience) if state else Status(running=False)
+
+    # under the lock
+
+    def _settle(self, state: State, patience: Patience) -> Status:
+        """Write the state down, or end a container that nobody wants any more."""
+        engine = Engine(state.command, self._runner)
+        if not state.is_wanted:
+            self._end(engine, state, patience)
+            return Status(running=False)
+        self._file.write(state)
+        if not engine.is_running(state.container, patience):
+            return replace(_status(state, healthy=False), running=False, url="")
+        return _status(state, healthy=bool(state.port) and self._healthy(state.port))
+
+    def _end(self, engine: Engine, state: State, patience: Patience) -> None:
+        """The state is forgotten only when the container is gone, or was never there."""
+        done = engine.remove(state.container, patience)
+        if done.code and engine.is_running(state.container, patience):
+            self._file.write(state)
+            raise BackendError(
+                "the SearXNG container could not be stopped",
+                code="container_failed",
+                cause=f"{engine.command} rm: {done.said}",
+                fix=f"run `{engine.command} rm -f {state.container}`",
+            )
+        self._file.forget()
+
+    def _up(self, state: State | None, patience: Patience) -> State:
+        """A state whose container answers: the one that runs, or a new one."""
+        wanted = settings.draft(self.options.own_settings, self.options.proxies)
+        image = reference(self.options.image, self.options.tag)
+        if state and self._is_usable(state, (image, wanted.digest), patience):
+            return state
+        engine = choose(self._runner, patience, preferred=state.command if state else "")
+        if not engine.has_image(image, patience):
+            engine.pull(image, patience)
+        settings.write(wanted, self.options.mounted)
+        kept, users = (state.kept, state.users) if state else (False, ())
+        fresh = State(engine.command, self.options.container, image, wanted.digest, users=users, kept=kept)
+        return self._started(engine, fresh, patience)
+
+    def _is_usable(self, state: State, wanted: tuple[str, str], patience: Patience) -> bool:
+        """A container with other settings is replaced as soon as nobody works with it."""
+        if not state.port or ((state.image, state.settings) != wanted and not state.users):
+            return False
+        engine = Engine(state.command, self._runner)
+        if not self._runner.finds(state.command) or not engine.is_running(state.container, patience):
+            return False
+        return self._comes_up(engine, state, patience.at_most(OLD_ONE_S))
+
+    def _started(self, engine: Engine, state: State, patience: Patience) -> State:
+        self._file.write(state.with_user(self._me))
+        try:
+            engine.remove(state.container, patience)
+            engine.run(state.container, state.image, self.options.port, self.options.mounted, patience)
+            state = replace(state, port=engine.port(state.container, patience))
+            if not state.port or not self._comes_up(engine, state, patience):
+                raise self._never_healthy(engine, state, patience)
+        except NexiError:
+            engine.remove(state.container, self.patience(CLEAN_UP_S))
+            self._file.forget()
+            raise
+        return state
+
+    def _comes_up(self, engine: Engine, state: State, patience: Patience) -> bool:
+        """Whether it answers before patience ends; a container that died is not waited for."""
+        polls = 0
+        while not self._healthy(state.port):
+            polls += 1
+            if patience.left() <= 0 or (polls % LOOK_EVERY == 0 and not engine.is_running(state.container, patience)):
+                return False
+            patience.pause(POLL_S)
+        return True
+
+    def _never_healthy(self, engine: Engine, state: State, patience: Patience) -> BackendError:
+        aside = self.patience(CLEAN_UP_S)
+        ran = engine.is_running(state.container, aside)
+        where = f"{_url(state.port)}/healthz did not answer within {patience.seconds:g} s" if state.port else "it has no port"
+        logs = " | ".join(line.strip() for line in engine.logs(state.container, aside).splitlines() if line.strip())
+        return BackendError(
+            "SearXNG was started and does not answer",
+            code="not_healthy",
+            cause=f"{where if ran else 'its container ended'}; its log ends with: {logs[-1000:] or 'nothing'}",
+            fix="mend what its log names, often the own settings, or run `nexi searxng start`, which waits longer",
+        )
+
+
+def _url(port: int) -> str:
+    return f"http://127.0.0.1:{port}"
+
+
+def _status(state: State, *, healthy: bool) -> Status:
+    return Status(
+        running=True,
+        healthy=healthy,
+        url=_url(state.port) if state.port else "",
+        container=state.container,
+        image=state.image,
+        command=state.command,
+        users=tuple(dict.fromkeys(u.pid for u in state.users)),
+        kept=state.kept,
+    )

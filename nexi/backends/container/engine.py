@@ -1,0 +1,195 @@
+"""The docker or podman command: the few verbs a container's life needs.
+
+Above sits the lifecycle; below is a Runner, which runs a command and says how it ended. What is in the container, who uses
+it and when it should live is not known here. Health is not asked of the engine: podman calls a container without a
+health check "starting" for ever.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Protocol
+
+from nexi.backends.container.patience import Patience
+from nexi.errors import BackendError
+from nexi.values import frozen
+
+COMMANDS = ("docker", "podman")
+INNER_PORT = 8080
+INNER_SETTINGS = "/etc/searxng/settings.yml"
+SHORT_S = 30.0  # what only asks the engine something
+MAX_OUTPUT = 100_000
+LOG_LINES = 20
+TOOK_TOO_LONG = 124
+SELINUX = Path("/sys/fs/selinux/enforce")
+_PORT_TAKEN = ("address already in use", "port is already allocated", "ports are not available")
+INSTALL_FIX = "install docker or podman, or set SEARXNG_URL to an instance that runs elsewhere"
+
+
+@frozen
+class Done:
+    """How a command ended."""
+
+    code: int
+    out: str = ""
+    err: str = ""
+
+    @property
+    def said(self) -> str:
+        """Its last words, on one line."""
+        lines = [line.strip() for line in (self.err or self.out).splitlines() if line.strip()]
+        return " ".join(lines[-3:])[-500:] or f"exit code {self.code}"
+
+
+class Runner(Protocol):
+    """Runs commands. One that takes too long is ended, and its code is TOOK_TOO_LONG."""
+
+    def finds(self, command: str) -> bool: ...
+
+    def run(self, words: Sequence[str], patience: Patience) -> Done: ...
+
+
+class SystemRunner:
+    """Real commands, found on PATH."""
+
+    def finds(self, command: str) -> bool:
+        return shutil.which(command) is not None
+
+    def run(self, words: Sequence[str], patience: Patience) -> Done:
+        # Files, not pipes: what a container leaves behind in the background may keep a pipe open for ever.
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            try:
+                code = _finished(words, out, err, patience)
+            except OSError as error:
+                return Done(127, err=error.strerror or str(error))
+            said = Done(code, _tail(out), _tail(err))
+        return Done(code, err=f"no end after {patience.seconds:g} s. {said.err}") if code == TOOK_TOO_LONG else said
+
+
+def _finished(words: Sequence[str], out: IO[bytes], err: IO[bytes], patience: Patience) -> int:
+    """The exit code. In a session of its own a command does not hear the Ctrl-C that was meant for the search."""
+    with subprocess.Popen(  # noqa: S603 - docker or podman with words of ours; no shell is involved
+        list(words), stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+    ) as process:
+        while patience.left() > 0:
+            try:
+                return process.wait(min(0.2, patience.left()))
+            except subprocess.TimeoutExpired:
+                continue
+        process.kill()
+    return TOOK_TOO_LONG
+
+
+def _tail(file: IO[bytes]) -> str:
+    file.seek(max(0, file.seek(0, 2) - MAX_OUTPUT))
+    return file.read().decode("utf-8", "replace")
+
+
+class Engine:
+    """One container engine, by the name of its command."""
+
+    def __init__(self, command: str, runner: Runner) -> None:
+        self.command = command
+        self._runner = runner
+
+    def trouble(self, patience: Patience) -> str:
+        """Why the engine cannot be used; empty when it answers."""
+        done = self._do(patience.at_most(SHORT_S), "version")
+        return "" if done.code == 0 else f"{self.command}: {done.said}"
+
+    def has_image(self, image: str, patience: Patience) -> bool:
+        return self._do(patience.at_most(SHORT_S), "image", "inspect", "--format", "{{.Id}}", image).code == 0
+
+    def pull(self, image: str, patience: Patience) -> None:
+        done = self._do(patience, "pull", "--quiet", image)
+        if done.code:
+            raise BackendError(
+                f"the image {image} could not be fetched",
+                code="image_missing",
+                cause=f"{self.command} pull: {done.said}",
+                fix=f"run `{self.command} pull {image}`, or correct searxng_image and SEARXNG_IMAGE_TAG",
+            )
+
+    def run(self, name: str, image: str, port: int, settings: Path, patience: Patience) -> None:
+        """Start the container, on loopback only. Port 0 lets the engine choose a free one."""
+        done = self._run(name, image, port, settings, patience)
+        if done.code and name in done.err and "already in use" in done.err:
+            self.remove(name, patience)
+            done = self._run(name, image, port, settings, patience)
+        if not done.code:
+            return
+        self.remove(name, patience)
+        if any(words in done.err.lower() for words in _PORT_TAKEN):
+            fix = "set searxng_port to a free port, or to 0 to have one chosen"
+            raise BackendError("SearXNG's port is taken", code="port_taken", cause=done.said, fix=fix)
+        raise BackendError(
+            "the SearXNG container did not start",
+            code="container_failed",
+            cause=f"{self.command} run: {done.said}",
+            fix=f"try `{self.command} run --rm {image}` by hand",
+        )
+
+    def _run(self, name: str, image: str, port: int, settings: Path, patience: Patience) -> Done:
+        mode = "ro,z" if SELINUX.exists() else "ro"
+        return self._do(
+            patience,
+            *("run", "--detach", "--name", name),
+            *("--publish", f"127.0.0.1:{port or ''}:{INNER_PORT}"),
+            *("--volume", f"{settings}:{INNER_SETTINGS}:{mode}"),
+            *("--env", "FORCE_OWNERSHIP=false"),  # a file that is mounted read-only cannot be given away
+            image,
+        )
+
+    def is_running(self, name: str, patience: Patience) -> bool:
+        done = self._do(patience.at_most(SHORT_S), "container", "inspect", "--format", "{{.State.Running}}", name)
+        return done.code == 0 and done.out.strip() == "true"
+
+    def port(self, name: str, patience: Patience) -> int:
+        """The port on loopback; 0 where none is published."""
+        done = self._do(patience.at_most(SHORT_S), "port", name, f"{INNER_PORT}/tcp")
+        number = done.out.strip().partition("\n")[0].rpartition(":")[2]
+        return int(number) if done.code == 0 and number.isdecimal() else 0
+
+    def logs(self, name: str, patience: Patience) -> str:
+        done = self._do(patience.at_most(SHORT_S), "logs", "--tail", str(LOG_LINES), name)
+        return f"{done.out}\n{done.err}".strip() if done.code == 0 else ""
+
+    def remove(self, name: str, patience: Patience) -> Done:
+        """End the container and take its nameless volumes with it; that there is none is no trouble."""
+        return self._do(patience.at_most(SHORT_S), "rm", "--force", "--volumes", name)
+
+    def _do(self, patience: Patience, *words: str) -> Done:
+        return self._runner.run((self.command, *words), patience)
+
+
+def choose(runner: Runner, patience: Patience, *, preferred: str = "") -> Engine:
+    """The first engine that answers, the preferred one before the others. Raises BackendError."""
+    found = [Engine(name, runner) for name in dict.fromkeys((preferred, *COMMANDS)) if name in COMMANDS and runner.finds(name)]
+    if not found:
+        raise BackendError(
+            "SearXNG cannot be started", code="no_engine", cause="neither docker nor podman is installed", fix=INSTALL_FIX
+        )
+    troubles = []
+    for engine in found:
+        trouble = engine.trouble(patience)
+        if not trouble:
+            return engine
+        troubles.append(trouble)
+    raise BackendError(
+        "SearXNG cannot be started",
+        code="engine_down",
+        cause="; ".join(troubles),
+        fix=f"start the service of {found[0].command} and see that you may use it, or set SEARXNG_URL",
+    )
+
+
+def reference(image: str, tag: str) -> str:
+    """The image in full: podman does not guess the registry, and a tag or digest in the name wins."""
+    first, slash, _ = image.partition("/")
+    named = slash and ("." in first or ":" in first or first == "localhost")
+    full = image if named else f"docker.io/{image}" if slash else f"docker.io/library/{image}"
+    return full if "@" in full or ":" in full.rpartition("/")[2] else f"{full}:{tag}"

@@ -1,0 +1,70 @@
+"""The settings.yml of the container: the default, or the user's own version of it, with secret and proxies filled in.
+
+YAML takes JSON for a value, so what is filled in is JSON and needs no library.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import secrets
+from pathlib import Path
+
+from nexi.errors import ConfigError
+from nexi.files import make_private_directory, replace_file, store_error
+from nexi.values import frozen
+
+DEFAULT = "default-settings.yml"
+READABLE_INSIDE = 0o644  # the container's user is another one; the folder around it is private
+MAX_BYTES = 1_000_000
+_MARK = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+
+
+@frozen
+class Draft:
+    """Settings without their secret, which is a new one at each start."""
+
+    text: str
+    proxies: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """What a container was started with, to tell whether it is still what is wanted."""
+        return hashlib.sha256(self.filled("").encode()).hexdigest()[:16]
+
+    def filled(self, secret: str) -> str:
+        values = {"secret_key": json.dumps(secret), "proxies": _proxies(self.proxies)}
+        return _MARK.sub(lambda mark: values[mark[1]] if mark[1] in values and not _is_comment(mark) else mark[0], self.text)
+
+
+def _is_comment(mark: re.Match[str]) -> bool:
+    line = mark.string[mark.string.rfind("\n", 0, mark.start()) + 1 : mark.start()]
+    return line.lstrip().startswith("#")
+
+
+def _proxies(proxies: tuple[str, ...]) -> str:
+    return json.dumps({"all://": list(proxies)} if proxies else {})
+
+
+def draft(own: Path, proxies: tuple[str, ...]) -> Draft:
+    """The user's own version where there is one, else the default. Raises ConfigError."""
+    try:
+        path = own if own.is_file() else Path(__file__).with_name(DEFAULT)
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, ValueError) as error:
+        cause = getattr(error, "strerror", None) or str(error)
+        raise ConfigError(f"{own} cannot be read", cause=cause, fix="make it UTF-8 text that you may read") from error
+    if len(text) > MAX_BYTES:
+        raise ConfigError(f"{own} is too large", cause=f"it has more than {MAX_BYTES:,} characters", fix="shorten it")
+    return Draft(text, proxies)
+
+
+def write(wanted: Draft, path: Path) -> None:
+    """The file to mount, with a secret that nobody has seen."""
+    try:
+        make_private_directory(path.parent)
+        replace_file(path, wanted.filled(secrets.token_hex(32)).encode())
+        path.chmod(READABLE_INSIDE)
+    except OSError as error:
+        raise store_error("the settings of SearXNG were not written", path, error) from error

@@ -1,0 +1,167 @@
+"""Who uses the container: a small file that all processes of the machine share, and the lock around it.
+
+A user is a process by its PID and the moment it began, since a PID alone is soon another process's; one process may hold
+several seats. What a container is and how it is started is not known here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from nexi.backends.container.patience import Patience
+from nexi.errors import BackendError
+from nexi.files import PRIVATE_FILE, make_private_directory, replace_file, store_error, take_lock
+from nexi.values import frozen
+
+SCHEMA = "nexi-searxng-1"
+FILE = "searxng-singleton.json"
+LOCK = "searxng-singleton.lock"
+POLL_S = 0.1
+UNKNOWN = "unknown"
+GONE = ""
+
+
+@frozen
+class User:
+    pid: int
+    started: str
+    seat: str
+
+
+@frozen
+class State:
+    """A container that runs or is about to; port 0 means that its start is not over."""
+
+    command: str
+    container: str
+    image: str
+    settings: str
+    port: int = 0
+    users: tuple[User, ...] = ()
+    kept: bool = False
+
+    @property
+    def is_wanted(self) -> bool:
+        return self.kept or bool(self.users)
+
+    def with_user(self, user: User) -> State:
+        return replace(self, users=(*self.without_seat(user.seat).users, user))
+
+    def without_seat(self, seat: str) -> State:
+        return replace(self, users=tuple(u for u in self.users if u.seat != seat))
+
+    def to_json(self) -> dict[str, Any]:
+        users = [{"pid": u.pid, "started": u.started, "seat": u.seat} for u in self.users]
+        return {"schema": SCHEMA, **vars(self), "users": users}
+
+
+def state_of(data: Any) -> State | None:
+    """The state in a file; what cannot be read is no state, and its container is found again by its name."""
+    if not isinstance(data, Mapping) or data.get("schema") != SCHEMA:
+        return None
+    command, container, image, settings = (data.get(name) for name in ("command", "container", "image", "settings"))
+    port, users = data.get("port"), data.get("users")
+    words = all(isinstance(word, str) for word in (command, container, image, settings))
+    if not words or not isinstance(port, int) or not isinstance(users, list):
+        return None
+    living = tuple(user for user in map(_user, users) if user)
+    return State(str(command), str(container), str(image), str(settings), port, living, data.get("kept") is True)
+
+
+def _user(data: Any) -> User | None:
+    if not isinstance(data, Mapping) or not isinstance(data.get("pid"), int):
+        return None
+    return User(data["pid"], str(data.get("started")), str(data.get("seat")))
+
+
+class StateFile:
+    """The file under NEXI_HOME/state. Everything but `path` is used while the lock is held."""
+
+    def __init__(self, folder: Path, began: Callable[[int], str]) -> None:
+        self.path = folder / FILE
+        self._lock = folder / LOCK
+        self._began = began
+
+    @contextmanager
+    def locked(self, patience: Patience) -> Iterator[None]:
+        """Hold the lock. Raises BackendError when another process holds it for too long."""
+        fd = self._open_lock()
+        try:
+            while not take_lock(fd):
+                if patience.left() <= 0:
+                    raise BackendError(
+                        "SearXNG is being started or stopped by another process",
+                        code="start_busy",
+                        cause=f"it was not done within {patience.seconds:g} s",
+                        fix="try again in a moment; `nexi searxng status` says how it is",
+                    )
+                patience.pause(POLL_S)
+            yield
+        finally:
+            os.close(fd)
+
+    def read(self) -> State | None:
+        """The state without users that are gone."""
+        try:
+            state = state_of(json.loads(self.path.read_bytes()))
+        except (FileNotFoundError, ValueError, RecursionError):
+            return None
+        except OSError as error:
+            raise store_error("the state of SearXNG cannot be read", self.path, error) from error
+        if state is None:
+            return None
+        return replace(state, users=tuple(u for u in state.users if self._began(u.pid) == u.started))
+
+    def write(self, state: State) -> None:
+        text = json.dumps(state.to_json(), indent=2) + "\n"
+        try:
+            replace_file(self.path, text.encode())
+        except OSError as error:
+            raise store_error("the state of SearXNG was not written", self.path, error) from error
+
+    def forget(self) -> None:
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError as error:
+            raise store_error("the state of SearXNG was not removed", self.path, error) from error
+
+    def _open_lock(self) -> int:
+        try:
+            make_private_directory(self._lock.parent)
+            return os.open(self._lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), PRIVATE_FILE)
+        except OSError as error:
+            raise store_error("the state of SearXNG cannot be used", self._lock, error) from error
+
+
+def process_began(pid: int) -> str:
+    """When a process began, in words that no later process of that PID has; GONE where there is none."""
+    return _began_in_proc(pid) if Path("/proc/self/stat").exists() else _began_by_command(pid)
+
+
+def _began_in_proc(pid: int) -> str:
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")[:8]
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return GONE
+    is_zombie = fields[0] == "Z"
+    return GONE if is_zombie else f"{boot}:{fields[19]}"  # field 22 of the whole line: ticks since boot
+
+
+def _began_by_command(pid: int) -> str:
+    words = ["ps", "-o", "lstart=", "-p", str(pid)]
+    if sys.platform == "win32":
+        words = ["powershell", "-NoProfile", "-Command", f"(Get-Process -Id {pid}).StartTime.Ticks"]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=20, check=False)  # noqa: S603 - words of ours
+    except (OSError, subprocess.TimeoutExpired):
+        return UNKNOWN
+    return " ".join(done.stdout.split())
