@@ -29,15 +29,27 @@ from nexi.events import TERMINAL, Delta, Event, Fact, RunFailed, RunFinished, Ru
 from nexi.files import make_private_directory
 from nexi.model import CallCounter, MeteredLLM
 from nexi.plugins import FetchPlugin, SearchPlugin, takes_lists
-from nexi.ports import LLM, Clock, ContentFetcher, Emit, PageStore, RunLog, SearchBackend
+from nexi.ports import LLM, Breaker, Clock, ContentFetcher, Emit, PageStore, RunLog, SearchBackend
 from nexi.reader import Reader
 from nexi.runlog import FilePages, MemoryPages, MemoryRunLog, RunDirectory
-from nexi.searcher import Searcher
+from nexi.searcher import Lanes, Searcher
 from nexi.session import Session
 from nexi.tasks import to_the_end
 from nexi.token_counter import TokenCounter
 from nexi.tools import SUMMARY_TOKENS, Toolbox
-from nexi.types import Answer, FetchLimits, Message, Page, PageView, Query, SearchOutcome, StopReason, ToolCall, ToolResult
+from nexi.types import (
+    Answer,
+    FetchLimits,
+    Message,
+    Page,
+    PageView,
+    Query,
+    SearchOutcome,
+    StopReason,
+    ToolCall,
+    ToolResult,
+    content_digest,
+)
 from nexi.urls import host_of, is_web_url
 from nexi.values import frozen
 
@@ -113,6 +125,9 @@ class Nexi:
         self.clock: Clock = clock or SystemClock()
         self._llms: dict[str, LLM] = dict(llms or {})
         self._backends = None if backends is None else tuple(_as_backend(b) for b in backends)
+        self._breaker: Breaker | None = None
+        self._breaks = backends is None  # ports that were given are the caller's to judge
+        self._lanes = Lanes(self.clock)
         self._fetchers = None if fetchers is None else tuple(_as_fetcher(f) for f in fetchers)
         self._closing = AsyncExitStack()
 
@@ -154,7 +169,7 @@ class Nexi:
         """Raw hits along the search chain; an empty outcome says who failed and why. Raises QuestionError or ConfigError."""
         asked = Query(query) if isinstance(query, str) else query
         asked = replace(asked, text=clean_question(asked.text))
-        return await Searcher(self.backends, emit=QuietEmit(), clock=self.clock).search(asked)
+        return await self.searcher(QuietEmit()).search(asked)
 
     async def fetch(self, url: str) -> Page:
         """One page along the fetch chain, for a caller who vouches for its URL; the guard holds. Raises FetchError."""
@@ -199,6 +214,25 @@ class Nexi:
             self._backends = tuple(self._owned(create(n, settings, sender)) for n, settings in self._search_chain().items())
         return self._backends
 
+    def searcher(self, emit: Emit) -> Searcher:
+        return Searcher(self.backends, emit=emit, clock=self.clock, breaker=self.breaker(), lanes=self._lanes)
+
+    def breaker(self) -> Breaker | None:
+        """What rests after failures, for the backends of the config; a backend with other settings starts afresh."""
+        if self._breaker is None and self._breaks:
+            from nexi.suspensions import FileBreaker
+
+            try:
+                chain = self._search_chain()
+            except ConfigError:
+                return None  # the search itself says so
+            marks = {
+                name: content_digest("\n".join((s.base_url, s.root, s.api_key, *s.spare_keys)))[:12]
+                for name, s in chain.items()
+            }
+            self._breaker = FileBreaker(self.config.state_dir / "backends.json", clock=self.clock, marks=marks)
+        return self._breaker
+
     def fetchers(self) -> tuple[ContentFetcher, ...]:
         if self._fetchers is None:
             from nexi.fetchers import create
@@ -231,9 +265,18 @@ class Nexi:
             )
         urls, containers = {"searxng": config.searxng_url}, {"searxng": self._container()}
         proxy = config.https_proxy or config.http_proxy
-        keys = {n: next(iter(config.keys_for(n)), "") for n in names}
+        keys = {n: config.keys_for(n) or ("",) for n in names}
         return {
-            n: Settings(urls.get(n, ""), keys[n], config.search_timeout, proxy, container=containers.get(n)) for n in names
+            n: Settings(
+                urls.get(n, ""),
+                keys[n][0],
+                config.search_timeout,
+                proxy,
+                tuple(keys[n][1:]),
+                config.grep_root,
+                containers.get(n),
+            )
+            for n in names
         }
 
     def _container(self) -> ContainerOptions | None:
@@ -429,7 +472,7 @@ class Parts:
         config = self.nexi.config
         return Toolbox(
             session=self.session,
-            searcher=Searcher(self.nexi.backends, emit=self.emit, clock=self.nexi.clock),
+            searcher=self.nexi.searcher(self.emit),
             reader=self.reader,
             extractor=extractor,
             emit=self.emit,

@@ -142,6 +142,7 @@ class Settings:
     searxng_image: str = "searxng/searxng"
     searxng_tag: str = "latest"
     searxng_port: int = 0
+    grep_root: str = ""
     roles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     prices: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     allow_private: tuple[str, ...] = ()
@@ -666,6 +667,7 @@ CHECKS: Mapping[str, Check] = {
     "searxng_image": _rule("must be the name of a container image", _is_image),
     "searxng_tag": _rule("must be the tag of a container image", _is_tag),
     "searxng_port": _rule("must be a port, or 0 to have one chosen", lambda v: _is_int(v, 0) and v < 65536),
+    "grep_root": _rule("must be empty, or name a folder", lambda v: _is_encodable(v) and "\0" not in v),
     "roles": _check_roles,
     "prices": _check_prices,
     "allow_private": _check_private,

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
+from nexi.breaker import Suspension
+from nexi.errors import BackendError
 from nexi.events import Delta, Fact
 from nexi.types import FetchLimits, Hit, Message, Page, Query, Reply, ToolCall, ToolSpec
 
@@ -58,8 +60,25 @@ class SearchBackend(Protocol):
     def name(self) -> str: ...
 
     async def search(self, query: Query) -> list[Hit]:
-        """Hits, best first; an empty list means empty on purpose. Raises BackendError."""
+        """Hits, best first; an empty list means empty on purpose. Raises BackendError.
+
+        What the searcher honours beyond this, each optional: `filters`, the names among "site", "time" and "language" that
+        the backend keeps itself; `interval_s`, the pause it wants between queries; `local`, for hits of this machine; and
+        on the list it returns, `failures`, the parts of it that did not answer.
+        """
         ...
+
+
+class Breaker(Protocol):
+    """Which backends rest after failures, kept across processes."""
+
+    async def admit(self, backend: str) -> Suspension | None:
+        """None to ask now, or the suspension that forbids it."""
+        ...
+
+    async def succeeded(self, backend: str) -> None: ...
+
+    async def failed(self, backend: str, error: BackendError) -> None: ...
 
 
 class ContentFetcher(Protocol):

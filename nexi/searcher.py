@@ -1,27 +1,69 @@
-"""Asks search backends: the one place of retry, fallback along the chain, and naming what failed.
+"""Asks search backends: the one place of pacing, retry, rest, fallback along the chain, and naming what failed.
 
-Above it are the tools; below it, backends behind their port. It never raises: an empty outcome carries the reason.
+Above it are the tools; below it, backends behind their port. It never raises: an empty outcome carries the reason. Site
+filters hold for every backend, because hits of other sites are dropped here; a filter that only a backend could keep, and
+that the answering one does not know, is named in the outcome.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 
+from nexi.breaker import Suspension, in_words
 from nexi.errors import BackendError
 from nexi.events import SearchFinished
-from nexi.ports import Clock, Emit, SearchBackend
+from nexi.ports import Breaker, Clock, Emit, SearchBackend
 from nexi.types import Failure, Hit, Query, SearchOutcome
-from nexi.urls import dedup_key, is_web_url
+from nexi.urls import dedup_key, host_of, is_web_url
 
 RETRY_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 5.0
+AT_ONCE = 4
+
+
+class Lanes:
+    """How many queries one backend gets at once, and how far apart; shared by all searches of a process."""
+
+    def __init__(self, clock: Clock, at_once: int = AT_ONCE) -> None:
+        self._clock = clock
+        self._at_once = at_once
+        self._lanes: dict[str, asyncio.Semaphore] = {}
+        self._next: dict[str, float] = {}
+
+    @asynccontextmanager
+    async def turn(self, backend: SearchBackend) -> AsyncIterator[None]:
+        """Wait for a free place, and for the pause this backend wants between two queries (its `interval_s`)."""
+        async with self._lanes.setdefault(backend.name, asyncio.Semaphore(self._at_once)):
+            await self._pause(backend.name, getattr(backend, "interval_s", 0.0))
+            yield
+
+    async def _pause(self, name: str, interval_s: float) -> None:
+        if interval_s <= 0:
+            return
+        now = self._clock.monotonic()
+        start = max(now, self._next.get(name, now))
+        self._next[name] = start + interval_s
+        if start > now:
+            await self._clock.sleep(start - now)
 
 
 class Searcher:
-    def __init__(self, backends: Callable[[], Sequence[SearchBackend]], *, emit: Emit, clock: Clock) -> None:
+    def __init__(
+        self,
+        backends: Callable[[], Sequence[SearchBackend]],
+        *,
+        emit: Emit,
+        clock: Clock,
+        breaker: Breaker | None = None,
+        lanes: Lanes | None = None,
+    ) -> None:
         self._chain = backends
         self._emit = emit
         self._clock = clock
+        self._breaker = breaker
+        self._lanes = lanes or Lanes(clock)
 
     async def search(self, query: Query) -> SearchOutcome:
         """The first backend of the chain that has hits answers; those before it are named with their reason."""
@@ -35,40 +77,117 @@ class Searcher:
         return outcome
 
     async def _along_the_chain(self, query: Query) -> SearchOutcome:
-        failures: list[Failure] = []
+        """Backends that rest after faults of their own are asked last, when nobody else has answered."""
+        failures: dict[str, tuple[Failure, ...]] = {}
+        tired: list[SearchBackend] = []
         empty_backend = ""
         backends = self._chain()
         for backend in backends:
-            try:
-                hits = _clean(await self._with_one_retry(backend, query), backend.name)
-            except BackendError as error:
-                failures.append(Failure(backend.name, error.code, str(error), error.fix))
+            if rest := await self._rest(backend):
+                failures[backend.name] = (_suspended(backend.name, rest, self._clock.now().timestamp()),)
+                tired += [] if rest.is_held else [backend]
                 continue
-            if hits:
-                return SearchOutcome(query.text, hits, backend.name, tuple(failures))
-            empty_backend = empty_backend or backend.name
-            failures.append(Failure(backend.name, "empty", "it answered and has no result for this query", "try other words"))
+            answer = await self._ask(backend, query)
+            failures[backend.name] = answer.failures
+            if answer.hits:
+                return _joined(query, answer, failures)
+            empty_backend = empty_backend or answer.backend
+        for backend in tired if not empty_backend else ():
+            answer = await self._ask(backend, query)
+            failures[backend.name] = answer.failures
+            if answer.hits:
+                return _joined(query, answer, failures)
+            empty_backend = empty_backend or answer.backend
         if not backends:
-            failures.append(
-                Failure("search", "no_backend", "no search backend is configured", "set SEARXNG_URL, or see nexi doctor")
-            )
-        return SearchOutcome(query.text, (), empty_backend, tuple(failures))
+            fix = "set SEARXNG_URL, or see nexi doctor"
+            failures["search"] = (Failure("search", "no_backend", "no search backend is configured", fix),)
+        return _joined(query, SearchOutcome(query.text, (), empty_backend), failures)
+
+    async def _ask(self, backend: SearchBackend, query: Query) -> SearchOutcome:
+        """One backend's answer; its `backend` is empty where it failed."""
+        name = backend.name
+        try:
+            found = await self._with_one_retry(backend, query)
+        except BackendError as error:
+            if self._breaker:
+                await self._breaker.failed(name, error)
+            return SearchOutcome(query.text, (), "", (Failure(name, error.code, str(error), error.fix),))
+        if self._breaker:
+            await self._breaker.succeeded(name)
+        kept = _clean(found, name, local=getattr(backend, "local", False))
+        hits = tuple(hit for hit in kept if not is_web_url(hit.url) or wanted(hit.url, query))
+        partial: tuple[Failure, ...] = tuple(getattr(found, "failures", ()))
+        if hits:
+            return SearchOutcome(query.text, hits, name, (*partial, *_ignored(backend, query)))
+        why = "its results are all of other sites" if kept else "it answered and has no result for this query"
+        return SearchOutcome(query.text, (), name, (*partial, Failure(name, "empty", why, "try other words")))
+
+    async def _rest(self, backend: SearchBackend) -> Suspension | None:
+        return await self._breaker.admit(backend.name) if self._breaker else None
 
     async def _with_one_retry(self, backend: SearchBackend, query: Query) -> list[Hit]:
-        try:
+        async with self._lanes.turn(backend):
+            try:
+                return await backend.search(query)
+            except BackendError as error:
+                pause = RETRY_PAUSE_S if error.retry_after is None else error.retry_after
+                if not error.retryable or pause > LONGEST_PAUSE_S:
+                    raise
+            await self._clock.sleep(pause)
             return await backend.search(query)
-        except BackendError as error:
-            pause = RETRY_PAUSE_S if error.retry_after is None else error.retry_after
-            if not error.retryable or pause > LONGEST_PAUSE_S:
-                raise
-        await self._clock.sleep(pause)
-        return await backend.search(query)
 
 
-def _clean(hits: Sequence[Hit], backend: str) -> tuple[Hit, ...]:
-    """Web addresses only, each once, signed with the backend that found them."""
+def wanted(url: str, query: Query) -> bool:
+    """Whether a hit is of the sites that were asked for and of none that was excluded."""
+    if any(_within(url, site) for site in query.excluded_sites):
+        return False
+    return not query.sites or any(_within(url, site) for site in query.sites)
+
+
+def _within(url: str, site: str) -> bool:
+    """A site is a host and what lies below it, and may name the beginning of a path."""
+    domain, _, path = site.strip().lower().removeprefix("https://").removeprefix("http://").strip("./").partition("/")
+    host = host_of(url)
+    domain = domain.removeprefix("*.").removeprefix("www.")
+    if not domain or not (host == domain or host.endswith(f".{domain}")):
+        return False
+    return not path or url.lower().partition("://")[2].partition("/")[2].startswith(path)
+
+
+def _joined(query: Query, answer: SearchOutcome, failures: dict[str, tuple[Failure, ...]]) -> SearchOutcome:
+    return SearchOutcome(query.text, answer.hits, answer.backend, tuple(f for each in failures.values() for f in each))
+
+
+def _suspended(name: str, rest: Suspension, now: float) -> Failure:
+    left = in_words(max(rest.until, rest.trial_until) - now)
+    why = rest.reason or rest.code
+    fix = f"{rest.fix or 'mend the cause'}; `nexi doctor` asks it again at once and lifts the rest when it answers"
+    return Failure(name, "suspended", f"it is not asked for {left} more, because of {rest.code}: {why}", fix)
+
+
+def _ignored(backend: SearchBackend, query: Query) -> tuple[Failure, ...]:
+    """The filters of a query that the answering backend does not know; a backend that says nothing is trusted."""
+    known = getattr(backend, "filters", None)
+    if known is None:
+        return ()
+    asked = [name for name, value in (("time", query.time_range), ("language", query.language)) if value]
+    return tuple(
+        Failure(
+            backend.name,
+            "filter_ignored",
+            f"it has no {name} filter, so its results are of any {name}",
+            f"put a backend that has one before it in search_backend, or ask without the {name}",
+        )
+        for name in asked
+        if name not in known
+    )
+
+
+def _clean(hits: Sequence[Hit], backend: str, *, local: bool = False) -> tuple[Hit, ...]:
+    """Web addresses only (of a backend that searches this machine, its own), each once, signed with the backend."""
     seen: dict[str, Hit] = {}
     for hit in hits:
-        if is_web_url(hit.url):
-            seen.setdefault(dedup_key(hit.url), Hit(hit.url, hit.title, hit.snippet, hit.published, hit.backend or backend))
+        if is_web_url(hit.url) or (local and hit.url.startswith("file:///")):
+            key = dedup_key(hit.url) if is_web_url(hit.url) else hit.url
+            seen.setdefault(key, Hit(hit.url, hit.title, hit.snippet, hit.published, hit.backend or backend))
     return tuple(seen.values())

@@ -23,7 +23,7 @@ from nexi.schema import check, parse_lenient
 from nexi.searcher import Searcher
 from nexi.session import Session
 from nexi.types import Message, Page, PageView, Query, SearchOutcome, ToolCall, ToolResult, ToolSpec
-from nexi.urls import dedup_key
+from nexi.urls import dedup_key, is_web_url
 from nexi.values import frozen
 
 SUMMARY_TOKENS = 2000
@@ -164,8 +164,9 @@ class Toolbox:
             tasks = [group.create_task(self.searcher.search(replace(self.query_template, text=q))) for q in queries]
         outcomes = _without_repeats([t.result() for t in tasks])
         for outcome in outcomes:
-            self.session.allow(h.url for h in outcome.hits)
-        self.reader.warm(h.url for row in zip_longest(*(o.hits for o in outcomes)) for h in row if h)
+            self.session.allow(h.url for h in outcome.hits if is_web_url(h.url))
+        rows = zip_longest(*(o.hits for o in outcomes))
+        self.reader.warm(h.url for row in rows for h in row if h and is_web_url(h.url))
         return ToolResult(outcomes, as_json(searches_form(outcomes)), any(o.hits for o in outcomes))
 
     async def _web_get(self, arguments: Mapping[str, Any]) -> ToolResult:

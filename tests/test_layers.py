@@ -12,11 +12,24 @@ WORDS, PURE, ENGINE, ADAPTER, ASSEMBLY, DOOR = "words", "pure", "engine", "adapt
 LAYER = {
     **dict.fromkeys(["__init__", "values", "types", "errors", "events", "budget"], WORDS),
     **dict.fromkeys(
-        ["ports", "config", "prompts", "urls", "extract", "citations", "answer", "schema", "token_counter", "files", "tasks"],
+        [
+            "ports",
+            "config",
+            "prompts",
+            "urls",
+            "extract",
+            "citations",
+            "answer",
+            "schema",
+            "token_counter",
+            "files",
+            "tasks",
+            "breaker",
+        ],
         PURE,
     ),
     **dict.fromkeys(["agent", "tools", "compaction", "model", "reader", "searcher", "session"], ENGINE),
-    **dict.fromkeys(["backends", "fetchers", "llm", "history", "runlog", "plugins"], ADAPTER),
+    **dict.fromkeys(["backends", "fetchers", "llm", "history", "runlog", "suspensions", "plugins"], ADAPTER),
     **dict.fromkeys(["app", "conversation"], ASSEMBLY),
     **dict.fromkeys(["search", "cli", "output", "demo", "doctor", "__main__", "testing"], DOOR),
 }

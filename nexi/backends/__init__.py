@@ -22,12 +22,14 @@ ENTRY_POINTS = "nexi.backends"
 
 @frozen
 class Settings:
-    """What a backend may need: its endpoint, its key, its patience."""
+    """What a backend may need: its endpoint, its key and spare ones, its patience, the folder it may search."""
 
     base_url: str = ""
     api_key: str = ""
     timeout_s: float = 10.0
     proxy: str = ""
+    spare_keys: tuple[str, ...] = ()
+    root: str = ""
     container: ContainerOptions | None = None  # what is started in the place of an endpoint
 
 
@@ -55,6 +57,18 @@ def _duckduckgo(settings: Settings, sender: Sender) -> SearchBackend:
     return DuckDuckGo(timeout_s=settings.timeout_s, proxy=settings.proxy)
 
 
+def _security(settings: Settings, sender: Sender) -> SearchBackend:
+    from nexi.backends.security import Security
+
+    return Security(sender, timeout_s=settings.timeout_s, api_key=settings.api_key)
+
+
+def _ripgrep(settings: Settings, sender: Sender) -> SearchBackend:
+    from nexi.backends.ripgrep import Ripgrep
+
+    return Ripgrep(settings.root, timeout_s=settings.timeout_s)
+
+
 def _dialect(module: str, name: str, *, keyed: bool) -> Factory:
     """The factory of an HTTP backend: its dialect, by module and class, on the shared sender."""
 
@@ -64,8 +78,11 @@ def _dialect(module: str, name: str, *, keyed: bool) -> Factory:
         from nexi.backends.sender import HttpBackend
 
         kind = getattr(import_module(f"nexi.backends.{module}"), name)
-        arguments = {"timeout_s": settings.timeout_s, **({"api_key": settings.api_key} if keyed else {})}
-        return HttpBackend(kind(**arguments), sender)
+        if not keyed:
+            return HttpBackend(kind(timeout_s=settings.timeout_s), sender)
+        keys = (settings.api_key, *settings.spare_keys)
+        first, *spares = (kind(api_key=key, timeout_s=settings.timeout_s) for key in keys)
+        return HttpBackend(first, sender, spares=spares)
 
     return make
 
@@ -77,6 +94,8 @@ BACKENDS: Mapping[str, Factory] = {
     "wikipedia": _dialect("wikipedia", "Wikipedia", keyed=False),
     "stackexchange": _dialect("stackexchange", "StackExchange", keyed=True),
     "arxiv": _dialect("arxiv", "Arxiv", keyed=False),
+    "security": _security,
+    "ripgrep": _ripgrep,
     "tavily": _dialect("tavily", "Tavily", keyed=True),
     "brave": _dialect("brave", "Brave", keyed=True),
     "exa": _dialect("exa", "Exa", keyed=True),
@@ -94,6 +113,12 @@ def require(name: str, settings: Settings) -> Factory:
             "the searxng backend has no URL",
             cause="no instance is named",
             fix="set SEARXNG_URL to the start page of an instance, like http://127.0.0.1:8080",
+        )
+    if name == "ripgrep" and not settings.root:
+        raise ConfigError(
+            "the ripgrep backend has no folder",
+            cause="it searches only a folder that you name",
+            fix="set grep_root to the folder of your code",
         )
     if name in NEEDS_KEY and not settings.api_key:
         raise ConfigError(

@@ -22,6 +22,8 @@ class Arxiv:
     timeout_s: float = 15.0
     base_url: str = "https://export.arxiv.org/api/query"
     name: str = NAME
+    filters = frozenset[str]()
+    interval_s = 3.0  # arXiv's terms of use
 
     def request(self, query: Query) -> Request:
         words = re.findall(r"[\w.-]+", query.text)[:20]

@@ -20,6 +20,7 @@ class Brave:
     timeout_s: float = 10.0
     base_url: str = "https://api.search.brave.com/res/v1"
     name: str = NAME
+    filters = frozenset({"site", "time", "language"})
 
     def request(self, query: Query) -> Request:
         params = {

@@ -15,11 +15,16 @@ from nexi.errors import BackendError
 from nexi.types import Hit, Query
 
 NAME = "duckduckgo"
+_COUNTRIES = {"en": "us", "ja": "jp", "zh": "cn", "ko": "kr", "sv": "se", "da": "dk", "cs": "cz", "el": "gr", "uk": "ua"} | {
+    same: same for same in ("de", "fr", "es", "it", "pt", "nl", "pl", "ru", "fi", "no", "hu", "ro", "tr")
+}
 Ask = Callable[..., Sequence[dict[str, Any]]]
 
 
 class DuckDuckGo:
     """The SearchBackend port over ddgs. `ask` stands for the library's call in tests."""
+
+    filters = frozenset({"site", "time", "language"})
 
     def __init__(self, *, timeout_s: float = 10.0, proxy: str = "", ask: Ask | None = None) -> None:
         self._timeout_s = timeout_s
@@ -58,8 +63,10 @@ class DuckDuckGo:
 
 
 def _region(language: str) -> str:
-    parts = language.lower().split("-")
-    return f"{parts[1]}-{parts[0]}" if len(parts) == 2 else "wt-wt"
+    """DuckDuckGo filters by country and language together; a language alone means its largest country there."""
+    short, _, country = language.lower().partition("-")
+    country = country or _COUNTRIES.get(short, "")
+    return f"{country}-{short}" if country else "wt-wt"
 
 
 def _hit(row: dict[str, Any]) -> Hit:

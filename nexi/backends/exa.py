@@ -21,6 +21,7 @@ class Exa:
     timeout_s: float = 10.0
     base_url: str = "https://api.exa.ai"
     name: str = NAME
+    filters = frozenset({"site"})
 
     def request(self, query: Query) -> Request:
         wanted: dict[str, Any] = {

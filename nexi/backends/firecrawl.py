@@ -21,6 +21,7 @@ class Firecrawl:
     timeout_s: float = 10.0
     base_url: str = "https://api.firecrawl.dev/v2"
     name: str = NAME
+    filters = frozenset({"site", "time"})
 
     def request(self, query: Query) -> Request:
         text = with_sites(query.text, query.sites, query.excluded_sites)

@@ -22,6 +22,7 @@ class Jina:
     timeout_s: float = 30.0
     base_url: str = "https://s.jina.ai"
     name: str = NAME
+    filters = frozenset({"site", "language"})
 
     def request(self, query: Query) -> Request:
         headers = {"Accept": "application/json", "X-Respond-With": "no-content", "X-Retain-Images": "none"}

@@ -29,6 +29,7 @@ class Searxng:
     base_url: str
     timeout_s: float = 10.0
     name: str = NAME
+    filters = frozenset({"site", "time", "language"})
 
     def request(self, query: Query) -> Request:
         params = {"q": _terms(query), "format": "json", "pageno": "1"}

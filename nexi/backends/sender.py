@@ -21,6 +21,7 @@ from nexi.errors import BackendError
 from nexi.types import Hit, Query
 
 MAX_BODY = 5_000_000
+KEY_TROUBLE = frozenset({"wrong_key", "quota", "rate_limit"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,19 +116,50 @@ class Sender:
 
 
 class HttpBackend:
-    """A Dialect on a Sender: the SearchBackend port."""
+    """A Dialect on a Sender: the SearchBackend port.
 
-    def __init__(self, dialect: Dialect, sender: Sender) -> None:
-        self._dialect = dialect
+    With several keys there is one dialect for each: a key that is refused, spent or limited gives way to the next, and the
+    one that worked is asked first from then on.
+    """
+
+    def __init__(self, dialect: Dialect, sender: Sender, *, spares: Sequence[Dialect] = ()) -> None:
+        self._dialects = (dialect, *spares)
+        self._current = 0
         self._sender = sender
 
     @property
     def name(self) -> str:
-        return self._dialect.name
+        return self._dialects[0].name
+
+    @property
+    def filters(self) -> frozenset[str]:
+        """The filters the service keeps itself."""
+        return frozenset(getattr(self._dialects[0], "filters", ()))
+
+    @property
+    def interval_s(self) -> float:
+        """The pause the service asks for between two queries."""
+        return float(getattr(self._dialects[0], "interval_s", 0.0))
 
     async def search(self, query: Query) -> list[Hit]:
-        response = await self._sender.send(self.name, self._dialect.request(query))
-        return self._dialect.parse(response.status, response.headers, response.body)[: query.count]
+        first, count = self._current, len(self._dialects)
+        for turn in range(count):
+            chosen = (first + turn) % count
+            try:
+                hits = await self._ask(self._dialects[chosen], query)
+            except BackendError as error:
+                if error.code in KEY_TROUBLE and turn < count - 1:
+                    continue
+                if error.code in KEY_TROUBLE and count > 1:
+                    error.cause = f"none of the {count} keys is accepted; the last: {error.cause}"
+                raise
+            self._current = chosen
+            return hits
+        raise AssertionError("a backend has at least one dialect")
+
+    async def _ask(self, dialect: Dialect, query: Query) -> list[Hit]:
+        response = await self._sender.send(self.name, dialect.request(query))
+        return dialect.parse(response.status, response.headers, response.body)[: query.count]
 
 
 async def _tls(scheme: str) -> ssl.SSLContext:

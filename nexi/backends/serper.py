@@ -21,6 +21,7 @@ class Serper:
     timeout_s: float = 10.0
     base_url: str = "https://google.serper.dev"
     name: str = NAME
+    filters = frozenset({"site", "time", "language"})
 
     def request(self, query: Query) -> Request:
         text = with_sites(query.text, query.sites, query.excluded_sites)

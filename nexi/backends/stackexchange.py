@@ -23,6 +23,7 @@ class StackExchange:
     site: str = "stackoverflow"
     base_url: str = "https://api.stackexchange.com/2.3"
     name: str = NAME
+    filters = frozenset[str]()
 
     def request(self, query: Query) -> Request:
         params = {

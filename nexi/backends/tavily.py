@@ -22,6 +22,7 @@ class Tavily:
     timeout_s: float = 10.0
     base_url: str = "https://api.tavily.com"
     name: str = NAME
+    filters = frozenset({"site", "time"})
 
     def request(self, query: Query) -> Request:
         wanted: dict[str, Any] = {"query": query.text.strip()[:400], "max_results": max(1, min(query.count, 20))}

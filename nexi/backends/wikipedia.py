@@ -23,6 +23,7 @@ class Wikipedia:
     timeout_s: float = 10.0
     host: str = "https://{language}.wikipedia.org"
     name: str = NAME
+    filters = frozenset({"language"})
 
     def request(self, query: Query) -> Request:
         """Search as a generator, so that each page comes with its address and its first sentences."""

@@ -75,7 +75,7 @@ def test_json_of_another_shape_gives_no_hits(dialect: Dialect, odd: dict[str, An
 
 async def test_every_name_of_the_table_can_be_made() -> None:
     sender = Sender(user_agent="test")
-    made = [create(name, Settings("http://127.0.0.1:9", "key"), sender).name for name in BACKENDS]
+    made = [create(name, Settings("http://127.0.0.1:9", "key", root="."), sender).name for name in BACKENDS]
     await sender.aclose()
     assert made == list(BACKENDS)
 

@@ -1,0 +1,374 @@
+"""Known vulnerabilities from NVD, CISA KEV, GitHub Advisories and OSV, merged by their ids. No key is needed.
+
+Each source is two pure functions, a request (or None when it cannot answer such a query) and a parse into Records; the
+backend asks them together through the shared sender. A source that fails is named, and the others still answer. NVD takes
+words and CVE ids; GitHub and OSV take ids and packages, written as `pkg:pypi/jinja2@2.4.1` or `pypi:jinja2@2.4.1`; KEV is
+one list, read once, that marks what is exploited. Built from the services' documentation; not verified live.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from nexi.backends.replies import check_status, json_object, plain, rows
+from nexi.backends.sender import Request, Response, Sender
+from nexi.errors import BackendError
+from nexi.types import Failure, Hit, Query
+from nexi.values import frozen
+
+NAME = "security"
+NVD = "https://services.nvd.nist.gov/rest/json/cves/2.0"
+KEV = "https://www.cisa.gov/sites/default/files/feeds/known_exploited_vulnerabilities.json"
+GITHUB = "https://api.github.com/advisories"
+OSV = "https://api.osv.dev/v1"
+SUMMARY_CHARS = 500
+NVD_ROWS = 100  # NVD lists the oldest first, so more are read than shown
+
+_CVE = re.compile(r"\bCVE-\d{4}-\d{4,10}\b", re.IGNORECASE)
+_GHSA = re.compile(r"\bGHSA(?:-[23456789cfghjmpqrvwx]{4}){3}\b", re.IGNORECASE)
+_OTHER = re.compile(r"\b(?:PYSEC|RUSTSEC|GO|OSV|MAL|DSA|USN)-\d{4}-\d{1,6}(?:-\d)?\b", re.IGNORECASE)
+_PACKAGE = re.compile(r"\b(?:pkg:)?(pypi|npm|cargo|golang|maven|nuget|gem|composer)[:/]([^\s@]+)(?:@([^\s@]+))?", re.IGNORECASE)
+_GITHUB_ECOSYSTEMS = {"pypi": "pip", "cargo": "rust", "golang": "go", "gem": "rubygems"}
+_SEVERITIES = ("CRITICAL", "HIGH", "MEDIUM", "LOW")
+
+
+@frozen
+class Asked:
+    """What a query is about: ids, a package, or words."""
+
+    text: str
+    cve: str = ""
+    ghsa: str = ""
+    other: str = ""
+    ecosystem: str = ""
+    package: str = ""
+    version: str = ""
+
+    @property
+    def id(self) -> str:
+        return self.cve or self.ghsa or self.other
+
+
+@frozen
+class Record:
+    """One vulnerability as one source tells it."""
+
+    id: str
+    aliases: tuple[str, ...] = ()
+    summary: str = ""
+    severity: str = ""
+    score: float = 0.0
+    published: str = ""
+    url: str = ""
+    exploited_since: str = ""
+
+    @property
+    def ids(self) -> frozenset[str]:
+        return frozenset((self.id, *self.aliases))
+
+
+class Found(list[Hit]):
+    """Hits, and the sources that did not answer."""
+
+    def __init__(self, hits: Iterable[Hit], failures: tuple[Failure, ...]) -> None:
+        super().__init__(hits)
+        self.failures = failures
+
+
+def read_query(text: str) -> Asked:
+    cve, ghsa, other, package = (pattern.search(text) for pattern in (_CVE, _GHSA, _OTHER, _PACKAGE))
+    return Asked(
+        text.strip(),
+        cve[0].upper() if cve else "",
+        "GHSA" + ghsa[0][4:].lower() if ghsa else "",
+        other[0].upper() if other else "",
+        package[1].lower() if package else "",
+        package[2] if package else "",
+        (package[3] or "") if package else "",
+    )
+
+
+# NVD
+
+
+def nvd_request(asked: Asked, timeout_s: float, api_key: str = "") -> Request | None:
+    if asked.cve:
+        params = (("cveId", asked.cve),)
+    elif asked.id:
+        return None
+    else:
+        words = re.findall(r"[\w.-]+", asked.package or asked.text)[:10]
+        params = (("keywordSearch", " ".join(words)), ("resultsPerPage", str(NVD_ROWS)))  # type: ignore[assignment]
+    return Request(NVD, params=params, headers={"apiKey": api_key} if api_key else {}, timeout_s=timeout_s)
+
+
+def nvd_parse(response: Response) -> list[Record]:
+    if response.status == 404:  # how NVD answers an id it does not know
+        return []
+    check_status("NVD", response.status, response.headers, response.body)
+    found = (row.get("cve") for row in rows(json_object("NVD", response.body).get("vulnerabilities")))
+    return [_nvd_record(cve) for cve in found if isinstance(cve, dict) and _is_published(cve)]
+
+
+def _is_published(cve: dict[str, Any]) -> bool:
+    return isinstance(cve.get("id"), str) and cve.get("vulnStatus") != "Rejected"
+
+
+def _nvd_record(cve: dict[str, Any]) -> Record:
+    texts = [plain(d.get("value")) for d in rows(cve.get("descriptions")) if d.get("lang") == "en"]
+    score, severity = _nvd_score(cve.get("metrics"))
+    return Record(
+        cve["id"],
+        summary=next(iter(texts), ""),
+        severity=severity,
+        score=score,
+        published=_day(cve.get("published")),
+        url=f"https://nvd.nist.gov/vuln/detail/{cve['id']}",
+        exploited_since=_day(cve.get("cisaExploitAdd")),
+    )
+
+
+def _nvd_score(metrics: object) -> tuple[float, str]:
+    kinds = metrics if isinstance(metrics, dict) else {}
+    for name in ("cvssMetricV40", "cvssMetricV31", "cvssMetricV30", "cvssMetricV2"):
+        for row in rows(kinds.get(name)):
+            data = row["cvssData"] if isinstance(row.get("cvssData"), dict) else {}
+            severity = str(data.get("baseSeverity") or row.get("baseSeverity") or "").upper()
+            return _number(data.get("baseScore")), severity
+    return 0.0, ""
+
+
+# CISA KEV
+
+
+def kev_request(timeout_s: float) -> Request:
+    return Request(KEV, timeout_s=timeout_s)
+
+
+def kev_parse(response: Response) -> list[Record]:
+    check_status("CISA KEV", response.status, response.headers, response.body)
+    found = rows(json_object("CISA KEV", response.body).get("vulnerabilities"))
+    return [_kev_record(row) for row in found if isinstance(row.get("cveID"), str)]
+
+
+def _kev_record(row: dict[str, Any]) -> Record:
+    what = " ".join(plain(row.get(n)) for n in ("vendorProject", "product"))
+    return Record(
+        row["cveID"],
+        summary=f"{what}: {plain(row.get('vulnerabilityName'))}. {plain(row.get('shortDescription'))}",
+        url=f"https://nvd.nist.gov/vuln/detail/{row['cveID']}",
+        exploited_since=_day(row.get("dateAdded")) or "an unknown day",
+    )
+
+
+def kev_matches(asked: Asked, listed: Sequence[Record]) -> list[Record]:
+    """The entries a query is about; the newest first."""
+    if asked.id:
+        return [record for record in listed if record.id == asked.cve]
+    words = re.findall(r"[\w.-]+", (asked.package or asked.text).lower())
+    about = [r for r in listed if words and all(word in r.summary.lower() for word in words)]
+    return sorted(about, key=lambda r: r.exploited_since, reverse=True)[:NVD_ROWS]
+
+
+# GitHub Advisories
+
+
+def github_request(asked: Asked, timeout_s: float) -> Request | None:
+    if asked.cve or asked.ghsa:
+        params = {"cve_id": asked.cve} if asked.cve else {"ghsa_id": asked.ghsa}
+    elif asked.package:
+        affected = f"{asked.package}@{asked.version}" if asked.version else asked.package
+        ecosystem = _GITHUB_ECOSYSTEMS.get(asked.ecosystem, asked.ecosystem)
+        params = {"affects": affected, "ecosystem": ecosystem, "per_page": "50"}
+    else:
+        return None
+    headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
+    return Request(GITHUB, params=tuple(params.items()), headers=headers, timeout_s=timeout_s)
+
+
+def github_parse(response: Response) -> list[Record]:
+    check_status("GitHub", response.status, response.headers, response.body)
+    found = rows(json_object("GitHub", b'{"rows": ' + response.body + b"}").get("rows"))
+    return [_github_record(row) for row in found if isinstance(row.get("ghsa_id"), str) and not row.get("withdrawn_at")]
+
+
+def _github_record(row: dict[str, Any]) -> Record:
+    cve = row.get("cve_id")
+    cvss = row.get("cvss") if isinstance(row.get("cvss"), dict) else {}
+    return Record(
+        row["ghsa_id"],
+        (cve,) if isinstance(cve, str) and cve else (),
+        plain(row.get("summary")),
+        _severity(row.get("severity")),
+        _number(cvss.get("score")) if cvss else 0.0,
+        _day(row.get("published_at")),
+        f"https://github.com/advisories/{row['ghsa_id']}",
+    )
+
+
+# OSV
+
+
+def osv_request(asked: Asked, timeout_s: float) -> Request | None:
+    if asked.id:
+        return Request(f"{OSV}/vulns/{asked.id}", timeout_s=timeout_s)
+    if not asked.package:
+        return None
+    purl = f"pkg:{asked.ecosystem}/{asked.package}" + (f"@{asked.version}" if asked.version else "")
+    return Request(f"{OSV}/query", "POST", json={"package": {"purl": purl}}, timeout_s=timeout_s)
+
+
+def osv_parse(response: Response) -> list[Record]:
+    if response.status == 404:
+        return []
+    check_status("OSV", response.status, response.headers, response.body)
+    data = json_object("OSV", response.body)
+    found = rows(data.get("vulns")) if "vulns" in data else [data]
+    return [_osv_record(row) for row in found if isinstance(row.get("id"), str) and not row.get("withdrawn")]
+
+
+def _osv_record(row: dict[str, Any]) -> Record:
+    aliases = row.get("aliases") if isinstance(row.get("aliases"), list) else []
+    own = row.get("database_specific") if isinstance(row.get("database_specific"), dict) else {}
+    return Record(
+        row["id"],
+        tuple(a for a in aliases or () if isinstance(a, str)),
+        plain(row.get("summary")) or plain(row.get("details")),
+        _severity(own.get("severity") if own else ""),
+        0.0,
+        _day(row.get("published")),
+        f"https://osv.dev/vulnerability/{row['id']}",
+    )
+
+
+# merging
+
+
+def merge(records: Sequence[Record]) -> list[Record]:
+    """One record for each vulnerability: what the first source leaves open, the next one fills."""
+    merged: list[Record] = []
+    for record in records:
+        same = next((known for known in merged if known.ids & record.ids), None)
+        if same is None:
+            merged.append(record)
+        else:
+            merged[merged.index(same)] = _filled(same, record)
+    return merged
+
+
+def _filled(known: Record, more: Record) -> Record:
+    first = min((known, more), key=lambda r: not r.id.startswith("CVE-"))
+    return Record(
+        first.id,
+        tuple(sorted((known.ids | more.ids) - {first.id})),
+        known.summary or more.summary,
+        known.severity or more.severity,
+        known.score or more.score,
+        known.published or more.published,
+        first.url or known.url,
+        known.exploited_since or more.exploited_since,
+    )
+
+
+def ranked(records: Iterable[Record], asked: Asked) -> list[Record]:
+    """What was asked for by id, then what is exploited, then the newest."""
+    newest = sorted(records, key=lambda r: r.published, reverse=True)
+    return sorted(newest, key=lambda r: (asked.id not in r.ids, not r.exploited_since))
+
+
+def to_hit(record: Record) -> Hit:
+    score = f"{record.severity} {record.score:g}" if record.score else record.severity
+    exploited = f"exploited, in CISA KEV since {record.exploited_since}" if record.exploited_since else ""
+    facts = ", ".join(part for part in (score.strip(), exploited) if part)
+    also = f" Also {', '.join(record.aliases[:5])}." if record.aliases else ""
+    title = f"{record.id} ({facts})" if facts else record.id
+    return Hit(record.url, title, record.summary[:SUMMARY_CHARS] + also, record.published, NAME)
+
+
+def _severity(value: object) -> str:
+    word = {"MODERATE": "MEDIUM"}.get(str(value).upper(), str(value).upper())
+    return word if word in _SEVERITIES else ""
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 10 else 0.0
+
+
+def _day(value: object) -> str:
+    found = re.match(r"\d{4}-\d\d-\d\d", value) if isinstance(value, str) else None
+    return found[0] if found else ""
+
+
+# the backend
+
+
+class Security:
+    """The SearchBackend port over the four sources."""
+
+    filters = frozenset[str]()
+
+    def __init__(self, sender: Sender, *, timeout_s: float = 10.0, api_key: str = "") -> None:
+        self._sender = sender
+        self._timeout_s = timeout_s
+        self._api_key = api_key
+        self._listed: list[Record] | None = None
+        self._listing = asyncio.Lock()
+
+    @property
+    def name(self) -> str:
+        return NAME
+
+    async def search(self, query: Query) -> list[Hit]:
+        asked = read_query(query.text)
+        timeout_s = self._timeout_s
+        async with asyncio.TaskGroup() as group:
+            tasks = {
+                "NVD": group.create_task(self._one(nvd_request(asked, timeout_s, self._api_key), nvd_parse)),
+                "GitHub Advisories": group.create_task(self._one(github_request(asked, timeout_s), github_parse)),
+                "OSV": group.create_task(self._one(osv_request(asked, timeout_s), osv_parse)),
+                "CISA KEV": group.create_task(self._exploited(asked)),
+            }
+        answers = {name: task.result() for name, task in tasks.items()}
+        failed = {name: error for name, error in answers.items() if isinstance(error, BackendError)}
+        asked_sources = [name for name, answer in answers.items() if answer is not None]
+        if len(failed) == len(asked_sources):
+            raise _all_failed(failed)
+        records = [r for answer in answers.values() if isinstance(answer, list) for r in answer]
+        hits = [to_hit(r) for r in ranked(merge(records), asked)[: query.count]]
+        return Found(hits, tuple(Failure(f"{NAME}/{n}", e.code, str(e), e.fix) for n, e in failed.items()))
+
+    async def _one(
+        self, request: Request | None, parse: Callable[[Response], list[Record]]
+    ) -> list[Record] | BackendError | None:
+        """A source's records, its error, or None where it has nothing to say of such a query."""
+        if request is None:
+            return None
+        try:
+            return parse(await self._sender.send(NAME, request))
+        except BackendError as error:
+            return error
+
+    async def _exploited(self, asked: Asked) -> list[Record] | BackendError:
+        async with self._listing:
+            if self._listed is None:
+                answer = await self._one(kev_request(self._timeout_s), kev_parse)
+                if not isinstance(answer, list):
+                    return answer or BackendError("CISA KEV was not asked")
+                self._listed = answer
+        return kev_matches(asked, self._listed)
+
+
+def _all_failed(failed: dict[str, BackendError]) -> BackendError:
+    """The error of all sources together; it may pass only where one of them may."""
+    first = next(iter(failed.values()))
+    same = {error.code for error in failed.values()}
+    return BackendError(
+        "no source of vulnerabilities answered",
+        code=first.code if len(same) == 1 else "sources_failed",
+        cause="; ".join(f"{name}: {error}" for name, error in failed.items())[:500],
+        fix=first.fix,
+        retryable=any(error.retryable for error in failed.values()),
+    )

@@ -1,0 +1,118 @@
+"""When a failing backend rests and when it is asked again: a pure state machine.
+
+Above it are the searcher, which asks and reports, and the adapter that keeps states in a file; below it nothing. It knows
+no clock, no file and no backend: times are seconds that somebody passes in.
+
+    closed (None) --failure--> open --its time passes--> half-open --one trial: success--> closed
+                                 ^------------------------------------ failure --'
+
+The times are SearXNG's own defaults for its engines, so both layers rest and wake alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Literal
+
+from nexi.values import frozen
+
+DAY, HOUR = 86_400.0, 3_600.0
+ACCESS_DENIED_S = DAY
+CAPTCHA_S = DAY
+TOO_MANY_REQUESTS_S = HOUR
+ERROR_STEP_S = 5.0
+LONGEST_ERROR_S = 120.0
+TRIAL_S = 30.0
+LONGEST_WISH_S = DAY
+
+HELD_S: Mapping[str, float] = {
+    "captcha": CAPTCHA_S,
+    "refused_us": ACCESS_DENIED_S,
+    "wrong_key": ACCESS_DENIED_S,
+    "limiter": TOO_MANY_REQUESTS_S,
+    "rate_limit": TOO_MANY_REQUESTS_S,
+    "quota": TOO_MANY_REQUESTS_S,
+}
+# These say nothing of the backend's health: the query, this installation, or an answer that may just be empty.
+NO_FAULT = frozenset({"bad_query", "not_installed", "empty_or_blocked", "empty"})
+
+Standing = Literal["closed", "open", "half_open"]
+
+
+@frozen
+class Suspension:
+    """A backend that rests from `since` to `until`, why, and after how many failures in a row."""
+
+    since: float
+    until: float
+    code: str
+    reason: str = ""
+    fix: str = ""
+    errors: int = 1
+    trial_until: float = 0.0
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the service itself turned us away; otherwise it only failed, and as a last resort it may be asked."""
+        return self.code in HELD_S
+
+
+State = Suspension | None
+
+
+def standing(state: State, now: float) -> Standing:
+    """Where a backend stands. A clock that was set back ends a rest rather than making it endless."""
+    if state is None:
+        return "closed"
+    resting = state.since <= now < state.until
+    on_trial = state.trial_until - TRIAL_S <= now < state.trial_until
+    return "open" if resting or on_trial else "half_open"
+
+
+def admit(state: State, now: float) -> tuple[bool, State]:
+    """Whether to ask now, and the state after. Of those who ask after a rest, the first tries and the others wait for it."""
+    where = standing(state, now)
+    if state is None or where == "open":
+        return state is None, state
+    return True, _changed(state, trial_until=now + TRIAL_S)
+
+
+def after_success(state: State) -> State:
+    """An answer, even an empty one, closes the breaker."""
+    return None
+
+
+def after_failure(
+    state: State, now: float, code: str, *, reason: str = "", fix: str = "", retry_after: float | None = None
+) -> State:
+    """The state after a failure. Failures of requests that were under way together count as one."""
+    if code in NO_FAULT:
+        return state if state is None else _changed(state, trial_until=0.0)
+    together = state is not None and state.since <= now < state.until
+    errors = (state.errors if state else 0) + (0 if together else 1)
+    until = now + rest_seconds(code, errors, retry_after)
+    if state and together and state.until >= until:
+        return state
+    return Suspension(now, until, code, reason[:300], fix[:300], errors)
+
+
+def rest_seconds(code: str, errors: int, retry_after: float | None = None) -> float:
+    """How long a backend rests; a service's own wish goes before our table."""
+    if code not in HELD_S:
+        return min(LONGEST_ERROR_S, ERROR_STEP_S * max(1, errors))
+    if retry_after is None or not math.isfinite(retry_after):
+        return HELD_S[code]
+    return min(LONGEST_WISH_S, max(1.0, retry_after))
+
+
+def in_words(seconds: float) -> str:
+    """A time for people."""
+    whole = max(1, math.ceil(seconds))
+    if whole < 120:
+        return f"{whole} s"
+    return f"{math.ceil(whole / 60)} min" if whole < 2 * HOUR else f"{math.ceil(whole / HOUR)} h"
+
+
+def _changed(state: Suspension, *, trial_until: float) -> Suspension:
+    return Suspension(state.since, state.until, state.code, state.reason, state.fix, state.errors, trial_until)
