@@ -85,7 +85,10 @@ def test_a_service_that_is_down_is_named_with_its_fix(online: Command, monkeypat
     assert "  Fix: " in done.err
 
 
-def test_a_service_that_failed_before_another_answered_is_named(online: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def half_down(online: Command, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Of two search services the first is down."""
+
     class Down:
         name = "down"
 
@@ -94,10 +97,17 @@ def test_a_service_that_failed_before_another_answered_is_named(online: Command,
 
     web = FakeWeb({"https://moon.test/": "Moon\x1b[31m facts\n\nfar away"}, name="up")
     monkeypatch.setattr(Nexi, "backends", lambda self: (Down(), web))
-    done = online("find", "moon")
+    return online
+
+
+def test_a_service_that_failed_before_another_answered_is_named(half_down: Command) -> None:
+    done = half_down("find", "moon")
     assert done.out == "[1] Moon facts\n    https://moon.test/\n    Moon facts far away\n"
-    assert done.err == ("Warning: down gave nothing (connect): it is closed: nobody listens. Fix: start it\n1 hit from up\n")
-    failures = json.loads(online("find", "--json", "moon").out)["failures"]
+    assert done.err == "Warning: down gave nothing (connect): it is closed: nobody listens. Fix: start it\n1 hit from up\n"
+
+
+def test_a_service_that_failed_is_in_the_json(half_down: Command) -> None:
+    failures = json.loads(half_down("find", "--json", "moon").out)["failures"]
     assert failures == [{"provider": "down", "code": "connect", "message": "it is closed: nobody listens", "fix": "start it"}]
 
 
