@@ -27,6 +27,7 @@ COMMANDS: Mapping[str, str] = {
     "open": "nexi.cli.open:open_source",
     "doctor": "nexi.cli.doctor:doctor",
     "models": "nexi.cli.models:models",
+    "searxng": "nexi.cli.searxng:searxng",
     "templates": "nexi.cli.templates:templates_command",
 }
 # The names under which the seeds know this door's functions, and where they live.

@@ -26,6 +26,7 @@ SUMMARIES: Mapping[str, str] = {
     "history": "List, search, show and delete past answers.",
     "models": "List the models that can be used.",
     "open": "Open source N of the last answer in the browser.",
+    "searxng": "Start, stop and look at a SearXNG of your own.",
     "templates": "List the saved templates.",
 }
 HEADINGS: Mapping[str, tuple[str, ...]] = {

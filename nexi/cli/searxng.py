@@ -1,0 +1,111 @@
+"""`nexi searxng start|stop|status`: the SearXNG container of this machine, by hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nexi.cli.exits import failing_politely
+
+if TYPE_CHECKING:
+    from nexi.backends.container import Lifecycle, Status
+    from nexi.config import Config
+
+SCHEMA = "nexi-searxng-1"
+START_S = 600.0  # the first start downloads the image
+STOP_S = 60.0
+_HELP = {"help_option_names": ["-h", "--help"]}
+
+
+@click.group("searxng", context_settings=_HELP)
+def searxng() -> None:
+    """Start, stop and look at a SearXNG of your own.
+
+    It runs in a container, through docker or podman, and only this machine can reach it. One that was started here stays
+    until it is stopped; with `searxng_autostart` the first search starts it, and it ends with the last nexi that uses it.
+    """
+
+
+_as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+
+
+@searxng.command("start", context_settings=_HELP)
+@_as_json
+def start(as_json: bool) -> None:
+    """Start it, wait until it answers, and print its address."""
+    with failing_politely(as_json=as_json):
+        config, lifecycle = _opened()
+        _show(lifecycle.keep(lifecycle.patience(START_S)), lifecycle, as_json=as_json)
+        _say_use(config, as_json=as_json)
+
+
+@searxng.command("stop", context_settings=_HELP)
+@click.option("--force", is_flag=True, help="Also while other processes use it.")
+@_as_json
+def stop(force: bool, as_json: bool) -> None:
+    """Stop it, or let it end with the last process that uses it."""
+    with failing_politely(as_json=as_json):
+        _, lifecycle = _opened()
+        _show(lifecycle.stop(lifecycle.patience(STOP_S), force=force), lifecycle, as_json=as_json)
+
+
+@searxng.command("status", context_settings=_HELP)
+@_as_json
+def status(as_json: bool) -> None:
+    """Say whether it runs and answers, and who uses it."""
+    with failing_politely(as_json=as_json):
+        _, lifecycle = _opened()
+        _show(lifecycle.status(lifecycle.patience(STOP_S)), lifecycle, as_json=as_json)
+
+
+def _opened() -> tuple[Config, Lifecycle]:
+    from nexi.app import container_options
+    from nexi.backends.container import Lifecycle
+    from nexi.config import load_config
+
+    config = load_config()
+    return config, Lifecycle(container_options(config))
+
+
+def _show(status: Status, lifecycle: Lifecycle, *, as_json: bool) -> None:
+    from nexi.output import note, print_json, write
+
+    if as_json:
+        return print_json(_as_object(status, lifecycle))
+    if status.running:
+        write(f"{status.url}\n")
+    return note(_described(status, lifecycle))
+
+
+def _as_object(status: Status, lifecycle: Lifecycle) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        **vars(status),
+        "users": list(status.users),
+        "settings": str(lifecycle.options.own_settings),
+        "state": str(lifecycle.state_path),
+    }
+
+
+def _described(status: Status, lifecycle: Lifecycle) -> str:
+    if not status.running:
+        used = " although it should: the next search starts it again" if status.container else ""
+        return f"SearXNG is not running{used}. Its settings can be changed in {lifecycle.options.own_settings}"
+    health = "runs and answers" if status.healthy else "runs but does not answer yet"
+    count = len(status.users)
+    users = f"{count} process uses it" if count == 1 else f"{count} processes use it"
+    until = "it stays until `nexi searxng stop`" if status.kept else "it ends with the last of them"
+    return f"SearXNG {health}: {status.image}, container {status.container} ({status.command}). {users}; {until}."
+
+
+def _say_use(config: Config, *, as_json: bool) -> None:
+    """A container that no search would ask is worth a word."""
+    from nexi.output import note
+
+    if as_json:
+        return
+    if config.searxng_url:
+        note("Searches still ask the instance that SEARXNG_URL or searxng_url names.")
+    elif not config.searxng_autostart:
+        note("To search with it: nexi config set searxng_autostart true")
