@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from nexi.backends.container import Options as ContainerOptions
     from nexi.config import EndpointRole
     from nexi.fetchers import Settings as FetcherSettings
+    from nexi.fetchers.cache import PageCache
 
 MAX_QUESTION_CHARS = 100_000
 STOP_POLL_S = 0.5
@@ -321,6 +322,12 @@ class Nexi:
     def pages(self) -> PageStore:
         return FilePages(self.config.pages_dir)
 
+    def page_cache(self) -> PageCache:
+        """Pages kept between runs; `clear()` forgets them."""
+        from nexi.fetchers.cache import PageCache
+
+        return PageCache(self.config.page_cache_dir, clock=self.clock, ttl_s=self.config.page_cache_ttl_s)
+
     def tidy(self) -> None:
         """Once a day, forget runs and pages beyond what the config keeps. Trouble with that is nobody's trouble now."""
         stamp = self.config.state_dir / "tidied"
@@ -330,6 +337,7 @@ class Nexi:
             make_private_directory(stamp.parent)
             stamp.touch()
             self.runs().prune(self.config.runs_keep_days, self.config.pages_max_mb)
+            self.page_cache().sweep()
         except (OSError, StoreError):
             return
 
@@ -342,6 +350,8 @@ class Nexi:
             api_key=next(iter(config.keys_for(name)), ""),
             allow_private=config.allow_private,
             respect_robots=config.respect_robots,
+            cache_folder=config.page_cache_dir if config.page_cache else None,
+            cache_ttl_s=config.page_cache_ttl_s,
             **self._proxies(),
         )
 

@@ -161,6 +161,8 @@ class Settings:
     no_proxy: str = ""
     runs_keep_days: int = 30
     pages_max_mb: int = 1024
+    page_cache: bool = True
+    page_cache_ttl_s: float = 86400
     system_prompt: str = ""
 
     home: Path | None = field(default=None, compare=False)
@@ -332,6 +334,11 @@ class Config(Settings):
     @property
     def pages_dir(self) -> Path:
         return self.root / "pages"
+
+    @property
+    def page_cache_dir(self) -> Path:
+        """Pages that were read once, kept for `page_cache_ttl_s`."""
+        return self.cache_dir / "pages"
 
     @property
     def state_dir(self) -> Path:
@@ -686,6 +693,8 @@ CHECKS: Mapping[str, Check] = {
     "no_proxy": _rule("must be a string", _is_encodable),
     "runs_keep_days": _non_negative_int,
     "pages_max_mb": _non_negative_int,
+    "page_cache": _bool,
+    "page_cache_ttl_s": _positive_number,
     "system_prompt": _rule("must be text", lambda v: v is None or _is_encodable(v), secret=True),
 }
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
 from nexi.errors import ConfigError
@@ -28,6 +29,8 @@ class Settings:
     no_proxy: tuple[str, ...] = ()
     per_host_burst: int = 8
     per_host_rate: float = 4.0
+    cache_folder: Path | None = None  # None keeps nothing
+    cache_ttl_s: float = 86_400.0
 
 
 Factory: TypeAlias = Callable[[Settings], ContentFetcher]
@@ -76,7 +79,16 @@ def available(name: str) -> bool:
 def create(name: str, settings: Settings) -> ContentFetcher:
     """The fetcher of that name; ConfigError when nobody provides it."""
     factory = FETCHERS.get(name) or _third_party(name)
-    return factory(settings)
+    fetcher = factory(settings)
+    return _cached(fetcher, settings.cache_folder, settings) if settings.cache_folder else fetcher
+
+
+def _cached(fetcher: ContentFetcher, folder: Path, settings: Settings) -> ContentFetcher:
+    from nexi.fetchers.cache import CachedFetcher, PageCache
+    from nexi.fetchers.guard import Guard
+
+    cache = PageCache(folder, clock=settings.clock, ttl_s=settings.cache_ttl_s)
+    return CachedFetcher(fetcher, cache, check=Guard(settings.allow_private).check_url)
 
 
 def _third_party(name: str) -> Factory:

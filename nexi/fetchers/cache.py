@@ -1,0 +1,165 @@
+"""Pages that were read once, kept on disk for a day around any fetcher.
+
+Above sits whoever holds the ContentFetcher port; below another fetcher and a folder. A page is one file, named by the
+sha1 of fetcher and normal URL: a line of JSON that says what the page says of itself, then its text. Its age is the
+file's mtime, so that sweeping opens nothing. Only pages with text are kept, failures never. A page past its time is asked
+for again with what the site said of it (ETag, Last-Modified) where the fetcher can. A disk that fails costs the cache and
+nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from nexi import urls
+from nexi.files import make_private_directory, replace_file
+from nexi.ports import Clock, ContentFetcher
+from nexi.types import FetchLimits, Page
+
+TTL_S = 86_400.0
+KEPT_EXPIRED_S = 7 * 86_400.0  # an old copy can still save a download
+MAX_BYTES = 256_000_000
+SUFFIX = ".page"
+
+
+class PageCache:
+    """The folder. Every method may be called from any thread and any process."""
+
+    def __init__(self, folder: Path, *, clock: Clock, ttl_s: float = TTL_S) -> None:
+        self._folder = folder
+        self._clock = clock
+        self._ttl_s = ttl_s
+
+    def get(self, key: str) -> _Kept | None:
+        """What is kept under a key, fresh or not; None for what is not there or cannot be read."""
+        try:
+            with (self._folder / f"{key}{SUFFIX}").open("rb") as file:
+                age = self._now() - os.fstat(file.fileno()).st_mtime
+                return _Kept(_page(file.read()), fresh=0 <= age < self._ttl_s)
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+
+    def put(self, key: str, page: Page) -> None:
+        path = self._folder / f"{key}{SUFFIX}"
+        try:
+            make_private_directory(self._folder)
+            replace_file(path, _bytes(page))
+            os.utime(path, (self._now(), self._now()))
+        except OSError:
+            return
+
+    def sweep(self) -> int:
+        """Forget what is long past its time, and the oldest beyond the size; says how many went."""
+        found = sorted(self._found(), reverse=True)
+        oldest = self._now() - self._ttl_s - KEPT_EXPIRED_S
+        gone, size = 0, 0
+        for modified, length, path in found:
+            size += length
+            if modified < oldest or size > MAX_BYTES:
+                gone += _removed(path)
+        return gone
+
+    def clear(self) -> int:
+        """Forget everything; says how many pages went."""
+        return sum(_removed(path) for _, _, path in self._found())
+
+    def _found(self) -> list[tuple[float, int, Path]]:
+        try:
+            with os.scandir(self._folder) as entries:
+                seen = [(entry.stat(), Path(entry.path)) for entry in entries if entry.name.endswith((SUFFIX, ".tmp"))]
+        except OSError:
+            return []
+        return [(stat.st_mtime, stat.st_size, path) for stat, path in seen]
+
+    def _now(self) -> float:
+        return self._clock.now().timestamp()
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    page: Page
+    fresh: bool
+
+
+class CachedFetcher:
+    """A fetcher that looks into the cache first. `check` refuses a URL before that, as the fetcher itself would."""
+
+    def __init__(self, inner: ContentFetcher, cache: PageCache, *, check: Callable[[str], object] | None = None) -> None:
+        self._inner: Any = inner
+        self._cache = cache
+        self._check = check
+        self.name = inner.name
+
+    async def fetch(self, url: str, limits: FetchLimits) -> Page:
+        if self._check:
+            self._check(url)
+        try:
+            key = cache_key(self.name, url)
+        except ValueError:
+            return await self._fetched(url, limits, None)
+        kept = await asyncio.to_thread(self._cache.get, key)
+        if kept and not _fits(kept.page, limits):
+            kept = None
+        if kept and kept.fresh:
+            return replace(kept.page, url=url)
+        page = await self._fetched(url, limits, kept.page if kept else None)
+        if page.text.strip() and _is_whole(page, limits):
+            await asyncio.to_thread(self._cache.put, key, page)
+        return page
+
+    async def aclose(self) -> None:
+        close = getattr(self._inner, "aclose", None)
+        if close:
+            await close()
+
+    async def _fetched(self, url: str, limits: FetchLimits, known: Page | None) -> Page:
+        can_ask = known and (known.etag or known.modified) and getattr(self._inner, "conditional", False)
+        more = (replace(known, url=url),) if known and can_ask else ()
+        page: Page = await self._inner.fetch(url, limits, *more)
+        return page
+
+
+def cache_key(fetcher: str, url: str) -> str:
+    """The name of a page in the cache; ValueError for what is no web URL."""
+    return hashlib.sha1(f"{fetcher}:{urls.normal(url)}".encode(), usedforsecurity=False).hexdigest()
+
+
+def _fits(page: Page, limits: FetchLimits) -> bool:
+    """Whether a kept page is what these limits would give."""
+    return len(page.text) <= limits.max_chars and (not page.content_type or page.content_type in limits.content_types)
+
+
+def _is_whole(page: Page, limits: FetchLimits) -> bool:
+    """A page cut by limits smaller than usual would disappoint the next reader."""
+    usual = FetchLimits()
+    return not page.truncated or (limits.max_chars >= usual.max_chars and limits.max_bytes >= usual.max_bytes)
+
+
+def _bytes(page: Page) -> bytes:
+    about = {name: value for name, value in asdict(page).items() if value and name != "text"}
+    text = page.text.encode("utf-8", "surrogatepass")
+    return json.dumps({**about, "length": len(text)}).encode() + b"\n" + text
+
+
+def _page(data: bytes) -> Page:
+    """ValueError for a file that is not whole, TypeError for one that another version wrote."""
+    head, _, text = data.partition(b"\n")
+    about = json.loads(head)
+    if about.pop("length") != len(text):
+        raise ValueError("the file is not whole")
+    return Page(**{**about, "links": tuple(about.get("links", ())), "text": text.decode("utf-8", "surrogatepass")})
+
+
+def _removed(path: Path) -> bool:
+    try:
+        path.unlink()
+    except OSError:
+        return False
+    return True
