@@ -260,7 +260,7 @@ def _searches(nexi: Nexi) -> list[Work]:
         backends = nexi.backends()
     except NexiError as error:
         return [("search", _unset_search(error))]
-    return [(f"search {backend.name}", _search(backend)) for backend in backends]
+    return [(f"search {backend.name}", _search(nexi, backend)) for backend in backends]
 
 
 async def _unset_search(error: NexiError) -> list[Check]:
@@ -268,8 +268,11 @@ async def _unset_search(error: NexiError) -> list[Check]:
     return [Check("search", False, error.message, error.cause, error.fix + keep)]
 
 
-async def _search(backend: SearchBackend) -> list[Check]:
+async def _search(nexi: Nexi, backend: SearchBackend) -> list[Check]:
+    """Ask although the backend may rest after failures; an answer ends its rest."""
     hits = await backend.search(Query(QUERY))
+    if breaker := nexi.breaker():
+        await breaker.succeeded(backend.name)
     return [Check(f"search {backend.name}", True, f"{len(hits)} results for a test query")]
 
 

@@ -1,0 +1,199 @@
+"""The one caller of search backends: chain, rest, pacing, filters, and the names of what failed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from nexi.app import QuietEmit
+from nexi.errors import BackendError
+from nexi.ports import SearchBackend
+from nexi.searcher import AT_ONCE, Lanes, Searcher, wanted
+from nexi.suspensions import FileBreaker
+from nexi.testing import FakeClock
+from nexi.types import Failure, Hit, Query, SearchOutcome
+
+HIT = Hit("https://a.example/1", "T", "S", "", "one")
+LIMITED = BackendError("too often", code="rate_limit", cause="HTTP 429", fix="wait")
+BROKEN = BackendError("it is broken", code="server_error", cause="HTTP 500", fix="try again later")
+
+
+class Scripted:
+    """A backend that gives what it is told, in order, the last one for ever."""
+
+    def __init__(self, name: str, *answers: Sequence[Hit] | BackendError) -> None:
+        self.name = name
+        self.answers = list(answers)
+        self.asked = 0
+
+    async def search(self, query: Query) -> list[Hit]:
+        self.asked += 1
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, BackendError):
+            raise answer
+        return list(answer)
+
+
+class Rig:
+    def __init__(self, home: Path, *backends: SearchBackend) -> None:
+        self.clock = FakeClock()
+        self.breaker = FileBreaker(home / "backends.json", clock=self.clock)
+        self.searcher = Searcher(lambda: backends, emit=QuietEmit(), clock=self.clock, breaker=self.breaker)
+
+    async def search(self, query: Query | None = None) -> SearchOutcome:
+        return await self.searcher.search(query or Query("q"))
+
+
+def codes(outcome: SearchOutcome) -> list[tuple[str, str]]:
+    return [(f.provider, f.code) for f in outcome.failures]
+
+
+# rest
+
+
+async def test_a_limited_backend_rests_and_the_next_one_is_asked(tmp_path: Path) -> None:
+    one, two = Scripted("one", LIMITED, [HIT]), Scripted("two", [HIT])
+    rig = Rig(tmp_path, one, two)
+    assert codes(await rig.search()) == [("one", "rate_limit")]
+    rig.clock.advance(600)
+    outcome = await rig.search()
+    assert outcome.backend == "two"
+    assert outcome.failures == (
+        Failure(
+            "one",
+            "suspended",
+            "it is not asked for 50 min more, because of rate_limit: too often: HTTP 429",
+            "wait; `nexi doctor` asks it again at once and lifts the rest when it answers",
+        ),
+    )
+    assert one.asked == 1
+    rig.clock.advance(3000)
+    assert ((await rig.search()).backend, one.asked) == ("one", 2)
+    assert codes(await rig.search()) == []
+
+
+async def test_the_only_backend_stays_suspended_when_it_turned_us_away(tmp_path: Path) -> None:
+    one = Scripted("one", LIMITED)
+    rig = Rig(tmp_path, one)
+    await rig.search()
+    outcome = await rig.search()
+    assert (codes(outcome), outcome.hits, one.asked) == ([("one", "suspended")], (), 1)
+
+
+async def test_a_backend_that_only_broke_is_asked_again_when_nobody_else_answers(tmp_path: Path) -> None:
+    one = Scripted("one", BROKEN, [HIT])
+    rig = Rig(tmp_path, one)
+    assert codes(await rig.search()) == [("one", "server_error")]
+    outcome = await rig.search()
+    assert (outcome.hits, outcome.failures) == ((HIT,), ())
+
+
+async def test_a_broken_backend_is_passed_over_while_another_answers(tmp_path: Path) -> None:
+    one, two = Scripted("one", BROKEN), Scripted("two", [HIT])
+    rig = Rig(tmp_path, one, two)
+    await rig.search()
+    assert codes(await rig.search()) == [("one", "suspended")]
+    assert one.asked == 1
+    rig.clock.advance(5)
+    assert codes(await rig.search()) == [("one", "server_error")]
+
+
+async def test_a_bad_query_and_an_empty_answer_suspend_nobody(tmp_path: Path) -> None:
+    one = Scripted("one", BackendError("no", code="bad_query", cause="400", fix="change it"), [], [HIT])
+    rig = Rig(tmp_path, one)
+    assert codes(await rig.search()) == [("one", "bad_query")]
+    assert codes(await rig.search()) == [("one", "empty")]
+    assert (await rig.search()).hits == (HIT,)
+
+
+# pacing
+
+
+class Slow:
+    def __init__(self, name: str = "slow", interval_s: float = 0.0) -> None:
+        self.name = name
+        self.interval_s = interval_s
+        self.now = self.most = 0
+        self.gate = asyncio.Event()
+
+    async def search(self, query: Query) -> list[Hit]:
+        self.now += 1
+        self.most = max(self.most, self.now)
+        await self.gate.wait()
+        self.now -= 1
+        return [HIT]
+
+
+async def test_at_most_four_queries_are_at_one_backend_at_once_over_all_searchers() -> None:
+    slow, clock = Slow(), FakeClock()
+    lanes = Lanes(clock)
+    searchers = [Searcher(lambda: [slow], emit=QuietEmit(), clock=clock, lanes=lanes) for _ in range(3)]
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(s.search(Query(f"q{n}"))) for n, s in enumerate(searchers * 4)]
+        for _ in range(20):
+            await asyncio.sleep(0)
+        waiting = slow.now
+        slow.gate.set()
+    assert (waiting, slow.most, len(tasks)) == (AT_ONCE, AT_ONCE, 12)
+    assert all(task.result().hits for task in tasks)
+
+
+async def test_a_backend_that_wants_pauses_gets_them() -> None:
+    slow, clock = Slow(interval_s=3.0), FakeClock()
+    slow.gate.set()
+    searcher = Searcher(lambda: [slow], emit=QuietEmit(), clock=clock)
+    for n in range(3):
+        await searcher.search(Query(f"q{n}"))
+    assert clock.slept == [3.0, 3.0]
+
+
+# filters
+
+
+@pytest.mark.parametrize(
+    ("url", "query", "kept"),
+    [
+        ("https://docs.python.org/3/", Query("q", sites=("python.org",)), True),
+        ("https://docs.python.org/3/", Query("q", sites=("www.python.org", "x.org")), True),
+        ("https://notpython.org/", Query("q", sites=("python.org",)), False),
+        ("https://a.gov/x", Query("q", sites=(".gov",)), True),
+        ("https://github.com/a/b", Query("q", sites=("github.com/a",)), True),
+        ("https://github.com/c/b", Query("q", sites=("https://github.com/a/",)), False),
+        ("https://x.com/1", Query("q", excluded_sites=("x.com",)), False),
+        ("https://y.com/1", Query("q", excluded_sites=("x.com",)), True),
+        ("https://y.com/1", Query("q", sites=("",)), False),
+    ],
+)
+def test_a_hit_is_held_to_the_sites_of_its_query(url: str, query: Query, kept: bool) -> None:
+    assert wanted(url, query) is kept
+
+
+async def test_hits_of_other_sites_are_dropped_and_the_next_backend_is_asked(tmp_path: Path) -> None:
+    other = Hit("https://b.example/", "T", "S", "", "two")
+    outcome = await Rig(tmp_path, Scripted("one", [HIT]), Scripted("two", [other])).search(Query("q", sites=("b.example",)))
+    assert (outcome.hits, codes(outcome)) == ((other,), [("one", "empty")])
+    assert outcome.failures[0].message == "its results are all of other sites"
+
+
+async def test_a_filter_that_the_answering_backend_does_not_know_is_named(tmp_path: Path) -> None:
+    one = Scripted("one", [HIT])
+    one.filters = frozenset({"language"})  # type: ignore[attr-defined]
+    outcome = await Rig(tmp_path, one).search(Query("q", time_range="w", language="de"))
+    assert outcome.hits == (HIT,)
+    assert [(f.code, f.message) for f in outcome.failures] == [
+        ("filter_ignored", "it has no time filter, so its results are of any time")
+    ]
+
+
+# local hits
+
+
+async def test_file_addresses_come_only_from_a_backend_that_is_local(tmp_path: Path) -> None:
+    mine = Hit("file:///src/main.py#L3", "src/main.py", "3: x", "", "one")
+    local, web = Scripted("one", [mine]), Scripted("one", [mine])
+    local.local = True  # type: ignore[attr-defined]
+    assert (await Rig(tmp_path, local).search()).hits == (mine,)
+    assert (await Rig(tmp_path, web).search()).hits == ()
