@@ -1,4 +1,7 @@
-"""A real terminal for the real command: a pseudo-terminal, what is typed into it, and what came out."""
+"""A real terminal for the real command: a pseudo-terminal, what is typed into it, what came out, and what it looks like.
+
+`terminal([...], env)` runs `python -m nexi`; `Picture` knows as much of a terminal's behaviour as nexi and its prompt use.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,13 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import groupby
+from operator import itemgetter
 
 DEADLINE_S = 30.0
+PARTS = re.compile(r"\x1b\[(?P<numbers>[0-9;]*)(?P<letter>[A-Za-z])|\x1b\[\?[0-9]+[hl]|(?P<text>[^\x1b])", re.DOTALL)
 ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[=>()][0-9A-B]?")
 CTRL_C, CTRL_D, ALT_ENTER, ENTER, TAB, UP = "\x03", "\x04", "\x1b\r", "\r", "\t", "\x1b[A"
 
@@ -68,6 +74,61 @@ class Terminal:
             return False
         self.raw += piece.decode("utf-8", "replace")
         return bool(piece)
+
+
+class Picture:
+    """What a terminal shows after all that was written to it: rows of characters, each with its style."""
+
+    def __init__(self, raw: str) -> None:
+        self._rows: list[list[tuple[str, str]]] = [[]]
+        self._row = self._column = 0
+        self._style = ""
+        for part in PARTS.finditer(raw):
+            if part["letter"]:
+                self._obey(part["letter"], part["numbers"])
+            elif part["text"]:
+                self._show(part["text"])
+
+    @property
+    def text(self) -> str:
+        """Without styles, and without blanks at the ends of lines."""
+        return "\n".join("".join(c for c, _ in row).rstrip() for row in self._rows).strip("\n")
+
+    @property
+    def styled(self) -> str:
+        """With styles, as escape sequences."""
+        return "\n".join("".join(map(_run, groupby(row, key=itemgetter(1)))) for row in self._rows)
+
+    def _show(self, character: str) -> None:
+        if character == "\r":
+            self._column = 0
+        elif character == "\n":
+            self._row += 1
+            self._rows += [[] for _ in range(self._row + 1 - len(self._rows))]
+        else:
+            row = self._rows[self._row]
+            row += [(" ", "")] * (self._column + 1 - len(row))
+            row[self._column] = (character, self._style)
+            self._column += 1
+
+    def _obey(self, letter: str, numbers: str) -> None:
+        count = int(numbers or 1) if ";" not in numbers else 1
+        if letter == "m":
+            self._style = "" if numbers in ("", "0") else numbers.removeprefix("0;")
+        elif letter == "A":
+            self._row = max(0, self._row - count)
+        elif letter in "CD":
+            self._column = max(0, self._column + (count if letter == "C" else -count))
+        elif letter == "K":
+            self._rows[self._row] = []
+        elif letter == "J":
+            del self._rows[self._row][self._column :], self._rows[self._row + 1 :]
+
+
+def _run(run: tuple[str, Iterable[tuple[str, str]]]) -> str:
+    """Neighbours of one style."""
+    text = "".join(character for character, _ in run[1])
+    return f"\x1b[{run[0]}m{text}\x1b[0m" if run[0] else text
 
 
 @contextmanager

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from nexi.cli.exits import EXIT_CANCELLED
+from rig.terminal import CTRL_C, ESCAPE, Picture, Terminal, terminal
 from tests.faults.command import QUESTION, answering, endpoint, reading, searching
 from tests.llm.server import Canned, call_delta, sse
-from tests.terminal.terminal import CTRL_C, ESCAPE, Terminal, terminal
 
 ANSWER = (
     "# The Moon\n\nThe Moon is **384,400 km** away on average [1]. It has `Vec<T>` craters [1].\n\n"
@@ -37,28 +37,10 @@ def asking(
             yield screen
 
 
-def after_the_region(screen: Terminal) -> str:
-    """What stays: each part the region drew is taken back by the sequences that clear its lines."""
-    lines: list[str] = [""]
-    row = 0
-    for part in re.findall(r"\x1b\[([\d;]*)([A-Za-z])|\x1b\[\?\d+[hl]|(\n)|([^\x1b\r\n]+)", screen.raw):
-        count, letter, down, text = part
-        if letter == "A":
-            row -= int(count or 1)
-        elif letter == "K":
-            lines[row] = ""
-        elif down:
-            row += 1
-            lines += [""] * (row + 1 - len(lines))
-        elif text:
-            lines[row] += text
-    return "\n".join(line.rstrip() for line in lines).strip("\n")
-
-
 def test_an_answer_is_drawn_as_markdown_with_sources_and_what_it_took(env: dict[str, str], web: str) -> None:
     with asking(env, web) as screen:
         assert screen.ending() == 0
-    shown = after_the_region(screen)
+    shown = Picture(screen.raw).text
     took = r"\n\n\d+\.\d s, 3 iterations, 1 page read, 45 tokens, cost unknown$"
     assert re.search(took, shown)
     assert re.sub(took, "", shown) == (
@@ -82,7 +64,7 @@ def test_a_sentence_is_shown_before_the_answer_is_whole(env: dict[str, str], web
             screen.type(CTRL_C)
             screen.expect("the answer breaks off here")
             assert screen.ending() == EXIT_CANCELLED
-    assert "The Moon is far [1]." in after_the_region(screen)
+    assert "The Moon is far [1]." in Picture(screen.raw).text
 
 
 def test_no_stream_shows_the_answer_once_at_the_end(env: dict[str, str], web: str) -> None:
@@ -118,7 +100,7 @@ def test_no_escape_code_reaches_a_terminal_that_wants_none(
 def test_nothing_in_an_answer_commands_the_terminal(env: dict[str, str], web: str) -> None:
     with asking(env, web, "-v", answer=HOSTILE) as screen:
         assert screen.ending() == 0
-    shown = after_the_region(screen)
+    shown = Picture(screen.raw).text
     assert "Red text and  a title link  gnp.exe bell [1]." in shown
     assert re.findall(r"\x1b\]|\x07|\x9b|[\u202a-\u202e\u2066-\u2069]|\x1b\[31mtext|\x1b\[2J", screen.raw) == []
 
@@ -126,7 +108,7 @@ def test_nothing_in_an_answer_commands_the_terminal(env: dict[str, str], web: st
 def test_a_narrow_terminal_shows_everything(env: dict[str, str], web: str) -> None:
     with asking(env, web, columns=20) as screen:
         assert screen.ending() == 0
-    drawn = re.sub(r"\s+", " ", after_the_region(screen))
+    drawn = re.sub(r"\s+", " ", Picture(screen.raw).text)
     assert "The Moon is 384,400 km away on average [1]. It has Vec<T> craters [1]. • near [1] • far" in drawn
     status = [line for line in ESCAPE.sub("", screen.raw).replace("\r", "\n").split("\n") if "Thinking" in line]
     assert status
@@ -136,7 +118,7 @@ def test_a_narrow_terminal_shows_everything(env: dict[str, str], web: str) -> No
 def test_verbose_names_every_call_and_no_key(env: dict[str, str], web: str) -> None:
     with asking(env, web, "-v") as screen:
         assert screen.ending() == 0
-    shown = after_the_region(screen)
+    shown = Picture(screen.raw).text
     for wanted in (
         "-> scripted (answer), call 1, about ",
         "<- web_search, 10+5 tokens, ",

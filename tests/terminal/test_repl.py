@@ -10,9 +10,9 @@ from pathlib import Path
 
 from nexi.cli.exits import EXIT_TERMINATED
 from nexi.cli.prompt import MOST_LINES, keep_input, read_inputs
+from rig.terminal import ALT_ENTER, CTRL_C, CTRL_D, ENTER, TAB, UP, Terminal, terminal
 from tests.faults.command import QUESTION, answering, endpoint, reading, searching
 from tests.llm.server import Canned
-from tests.terminal.terminal import ALT_ENTER, CTRL_C, CTRL_D, ENTER, TAB, UP, Terminal, terminal
 
 PROMPT = "nexi>"
 HANGS = Canned(200, (), "text/event-stream", then="hang")
