@@ -281,6 +281,13 @@ def test_the_exit_codes_are_those_of_the_code(page: Path, head: str) -> None:
     assert {int(code) for code in rows(page, head)} == own | {kind.exit_code for kind in kinds}
 
 
+def test_every_word_of_the_prompt_is_documented() -> None:
+    from nexi.cli.repl import SLASH_WORDS
+
+    documented = [word.split()[0] for word in rows(ROOT / "docs" / "terminal.md", "word")]
+    assert documented == list(SLASH_WORDS)
+
+
 # Settings
 
 
