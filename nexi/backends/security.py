@@ -190,7 +190,8 @@ def github_request(asked: Asked, timeout_s: float) -> Request | None:
 
 
 def github_parse(response: Response) -> list[Record]:
-    check_status("GitHub", response.status, response.headers, response.body)
+    limited = response.status == 403 and b"rate limit" in response.body  # GitHub's form of 429 for those without a token
+    check_status("GitHub", 429 if limited else response.status, response.headers, response.body)
     found = rows(json_object("GitHub", b'{"rows": ' + response.body + b"}").get("rows"))
     return [_github_record(row) for row in found if isinstance(row.get("ghsa_id"), str) and not row.get("withdrawn_at")]
 
