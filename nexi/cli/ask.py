@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from nexi.output import Screen
     from nexi.session import Session
 
+WINDOW_S = 0.5  # a server on this machine that takes longer to say what it has is not waited for
+
 
 def dispatch(ctx: click.Context, words: tuple[str, ...], options: dict[str, Any]) -> None:
     """The seeds' precedence: config commands, history commands, argument, --query-text, stdin, REPL."""
@@ -95,7 +97,7 @@ async def _search(config: Config, question: str, options: dict[str, Any], screen
     from nexi.app import Nexi
 
     say_what_answers(config)
-    async with Nexi(config) as nexi:
+    async with Nexi(await measured(config)) as nexi:
         session = await earlier(nexi) if options["go_on"] else None
         return await follow(nexi.search(question, options=search_options(options), session=session), screen, interrupts)
 
@@ -147,6 +149,20 @@ def load(options: dict[str, Any]) -> Config:
     flags = {"model": options["model"], "max_cost": options["max_cost"], "max_tokens": options["max_tokens"]}
     flags["stream"] = False if options["no_stream"] else None
     return config.override(**{k: v for k, v in flags.items() if v is not None})
+
+
+async def measured(config: Config) -> Config:
+    """The config with the window that a server of this machine really gives its model, where nobody chose one."""
+    from nexi.config import DEFAULT_CONFIG
+
+    default, endpoint = DEFAULT_CONFIG["max_context"], config.endpoint("answer")
+    if endpoint.is_extractive or config.origin.file.get("max_context", default) != default:
+        return config
+    from nexi.llm.local import describe
+
+    server = await describe(endpoint.base_url, patience_s=WINDOW_S)
+    model = server.model(endpoint.model) if server else None
+    return config.override(max_context=model.context) if model and model.context else config
 
 
 def say_what_answers(config: Config) -> None:

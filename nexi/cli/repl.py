@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from nexi.cli.ask import earlier, follow, load, say_what_answers, screen_for, search_options
+from nexi.cli.ask import earlier, follow, load, measured, say_what_answers, screen_for, search_options
 from nexi.cli.exits import EXIT_CANCELLED, EXIT_TERMINATED, Interrupts
 from nexi.errors import NexiError
 
@@ -66,7 +66,7 @@ async def _converse(config: Config, options: dict[str, Any], interrupts: Interru
     write(GREETING + "\n", sys.stderr)
     prompt = open_prompt(list(SLASH_WORDS), config.root / "repl_history", plain=options["plain"] or is_dumb_terminal())
     with heard(signal.SIGINT, lambda: None):  # a Ctrl-C between a search and the prompt came too late for one of them
-        async with Conversation(config, options, interrupts) as conversation:
+        async with Conversation(await measured(config), options, interrupts) as conversation:
             await _answer_all(prompt, conversation)
     interrupts.code = 0  # leaving by the prompt is no interruption
 
@@ -142,7 +142,7 @@ class Conversation:
     async def _ask(self, question: str) -> None:
         """Search and show the answer. Ctrl-C ends the search and not the conversation."""
         from nexi.cli.templates import asked
-        from nexi.output import note
+        from nexi.output import note, write
 
         self._question, self._before = question, list(self._session.messages)
         screen = screen_for(self._options)
@@ -158,6 +158,7 @@ class Conversation:
             note("Stopped.", None, "dim")
         else:
             screen.finish(self._result)
+            write("\n", sys.stderr)
 
     async def _retry(self) -> None:
         if not self._question:
@@ -179,7 +180,7 @@ class Conversation:
             )
         if name:
             await self._nexi.__aexit__(None, None, None)
-            self._nexi = Nexi(config)
+            self._nexi = Nexi(await measured(config))
         print_success(f"Model: {used}")
 
     def _change_effort(self, level: str) -> None:

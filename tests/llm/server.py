@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+OTHER_SERVERS = ("/api/tags", "/api/v0/models", "/props")  # what only a local server has: this is none, whatever the script
+
 
 @dataclass(frozen=True)
 class Canned:
@@ -129,6 +131,10 @@ async def _one(server: Server, reader: asyncio.StreamReader, writer: asyncio.Str
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
     raw = await reader.readexactly(int(headers.get("content-length", "0")))
     method, path, _ = first.split(" ")
+    if method == "GET" and path in OTHER_SERVERS:
+        writer.write(b"HTTP/1.1 404 X\r\ncontent-length: 0\r\n\r\n")
+        await writer.drain()
+        return True
     server.asked.append(Asked(method, path, headers, json.loads(raw) if raw else {}))
     canned = server.script.pop(0) if server.script else Canned(599)
     if canned.then == "refuse":

@@ -138,7 +138,7 @@ def test_an_answer_in_a_pipe_is_whole_while_the_status_is_drawn_beside_it(env: d
         out = screen.process.stdout.read().decode()
         assert screen.ending() == 0
     assert out == f"{ANSWER}\n\nSources:\n[1] Moon facts - {web}/moon.test/facts\n"
-    assert "Thinking" in screen.raw
+    assert re.search("Starting|Thinking|Searching|Reading", screen.raw)
 
 
 def test_progress_in_a_pipe_is_one_number_for_each_iteration(env: dict[str, str], web: str) -> None:
