@@ -16,7 +16,7 @@ from nexi.errors import BackendError
 from nexi.events import SearchFinished
 from nexi.ports import Breaker, Clock, Emit, SearchBackend
 from nexi.types import Failure, Hit, Query, SearchOutcome
-from nexi.urls import dedup_key, host_of, is_web_url
+from nexi.urls import hit_key, host_of, is_web_url
 
 RETRY_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 5.0
@@ -188,6 +188,5 @@ def _clean(hits: Sequence[Hit], backend: str, *, local: bool = False) -> tuple[H
     seen: dict[str, Hit] = {}
     for hit in hits:
         if is_web_url(hit.url) or (local and hit.url.startswith("file:///")):
-            key = dedup_key(hit.url) if is_web_url(hit.url) else hit.url
-            seen.setdefault(key, Hit(hit.url, hit.title, hit.snippet, hit.published, hit.backend or backend))
+            seen.setdefault(hit_key(hit.url), Hit(hit.url, hit.title, hit.snippet, hit.published, hit.backend or backend))
     return tuple(seen.values())

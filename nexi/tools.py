@@ -23,7 +23,7 @@ from nexi.schema import check, parse_lenient
 from nexi.searcher import Searcher
 from nexi.session import Session
 from nexi.types import Message, Page, PageView, Query, SearchOutcome, ToolCall, ToolResult, ToolSpec
-from nexi.urls import dedup_key, is_web_url
+from nexi.urls import hit_key, is_web_url
 from nexi.values import frozen
 
 SUMMARY_TOKENS = 2000
@@ -335,8 +335,8 @@ def _without_repeats(outcomes: Sequence[SearchOutcome]) -> tuple[SearchOutcome, 
     seen: set[str] = set()
     kept: list[SearchOutcome] = []
     for outcome in outcomes:
-        fresh = tuple(h for h in outcome.hits if dedup_key(h.url) not in seen)
-        seen.update(dedup_key(h.url) for h in fresh)
+        fresh = tuple(h for h in outcome.hits if hit_key(h.url) not in seen)
+        seen.update(hit_key(h.url) for h in fresh)
         kept.append(replace(outcome, hits=fresh) if fresh else outcome)
     return tuple(kept)
 

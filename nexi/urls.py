@@ -111,6 +111,11 @@ def dedup_key(url: str) -> str:
     return normal(url).partition(":")[2]
 
 
+def hit_key(url: str) -> str:
+    """The dedup key of a hit; a hit of this machine is no web URL and is its own key."""
+    return dedup_key(url) if is_web_url(url) else url
+
+
 def host_of(url: str) -> str:
     return parse(url).host
 
