@@ -70,7 +70,7 @@ def _session(words: Sequence[str], history: Path) -> PromptSession[str]:
     return PromptSession(
         PROMPT,
         multiline=True,
-        prompt_continuation="... ".rjust(len(PROMPT)),
+        prompt_continuation=lambda width, line, wrapped: "" if wrapped else "... ".rjust(width),
         key_bindings=_keys(),
         history=_kept_history(history),
         completer=WordCompleter(list(words), sentence=True),
