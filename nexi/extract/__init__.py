@@ -10,12 +10,13 @@ import json
 import re
 
 from nexi import urls
-from nexi.extract import charset
+from nexi.extract import charset, hazard
 from nexi.extract.words import Extracted, one_line
 
 __all__ = ["Extracted", "extract", "media_type", "sniff", "to_markdown"]
 
 MAX_LINKS = 500
+MAX_JSON_PARTS = 200_000
 
 _HTML_START = re.compile(rb"\s*(?:<!--.{0,500}?-->\s*)?<(?:!doctype\s+html|html|head|body|title|div|p|h1|table)\b", re.I | re.S)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
@@ -26,7 +27,7 @@ def to_markdown(html: str, url: str) -> str:
     """The main content of an HTML page as Markdown."""
     from nexi.extract import markup
 
-    return _cleaned_text(markup.main_text(html, url))
+    return _cleaned_text(markup.main_text(hazard.bounded(html), url))
 
 
 def extract(body: bytes | str, content_type: str, url: str) -> Extracted:
@@ -40,7 +41,7 @@ def extract(body: bytes | str, content_type: str, url: str) -> Extracted:
         case "text/html" | "application/xhtml+xml" | "":
             from nexi.extract import markup
 
-            found = markup.read(text, url)
+            found = markup.read(hazard.bounded(text), url)
         case kind if kind.endswith(("/xml", "+xml")):
             from nexi.extract import feeds
 
@@ -67,6 +68,8 @@ def sniff(data: bytes) -> str:
 
 
 def _pretty_json(text: str) -> str:
+    if sum(map(text.count, ",[{")) > MAX_JSON_PARTS:
+        return text  # as Python values it would take a hundred times its size
     try:
         return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
     except (ValueError, RecursionError):

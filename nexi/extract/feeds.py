@@ -1,6 +1,7 @@
 """Feeds (RSS, Atom) and other XML as Markdown: the entries with their links, dates and texts.
 
-Above sits `extract`; below the standard library's parser. Documents that declare entities are not parsed at all.
+Above sits `extract`; below the standard library's parser. Documents that declare entities, or have more tags than a feed
+has, are read as a web page would be.
 """
 
 from __future__ import annotations
@@ -8,17 +9,18 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from nexi import urls
-from nexi.extract import markup
+from nexi.extract import hazard, markup
 from nexi.extract.words import Extracted, one_line
 
 MAX_ENTRIES = 200
+MAX_TAGS = 100_000
 
 
 def read(text: str, url: str) -> Extracted:
     """A feed's title and entries; any other XML gives its text."""
     root = _parse(text)
     if root is None:
-        return Extracted(text=markup.read(text, url).text)
+        return Extracted(text=markup.read(hazard.bounded(text), url).text)
     entries = [node for node in root.iter() if _name(node) in ("item", "entry")][:MAX_ENTRIES]
     if not entries:
         lines = (one_line(part) for part in root.itertext())
@@ -37,7 +39,7 @@ def read(text: str, url: str) -> Extracted:
 
 
 def _parse(text: str) -> ElementTree.Element | None:
-    if "<!doctype" in text[:10_000].lower() or "<!ENTITY" in text:
+    if "<!doctype" in text[:10_000].lower() or "<!ENTITY" in text or text.count("<") > MAX_TAGS:
         return None
     try:
         return ElementTree.fromstring(text.lstrip())  # noqa: S314 - no DTD, no entities

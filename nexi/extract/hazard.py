@@ -1,19 +1,28 @@
 """Markup that a parser should not be given: small pages that cost it minutes or gigabytes.
 
 Above sits `markup`; below only regular expressions that are linear in the page. Measured of the parsers in use: they
-compare each attribute of a tag with all before it, they walk all open elements for each new one, and they build all open
-formatting elements anew in every paragraph.
+compare each attribute of a tag with all before it, they walk all open elements for each new one, they build all open
+formatting elements anew in every paragraph, they keep up to a kilobyte for a tag of three letters, and they write as many
+cells as a cell says it spans.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 MAX_ATTRIBUTES = 2_000
 MAX_DEPTH = 10_000
-MAX_REOPENED = 2_000_000
+MAX_REOPENED = 100_000
+MAX_TAGS = 60_000  # the largest pages that were seen have a third of that
 
-_FORMATTING = re.compile(r"<(?:b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\s/>])[^>]{0,300}", re.IGNORECASE)
+_TAG_START = re.compile(r"<[/a-z]", re.IGNORECASE)
+_WIDE_CELL = re.compile(r"\b((?:col|row)span)\s*=\s*([\"']?)\s*\d{3,}", re.IGNORECASE)
+_FORMATTING_NAMES = frozenset((
+    "a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u",
+))  # fmt: skip
+_FORMATTING = re.compile(rf"<(?:{'|'.join(sorted(_FORMATTING_NAMES - {'a'}))})(?=[\s/>])[^>]{{0,300}}", re.IGNORECASE)
+_TAG = re.compile(r"<(/?)([a-z][a-z0-9]*)([^>]{0,300})", re.IGNORECASE)
 _NAME = re.compile(r"<(/?)([a-z][a-z0-9]*)", re.IGNORECASE)
 _NEVER_DEEP = frozenset((
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr", "p", "li",
@@ -60,4 +69,34 @@ def too_deep(html: str) -> bool:
 def multiplies(html: str) -> bool:
     """Whether open formatting elements could be rebuilt so often that memory is the attack."""
     # At most three equal ones stay open at once, so only different ones count.
-    return 3 * len(set(_FORMATTING.findall(html))) * html.count("<") > MAX_REOPENED
+    if 3 * len(set(_FORMATTING.findall(html))) * html.count("<") <= MAX_REOPENED:
+        return False
+    return _reopened(html) > MAX_REOPENED
+
+
+def _reopened(html: str) -> int:
+    """How many elements a parser could build anew: those that are open at each tag that is no formatting itself."""
+    total = open_now = 0
+    opened: dict[str, list[str]] = {name: [] for name in _FORMATTING_NAMES}
+    equal: dict[str, int] = {}
+    for closing, name, rest in _TAG.findall(html):
+        stack = opened.get(name.lower())
+        if stack is None:
+            total += open_now
+        elif closing and stack:
+            equal[stack.pop()] -= 1
+            open_now -= 1
+        elif not closing and equal.get(mark := f"{name.lower()} {rest}", 0) < 3:
+            equal[mark] = equal.get(mark, 0) + 1
+            stack.append(mark)
+            open_now += 1
+    return total
+
+
+def bounded(html: str) -> str:
+    """The page up to its last affordable tag, with cells that span what a table can have."""
+    html = _WIDE_CELL.sub(r"\1=\g<2>1", html)
+    if html.count("<") <= MAX_TAGS:
+        return html
+    last = next(islice(_TAG_START.finditer(html), MAX_TAGS, None), None)
+    return html[: last.start()] if last else html

@@ -66,3 +66,19 @@ def test_large_but_honest_pages_are_not(html: str) -> None:
 )
 def test_no_markup_makes_extraction_fail(html: str) -> None:
     assert isinstance(to_markdown(html, URL), str)
+
+
+def test_a_page_is_cut_at_the_last_tag_that_can_be_afforded() -> None:
+    html = "<p>a</p>" * hazard.MAX_TAGS
+    assert hazard.bounded(html) == "<p>a</p>" * (hazard.MAX_TAGS // 2)
+    assert hazard.bounded("<p>a < b" * 10) == "<p>a < b" * 10
+
+
+def test_a_cell_spans_what_a_table_can_have() -> None:
+    assert hazard.bounded("<td colspan='1000' rowspan=65534 colspan=12>") == "<td colspan='1' rowspan=1 colspan=12>"
+
+
+def test_formatting_that_is_closed_is_not_rebuilt() -> None:
+    honest = "".join(f"<p><b class=c{n}>bold</b> <i class=d{n}>i</i></p>" for n in range(3_000))
+    assert (hazard.multiplies(honest), hazard.multiplies("<i><p>" * 30_000)) == (False, False)
+    assert hazard.multiplies("<p>" + "".join(f"<b class=c{n}>" for n in range(50)) + "<p>x" * 5_000)
