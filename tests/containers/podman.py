@@ -1,0 +1,95 @@
+"""A podman of the test's own: its images, containers and settings lie in a folder that goes with it.
+
+The settings are those with which podman runs on a sandboxed machine: no systemd, no journal, limits that need no privilege.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from nexi.backends.container.engine import SystemRunner
+
+IMAGE = "localhost/searxng-stand-in"
+NEEDED = ("podman", "busybox")
+HITS = b'{"query": "moon", "results": [{"url": "http://moon.test/facts", "title": "Moon facts", "content": "384,400 km"}]}'
+CONTAINERS_CONF = """[containers]
+default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
+[engine]
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+lock_type = "file"
+static_dir = "{folder}/static"
+tmp_dir = "{folder}/tmp"
+volume_path = "{folder}/volumes"
+{runtime}
+[network]
+network_config_dir = "{folder}/networks"
+"""
+STORAGE_CONF = """[storage]
+driver = "vfs"
+graphroot = "{folder}/images"
+runroot = "{folder}/run"
+"""
+
+
+class OnlyPodman(SystemRunner):
+    """A docker beside it is left alone."""
+
+    def finds(self, command: str) -> bool:
+        return command == "podman" and super().finds(command)
+
+
+def missing() -> list[str]:
+    return [name for name in NEEDED if not shutil.which(name)]
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """What podman reads instead of the machine's own settings."""
+    runtime = 'runtime = "runc"' if shutil.which("runc") else ""
+    (folder / "containers.conf").write_text(CONTAINERS_CONF.format(folder=folder, runtime=runtime))
+    (folder / "storage.conf").write_text(STORAGE_CONF.format(folder=folder))
+    return {"CONTAINERS_CONF": str(folder / "containers.conf"), "CONTAINERS_STORAGE_CONF": str(folder / "storage.conf")}
+
+
+def podman(*words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(["podman", *words], input=stdin, capture_output=True, timeout=120, check=False)
+
+
+def import_image() -> str:
+    """Make the image; what podman says when it cannot."""
+    command = '["/bin/busybox", "httpd", "-f", "-p", "8080", "-h", "/www"]'
+    done = podman("import", "--change", f"CMD {command}", "-", f"{IMAGE}:latest", stdin=_root_folder())
+    return done.stderr.decode("utf-8", "replace") if done.returncode else ""
+
+
+def _root_folder() -> bytes:
+    """A root folder in which busybox serves what nexi asks of a SearXNG."""
+    busybox = shutil.which("busybox") or ""
+    files = {
+        "bin/busybox": Path(busybox).read_bytes(),
+        "www/healthz": b"OK",
+        "www/search": HITS,
+        "etc/searxng/settings.yml": b"",
+    }
+    files |= {name.lstrip("/"): Path(name).read_bytes() for name in _libraries(busybox)}
+    whole = io.BytesIO()
+    with tarfile.open(fileobj=whole, mode="w") as archive:
+        for name, body in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(body), 0o755
+            archive.addfile(entry, io.BytesIO(body))
+    return whole.getvalue()
+
+
+def _libraries(program: str) -> Iterable[str]:
+    """What a busybox that is not static needs beside it."""
+    if not shutil.which("ldd"):
+        return ()
+    said = subprocess.run(["ldd", program], capture_output=True, text=True, check=False).stdout
+    return [path for path in re.findall(r"(/\S+) \(0x", said) if Path(path).exists()]
