@@ -11,7 +11,7 @@ import asyncio
 import ipaddress
 import re
 from collections.abc import Coroutine, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 from urllib.parse import urlsplit
 
 from nexi import schema
@@ -207,7 +207,7 @@ def listed_models(listing: Any) -> tuple[LocalModel, ...] | None:
     )
 
 
-def _is_name(value: Any) -> bool:
+def _is_name(value: Any) -> TypeGuard[str]:
     """Whether that can be the name of a model: a setting, a line on a screen."""
     return isinstance(value, str) and bool(value.strip()) and value.isprintable()
 
