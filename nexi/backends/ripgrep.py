@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
@@ -25,6 +26,7 @@ NAME = "ripgrep"
 MAX_OUTPUT = 2_000_000
 MAX_FILE = "1M"
 PER_FILE = 5
+MOST_WORDS = 8
 LINE_CHARS = 300
 
 
@@ -37,17 +39,17 @@ class Match:
     text: str
 
 
-def rg_command(program: str, text: str) -> list[str]:
-    """What ripgrep is told: literal words, no config of the user's, no links, few lines of each file."""
+def rg_command(program: str, texts: Sequence[str]) -> list[str]:
+    """What ripgrep is told: literal texts, no config of the user's, no links, few lines of each file."""
     options = ["--json", "--no-config", "--no-follow", "--fixed-strings", "--smart-case", "--sort", "path"]
     limits = ["--max-count", str(PER_FILE), "--max-filesize", MAX_FILE, "--max-columns", "2000"]
-    return [program, *options, *limits, "--regexp", text, "--", "."]
+    return [program, *options, *limits, *(f"--regexp={text}" for text in texts), "--", "."]
 
 
-def grep_command(program: str, text: str) -> list[str]:
+def grep_command(program: str, texts: Sequence[str]) -> list[str]:
     """The same of grep; `-r` does not follow links, and binary files are left out."""
     ignored = [f"--exclude-dir={name}" for name in (".git", "node_modules", ".venv")]
-    return [program, "-rnIiF", "-Z", f"-m{PER_FILE}", *ignored, "-e", text, "--", "."]
+    return [program, "-rnIiF", "-Z", f"-m{PER_FILE}", *ignored, *(f"--regexp={text}" for text in texts), "--", "."]
 
 
 def rg_matches(output: bytes) -> list[Match]:
@@ -81,12 +83,23 @@ def _relative(path: str) -> str:
     return str(PurePosixPath(path.replace(os.sep, "/")))
 
 
-def to_hits(matches: Sequence[Match], count: int) -> list[Hit]:
-    """One hit a file, with its lines; files with more of them first."""
+def words_of(text: str) -> list[str]:
+    """The words worth looking for one by one where the whole text is nowhere."""
+    words = dict.fromkeys(re.findall(r"[\w.-]{3,}", text))
+    return sorted(words, key=len, reverse=True)[:MOST_WORDS]
+
+
+def to_hits(matches: Sequence[Match], count: int, texts: Sequence[str] = ()) -> list[Hit]:
+    """One hit a file, with its lines; files with more of the texts, then with more lines, first."""
     files: dict[str, list[Match]] = {}
     for match in matches:
         files.setdefault(match.path, []).append(match)
-    best = sorted(files.values(), key=lambda lines: -len(lines))[:count]
+
+    def worth(lines: Sequence[Match]) -> tuple[int, int]:
+        whole = "\n".join(m.text for m in lines).lower()
+        return sum(text.lower() in whole for text in texts), len(lines)
+
+    best = sorted(files.values(), key=worth, reverse=True)[:count]
     return [
         Hit(
             f"file:///{quote(lines[0].path)}#L{lines[0].line}",
@@ -120,9 +133,14 @@ class Ripgrep:
         self._check(program)
         if not text or "\0" in text:
             return []
-        by_rg = Path(program).stem == "rg"
-        output = await self._run(rg_command(program, text) if by_rg else grep_command(program, text))
-        return to_hits(rg_matches(output) if by_rg else grep_matches(output), query.count)
+        hits = await self._find(program, [text], query.count)
+        words = words_of(text)
+        return hits if hits or not words else await self._find(program, words, query.count)
+
+    async def _find(self, program: str, texts: Sequence[str], count: int) -> list[Hit]:
+        if Path(program).stem == "rg":
+            return to_hits(rg_matches(await self._run(rg_command(program, texts))), count, texts)
+        return to_hits(grep_matches(await self._run(grep_command(program, texts))), count, texts)
 
     def _check(self, program: str) -> None:
         if not program:

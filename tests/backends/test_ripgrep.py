@@ -36,11 +36,10 @@ def code(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("text", ["--pre=evil", "-f/etc/passwd", "$(id)", "a; rm -rf /", "-e"])
-def test_whatever_the_query_is_it_is_one_argument_after_its_flag(text: str) -> None:
-    for command, flag in ((rg_command("rg", text), "--regexp"), (grep_command("grep", text), "-e")):
-        assert command[-4:] == [flag, text, "--", "."]
-    assert "--fixed-strings" in rg_command("rg", text)
-    assert "--no-follow" in rg_command("rg", text)
+def test_whatever_the_query_is_it_is_one_argument_behind_its_flag(text: str) -> None:
+    for command in (rg_command("rg", [text]), grep_command("grep", [text])):
+        assert command[-3:] == [f"--regexp={text}", "--", "."]
+    assert {"--fixed-strings", "--no-follow", "--no-config"} < set(rg_command("rg", [text]))
 
 
 def test_the_json_of_ripgrep_is_read() -> None:
@@ -78,6 +77,7 @@ async def test_a_folder_is_searched_for_literal_words_and_its_place_is_not_told(
     ]
     assert [hit.title for hit in await backend.search(Query("(.*)"))] == ["other.txt"]
     assert await backend.search(Query("absent words")) == []
+    assert [hit.title for hit in await backend.search(Query("import of return"))] == ["src/a b.py"]
     assert str(code) not in repr(hits)
 
 
