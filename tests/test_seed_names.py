@@ -274,7 +274,7 @@ def test_messages_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
         "fine",
         "Warning: careful",
         "Error: broken",
-        "5 iterations, 10.5 s, 1000 tokens, 1 pages read",
+        "10.5 s, 5 iterations, 1 page read, 1,000 tokens",
         "[1/5] Thinking",
     ]
 
