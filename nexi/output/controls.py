@@ -8,24 +8,25 @@ from __future__ import annotations
 
 import re
 
-_SEQUENCE = re.compile(
+_HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+# Needed only where that one finds something, so they are not compiled at every start.
+_SEQUENCE = (
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # a colour, a cursor movement
     r"|\x9b[0-?]*[ -/]*[@-~]"
     r"|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # a title, a link, a clipboard write
     r"|\x1b[ -/]*[0-~]"
 )
-_BREAK = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
-_CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-_HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-_LONE = re.compile("[\ud800-\udfff]")
+_BREAK = "\r\n?|[\x0b\x0c\x85\u2028\u2029]"
+_CONTROL = "[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
+_LONE = "[\ud800-\udfff]"
 
 
 def clean(text: str) -> str:
     """The text without what a terminal would obey; line breaks become newlines, stray halves of characters become �."""
     if not _HARMFUL.search(text):
         return text
-    text = _BREAK.sub("\n", _SEQUENCE.sub("", text))
-    return _LONE.sub("\ufffd", _CONTROL.sub("", text))
+    text = re.sub(_BREAK, "\n", re.sub(_SEQUENCE, "", text))
+    return re.sub(_LONE, "\ufffd", re.sub(_CONTROL, "", text))
 
 
 def clean_line(text: str) -> str:
