@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test check eval bench test-containers lock clean
+.PHONY: help demo test check eval bench test-containers screenshots lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -45,6 +45,9 @@ bench: $(VENV)/dev.stamp  ## speed and size, as ratios in one run; writes bench/
 
 test-containers: $(VENV)/dev.stamp  ## the SearXNG container with real podman, where it is installed
 	$(BIN)/python -m pytest tests/containers
+
+screenshots: $(VENV)/dev.stamp  ## draw the terminal picture of the README anew
+	$(BIN)/python -m rig.screenshot
 
 lock:  ## write the hashed requirements anew (needs uv)
 	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements.txt
