@@ -105,6 +105,12 @@ class FakeEngine:
     def _logs(self, words: list[str]) -> Done:
         return Done(0, self.log)
 
+    def _kill(self, words: list[str]) -> Done:
+        found = self.containers.get(words[-1])
+        if found:
+            found.running = False
+        return Done(0 if found else 1)
+
     def _rm(self, words: list[str]) -> Done:
         return Done(0) if self.containers.pop(words[-1], None) else Done(1, err="no such container")
 
