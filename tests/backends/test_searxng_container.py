@@ -144,6 +144,11 @@ def test_two_homes_have_two_containers(world: World, tmp_path: Path) -> None:
     assert len(world.engine.containers) == 2
 
 
+def test_looking_at_what_was_never_started_makes_no_folder(world: World) -> None:
+    assert world.status() == Status(running=False)
+    assert (world.options.state_dir.exists(), world.engine.said) == (False, [])
+
+
 def test_the_state_and_the_folder_of_the_settings_are_private(world: World) -> None:
     world.join(1)
     modes = [stat.S_IMODE(p.stat().st_mode) for p in (world.state, world.options.mounted.parent, world.options.mounted)]

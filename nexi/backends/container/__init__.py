@@ -142,6 +142,8 @@ class Lifecycle:
 
     def status(self, patience: Patience) -> Status:
         """How it is, after users that are gone were swept. Raises NexiError."""
+        if not self.state_path.exists():
+            return Status(running=False)  # looking makes no folder
         with self._file.locked(patience):
             state = self._file.read()
             return self._settle(state, patience) if state else Status(running=False)
