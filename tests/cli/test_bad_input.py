@@ -146,8 +146,9 @@ def test_a_home_that_is_no_folder_is_named_with_a_fix(nexi: Command, args: list[
 
 def test_a_home_that_does_not_exist_is_no_trouble_for_reading(online: Command, web: str) -> None:
     assert online("find", "moon").code == 0
-    assert online("fetch", f"{web}/moon.test/facts").code == 0
     assert not online.home.exists()
+    assert online("fetch", f"{web}/moon.test/facts").code == 0
+    assert [path.name for path in online.home.iterdir()] == ["cache"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes of a shell")
