@@ -11,7 +11,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from nexi import urls
-from nexi.extract import hazard
+from nexi.extract import hazard, scorecard
+from nexi.extract.blocks import Layout
 from nexi.extract.words import Extracted, one_line
 
 if TYPE_CHECKING:
@@ -19,11 +20,14 @@ if TYPE_CHECKING:
 
 MAX_LINKS = 500
 MAX_CHARS = 10_000_000
-ENOUGH_TEXT = 200  # characters; less than this is no main part
+ENOUGH_TEXT = 200  # characters of a noscript element; less is a notice
+LITTLE_TEXT = 20  # characters; less than this is no main part
 
+_MACHINERY = (
+    "script, style, template, svg, canvas, iframe, object, embed, video, audio, dialog, button, select, input, textarea"
+)
 _BOILERPLATE = (
-    "script, style, noscript, template, svg, canvas, iframe, object, embed, video, audio, dialog, button, select, input,"
-    " textarea, nav, footer, [role=navigation], [role=banner], [role=contentinfo], [role=search], [role=dialog],"
+    "nav, footer, [role=navigation], [role=banner], [role=contentinfo], [role=search], [role=dialog],"
     " [role=alertdialog], [role=complementary], [role=menu], [role=menubar], [role=toolbar], [aria-modal=true], a.headerlink"
 )
 _HIDDEN = (
@@ -31,20 +35,11 @@ _HIDDEN = (
     ' [style*="visibility:hidden" i], [style*="visibility: hidden" i]'
 )
 _FURNITURE = ", ".join(
-    ["form", "header", "aside"]
-    + [f'[class*="{name}" i]' for name in ("cookie", "consent", "gdpr", "newsletter", "breadcrumb", "related")]
-    # Headings give their ids to sections, so fewer names are safe there.
-    + [f'[id*="{name}" i]' for name in ("cookie", "consent", "gdpr", "newsletter")]
-)
-_MAIN = (
-    "main, [role=main]",
-    "article",
-    "#content, #main, #main-content, .main-content, .post-content, .entry-content, .article-content",
+    ["aside", "form"]
+    + [f'[{where}*="{name}" i]' for where in ("class", "id") for name in ("cookie", "consent", "gdpr", "newsletter")]
 )
 _LAYOUT_TABLE = "[role=presentation], [role=none], [class*=layout]"
 _KEPT_ROOTS = frozenset({"html", "body", "main", "article"})
-_MANY_ARTICLES = 3  # a page with more of them is a list, and no single one is its content
-
 _INVISIBLE = re.compile(r"<(script|style|template|noscript)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)", re.IGNORECASE | re.DOTALL)
 _PREFORMATTED = re.compile(r"(<pre\b.*?(?:</pre>|\Z))", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<[/!?a-zA-Z][^>]{0,20000}>?")
@@ -99,43 +94,81 @@ def _tree(html: str) -> Any:
     return tree if tree.body is not None else HTMLTree.parse("<body></body>")
 
 
-def _prune(body: Any) -> None:
-    """Drop what is no content; a match that holds much of the page is a wrapper and stays."""
-    _drop(body, _BOILERPLATE, share=0.6)
+def _visible(tree: Any) -> None:
+    """Drop what is not shown, and what says itself that it is no content."""
+    body = tree.body
+    _drop(body, _MACHINERY, share=1.0)
     _drop(body, _HIDDEN, share=0.5)
+    _open_or_drop_noscript(tree)
+    _drop(body, _BOILERPLATE, share=0.6)
     _drop(body, _FURNITURE, share=0.3)
 
 
 def _drop(body: Any, selector: str, *, share: float) -> None:
-    most = share * len(body.text)
-    for node in body.query_selector_all(selector):
-        attached = node.parent is not None
-        if attached and node.tag not in _KEPT_ROOTS and (len(node.text) <= most or node.tag in ("script", "style", "template")):
+    """A match that holds much of the page is a wrapper and stays."""
+    found = body.query_selector_all(selector)
+    most = share * len(body.text) if found and share < 1 else 0
+    for node in found:
+        if node.parent is not None and node.tag not in _KEPT_ROOTS and (share == 1 or len(node.text) <= most):
             node.decompose()
+
+
+def _open_or_drop_noscript(tree: Any) -> None:
+    """Forums that are programs give readers without scripts the whole thread; other pages a line or an image."""
+    found = tree.body.query_selector_all("noscript")
+    inside = sum(len(node.text) for node in found)
+    opened = inside > ENOUGH_TEXT and inside > 0.6 * len(tree.body.text)
+    for node in found:
+        if node.parent is None:
+            continue
+        if opened:
+            _replace(node, tree.create_element("div"))
+        else:
+            node.decompose()
+
+
+def _replace(node: Any, block: Any) -> None:
+    """Put `block` in the place of `node`, with its children."""
+    while (child := node.first_child) is not None:
+        block.append_child(child)
+    node.parent.insert_before(block, node)
+    node.decompose()
 
 
 def _main_part(tree: Any) -> Any:
     """The element that holds the content; the tree is pruned on the way."""
-    body = tree.body
-    _prune(body)
-    main = _chosen(body)
+    _visible(tree)
+    main = tree.body
+    _keep_content(main)
     _open_layout_tables(tree, main)
     _name_code_languages(main)
-    for link in main.query_selector_all("a[title]"):
-        link.delattr("title")
+    for link in main.query_selector_all("a"):
+        if link.hasattr("title"):
+            link.delattr("title")
+        if not link.text.strip():
+            link.decompose()
     return main
 
 
-def _chosen(body: Any) -> Any:
-    enough = max(ENOUGH_TEXT, 0.4 * len(body.text.strip()))
-    for selector in _MAIN:
-        found = body.query_selector_all(selector)
-        if selector == "article" and len(found) > _MANY_ARTICLES:
-            continue
-        best = max(found, key=lambda node: len(node.text), default=None)
-        if best is not None and len(best.text.strip()) >= enough:
-            return best
-    return body
+def _keep_content(body: Any) -> None:
+    """Drop the blocks that are no content."""
+    layout = Layout(body)
+    kept = scorecard.content(layout)
+    if sum(len(block.text) for block, keep in zip(layout.blocks, kept, strict=True) if keep) < LITTLE_TEXT:
+        # Nothing stands out: all that does not call itself the frame of the page.
+        kept = [not block.box.within("nav", "footer") for block in layout.blocks]
+    for block, keep in zip(layout.blocks, kept, strict=True):
+        block.box.kept += keep
+    for box in reversed(layout.boxes):
+        if box.parent is not None:
+            box.parent.kept += box.kept
+    for box in layout.boxes:
+        if box.blocks and not box.kept and box.parent is not None and box.parent.kept:
+            box.node.decompose()
+    for block, keep in zip(layout.blocks, kept, strict=True):
+        if not keep and block.box.kept:
+            for node in block.nodes:
+                node.decompose()
 
 
 def _open_layout_tables(tree: Any, main: Any) -> None:
@@ -219,10 +252,11 @@ def _unwrapped(html: str) -> str:
 
 
 def _options(url: str, *, exclude: bool) -> ConversionOptions:
-    from html_to_markdown import ConversionOptions
+    from html_to_markdown import ConversionOptions, PreprocessingOptions
 
     return ConversionOptions(
         extract_metadata=False,
+        preprocessing=PreprocessingOptions(enabled=exclude),
         autolinks=False,
         bullets="-",
         skip_images=True,

@@ -1,0 +1,133 @@
+"""The page as blocks of text in boxes: how long, how linked, how often repeated, and where.
+
+Above sits `scorecard`, which judges the blocks; below, a tree of resiliparse. This file knows the shape of HTML and nothing
+of what is content.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+MAX_BLOCKS = 20_000
+PARAGRAPH = 80  # characters of running text that make a block a paragraph
+
+
+def tag_set(names: str) -> frozenset[str]:
+    """Names with spaces between them, as a set."""
+    return frozenset(names.split())
+
+
+_INLINE = tag_set(
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q rp rt ruby s samp small span"
+    " strike strong sub sup time tt u var wbr picture"
+)
+_SILENT = tag_set(
+    "script style noscript template svg canvas iframe object embed video audio dialog button select input textarea option"
+    " datalist head title link meta"
+)
+_WORD = re.compile(r"\w+")
+
+
+class Box:
+    """An element that starts a line of its own, and what is in it."""
+
+    __slots__ = ("blocks", "chars", "kept", "key", "linked", "node", "own", "paragraphs", "parent", "repeats", "tag")
+
+    def __init__(self, node: Any, tag: str, parent: Box | None) -> None:
+        self.node, self.tag, self.parent = node, tag, parent
+        self.key = f"{node.getattr('class') or ''} {node.getattr('id') or ''}".lower()
+        self.own: Block | None = None
+        self.blocks = self.chars = self.linked = self.paragraphs = self.repeats = self.kept = 0
+
+    def within(self, *tags: str) -> bool:
+        """Whether one of these elements is around."""
+        box: Box | None = self
+        while box is not None and box.tag not in tags:
+            box = box.parent
+        return box is not None
+
+
+class Block:
+    """The text directly in one box."""
+
+    __slots__ = ("box", "linked", "nodes", "parts", "start", "text", "words")
+
+    def __init__(self, box: Box) -> None:
+        self.box = box
+        self.nodes: list[Any] = []
+        self.parts: list[str] = []
+        self.text = ""
+        self.linked = self.start = self.words = 0
+
+
+class Layout:
+    """All boxes and blocks of a page in reading order."""
+
+    __slots__ = ("blocks", "boxes", "chars", "root")
+
+    def __init__(self, body: Any) -> None:
+        self.root = Box(body, "body", None)
+        self.boxes = [self.root]
+        self.blocks: list[Block] = []
+        self._walk()
+        self.chars = self._measure()
+        self._count_repeats()
+
+    def _walk(self) -> None:
+        """In reading order, without recursion: pages may nest deeper than the stack allows."""
+        rest: list[tuple[Any, Box, bool]] = [(self.root.node.first_child, self.root, False)]
+        while rest and len(self.blocks) < MAX_BLOCKS:
+            node, box, linked = rest.pop()
+            while node is not None:
+                following, tag = node.next, node.tag
+                if tag == "#text":
+                    self._read(node, box, linked)
+                elif tag and tag[0] != "#" and tag not in _SILENT and (child := node.first_child) is not None:
+                    if following is not None:
+                        rest.append((following, box, linked))
+                    if tag not in _INLINE:
+                        box = Box(node, tag, box)
+                        self.boxes.append(box)
+                    elif tag == "a":
+                        linked = True
+                    following = child
+                node = following
+
+    def _read(self, node: Any, box: Box, linked: bool) -> None:
+        text = node.value
+        if not text or text.isspace():
+            return
+        block = box.own
+        if block is None:
+            block = box.own = Block(box)
+            self.blocks.append(block)
+        block.nodes.append(node)
+        block.parts.append(text)
+        if linked:
+            block.linked += len(text.strip())
+
+    def _measure(self) -> int:
+        total = 0
+        for block in self.blocks:
+            block.text = " ".join(" ".join(block.parts).split())
+            size = len(block.text)
+            block.words = len(_WORD.findall(block.text))
+            block.start, total = total, total + size
+            block.linked = min(block.linked, size)
+            box = block.box
+            box.chars, box.linked, box.blocks = size, block.linked, 1
+            box.paragraphs = size if size >= PARAGRAPH and block.linked < 0.4 * size else 0
+        for box in reversed(self.boxes):  # children come after their parents
+            if (parent := box.parent) is not None:
+                parent.chars += box.chars
+                parent.linked += box.linked
+                parent.paragraphs += box.paragraphs
+                parent.blocks += box.blocks
+        return total
+
+    def _count_repeats(self) -> None:
+        alike = Counter((id(box.parent), box.tag, box.key) for box in self.boxes if box.blocks)
+        for box in self.boxes:
+            box.repeats = alike[id(box.parent), box.tag, box.key]

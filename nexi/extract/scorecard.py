@@ -1,0 +1,290 @@
+"""How likely each block of a page is content: a sum of learned weights, and the cut that serves the whole page best.
+
+Above sits `markup`; below `blocks`. A block is described by names such as `words:5` or `in:nav`; each name has one weight, so
+what speaks for or against a block can be read off. The weights are learned by `evals/extraction_weights.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import resources
+from math import exp
+
+from nexi.extract.blocks import Block, Box, Layout, tag_set
+
+LEAST, MOST = 0.15, 0.5  # where the cut may lie
+MOSTLY = 0.8
+SOME_CODE = 3  # blocks of code that make a page documentation
+FEW_LINES = 300  # characters
+LEVELS = 4  # boxes around a block that are looked at
+
+_WORDS = (2, 3, 5, 8, 13, 21, 41, 81)
+_LINKED = (0.01, 0.2, 0.5, 0.8, 0.999)
+_CHARS = (30, 100, 300, 1_000, 3_000, 10_000)
+_SHARE = (0.02, 0.1, 0.3, 0.6, 0.9)
+_RUNNING = (0.01, 0.3, 0.6, 0.9)
+_PLACE = (0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95)
+_TIMES = (2, 3, 5, 9, 20)
+_SIDES = ((-2, "e"), (-1, "a"), (1, "b"), (2, "g"))
+_AFTER = (1, 3, 10, 30, 100)
+
+_AROUND = tag_set("nav header footer aside form article main ul ol table section blockquote dl figure details address")
+_TAGS = tag_set("p li h1 h2 h3 h4 h5 h6 td th div pre dt dd blockquote figcaption section article body")
+_NAMES = tag_set(
+    "comment reply post entry article content main body text story thread topic message answer question review descri detail"
+    " summary spec feature product price item card list grid result sidebar side widget menu nav head foot crumb related"
+    " recommend popular trend latest recent more share social follow subscri newsletter signup login account cart checkout"
+    " promo banner advert sponsor cookie consent modal popup overlay tag categor meta byline author bio date time caption"
+    " title intro lead hero copy legal disclaim pag filter sort search tool action button btn link logo brand user profile"
+    " avatar signature quote vote rating star stat count similar upsell carousel slider gallery tab accordion faq toc sr-only"
+    " skip print mobile top bottom left right section wrapper container block module column row page site global"
+)
+_NAMED = re.compile("|".join(sorted(_NAMES, key=lambda name: (-len(name), name))))
+_CUE = re.compile(
+    r"©|\b(?:cookies?|sign (?:in|up)|log ?in|subscribe|rights reserved|read more|privacy|newsletter|share|add to (?:cart|bag)"
+    r"|comments?|reply|related|see (?:all|more)|view|follow|terms|shipping|click|learn more|contact)\b",
+    re.IGNORECASE,
+)
+_MONEY = re.compile(r"[$€£¥]\s?\d|\d\s?(?:USD|EUR|€)")
+_DATE = re.compile(r"\b(?:19|20)\d\d\b|\bago\b")
+
+
+@cache
+def weights() -> Mapping[str, float]:
+    """What was learned, read once."""
+    text = resources.files("nexi.extract").joinpath("weights.json").read_text(encoding="utf-8")
+    learned: dict[str, float] = json.loads(text)
+    return learned
+
+
+def content(layout: Layout) -> list[bool]:
+    """For each block of the page, whether it is content; on a page of a few lines everything is."""
+    if layout.chars < FEW_LINES:
+        return [True] * len(layout.blocks)
+    chances = [1 / (1 + exp(-max(-30.0, min(30.0, score)))) for score in _as_units(layout, _scores(layout))]
+    cut = _cut(layout.blocks, chances)
+    return _filled(layout, _mended(layout.blocks, [chance >= cut for chance in chances]))
+
+
+def _scores(layout: Layout) -> list[float]:
+    learned, page = weights(), Page(layout)
+    scores = []
+    for index, block in enumerate(layout.blocks):
+        box = block.box
+        scores.append(_sum(learned, page.box_names(box)) + _sum(learned, page.block_names(index)))
+    return scores
+
+
+def _sum(learned: Mapping[str, float], names: Iterable[str]) -> float:
+    return sum(learned.get(name, 0.0) for name in names)
+
+
+def _as_units(layout: Layout, scores: list[float]) -> list[float]:
+    """The cells of a table and the items of a plain list stand or fall together."""
+    unit_of: dict[int, Box] = {}
+    for box in layout.boxes:
+        above = unit_of.get(id(box.parent))
+        if above is not None or box.tag in ("table", "ul", "ol", "dl"):
+            unit_of[id(box)] = above or box
+    broken = {id(unit_of[id(box)]) for box in layout.boxes if id(box) in unit_of and _breaks(box, unit_of[id(box)])}
+    sums: dict[int, tuple[float, int]] = {}
+    units = [unit_of.get(id(block.box)) for block in layout.blocks]
+    for unit, block, score in zip(units, layout.blocks, scores, strict=True):
+        if unit is not None:
+            total, words = sums.get(id(unit), (0.0, 0))
+            sums[id(unit)] = total + score * (block.words + 1), words + block.words + 1
+    means = {key: total / words for key, (total, words) in sums.items() if key not in broken}
+    return [means.get(id(unit), score) for unit, score in zip(units, scores, strict=True)]
+
+
+def _breaks(box: Box, unit: Box) -> bool:
+    """Headings, or a table in a table: this is layout and no unit."""
+    return box.tag in ("h1", "h2", "h3", "h4", "article") or (box.tag == "table" and box is not unit)
+
+
+def _mended(blocks: list[Block], kept: list[bool]) -> list[bool]:
+    """Code stays with the text beside it, and so does what stands between two kept blocks of the same box."""
+    around = [False, *kept, False]
+    mended = []
+    for index, block in enumerate(blocks):
+        before, keep, after = around[index : index + 3]
+        if not keep and block.box.tag == "pre":
+            keep = before or after
+        elif not keep and before and after:
+            keep = blocks[index - 1].box.parent is block.box.parent is blocks[index + 1].box.parent
+        mended.append(keep)
+    return mended
+
+
+def _filled(layout: Layout, kept: list[bool]) -> list[bool]:
+    """A box with code in it that is mostly content is all content: documentation keeps its notes, signatures and tables."""
+    if sum(block.box.tag == "pre" for block in layout.blocks) < SOME_CODE:
+        return kept
+    words: Counter[int] = Counter()
+    taken: Counter[int] = Counter()
+    code: Counter[int] = Counter()
+    for block, keep in zip(layout.blocks, kept, strict=True):
+        words[id(block.box)] += block.words
+        taken[id(block.box)] += block.words * keep
+        code[id(block.box)] += block.box.tag == "pre"
+    for box in reversed(layout.boxes):
+        for sums in (words, taken, code):
+            sums[id(box.parent)] += sums[id(box)]
+    full: set[int] = set()
+    for box in layout.boxes:
+        key = id(box)
+        if id(box.parent) in full or (code[key] >= SOME_CODE and taken[key] >= MOSTLY * words[key]):
+            full.add(key)
+    return [keep or id(block.box) in full for block, keep in zip(layout.blocks, kept, strict=True)]
+
+
+def _cut(blocks: list[Block], chances: list[float]) -> float:
+    """The chance from which on blocks are kept, so that precision and recall of the page are expected to balance."""
+    expected = sum(chance * block.words for chance, block in zip(chances, blocks, strict=True))
+    best, cut, right, taken = 0.0, MOST, 0.0, 0
+    for chance, words in sorted(((c, b.words) for c, b in zip(chances, blocks, strict=True)), reverse=True):
+        right += chance * words
+        taken += words
+        if taken and (balance := 2 * right / (taken + expected)) > best:
+            best, cut = balance, chance
+    return max(LEAST, min(MOST, cut))
+
+
+class Page:
+    """What a block's names need to know of the whole page."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.blocks, self.root, self.chars = layout.blocks, layout.root, max(1, layout.chars)
+        running = self.root.paragraphs / self.chars
+        self.kind = "A" if running > 0.6 else "B" if running > 0.3 else "C"
+        self._named: dict[str, frozenset[str]] = {}
+        self._around: dict[int, frozenset[str]] = {}
+        self._words = [bisect_right(_WORDS, block.words) for block in self.blocks]
+        self._linked = [bisect_right(_LINKED, block.linked / max(1, len(block.text))) for block in self.blocks]
+        self._times = Counter(block.text for block in self.blocks)
+        self._title = next((n for n, block in enumerate(self.blocks) if block.box.tag == "h1"), -1)
+        self._holders = self._find_holders(layout)
+        self._heart = self._find_heart(layout)
+
+    def _find_holders(self, layout: Layout) -> frozenset[str]:
+        """`main` and `article` where one of them holds much of the page."""
+        return frozenset(box.tag for box in layout.boxes if box.tag in ("main", "article") and box.chars > 0.3 * self.chars)
+
+    def _find_heart(self, layout: Layout) -> dict[int, int]:
+        """The box with most running text right inside it, and those around it, by distance."""
+        running: Counter[int] = Counter()
+        for block in self.blocks:
+            if block.box.paragraphs and block.box.parent is not None:
+                running[id(block.box.parent)] += block.box.paragraphs
+                if block.box.parent.parent is not None:
+                    running[id(block.box.parent.parent)] += block.box.paragraphs // 2
+        top = max(running, key=lambda key: running[key], default=0)
+        box = next((box for box in layout.boxes if id(box) == top), None)
+        path: dict[int, int] = {}
+        while box is not None:
+            path[id(box)] = len(path)
+            box = box.parent
+        return path
+
+    def box_names(self, box: Box) -> list[str]:
+        """What is said of every block in this box: names and kinds of the boxes around, and their text."""
+        names = [*self._inherited(box), f"x{bisect_right(_TIMES, box.repeats)}"]
+        names += ["own:" + name for name in self._names(box.key)]
+        if box.parent is not None:
+            names += ["par:" + name for name in self._names(box.parent.key)]
+        names += ["out:" + holder for holder in self._holders if "in:" + holder not in names]
+        level = most = 0
+        around: Box | None = box
+        distance = None
+        while around is not None:
+            if level < LEVELS and (around.blocks > 1 or around.parent is None):
+                level += 1
+                names += self._level_names(around, level)
+            if level <= LEVELS:
+                most = max(most, around.repeats) if level < 3 else most
+            if distance is None:
+                distance = self._heart.get(id(around))
+                if distance is not None:
+                    share = bisect_right(_SHARE, around.chars / self.chars)
+                    names += [f"heart{self.kind}{min(distance, 4)}", f"hs{self.kind}{share}"]
+            if level >= LEVELS and distance is not None:
+                break
+            around = around.parent
+        names.append(f"rep{self.kind}{bisect_right(_TIMES, most)}")
+        return names
+
+    def _level_names(self, box: Box, level: int) -> list[str]:
+        size = max(1, box.chars)
+        return [
+            f"c{level}d{bisect_right(_LINKED, box.linked / size)}",
+            f"c{level}n{bisect_right(_CHARS, size)}",
+            f"c{level}p{bisect_right(_RUNNING, box.paragraphs / size)}",
+            f"c{level}s{bisect_right(_SHARE, size / self.chars)}",
+            f"c{level}r{bisect_right(_TIMES, box.repeats)}",
+            f"c{level}t{box.tag if box.tag in _AROUND else ''}",
+        ]
+
+    def _inherited(self, box: Box) -> frozenset[str]:
+        missing = []
+        around: Box | None = box
+        while around is not None and id(around) not in self._around:
+            missing.append(around)
+            around = around.parent
+        for around in reversed(missing):
+            above = self._around[id(around.parent)] if around.parent is not None else frozenset()
+            names = {"anc:" + name for name in self._names(around.key)}
+            if around.tag in _AROUND:
+                names.add("in:" + around.tag)
+            self._around[id(around)] = above | names if names else above
+        return self._around[id(box)]
+
+    def _names(self, key: str) -> frozenset[str]:
+        found = self._named.get(key)
+        if found is None:
+            found = self._named[key] = frozenset(_NAMED.findall(key[:300]))
+        return found
+
+    def block_names(self, index: int) -> list[str]:
+        """What is said of this block alone: its length, links, place, neighbours and words."""
+        block, kind = self.blocks[index], self.kind
+        words, linked = self._words[index], self._linked[index]
+        tag = block.box.tag if block.box.tag in _TAGS else "other"
+        place = bisect_right(_PLACE, block.start / self.chars)
+        names = [
+            "bias", f"w{words}", f"d{linked}", f"wd{words}{linked}", f"pw{kind}{words}", f"pd{kind}{linked}",
+            f"t:{tag}", f"pt{kind}{tag}", f"tw{tag}{words // 2}", f"pos{place}", f"pp{kind}{place}", self._after_title(index),
+            *(self._beside(index + step, side) for step, side in _SIDES),
+        ]  # fmt: skip
+        return names + self._text_names(block.text, block.words)
+
+    def _after_title(self, index: int) -> str:
+        if self._title < 0:
+            return "h1:none"
+        return "h1:before" if index < self._title else f"h1:{bisect_right(_AFTER, index - self._title)}"
+
+    def _beside(self, index: int, side: str) -> str:
+        if not 0 <= index < len(self.blocks):
+            return side
+        return f"{side}{self._words[index]}{self._linked[index] // 2}{self.blocks[index].box.tag[0]}"
+
+    def _text_names(self, text: str, words: int) -> list[str]:
+        last = text[-1:]
+        names = ["end." if last in '.!?…"”' else "end:" if last == ":" else "end"]
+        if "," in text:
+            names.append("comma")
+        if words < 60:
+            names += ["cue:" + cue.lower() for cue in _CUE.findall(text)]
+            if _MONEY.search(text):
+                names.append("money")
+        if words < 21 and _DATE.search(text):
+            names.append("date")
+        if text.isupper():
+            names.append("caps")
+        if self._times[text] > 1:
+            names.append("again")
+        return names
