@@ -9,14 +9,16 @@ cells as a cell says it spans.
 from __future__ import annotations
 
 import re
-from itertools import islice
 
 MAX_ATTRIBUTES = 2_000
 MAX_DEPTH = 10_000
 MAX_REOPENED = 100_000
-MAX_TAGS = 60_000  # the largest pages that were seen have a third of that
+MAX_WEIGHT = 80_000  # of tags, at two each, and attributes; the largest pages that were seen have half of that
+FEW_CELLS = 5_000  # so many may span what they like
+SMALL = 150_000  # characters; the tags of such a page can be afforded whatever they are
+LARGE = 400_000  # characters; in less there is no room for too many attributes without a value
 
-_TAG_START = re.compile(r"<[/a-z]", re.IGNORECASE)
+_WHOLE_TAG = re.compile(r"<[/a-z][^>]*+", re.IGNORECASE)
 _WIDE_CELL = re.compile(r"\b((?:col|row)span)\s*=\s*([\"']?)\s*\d{3,}", re.IGNORECASE)
 _FORMATTING_NAMES = frozenset((
     "a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u",
@@ -95,8 +97,25 @@ def _reopened(html: str) -> int:
 
 def bounded(html: str) -> str:
     """The page up to its last affordable tag, with cells that span what a table can have."""
-    html = _WIDE_CELL.sub(r"\1=\g<2>1", html)
-    if html.count("<") <= MAX_TAGS:
+    if html.count("<") > FEW_CELLS and ("colspan" in (lower := html.lower()) or "rowspan" in lower):
+        html = _WIDE_CELL.sub(r"\1=\g<2>1", html)
+    if len(html) <= SMALL or 2 * html.count("<") + (_attributes if len(html) > LARGE else _values)(html) <= MAX_WEIGHT:
         return html
-    last = next(islice(_TAG_START.finditer(html), MAX_TAGS, None), None)
-    return html[: last.start()] if last else html
+    tags = _WHOLE_TAG.findall(html)
+    if 2 * len(tags) + _attributes("".join(tags)) <= MAX_WEIGHT:
+        return html
+    weight = 0
+    for tag in _WHOLE_TAG.finditer(html):
+        weight += 2 + _attributes(tag[0])
+        if weight > MAX_WEIGHT:
+            return html[: tag.start()]
+    return html
+
+
+def _attributes(tags: str) -> int:
+    """About how many attributes are in this markup: those with a value, or what could be names without one."""
+    return max(_values(tags), sum(map(tags.count, " \n\t/\f")) // 3)
+
+
+def _values(tags: str) -> int:
+    return tags.count("=")

@@ -42,7 +42,7 @@ class PageCache:
         try:
             with (self._folder / f"{key}{SUFFIX}").open("rb") as file:
                 age = self._now() - os.fstat(file.fileno()).st_mtime
-                return _Kept(_page(file.read()), fresh=0 <= age < self._ttl_s)
+                return _Kept(_page(file.readline(), file.read()), fresh=0 <= age < self._ttl_s)
         except (OSError, ValueError, TypeError, KeyError):
             return None
 
@@ -148,9 +148,8 @@ def _bytes(page: Page) -> bytes:
     return json.dumps({**about, "length": len(text)}).encode() + b"\n" + text
 
 
-def _page(data: bytes) -> Page:
+def _page(head: bytes, text: bytes) -> Page:
     """ValueError for a file that is not whole, TypeError for one that another version wrote."""
-    head, _, text = data.partition(b"\n")
     about = json.loads(head)
     if about.pop("length") != len(text):
         raise ValueError("the file is not whole")

@@ -69,13 +69,16 @@ def test_no_markup_makes_extraction_fail(html: str) -> None:
 
 
 def test_a_page_is_cut_at_the_last_tag_that_can_be_afforded() -> None:
-    html = "<p>a</p>" * hazard.MAX_TAGS
-    assert hazard.bounded(html) == "<p>a</p>" * (hazard.MAX_TAGS // 2)
+    html = "<p>a</p>" * hazard.MAX_WEIGHT
+    assert hazard.bounded(html) == "<p>a</p>" * (hazard.MAX_WEIGHT // 4)
+    assert len(hazard.bounded("<p a=1 b=2 c=3 d=4>" * hazard.MAX_WEIGHT)) == 19 * (hazard.MAX_WEIGHT // 6)
+    assert len(hazard.bounded(f"<p {'a ' * 1_000}>" * 1_000)) < 500_000
     assert hazard.bounded("<p>a < b" * 10) == "<p>a < b" * 10
 
 
 def test_a_cell_spans_what_a_table_can_have() -> None:
-    assert hazard.bounded("<td colspan='1000' rowspan=65534 colspan=12>") == "<td colspan='1' rowspan=1 colspan=12>"
+    wide, narrow = "<td ColSpan='1000' rowspan=65534 colspan=12>", "<td ColSpan='1' rowspan=1 colspan=12>"
+    assert hazard.bounded(wide * 6_000) == narrow * 6_000
 
 
 def test_formatting_that_is_closed_is_not_rebuilt() -> None:
