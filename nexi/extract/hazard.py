@@ -13,7 +13,7 @@ import re
 MAX_ATTRIBUTES = 2_000
 MAX_DEPTH = 10_000
 MAX_REOPENED = 100_000
-MAX_WEIGHT = 80_000  # of tags, at two each, and attributes; the largest pages that were seen have half of that
+MAX_WEIGHT = 72_000  # of tags, at two each, and attributes; of 600 real pages the two largest lose their end
 FEW_CELLS = 5_000  # so many may span what they like
 SMALL = 150_000  # characters; the tags of such a page can be afforded whatever they are
 LARGE = 400_000  # characters; in less there is no room for too many attributes without a value
