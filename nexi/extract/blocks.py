@@ -6,7 +6,6 @@ of what is content.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from typing import Any
 
@@ -27,7 +26,6 @@ _SILENT = tag_set(
     "script style noscript template svg canvas iframe object embed video audio dialog button select input textarea option"
     " datalist head title link meta"
 )
-_WORD = re.compile(r"\w+")
 
 
 class Box:
@@ -38,7 +36,7 @@ class Box:
     def __init__(self, node: Any, tag: str, parent: Box | None) -> None:
         self.node, self.tag, self.parent = node, tag, parent
         self.key = f"{node.getattr('class') or ''} {node.getattr('id') or ''}".lower()
-        self.own: Block | None = None
+        self.own = -1  # where its own block is; no reference, since a cycle of nodes outlives the tree and corrupts it
         self.blocks = self.chars = self.linked = self.paragraphs = self.repeats = self.kept = 0
 
     def within(self, *tags: str) -> bool:
@@ -99,10 +97,10 @@ class Layout:
         text = node.value
         if not text or text.isspace():
             return
-        block = box.own
-        if block is None:
-            block = box.own = Block(box)
-            self.blocks.append(block)
+        if box.own < 0:
+            box.own = len(self.blocks)
+            self.blocks.append(Block(box))
+        block = self.blocks[box.own]
         block.nodes.append(node)
         block.parts.append(text)
         if linked:
@@ -111,9 +109,9 @@ class Layout:
     def _measure(self) -> int:
         total = 0
         for block in self.blocks:
-            block.text = " ".join(" ".join(block.parts).split())
+            words = " ".join(block.parts).split()
+            block.text, block.words = " ".join(words), len(words)
             size = len(block.text)
-            block.words = len(_WORD.findall(block.text))
             block.start, total = total, total + size
             block.linked = min(block.linked, size)
             box = block.box

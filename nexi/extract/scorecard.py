@@ -10,12 +10,15 @@ import json
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, lru_cache
 from importlib import resources
 from math import exp
+from typing import Any
 
 from nexi.extract.blocks import Block, Box, Layout, tag_set
+
+Sum = Any  # of the weights of names; while learning, the list of the names themselves
 
 LEAST, MOST = 0.15, 0.5  # where the cut may lie
 MOSTLY = 0.8
@@ -47,8 +50,7 @@ _NAMES = tag_set(
 _NAMED = re.compile("|".join(sorted(_NAMES, key=lambda name: (-len(name), name))))
 _CUE = re.compile(
     r"©|\b(?:cookies?|sign (?:in|up)|log ?in|subscribe|rights reserved|read more|privacy|newsletter|share|add to (?:cart|bag)"
-    r"|comments?|reply|related|see (?:all|more)|view|follow|terms|shipping|click|learn more|contact)\b",
-    re.IGNORECASE,
+    r"|comments?|reply|related|see (?:all|more)|view|follow|terms|shipping|click|learn more|contact)\b"
 )
 _MONEY = re.compile(r"[$€£¥]\s?\d|\d\s?(?:USD|EUR|€)")
 _DATE = re.compile(r"\b(?:19|20)\d\d\b|\bago\b")
@@ -62,6 +64,11 @@ def weights() -> Mapping[str, float]:
     return learned
 
 
+@lru_cache(maxsize=10_000)
+def _names_in(word: str) -> frozenset[str]:
+    return frozenset(_NAMED.findall(word))
+
+
 def content(layout: Layout) -> list[bool]:
     """For each block of the page, whether it is content; on a page of a few lines everything is."""
     if layout.chars < FEW_LINES:
@@ -72,16 +79,13 @@ def content(layout: Layout) -> list[bool]:
 
 
 def _scores(layout: Layout) -> list[float]:
-    learned, page = weights(), Page(layout)
-    scores = []
-    for index, block in enumerate(layout.blocks):
-        box = block.box
-        scores.append(_sum(learned, page.box_names(box)) + _sum(learned, page.block_names(index)))
-    return scores
+    learned = weights()
 
+    def worth(names: Iterable[str]) -> float:
+        return sum([learned.get(name, 0.0) for name in names])
 
-def _sum(learned: Mapping[str, float], names: Iterable[str]) -> float:
-    return sum(learned.get(name, 0.0) for name in names)
+    page = Page(layout, worth)
+    return [page.judge(index) for index in range(len(layout.blocks))]
 
 
 def _as_units(layout: Layout, scores: list[float]) -> list[float]:
@@ -156,24 +160,29 @@ def _cut(blocks: list[Block], chances: list[float]) -> float:
 
 
 class Page:
-    """What a block's names need to know of the whole page."""
+    """Judges blocks by their names; `worth` makes names a sum of weights, or for learning a list of them."""
 
-    def __init__(self, layout: Layout) -> None:
-        self.blocks, self.root, self.chars = layout.blocks, layout.root, max(1, layout.chars)
+    def __init__(self, layout: Layout, worth: Callable[[Iterable[str]], Sum]) -> None:
+        self.blocks, self.root, self.chars, self.worth = layout.blocks, layout.root, max(1, layout.chars), worth
         running = self.root.paragraphs / self.chars
         self.kind = "A" if running > 0.6 else "B" if running > 0.3 else "C"
         self._named: dict[str, frozenset[str]] = {}
-        self._around: dict[int, frozenset[str]] = {}
+        self._memo: dict[object, Sum] = {}
+        self._around: dict[int, tuple[frozenset[str], Sum]] = {}
         self._words = [bisect_right(_WORDS, block.words) for block in self.blocks]
         self._linked = [bisect_right(_LINKED, block.linked / max(1, len(block.text))) for block in self.blocks]
+        self._looks = [f"{w}{d // 2}{b.box.tag[0]}" for w, d, b in zip(self._words, self._linked, self.blocks, strict=True)]
         self._times = Counter(block.text for block in self.blocks)
         self._title = next((n for n, block in enumerate(self.blocks) if block.box.tag == "h1"), -1)
-        self._holders = self._find_holders(layout)
+        self._holders = frozenset(
+            "in:" + box.tag for box in layout.boxes if box.tag in ("main", "article") and box.chars > 0.3 * self.chars
+        )
         self._heart = self._find_heart(layout)
 
-    def _find_holders(self, layout: Layout) -> frozenset[str]:
-        """`main` and `article` where one of them holds much of the page."""
-        return frozenset(box.tag for box in layout.boxes if box.tag in ("main", "article") and box.chars > 0.3 * self.chars)
+    def judge(self, index: int) -> Sum:
+        """What all names of a block come to."""
+        block = self.blocks[index]
+        return self._box(block.box) + self._form(index) + self._place(index) + self._beside(index) + self._text(block)
 
     def _find_heart(self, layout: Layout) -> dict[int, int]:
         """The box with most running text right inside it, and those around it, by distance."""
@@ -191,100 +200,126 @@ class Page:
             box = box.parent
         return path
 
-    def box_names(self, box: Box) -> list[str]:
-        """What is said of every block in this box: names and kinds of the boxes around, and their text."""
-        names = [*self._inherited(box), f"x{bisect_right(_TIMES, box.repeats)}"]
-        names += ["own:" + name for name in self._names(box.key)]
+    def _box(self, box: Box) -> Sum:
+        """Boxes of one kind side by side that hold one block each are judged once."""
+        if box.blocks > 1 or box.parent is None:
+            return self._surroundings(box)
+        alike = (id(box.parent), box.tag, box.key)
+        found = self._memo.get(alike)
+        if found is None:
+            found = self._memo[alike] = self._surroundings(box)
+        return found
+
+    def _surroundings(self, box: Box) -> Sum:
+        """The boxes around: what they are called, what they hold, how often they are repeated."""
+        names, result = self._inherited(box)
+        result = result + self._called("own:", box.key)
         if box.parent is not None:
-            names += ["par:" + name for name in self._names(box.parent.key)]
-        names += ["out:" + holder for holder in self._holders if "in:" + holder not in names]
+            result = result + self._called("par:", box.parent.key)
         level = most = 0
         around: Box | None = box
-        distance = None
-        while around is not None:
-            if level < LEVELS and (around.blocks > 1 or around.parent is None):
+        while around is not None and level < LEVELS:
+            if around.blocks > 1 or around.parent is None:
                 level += 1
-                names += self._level_names(around, level)
-            if level <= LEVELS:
-                most = max(most, around.repeats) if level < 3 else most
-            if distance is None:
-                distance = self._heart.get(id(around))
-                if distance is not None:
-                    share = bisect_right(_SHARE, around.chars / self.chars)
-                    names += [f"heart{self.kind}{min(distance, 4)}", f"hs{self.kind}{share}"]
-            if level >= LEVELS and distance is not None:
-                break
+                result = result + self._level(around, level)
+            if level < 3:
+                most = max(most, around.repeats)
             around = around.parent
-        names.append(f"rep{self.kind}{bisect_right(_TIMES, most)}")
-        return names
+        rest = ["out:" + holder for holder in self._holders - names]
+        rest += [f"x{bisect_right(_TIMES, box.repeats)}", f"rep{self.kind}{bisect_right(_TIMES, most)}"]
+        return result + self.worth(rest) + self._nearness(box)
 
-    def _level_names(self, box: Box, level: int) -> list[str]:
-        size = max(1, box.chars)
-        return [
-            f"c{level}d{bisect_right(_LINKED, box.linked / size)}",
-            f"c{level}n{bisect_right(_CHARS, size)}",
-            f"c{level}p{bisect_right(_RUNNING, box.paragraphs / size)}",
-            f"c{level}s{bisect_right(_SHARE, size / self.chars)}",
-            f"c{level}r{bisect_right(_TIMES, box.repeats)}",
-            f"c{level}t{box.tag if box.tag in _AROUND else ''}",
-        ]
-
-    def _inherited(self, box: Box) -> frozenset[str]:
+    def _inherited(self, box: Box) -> tuple[frozenset[str], Sum]:
         missing = []
         around: Box | None = box
         while around is not None and id(around) not in self._around:
             missing.append(around)
             around = around.parent
         for around in reversed(missing):
-            above = self._around[id(around.parent)] if around.parent is not None else frozenset()
-            names = {"anc:" + name for name in self._names(around.key)}
+            names, result = self._around[id(around.parent)] if around.parent else (frozenset[str](), self.worth(()))
+            new = {"anc:" + name for name in self._names(around.key)}
             if around.tag in _AROUND:
-                names.add("in:" + around.tag)
-            self._around[id(around)] = above | names if names else above
+                new.add("in:" + around.tag)
+            new -= names
+            self._around[id(around)] = (names | new, result + self.worth(new)) if new else (names, result)
         return self._around[id(box)]
 
     def _names(self, key: str) -> frozenset[str]:
         found = self._named.get(key)
         if found is None:
-            found = self._named[key] = frozenset(_NAMED.findall(key[:300]))
+            found = self._named[key] = frozenset().union(*map(_names_in, key[:300].split()))
         return found
 
-    def block_names(self, index: int) -> list[str]:
-        """What is said of this block alone: its length, links, place, neighbours and words."""
-        block, kind = self.blocks[index], self.kind
-        words, linked = self._words[index], self._linked[index]
-        tag = block.box.tag if block.box.tag in _TAGS else "other"
-        place = bisect_right(_PLACE, block.start / self.chars)
-        names = [
-            "bias", f"w{words}", f"d{linked}", f"wd{words}{linked}", f"pw{kind}{words}", f"pd{kind}{linked}",
-            f"t:{tag}", f"pt{kind}{tag}", f"tw{tag}{words // 2}", f"pos{place}", f"pp{kind}{place}", self._after_title(index),
-            *(self._beside(index + step, side) for step, side in _SIDES),
-        ]  # fmt: skip
-        return names + self._text_names(block.text, block.words)
+    def _called(self, role: str, key: str) -> Sum:
+        found = self._memo.get((role, key))
+        if found is None:
+            found = self._memo[role, key] = self.worth([role + name for name in self._names(key)])
+        return found
 
-    def _after_title(self, index: int) -> str:
-        if self._title < 0:
-            return "h1:none"
-        return "h1:before" if index < self._title else f"h1:{bisect_right(_AFTER, index - self._title)}"
+    def _level(self, box: Box, level: int) -> Sum:
+        found = self._memo.get((id(box), level))
+        if found is None:
+            size = max(1, box.chars)
+            found = self._memo[id(box), level] = self.worth((
+                f"c{level}d{bisect_right(_LINKED, box.linked / size)}",
+                f"c{level}n{bisect_right(_CHARS, size)}",
+                f"c{level}p{bisect_right(_RUNNING, box.paragraphs / size)}",
+                f"c{level}s{bisect_right(_SHARE, size / self.chars)}",
+                f"c{level}r{bisect_right(_TIMES, box.repeats)}",
+                f"c{level}t{box.tag if box.tag in _AROUND else ''}",
+            ))  # fmt: skip
+        return found
 
-    def _beside(self, index: int, side: str) -> str:
-        if not 0 <= index < len(self.blocks):
-            return side
-        return f"{side}{self._words[index]}{self._linked[index] // 2}{self.blocks[index].box.tag[0]}"
+    def _nearness(self, box: Box) -> Sum:
+        """How far the block is from where most running text is."""
+        around: Box | None = box
+        while around is not None and id(around) not in self._heart:
+            around = around.parent
+        if around is None:
+            return self.worth(())
+        found = self._memo.get(id(around))
+        if found is None:
+            distance, share = self._heart[id(around)], bisect_right(_SHARE, around.chars / self.chars)
+            found = self._memo[id(around)] = self.worth((f"heart{self.kind}{min(distance, 4)}", f"hs{self.kind}{share}"))
+        return found
 
-    def _text_names(self, text: str, words: int) -> list[str]:
-        last = text[-1:]
-        names = ["end." if last in '.!?…"”' else "end:" if last == ":" else "end"]
+    def _form(self, index: int) -> Sum:
+        kind, words, linked, tag = self.kind, self._words[index], self._linked[index], self.blocks[index].box.tag
+        found = self._memo.get((words, linked, tag))
+        if found is None:
+            known = tag if tag in _TAGS else "other"
+            found = self._memo[words, linked, tag] = self.worth((
+                "bias", f"w{words}", f"d{linked}", f"wd{words}{linked}", f"pw{kind}{words}", f"pd{kind}{linked}",
+                f"t:{known}", f"pt{kind}{known}", f"tw{known}{words // 2}",
+            ))  # fmt: skip
+        return found
+
+    def _place(self, index: int) -> Sum:
+        place = bisect_right(_PLACE, self.blocks[index].start / self.chars)
+        after = "none" if self._title < 0 else "before" if index < self._title else bisect_right(_AFTER, index - self._title)
+        found = self._memo.get((place, after))
+        if found is None:
+            found = self._memo[place, after] = self.worth((f"pos{place}", f"pp{self.kind}{place}", f"h1:{after}"))
+        return found
+
+    def _beside(self, index: int) -> Sum:
+        looks, last = self._looks, len(self._looks)
+        return self.worth([side + (looks[index + step] if 0 <= index + step < last else "") for step, side in _SIDES])
+
+    def _text(self, block: Block) -> Sum:
+        text, words = block.text, block.words
+        end = text[-1:]
+        names = {"end." if end in '.!?…"”' else "end:" if end == ":" else "end"}
         if "," in text:
-            names.append("comma")
-        if words < 60:
-            names += ["cue:" + cue.lower() for cue in _CUE.findall(text)]
+            names.add("comma")
+        if words < 21:
+            names.update("cue:" + cue for cue in _CUE.findall(text.lower()))
             if _MONEY.search(text):
-                names.append("money")
-        if words < 21 and _DATE.search(text):
-            names.append("date")
+                names.add("money")
+            if _DATE.search(text):
+                names.add("date")
         if text.isupper():
-            names.append("caps")
+            names.add("caps")
         if self._times[text] > 1:
-            names.append("again")
-        return names
+            names.add("again")
+        return self.worth(names)
