@@ -39,9 +39,11 @@ check: $(VENV)/dev.stamp  ## ruff, strict types, layers, coverage with its floor
 eval: $(VENV)/dev.stamp  ## answer quality and hostile pages (needs ../shared/data); SAMPLE=n for a seeded sample, SAVE=1 to keep the table
 	$(BIN)/python -m evals.answers $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SAVE),--save)
 	$(BIN)/python -m evals.injection
+	$(BIN)/python -m evals.security
 
 bench: $(VENV)/dev.stamp  ## speed and size, as ratios in one run; writes bench/results.md
 	$(BIN)/python -m bench --save
+	$(BIN)/python -m bench.fetching --save
 
 test-containers: $(VENV)/dev.stamp  ## the SearXNG container with real podman, where it is installed
 	$(BIN)/python -m pytest tests/containers
