@@ -142,8 +142,11 @@ def _main_part(tree: Any) -> Any:
     _keep_content(main)
     _open_layout_tables(tree, main)
     _name_code_languages(main)
-    for link in main.query_selector_all("a[title]"):
-        link.delattr("title")
+    for link in main.query_selector_all("a"):
+        if link.hasattr("title"):
+            link.delattr("title")
+        if not link.text.strip():
+            link.decompose()
     return main
 
 
@@ -165,13 +168,7 @@ def _keep_content(body: Any) -> None:
     for block, keep in zip(layout.blocks, kept, strict=True):
         if not keep and block.box.kept:
             for node in block.nodes:
-                _erase(node)
-
-
-def _erase(node: Any) -> None:
-    """Drop a text, and the link that holds nothing else."""
-    parent = node.parent
-    (parent if parent is not None and parent.tag == "a" and len(parent.child_nodes) == 1 else node).decompose()
+                node.decompose()
 
 
 def _open_layout_tables(tree: Any, main: Any) -> None:
