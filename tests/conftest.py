@@ -51,6 +51,13 @@ def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.T
     monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
 
 
+@pytest.fixture(autouse=True)
+def shown_as_by_default() -> None:
+    """A test that ran a command with --plain leaves no trace in the next."""
+    if output := sys.modules.get("nexi.output"):
+        output.set_plain_mode(False)
+
+
 @pytest.fixture
 def make_config(tmp_path: Path) -> Callable[..., Config]:
     """A config with a home of its own and a model that is never called unless a test says so."""
