@@ -97,4 +97,6 @@ def _cleaned(found: Extracted) -> Extracted:
         published=found.published,
         description=_CONTROL.sub("", found.description),
         links=found.links,
+        headings=tuple(_CONTROL.sub("", heading) for heading in found.headings),
+        code_languages=found.code_languages,
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 
 MAX_ATTRIBUTES = 2_000
+LONG = 8_000  # characters
 MAX_DEPTH = 10_000
 MAX_REOPENED = 100_000
 MAX_WEIGHT = 72_000  # of tags, at two each, and attributes; of 600 real pages the two largest lose their end
@@ -47,12 +48,23 @@ _ONE_ATTRIBUTE = re.compile(_ATTRIBUTE)
 def too_wide(html: str) -> bool:
     """Whether some tag has so many attributes that comparing them is the attack."""
     # Only a long stretch without an end of tag, or ends of tags inside quotes, can be such a tag.
-    if max(map(len, html.split(">"))) <= 8_000 and len(_QUOTED_END.findall(html)) < 5:
+    if not _unended(html) and len(_QUOTED_END.findall(html)) < 5:
         return False
     for token in _TOKEN.finditer(html):
         attributes = token[2] or token[3] or ""
         if len(attributes) > 2 * MAX_ATTRIBUTES and len(_ONE_ATTRIBUTE.findall(attributes)) > MAX_ATTRIBUTES:
             return True
+    return False
+
+
+def _unended(html: str) -> bool:
+    """Whether no tag ends in some long stretch."""
+    start = 0
+    while start + LONG < len(html):
+        end = html.rfind(">", start, start + LONG)
+        if end < 0:
+            return True
+        start = end + 1
     return False
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from nexi import urls
 from nexi.extract import hazard, scorecard
 from nexi.extract.blocks import Layout
-from nexi.extract.words import Extracted, one_line
+from nexi.extract.words import Extracted, one_line, outline
 
 if TYPE_CHECKING:
     from html_to_markdown import ConversionOptions
@@ -60,14 +60,18 @@ def read(html: str, url: str) -> Extracted:
     base = _base(tree, url)
     about, everywhere = _About(tree), _hrefs(tree.body)
     main = _main_part(tree)
+    text = _markdown(main.html, base)
+    headings, code_languages = outline(text)
     return Extracted(
         title=about.title,
-        text=_markdown(main.html, base),
+        text=text,
         language=about.language,
         author=about.author,
         published=about.published,
         description=about.description,
         links=_absolute(base, [*_hrefs(main), *everywhere]),
+        headings=headings,
+        code_languages=code_languages,
     )
 
 

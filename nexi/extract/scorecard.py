@@ -21,7 +21,7 @@ from nexi.extract.blocks import Block, Box, Layout, tag_set
 Sum = Any  # of the weights of names; while learning, the list of the names themselves
 
 LEAST, MOST = 0.15, 0.5  # where the cut may lie
-MOSTLY = 0.8
+MOSTLY = 0.7
 SOME_CODE = 3  # blocks of code that make a page documentation
 FEW_LINES = 300  # characters
 LEVELS = 4  # boxes around a block that are looked at
@@ -38,6 +38,7 @@ _AFTER = (1, 3, 10, 30, 100)
 
 _AROUND = tag_set("nav header footer aside form article main ul ol table section blockquote dl figure details address")
 _TAGS = tag_set("p li h1 h2 h3 h4 h5 h6 td th div pre dt dd blockquote figcaption section article body")
+_TEXTS = tag_set("h1 h2 h3 h4 article pre")
 _NAMES = tag_set(
     "comment reply post entry article content main body text story thread topic message answer question review descri detail"
     " summary spec feature product price item card list grid result sidebar side widget menu nav head foot crumb related"
@@ -107,8 +108,8 @@ def _as_units(layout: Layout, scores: list[float]) -> list[float]:
 
 
 def _breaks(box: Box, unit: Box) -> bool:
-    """Headings, or a table in a table: this is layout and no unit."""
-    return box.tag in ("h1", "h2", "h3", "h4", "article") or (box.tag == "table" and box is not unit)
+    """Headings, code, or a table in a table: this holds a whole text and is no unit."""
+    return box.tag in _TEXTS or (box.tag == "table" and box is not unit) or (box.tag == "p" and unit.tag == "dl")
 
 
 def _mended(blocks: list[Block], kept: list[bool]) -> list[bool]:
@@ -133,9 +134,11 @@ def _filled(layout: Layout, kept: list[bool]) -> list[bool]:
     taken: Counter[int] = Counter()
     code: Counter[int] = Counter()
     for block, keep in zip(layout.blocks, kept, strict=True):
+        if block.box.tag == "pre":
+            code[id(block.box)] += 1
+            continue
         words[id(block.box)] += block.words
         taken[id(block.box)] += block.words * keep
-        code[id(block.box)] += block.box.tag == "pre"
     for box in reversed(layout.boxes):
         for sums in (words, taken, code):
             sums[id(box.parent)] += sums[id(box)]

@@ -124,6 +124,17 @@ def test_what_a_page_says_of_itself_is_kept() -> None:
     assert got.links == ("https://site.test/base/x", "https://other.test/?q=1", "https://site.test/base/nav")
 
 
+def test_headings_and_languages_of_code_are_listed() -> None:
+    html = "<h1>One</h1><pre><code class=language-Python># no heading</code></pre><h3>Two</h3><pre class=lang-sh>ls</pre>"
+    got = extract(html, "text/html", URL)
+    assert (got.headings, got.code_languages) == (("One", "Two"), ("python", "sh"))
+
+
+def test_the_thread_for_readers_without_scripts_is_read() -> None:
+    thread = f"<noscript>{CONTENT}{CONTENT}</noscript>"
+    assert markdown(f"<div id=app>Loading</div>{thread}") == f"{WORDS}\n\n{WORDS}"
+
+
 def test_a_title_is_found_without_a_head() -> None:
     assert extract("<h1>Only <i>this</i></h1>", "text/html", URL).title == "Only this"
     assert extract('<meta property="og:title" content="Shared">x', "text/html", URL).title == "Shared"
