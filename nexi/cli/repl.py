@@ -33,6 +33,7 @@ SLASH_WORDS: Mapping[str, str] = {
     "/sources": "/sources         the sources of the last answer",
     "/retry": "/retry           ask the last question again",
     "/save": "/save [FILE]     the last answer as Markdown, in a new file",
+    "/setup": "/setup           choose a model and a search service, step by step",
     "/help": "/help            this list",
     "/exit": "/exit            leave; so do exit, quit, q and Ctrl-D",
 }
@@ -63,7 +64,7 @@ async def _converse(config: Config, options: dict[str, Any], interrupts: Interru
     from nexi.output import write
 
     say_what_answers(config)
-    write(GREETING + "\n", sys.stderr)
+    write(GREETING + ("\n" if config.config_path.exists() else " /setup chooses a model.\n"), sys.stderr)
     prompt = open_prompt(list(SLASH_WORDS), config.root / "repl_history", plain=options["plain"] or is_dumb_terminal())
     with heard(signal.SIGINT, lambda: None):  # a Ctrl-C between a search and the prompt came too late for one of them
         async with Conversation(await measured(config), options, interrupts) as conversation:
@@ -136,6 +137,8 @@ class Conversation:
                 await self._retry()
             case "/save":
                 self._save(rest)
+            case "/setup":
+                await self._set_up()
 
     # questions
 
@@ -182,6 +185,18 @@ class Conversation:
             await self._nexi.__aexit__(None, None, None)
             self._nexi = Nexi(await measured(config))
         print_success(f"Model: {used}")
+
+    async def _set_up(self) -> None:
+        """The first-time setup, in a thread: it asks its questions at the terminal and looks for servers itself."""
+        from nexi.app import Nexi
+        from nexi.cli.settings import set_up
+        from nexi.output import print_success
+
+        await asyncio.to_thread(set_up)
+        config = load(self._options)
+        await self._nexi.__aexit__(None, None, None)
+        self._nexi = Nexi(await measured(config))
+        print_success(f"Model: {config.endpoint('answer').model}")
 
     def _change_effort(self, level: str) -> None:
         from nexi.config import EFFORT_LEVELS

@@ -177,3 +177,17 @@ def test_the_kept_input_is_private_bounded_and_skips_what_is_not_ours(tmp_path: 
     kept = list(read_inputs(path))
     assert (len(kept), kept[0], kept[-1]) == (MOST_LINES, "last", str(6))
     assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+
+
+def test_the_setup_can_be_done_from_the_prompt(env: dict[str, str], tmp_path: Path) -> None:
+    with terminal([], env) as screen:
+        screen.expect("/setup chooses a model.")
+        screen.expect(PROMPT)
+        screen.type("/setup" + ENTER)
+        screen.expect("Looking for Ollama")
+        for asked in ("Address of the model", "API key", "Model", "Jina", "ffort", "SearXNG"):
+            screen.expect(asked)
+            screen.expect("]: ")
+            screen.type(ENTER)
+        screen.expect("Model: ")
+        assert (tmp_path / "nexi" / "config.json").exists()
