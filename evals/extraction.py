@@ -45,7 +45,7 @@ class Page:
     html: str
     url: str
     kind: str
-    words: Counter[str]
+    text: str
 
 
 @dataclass
@@ -93,7 +93,7 @@ def pages(folder: Path) -> Iterator[Page]:
             record = json.loads(_text(bodies[name]))
             html = _text(bodies[name.parent.parent / "html" / f"{name.stem}.html"])
             kind = record["_internal"]["page_type"]["primary"]
-            yield Page(html, record["url"], kind, counted(record["ground_truth"]["main_content"]))
+            yield Page(html, record["url"], kind, record["ground_truth"]["main_content"])
 
 
 def _text(file: Any) -> str:
@@ -120,7 +120,7 @@ def scored(extractor: Extractor, over: list[Page]) -> Table:
         start = time.process_time()
         text = extractor(page.html, page.url)
         table.cpu += time.process_time() - start
-        score = compared(counted(text), page.words)
+        score = compared(counted(text), counted(page.text))
         table.rows["all"].append(score)
         table.rows[page.kind].append(score)
     return table

@@ -36,7 +36,7 @@ class Box:
     def __init__(self, node: Any, tag: str, parent: Box | None) -> None:
         self.node, self.tag, self.parent = node, tag, parent
         self.key = f"{node.getattr('class') or ''} {node.getattr('id') or ''}".lower()
-        self.own = -1  # where its own block is; no reference, since a cycle of nodes outlives the tree and corrupts it
+        self.own = -1  # where its own block is; a reference would make a cycle, and cycles of nodes broke trees
         self.blocks = self.chars = self.linked = self.paragraphs = self.repeats = self.kept = 0
 
     def within(self, *tags: str) -> bool:
