@@ -114,7 +114,7 @@ class FileBreaker:
         self._memory = entries
 
     def _entry(self, state: Suspension, backend: str) -> dict[str, Any]:
-        return {**{f.name: getattr(state, f.name) for f in fields(state)}, "mark": self._marks.get(backend, "")}  # type: ignore[arg-type]
+        return {**{f.name: getattr(state, f.name) for f in fields(state)}, "mark": self._marks.get(backend, "")}
 
     def _state(self, entry: Mapping[str, Any] | None, backend: str) -> State:
         """The state an entry stands for; a damaged one, or one of another set-up, stands for none."""

@@ -25,11 +25,6 @@ class Extracted:
     headings: tuple[str, ...] = ()
     code_languages: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        # A value that came back from another process as JSON has lists.
-        for name in ("links", "headings", "code_languages"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
-
 
 def one_line(text: str) -> str:
     """White space collapsed and length bounded: titles and names are one line."""
