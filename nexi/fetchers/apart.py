@@ -36,7 +36,8 @@ async def read_pdf(data: bytes, max_chars: int) -> Extracted:
     if "error" in answer:
         raise FetchError(**answer["error"])
     found = answer["read"]
-    return Extracted(**{name: tuple(value) if isinstance(value, list) else value for name, value in found.items()})
+    fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
+    return Extracted(**fields)
 
 
 async def _exchange(process: Process, data: bytes) -> dict[str, Any]:
