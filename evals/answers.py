@@ -79,7 +79,8 @@ async def ask_all(
 
     Each has a Nexi of its own: a whole web behind one loopback host would otherwise be paced as one site.
     """
-    config = Config(searxng_url=base_url, allow_private=(base_url.removeprefix("http://"),), home=home, **model)
+    allowed = (base_url.removeprefix("http://"),)
+    config = Config(searxng_url=base_url, allow_private=allowed, home=home, page_cache=False, **model)
     return {q["id"]: await ask(config, q) for q in questions}
 
 
