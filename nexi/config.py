@@ -970,6 +970,8 @@ def file_settings(path: Path | str | None = None, env: Mapping[str, str] | None 
 
 def _replace(path: Path, data: bytes) -> None:
     """A new file beside the old one, made durable, then renamed over it."""
+    from nexi.files import sync_directory
+
     temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
     try:
         fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -981,17 +983,7 @@ def _replace(path: Path, data: bytes) -> None:
     except OSError:
         temporary.unlink(missing_ok=True)
         raise
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name == "nt":
-        return
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    sync_directory(path.parent)
 
 
 # First run

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from nexi.backends.replies import seconds, with_sites
 from nexi.backends.sender import Request
 from nexi.errors import BackendError
 from nexi.types import Hit, Query
@@ -59,9 +60,7 @@ class Searxng:
 
 def _terms(query: Query) -> str:
     """The query with its sites as operators. A leading `!` would be a command that redirects away."""
-    only = " OR ".join(f"site:{site}" for site in query.sites)
-    without = [f"-site:{site}" for site in query.excluded_sites]
-    return " ".join(part for part in (query.text.strip().lstrip("!"), only, *without) if part)
+    return with_sites(query.text.strip().lstrip("!"), query.sites, query.excluded_sites)
 
 
 def _time_range(text: str) -> str:
@@ -102,7 +101,7 @@ def _check_status(status: int, headers: Mapping[str, str], body: bytes) -> None:
             code="limiter",
             cause="HTTP 429: its limiter counted too many requests, or does not take us for a browser",
             fix="set server.limiter to false in its settings.yml, or wait an hour",
-            retry_after=_seconds(headers.get("retry-after", "")),
+            retry_after=seconds(headers.get("retry-after", "")),
         )
     if status == 400:
         raise BackendError(
@@ -175,7 +174,3 @@ def _said(body: bytes) -> str:
     except (ValueError, RecursionError):
         return "no reason given"
     return str(data.get("error", "no reason given"))[:200] if isinstance(data, dict) else "no reason given"
-
-
-def _seconds(text: str) -> float | None:
-    return float(text) if text.isdecimal() and len(text) < 8 else None
