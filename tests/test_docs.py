@@ -206,11 +206,55 @@ def test_commands_that_need_no_network_do_what_is_said(
     assert stderr in done.stderr
 
 
-def run_nexi(arguments: list[str], **env: str) -> subprocess.CompletedProcess[str]:
+ASKS_A_PERSON = ((), ("config", "setup"))  # off a terminal they say so, with exit code 2
+PAGE = {
+    "url": "http://moon.test/facts",
+    "title": "Moon facts",
+    "html": "<html><body><main><p>The moon is 384,400 km from earth on average, postgresql or not.</p></main></body></html>",
+}
+
+
+@pytest.fixture(scope="module")
+def offline_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict[str, str]]]:
+    """A loopback web, and one home in which the documented commands run one after the other."""
+    home = tmp_path_factory.mktemp("documented")
+    (home / "templates").mkdir()
+    (home / "templates" / "short.md").write_text("Answer in one sentence.", encoding="utf-8")
+    with miniweb.serve(miniweb.Corpus([PAGE])) as base:
+        yield (
+            f"{base}/moon.test/facts",
+            {
+                "NEXI_HOME": str(home),
+                "SEARXNG_URL": base,
+                "NEXI_MODEL": "extractive",
+                "NEXI_ALLOW_PRIVATE": base.removeprefix("http://"),
+                "EDITOR": "/bin/true",
+                "PATH": "/nonexistent",
+            },
+        )
+
+
+# doctor asks the machine's own name service, so it runs over stubs in test_doctor.py.
+@pytest.mark.parametrize(
+    "arguments", sorted({c.arguments for c in COMMANDS if c.arguments[:1] != ("doctor",)}), ids=lambda a: " ".join(a) or "nexi"
+)
+def test_every_documented_command_runs_without_a_traceback(
+    offline_world: tuple[str, dict[str, str]], arguments: tuple[str, ...]
+) -> None:
+    page, env = offline_world
+    here = [page if word.startswith("https://") else word for word in arguments]
+    piped = "how far is the moon from earth" if arguments == ("--plain",) else ""
+    done = run_nexi(here, said=piped, **env)
+    assert "Traceback" not in done.stderr
+    assert done.returncode in ((2,) if arguments in ASKS_A_PERSON else (0, 1, 5)), done.stderr
+    assert done.returncode == 0 or "Error" in done.stderr or "error" in done.stdout
+
+
+def run_nexi(arguments: list[str], said: str = "", **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "nexi", *arguments],
         env={"PATH": os.environ["PATH"], **env},
-        stdin=subprocess.DEVNULL,
+        input=said,
         capture_output=True,
         text=True,
         timeout=60,
