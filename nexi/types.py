@@ -6,7 +6,7 @@ Everything above speaks in these; nothing here knows of networks, files, models 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from enum import StrEnum
 from typing import Any, Literal
@@ -248,6 +248,86 @@ class Answer:
     warnings: tuple[str, ...] = ()
 
 
+class Verdict(StrEnum):
+    """What a check found, from best to worst; `unchecked` is a stated gap, never a pass."""
+
+    SUPPORTED = "supported"
+    PARTLY = "partly"
+    CONTRADICTED = "contradicted"
+    NOT_FOUND = "not_found"
+    UNCHECKED = "unchecked"
+
+
+@frozen
+class Evidence:
+    """What one cited source says to one sentence.
+
+    `start` and `end` are offsets into the stored text and `span` is that text. `presence` is how much of the sentence stands in
+    the span, `fit` how much of it the span says: a sentence with a wrong year has a high presence and no fit.
+    """
+
+    number: int
+    url: str = ""
+    digest: str = ""
+    verdict: Verdict = Verdict.UNCHECKED
+    presence: float = 0.0
+    fit: float = 0.0
+    start: int = 0
+    end: int = 0
+    span: str = ""
+    reason: str = ""
+    missing: tuple[str, ...] = ()
+    other: str = ""
+    page: int = 0
+
+
+@frozen
+class Claim:
+    """One sentence of an answer, where it stands in the answer's text, and what its sources say to it."""
+
+    index: int
+    text: str
+    start: int
+    end: int
+    verdict: Verdict = Verdict.UNCHECKED
+    needs_citation: bool = True
+    reason: str = ""
+    evidence: tuple[Evidence, ...] = ()
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return tuple(e.number for e in self.evidence)
+
+
+@frozen
+class Proof:
+    """An answer, checked sentence by sentence. Sentences that claim nothing are in it and count for nothing."""
+
+    claims: tuple[Claim, ...] = ()
+
+    @property
+    def checked(self) -> tuple[Claim, ...]:
+        """The sentences that claim something."""
+        return tuple(c for c in self.claims if c.needs_citation or c.evidence)
+
+    @property
+    def supported(self) -> int:
+        return sum(c.verdict is Verdict.SUPPORTED for c in self.checked)
+
+    @property
+    def presence(self) -> float:
+        return _mean(max((e.presence for e in c.evidence), default=0.0) for c in self.checked)
+
+    @property
+    def fit(self) -> float:
+        return _mean(max((e.fit for e in c.evidence), default=0.0) for c in self.checked)
+
+    def figures(self) -> str:
+        """The one line an answer states about itself."""
+        total = len(self.checked)
+        return f"{self.supported} of {total} sentence{'s' * (total != 1)} supported"
+
+
 def content_digest(text: str) -> str:
     """SHA-256 of a text, in hex."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
@@ -260,3 +340,8 @@ def content_text(content: object) -> str:
     if isinstance(content, list):
         return "\n".join(str(p.get("text", "")) for p in content if isinstance(p, Mapping))
     return ""
+
+
+def _mean(values: Iterable[float]) -> float:
+    known = list(values)
+    return sum(known) / len(known) if known else 0.0

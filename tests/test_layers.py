@@ -25,6 +25,7 @@ LAYER = {
             "files",
             "tasks",
             "breaker",
+            "proof",
         ],
         PURE,
     ),
