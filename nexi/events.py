@@ -2,7 +2,8 @@
 
 A fact happened. It is numbered and committed to the run log before any door sees it; every run ends with exactly one
 terminal fact, and every tool that started finishes. A delta is ephemeral and never logged; the fact that follows
-replaces it. Run log, SSE, MCP progress, terminal and tests all use `encode` and `decode`.
+replaces it. A fact names its `agent`, the researcher it belongs to; "" is the run itself. Run log, SSE, MCP progress,
+terminal and tests all use `encode` and `decode`.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ class ModelAsked:
     model: str
     prompt_tokens: int
     prompt_digest: str = ""
+    agent: str = ""
 
 
 @frozen
@@ -55,6 +57,7 @@ class ModelReplied:
     usage: Usage
     finish: Finish
     seconds: float
+    agent: str = ""
 
 
 @frozen
@@ -67,6 +70,7 @@ class ModelFailed:
     message: str
     fix: str
     seconds: float
+    agent: str = ""
 
 
 @frozen
@@ -77,6 +81,7 @@ class ToolStarted:
     call_id: str
     name: str
     arguments: str
+    agent: str = ""
 
 
 @frozen
@@ -89,6 +94,7 @@ class ToolFinished:
     ok: bool
     text: str
     seconds: float
+    agent: str = ""
 
 
 @frozen
@@ -101,6 +107,7 @@ class SearchFinished:
     hits: tuple[Hit, ...]
     failures: tuple[Failure, ...]
     seconds: float
+    agent: str = ""
 
 
 @frozen
@@ -116,6 +123,7 @@ class PageFetched:
     downloaded_bytes: int
     seconds: float
     ahead: bool = False
+    agent: str = ""
 
 
 @frozen
@@ -128,6 +136,7 @@ class PageFailed:
     message: str
     seconds: float
     ahead: bool = False
+    agent: str = ""
 
 
 @frozen
@@ -136,6 +145,7 @@ class SourceNumbered:
 
     kind: ClassVar[str] = "source_numbered"
     source: Source
+    agent: str = ""
 
 
 @frozen
@@ -146,6 +156,7 @@ class ContextCompacted:
     tokens_before: int
     tokens_after: int
     ok: bool
+    agent: str = ""
 
 
 @frozen
@@ -155,6 +166,77 @@ class PrefetchEnded:
     kind: ClassVar[str] = "prefetch_ended"
     used: int
     unused: tuple[str, ...]
+    agent: str = ""
+
+
+@frozen
+class AgendaSet:
+    """A deep question was divided into tasks, one researcher each; `by` says who did it: model, fallback, built-in or user."""
+
+    kind: ClassVar[str] = "agenda_set"
+    tasks: tuple[str, ...]
+    complexity: int
+    by: str = "model"
+
+
+@frozen
+class ResearcherStarted:
+    """A researcher took a task. Its id, as in `1.2` for the second of round one, is the `agent` of what it does."""
+
+    kind: ClassVar[str] = "researcher_started"
+    researcher: str
+    round: int
+    task: str
+
+
+@frozen
+class ReportsShared:
+    """Reports of others reached a researcher before its turn of this number; 0 is its first words."""
+
+    kind: ClassVar[str] = "reports_shared"
+    researcher: str
+    turn: int
+    reports: tuple[str, ...]
+
+
+@frozen
+class ResearcherReported:
+    """A researcher ended with a report."""
+
+    kind: ClassVar[str] = "researcher_reported"
+    researcher: str
+    report: str
+    stop: StopReason = StopReason.FINAL_ANSWER
+
+
+@frozen
+class ResearcherFailed:
+    """A researcher ended without a report, and why."""
+
+    kind: ClassVar[str] = "researcher_failed"
+    researcher: str
+    code: str
+    message: str
+
+
+@frozen
+class RoundEvaluated:
+    """All researchers of a round have ended and were judged: `delegate` with new tasks, or `synthesise` with the report."""
+
+    kind: ClassVar[str] = "round_evaluated"
+    round: int
+    decision: str
+    tasks: tuple[str, ...] = ()
+    text: str = ""
+    by: str = "model"
+
+
+@frozen
+class LimitReached:
+    """The run may begin nothing more: it goes on to its answer from what there is."""
+
+    kind: ClassVar[str] = "limit_reached"
+    stop: StopReason
 
 
 @frozen
@@ -164,6 +246,7 @@ class Warned:
     kind: ClassVar[str] = "warned"
     code: str
     message: str
+    agent: str = ""
 
 
 @frozen
@@ -226,6 +309,13 @@ Fact: TypeAlias = (
     | SourceNumbered
     | ContextCompacted
     | PrefetchEnded
+    | AgendaSet
+    | ResearcherStarted
+    | ReportsShared
+    | ResearcherReported
+    | ResearcherFailed
+    | RoundEvaluated
+    | LimitReached
     | Warned
     | RunFinished
     | RunFailed
@@ -243,8 +333,9 @@ def is_fact(event: Event) -> typing.TypeGuard[Fact]:
 
 
 def encode(event: Event) -> dict[str, Any]:
-    """A JSON object with `kind` first."""
-    return {"kind": event.kind, **_plain(event)}
+    """A JSON object with `kind` first; the run's own facts name no agent."""
+    fields = {name: value for name, value in _plain(event).items() if name != "agent" or value}
+    return {"kind": event.kind, **fields}
 
 
 def decode(data: Mapping[str, Any]) -> Event:
