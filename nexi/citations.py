@@ -11,7 +11,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from nexi.types import Source
+from nexi.types import Imprint, Source
+
+UNSAID = Imprint()
 
 _NUMBER = r"[1-9][0-9]{0,2}"  # [2024] is a year
 _LINK = r"(?:\([^()\s]*\))?"  # some models link their markers; the address is theirs, not ours
@@ -69,10 +71,10 @@ class CitationBook:
     def by_number(self, number: int) -> Source | None:
         return self._by_number.get(number)
 
-    def number_for(self, url: str, title: str = "", digest: str = "") -> Source:
+    def number_for(self, url: str, title: str = "", digest: str = "", imprint: Imprint = UNSAID) -> Source:
         """The source of a page: the one it already has, or the next number."""
         known = self._by_key.get(self._key(url))
-        return known or self._add(Source(max(self._by_number, default=0) + 1, url, title, digest))
+        return known or self._add(Source(max(self._by_number, default=0) + 1, url, title, digest, imprint))
 
     def _add(self, source: Source) -> Source:
         self._by_number[source.number] = source

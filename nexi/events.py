@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, ClassVar, TypeAlias, Union
 
-from nexi.types import Failure, Finish, Hit, Purpose, Source, StopReason, ToolCall, Usage
+from nexi.types import Conflict, Failure, Finish, Hit, Purpose, Source, StopReason, ToolCall, Usage
 from nexi.values import frozen
 
 
@@ -240,6 +240,14 @@ class LimitReached:
 
 
 @frozen
+class ConflictsFound:
+    """The pages that were read disagree on something the answer or the question is about."""
+
+    kind: ClassVar[str] = "conflicts_found"
+    conflicts: tuple[Conflict, ...]
+
+
+@frozen
 class Warned:
     """Something the user should know although the run goes on."""
 
@@ -263,6 +271,7 @@ class RunFinished:
     pages: int
     model_calls: int
     warnings: tuple[str, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
 
 
 @frozen
@@ -316,6 +325,7 @@ Fact: TypeAlias = (
     | ResearcherFailed
     | RoundEvaluated
     | LimitReached
+    | ConflictsFound
     | Warned
     | RunFinished
     | RunFailed

@@ -201,7 +201,7 @@ class Toolbox:
         if page is None:
             return view
         before = len(self.session.book.sources)
-        source = self.session.book.number_for(page.final_url or page.url, page.title, page.digest)
+        source = self.session.book.number_for(page.final_url or page.url, page.title, page.digest, page.imprint)
         if len(self.session.book.sources) > before:
             await self.emit(SourceNumbered(source))
         return replace(view, number=source.number)
@@ -355,7 +355,7 @@ def _cut(text: str, limit: int) -> str:
 
 @runtime_checkable
 class SearchBackend(Protocol):
-    """The seeds' plug-in for search; `nexi.app.wrap_search_plugin` puts it behind the port."""
+    """The seeds' plug-in for search; `nexi.app` puts it behind the port."""
 
     async def search(self, queries: list[str], api_key: str, timeout: float, verbose: bool) -> dict[str, Any]:  # noqa: ASYNC109 - the seeds' signature
         ...
@@ -363,7 +363,7 @@ class SearchBackend(Protocol):
 
 @runtime_checkable
 class ContentFetcher(Protocol):
-    """The seeds' plug-in for reading pages; `nexi.app.wrap_fetch_plugin` puts it behind the port."""
+    """The seeds' plug-in for reading pages; `nexi.app` puts it behind the port."""
 
     async def fetch(self, urls: list[str], api_key: str, timeout: float, verbose: bool) -> dict[str, Any]:  # noqa: ASYNC109 - the seeds' signature
         ...

@@ -98,6 +98,18 @@ class FetchLimits:
 
 
 @frozen
+class Imprint:
+    """What a reference to a page tells besides its title and address; empty where the page does not say."""
+
+    author: str = ""
+    published: str = ""
+    site: str = ""
+    language: str = ""
+    content_type: str = ""
+    accessed: str = ""
+
+
+@frozen
 class Page:
     """What was fetched, as Markdown, with what the page says of itself."""
 
@@ -117,21 +129,29 @@ class Page:
     fetcher: str = ""
     etag: str = ""
     modified: str = ""
+    site: str = ""
 
     @property
     def digest(self) -> str:
         """The content hash under which the text is kept as evidence."""
         return content_digest(self.text)
 
+    @property
+    def imprint(self) -> Imprint:
+        """What a reference to this page tells."""
+        return Imprint(self.author, self.published, self.site, self.language, self.content_type, self.fetched_at)
+
 
 @frozen
 class Source:
-    """A page with a citation number: it was handed to the model."""
+    """A page with a citation number: it was handed to the model. `link` opens it where the first evidence in it stands."""
 
     number: int
     url: str
     title: str = ""
     digest: str = ""
+    imprint: Imprint = Imprint()
+    link: str = ""
 
 
 @frozen
@@ -239,6 +259,33 @@ class Reply:
 
 
 @frozen
+class Reading:
+    """One value that sources give for a thing, as the first of them writes it, and how many origins stand behind it."""
+
+    value: str
+    numbers: tuple[int, ...]
+    origins: int
+    quote: str = ""
+
+
+@frozen
+class Conflict:
+    """A thing on which sources disagree, with their readings, the best supported first."""
+
+    kind: Literal["number", "date", "polarity"]
+    subject: str
+    readings: tuple[Reading, ...]
+
+    def sentence(self) -> str:
+        """The disagreement in one cited sentence."""
+        told = [
+            f"{r.value} {''.join(f'[{n}]' for n in r.numbers)}" + (f" ({r.origins} independent)" if r.origins > 1 else "")
+            for r in self.readings
+        ]
+        return f"Sources disagree on {self.subject}: {', '.join(told[:-1])} and {told[-1]}."
+
+
+@frozen
 class Answer:
     """What the user gets: the text with [n] and the sources those numbers name."""
 
@@ -246,6 +293,7 @@ class Answer:
     sources: tuple[Source, ...] = ()
     stop: StopReason = StopReason.FINAL_ANSWER
     warnings: tuple[str, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
 
 
 class Verdict(StrEnum):

@@ -99,4 +99,5 @@ def _cleaned(found: Extracted) -> Extracted:
         links=found.links,
         headings=tuple(_CONTROL.sub("", heading) for heading in found.headings),
         code_languages=found.code_languages,
+        site=_CONTROL.sub("", found.site),
     )

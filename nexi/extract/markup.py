@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from html_to_markdown import ConversionOptions
 
 MAX_LINKS = 500
+MAX_AUTHORS = 50
 MAX_CHARS = 10_000_000
 ENOUGH_TEXT = 200  # characters of a noscript element; less is a notice
 LITTLE_TEXT = 20  # characters; less than this is no main part
@@ -72,6 +73,7 @@ def read(html: str, url: str) -> Extracted:
         links=_absolute(base, [*_hrefs(main), *everywhere]),
         headings=headings,
         code_languages=code_languages,
+        site=about.site,
     )
 
 
@@ -285,9 +287,13 @@ class _About:
     def __init__(self, tree: Any) -> None:
         self._tree = tree
         self._meta: dict[str, str] = {}
+        self._scholars: list[str] = []
         for tag in tree.document.query_selector_all("meta[content]"):
             name = tag.getattr("name") or tag.getattr("property") or tag.getattr("itemprop") or tag.getattr("http-equiv") or ""
-            self._meta.setdefault(name.lower(), one_line(tag.getattr("content") or ""))
+            content = one_line(tag.getattr("content") or "")
+            self._meta.setdefault(name.lower(), content)
+            if content and name.lower() == "citation_author":
+                self._scholars.append(content)
         self._linked_data = "".join(node.text for node in tree.document.query_selector_all('[type="application/ld+json"]'))
 
     @property
@@ -303,12 +309,28 @@ class _About:
 
     @property
     def author(self) -> str:
+        """Scholarly pages have a tag for each author; their names are joined."""
+        if self._scholars:
+            return one_line("; ".join(self._scholars[:MAX_AUTHORS]))
         named = self._first("author", "article:author", "dc.creator", "dcterms.creator", "parsely-author")
         return "" if named.startswith(("http:", "https:")) else named
 
     @property
+    def site(self) -> str:
+        return self._first("og:site_name", "citation_journal_title", "application-name")
+
+    @property
     def published(self) -> str:
-        named = self._first("article:published_time", "datepublished", "date", "dc.date", "dcterms.date", "pubdate")
+        named = self._first(
+            "article:published_time",
+            "citation_publication_date",
+            "citation_date",
+            "datepublished",
+            "date",
+            "dc.date",
+            "dcterms.date",
+            "pubdate",
+        )
         linked = re.search(r'"datePublished"\s*:\s*"([^"]{4,40})"', self._linked_data)
         if named or linked:
             return named or one_line(linked[1] if linked else "")

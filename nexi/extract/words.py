@@ -24,6 +24,7 @@ class Extracted:
     links: tuple[str, ...] = ()
     headings: tuple[str, ...] = ()
     code_languages: tuple[str, ...] = ()
+    site: str = ""
 
 
 def one_line(text: str) -> str:

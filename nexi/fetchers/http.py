@@ -219,6 +219,7 @@ class HttpFetcher:
             fetcher=self.name,
             etag=download.etag[:MAX_VALIDATOR],
             modified=download.modified[:MAX_VALIDATOR],
+            site=extracted.site,
         )
         if len(page.text) <= limits.max_chars:
             return page

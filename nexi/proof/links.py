@@ -1,0 +1,185 @@
+"""Links that open a page where its evidence stands: text fragments for HTML, page numbers for PDF.
+
+Above sit whoever prints sources and evidence; below is nothing. A browser looks for a text fragment in the words of the
+page it shows, so Markdown is taken off first. What the browser does not find is ignored by it, and the page opens at its
+top. Whether the evidence is any good is not judged here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from urllib.parse import quote
+
+from nexi.types import Source
+from nexi.values import frozen
+
+LONGEST_QUOTE = 100  # characters; a longer one is named by its beginning and its end
+LONGEST_PIECE = 60
+FEWEST_WORDS, MOST_WORDS = 4, 9
+CONTEXT_WORDS = 3
+LONGEST_PAGE = 1_000_000  # characters searched for repetitions
+HTML = ("", "text/html", "application/xhtml+xml")
+
+_IMAGE = re.compile(r"!\[([^\]\n]{0,300})\]\([^()\s]{0,2000}\)")
+_LINK = re.compile(
+    r"\[((?:[^\[\]\n]|\[[^\[\]\n]{0,100}\]){0,500})\]\((?:[^()\s]|\([^()\s]{0,200}\)){0,2000}(?: \"[^\"\n]{0,300}\")?\)"
+)
+_MARKS = re.compile(r"\*{1,3}|~~|`+|(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w)")
+_LEAD = re.compile(r"\s*(?:#{1,6}\s+|>\s?|[-+•]\s+|\d{1,3}[.)]\s+)+")
+_ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|<>~&$^'\"])")
+_CELLS = re.compile(r"(?<!\\)\|")
+_RULE = re.compile(r"[\s|:=*_~`-]*")
+_PAGE_MARK = re.compile(r"^\[page (\d{1,5})\]$", re.MULTILINE)
+_EDGES = re.compile(r"^\W+|\W+$")
+_CLAUSE = re.compile(r"[，。、；：！？「」『』]+")
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
+
+
+@frozen
+class Place:
+    """Where in the stored text of a source its evidence stands."""
+
+    number: int
+    start: int
+    end: int
+
+
+def link_to(url: str, text: str, start: int, end: int, content_type: str = "") -> str:
+    """The URL that opens a page at `text[start:end]`; the plain URL where no such link can be made."""
+    if not 0 <= start < end <= len(text):
+        return url
+    if page := page_number(text, start, content_type, url):
+        return f"{url.partition('#')[0]}#page={page}"
+    if content_type.partition(";")[0].strip().lower() not in HTML:
+        return url
+    directive = text_directive(text, start, end)
+    if not directive:
+        return url
+    head, _, fragment = url.partition("#")
+    return f"{head}#{fragment.partition(':~:')[0]}:~:text={directive}"
+
+
+def page_number(text: str, start: int, content_type: str = "application/pdf", url: str = "") -> int:
+    """The page of a PDF on which a place stands; 0 where that is not known, or for what is no PDF."""
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind != "application/pdf" and not (not kind and url.partition("?")[0].lower().endswith(".pdf")):
+        return 0
+    numbers = _PAGE_MARK.findall(text, 0, start)
+    return int(numbers[-1]) if numbers else 0
+
+
+def text_directive(text: str, start: int, end: int) -> str:
+    """The value of `text=`: a quote, or its first and last words, with what stands before it where it is not the only one."""
+    start, end = _whole_words(text, start, end)
+    blocks = _blocks(text[start:end])
+    if not blocks:
+        return ""
+    page = _searchable(text)
+    if len(blocks) == 1 and len(blocks[0]) <= LONGEST_QUOTE:
+        parts = [_encoded(blocks[0])]
+        lone = _is_alone(blocks[0], page)
+    else:
+        head, tail = _beginning(blocks[0], page), _ending(blocks[-1])
+        if not head or not tail:
+            return ""
+        parts = [_encoded(head), _encoded(tail)]
+        lone = _is_alone(head, page)
+    if not lone and (before := _before(text, start)):
+        parts.insert(0, f"{_encoded(before)}-")
+    return ",".join(parts)
+
+
+def with_links(sources: Iterable[Source], places: Sequence[Place], texts: dict[int, str]) -> tuple[Source, ...]:
+    """The sources, each with the link to the first of its places."""
+    from dataclasses import replace
+
+    first: dict[int, Place] = {}
+    for place in places:
+        first.setdefault(place.number, place)
+    linked = []
+    for source in sources:
+        place, text = first.get(source.number), texts.get(source.number, "")
+        link = link_to(source.url, text, place.start, place.end, source.imprint.content_type) if place and text else source.url
+        linked.append(replace(source, link="" if link == source.url else link))
+    return tuple(linked)
+
+
+def visible(line: str) -> str:
+    """A line of Markdown as a browser shows it."""
+    line = _LINK.sub(r"\1", _IMAGE.sub(" ", _LEAD.sub("", line)))
+    line = _ESCAPE.sub(r"\1", _MARKS.sub("", line))
+    return " ".join(line.split())
+
+
+def _blocks(span: str) -> list[str]:
+    """The shown pieces of a span: a browser finds a quote only inside one block."""
+    found: list[str] = []
+    for line in span.split("\n"):
+        cells = _CELLS.split(line) if line.lstrip().startswith("|") else [line]
+        found += [_EDGES.sub("", visible(cell)) for cell in cells if not _RULE.fullmatch(cell)]
+    return [block for block in found if block]
+
+
+def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
+    """The place widened to whole words."""
+    limit = 40
+    while start > 0 and limit and _is_word(text[start]) and _is_word(text[start - 1]):
+        start, limit = start - 1, limit - 1
+    while end < len(text) and limit and _is_word(text[end - 1]) and _is_word(text[end]):
+        end, limit = end + 1, limit - 1
+    return start, end
+
+
+def _is_word(char: str) -> bool:
+    return char.isalnum() and char.isascii()
+
+
+def _searchable(text: str) -> str:
+    return "\n".join(_blocks(text[:LONGEST_PAGE])).casefold()
+
+
+def _is_alone(quote_: str, page: str) -> bool:
+    wanted = quote_.casefold()
+    first = page.find(wanted)
+    return first < 0 or page.find(wanted, first + 1) < 0
+
+
+def _beginning(block: str, page: str) -> str:
+    """As few of the first words as stand nowhere else."""
+    pieces = _pieces(block)
+    for count in range(min(FEWEST_WORDS, len(pieces)), min(MOST_WORDS, len(pieces)) + 1):
+        head = _EDGES.sub("", _joined(block, pieces[:count]))
+        if _is_alone(head, page):
+            break
+    return head
+
+
+def _ending(block: str) -> str:
+    return _EDGES.sub("", _joined(block, _pieces(block)[-FEWEST_WORDS:]))
+
+
+def _pieces(block: str) -> list[tuple[int, int]]:
+    """The words of a block by their places; a script without spaces is cut at its punctuation."""
+    words = [(m.start(), m.end()) for m in re.finditer(r"\S+", block)]
+    if max(end - start for start, end in words) <= LONGEST_PIECE and not _CLAUSE.search(block):
+        return words
+    clauses = [(m.start(), m.end()) for m in re.finditer(r"[^，。、；：！？「」『』\s]+", block)]
+    return clauses or words
+
+
+def _joined(block: str, pieces: Sequence[tuple[int, int]]) -> str:
+    if _CLAUSE.search(block):
+        return block[slice(*pieces[0])]  # a clause is enough, and what stands between two of them is not
+    return block[pieces[0][0] : pieces[-1][1]]
+
+
+def _before(text: str, start: int) -> str:
+    """The last words in front of a place."""
+    blocks = _blocks(text[max(0, start - 400) : start])
+    return " ".join(blocks[-1].split()[-CONTEXT_WORDS:]) if blocks else ""
+
+
+def _encoded(words: str) -> str:
+    """Percent-encoded; a dash, a comma and an ampersand are syntax in a text directive."""
+    return quote(_INVISIBLE.sub("", words), safe="").replace("-", "%2D")
