@@ -13,7 +13,25 @@ from typing import Any, Protocol
 from nexi.breaker import Suspension
 from nexi.errors import BackendError
 from nexi.events import Delta, Fact
-from nexi.types import FetchLimits, Hit, Message, Page, Query, Reply, ToolCall, ToolSpec
+from nexi.types import (
+    EVERYTHING,
+    Embedded,
+    FetchLimits,
+    Hit,
+    IndexedPage,
+    Message,
+    Page,
+    Passage,
+    Query,
+    Reply,
+    Scope,
+    StoredSource,
+    StoreRepair,
+    StoreStats,
+    ToolCall,
+    ToolSpec,
+    Vector,
+)
 
 
 class Emit(Protocol):
@@ -96,6 +114,88 @@ class PageStore(Protocol):
     async def put(self, text: str) -> str: ...
 
     async def get(self, digest: str) -> str | None: ...
+
+
+class Embedder(Protocol):
+    """Texts to vectors of length one. The name says which model, so that a store can refuse to mix two."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def dims(self) -> int:
+        """The length of its vectors; 0 where only the first answer will tell."""
+        ...
+
+    async def embed(self, texts: Sequence[str], *, query: bool = False) -> Embedded:
+        """One vector per text, in order; `query` for what is searched with. Raises LLMError or StoreError."""
+        ...
+
+
+class KnowledgeStore(Protocol):
+    """What nexi has read, in chunks. Every method raises StoreError; a write that returned is kept, whole.
+
+    `embedder` names the model that made a vector: a store keeps the first it was given and refuses any other.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    async def put(self, pages: Sequence[IndexedPage], *, embedder: str = "") -> None:
+        """Store pages, all or none. A page under a known URL is replaced whole; equal content is kept once for all URLs."""
+        ...
+
+    async def link(self, source: StoredSource) -> bool:
+        """Store another URL of content that is there already (by `digest`), or say that there is none such."""
+        ...
+
+    async def remove(self, urls: Sequence[str]) -> int:
+        """Forget pages by URL, and say how many there were."""
+        ...
+
+    async def source(self, url: str) -> StoredSource | None: ...
+
+    async def sources(self, scope: Scope = EVERYTHING, *, count: int = 100, skip: int = 0) -> list[StoredSource]:
+        """Stored pages, the last fetched first."""
+        ...
+
+    async def passages(self, url: str, first: int = 0, last: int | None = None) -> list[Passage]:
+        """The chunks of one page in order, from number `first` to `last`, both included."""
+        ...
+
+    async def lexical(self, text: str, *, count: int = 10, scope: Scope = EVERYTHING) -> list[Passage]:
+        """By words (BM25), best first. Words no chunk has are left out; code identifiers match whole and in parts."""
+        ...
+
+    async def dense(self, vector: Vector, *, embedder: str, count: int = 10, scope: Scope = EVERYTHING) -> list[Passage]:
+        """By the cosine of vectors, best first; empty while no vector is stored."""
+        ...
+
+    async def hybrid(
+        self, text: str, vector: Vector, *, embedder: str, count: int = 10, scope: Scope = EVERYTHING
+    ) -> list[Passage]:
+        """Both, fused by reciprocal rank."""
+        ...
+
+    async def unembedded(self, count: int = 100) -> list[Passage]:
+        """Chunks that have no vector yet."""
+        ...
+
+    async def add_vectors(self, vectors: Mapping[str, Vector], *, embedder: str) -> None:
+        """Give chunks their vectors, by passage id; a chunk that is gone meanwhile is passed over."""
+        ...
+
+    async def forget_vectors(self) -> None:
+        """Drop every vector and the embedder's name, so that another may embed the texts again."""
+        ...
+
+    async def stats(self) -> StoreStats: ...
+
+    async def repair(self) -> StoreRepair:
+        """Save what can be read of a damaged store into a sound one."""
+        ...
+
+    async def aclose(self) -> None: ...
 
 
 class RunLog(Protocol):

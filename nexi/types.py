@@ -6,15 +6,17 @@ Everything above speaks in these; nothing here knows of networks, files, models 
 from __future__ import annotations
 
 import hashlib
+from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from nexi.values import frozen
 
 Role = Literal["system", "user", "assistant", "tool"]
 Finish = Literal["stop", "tool_calls", "length", "content_filter"]
+Vector: TypeAlias = "array[float]"  # as an embedder gives it: numpy reads it without a copy, and nobody else needs numpy
 Purpose = Literal["answer", "extract", "judge", "compact"]
 
 
@@ -374,6 +376,112 @@ class Proof:
         """The one line an answer states about itself."""
         total = len(self.checked)
         return f"{self.supported} of {total} sentence{'s' * (total != 1)} supported"
+
+
+@frozen
+class Chunk:
+    """A piece of a page as it is stored. `heading` is the path of headings above it, `code` the language if it is code."""
+
+    text: str
+    heading: str = ""
+    context: str = ""
+    code: str = ""
+    start: int = 0
+
+
+@frozen
+class StoredSource:
+    """A page the knowledge store keeps. `digest` is the hash of its content, `fetched_at` an ISO 8601 time."""
+
+    url: str
+    title: str = ""
+    domain: str = ""
+    language: str = ""
+    fetched_at: str = ""
+    digest: str = ""
+    chunk_count: int = 0
+    words: int = 0
+    tags: tuple[str, ...] = ()
+
+
+@frozen
+class IndexedPage:
+    """A page ready to be stored: its chunks in order, and a vector for each of them or none at all."""
+
+    source: StoredSource
+    chunks: tuple[Chunk, ...] = ()
+    vectors: tuple[Vector, ...] = ()
+
+
+@frozen
+class Scope:
+    """Which part of the store a search covers; what is empty does not restrict. A domain covers its subdomains."""
+
+    urls: tuple[str, ...] = ()
+    domains: tuple[str, ...] = ()
+    excluded_domains: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    since: str = ""
+    until: str = ""
+    code: bool | None = None
+
+
+EVERYTHING = Scope()
+
+
+@frozen
+class Passage:
+    """A stored chunk with a score. `number` is its place in the page, from 0; `id` is the store's own name for it."""
+
+    id: str
+    url: str
+    number: int
+    text: str
+    score: float = 0.0
+    title: str = ""
+    domain: str = ""
+    heading: str = ""
+    context: str = ""
+    code: str = ""
+    language: str = ""
+    fetched_at: str = ""
+    tags: tuple[str, ...] = ()
+    start: int = 0
+
+
+@frozen
+class Embedded:
+    """The vectors of some texts, in their order, and what they cost."""
+
+    vectors: tuple[Vector, ...]
+    usage: Usage = Usage()
+
+
+@frozen
+class StoreStats:
+    """What a knowledge store holds. `unembedded` chunks have no vector; `damage` says what could not be read."""
+
+    sources: int = 0
+    chunks: int = 0
+    words: int = 0
+    unembedded: int = 0
+    embedder: str = ""
+    dims: int = 0
+    bytes: int = 0
+    damage: str = ""
+
+
+@frozen
+class StoreRepair:
+    """What a repair kept, what it could not, and where the damaged file was put aside."""
+
+    sources: int = 0
+    chunks: int = 0
+    lost_sources: tuple[str, ...] = ()
+    lost_chunks: int = 0
+    unembedded: int = 0
+    kept_aside: str = ""
 
 
 def content_digest(text: str) -> str:
