@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from nexi.llm.lexicon import COUNTRIES, MONTHS
+from nexi.language import MONTHS
+from nexi.llm.lexicon import COUNTRIES
 from nexi.llm.passages import Words
 from nexi.llm.questions import Question
 

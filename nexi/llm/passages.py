@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from nexi.llm.lexicon import ABBREVIATIONS, IRREGULAR, STOP, SUFFIXES
+from nexi.language import STOP, sentence_bounds, stem
 
 MAX_LABEL_WORDS = 24
 MAX_SENTENCE_CHARS = 1500
@@ -18,7 +18,6 @@ MAX_SENTENCE_CHARS = 1500
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+|(?:[_.][^\W_]+)+)?")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
 _HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
-_END = re.compile(r"[.!?…]+[\"'”’)\]*_`]*\s+(?=[\"'“‘(\[`*_]*[A-Z0-9À-ÞΑ-ΩА-Я])|[。！？]+")
 _FENCE = re.compile(r"^\s*(```|~~~)")
 _HEADING = re.compile(r"^\s{0,3}#{1,6}\s+(.*?)\s*#*$")
 _ITEM = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
@@ -67,34 +66,8 @@ def _outside_code(text: str, pattern: re.Pattern[str], kept: str) -> str:
 
 
 def split_sentences(text: str) -> list[str]:
-    """Sentences of one plain paragraph; initials, abbreviations and decimals do not end one."""
-    out: list[str] = []
-    start = 0
-    for match in _END.finditer(text):
-        if match.group()[0] == "." and _goes_on(text[max(start, match.start() - 24) : match.start()]):
-            continue
-        out += _chopped(text[start : match.end()].strip())
-        start = match.end()
-    return [*out, *_chopped(text[start:].strip())]
-
-
-def _goes_on(before: str) -> bool:
-    """Whether a full stop after this text abbreviates, follows an initial, or numbers a heading."""
-    words = before.split()
-    last = words[-1].lstrip("(\"'“‘[") if words else ""
-    initial = len(last) == 1 and last.isalpha()
-    numbered = len(words) <= 2 and last[-1:].isdigit() and len(before) < 24
-    return initial or numbered or last.lower() in ABBREVIATIONS
-
-
-def _chopped(sentence: str) -> Iterator[str]:
-    while len(sentence) > MAX_SENTENCE_CHARS:
-        cut = sentence.rfind(" ", 1, MAX_SENTENCE_CHARS)
-        cut = cut if cut > 0 else MAX_SENTENCE_CHARS
-        yield sentence[:cut]
-        sentence = sentence[cut:].lstrip()
-    if sentence:
-        yield sentence
+    """Sentences of one plain paragraph."""
+    return [text[start:end] for start, end in sentence_bounds(text, MAX_SENTENCE_CHARS)]
 
 
 def read_sentences(markdown: str) -> list[Sentence]:
@@ -194,27 +167,3 @@ def _stems_of(word: str) -> Iterable[str]:
     humps = _HUMP.findall(word) if low != word and not word.istitle() and len(word) > 3 else ()
     parts = [p.lower() for p in humps if len(p) > 2] if len(humps) > 1 else []
     return [stem(low), *(stem(part) for part in parts if part not in STOP)]
-
-
-def stem(word: str) -> str:
-    """A crude root: irregular forms by table, a plural, at most two suffixes, a doubled last consonant."""
-    if word in IRREGULAR:
-        return IRREGULAR[word]
-    word = _singular(word)
-    for _ in range(2):
-        word = IRREGULAR.get(word) or _without_suffix(word)
-    return word
-
-
-def _singular(word: str) -> str:
-    if len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
-        return word
-    return word[:-3] + "y" if word.endswith("ies") and len(word) > 4 else word[:-1]
-
-
-def _without_suffix(word: str) -> str:
-    for suffix, least in SUFFIXES:
-        if word.endswith(suffix) and len(word) - len(suffix) >= least:
-            root = word[: -len(suffix)]
-            return root[:-1] if len(root) > 3 and root[-1] == root[-2] and root[-1] not in "aeiouls" else root
-    return word

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from nexi.llm.lexicon import CODE_NOUNS, FILLER, STOP
+from nexi.language import STOP
+from nexi.llm.lexicon import CODE_NOUNS, FILLER
 from nexi.llm.passages import Words
 
 Wants = Literal["person", "date", "number", "place", "code", "name", "yesno", ""]

@@ -8,9 +8,10 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nexi.language import stem
 from nexi.llm.composition import MAX_WORDS, compose
 from nexi.llm.extractive import respond
-from nexi.llm.passages import plain, read_sentences, split_sentences, stem
+from nexi.llm.passages import plain, read_sentences, split_sentences
 from nexi.llm.questions import read_question
 from nexi.types import Message, PageView, ToolCall, ToolResult
 
