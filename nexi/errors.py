@@ -10,6 +10,7 @@
     ├── StoreError         a file of ours could not be read or written
     ├── ResearchError      a research run cannot go on
     ├── NoEvidenceError    nothing was read, so nothing can be answered        exit 5
+    ├── VerificationError  no sentence is supported by what was read           exit 5
     └── InternalError      a fault of ours, with the log's name
 
 Adapters translate at their edge, engines catch NexiError only, doors turn it into message and exit code.
@@ -134,6 +135,11 @@ class ResearchError(NexiError):
 
 class NoEvidenceError(NexiError):
     code = "no_evidence"
+    exit_code = 5
+
+
+class VerificationError(NexiError):
+    code = "not_verified"
     exit_code = 5
 
 

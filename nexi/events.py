@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, ClassVar, TypeAlias, Union
 
-from nexi.types import Conflict, Failure, Finish, Hit, Purpose, Source, StopReason, ToolCall, Usage
+from nexi.types import Conflict, Failure, Finish, Hit, Purpose, Review, Source, StopReason, ToolCall, Usage
 from nexi.values import frozen
 
 
@@ -258,6 +258,15 @@ class Warned:
 
 
 @frozen
+class AnswerChecked:
+    """The answer was compared with the pages it cites, sentence by sentence; the terminal fact follows."""
+
+    kind: ClassVar[str] = "answer_checked"
+    review: Review
+    agent: str = ""
+
+
+@frozen
 class RunFinished:
     """Terminal: an answer, whole, with the sources it cites and what it cost."""
 
@@ -327,6 +336,7 @@ Fact: TypeAlias = (
     | LimitReached
     | ConflictsFound
     | Warned
+    | AnswerChecked
     | RunFinished
     | RunFailed
 )

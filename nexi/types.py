@@ -17,7 +17,7 @@ from nexi.values import frozen
 Role = Literal["system", "user", "assistant", "tool"]
 Finish = Literal["stop", "tool_calls", "length", "content_filter"]
 Vector: TypeAlias = "array[float]"  # as an embedder gives it: numpy reads it without a copy, and nobody else needs numpy
-Purpose = Literal["answer", "extract", "judge", "compact"]
+Purpose = Literal["answer", "extract", "judge", "compact", "correct"]
 
 
 class StopReason(StrEnum):
@@ -296,6 +296,7 @@ class Answer:
     stop: StopReason = StopReason.FINAL_ANSWER
     warnings: tuple[str, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
+    review: Review | None = None
 
 
 class Verdict(StrEnum):
@@ -482,6 +483,23 @@ class StoreRepair:
     lost_chunks: int = 0
     unembedded: int = 0
     kept_aside: str = ""
+
+
+@frozen
+class Review:
+    """How an answer was checked before it was shown. `proof` is of the text as shown.
+
+    `marked` names the claims of the proof that carry the mark; `dropped` are sentences that were left out. `recited` sentences
+    had their citations put right, `corrected` ones were written again by the model when it was asked, which happens once.
+    """
+
+    proof: Proof = Proof()
+    marked: tuple[int, ...] = ()
+    dropped: tuple[Claim, ...] = ()
+    recited: int = 0
+    corrected: int = 0
+    asked: bool = False
+    strict: bool = False
 
 
 def content_digest(text: str) -> str:

@@ -12,6 +12,7 @@ from nexi.events import (
     DURABLE,
     KINDS,
     TERMINAL,
+    AnswerChecked,
     ModelAsked,
     ModelReplied,
     PageFetched,
@@ -26,7 +27,7 @@ from nexi.events import (
     encode,
     is_fact,
 )
-from nexi.types import Failure, Hit, Source, StopReason, ToolCall, Usage
+from nexi.types import Claim, Evidence, Failure, Hit, Proof, Review, Source, StopReason, ToolCall, Usage, Verdict
 
 EXAMPLES = [
     RunStarted("q", "m", "model", "search", 6, {"max_context": 1000, "nested": {"a": [1, None, "x"]}}),
@@ -34,6 +35,9 @@ EXAMPLES = [
     SearchFinished("q", "searxng", (Hit("u", "t"),), (Failure("jina", "401", "no key", "set it"),), 0.1),
     PageFetched("u", "u2", "t", "d" * 64, 3, 4, 0.5, True),
     SourceNumbered(Source(1, "u", "t", "d")),
+    AnswerChecked(
+        Review(Proof((Claim(0, "a [1]", 0, 5, Verdict.PARTLY, evidence=(Evidence(1, missing=("b",)),)),)), (0,), asked=True)
+    ),
     RunFinished("a [1]", (Source(1, "u"),), StopReason.TIME_TARGET, 2, Usage(5, 6, False, 0.01), 1.5, 3, 2, ("slow",)),
     RunFailed("llm", "m", "c", "f", StopReason.API_ERROR, 0, Usage(), 0.0),
     TextDelta("half a sentence"),
@@ -68,7 +72,7 @@ def test_every_kind_is_named_once_and_known() -> None:
 
 def test_only_deltas_are_no_facts() -> None:
     assert [kind for kind, cls in KINDS.items() if cls in typing.get_args(events.Delta)] == ["text_delta", "status_delta"]
-    assert [is_fact(event) for event in EXAMPLES] == [True] * 7 + [False] * 2
+    assert [is_fact(event) for event in EXAMPLES] == [True] * 8 + [False] * 2
 
 
 def test_terminal_facts_are_durable_and_so_is_what_costs_money() -> None:

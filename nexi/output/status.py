@@ -22,7 +22,7 @@ from nexi.events import (
 from nexi.output.controls import clean_line
 from nexi.output.sites import site_of
 
-THINKING = {"answer": "Thinking", "extract": "Reading closely", "compact": "Summing up", "judge": "Judging"}
+THINKING = {"answer": "Thinking", "extract": "Reading closely", "compact": "Summing up", "judge": "Judging", "correct": "Correcting"}
 ARGUMENT_CHARS = 300
 
 
