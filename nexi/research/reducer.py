@@ -1,0 +1,269 @@
+"""The pure core of research: `reduce` folds a fact into the state, `next_step` says what follows from a state.
+
+Both are total. A fact that must not happen in a state is a ResearchError that names it; facts that do not concern research
+leave the state as it is. Resume depends on this file: it folds the log and goes on with the next step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from nexi.errors import ResearchError
+from nexi.events import (
+    AgendaSet,
+    Fact,
+    LimitReached,
+    ModelReplied,
+    ReportsShared,
+    ResearcherFailed,
+    ResearcherReported,
+    ResearcherStarted,
+    RoundEvaluated,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    ToolFinished,
+    ToolStarted,
+)
+from nexi.research.state import (
+    AT_ONCE,
+    GATHERING_CALLS,
+    GATHERING_TOOLS,
+    MOST_TASKS,
+    NEARLY_DONE,
+    SCRAPING_CALLS,
+    SCRAPING_TOOL,
+    TARGET_ROUNDS,
+    UNITS,
+    Evaluate,
+    Fail,
+    Finish,
+    Over,
+    Plan,
+    Researcher,
+    ResearchState,
+    Start,
+    Step,
+    Wait,
+)
+
+ACTION_CHARS = 200
+
+
+def fold(facts: Iterable[Fact], state: ResearchState | None = None) -> ResearchState:
+    """The state after these facts."""
+    current = state or ResearchState()
+    for fact in facts:
+        current = reduce(current, fact)
+    return current
+
+
+def reduce(state: ResearchState, fact: Fact) -> ResearchState:
+    """The state after one more fact. Raises ResearchError for a fact that must not happen."""
+    rule = RULES.get(type(fact))
+    if rule is None:
+        return state
+    if state.status in ("completed", "failed"):
+        raise _impossible(fact, "the run has ended")
+    return _with_progress(rule(state, fact))
+
+
+def next_step(state: ResearchState) -> Step:
+    """What to do now; every state has an answer."""
+    if state.status in ("completed", "failed"):
+        return Over()
+    if state.synthesis is not None:
+        return Finish(state.synthesis)
+    if state.status == "planning":
+        return Fail("no_evidence", "the run was stopped before it was planned") if state.limit else Plan()
+    if start := _startable(state):
+        return Start(start)
+    return Wait() if state.running else _after_round(state)
+
+
+def _after_round(state: ResearchState) -> Step:
+    if not state.reported:
+        return Fail("critical_failure", _why_all_failed(state))
+    any_reported = any(r.doing == "reported" for r in state.of_this_round)
+    may_delegate = any_reported and state.limit is None and state.round < state.most_rounds
+    return Evaluate(state.round, may_delegate)
+
+
+def _startable(state: ResearchState) -> tuple[tuple[str, str], ...]:
+    if state.limit is not None:
+        return ()
+    free = max(0, AT_ONCE - len(state.running))
+    taken = len(state.of_this_round)
+    return tuple((f"{state.round}.{taken + n}", task) for n, task in enumerate(state.waiting[:free], 1))
+
+
+def _why_all_failed(state: ResearchState) -> str:
+    reasons = list(dict.fromkeys(r.reason for r in state.researchers if r.reason))
+    if not reasons:
+        return "the run was stopped before any researcher had reported"
+    return f"all researchers failed: {'; '.join(reasons[:3])}"
+
+
+# the rules, one a fact
+
+
+def _on_start(state: ResearchState, fact: RunStarted) -> ResearchState:
+    if state.question:
+        raise _impossible(fact, "the run has already begun")
+    return replace(state, question=fact.query)
+
+
+def _on_agenda(state: ResearchState, fact: AgendaSet) -> ResearchState:
+    if state.status != "planning":
+        raise _impossible(fact, "the agenda is already set")
+    if fact.complexity not in TARGET_ROUNDS:
+        raise _impossible(fact, f"its complexity is {fact.complexity}, not 1, 2 or 3")
+    _check_tasks(fact, fact.tasks)
+    return replace(
+        state,
+        status="researching",
+        complexity=fact.complexity,
+        agenda=fact.tasks,
+        planned_by=fact.by,
+        round=1,
+        waiting=fact.tasks,
+    )
+
+
+def _on_researcher(state: ResearchState, fact: ResearcherStarted) -> ResearchState:
+    expected = dict(_startable(state))
+    if state.status != "researching" or state.synthesis is not None:
+        raise _impossible(fact, "nobody may start now")
+    if fact.round != state.round or expected.get(fact.researcher) != fact.task or fact.task != state.waiting[0]:
+        raise _impossible(fact, f"researcher {fact.researcher} was not next")
+    started = Researcher(fact.researcher, fact.round, fact.task)
+    return replace(state, researchers=(*state.researchers, started), waiting=state.waiting[1:])
+
+
+def _on_tool_started(state: ResearchState, fact: ToolStarted) -> ResearchState:
+    if not fact.agent:
+        return state
+    action = f"{fact.name} {fact.arguments}"[:ACTION_CHARS]
+    return _changed(state, _known(state, fact.agent, fact), last_action=action)
+
+
+def _on_tool_finished(state: ResearchState, fact: ToolFinished) -> ResearchState:
+    if not fact.agent:
+        return state
+    who = _known(state, fact.agent, fact)
+    if fact.name in GATHERING_TOOLS:
+        return _changed(state, who, gathered=min(who.gathered + 1, GATHERING_CALLS))
+    if fact.name == SCRAPING_TOOL:
+        return _changed(state, who, scraped=min(who.scraped + 1, SCRAPING_CALLS))
+    return state
+
+
+def _on_reply(state: ResearchState, fact: ModelReplied) -> ResearchState:
+    state = replace(state, usage=state.usage + fact.usage)
+    if not fact.agent:
+        return state
+    who = _known(state, fact.agent, fact)
+    return _changed(state, who, usage=who.usage + fact.usage)
+
+
+def _on_shared(state: ResearchState, fact: ReportsShared) -> ResearchState:
+    _running(state, fact.researcher, fact)
+    finished = {r.id for r in state.reported}
+    strangers = [name for name in fact.reports if name not in finished]
+    if strangers:
+        raise _impossible(fact, f"researcher {strangers[0]} has not reported")
+    return state
+
+
+def _on_report(state: ResearchState, fact: ResearcherReported) -> ResearchState:
+    return _changed(state, _running(state, fact.researcher, fact), doing="reported", report=fact.report)
+
+
+def _on_failure(state: ResearchState, fact: ResearcherFailed) -> ResearchState:
+    return _changed(state, _running(state, fact.researcher, fact), doing="failed", reason=fact.message or fact.code)
+
+
+def _on_evaluation(state: ResearchState, fact: RoundEvaluated) -> ResearchState:
+    step = next_step(state)
+    if not isinstance(step, Evaluate):
+        raise _impossible(fact, "the round is not over")
+    if fact.round != state.round:
+        raise _impossible(fact, f"the round is {state.round}")
+    if fact.decision == "synthesise":
+        return replace(state, synthesis=fact.text, waiting=())
+    if fact.decision != "delegate":
+        raise _impossible(fact, f"{fact.decision!r} is no decision")
+    if not step.may_delegate:
+        raise _impossible(fact, "no further round is allowed")
+    _check_tasks(fact, fact.tasks)
+    return replace(state, round=state.round + 1, waiting=fact.tasks)
+
+
+def _on_limit(state: ResearchState, fact: LimitReached) -> ResearchState:
+    return replace(state, limit=state.limit or fact.stop)
+
+
+def _on_end(state: ResearchState, fact: RunFinished) -> ResearchState:
+    if state.synthesis is None:
+        raise _impossible(fact, "no report was written")
+    return replace(state, status="completed")
+
+
+def _on_run_failure(state: ResearchState, fact: RunFailed) -> ResearchState:
+    return replace(state, status="failed", reason=fact.message)
+
+
+RULES: Mapping[type[Any], Callable[[ResearchState, Any], ResearchState]] = {
+    RunStarted: _on_start,
+    AgendaSet: _on_agenda,
+    ResearcherStarted: _on_researcher,
+    ToolStarted: _on_tool_started,
+    ToolFinished: _on_tool_finished,
+    ModelReplied: _on_reply,
+    ReportsShared: _on_shared,
+    ResearcherReported: _on_report,
+    ResearcherFailed: _on_failure,
+    RoundEvaluated: _on_evaluation,
+    LimitReached: _on_limit,
+    RunFinished: _on_end,
+    RunFailed: _on_run_failure,
+}
+
+
+def _with_progress(state: ResearchState) -> ResearchState:
+    """The budget grows with delegation, but what was shown is never taken back."""
+    if state.status == "completed":
+        return replace(state, progress=1.0)
+    budget = UNITS * (len(state.researchers) + len(state.waiting))
+    done = sum(r.units for r in state.researchers) / budget if budget else 0.0
+    return replace(state, progress=max(state.progress, min(done, NEARLY_DONE)))
+
+
+def _check_tasks(fact: Fact, tasks: tuple[str, ...]) -> None:
+    if not 1 <= len(tasks) <= MOST_TASKS or any(not task.strip() for task in tasks):
+        raise _impossible(fact, f"it has {len(tasks)} tasks, not 1 to {MOST_TASKS} with words in them")
+
+
+def _known(state: ResearchState, name: str, fact: Fact) -> Researcher:
+    found = state.researcher(name)
+    if found is None:
+        raise _impossible(fact, f"there is no researcher {name}")
+    return found
+
+
+def _running(state: ResearchState, name: str, fact: Fact) -> Researcher:
+    found = _known(state, name, fact)
+    if found.doing != "running":
+        raise _impossible(fact, f"researcher {name} has already {found.doing}")
+    return found
+
+
+def _changed(state: ResearchState, who: Researcher, **fields: Any) -> ResearchState:
+    after = replace(who, **fields)
+    return replace(state, researchers=tuple(after if r.id == who.id else r for r in state.researchers))
+
+
+def _impossible(fact: Fact, why: str) -> ResearchError:
+    return ResearchError(f"the fact {fact.kind} must not happen here", cause=why, code="impossible_fact")
