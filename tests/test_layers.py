@@ -21,6 +21,7 @@ LAYER = {
             "citations",
             "answer",
             "schema",
+            "ranking",
             "token_counter",
             "files",
             "tasks",

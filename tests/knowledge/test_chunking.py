@@ -1,0 +1,91 @@
+"""Chunks begin where a reader would begin, and carry the headings they stand under."""
+
+from __future__ import annotations
+
+import pytest
+
+from nexi.knowledge import chunking
+from nexi.knowledge.chunking import Piece, chunk_markdown, code_languages, headings_of
+
+GUIDE = """# Guide
+
+Owls hunt by night. They hear well.
+
+## Feeding
+
+```python
+feed(owl,
+     "vole")
+```
+
+Feed them at dusk.
+
+Setext
+------
+
+The end.
+"""
+
+
+def shown(pieces: list[Piece]) -> list[tuple[str, tuple[str, ...]]]:
+    return [(p.text, p.headings) for p in pieces]
+
+
+def test_sections_become_chunks_with_their_heading_path() -> None:
+    assert shown(chunk_markdown(GUIDE, 80)) == [
+        ("# Guide\n\nOwls hunt by night. They hear well.", ("Guide",)),
+        ('## Feeding\n\n```python\nfeed(owl,\n     "vole")\n```\n\nFeed them at dusk.', ("Guide", "Feeding")),
+        ("Setext\n------\n\nThe end.", ("Guide", "Setext")),
+    ]
+
+
+def test_small_sections_share_a_chunk() -> None:
+    assert shown(chunk_markdown("# A\n\none\n\n# B\n\ntwo", 200)) == [("# A\n\none\n\n# B\n\ntwo", ("A",))]
+
+
+def test_a_chunk_of_code_names_its_languages() -> None:
+    pieces = chunk_markdown(GUIDE, 80)
+    assert [(p.has_code, p.languages) for p in pieces] == [(False, ()), (True, ("python",)), (False, ())]
+    assert (headings_of(GUIDE), code_languages(GUIDE)) == (["Guide", "Feeding", "Setext"], ["python"])
+
+
+def test_a_fence_longer_than_the_size_is_a_chunk_of_its_own() -> None:
+    fence = "```\n" + "x = 1\n" * 40 + "```"
+    assert [p.text for p in chunk_markdown(f"Before.\n\n{fence}\n\nAfter.", 60)] == ["Before.", fence, "After."]
+
+
+def test_a_heading_goes_with_what_it_announces() -> None:
+    text = f"{'Owl. ' * 8}\n\n# Next\n\n{'Vole. ' * 8}"
+    assert [p.text for p in chunk_markdown(text, 60)] == [("Owl. " * 8).strip(), f"# Next\n\n{('Vole. ' * 8).strip()}"]
+
+
+def test_a_long_paragraph_is_cut_between_sentences_and_a_long_sentence_between_words() -> None:
+    assert [p.text for p in chunk_markdown("One two three. Four five six. Seven eight nine ten.", 16)] == [
+        "One two three.",
+        "Four five six.",
+        "Seven eight nine",
+        "ten.",
+    ]
+
+
+def test_a_fence_nobody_closes_is_plain_text() -> None:
+    text = "````\nopen\n\n```sh\nls\n```\n\n" + "Words and words. " * 10
+    pieces = chunk_markdown(text, 40)
+    assert [p.languages for p in pieces if p.has_code] == [("sh",)]
+    assert max(len(p.text) for p in pieces) <= 40
+
+
+def test_a_fence_as_long_as_a_file_is_cut_between_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunking, "MAX_FENCE", 100)
+    pieces = chunk_markdown("```\n" + "line of code\n" * 20 + "```", 50)
+    assert [p.has_code for p in pieces] == [True] * len(pieces)
+    assert max(len(p.text) for p in pieces) <= 50
+
+
+def test_a_size_that_holds_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="a chunk size of 0 cannot hold anything"):
+        chunk_markdown("text", 0)
+
+
+def test_an_empty_text_has_no_chunks() -> None:
+    assert [chunk_markdown(text) for text in ("", "\n\n \t\n")] == [[], []]
