@@ -41,7 +41,7 @@ class Match:
 
 def rg_command(program: str, texts: Sequence[str]) -> list[str]:
     """What ripgrep is told: literal texts, no config of the user's, no links, few lines of each file."""
-    options = ["--json", "--no-config", "--no-follow", "--fixed-strings", "--smart-case", "--sort", "path"]
+    options = ["--json", "--no-config", "--no-follow", "--fixed-strings", "--ignore-case", "--sort", "path"]
     limits = ["--max-count", str(PER_FILE), "--max-filesize", MAX_FILE, "--max-columns", "2000"]
     return [program, *options, *limits, *(f"--regexp={text}" for text in texts), "--", "."]
 

@@ -14,8 +14,13 @@ from nexi.backends.ripgrep import Match, Ripgrep, grep_command, grep_matches, rg
 from nexi.errors import BackendError
 from nexi.types import Hit, Query
 
-GREP = shutil.which("grep") or ""
-needs_grep = pytest.mark.skipif(not GREP, reason="grep is not installed")
+PROGRAMS = [
+    pytest.param(
+        shutil.which(name) or "", marks=pytest.mark.skipif(not shutil.which(name), reason=f"{name} is not installed"), id=name
+    )
+    for name in ("rg", "grep")
+]
+with_each_program = pytest.mark.parametrize("program", PROGRAMS)
 
 
 def script(folder: Path, name: str, body: str) -> str:
@@ -67,9 +72,9 @@ def test_each_file_is_one_hit_and_the_fullest_comes_first() -> None:
     assert len(to_hits(matches, 1)) == 1
 
 
-@needs_grep
-async def test_a_folder_is_searched_for_literal_words_and_its_place_is_not_told(code: Path) -> None:
-    backend = Ripgrep(str(code), program=GREP)
+@with_each_program
+async def test_a_folder_is_searched_for_literal_words_and_its_place_is_not_told(code: Path, program: str) -> None:
+    backend = Ripgrep(str(code), program=program)
     hits = await backend.search(Query("NEEDLE"))
     assert hits == [
         Hit("file:///src/a%20b.py#L3", "src/a b.py", "3: def needle():\n4: return needle", "", "ripgrep"),
@@ -81,14 +86,14 @@ async def test_a_folder_is_searched_for_literal_words_and_its_place_is_not_told(
     assert str(code) not in repr(hits)
 
 
-@needs_grep
+@with_each_program
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
-async def test_links_out_of_the_folder_are_not_followed(code: Path, tmp_path: Path) -> None:
+async def test_links_out_of_the_folder_are_not_followed(code: Path, tmp_path: Path, program: str) -> None:
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret" / "key.txt").write_text("password needle2\n")
     (code / "way_out").symlink_to(tmp_path / "secret")
     (code / "key.txt").symlink_to(tmp_path / "secret" / "key.txt")
-    assert await Ripgrep(str(code), program=GREP).search(Query("needle2")) == []
+    assert await Ripgrep(str(code), program=program).search(Query("needle2")) == []
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the stand-in is a shell script")

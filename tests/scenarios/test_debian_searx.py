@@ -7,24 +7,32 @@ import json
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
-from nexi.app import Nexi
-from nexi.config import Config
-from rig import miniweb
-from tests.contract.pages import ADDRESSES, HTML
+from rig import miniweb, scripted_llm
+from tests.contract.pages import HTML
 
 SEARX = Path("/usr/lib/python3/dist-packages/searx/webapp.py")
+FILES = Path("/usr/share/python3-searx")  # the package keeps them apart from its code, and has no settings of its own
 PYTHON = "/usr/bin/python3"
 SETTINGS = """
-general: {{instance_name: test}}
-search: {{formats: [html, json]}}
-server: {{port: {port}, bind_address: 127.0.0.1, secret_key: for-this-test-only}}
-outgoing: {{request_timeout: 5.0}}
+general: {{debug: false, instance_name: test}}
+search:
+  {{safe_search: 0, autocomplete: "", default_lang: "", ban_time_on_fail: 1, max_ban_time_on_fail: 1,
+    formats: [html, json]}}
+server:
+  {{port: {port}, bind_address: 127.0.0.1, secret_key: for-this-test-only, base_url: false, image_proxy: false,
+    http_protocol_version: "1.0", method: POST}}
+ui: {{static_path: {files}/static, templates_path: {files}/templates, default_theme: oscar, default_locale: en}}
+outgoing: {{request_timeout: 5.0, useragent_suffix: "", pool_connections: 10, pool_maxsize: 10}}
+locales: {{en: English}}
+doi_resolvers: {{none.test: "http://127.0.0.1:9/"}}
+default_doi_resolver: none.test
 engines:
   - name: mini
     engine: json_engine
@@ -37,6 +45,8 @@ engines:
     title_query: title
     content_query: content
 """
+
+QUESTION = "How far is the Moon from Earth on average?"
 
 pytestmark = [
     pytest.mark.skipif(not SEARX.exists(), reason="Debian's package searx is not installed"),
@@ -55,7 +65,7 @@ def free_port() -> int:
 async def searx(folder: Path, web: str) -> AsyncIterator[str]:
     port = free_port()
     settings = folder / "settings.yml"
-    settings.write_text(SETTINGS.format(port=port, web=web))
+    settings.write_text(SETTINGS.format(port=port, web=web, files=FILES))
     process = await asyncio.create_subprocess_exec(
         PYTHON,
         "-m",
@@ -88,10 +98,38 @@ async def _listening(process: asyncio.subprocess.Process, port: int) -> None:
         return
 
 
-async def test_a_question_is_searched_through_a_real_searx(make_config: Callable[..., Config], tmp_path: Path) -> None:
-    with miniweb.serve(miniweb.Corpus(HTML), url_mode="original") as web:
-        async with searx(tmp_path, web) as base, Nexi(make_config(searxng_url=base)) as nexi:
-            outcome = await nexi.find("moons of Mars Phobos Deimos")
-    assert (outcome.backend, outcome.hits[0].url) == ("searxng", ADDRESSES["mars"]), json.dumps(
-        [f.message for f in outcome.failures]
+async def asked(home: Path, base: str, web: str, *words: str, **env: str) -> tuple[int, str, str]:
+    """(exit code, stdout, stderr) of the command, which knows the search engine and may read the loopback web."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "nexi",
+        *words,
+        env={
+            "PATH": os.environ["PATH"],
+            "NEXI_HOME": str(home),
+            "SEARXNG_URL": base,
+            "NEXI_ALLOW_PRIVATE": urlsplit(web).netloc,
+            **env,
+        },
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
     )
+    out, err = await asyncio.wait_for(process.communicate(), 60)
+    return process.returncode or 0, out.decode(), err.decode()
+
+
+async def test_a_question_is_searched_read_and_answered_through_a_real_searx(tmp_path: Path) -> None:
+    with miniweb.serve(miniweb.Corpus(HTML)) as web, scripted_llm.serve() as model:
+        async with searx(tmp_path, web) as base:
+            found = await asked(tmp_path / "a", base, web, "find", "moons of Mars Phobos Deimos", "--json")
+            env = {"OPENAI_BASE_URL": f"{model}/v1", "NEXI_MODEL": "scripted"}
+            by_model = await asked(tmp_path / "b", base, web, "--json", QUESTION, **env)
+            without = await asked(tmp_path / "c", base, web, "--json", "-m", "extractive", QUESTION)
+    first = json.loads(found[1])
+    assert (found[0], first["backend"], first["hits"][0]["url"]) == (0, "searxng", f"{web}/mars.test/facts"), found
+    for code, out, err in (by_model, without):
+        answer = json.loads(out)
+        assert (code, answer["sources"][0]["url"]) == (0, f"{web}/moon.test/facts"), err
+        assert "384,400 km" in answer["answer"]
