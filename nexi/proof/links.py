@@ -8,17 +8,19 @@ top. Whether the evidence is any good is not judged here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from urllib.parse import quote
 
-from nexi.types import Source
-from nexi.values import frozen
+from nexi.proof.snapshots import Snapshot
+from nexi.types import Claim, Evidence, Source, Verdict
 
 LONGEST_QUOTE = 100  # characters; a longer one is named by its beginning and its end
 LONGEST_PIECE = 60
 FEWEST_WORDS, MOST_WORDS = 4, 9
 CONTEXT_WORDS = 3
 LONGEST_PAGE = 1_000_000  # characters searched for repetitions
+SAID = (Verdict.SUPPORTED, Verdict.PARTLY)
 HTML = ("", "text/html", "application/xhtml+xml")
 
 _IMAGE = re.compile(r"!\[([^\]\n]{0,300})\]\([^()\s]{0,2000}\)")
@@ -34,15 +36,6 @@ _PAGE_MARK = re.compile(r"^\[page (\d{1,5})\]$", re.MULTILINE)
 _EDGES = re.compile(r"^\W+|\W+$")
 _CLAUSE = re.compile(r"[，。、；：！？「」『』]+")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
-
-
-@frozen
-class Place:
-    """Where in the stored text of a source its evidence stands."""
-
-    number: int
-    start: int
-    end: int
 
 
 def link_to(url: str, text: str, start: int, end: int, content_type: str = "") -> str:
@@ -90,19 +83,21 @@ def text_directive(text: str, start: int, end: int) -> str:
     return ",".join(parts)
 
 
-def with_links(sources: Iterable[Source], places: Sequence[Place], texts: dict[int, str]) -> tuple[Source, ...]:
-    """The sources, each with the link to the first of its places."""
-    from dataclasses import replace
+def with_links(
+    sources: Iterable[Source], claims: Iterable[Claim], snapshots: Mapping[int, Snapshot | None]
+) -> tuple[Source, ...]:
+    """The sources, each with a link to where it says what it is first cited for."""
+    first: dict[int, Evidence] = {}
+    for evidence in (e for claim in claims for e in claim.evidence if e.verdict in SAID and e.start < e.end):
+        first.setdefault(evidence.number, evidence)
+    return tuple(_linked(source, first.get(source.number), snapshots.get(source.number)) for source in sources)
 
-    first: dict[int, Place] = {}
-    for place in places:
-        first.setdefault(place.number, place)
-    linked = []
-    for source in sources:
-        place, text = first.get(source.number), texts.get(source.number, "")
-        link = link_to(source.url, text, place.start, place.end, source.imprint.content_type) if place and text else source.url
-        linked.append(replace(source, link="" if link == source.url else link))
-    return tuple(linked)
+
+def _linked(source: Source, evidence: Evidence | None, snapshot: Snapshot | None) -> Source:
+    if evidence is None or snapshot is None:
+        return source
+    link = link_to(source.url, snapshot.text, evidence.start, evidence.end, source.imprint.content_type)
+    return replace(source, link="" if link == source.url else link)
 
 
 def visible(line: str) -> str:

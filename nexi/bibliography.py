@@ -1,0 +1,280 @@
+"""Sources as references that other programs read: RIS, BibTeX and CSL-JSON.
+
+Pure: sources in, text out. What a page does not say of itself is left out, never guessed; names are turned round only where
+they look like a person's. Each form escapes in its own way, so nothing a page says can begin a field of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from nexi.types import Source
+from nexi.values import frozen
+
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+MOST_AUTHORS = 50
+PARTICLES = frozenset((
+    "von", "van", "de", "der", "den", "del", "della", "di", "da", "du", "la", "le", "ter", "ten", "bin", "ibn", "al",
+    "el", "dos", "das", "zu", "af", "av",
+))  # fmt: skip
+ORGANISATION = frozenset((
+    "foundation", "institute", "university", "college", "school", "department", "ministry", "agency", "committee",
+    "council", "commission", "association", "society", "centre", "center", "group", "team", "staff", "editors",
+    "contributors", "press", "news", "times", "post", "journal", "magazine", "daily", "company", "corporation",
+    "corp", "inc", "ltd", "llc", "gmbh", "project", "authors", "developers", "community", "office", "bureau",
+    "library", "museum", "bank", "union",
+))  # fmt: skip
+
+_ISO = re.compile(r"(\d{4})(?:[-/.]?(0[1-9]|1[0-2])(?:[-/.]?(0[1-9]|[12]\d|3[01]))?)?(?!\d)")
+_DAY_FIRST = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th)?\.?\s+([A-Za-z]{3,9})\.?,?\s+(\d{4})\b")
+_MONTH_FIRST = re.compile(r"\b([A-Za-z]{3,9})\.?\s+(?:(\d{1,2})(?:st|nd|rd|th)?,?\s+)?(\d{4})\b")
+_JOINS = re.compile(r"\s*;\s*|\s+(?:and|&|und|et)\s+", re.IGNORECASE)
+_BY = re.compile(r"^(?:by|von|par|por)\s+", re.IGNORECASE)
+_TEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\textbraceleft{}",
+    "}": r"\textbraceright{}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+}
+_URL_IN_TEX = {"{": "%7B", "}": "%7D", "\\": "%5C", " ": "%20"}
+
+
+@frozen
+class Name:
+    """An author: a family name and the others, or a name that is not turned round."""
+
+    family: str
+    given: str = ""
+
+
+@frozen
+class Date:
+    """As much of a date as is known."""
+
+    year: int
+    month: int = 0
+    day: int = 0
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        return tuple(part for part in (self.year, self.month, self.day) if part)
+
+    def iso(self) -> str:
+        return "-".join(f"{part:02d}" if i else f"{part:04d}" for i, part in enumerate(self.parts))
+
+
+@frozen
+class Reference:
+    """A source as a reference list has it."""
+
+    number: int
+    url: str
+    title: str
+    authors: tuple[Name, ...] = ()
+    issued: Date | None = None
+    accessed: Date | None = None
+    site: str = ""
+    language: str = ""
+    is_document: bool = False
+
+
+def references(sources: Sequence[Source], accessed: str = "") -> list[Reference]:
+    """What is known of each source; `accessed` is for those that do not say when they were read."""
+    return [_reference(source, accessed) for source in sources]
+
+
+def ris(sources: Sequence[Source], accessed: str = "") -> str:
+    """RIS: one tag a line, a record ends with ER."""
+    return "".join(_ris_record(reference) for reference in references(sources, accessed))
+
+
+def bibtex(sources: Sequence[Source], accessed: str = "") -> str:
+    """BibTeX, with the entry type that biblatex, JabRef, Zotero and pandoc have for web pages."""
+    found = references(sources, accessed)
+    keys = _keys(found)
+    return "\n".join(_bibtex_entry(key, reference) for key, reference in zip(keys, found, strict=True))
+
+
+def csl(sources: Sequence[Source], accessed: str = "") -> str:
+    """CSL-JSON, as pandoc and citation processors read it."""
+    found = references(sources, accessed)
+    items = [_csl_item(key, reference) for key, reference in zip(_keys(found), found, strict=True)]
+    return json.dumps(items, ensure_ascii=False, indent=2) + "\n"
+
+
+FORMS: Mapping[str, Callable[[Sequence[Source], str], str]] = {"ris": ris, "bibtex": bibtex, "csl": csl}
+
+
+def read_date(text: str) -> Date | None:
+    """The first date of a text in one of the spellings that pages use; None for what is none."""
+    text = text.strip()[:100]
+    if found := _ISO.match(text):
+        return _date(found[1], int(found[2] or 0), found[3])
+    if found := _DAY_FIRST.search(text):
+        return _date(found[3], _month(found[2]), found[1])
+    if found := _MONTH_FIRST.search(text):
+        return _date(found[3], _month(found[1]), found[2])
+    return None
+
+
+def read_names(text: str) -> tuple[Name, ...]:
+    """The authors that a page names in one string."""
+    text = _BY.sub("", _line(text))
+    pieces = [piece for piece in _JOINS.split(text) if piece]
+    if len(pieces) == 1 and text.count(",") and all(len(part.split()) > 1 for part in text.split(",")):
+        pieces = text.split(",")
+    elif len(pieces) == 2 and "," in pieces[0] and ";" not in text and all(len(p.split()) > 1 for p in pieces[0].split(",")):
+        pieces = [*pieces[0].split(","), pieces[1]]
+    return tuple(_name(piece.strip(" ,")) for piece in pieces[:MOST_AUTHORS] if piece.strip(" ,"))
+
+
+def _reference(source: Source, accessed: str) -> Reference:
+    about = source.imprint
+    site, names = _line(about.site), read_names(about.author)
+    return Reference(
+        number=source.number,
+        url=_line(source.url),
+        title=_line(source.title) or _line(source.url),
+        authors=tuple(Name(n.family) if f"{n.given} {n.family}".strip() == site else n for n in names),
+        issued=read_date(about.published),
+        accessed=read_date(about.accessed or accessed),
+        site=site,
+        language=_line(about.language),
+        is_document=about.content_type == "application/pdf",
+    )
+
+
+def _name(text: str) -> Name:
+    if text.count(",") == 1:
+        family, given = (part.strip() for part in text.split(","))
+        return Name(family, given) if family and given else Name(text.strip(" ,"))
+    words = text.split()
+    if not 2 <= len(words) <= 5 or not all(map(_is_of_a_person, words)):
+        return Name(text)
+    at = next((i for i, word in enumerate(words[1:], 1) if word.lower() in PARTICLES), len(words) - 1)
+    return Name(" ".join(words[at:]), " ".join(words[:at]))
+
+
+def _is_of_a_person(word: str) -> bool:
+    if word.lower() in PARTICLES:
+        return True
+    letters = word.strip(".'’-")
+    shouted = len(letters) > 2 and letters.isupper()
+    return word[0].isupper() and not shouted and letters.lower() not in ORGANISATION and not any(c.isdigit() for c in word)
+
+
+def _month(name: str) -> int:
+    short = name[:3].lower()
+    return MONTHS.index(short) + 1 if short in MONTHS else 0
+
+
+def _date(year: str, month: int, day: str | None) -> Date | None:
+    number = int(day or 0)
+    return Date(int(year), month, number if month and 1 <= number <= 31 else 0) if int(year) else None
+
+
+def _line(text: str) -> str:
+    """One line without control characters, in composed letters."""
+    kept = "".join(c if c.isprintable() else " " for c in unicodedata.normalize("NFC", text))
+    return " ".join(kept.split())
+
+
+# RIS
+
+
+def _ris_record(reference: Reference) -> str:
+    lines = [("TY", "ELEC"), ("ID", str(reference.number)), ("TI", reference.title)]
+    lines += [("AU", f"{n.family}, {n.given}" if n.given else n.family) for n in reference.authors]
+    if reference.issued:
+        lines += [("PY", f"{reference.issued.year:04d}"), ("DA", _slashed(reference.issued))]
+    lines += [("T2", reference.site), ("LA", reference.language), ("UR", reference.url)]
+    lines += [("Y2", _slashed(reference.accessed))] if reference.accessed else []
+    return "".join(f"{tag}  - {value}\n" for tag, value in lines if value) + "ER  - \n\n"
+
+
+def _slashed(date: Date) -> str:
+    """RIS writes a date with three slashes, whatever of it is missing."""
+    return f"{date.year:04d}/{date.month:02d}/{date.day:02d}/".replace("/00", "/")
+
+
+# BibTeX
+
+
+def _bibtex_entry(key: str, reference: Reference) -> str:
+    fields = [
+        ("title", "{" + _tex(reference.title) + "}"),  # twice in braces: styles must not change its capitals
+        ("author", " and ".join(map(_tex_name, reference.authors))),
+        ("organization", _tex(reference.site)),
+        ("date", reference.issued.iso() if reference.issued else ""),
+        ("year", f"{reference.issued.year:04d}" if reference.issued else ""),
+        ("url", "".join(_URL_IN_TEX.get(c, c) for c in reference.url)),
+        ("urldate", reference.accessed.iso() if reference.accessed else ""),
+        ("language", _tex(reference.language)),
+    ]
+    body = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields if value)
+    return f"@online{{{key},\n{body}\n}}\n"
+
+
+def _tex(text: str) -> str:
+    return "".join(_TEX.get(c, c) for c in text)
+
+
+def _tex_name(name: Name) -> str:
+    if name.given:
+        return f"{_tex(name.family)}, {_tex(name.given)}"
+    return "{" + _tex(name.family) + "}"
+
+
+def _keys(found: Sequence[Reference]) -> list[str]:
+    """A key for each reference: name, year, and a letter where two would be the same."""
+    keys: list[str] = []
+    for reference in found:
+        base = _key(reference)
+        key = next(k for k in (base, *(base + _letters(i) for i in range(1, len(found) + 2))) if k not in keys)
+        keys.append(key)
+    return keys
+
+
+def _key(reference: Reference) -> str:
+    who = reference.authors[0].family if reference.authors else reference.site or reference.title
+    plain = unicodedata.normalize("NFKD", who).encode("ascii", "ignore").decode()
+    words = re.findall(r"[A-Za-z0-9]+", plain)
+    year = str(reference.issued.year) if reference.issued else ""
+    return ("".join(words[:2]).lower()[:30] or f"source{reference.number}") + year
+
+
+def _letters(number: int) -> str:
+    """b, c, … z, then zb, zc, …: a key stays short and none is used twice."""
+    return "z" * (number // 25) + chr(ord("a") + number % 25) if number % 25 else "z" * (number // 25)
+
+
+# CSL-JSON
+
+
+def _csl_item(key: str, reference: Reference) -> dict[str, Any]:
+    item: dict[str, Any] = {
+        "id": key,
+        "type": "document" if reference.is_document else "webpage",
+        "title": reference.title,
+        "author": [{"family": n.family, "given": n.given} if n.given else {"literal": n.family} for n in reference.authors],
+        "issued": _date_parts(reference.issued),
+        "accessed": _date_parts(reference.accessed),
+        "container-title": reference.site,
+        "language": reference.language,
+        "URL": reference.url,
+    }
+    return {name: value for name, value in item.items() if value}
+
+
+def _date_parts(date: Date | None) -> dict[str, Any]:
+    return {"date-parts": [list(date.parts)]} if date else {}
