@@ -1,0 +1,100 @@
+"""What goes wrong with the file of knowledge, as errors a person can act on.
+
+The embedded store above raises only these; below are SQLite's result codes and the system's error numbers.
+"""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from pathlib import Path
+
+from nexi import files
+from nexi.errors import StoreError
+
+REPAIR = "Run `nexi doctor --repair`: it saves what can be read into a sound file and keeps the damaged one beside it."
+INSTALL = 'Install them with: pip install "nexi[vectors]"'
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
+
+
+def from_sqlite(error: sqlite3.Error, path: Path) -> StoreError:
+    """The error behind SQLite's."""
+    code = _code(error)
+    if code in _DAMAGED:
+        return damaged(path, str(error))
+    if code in _BUSY:
+        return busy(path)
+    if code == sqlite3.SQLITE_FULL:
+        return files.store_error("The knowledge store could not be written", path, OSError(errno.ENOSPC, str(error)))
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN):
+        return files.store_error("The knowledge store could not be opened for writing", path, OSError(errno.EACCES, str(error)))
+    if code == sqlite3.SQLITE_IOERR:
+        return files.store_error("The knowledge store could not be read or written", path, OSError(errno.EIO, str(error)))
+    return StoreError("The knowledge store failed", cause=f"{error} ({path})", fix=REPAIR)
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    return _code(error) in _DAMAGED
+
+
+def _code(error: sqlite3.Error) -> int:
+    """SQLite's primary result code. Python's binding itself raises some errors, which have none."""
+    return int(getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
+
+
+def damaged(path: Path, cause: str) -> StoreError:
+    return StoreError("The knowledge store is damaged", cause=f"{cause} ({path})", fix=REPAIR, code="store_damaged")
+
+
+def busy(path: Path) -> StoreError:
+    return StoreError(
+        "The knowledge store is busy",
+        cause=f"another nexi has been writing to it for too long ({path})",
+        fix="Try again when the other command has finished.",
+        code="store_busy",
+    )
+
+
+def newer_schema(path: Path, found: int, known: int) -> StoreError:
+    return StoreError(
+        "The knowledge store was written by a newer nexi",
+        cause=f"its schema is {found}, this nexi knows up to {known} ({path})",
+        fix="Update nexi, or set NEXI_HOME to another folder.",
+        code="store_newer",
+    )
+
+
+def not_a_store(path: Path) -> StoreError:
+    return StoreError(
+        "This file is no knowledge store",
+        cause=f"it is a database of something else ({path})",
+        fix="Move it away, or set NEXI_HOME to another folder.",
+    )
+
+
+def other_embedder(stored: str, given: str) -> StoreError:
+    return StoreError(
+        "The knowledge store holds vectors of another embedding model",
+        cause=f"it was made with {stored}, and {given} cannot be compared with that",
+        fix=f"Set the embedding model back to {stored.split(' (')[0]}, or embed the texts again: `nexi index --reembed`.",
+        code="store_embedder",
+    )
+
+
+def bad_vectors(cause: str) -> StoreError:
+    return StoreError(
+        "These vectors cannot be stored", cause=cause, fix="Check the embedding model: its answers are not usable."
+    )
+
+
+def no_numpy() -> StoreError:
+    return StoreError("Vectors need a part of nexi that is not installed", cause="numpy is missing", fix=INSTALL)
+
+
+def too_many_chunks(url: str, count: int, most: int) -> StoreError:
+    return StoreError(
+        "The page is too long to be stored",
+        cause=f"{url} has {count} chunks, and {most} is the most",
+        fix="Split it, or choose larger chunks.",
+    )

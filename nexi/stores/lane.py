@@ -1,0 +1,92 @@
+"""One thread that owns one SQLite connection.
+
+The embedded store sends it work from the event loop; the work runs in order, in the thread that opened the connection.
+It knows SQLite's manners (waiting, journals, private files) and nothing of what is stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from nexi import files
+from nexi.errors import StoreError
+from nexi.stores import faults
+
+T = TypeVar("T")
+BUSY_S = 30.0
+CACHE_KIB = 65_536
+MAP_BYTES = 1 << 30
+
+
+class Lane:
+    """`run` awaits one piece of work. What SQLite raises in it leaves as a StoreError."""
+
+    def __init__(self, path: Path, prepare: Callable[[sqlite3.Connection], None], *, busy_s: float = BUSY_S) -> None:
+        self._path = path
+        self._prepare = prepare
+        self._busy_s = busy_s
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="nexi-knowledge")
+        self._connection: sqlite3.Connection | None = None
+
+    async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do the work off the event loop. Work that has begun is finished even if the caller is cancelled."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self.do, work)
+
+    def do(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do the work here; only for the lane's own thread and for code that has no event loop."""
+        try:
+            return work(self._open())
+        except sqlite3.Error as error:
+            raise faults.from_sqlite(error, self._path) from error
+        except OSError as error:
+            raise files.store_error("The knowledge store could not be used", self._path, error) from error
+
+    async def aclose(self) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._thread, self.close)
+        self._thread.shutdown(wait=False)
+
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = connect(self._path, self._prepare, busy_s=self._busy_s)
+        return self._connection
+
+
+def connect(path: Path, prepare: Callable[[sqlite3.Connection], None], *, busy_s: float = BUSY_S) -> sqlite3.Connection:
+    """A connection that waits for others, with the file private from its first byte."""
+    files.make_private_directory(path.parent)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, files.PRIVATE_FILE))
+    connection = sqlite3.connect(path, timeout=busy_s, isolation_level=None, cached_statements=256)
+    try:
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "temp_store=MEMORY", "foreign_keys=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+        connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
+        connection.execute(f"PRAGMA mmap_size={MAP_BYTES}")
+        prepare(connection)
+    except (sqlite3.Error, StoreError):
+        connection.close()
+        raise
+    return connection
+
+
+def in_transaction(db: sqlite3.Connection, work: Callable[[], T]) -> T:
+    """All of the work or none of it. The write lock is taken at the start, so nobody waits in the middle."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        result = work()
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+    return result

@@ -1,0 +1,84 @@
+"""Text to search terms, the same way for what is stored and for what is asked.
+
+Stores and judges use it; it knows no index. A word becomes its lower-case form without accents; an identifier becomes
+itself and its parts; scripts without spaces become overlapping pairs of characters. Endings are left to the index.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from functools import lru_cache
+
+VERSION = 1  # raise it when the same text gives other terms: indexes are built anew then
+MAX_TERM = 64
+
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
+    "\u4e00-\u9fff\ua9e0-\ua9ff\uaa60-\uaa7f\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U0001b000-\U0001b16f\U00020000-\U0003ffff"
+)
+_RUN = re.compile(rf"[{_UNSPACED}]+|(?:(?![{_UNSPACED}])\w)+(?:[.'’#+](?:(?![{_UNSPACED}])\w)+)*(?:\+\+|#)?")
+_PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+|[^\W\d_]+")
+_PLAIN = re.compile(r"[a-z]+|[A-Z]?[a-z]+")
+_ACCENT = re.compile(r"[\u0300-\u036f]")
+_STOPPED = """
+    a about above after again against all am an and any are as at be because been before being below between both but by can
+    could did do does doing down during each few for from further had has have having he her here hers him his how i if in into
+    is it its itself just me more most my no nor not now of off on once only or other our out over own same she should so some
+    such than that the their them then there these they this those through to too under until up us very was we were what when
+    where which while who whom why will with would you your"""
+_STOP = frozenset(_STOPPED.split())
+
+
+def terms(text: str) -> list[str]:
+    """Every term of a text, in order, with repetition."""
+    found: list[str] = []
+    for run in _RUN.findall(text):
+        found.extend(_terms_of(run))
+    return found
+
+
+def asked(text: str) -> list[str]:
+    """The terms of a question, each once: without the words every text has, unless there are no others."""
+    every = list(dict.fromkeys(terms(text)))
+    return [term for term in every if term not in _STOP] or every
+
+
+def is_unspaced(term: str) -> bool:
+    """Whether a term is of a script that puts no spaces between words."""
+    return bool(re.match(f"[{_UNSPACED}]", term))
+
+
+@lru_cache(maxsize=65536)
+def _terms_of(run: str) -> tuple[str, ...]:
+    if _PLAIN.fullmatch(run):
+        return (run.lower()[:MAX_TERM],)
+    if is_unspaced(run):
+        return tuple(_pairs(unicodedata.normalize("NFKC", run)))
+    return tuple(dict.fromkeys(t[:MAX_TERM] for t in _spellings(run) if t))
+
+
+def _pairs(run: str) -> Iterable[str]:
+    """Overlapping pairs, and the last character alone: whatever a character follows, some term begins with it."""
+    return [run[i : i + 2] for i in range(len(run))]
+
+
+def _spellings(run: str) -> Iterable[str]:
+    """A run as a whole, its dotted or quoted parts, and the pieces that case, digits and underscores mark in them."""
+    parts = [p for p in re.split(r"['’.+#]", run) if p]
+    if "'" in run or "’" in run:
+        parts = [p for p in parts if len(p) > 1 or p.isdigit()]
+    else:
+        yield fold(run)
+    for part in parts:
+        yield fold(part).strip("_")
+        pieces = _PIECE.findall(part)
+        if len(pieces) > 1:
+            yield from (fold(piece) for piece in pieces)
+
+
+def fold(text: str) -> str:
+    """Lower case, compatibility forms made one, and Latin, Greek and Cyrillic letters without their accents."""
+    text = unicodedata.normalize("NFKC", text).casefold()
+    return text if text.isascii() else unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFD", text)))
