@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from nexi.answer import AnswerArgument, AnswerStream
+from nexi.answer import AnswerArgument
 from nexi.budget import Meter
 from nexi.citations import extract_citation_markers
 from nexi.compaction import compact, should_compact
-from nexi.errors import ContextOverflowError, LLMError, NexiError, NoEvidenceError
-from nexi.events import ContextCompacted, TextDelta, Warned
+from nexi.errors import ContextOverflowError, LLMError, NexiError, NoEvidenceError, VerificationError
+from nexi.events import AnswerChecked, ContextCompacted, TextDelta, Warned
 from nexi.model import MeteredLLM, prompt_tokens
 from nexi.ports import LLM, Clock, Emit
 from nexi.prompts import render
@@ -26,8 +26,12 @@ from nexi.session import Session
 from nexi.tasks import to_the_end
 from nexi.token_counter import TokenCounter
 from nexi.tools import FINAL_ANSWER, Toolbox, error_result, read_arguments
-from nexi.types import Answer, Message, PageView, Reply, StopReason, ToolCall, ToolResult
+from nexi.types import Answer, Claim, Message, PageView, Reply, Review, StopReason, ToolCall, ToolResult
 from nexi.values import frozen
+from nexi.verify import MARK, Doubt, Ruling, Verifier, Writing
+
+if TYPE_CHECKING:
+    from nexi.verify.correction import Request
 
 T = TypeVar("T")
 
@@ -65,7 +69,8 @@ class LoopSettings:
 
 @dataclass
 class Loop:
-    """One run of the loop over a session. `spare` is the built-in model that answers when the real one cannot."""
+    """One run of the loop over a session. `spare` is the built-in model that answers when the real one cannot; `judge` may
+    lower what the verifier found. Without a verifier an answer is not checked."""
 
     llm: MeteredLLM
     spare: Callable[[], LLM]
@@ -77,6 +82,8 @@ class Loop:
     counter: TokenCounter
     settings: LoopSettings
     stop: asyncio.Event
+    verifier: Verifier | None = None
+    judge: MeteredLLM | None = None
     warnings: list[str] = field(default_factory=list)
     _unread: int = 0
     _current: Turn | None = None
@@ -108,7 +115,9 @@ class Loop:
         turn = self._current = Turn(self)
         async with asyncio.TaskGroup() as group:
             turn.group = group
+            preparing = group.create_task(self._prepare_pages(), name="prepare pages")
             reply = await turn.ask()
+            preparing.cancel()  # what is still missing is prepared when a sentence cites it
             answer = await self._final(reply, turn)
             if answer is not None:
                 turn.drop_calls()
@@ -118,11 +127,15 @@ class Loop:
         self._remember(reply, results)
         return None
 
+    async def _prepare_pages(self) -> None:
+        if self.verifier:
+            await self.verifier.snapshots.warm()
+
     async def _final(self, reply: Reply, turn: Turn) -> Answer | None:
         """The answer in a reply, if it has one that may count."""
-        if turn.streaming:
+        if turn.writing and turn.streaming:
             await self._note_cut(reply, turn)
-            return await self._answer("", StopReason.API_ERROR if turn.broken else StopReason.FINAL_ANSWER, turn.stream)
+            return await self._answer("", StopReason.API_ERROR if turn.broken else StopReason.FINAL_ANSWER, turn.writing)
         text, stop = None, StopReason.FINAL_ANSWER
         final = next((c for c in reply.tool_calls if c.name == FINAL_ANSWER.name), None)
         if final is not None:
@@ -134,7 +147,8 @@ class Loop:
             return None
         if self.session.has_evidence and text.strip():
             await self._note_cut(reply, turn)
-            return await self._answer(text, stop, None)
+            turn.writing = self._writing()
+            return await self._answer(text, stop, turn.writing)
         self._unread += 1
         if self._unread > 1:
             return await self._guided_answer()
@@ -159,7 +173,8 @@ class Loop:
                 fix="ask in other words, try another model with -m, or check the search service",
             )
         text = await self._from_passages(views)
-        return await self._answer(text or await self._spare_answer(), StopReason.PLAIN_ANSWER, None)
+        writing = self._writing(by_model=bool(text))
+        return await self._answer(text or await self._spare_answer(), StopReason.PLAIN_ANSWER, writing)
 
     async def _guided_reading(self) -> list[PageView]:
         toolbox = replace(self.toolbox, extractor=self.spare(), summary_tokens=GUIDED_TOKENS)
@@ -257,25 +272,81 @@ class Loop:
 
     # endings
 
-    async def _answer(self, text: str, stop: StopReason, stream: AnswerStream | None) -> Answer:
-        if stream is None:
-            stream = self._stream()
-            stream.feed(text)
-        clean = stream.finish()
+    async def _answer(self, text: str, stop: StopReason, writing: Writing) -> Answer:
+        """The end of an answer: what is still to come of it is checked, and it is remembered as it was shown."""
+        writing.feed(text)
+        clean, review = await writing.finish(self._mend if self._may_mend() else None)
+        await self._note_citations(writing, clean)
+        if review:
+            await self._note_review(review)
         self.session.messages.append(Message("assistant", clean))
-        await self._note_citations(stream, clean)
         numbers = extract_citation_markers(clean)
         cited = tuple(s for s in self.session.book.sources if s.number in numbers)
-        return Answer(clean, cited, stop, tuple(self.warnings))
+        return Answer(clean, cited, stop, tuple(self.warnings), review=review)
 
-    def _stream(self) -> AnswerStream:
-        known = {s.number for s in self.session.book.sources}
-        return AnswerStream(known, lambda text: self.emit.delta(TextDelta(text)))
+    def _writing(self, *, by_model: bool = True) -> Writing:
+        release: Callable[[str], None] = lambda text: self.emit.delta(TextDelta(text))  # noqa: E731 - shorter than a function
+        judge = self._judged if self.judge and by_model else None
+        return Writing(self.session, self.verifier, release, mends=by_model, judge=judge)
 
-    async def _note_citations(self, stream: AnswerStream, clean: str) -> None:
-        if stream.dropped:
-            numbers = ", ".join(f"[{n}]" for n in sorted(stream.dropped))
+    # checking
+
+    def _may_mend(self) -> bool:
+        """Whether the model may be asked to mend what failed: not when a limit or the user says stop."""
+        return not self.stop.is_set() and self.meter.may_call(self.clock.monotonic())
+
+    async def _mend(self, doubts: Sequence[Doubt]) -> Mapping[int, str] | None:
+        """The failed sentences, written again; None when the model could not be asked."""
+        request = self._request(self.llm.as_role("correct"))
+        try:
+            mended = await self._until_stopped(request.mended(doubts))
+        except LLMError as error:
+            if error.code == "budget_spent":
+                return None
+            await self._warn("not_corrected", f"the model could not correct what failed ({error})")
+            return {}
+        return {} if isinstance(mended, StopReason) else mended
+
+    async def _judged(self, claims: Sequence[Claim]) -> Sequence[Ruling]:
+        if self.judge is None or not self._may_mend():
+            return ()
+        try:
+            rulings = await self._until_stopped(self._request(self.judge).judged(claims))
+        except LLMError as error:
+            await self._warn("not_judged", f"the judge could not be asked ({error})")
+            return ()
+        return () if isinstance(rulings, StopReason) else rulings
+
+    def _request(self, llm: LLM) -> Request:
+        from nexi.verify.correction import Request
+
+        folder, most = self.settings.prompts_folder, self.settings.max_output_tokens
+        return Request(llm, self.toolbox.question, most, self._call_deadline(), folder)
+
+    async def _note_review(self, review: Review) -> None:
+        """What failed is said; a strict answer of which nothing is supported is none."""
+        total = len(review.proof.checked) + len(review.dropped)
+        if review.marked:
+            count = f"{len(review.marked)} of {total} sentence{'s' * (total != 1)}"
+            await self._warn("unsupported", f"{count} could not be verified against the pages and carry the mark{MARK}")
+        if review.dropped:
+            count = f"{len(review.dropped)} of {total} sentence{'s' * (total != 1)}"
+            await self._warn("left_out", f"{count} left out: the pages that were read do not support them")
+        if review.strict and review.dropped and not review.proof.supported:
+            await self.emit(AnswerChecked(review))
+            raise VerificationError(
+                "there is no answer that could be verified",
+                cause=f"none of its {total} sentences is supported by the pages that were read",
+                fix="ask without --strict to see it marked, try another model with -m, or ask more narrowly",
+            )
+
+    async def _note_citations(self, writing: Writing, clean: str) -> None:
+        if writing.dropped:
+            numbers = ", ".join(f"[{n}]" for n in sorted(writing.dropped))
             await self._warn("unknown_citation", f"the model cited {numbers}, which names no page that was read; removed")
+        if writing.removed:
+            addresses = ", ".join(sorted(writing.removed))[:300]
+            await self._warn("unknown_address", f"the model wrote {addresses}, which is on no page that was read; removed")
         if not extract_citation_markers(clean):
             await self._warn("no_citation", "the answer cites none of the pages that were read")
 
@@ -292,10 +363,10 @@ class Loop:
 
     async def _interrupted(self, reason: StopReason) -> Answer:
         """What was already released stays; otherwise the answer is made from what was read."""
-        if self._current is None or not self._current.streaming:
+        if self._current is None or not self._current.writing or not self._current.streaming:
             return await self._forced(reason)
         await self._warn(reason.value, f"{WORDS[reason]}; the answer breaks off here")
-        return await self._answer("", reason, self._current.stream)
+        return await self._answer("", reason, self._current.writing)
 
     async def _forced(self, reason: StopReason, *, by_model: bool = True) -> Answer:
         """A limit was reached: answer from what was read, or say that nothing was."""
@@ -310,9 +381,9 @@ class Loop:
             )
         await self._warn(reason.value, f"{WORDS[reason]}; this answer uses what was read until then. {FIXES.get(reason, '')}")
         text = await self._until_stopped(self._asked_to_answer(reason)) if by_model else ""
-        if not text.strip() or isinstance(text, StopReason):
-            text = await self._spare_answer()
-        return await self._answer(text, reason, None)
+        by_model = not isinstance(text, StopReason) and bool(text.strip())
+        writing = self._writing(by_model=by_model)
+        return await self._answer(text if by_model else await self._spare_answer(), reason, writing)
 
     async def _asked_to_answer(self, reason: StopReason) -> str:
         """One last call without tools."""
@@ -376,7 +447,8 @@ class Turn:
     def __init__(self, loop: Loop) -> None:
         self.loop = loop
         self.group: asyncio.TaskGroup | None = None
-        self.stream: AnswerStream | None = None
+        self.writing: Writing | None = None
+        self._checking: asyncio.Task[None] | None = None
         self._started: dict[str, tuple[ToolCall, asyncio.Task[ToolResult]]] = {}
         self._argument: AnswerArgument | None = None
         self.refusal = ""
@@ -384,8 +456,8 @@ class Turn:
 
     @property
     def streaming(self) -> bool:
-        """Whether part of the answer was already released."""
-        return self.stream is not None and self.stream.released
+        """Whether part of the answer has come."""
+        return self.writing is not None and self.writing.released
 
     @property
     def unfinished(self) -> bool:
@@ -446,9 +518,16 @@ class Turn:
         if name != FINAL_ANSWER.name or not self.loop.session.has_evidence:
             return
         if self._argument is None:
-            self.stream = self.loop._stream()
-            self._argument = AnswerArgument(self.stream.feed)
+            self.writing = self.loop._writing()
+            self._argument = AnswerArgument(self.writing.feed)
         self._argument.take(piece)
+        self._check()
+
+    def _check(self) -> None:
+        """Check what has come while more is coming."""
+        idle = self._checking is None or self._checking.done()
+        if self.group and self.writing and self.writing.waiting and idle:
+            self._checking = self.group.create_task(self.writing.drain(), name="check the answer")
 
 
 def _unwrapped(task: asyncio.Task[T] | asyncio.Future[T]) -> T:

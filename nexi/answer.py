@@ -10,28 +10,64 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from nexi.citations import SentenceStream, drop_unknown, normalise_markers, strip_sources_section
+from nexi.citations import SentenceStream, drop_unknown, normalise_markers, outside_code, strip_sources_section
 
 _SOURCES_HEAD = re.compile(r"^\s{0,3}(?:#{1,6}\s*|\*\*|__)?(?:sources|references|citations)\b[\s:*_]*$", re.IGNORECASE)
 _FENCE = re.compile(r"^\s{0,3}(?:```|~~~)")
+_ADDRESS = r"https?://[^\s()<>\[\]\"'`]*(?:\([^\s()<>]*\)[^\s()<>\[\]\"'`]*)*"
+_LINK = re.compile(
+    rf"(?P<image>!?)\[(?P<label>[^\[\]\n]*)\]\(\s*<?(?P<target>{_ADDRESS})>?(?:\s+[\"'][^\n]*?[\"'])?\s*\)"
+    rf"|(?P<blank>[ \t]*)<?(?P<bare>{_ADDRESS}(?<![.,;:!?*_]))>?",
+    re.IGNORECASE,
+)
+_HOLLOW = re.compile(r"[ \t]*(?:\(\s*\)|<\s*>|\*\*\*\*)")  # what stood around an address that is gone
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\": "\\", "/": "/"}
 
 
-class AnswerStream:
-    """Releases an answer whose citations all name a source. `release` is called with each stretch."""
+# The citation number of an address, 0 for one that the user or a page that was read wrote down, None for any other.
+Place = Callable[[str], int | None]
 
-    def __init__(self, known: set[int], release: Callable[[str], None] | None = None) -> None:
+
+def keep_given_addresses(text: str, place: Place) -> tuple[str, set[str]]:
+    """The text with addresses of read pages as citations and without those nobody gave, and which those were."""
+    removed: set[str] = set()
+
+    def settle(found: re.Match[str]) -> str:
+        url = found["target"] or found["bare"]
+        number = place(url)
+        if number is None:
+            removed.add(url)
+        label = found["label"] or ""
+        if found["bare"]:
+            return {None: "", 0: found[0]}.get(number, f"{found['blank']}[{number}]")
+        if number == 0 and not found["image"]:
+            return found[0]
+        words = "" if label.startswith(("http://", "https://")) else label
+        return f"{words} [{number}]".lstrip() if number else words
+
+    kept = outside_code(text, lambda part: _LINK.sub(settle, part))
+    return _HOLLOW.sub("", kept) if removed else kept, removed
+
+
+class AnswerStream:
+    """Releases an answer whose citations all name a source. `release` is called with each stretch and whether it is code."""
+
+    def __init__(
+        self, known: set[int], release: Callable[[str, bool], None] | None = None, *, place: Place = lambda _: 0
+    ) -> None:
         self._known = known
-        self._release = release or (lambda _: None)
+        self._release = release or (lambda _, __: None)
+        self._place = place
         self._sentences = SentenceStream()
         self._held: list[str] = []
         self._out: list[str] = []
         self._in_code = False
         self.dropped: set[int] = set()
+        self.removed: set[str] = set()
 
     @property
     def released(self) -> bool:
-        """Whether anything of the answer is out."""
+        """Whether anything of the answer was passed on."""
         return bool(self._out)
 
     def feed(self, text: str) -> None:
@@ -41,11 +77,20 @@ class AnswerStream:
     def finish(self) -> str:
         """Release what is left and return the whole answer."""
         self._take(self._sentences.finish())
-        rest = strip_sources_section("".join(self._held))
-        self._held = []
-        if rest.strip():
-            self._pass(rest)
+        held, self._held = self._held, []
+        rest = strip_sources_section("".join(held))
+        for stretch in held if rest.strip() else ():
+            self._pass(rest[: len(stretch)])
+            rest = rest[len(stretch) :]
         return "".join(self._out).strip()
+
+    def clean(self, text: str) -> str:
+        """A text of the model with one spelling of citations, and none that names nothing."""
+        text, removed = keep_given_addresses(normalise_markers(text), self._place)
+        text, dropped = drop_unknown(text, self._known)
+        self.dropped |= dropped
+        self.removed |= removed
+        return text
 
     def _take(self, stretch: str) -> None:
         """A model-written list of sources is held back until the end shows whether it is one."""
@@ -56,12 +101,12 @@ class AnswerStream:
 
     def _pass(self, stretch: str) -> None:
         fences = sum(bool(_FENCE.match(line)) for line in stretch.split("\n"))
-        if not self._in_code and not fences:
-            stretch, dropped = drop_unknown(normalise_markers(stretch), self._known)
-            self.dropped |= set(dropped)
+        is_code = self._in_code or fences > 0
         self._in_code ^= fences % 2 == 1
-        self._out.append(stretch)
-        self._release(stretch)
+        stretch = stretch if is_code else self.clean(stretch)
+        if stretch:
+            self._out.append(stretch)
+            self._release(stretch, is_code)
 
 
 class AnswerArgument:

@@ -61,6 +61,13 @@ class Meter:
             return StopReason.TIME_TARGET
         return self._spent() or (self.parent.stop_reason(now) if self.parent else None)
 
+    def may_call(self, now: float) -> bool:
+        """Whether one more model call is within the limits; it need not be an iteration."""
+        if self.deadline is not None and now >= self.deadline:
+            return False
+        too_dear = self.budget.max_cost is not None and (self.usage.cost or 0.0) >= self.budget.max_cost
+        return not too_dear and not self._would_overrun(0) and (self.parent is None or self.parent.may_call(now))
+
     def start_iteration(self) -> None:
         self.iterations += 1
 
@@ -83,6 +90,11 @@ class Meter:
         if self.parent:
             self.parent.settle_call(reservation, usage)
 
+    def replay_call(self, usage: Usage) -> None:
+        """Count a call that was paid for before; a meter above has it in its books already."""
+        self.model_calls += 1
+        self.usage += usage
+
     def take_page(self, *, ahead: bool = False) -> bool:
         """Count one page; `ahead` is for pages nobody asked for yet."""
         limit = self.budget.max_pages
@@ -92,6 +104,9 @@ class Meter:
             return False
         self.pages += 1
         return True
+
+    def replay_page(self) -> None:
+        self.pages += 1
 
     def _spent(self) -> StopReason | None:
         limits = self.budget

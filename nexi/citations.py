@@ -38,6 +38,7 @@ _DEFINITION = re.compile(rf"\s{{0,3}}\[\^?{_NUMBER}\]:\s*\S")
 _ONLY_MARKERS = re.compile(rf"(?:\[\^?{_NUMBER}\]|[\s,;.])+$")
 _RULE = re.compile(r"\s{0,3}(?:-{3,}|\*{3,}|_{3,})\s*$")
 _SENTENCE_END = re.compile(r"""(?P<stop>[.!?…]+)["'”’»)\]*_]*|(?P<wide>[。！？]+)[”’」』）]*""")
+_LAST_STOP = re.compile(r"""[.!?…。！？]*["'”’»)*_]*[ \t]*\|?\s*$""")
 _SPACES = re.compile(r"[ \t]*")
 _FOLLOWING_MARKERS = re.compile(
     rf"(?:(?:[ \t]*(?:\[\[?\^?{_NUMBER}[^\[\]\n]{{0,80}}\]\]?{_LINK}|【[^】\n]{{0,80}}】))+[.,;]?)?"
@@ -70,6 +71,10 @@ class CitationBook:
 
     def by_number(self, number: int) -> Source | None:
         return self._by_number.get(number)
+
+    def find(self, url: str) -> Source | None:
+        """The source of this URL, if the page was given a number."""
+        return self._by_key.get(self._key(url))
 
     def number_for(self, url: str, title: str = "", digest: str = "", imprint: Imprint = UNSAID) -> Source:
         """The source of a page: the one it already has, or the next number."""
@@ -140,13 +145,25 @@ def extract_citations_from_tool_result(result: Mapping[str, Any]) -> dict[str, i
 
 def normalise_markers(text: str) -> str:
     """Every spelling of a citation as [n]."""
-    return _outside_code(text, lambda part: _SPELLINGS.sub(_spell, part))
+    return outside_code(text, lambda part: _SPELLINGS.sub(_spell, part))
 
 
 def drop_unknown(text: str, known: set[int]) -> tuple[str, set[int]]:
     """The text without markers that name no source, and which those were."""
     dropped: set[int] = set()
-    return _outside_code(text, lambda part: _drop_from(part, known, dropped)), dropped
+    return outside_code(text, lambda part: _drop_from(part, known, dropped)), dropped
+
+
+def recite(sentence: str, numbers: Iterable[int]) -> str:
+    """The sentence with these citations in place of its own; one that had none gets them before its last stop."""
+    marks = "".join(f"[{number}]" for number in numbers)
+    first = next((m.start() for m in _MARKER.finditer(sentence)), None)
+    if first is None:
+        match = _LAST_STOP.search(sentence)
+        head, tail = (sentence[: match.start()], match[0]) if match else (sentence, "")
+    else:
+        head, tail = sentence[:first], drop_unknown(sentence[first:], set())[0]
+    return f"{head.rstrip()} {marks}{tail}" if marks else f"{head.rstrip()}{tail}"
 
 
 def strip_sources_section(answer: str) -> str:
@@ -209,7 +226,8 @@ def _spell(match: re.Match[str]) -> str:
     return "".join(f"[{number}]" for number in re.findall(r"[0-9]+", next(filter(None, match.groups()))))
 
 
-def _outside_code(text: str, change: Callable[[str], str]) -> str:
+def outside_code(text: str, change: Callable[[str], str]) -> str:
+    """The text with a change made to all of it but code."""
     return "".join(part if is_code else change(part) for part, is_code in _parts(text))
 
 

@@ -12,7 +12,7 @@ from nexi.answer import AnswerArgument, AnswerStream
 
 def released(text: str, known: set[int], size: int = 5) -> tuple[str, list[str], set[int]]:
     out: list[str] = []
-    stream = AnswerStream(known, out.append)
+    stream = AnswerStream(known, lambda stretch, _: out.append(stretch))
     for start in range(0, len(text), size):
         stream.feed(text[start : start + size])
     return stream.finish(), out, stream.dropped

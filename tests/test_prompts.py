@@ -23,6 +23,8 @@ VALUES: dict[str, dict[str, object]] = {
     "compaction": {"original_query": "who?", "content": "findings", "target_words": 5000},
     "force_answer": {"reason": "the time is up"},
     "passages": {},
+    "correction": {},
+    "judge": {},
     "read_first": {},
 }
 

@@ -16,7 +16,18 @@ from pathlib import Path
 
 from nexi.errors import ConfigError
 
-NAMES = ("system", "custom_system", "extractor", "chunks", "compaction", "force_answer", "read_first", "passages")
+NAMES = (
+    "system",
+    "custom_system",
+    "extractor",
+    "chunks",
+    "compaction",
+    "force_answer",
+    "read_first",
+    "passages",
+    "correction",
+    "judge",
+)
 
 _TOKEN = re.compile(r"\{\{|\}\}|\{([a-z_]+)\}|[{}]")
 

@@ -1,0 +1,249 @@
+"""Checks an answer while it is written, and lets each sentence out when it has passed.
+
+Above it, the loop feeds stretches and shows what is released; below it are `proof` and the stored pages. What is out is never
+taken back: a sentence that fails is held, and all that follows with it, until the answer is complete and the model was asked
+once to mend it. What then still fails is marked, or left out where the reader wants strictness. Where nobody can mend, nothing
+is held.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from nexi.citations import extract_citation_markers
+from nexi.types import Claim, Evidence, Proof, Review, Verdict
+from nexi.values import frozen
+from nexi.verify.edits import (
+    MARK,
+    check,
+    edited,
+    failing,
+    repair,
+    substituted,
+    without_idle_citations,
+)
+from nexi.verify.snapshots import Snapshots
+
+
+@frozen
+class Doubt:
+    """A sentence that failed, and what sources it does not cite say to it."""
+
+    claim: Claim
+    hints: tuple[Evidence, ...] = ()
+
+
+@frozen
+class Ruling:
+    """What a judge thinks of a sentence and one of its sources."""
+
+    claim: int
+    number: int
+    reason: str = ""
+
+
+# New sentences by the position of the doubt, "" for one to leave out; None when the model was not asked.
+Mend: TypeAlias = Callable[[Sequence[Doubt]], Awaitable[Mapping[int, str] | None]]
+# The sources of these claims that do not say what the sentence says.
+Judge: TypeAlias = Callable[[Sequence[Claim]], Awaitable[Sequence[Ruling]]]
+
+
+@dataclass
+class Piece:
+    """A stretch of the answer that is not out yet."""
+
+    text: str
+    claims: tuple[Claim, ...] = ()
+    hints: Mapping[int, tuple[Evidence, ...]] = field(default_factory=dict)
+    begins_line: bool = True
+
+
+class Checker:
+    """One answer. `release` gets the checked text, stretch by stretch; joined it is `text`."""
+
+    def __init__(
+        self,
+        snapshots: Snapshots,
+        release: Callable[[str], None],
+        *,
+        strict: bool = False,
+        mends: bool = True,
+        judge: Judge | None = None,
+    ) -> None:
+        self._snapshots = snapshots
+        self._release = release
+        self._strict = strict
+        self._mends = mends
+        self._judge = judge
+        self._queue: deque[tuple[str, bool]] = deque()
+        self._held: list[Piece] = []
+        self._turn = asyncio.Lock()
+        self._line_is_open = False
+        self._out: list[str] = []
+        self._blanks = ""
+        self._length = 0
+        self._claims: list[Claim] = []
+        self._marked: list[int] = []
+        self._dropped: list[Claim] = []
+        self._recited = self._corrected = 0
+        self._asked = self._judged = False
+
+    @property
+    def text(self) -> str:
+        """The answer as far as it is out."""
+        return "".join(self._out)
+
+    @property
+    def waiting(self) -> bool:
+        return bool(self._queue)
+
+    def take(self, stretch: str, is_code: bool = False) -> None:
+        """One more stretch to check."""
+        if stretch:
+            self._queue.append((stretch if is_code else stretch.replace(MARK, ""), is_code))
+
+    async def drain(self) -> None:
+        """Check what is waiting, in order, and release what passes. A cancelled call loses nothing."""
+        async with self._turn:
+            while self._queue:
+                piece = await self._inspected(*self._queue[0])
+                self._queue.popleft()
+                self._held.append(piece)
+                if not self._holds():
+                    self._let_out()
+
+    async def finish(self, mend: Mend | None = None) -> Review:
+        """Settle what is held and release it. Without `mend`, or a second time, nobody is asked."""
+        await self.drain()
+        if self._judge and not self._judged:
+            self._judged = True
+            await self._lower(self._judge)
+        if mend and not self._asked and (doubts := self._doubts()):
+            await self._mend(mend, doubts)
+        self._let_out()
+        return Review(
+            Proof(tuple(self._claims)),
+            tuple(self._marked),
+            tuple(self._dropped),
+            self._recited,
+            self._corrected,
+            self._asked,
+            self._strict,
+        )
+
+    # checking
+
+    async def _inspected(self, stretch: str, is_code: bool) -> Piece:
+        piece = Piece(stretch, begins_line=not self._line_is_open)
+        if not is_code:
+            await self._check(piece)
+        self._line_is_open = not stretch.endswith("\n")
+        return piece
+
+    async def _check(self, piece: Piece) -> None:
+        """Check a stretch; put citations right where that is beyond doubt, and check again."""
+        text, claims = piece.text, await self._claims_of(piece.text)
+        repaired = None
+        if failing(claims):
+            everything = await self._snapshots.of(self._snapshots.numbers)
+            repaired = await asyncio.to_thread(repair, text, claims, everything)
+            text, claims = repaired.text, await self._claims_of(repaired.text) if repaired.recited else claims
+        trimmed = without_idle_citations(text, claims)
+        if trimmed != text:
+            text, claims = trimmed, await self._claims_of(trimmed)
+        piece.text, piece.claims = text, claims
+        if repaired:
+            piece.hints = repaired.hints
+            self._recited += repaired.recited
+
+    async def _claims_of(self, text: str) -> tuple[Claim, ...]:
+        snapshots = await self._snapshots.of(sorted(extract_citation_markers(text)))
+        return await asyncio.to_thread(check, text, snapshots)
+
+    # holding and mending
+
+    def _holds(self) -> bool:
+        return self._judge is not None or (self._mends and any(failing(piece.claims) for piece in self._held))
+
+    def _doubts(self) -> list[tuple[Piece, Doubt]]:
+        """What failed and may be mended; a sentence without a stored source cannot be."""
+        return [
+            (piece, Doubt(claim, piece.hints.get(claim.index, ())))
+            for piece in self._held
+            for claim in failing(piece.claims)
+            if claim.verdict is not Verdict.UNCHECKED
+        ]
+
+    async def _mend(self, mend: Mend, doubts: Sequence[tuple[Piece, Doubt]]) -> None:
+        answers = await mend([doubt for _, doubt in doubts])
+        self._asked = answers is not None
+        for piece in self._held:
+            mine = {d.claim.index: (answers or {}).get(n) for n, (owner, d) in enumerate(doubts) if owner is piece}
+            await self._replace(piece, {index: text for index, text in mine.items() if text is not None})
+
+    async def _replace(self, piece: Piece, sentences: Mapping[int, str]) -> None:
+        """Put the model's new sentences in place of the old ones, where they pass; an empty one takes the old one out."""
+        good: dict[int, str] = {}
+        for index, text in sentences.items():
+            offered = Piece(text)
+            await self._check(offered)
+            if text and not failing(offered.claims):
+                good[index] = offered.text
+        gone = [claim for claim in piece.claims if sentences.get(claim.index) == ""]
+        if not good and not gone:
+            return
+        text = substituted(piece.text, piece.claims, good)
+        claims = await self._claims_of(text)
+        self._corrected += len(good)
+        piece.text, piece.claims, piece.hints = text, claims, {}
+        self._take_out(piece, {c.index for c in failing(claims) if c.text in {g.text for g in gone}})
+
+    async def _lower(self, judge: Judge) -> None:
+        """A judge may only lower what was found."""
+        from nexi.proof import lowered
+
+        pairs = [(piece, claim) for piece in self._held for claim in piece.claims if claim.verdict is Verdict.SUPPORTED]
+        rulings = await judge([claim for _, claim in pairs]) if pairs else ()
+        for ruling in rulings:
+            piece, claim = pairs[ruling.claim]
+            changed = lowered(claim, ruling.number, Verdict.NOT_FOUND, ruling.reason)
+            piece.claims = tuple(changed if c.index == claim.index else c for c in piece.claims)
+
+    # release
+
+    def _let_out(self) -> None:
+        for piece in self._held:
+            doubtful = {claim.index for claim in failing(piece.claims)}
+            if self._strict:
+                self._take_out(piece, doubtful)
+                doubtful = set()
+            text, claims = edited(piece.text, piece.claims, marked=doubtful, begins_line=piece.begins_line)
+            self._put(text, claims, doubtful)
+        self._held = []
+
+    def _take_out(self, piece: Piece, indexes: set[int]) -> None:
+        if indexes:
+            before = piece.claims
+            piece.text, piece.claims = edited(piece.text, before, dropped=indexes, begins_line=piece.begins_line)
+            kept = {claim.index for claim in piece.claims}
+            self._dropped += [claim for claim in before if claim.index not in kept]
+
+    def _put(self, text: str, claims: Sequence[Claim], marked: set[int]) -> None:
+        """Blanks wait for what follows them, so that the answer begins and ends with a word."""
+        lead = len(text) - len(text.lstrip()) if not self._out else 0
+        base = self._length + len(self._blanks) - lead
+        for claim in claims:
+            if claim.index in marked:
+                self._marked.append(len(self._claims))
+            placed = replace(claim, index=len(self._claims), start=claim.start + base, end=claim.end + base)
+            self._claims.append(placed)
+        body = (self._blanks + text[lead:]).rstrip()
+        self._blanks = (self._blanks + text[lead:])[len(body) :]
+        if body:
+            self._out.append(body)
+            self._length += len(body)
+            self._release(body)

@@ -1,0 +1,115 @@
+"""The two requests that checking makes of a model: mend these sentences, and, where it is wished, judge those.
+
+Above it is the loop, which says whether the budget allows a call; below it is the LLM port. A reply is JSON or it is nothing:
+what cannot be read changes no sentence. The judge is asked only what fails, so that it can only lower.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from nexi.ports import LLM
+from nexi.prompts import render
+from nexi.schema import check, parse_lenient
+from nexi.types import Claim, Evidence, Message
+from nexi.values import frozen
+from nexi.verify.checker import Doubt, Ruling
+
+MOST_SENTENCES = 40
+SPAN_CHARS = 600
+TOKENS_PER_SENTENCE = 120
+FEWEST_TOKENS = 300
+
+_BLANK = re.compile(r"\s+")
+_TEXT = {"type": "string"}
+
+
+def _listing(name: str, text: str, most: int) -> dict[str, Any]:
+    """The schema of a reply: a list of numbers with a text each."""
+    entry = {
+        "type": "object",
+        "properties": {"n": {"type": "integer"}, text: _TEXT},
+        "required": ["n", text],
+        "additionalProperties": False,
+    }
+    entries = {"type": "array", "items": entry, "maxItems": most}
+    return {"type": "object", "properties": {name: entries}, "required": [name], "additionalProperties": False}
+
+
+@frozen
+class Request:
+    """How a model is asked: whose, until when, and with which prompts."""
+
+    llm: LLM
+    question: str
+    max_tokens: int
+    deadline: float | None = None
+    prompts_folder: Path | None = None
+
+    async def mended(self, doubts: Sequence[Doubt]) -> dict[int, str]:
+        """New sentences by position in `doubts`, "" for one to leave out. Raises LLMError."""
+        asked = doubts[:MOST_SENTENCES]
+        task = f"Question: {self.question}\n\n" + "\n\n".join(_doubt_text(n, d) for n, d in enumerate(asked, 1))
+        entries = await self._ask("correction", task, _listing("sentences", "text", len(asked)))
+        return {e["n"] - 1: _BLANK.sub(" ", e["text"]).strip() for e in entries if 1 <= e["n"] <= len(asked)}
+
+    async def judged(self, claims: Sequence[Claim]) -> list[Ruling]:
+        """The pairs of claim and source that the judge does not find supported. Raises LLMError."""
+        pairs = [(i, e) for i, claim in enumerate(claims[:MOST_SENTENCES]) for e in claim.evidence if e.span]
+        if not pairs:
+            return []
+        task = "\n\n".join(_pair_text(n, claims[i], e) for n, (i, e) in enumerate(pairs, 1))
+        entries = await self._ask("judge", task, _listing("unsupported", "reason", len(pairs)))
+        said = [(pairs[e["n"] - 1], _BLANK.sub(" ", e["reason"]).strip()) for e in entries if 1 <= e["n"] <= len(pairs)]
+        return [Ruling(i, evidence.number, f"the judge says: {reason[:300]}") for (i, evidence), reason in said]
+
+    async def _ask(self, prompt: str, task: str, schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        name = next(iter(schema["properties"]))
+        most = schema["properties"][name]["maxItems"]
+        reply = await self.llm.complete(
+            [Message("system", render(prompt, folder=self.prompts_folder)), Message("user", task)],
+            max_tokens=min(self.max_tokens, max(FEWEST_TOKENS, TOKENS_PER_SENTENCE * most)),
+            temperature=0.0,
+            deadline=self.deadline,
+            schema=schema,
+        )
+        try:
+            value = parse_lenient(reply.text)
+        except ValueError:
+            return []
+        return list(value[name]) if isinstance(value, dict) and not check(value, schema) else []
+
+
+def _doubt_text(n: int, doubt: Doubt) -> str:
+    claim = doubt.claim
+    lines = [f"Sentence {n}: {claim.text.strip()}", f"What is wrong: {_problem(claim)}"]
+    seen: set[str] = set()
+    for evidence in (*claim.evidence, *doubt.hints):
+        if evidence.span and evidence.span not in seen:
+            seen.add(evidence.span)
+            lines.append(f"Page [{evidence.number}] says: {_quoted(evidence)}")
+    return "\n".join(lines)
+
+
+def _problem(claim: Claim) -> str:
+    """The verdict in words, with what is missing and what the page has instead."""
+    parts = [claim.reason or claim.verdict.value.replace("_", " ")]
+    for evidence in claim.evidence:
+        if evidence.missing:
+            parts.append(f"[{evidence.number}] does not say: {', '.join(evidence.missing)}")
+        if evidence.other:
+            parts.append(f"[{evidence.number}] says {evidence.other} instead")
+    return "; ".join(parts)
+
+
+def _pair_text(n: int, claim: Claim, evidence: Evidence) -> str:
+    return f"Item {n}\nSentence: {claim.text.strip()}\nPage: [{evidence.number}]\nPassage: {_quoted(evidence)}"
+
+
+def _quoted(evidence: Evidence) -> str:
+    """A passage as a JSON string, so that nothing in it can end the quotation."""
+    return json.dumps(_BLANK.sub(" ", evidence.span)[:SPAN_CHARS], ensure_ascii=False)

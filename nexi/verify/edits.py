@@ -1,0 +1,136 @@
+"""Changes to a stretch of an answer: sentences marked, left out or put in place of others, and citations put right.
+
+Pure: claims with their places go in, text and claims with their new places come out. A stretch is a sentence of prose, or one
+line of a list or table, as the answer's stream cuts it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import field, replace
+from typing import TYPE_CHECKING
+
+from nexi.citations import drop_unknown, extract_citation_markers, recite
+from nexi.types import Claim, Evidence, Proof, Verdict
+from nexi.values import frozen
+
+if TYPE_CHECKING:
+    from nexi.proof import Snapshot
+
+MARK = " [unverified]"  # stands behind a sentence whose support was not found
+HINTS = 3
+_WORD = re.compile(r"\w")
+_BLANKS = " \t"
+
+
+@frozen
+class Repair:
+    """A stretch whose citations were put right where that was possible, and what other sources say to the rest."""
+
+    text: str
+    recited: int = 0
+    hints: Mapping[int, tuple[Evidence, ...]] = field(default_factory=dict)
+
+
+def failing(claims: Iterable[Claim]) -> list[Claim]:
+    """The claims that may not pass as they stand."""
+    return [claim for claim in Proof(tuple(claims)).checked if claim.verdict is not Verdict.SUPPORTED]
+
+
+def check(text: str, snapshots: Mapping[int, Snapshot | None]) -> tuple[Claim, ...]:
+    """The claims of a stretch against the sources it cites."""
+    from nexi.proof import check_answer
+
+    cited = {number: snapshots.get(number) for number in sorted(extract_citation_markers(text))}
+    return check_answer(text, cited).claims
+
+
+def repair(text: str, claims: Sequence[Claim], snapshots: Mapping[int, Snapshot | None]) -> Repair:
+    """Give each sentence the citation that supports it, where there is no doubt which that is."""
+    hints: dict[int, tuple[Evidence, ...]] = {}
+    recited = 0
+    for claim in reversed(failing(claims)):
+        others = _others(claim, snapshots)
+        sentence = text[claim.start : claim.end]
+        if (number := _the_one(claim, others)) is None:
+            hints[claim.index] = tuple(others[:HINTS])
+            continue
+        recited += 1
+        text = text[: claim.start] + recite(sentence, [number]) + text[claim.end :]
+    return Repair(text, recited, hints)
+
+
+def without_idle_citations(text: str, claims: Sequence[Claim]) -> str:
+    """A supported sentence keeps the citations that say something to it; one that disagrees is kept as well."""
+    for claim in reversed(claims):
+        idle = {e.number for e in claim.evidence if e.verdict is Verdict.NOT_FOUND}
+        if claim.verdict is Verdict.SUPPORTED and idle:
+            sentence, _ = drop_unknown(text[claim.start : claim.end], set(claim.numbers) - idle)
+            text = text[: claim.start] + sentence + text[claim.end :]
+    return text
+
+
+def edited(
+    text: str, claims: Sequence[Claim], *, dropped: Collection[int] = (), marked: Collection[int] = (), begins_line: bool = True
+) -> tuple[str, tuple[Claim, ...]]:
+    """The stretch without the claims of the dropped indexes and with the mark behind the others, and the claims that stay."""
+    if dropped and text.lstrip().startswith("|"):
+        return "", ()
+    out, kept, position = "", [], 0
+    for claim in claims:
+        out += text[position : claim.start]
+        position = claim.end
+        if claim.index in dropped:
+            position += len(text[position:]) - len(text[position:].lstrip(_BLANKS))
+            continue
+        body = text[claim.start : claim.end]
+        kept.append(replace(claim, start=len(out), end=len(out) + len(body)))
+        out += _with_mark(body) if claim.index in marked else body
+    out += text[position:]
+    if dropped and not _WORD.search(out):
+        return ("" if begins_line else _line_end(out)), ()
+    return out, tuple(kept)
+
+
+def substituted(text: str, claims: Sequence[Claim], sentences: Mapping[int, str]) -> str:
+    """The stretch with other sentences in place of these claims."""
+    for claim in reversed(claims):
+        if claim.index in sentences:
+            text = text[: claim.start] + sentences[claim.index] + text[claim.end :]
+    return text
+
+
+def unmarked(text: str) -> str:
+    """A text of the same length with blanks where our mark stood, so that places stay what they are."""
+    return text.replace(MARK, " " * len(MARK))
+
+
+def _others(claim: Claim, snapshots: Mapping[int, Snapshot | None]) -> list[Evidence]:
+    """What every source that the sentence does not cite says to it, the best first."""
+    from nexi.proof import check_claim
+
+    bare = recite(claim.text, ())
+    found: list[Evidence] = []
+    for number, snapshot in snapshots.items():
+        if snapshot is not None and number not in claim.numbers:
+            found += check_claim(recite(bare, [number]), {number: snapshot}).evidence
+    return sorted(found, key=lambda e: (e.verdict is not Verdict.SUPPORTED, -e.fit, -e.presence, e.number))
+
+
+def _the_one(claim: Claim, others: Sequence[Evidence]) -> int | None:
+    """The source that supports a sentence whose own do not. Of several, a sentence that names none takes the best; one that
+    names another is not ours to guess about. Copies of a page count once."""
+    supporting = [e for e in others if e.verdict is Verdict.SUPPORTED]
+    if not supporting or (claim.evidence and len({e.digest for e in supporting}) > 1):
+        return None
+    return supporting[0].number
+
+
+def _with_mark(body: str) -> str:
+    head = body.rstrip().removesuffix("|").rstrip() if body.rstrip().endswith("|") else body.rstrip()
+    return head + MARK + body[len(head) :]
+
+
+def _line_end(text: str) -> str:
+    return text[len(text.rstrip("\n")) :]
