@@ -16,7 +16,8 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, ClassVar, TypeAlias, Union
 
-from nexi.types import Conflict, Failure, Finish, Hit, Purpose, Review, Source, StopReason, ToolCall, Usage
+from nexi.errors import FetchReason
+from nexi.types import Conflict, Failure, Finish, Hit, Imprint, Purpose, Review, Source, StopReason, ToolCall, Usage
 from nexi.values import frozen
 
 
@@ -112,7 +113,7 @@ class SearchFinished:
 
 @frozen
 class PageFetched:
-    """The body is kept under `digest` in the shared pages folder."""
+    """The text is kept under `digest` in the shared pages folder, and its links, one a line, under `links`."""
 
     kind: ClassVar[str] = "page_fetched"
     url: str
@@ -124,6 +125,8 @@ class PageFetched:
     seconds: float
     ahead: bool = False
     agent: str = ""
+    imprint: Imprint = Imprint()
+    links: str = ""
 
 
 @frozen
@@ -132,7 +135,7 @@ class PageFailed:
 
     kind: ClassVar[str] = "page_failed"
     url: str
-    reason: str
+    reason: FetchReason
     message: str
     seconds: float
     ahead: bool = False

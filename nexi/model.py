@@ -1,7 +1,8 @@
 """Every model call of a run goes through here: counted before it is sent, reserved, logged, settled.
 
 It wears the LLM port itself, so the loop, the extractor and compaction cannot tell it from a bare model. It refuses to
-send a request that would not fit the window, and it never asks when the budget is spent.
+send a request that would not fit the window, and it never asks when the budget is spent. A reply that the log of the run
+already holds is given out again instead of being bought twice.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nexi.budget import Meter, Reservation
 from nexi.errors import ContextOverflowError, LLMError
 from nexi.events import ModelAsked, ModelFailed, ModelReplied
 from nexi.ports import LLM, Clock, Emit
+from nexi.recording import Track
 from nexi.token_counter import TokenCounter
 from nexi.types import Message, Purpose, Reply, StopReason, ToolCall, ToolSpec, Usage
 from nexi.values import frozen
@@ -46,13 +48,14 @@ class MeteredLLM:
     counter: TokenCounter
     max_context: int
     calls: CallCounter = field(default_factory=CallCounter)
+    track: Track = field(default_factory=Track)
 
     @property
     def name(self) -> str:
         return self.llm.name
 
     def as_role(self, purpose: Purpose) -> MeteredLLM:
-        return MeteredLLM(self.llm, purpose, self.meter, self.emit, self.clock, self.counter, self.max_context, self.calls)
+        return replace(self, purpose=purpose)
 
     async def complete(
         self,
@@ -75,10 +78,14 @@ class MeteredLLM:
                 cause=f"it has about {prompt} tokens and the window of {self.name} is {self.max_context}",
                 fix="raise max_context if the model allows it, or ask a shorter question",
             )
+        digest = _prompt_digest(messages, tools, schema)
+        if known := await self.track.reply(digest):
+            return await self._again(*known, on_text, on_call, on_arguments)
+        self._refuse_unrecorded()
         max_tokens = min(max_tokens, room)
         reservation = self._reserve(prompt + max_tokens)
         call, started = self.calls.next(), self.clock.monotonic()
-        await self.emit(ModelAsked(call, self.purpose, self.name, prompt, _prompt_digest(messages, tools, schema)))
+        await self.emit(ModelAsked(call, self.purpose, self.name, prompt, digest))
         usage = Usage(prompt, 0, estimated=True, cost=0.0)
         try:
             reply = await self.llm.complete(
@@ -103,6 +110,34 @@ class MeteredLLM:
         seconds = round(self.clock.monotonic() - started, 3)
         await self.emit(ModelReplied(call, reply.text, reply.tool_calls, reply.usage, reply.finish, seconds))
         return reply
+
+    async def _again(
+        self,
+        asked: ModelAsked,
+        spoken: ModelReplied | ModelFailed,
+        on_text: Callable[[str], None] | None,
+        on_call: Callable[[ToolCall], None] | None,
+        on_arguments: Callable[[str, str], None] | None,
+    ) -> Reply:
+        """A recorded reply as if it came now: paid for already, so it costs this meter and none above it."""
+        await self.emit(asked)
+        await self.emit(spoken)
+        if isinstance(spoken, ModelFailed):
+            self.meter.replay_call(Usage())
+            raise LLMError(spoken.message, fix=spoken.fix, code=spoken.code)
+        self.meter.replay_call(spoken.usage)
+        if on_text and spoken.text:
+            on_text(spoken.text)
+        for call in spoken.tool_calls:
+            if on_arguments:
+                on_arguments(call.name, call.arguments)
+            if on_call:
+                on_call(call)
+        return Reply(spoken.text, spoken.tool_calls, spoken.usage, spoken.finish)
+
+    def _refuse_unrecorded(self) -> None:
+        if self.track.only:
+            raise LLMError("the model was not asked", cause="the log does not hold its reply", code="not_recorded")
 
     def _reserve(self, tokens: int) -> Reservation:
         reservation = self.meter.reserve_call(tokens)

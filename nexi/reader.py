@@ -14,6 +14,7 @@ from nexi.budget import Meter
 from nexi.errors import FetchError, StoreError
 from nexi.events import PageFailed, PageFetched, PrefetchEnded, Warned
 from nexi.ports import Clock, ContentFetcher, Emit, PageStore
+from nexi.recording import Track
 from nexi.session import Session
 from nexi.types import FetchLimits, Page
 from nexi.urls import dedup_key
@@ -39,6 +40,7 @@ class Reader:
         clock: Clock,
         tasks: asyncio.TaskGroup,
         ahead: Callable[[ContentFetcher], bool] = lambda _: False,
+        track: Track | None = None,
     ) -> None:
         self._fetchers = fetchers
         self._may_read_ahead = ahead
@@ -49,6 +51,7 @@ class Reader:
         self._emit = emit
         self._clock = clock
         self._tasks = tasks
+        self._track = track or Track()
         self._running: dict[str, asyncio.Task[Page | FetchError]] = {}
         self._warmed: dict[str, str] = {}
         self._used: dict[str, str] = {}
@@ -61,7 +64,7 @@ class Reader:
             return page
         outcome = await self._join(key)
         if not isinstance(outcome, Page):
-            if not self._meter.take_page():
+            if not self._take_page(url, ahead=False):
                 raise FetchError("the page was not read", cause="the page budget of this run is spent", reason="blocked")
             outcome = await asyncio.shield(self._start(url, key, self._fetchers(), ahead=False))
         if isinstance(outcome, FetchError):
@@ -73,7 +76,7 @@ class Reader:
         fetchers = [f for f in self._fetchers() if self._may_read_ahead(f)]
         fresh = [u for u in urls if dedup_key(u) not in self._running and not self._session.page(u)]
         for url in fresh[:AHEAD_PER_SEARCH] if fetchers else ():
-            if not self._meter.take_page(ahead=True):
+            if not self._take_page(url, ahead=True):
                 return
             key = dedup_key(url)
             self._warmed[key] = url
@@ -105,14 +108,22 @@ class Reader:
         self._running[key] = task
         return task
 
+    def _take_page(self, url: str, *, ahead: bool) -> bool:
+        if self._track.has_page(url):
+            self._meter.replay_page()
+            return True
+        return self._meter.take_page(ahead=ahead)
+
     async def _fetch(self, url: str, fetchers: Sequence[ContentFetcher], *, ahead: bool) -> Page | FetchError:
+        if (known := await self._track.page(url)) and (recorded := await self._again(url, known)):
+            return recorded
         started = self._clock.monotonic()
         outcome = await self._along_the_chain(url, fetchers)
         seconds = round(self._clock.monotonic() - started, 3)
         if isinstance(outcome, FetchError):
             await self._emit(PageFailed(url, outcome.reason, str(outcome), seconds, ahead))
             return outcome
-        await self._keep_evidence(outcome)
+        links = await self._keep_evidence(outcome)
         self._session.keep(url, outcome)
         await self._emit(
             PageFetched(
@@ -124,11 +135,29 @@ class Reader:
                 outcome.downloaded_bytes,
                 seconds,
                 ahead,
+                imprint=outcome.imprint,
+                links=links,
             )
         )
         return outcome
 
+    async def _again(self, url: str, known: PageFetched | PageFailed) -> Page | FetchError | None:
+        """A page as it was recorded; None when its text is gone, so that it must be fetched anew."""
+        if isinstance(known, PageFailed):
+            await self._emit(known)
+            return FetchError(known.message, reason=known.reason)
+        text = await self._store.get(known.digest)
+        if text is None:
+            return None
+        links = await self._store.get(known.links) if known.links else ""
+        page = _rebuilt(known, text, tuple((links or "").split()))
+        self._session.keep(url, page)
+        await self._emit(known)
+        return page
+
     async def _along_the_chain(self, url: str, fetchers: Sequence[ContentFetcher]) -> Page | FetchError:
+        if self._track.only:
+            return FetchError("the page was not read", cause="the log does not hold it")
         failure = FetchError("the page was not read", cause="no fetcher is configured", fix="set content_fetcher")
         for fetcher in fetchers:
             try:
@@ -141,8 +170,29 @@ class Reader:
             return page if page.fetcher else replace(page, fetcher=fetcher.name)
         return failure
 
-    async def _keep_evidence(self, page: Page) -> None:
+    async def _keep_evidence(self, page: Page) -> str:
+        """Keep the text, and its links, whose digest is returned: a run that is taken up again may follow them."""
         try:
             await self._store.put(page.text)
+            return await self._store.put("\n".join(page.links)) if page.links else ""
         except StoreError as error:
             await self._emit(Warned("evidence_not_kept", f"{error}. {error.fix}".strip()))
+        return ""
+
+
+def _rebuilt(known: PageFetched, text: str, links: tuple[str, ...]) -> Page:
+    about = known.imprint
+    return Page(
+        known.url,
+        text,
+        title=known.title,
+        final_url=known.final_url,
+        content_type=about.content_type,
+        language=about.language,
+        author=about.author,
+        published=about.published,
+        site=about.site,
+        fetched_at=about.accessed,
+        links=links,
+        downloaded_bytes=known.downloaded_bytes,
+    )

@@ -32,7 +32,7 @@ RunState: TypeAlias = Literal["running", "finished", "failed", "unfinished", "da
 
 _ID = re.compile(r"[0-9a-f]{6}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_DIGESTS_IN_LOG = re.compile(rb'"digest":"([0-9a-f]{64})"')
+_DIGESTS_IN_LOG = re.compile(rb'"(?:digest|links)":"([0-9a-f]{64})"')
 _ATTEMPTS = 100
 _PAGE_GRACE = timedelta(hours=1)  # a page is put before the fact that names it, so young ones are left alone
 _ENDED: dict[str, RunState] = {"run_finished": "finished", "run_failed": "failed"}

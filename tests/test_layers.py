@@ -31,7 +31,7 @@ LAYER = {
         ],
         PURE,
     ),
-    **dict.fromkeys(["agent", "tools", "compaction", "model", "reader", "searcher", "session", "research", "knowledge"], ENGINE),
+    **dict.fromkeys(["agent", "tools", "compaction", "model", "reader", "searcher", "session", "verify", "recording", "research", "knowledge"], ENGINE),
     **dict.fromkeys(["backends", "fetchers", "llm", "history", "runlog", "suspensions", "plugins"], ADAPTER),
     **dict.fromkeys(["app", "conversation"], ASSEMBLY),
     **dict.fromkeys(["search", "cli", "output", "demo", "doctor", "__main__", "testing"], DOOR),

@@ -1,0 +1,148 @@
+"""What the log of a run already holds, given out again: replies by request, hits by query, pages by address.
+
+The model, the searcher and the reader of a run look here before they reach out, each for its own agent, so that a run which
+was interrupted goes on without asking for anything twice, and a finished one can be played again without a network. Built
+from facts alone; where they are kept is not known here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict, deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TypeAlias
+
+from nexi.events import (
+    Fact,
+    ModelAsked,
+    ModelFailed,
+    ModelReplied,
+    PageFailed,
+    PageFetched,
+    ReportsShared,
+    SearchFinished,
+    encode,
+)
+
+Pace: TypeAlias = Callable[[float], Awaitable[None]]
+Spoken: TypeAlias = ModelReplied | ModelFailed
+
+
+class Track:
+    """The recorded results of one agent, each given out once, in the order in which they came.
+
+    Failures at the end of a track are left out: they are tried again. Those that later replies rest on are kept, because
+    without them the conversation would be another one.
+    """
+
+    def __init__(self, facts: Sequence[Fact] = (), *, pace: Pace | None = None, only: bool = False) -> None:
+        self.only = only  # whether what is not recorded must not be asked for
+        self._pace = pace
+        self._spoken: dict[str, deque[tuple[ModelAsked, Spoken]]] = defaultdict(deque)
+        self._found: dict[str, deque[SearchFinished]] = defaultdict(deque)
+        self._pages: dict[str, deque[PageFetched | PageFailed]] = defaultdict(deque)
+        self._shared: dict[int, tuple[str, ...]] = {}
+        settled = max((i for i, fact in enumerate(facts) if isinstance(fact, ModelReplied)), default=-1)
+        self._take(facts, len(facts) if only else settled)
+
+    def _take(self, facts: Sequence[Fact], settled: int) -> None:
+        asked: dict[int, ModelAsked] = {}
+        for index, fact in enumerate(facts):
+            if isinstance(fact, ModelAsked):
+                asked[fact.call] = fact
+            elif isinstance(fact, ReportsShared):
+                self._shared[fact.turn] = fact.reports
+            elif index <= settled or _brought_something(fact):
+                self._keep(fact, asked)
+
+    def _keep(self, fact: Fact, asked: dict[int, ModelAsked]) -> None:
+        if isinstance(fact, ModelReplied | ModelFailed) and (request := asked.pop(fact.call, None)):
+            self._spoken[request.prompt_digest].append((request, fact))
+        elif isinstance(fact, SearchFinished):
+            self._found[fact.query].append(fact)
+        elif isinstance(fact, PageFetched | PageFailed):
+            self._pages[fact.url].append(fact)
+
+    async def reply(self, digest: str) -> tuple[ModelAsked, Spoken] | None:
+        """What a request with this digest brought."""
+        spoken = self._spoken.get(digest)
+        if not spoken:
+            return None
+        asked, fact = spoken.popleft()
+        await self.pass_time(fact.seconds)
+        return asked, fact
+
+    async def search(self, query: str) -> SearchFinished | None:
+        found = self._found.get(query)
+        if not found:
+            return None
+        fact = found.popleft()
+        await self.pass_time(fact.seconds)
+        return fact
+
+    async def page(self, url: str) -> PageFetched | PageFailed | None:
+        pages = self._pages.get(url)
+        if not pages:
+            return None
+        fact = pages.popleft()
+        await self.pass_time(fact.seconds)
+        return fact
+
+    def has_page(self, url: str) -> bool:
+        return bool(self._pages.get(url))
+
+    def reports_at(self, turn: int) -> tuple[str, ...] | None:
+        """Which reports reached the agent before this turn; None where the record does not reach so far."""
+        if turn in self._shared:
+            return self._shared[turn]
+        return () if any(self._spoken.values()) else None
+
+    async def pass_time(self, seconds: float) -> None:
+        """Let a recorded wait take its time again, where somebody wants that."""
+        if self._pace:
+            await self._pace(seconds)
+
+
+class Recording:
+    """All agents of a log. `pace` lets recorded waits take time again; `only` forbids to ask for what is not recorded."""
+
+    def __init__(self, facts: Iterable[Fact] = (), *, pace: Pace | None = None, only: bool = False) -> None:
+        tracks: dict[str, list[Fact]] = defaultdict(list)
+        for fact in facts:
+            tracks[_agent_of(fact)].append(fact)
+        self._tracks = {agent: Track(own, pace=pace, only=only) for agent, own in tracks.items()}
+        self._empty = Track(only=only)
+
+    def of(self, agent: str) -> Track:
+        return self._tracks.get(agent, self._empty)
+
+
+class Committed:
+    """Facts that a log has, so that a run which is taken up again does not write them twice."""
+
+    def __init__(self, facts: Iterable[Fact] = ()) -> None:
+        self._left = Counter(map(_print_of, facts))
+
+    def has(self, fact: Fact) -> bool:
+        """Whether this fact is in the log and was not asked for before; how long it took does not matter."""
+        mark = _print_of(fact)
+        if not self._left[mark]:
+            return False
+        self._left[mark] -= 1
+        return True
+
+
+def _print_of(fact: Fact) -> str:
+    form = encode(fact)
+    form.pop("seconds", None)
+    return json.dumps(form, sort_keys=True)
+
+
+def _agent_of(fact: Fact) -> str:
+    return fact.researcher if isinstance(fact, ReportsShared) else getattr(fact, "agent", "")
+
+
+def _brought_something(fact: Fact) -> bool:
+    if isinstance(fact, SearchFinished):
+        return bool(fact.hits)
+    return isinstance(fact, ModelReplied | PageFetched)
