@@ -5,14 +5,15 @@ from __future__ import annotations
 import dataclasses
 import json
 import typing
-from typing import Any
+from enum import Enum
+from typing import Any, Literal
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nexi import events
 from nexi.events import KINDS, decode, encode
-from nexi.types import Finish, Purpose, StopReason, Usage
+from nexi.types import Usage
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -30,10 +31,10 @@ def values_for(hint: Any) -> st.SearchStrategy[Any]:
         return st.floats(allow_nan=False)
     if hint in (int, bool):
         return st.from_type(hint)
-    if hint in (Finish, Purpose):
+    if origin is Literal:
         return st.sampled_from(args)
-    if hint is StopReason:
-        return st.sampled_from(StopReason)
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return st.sampled_from(hint)
     if origin is tuple:
         return st.lists(values_for(args[0]), max_size=3).map(tuple)
     if type(None) in args:
