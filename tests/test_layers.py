@@ -51,6 +51,7 @@ DELEGATIONS = {
 HOMES = {
     "httpx2": {"backends", "fetchers", "llm"},
     "httpcore2": {"fetchers", "backends", "llm"},
+    "h2": {"fetchers"},
     "ada_url": {"urls"},
     "click": {"cli"},
     "rich": {"cli", "output"},

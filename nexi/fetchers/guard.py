@@ -171,7 +171,8 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
 
 
 class _Stream(httpcore2.AsyncNetworkStream):
-    """The connection as it is, except that a handshake that is cancelled closes it: httpcore2 would leave it open."""
+    """The connection as it is, except that a handshake or a write that is cancelled closes it: httpcore2 would leave a socket
+    open, or go on over HTTP/2 after half a frame."""
 
     def __init__(self, inner: httpcore2.AsyncNetworkStream) -> None:
         self._inner = inner
@@ -180,7 +181,11 @@ class _Stream(httpcore2.AsyncNetworkStream):
         return await self._inner.read(max_bytes, timeout)
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 - httpcore2's signature
-        await self._inner.write(buffer, timeout)
+        try:
+            await self._inner.write(buffer, timeout)
+        except asyncio.CancelledError:
+            await self._inner.aclose()
+            raise
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -192,7 +197,7 @@ class _Stream(httpcore2.AsyncNetworkStream):
         timeout: float | None = None,  # noqa: ASYNC109 - httpcore2's signature
     ) -> httpcore2.AsyncNetworkStream:
         try:
-            return await self._inner.start_tls(ssl_context, server_hostname, timeout)
+            return _Stream(await self._inner.start_tls(ssl_context, server_hostname, timeout))
         except asyncio.CancelledError:
             await self._inner.aclose()
             raise

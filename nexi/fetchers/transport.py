@@ -2,7 +2,8 @@
 
 Above sits `http`, which decides what to ask and what to make of the answer; below, httpcore2's pools on the guarded
 backend. URLs come parsed by `nexi.urls` and are not parsed a second time; no cookies, no redirects, no decoding, no
-environment. Behind a proxy an address cannot be pinned: there the guard checks what the name resolves to here.
+environment. HTTP/2 is spoken with sites that offer it, where h2 is installed; a site that breaks it is asked by HTTP/1.1
+from then on. Behind a proxy an address cannot be pinned: there the guard checks what the name resolves to here.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ import httpcore2
 
 from nexi import urls
 from nexi.errors import ConfigError, FetchError
+from nexi.fetchers import http2
 from nexi.fetchers.guard import Guard, GuardedBackend, Resolver, resolve_host
 from nexi.urls import Url
 
 CONNECT_S = 10.0
 KEEPALIVE_S = 30.0
 MAX_CONNECTIONS = 64
+MAX_REMEMBERED = 1_024
 
 
 class ConnectionLostError(FetchError):
@@ -39,6 +42,15 @@ class Answer:
     chunks: AsyncIterator[bytes]
 
 
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How a site is reached; each way has connections of its own."""
+
+    scheme: str
+    proxied: bool
+    http2: bool
+
+
 class Transport:
     """Owns the connections. The TLS settings are loaded when the first https URL comes: they cost as much as a page."""
 
@@ -49,7 +61,8 @@ class Transport:
         self._proxy = _proxy_url(proxy) if proxy else None
         self._no_proxy = tuple(no_proxy)
         self._resolve = resolve
-        self._pools: dict[tuple[str, bool], httpcore2.AsyncConnectionPool] = {}
+        self._pools: dict[_Way, httpcore2.AsyncConnectionPool] = {}
+        self._without_http2: set[str] = set()
         self._opening = asyncio.Lock()
 
     @asynccontextmanager
@@ -64,14 +77,16 @@ class Transport:
             headers=[("Host", url.authority), *headers.items()],
             extensions={"timeout": {"connect": CONNECT_S}},
         )
+        newer = http2.installed and url.scheme == "https" and url.origin not in self._without_http2
         try:
-            pool = await self._pool(url.scheme, proxied)
-            response = await pool.handle_async_request(request)
+            response = await self._sent(request, _Way(url.scheme, proxied, newer))
             try:
                 yield Answer(response.status, _fold(response.headers), response.aiter_stream())
             finally:
-                await response.aclose()
+                await (http2.leave(response) if http2.is_used(response) else response.aclose())
         except _FAILURES as error:
+            if newer and http2.cause(error):
+                self._avoid_http2(url.origin)
             raise _translated(error, url) from error
 
     async def aclose(self) -> None:
@@ -86,25 +101,43 @@ class Transport:
             return  # a name only the proxy can resolve is the proxy's to judge
         self._guard.check_all(url.host, url.port, addresses)
 
-    async def _pool(self, scheme: str, proxied: bool) -> httpcore2.AsyncConnectionPool:
+    async def _sent(self, request: httpcore2.Request, way: _Way) -> httpcore2.Response:
+        try:
+            return await (await self._pool(way)).handle_async_request(request)
+        except ValueError as error:  # over HTTP/2 a status is not checked to be a number
+            raise httpcore2.RemoteProtocolError(str(error)) from error
+
+    def _avoid_http2(self, origin: str) -> None:
+        if len(self._without_http2) >= MAX_REMEMBERED:
+            self._without_http2.clear()
+        self._without_http2.add(origin)
+
+    async def _pool(self, way: _Way) -> httpcore2.AsyncConnectionPool:
         async with self._opening:
-            if (scheme, proxied) not in self._pools:
-                tls = await asyncio.to_thread(httpcore2.default_ssl_context) if scheme == "https" else None
-                self._pools[scheme, proxied] = httpcore2.AsyncConnectionPool(
+            if way not in self._pools:
+                tls = await asyncio.to_thread(httpcore2.default_ssl_context) if way.scheme == "https" else None
+                self._pools[way] = httpcore2.AsyncConnectionPool(
                     ssl_context=tls,
-                    proxy=self._proxy if proxied else None,
+                    proxy=self._proxy if way.proxied else None,
                     max_connections=MAX_CONNECTIONS,
                     keepalive_expiry=KEEPALIVE_S,
-                    network_backend=None if proxied else GuardedBackend(self._guard, resolve=self._resolve),
+                    http2=way.http2,
+                    network_backend=None if way.proxied else GuardedBackend(self._guard, resolve=self._resolve),
                 )
-            return self._pools[scheme, proxied]
+            return self._pools[way]
 
 
-_FAILURES = (httpcore2.TimeoutException, httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.ProxyError)
+_FAILURES: tuple[type[Exception], ...] = (
+    httpcore2.TimeoutException,
+    httpcore2.NetworkError,
+    httpcore2.ProtocolError,
+    httpcore2.ProxyError,
+    *http2.FAILURES,
+)
 
 
 def _translated(error: Exception, url: Url) -> FetchError:
-    cause = str(error) or type(error).__name__
+    cause = http2.cause(error) or str(error) or type(error).__name__
     if isinstance(error, httpcore2.TimeoutException):
         return FetchError(f"{url.host} did not answer", reason="timeout", cause=cause, fix="try again later or another page")
     if isinstance(error, httpcore2.ProxyError):
