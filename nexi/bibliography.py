@@ -145,7 +145,7 @@ def _reference(source: Source, accessed: str) -> Reference:
         number=source.number,
         url=_line(source.url),
         title=_line(source.title) or _line(source.url),
-        authors=tuple(Name(n.family) if f"{n.given} {n.family}".strip() == site else n for n in names),
+        authors=tuple(Name(site) if f"{n.given} {n.family}" == site else n for n in names),
         issued=read_date(about.published),
         accessed=read_date(about.accessed or accessed),
         site=site,

@@ -27,7 +27,7 @@ _IMAGE = re.compile(r"!\[([^\]\n]{0,300})\]\([^()\s]{0,2000}\)")
 _LINK = re.compile(
     r"\[((?:[^\[\]\n]|\[[^\[\]\n]{0,100}\]){0,500})\]\((?:[^()\s]|\([^()\s]{0,200}\)){0,2000}(?: \"[^\"\n]{0,300}\")?\)"
 )
-_MARKS = re.compile(r"\*{1,3}|~~|`+|(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w)")
+_MARKS = re.compile(r"(?<!\\)(?:\*{1,3}|~~|`+|(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w))")
 _LEAD = re.compile(r"\s*(?:#{1,6}\s+|>\s?|[-+•]\s+|\d{1,3}[.)]\s+)+")
 _ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|<>~&$^'\"])")
 _CELLS = re.compile(r"(?<!\\)\|")
@@ -151,7 +151,7 @@ def _beginning(block: str, page: str) -> str:
 
 
 def _ending(block: str) -> str:
-    return _EDGES.sub("", _joined(block, _pieces(block)[-FEWEST_WORDS:]))
+    return _EDGES.sub("", _joined(block, _pieces(block)[-FEWEST_WORDS:], last=True))
 
 
 def _pieces(block: str) -> list[tuple[int, int]]:
@@ -163,9 +163,9 @@ def _pieces(block: str) -> list[tuple[int, int]]:
     return clauses or words
 
 
-def _joined(block: str, pieces: Sequence[tuple[int, int]]) -> str:
+def _joined(block: str, pieces: Sequence[tuple[int, int]], *, last: bool = False) -> str:
     if _CLAUSE.search(block):
-        return block[slice(*pieces[0])]  # a clause is enough, and what stands between two of them is not
+        return block[slice(*pieces[-1 if last else 0])]  # a clause is enough
     return block[pieces[0][0] : pieces[-1][1]]
 
 

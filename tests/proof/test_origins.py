@@ -1,0 +1,75 @@
+"""Which sources are one origin."""
+
+from __future__ import annotations
+
+import pytest
+
+from nexi.proof.origins import count_origins, group_origins, is_copy, registrable_domain, shingles
+
+STORY = (
+    "The Forth Bridge is a cantilever railway bridge across the Firth of Forth in the east of Scotland, nine miles west of "
+    "central Edinburgh. Completed in 1890, it is considered a symbol of Scotland and is a World Heritage Site. It was designed "
+    "by English engineers Sir John Fowler and Sir Benjamin Baker."
+)
+OTHER = (
+    "Trains have crossed the estuary on this structure for more than a century. Painters work on its steel all year, and the "
+    "saying about a task without end goes back to them. Two men drew its plans after an earlier bridge fell down in a storm."
+)
+
+
+@pytest.mark.parametrize(
+    ("host", "domain"),
+    [
+        ("www.bbc.co.uk", "bbc.co.uk"),
+        ("news.bbc.co.uk.", "bbc.co.uk"),
+        ("EN.Wikipedia.org", "wikipedia.org"),
+        ("a.b.example.com", "example.com"),
+        ("example.com", "example.com"),
+        ("someone.github.io", "someone.github.io"),
+        ("docs.someone.github.io", "someone.github.io"),
+        ("one.blogspot.com", "one.blogspot.com"),
+        ("www.one.blogspot.co.uk", "one.blogspot.co.uk"),
+        ("one.wordpress.com", "one.wordpress.com"),
+        ("www.u-tokyo.ac.jp", "u-tokyo.ac.jp"),
+        ("t.co", "t.co"),
+        ("www.t.co", "t.co"),
+        ("co.uk", "co.uk"),
+        ("localhost", "localhost"),
+        ("127.0.0.1", "127.0.0.1"),
+        ("[2001:db8::1]", "2001:db8::1"),
+        ("", ""),
+    ],
+)
+def test_the_registrable_domain_is_what_somebody_registered(host: str, domain: str) -> None:
+    assert registrable_domain(host) == domain
+
+
+def test_pages_of_one_owner_are_one_origin() -> None:
+    pages = {1: ("www.example.co.uk", STORY), 2: ("blog.example.co.uk", OTHER), 3: ("other.co.uk", "Short.")}
+    assert group_origins(pages) == {1: 1, 2: 1, 3: 3}
+
+
+def test_pages_of_two_people_on_one_host_are_two_origins() -> None:
+    assert group_origins({1: ("ann.github.io", STORY), 2: ("bob.github.io", OTHER)}) == {1: 1, 2: 2}
+
+
+def test_a_copy_on_another_host_is_the_same_origin() -> None:
+    copied = f"Mirror of the day. {STORY} Read more on our front page, and follow us."
+    assert group_origins({4: ("example.com", STORY), 7: ("mirror.net", copied)}) == {4: 4, 7: 4}
+
+
+def test_origins_are_joined_through_a_third_page() -> None:
+    pages = {1: ("example.com", STORY), 2: ("b.net", OTHER), 3: ("www.b.net", STORY)}
+    assert group_origins(pages) == {1: 1, 2: 1, 3: 1}
+
+
+def test_two_tellings_of_one_story_are_no_copies() -> None:
+    assert not is_copy(shingles(STORY), shingles(OTHER))
+
+
+def test_a_few_words_in_common_are_no_copy() -> None:
+    assert not is_copy(shingles("The bridge was opened in 1890."), shingles("The bridge was opened in 1890."))
+
+
+def test_support_counts_each_origin_once() -> None:
+    assert count_origins([1, 2, 3], {1: 1, 2: 1, 3: 3}) == 2
