@@ -210,8 +210,8 @@ def _drop_from(part: str, known: set[int], dropped: set[int]) -> str:
         if int(match[1]) in known:
             continue
         dropped.add(int(match[1]))
-        out.append(part[position : match.start()].rstrip(" \t"))
-        position = match.end()
+        before, position = part[position : match.start()], match.end()
+        out.append(before if part.startswith("[", position) else before.rstrip(" \t"))
         if _JOINS_LEFT.search("".join(out[-2:])) and _JOINS_RIGHT.match(part, position):
             out.append(" ")  # "[[9]2]" must not become a citation by losing its middle
     return "".join([*out, part[position:]])

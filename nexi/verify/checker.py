@@ -9,6 +9,7 @@ is held.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,6 +28,8 @@ from nexi.verify.edits import (
     without_idle_citations,
 )
 from nexi.verify.snapshots import Snapshots
+
+_OWN_MARK = re.compile(re.escape(MARK.strip()) + " ?")  # written by the model it says nothing
 
 
 @frozen
@@ -104,7 +107,7 @@ class Checker:
     def take(self, stretch: str, is_code: bool = False) -> None:
         """One more stretch to check."""
         if stretch:
-            self._queue.append((stretch if is_code else stretch.replace(MARK, ""), is_code))
+            self._queue.append((stretch if is_code else _OWN_MARK.sub("", stretch), is_code))
 
     async def drain(self) -> None:
         """Check what is waiting, in order, and release what passes. A cancelled call loses nothing."""
