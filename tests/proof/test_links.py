@@ -10,7 +10,8 @@ from nexi.types import Claim, Evidence, Imprint, Source, Verdict
 
 PAGE = """# Forth Bridge
 
-The **Forth Bridge** is a [cantilever](https://example.org/c) railway bridge. It is a well-known, 2,467-metre crossing & landmark.
+The **Forth Bridge** is a [cantilever](https://example.org/c) railway bridge. \
+It is a well-known, 2,467-metre crossing & landmark.
 
 Trains cross it every day. The bridge was opened on 4 March 1890 by the Duke of Rothesay, the later King Edward VII, \
 who drove home the last rivet.
@@ -42,8 +43,8 @@ def test_markdown_is_taken_off_because_browsers_do_not_show_it() -> None:
 
 
 def test_a_long_quote_is_named_by_its_beginning_and_its_end() -> None:
-    quote = "The bridge was opened on 4 March 1890 by the Duke of Rothesay, the later King Edward VII, who drove home the last rivet."
-    assert directive(quote) == "The%20bridge%20was%20opened,home%20the%20last%20rivet"
+    quote = "The bridge was opened on 4 March 1890 by the Duke of Rothesay, the later King Edward VII, "
+    assert directive(f"{quote}who drove home the last rivet.") == "The%20bridge%20was%20opened,home%20the%20last%20rivet"
 
 
 def test_a_quote_that_stands_there_twice_is_told_by_what_stands_before_it() -> None:
@@ -62,7 +63,10 @@ def test_a_quote_that_begins_inside_a_word_is_widened() -> None:
 
 
 def test_a_script_without_spaces_is_named_by_its_clauses() -> None:
-    text = "东京是日本的首都，也是世界上人口最多的城市之一，拥有约一千四百万居民，并且是日本的政治经济文化中心，每年吸引大量游客前来观光，也是许多国际企业的总部所在地，其交通网络十分发达而且便利，覆盖了整个大都市圈。"
+    text = (
+        "东京是日本的首都，也是世界上人口最多的城市之一，拥有约一千四百万居民，并且是日本的政治经济文化中心，"
+        "每年吸引大量游客前来观光，也是许多国际企业的总部所在地，其交通网络十分发达而且便利，覆盖了整个大都市圈。"
+    )
     from urllib.parse import unquote
 
     head, tail = unquote(text_directive(text, 0, len(text))).split(",")

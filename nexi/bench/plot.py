@@ -1,0 +1,85 @@
+"""A bench as a picture: how often the answers are right, and how long they took.
+
+Pure: figures in, SVG out, with no library and no script. It reads on a light and on a dark page, and its numbers are text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from nexi.bench.report import Figures
+from nexi.bench.scores import Share
+
+WIDTH, BAR, GAP, LEFT, RIGHT = 720, 22, 12, 170, 90
+BINS = 12
+HIST_HEIGHT = 120
+_STYLE = (
+    "text{font:13px system-ui,sans-serif;fill:#222}.small{font-size:11px;fill:#666}.head{font-size:15px;font-weight:600}"
+    ".right{fill:#2a7f62}.proof{fill:#3a6ea5}.wrong{fill:#c9c9c9}.rail{fill:#eee}.line{stroke:#444;stroke-width:1.5}"
+    "@media(prefers-color-scheme:dark){text{fill:#ddd}.small{fill:#aaa}.rail{fill:#333}.wrong{fill:#666}.line{stroke:#ccc}}"
+)
+
+
+def plot(title: str, found: Sequence[Figures], times: Sequence[tuple[float, bool]]) -> str:
+    """Bars for each group with their 95 % intervals, and under them the seconds, right answers apart from wrong ones."""
+    parts = [f'<text class="head" x="16" y="26">{escape(_short(title, 90))}</text>']
+    top = 50
+    for group in found:
+        bars = [("right", "correct", group.correct)]
+        bars += [("proof", "sentences supported", group.sentences)] if group.checked else []
+        for kind, label, value in bars:
+            parts.append(_bar(top, f"{_short(group.name, 12)}: {label}", value, kind))
+            top += BAR + GAP
+    picture, height = _histogram(top + 24, times)
+    parts += picture
+    total = top + 24 + height
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {total}" width="{WIDTH}" height="{total}" role="img">\n'
+        f"<title>{escape(_short(title, 200))}</title>\n<style>{_STYLE}</style>\n" + "\n".join(parts) + "\n</svg>\n"
+    )
+
+
+def _bar(top: int, label: str, value: Share, kind: str) -> str:
+    room = WIDTH - LEFT - RIGHT
+
+    def at(percent: float) -> float:
+        return round(LEFT + room * percent / 100, 1)
+
+    middle = top + BAR / 2
+    return (
+        f'<text x="{LEFT - 10}" y="{middle + 4}" text-anchor="end">{escape(label)}</text>'
+        f'<rect class="rail" x="{LEFT}" y="{top}" width="{room}" height="{BAR}"/>'
+        f'<rect class="{kind}" x="{LEFT}" y="{top}" width="{round(at(value.percent) - LEFT, 1)}" height="{BAR}"/>'
+        f'<line class="line" x1="{at(value.low)}" x2="{at(value.high)}" y1="{middle}" y2="{middle}"/>'
+        f'<text x="{WIDTH - RIGHT + 10}" y="{middle + 4}">{value.percent:.1f} %</text>'
+    )
+
+
+def _histogram(top: int, times: Sequence[tuple[float, bool]]) -> tuple[list[str], int]:
+    """How long the answers took, in equal steps up to the slowest."""
+    if not times:
+        return [], 10
+    longest = max(seconds for seconds, _ in times) or 1.0
+    bins = [[0, 0] for _ in range(BINS)]
+    for seconds, right in times:
+        bins[min(BINS - 1, int(BINS * seconds / longest))][0 if right else 1] += 1
+    most, step = max(map(sum, bins)), (WIDTH - 2 * 16) / BINS
+    parts = [f'<text class="small" x="16" y="{top}">seconds for an answer (green: correct)</text>']
+    floor = top + 12 + HIST_HEIGHT
+    for index, counts in enumerate(bins):
+        y = float(floor)
+        for count, kind in zip(counts, ("right", "wrong"), strict=True):
+            tall = round(HIST_HEIGHT * count / most, 1)
+            y = round(y - tall, 1)
+            if count:
+                x = round(16 + index * step, 1)
+                parts.append(f'<rect class="{kind}" x="{x}" y="{y}" width="{round(step - 3, 1)}" height="{tall}"/>')
+    ends = ((16, "start", 0.0), (WIDTH - 16, "end", longest))
+    parts += [f'<text class="small" x="{x}" y="{floor + 16}" text-anchor="{a}">{s:.1f} s</text>' for x, a, s in ends]
+    return parts, HIST_HEIGHT + 46
+
+
+def _short(text: str, most: int) -> str:
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return line if len(line) <= most else line[: most - 1] + "…"

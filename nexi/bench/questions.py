@@ -1,0 +1,192 @@
+"""Questions with their right answers, from the files in which people keep them.
+
+Pure but for reading one file. The columns of SimpleQA, FRAMES, HotpotQA, TriviaQA, SQuAD and our own form are known by name, in
+any case and order; JSON lines, JSON, CSV and TSV are told apart by what is in the file. A row that cannot be used is named
+with its line and its reason, and left out.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+import gzip
+import io
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from nexi.errors import ConfigError
+from nexi.types import content_digest
+from nexi.values import frozen
+
+MAX_BYTES = 200_000_000
+MAX_QUESTION_CHARS = 20_000
+QUESTION = ("question", "problem", "prompt", "query", "query_text", "input", "q")
+ANSWERS = (
+    "answers", "answer", "gold_answers", "gold_answer", "gold", "expected_answer", "expected", "correct_answer", "target",
+    "reference_answer", "reference", "ground_truth", "solution", "label", "a", "output",
+)  # fmt: skip
+ID = ("id", "_id", "qid", "uid", "question_id", "original_index", "index", "unnamed: 0")
+KIND = ("kind", "topic", "type", "level", "category", "reasoning_types")
+PAGES = ("gold_urls", "wiki_links", "urls", "url")
+ALSO = ("also_urls",)
+LISTS = ("data", "questions", "rows", "examples", "items")
+
+
+@frozen
+class Asked:
+    """A question with every spelling of its right answer."""
+
+    id: str
+    text: str
+    answers: tuple[str, ...]
+    kind: str = ""
+    pages: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+
+
+@frozen
+class QuestionFile:
+    """The questions of a file, and what was wrong with the rest of it."""
+
+    questions: tuple[Asked, ...]
+    bad: tuple[str, ...] = ()
+
+
+def read_questions(path: Path) -> QuestionFile:
+    """The questions of a file. Raises ConfigError for a file that has none."""
+    questions: dict[str, Asked] = {}
+    bad: list[str] = []
+    for place, row in _rows(_text(path)):
+        try:
+            asked = _asked(row)
+        except ValueError as error:
+            bad.append(f"{place}: {error}")
+            continue
+        if asked.id in questions:
+            bad.append(f"{place}: {_twice(asked, questions[asked.id])}")
+        questions.setdefault(asked.id, asked)
+    if not questions:
+        why = bad[0] if bad else "it is empty"
+        raise ConfigError(
+            f"{path} holds no questions",
+            cause=why,
+            fix='each row needs a question and its answer, as in {"question": "...", "answer": "..."}',
+        )
+    return QuestionFile(tuple(questions.values()), tuple(bad))
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise ConfigError(f"{path} is too large", cause=f"at most {MAX_BYTES:,} bytes are read", fix="split it")
+        data = path.read_bytes()
+        if data[:2] == b"\x1f\x8b":
+            with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
+                data = packed.read(MAX_BYTES)
+    except (OSError, EOFError, gzip.BadGzipFile) as error:
+        cause = getattr(error, "strerror", None) or str(error)
+        raise ConfigError(f"{path} cannot be read", cause=cause, fix="name a .jsonl, .json, .csv or .tsv file") from error
+    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    return data.decode(encoding, "replace")
+
+
+def _rows(text: str) -> Iterator[tuple[str, Any]]:
+    """Each row with the name of its place; one that is broken is a string that says why."""
+    start = text.lstrip()[:1]
+    if start == "[" or (start == "{" and (whole := _whole_json(text)) is not None):
+        whole = _whole_json(text)
+        rows = whole if isinstance(whole, list) else [None]
+        yield from ((f"row {number}", row) for number, row in enumerate(rows, 1))
+    elif start == "{":
+        yield from _json_lines(text)
+    else:
+        yield from _csv_rows(text)
+
+
+def _whole_json(text: str) -> list[Any] | None:
+    """The rows of a file that is one JSON value; None for JSON lines, which are none."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(value, dict):
+        return next((value[name] for name in LISTS if isinstance(value.get(name), list)), [value])
+    return value if isinstance(value, list) else None
+
+
+def _json_lines(text: str) -> Iterator[tuple[str, Any]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            yield f"line {number}", json.loads(line)
+        except (ValueError, RecursionError) as error:
+            yield f"line {number}", f"no JSON ({error})"
+
+
+def _csv_rows(text: str) -> Iterator[tuple[str, Any]]:
+    csv.field_size_limit(10_000_000)
+    head = text.partition("\n")[0]
+    lines = csv.DictReader(io.StringIO(text, newline=""), delimiter="\t" if head.count("\t") > head.count(",") else ",")
+    try:
+        for row in lines:
+            yield f"line {lines.line_num}", {str(k): v for k, v in row.items() if k is not None and v is not None}
+    except csv.Error as error:
+        yield f"line {lines.line_num}", f"no CSV ({error})"
+
+
+def _asked(row: Any) -> Asked:
+    """The question of a row. ValueError says what is missing."""
+    if isinstance(row, str):
+        raise ValueError(row)  # noqa: TRY004 - a row that could not be read says why itself
+    if not isinstance(row, Mapping):
+        raise ValueError("no object with a question and an answer")  # noqa: TRY004 - one kind of error for one kind of row
+    known = {str(name).strip().lower(): value for name, value in row.items()}
+    question = " ".join(str(_first(known, QUESTION) or "").split())
+    if not question:
+        raise ValueError(f"no question (looked for {', '.join(QUESTION[:4])}, …)")
+    if len(question) > MAX_QUESTION_CHARS:
+        raise ValueError(f"a question of {len(question):,} characters")
+    answers = tuple(dict.fromkeys(a.strip() for a in _answers(_first(known, ANSWERS)) if a.strip()))
+    if not answers:
+        raise ValueError(f"no answer (looked for {', '.join(ANSWERS[:4])}, …)")
+    marked = _first(known, ID)
+    name = str(marked) if marked not in (None, "") else content_digest(question)[:12]
+    kind = _first(known, KIND)
+    pages = tuple(_answers(_first(known, PAGES)))
+    return Asked(name, question, answers, str(kind or "")[:60], pages, tuple(_answers(_first(known, ALSO))))
+
+
+def _first(row: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    return next((row[name] for name in names if row.get(name) not in (None, "", [])), None)
+
+
+def _answers(value: Any) -> list[str]:
+    """Every spelling in a value: a string, a list, a list written as a string, or an object with aliases."""
+    if value is None:
+        return []
+    if isinstance(value, Mapping):
+        spellings = [value.get(name) for name in ("value", "text", "answer", "aliases", "normalized_aliases")]
+        return [answer for spelling in spellings for answer in _answers(spelling)]
+    if isinstance(value, list | tuple):
+        return [answer for item in value for answer in _answers(item)]
+    if isinstance(value, bool):
+        return ["yes" if value else "no"]
+    return _listed(value) if isinstance(value, str) else [str(value)]
+
+
+def _listed(text: str) -> list[str]:
+    """A list that was written into one cell, or the text as it is."""
+    if not (text.startswith("[") and text.endswith("]")):
+        return [text]
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return [text]
+    return [str(item) for item in value] if isinstance(value, list) and value else [text]
+
+
+def _twice(asked: Asked, before: Asked) -> str:
+    return "the same question again" if asked.text == before.text else f"the id {asked.id[:60]} a second time"

@@ -1,0 +1,113 @@
+"""The figures of a bench: a table for people, the same as values for scripts.
+
+Pure: questions and rows in, figures out. A question that was not asked yet counts for nothing; one that failed counts as wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from statistics import median
+from typing import Any
+
+from nexi.bench.questions import Asked
+from nexi.bench.results import Row
+from nexi.bench.scores import Share, score, share
+from nexi.values import frozen
+
+ALL = "all"
+MOST_KINDS = 12
+
+
+@frozen
+class Figures:
+    """What a group of questions came to; words, citations and the rest are means for one question."""
+
+    name: str
+    asked: int
+    failed: int
+    correct: Share
+    exact: float
+    f1: float
+    sentences: Share
+    checked: int
+    words: float
+    citations: float
+    pages: float
+    model_calls: float
+    tokens: float
+    seconds: float
+    slowest: float
+    cost: float | None
+    conflicts: int
+
+
+def figures(questions: Sequence[Asked], rows: Mapping[str, Row]) -> list[Figures]:
+    """All questions together, then each kind of them where there are a few kinds."""
+    asked = [q for q in questions if q.id in rows]
+    kinds = sorted({q.kind for q in asked if q.kind})
+    groups = [(ALL, asked)]
+    if 1 < len(kinds) <= MOST_KINDS:
+        groups += [(kind, [q for q in asked if q.kind == kind]) for kind in kinds]
+    return [_figures(name, group, [rows[q.id] for q in group]) for name, group in groups]
+
+
+def _figures(name: str, questions: Sequence[Asked], rows: Sequence[Row]) -> Figures:
+    scores = [score(row.answer, q.answers) for q, row in zip(questions, rows, strict=True)]
+    seconds = sorted(row.seconds for row in rows)
+    costs = [row.cost for row in rows]
+    checked = sum(row.checked for row in rows)
+    return Figures(
+        name=name,
+        asked=len(rows),
+        failed=sum(bool(row.error) for row in rows),
+        correct=share(sum(s.correct for s in scores), len(rows)),
+        exact=_mean([100.0 * s.exact for s in scores]),
+        f1=_mean([100.0 * s.f1 for s in scores]),
+        sentences=share(sum(row.supported for row in rows), checked),
+        checked=checked,
+        words=_mean([float(s.words) for s in scores]),
+        citations=_mean([float(len(set(row.citations))) for row in rows]),
+        pages=_mean([float(row.pages) for row in rows]),
+        model_calls=_mean([float(row.model_calls) for row in rows]),
+        tokens=_mean([float(row.tokens) for row in rows]),
+        seconds=median(seconds) if seconds else 0.0,
+        slowest=seconds[-1] if seconds else 0.0,
+        cost=None if any(c is None for c in costs) else sum(c or 0.0 for c in costs),
+        conflicts=sum(bool(row.conflicts) for row in rows),
+    )
+
+
+def table(found: Sequence[Figures]) -> str:
+    """The figures as a Markdown table."""
+    heads = (
+        "questions", "asked", "correct % (95 %)", "F1", "sentences supported %", "words", "citations", "pages", "tokens",
+        "seconds", "cost $", "failed",
+    )  # fmt: skip
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    return "\n".join([*lines, *("| " + " | ".join(_cells(f)) + " |" for f in found)]) + "\n"
+
+
+def _cells(f: Figures) -> list[str]:
+    return [
+        f.name.replace("|", "/"),
+        str(f.asked),
+        f"{f.correct.percent:.1f} ({f.correct.low:.0f} to {f.correct.high:.0f})",
+        f"{f.f1:.1f}",
+        f"{f.sentences.percent:.1f} of {f.checked}" if f.checked else "not checked",
+        f"{f.words:.0f}",
+        f"{f.citations:.1f}",
+        f"{f.pages:.1f}",
+        f"{f.tokens:.0f}",
+        f"{f.seconds:.1f}",
+        "unknown" if f.cost is None else f"{f.cost:.4f}",
+        str(f.failed),
+    ]
+
+
+def as_json(found: Sequence[Figures]) -> list[dict[str, Any]]:
+    return [asdict(f) for f in found]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0

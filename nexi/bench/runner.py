@@ -1,0 +1,107 @@
+"""Asks the questions of a bench, several at a time, and keeps every answer as soon as it is there.
+
+Above sits the command line; below, the app and the file of results. A run that is stopped goes on where it was: what is in the
+file is not asked again. The budget is for the whole bench: nothing new is asked once it is spent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from nexi.bench.questions import Asked
+from nexi.bench.results import Results, Row
+from nexi.errors import NexiError
+
+if TYPE_CHECKING:
+    from nexi.app import Nexi, RunResult, SearchOptions
+
+Told = Callable[[Asked, Row], None]
+
+
+class Bench:
+    """One pass over the questions that are still to be asked."""
+
+    def __init__(
+        self,
+        nexi: Nexi,
+        results: Results,
+        options: SearchOptions,
+        *,
+        workers: int = 2,
+        max_cost: float | None = None,
+        tell: Told = lambda asked, row: None,
+    ) -> None:
+        self._nexi, self._results, self._options = nexi, results, options
+        self._workers, self._max_cost, self._tell = workers, max_cost, tell
+        self._flying = 0
+        self.out_of_money = False
+
+    async def run(self, questions: Sequence[Asked]) -> None:
+        """Ask what has no final row yet. Raises StoreError when rows cannot be kept."""
+        rows = self._results.rows
+        waiting = [q for q in reversed(questions) if q.id not in rows or not rows[q.id].is_done]
+        failure: NexiError | None = None
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(self._workers, len(waiting))):
+                    group.create_task(self._work(waiting))
+        except* NexiError as bundle:
+            failure = next(e for e in bundle.exceptions if isinstance(e, NexiError))
+        if failure is not None:
+            raise failure
+
+    async def _work(self, waiting: list[Asked]) -> None:
+        while waiting:
+            money = self._money()
+            if money is not None and money <= 0:
+                self.out_of_money = True
+                return
+            asked = waiting.pop()
+            self._flying += 1
+            try:
+                row = await self._ask(asked, money)
+            finally:
+                self._flying -= 1
+            self._results.add(row)
+            self._tell(asked, row)
+
+    def _money(self) -> float | None:
+        """What the next question may cost: an even part of what is left among those who spend at once."""
+        if self._max_cost is None:
+            return None
+        return (self._max_cost - self._results.cost) / (self._workers if self._flying else 1)
+
+    async def _ask(self, asked: Asked, money: float | None) -> Row:
+        started = time.perf_counter()
+        try:
+            result = await self._nexi.answer(asked.text, options=replace(self._options, max_cost=money))
+        except NexiError as error:
+            if error.code == "config":
+                raise
+            seconds = round(time.perf_counter() - started, 3)
+            return Row(asked.id, seconds=seconds, error=f"{error.code}: {error}"[:500])
+        return row_of(asked.id, result, round(time.perf_counter() - started, 3))
+
+
+def row_of(name: str, result: RunResult, seconds: float) -> Row:
+    """What is kept of an answer."""
+    end, review = result.finished, result.answer.review
+    return Row(
+        name,
+        result.answer.text,
+        citations=tuple(source.url for source in result.answer.sources),
+        read=tuple(source.url for source in result.session.book.sources),
+        pages=end.pages,
+        model_calls=end.model_calls,
+        tokens=end.usage.total,
+        cost=end.usage.cost,
+        seconds=seconds,
+        supported=review.proof.supported if review else 0,
+        checked=len(review.proof.checked) if review else 0,
+        conflicts=len(result.answer.conflicts),
+        run=result.id,
+    )

@@ -1,0 +1,81 @@
+"""How right an answer is, by the answers that the file of questions gives.
+
+Pure. An answer is correct when a right answer stands in it as whole words, or when the two share nearly all of their words.
+What the pages behind it say is the business of the proof, which is counted beside this and never mixed with it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+
+from nexi.values import frozen
+
+ENOUGH_F1 = 0.8
+CONFIDENCE = 1.96  # two standard deviations: 95 %
+
+_ARTICLE = re.compile(r"\b(?:a|an|the)\b")
+_THOUSANDS = re.compile(r"(?<=\d)[,\u00a0\u202f](?=\d{3}\b)")
+_NO_WORD = re.compile(r"[^\w\s]")
+_MARKER = re.compile(r"\[\d+\]")
+_LIST_OF_SOURCES = re.compile(r"(?im)^\s*(?:sources|references|citations)\s*:")
+_YES_NO = ("yes", "no")
+
+
+@frozen
+class Score:
+    """One answer against its right answers."""
+
+    correct: bool
+    exact: bool
+    f1: float
+    words: int
+
+
+@frozen
+class Share:
+    """A share in per cent with its 95 % interval (Wilson), which is wide where little was asked."""
+
+    percent: float
+    low: float
+    high: float
+
+
+def score(answer: str, right: Sequence[str]) -> Score:
+    """The best that the answer does against any of the right ones."""
+    prose = _LIST_OF_SOURCES.split(_MARKER.sub(" ", answer))[0]
+    text, golds = normalise(prose), [g for g in map(normalise, right) if g]
+    best = max((f1(text, gold) for gold in golds), default=0.0)
+    correct = best >= ENOUGH_F1 or any(contains(text, gold) for gold in golds)
+    return Score(correct, text in golds, best, len(prose.split()))
+
+
+def normalise(text: str) -> str:
+    """Lower case, no articles, no punctuation, 1,200 as 1200."""
+    text = unicodedata.normalize("NFKC", _THOUSANDS.sub("", text)).lower()
+    return " ".join(_NO_WORD.sub(" ", _ARTICLE.sub(" ", text)).split())
+
+
+def contains(text: str, gold: str) -> bool:
+    """Whether the right answer stands in the text as whole words; a yes or a no must be its first word."""
+    if gold in _YES_NO:
+        return text.split()[:1] == [gold]
+    return f" {gold} " in f" {text} " or (not gold.isascii() and " " not in gold and gold in text)
+
+
+def f1(text: str, gold: str) -> float:
+    one, other = text.split(), gold.split()
+    same = sum((Counter(one) & Counter(other)).values())
+    return 2 * same / (len(one) + len(other)) if same else 0.0
+
+
+def share(count: int, total: int) -> Share:
+    if not total:
+        return Share(0.0, 0.0, 100.0)
+    p, z = count / total, CONFIDENCE
+    middle = (p + z * z / (2 * total)) / (1 + z * z / total)
+    half = z * math.sqrt(p * (1 - p) / total + z * z / (4 * total * total)) / (1 + z * z / total)
+    return Share(100 * p, max(0.0, 100 * (middle - half)), min(100.0, 100 * (middle + half)))
