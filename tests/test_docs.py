@@ -369,11 +369,12 @@ def test_every_variable_that_is_named_is_read(page: Path) -> None:
 
 
 def variables_read() -> set[str]:
-    """What config.py asks the environment for: its tables, and the names it gives to `env.get`."""
-    tree = ast.parse(Path(config.__file__).read_text(encoding="utf-8"))
+    """What the config asks the environment for: its tables, and the names it gives to `env.get`."""
+    sources = sorted(Path(config.__file__).parent.glob("*.py"))
     asked = {
         str(call.args[0].value)
-        for call in ast.walk(tree)
+        for path in sources
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(call, ast.Call)
         and ast.unparse(call.func) in ("env.get", "os.environ.get")
         and isinstance(call.args[0], ast.Constant)

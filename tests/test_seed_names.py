@@ -140,7 +140,7 @@ async def test_extract_with_llm_falls_back_to_the_beginning_of_the_page() -> Non
     assert await tools._extract_with_llm(page, "q", "", ScriptedLLM(LLMError("down"))) == page[:2000]
 
 
-# config.py
+# config
 
 
 def test_effort_levels_are_the_seeds() -> None:

@@ -1,0 +1,79 @@
+"""Nexi: the clients of one config, and the searches and single calls made with them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from nexi.app.clients import Clients
+from nexi.app.emit import QuietEmit
+from nexi.app.options import AS_CONFIGURED, SearchOptions, clean_question, with_effort
+from nexi.app.parts import Parts
+from nexi.app.run import Run, RunResult
+from nexi.budget import Budget, Meter
+from nexi.errors import FetchError, NexiError
+from nexi.reader import Reader
+from nexi.runlog import MemoryPages
+from nexi.session import Session
+from nexi.types import FetchLimits, Page, Query, SearchOutcome, ToolCall, ToolResult
+from nexi.urls import is_web_url
+
+
+class Nexi(Clients):
+    """Searches, and single calls outside a search, over the clients of one config."""
+
+    def search(self, question: str, *, options: SearchOptions = AS_CONFIGURED, session: Session | None = None) -> Run:
+        """A run to enter: `async with nexi.search(q) as run`. Raises QuestionError or ConfigError at once."""
+        return Run(self, clean_question(question), with_effort(options, self.config), session or Session())
+
+    async def answer(
+        self, question: str, *, options: SearchOptions = AS_CONFIGURED, session: Session | None = None
+    ) -> RunResult:
+        """Search to the end. Raises NexiError when there is no answer."""
+        async with self.search(question, options=options, session=session) as run:
+            async for _ in run:
+                pass
+            return run.result()
+
+    async def run_tool(self, call: ToolCall, *, question: str = "") -> ToolResult:
+        """One tool call outside a search, for a caller who vouches for the URLs in it."""
+        session = Session()
+        async with asyncio.TaskGroup() as tasks:
+            emit = QuietEmit()
+            meter = Meter(Budget(max_pages=self.config.max_pages), started=self.clock.monotonic())
+            parts = Parts(self, session, meter, emit, tasks, question, AS_CONFIGURED)
+            toolbox = parts.toolbox(parts.metered("extract"))
+            session.allow(parts.urls_of(call))
+            result = await toolbox.run(call)
+            parts.reader.cancel()
+        return result
+
+    async def find(self, query: Query | str) -> SearchOutcome:
+        """Raw hits along the search chain; an empty outcome says who failed and why. Raises QuestionError or ConfigError."""
+        asked = Query(query) if isinstance(query, str) else query
+        asked = replace(asked, text=clean_question(asked.text))
+        return await self.searcher(QuietEmit()).search(asked)
+
+    async def fetch(self, url: str) -> Page:
+        """One page along the fetch chain, for a caller who vouches for its URL; the guard holds. Raises FetchError."""
+        if not is_web_url(url):
+            fix = "write it in full, like https://example.com/page"
+            raise FetchError(f"{url[:200]!r} is not the address of a web page", reason="blocked", fix=fix)
+        async with asyncio.TaskGroup() as tasks:
+            reader = Reader(
+                self.fetchers,
+                limits=FetchLimits(timeout_s=self.config.fetch_timeout),
+                session=Session(),
+                meter=Meter(Budget(), started=self.clock.monotonic()),
+                store=MemoryPages(),
+                emit=QuietEmit(),
+                clock=self.clock,
+                tasks=tasks,
+            )
+            try:
+                page: Page | NexiError = await reader.read(url)
+            except NexiError as error:
+                page = error  # carried past the task group, which would bundle it
+        if isinstance(page, NexiError):
+            raise page
+        return page

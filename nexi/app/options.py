@@ -1,0 +1,53 @@
+"""Options: what one search may override, and the question as it is taken. Doors make them; nothing here runs anything."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from nexi.config import EFFORT_LEVELS, Config
+from nexi.errors import ConfigError, QuestionError
+from nexi.types import Query
+from nexi.values import frozen
+
+MAX_QUESTION_CHARS = 100_000
+
+
+@frozen
+class SearchOptions:
+    """What one search may override; None and "" leave the config's word."""
+
+    effort: str = ""
+    max_iterations: int | None = None
+    time_target: float | None = None
+    max_output_tokens: int | None = None
+    system_prompt: str = ""
+    query: Query = Query("")
+
+
+AS_CONFIGURED = SearchOptions()
+
+
+def clean_question(question: str) -> str:
+    """The question without control characters and stray bytes. Raises QuestionError when nothing usable is left."""
+    whole = re.sub("[\ud800-\udc7f\udd00-\udfff]", "\ufffd", question)  # halves of characters that are no escaped bytes
+    text = whole.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    text = "".join(c for c in text if c in "\n\t" or (ord(c) >= 32 and not 0x7F <= ord(c) < 0xA0)).strip()
+    if not text.strip("\ufffd \n\t"):
+        raise QuestionError("the question is empty", fix='ask one: nexi "your question"')
+    if len(text) > MAX_QUESTION_CHARS:
+        raise QuestionError(
+            f"the question has {len(text):,} characters",
+            cause=f"at most {MAX_QUESTION_CHARS:,} are taken",
+            fix="ask a shorter question",
+        )
+    return text
+
+
+def with_effort(options: SearchOptions, config: Config) -> SearchOptions:
+    effort = options.effort or config.default_effort
+    if effort not in EFFORT_LEVELS:
+        raise ConfigError(f"effort {effort!r} is unknown", cause="it must be s, m or l", fix="use -e s, -e m or -e l")
+    iterations = options.max_iterations or EFFORT_LEVELS[effort]["max_iter"]
+    seconds = options.time_target if options.time_target is not None else config.time_target
+    return replace(options, effort=effort, max_iterations=int(iterations), time_target=seconds)

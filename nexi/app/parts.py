@@ -1,0 +1,125 @@
+"""Parts: the engine's pieces for one run, joined. Built anew for every run; the clients behind them are shared."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from nexi.agent import Loop, LoopSettings
+from nexi.app.clients import Clients, built_in
+from nexi.app.options import SearchOptions
+from nexi.budget import Meter
+from nexi.config import Config
+from nexi.model import CallCounter, MeteredLLM
+from nexi.ports import LLM, Emit
+from nexi.reader import Reader
+from nexi.session import Session
+from nexi.token_counter import TokenCounter
+from nexi.tools import SUMMARY_TOKENS, Toolbox
+from nexi.types import FetchLimits, ToolCall
+
+if TYPE_CHECKING:
+    from nexi.config import EndpointRole
+
+MOST_EXTRACT_BYTES = 60_000
+EXTRACT_PROMPT_TOKENS = 500
+FREE_FETCHERS = ("http",)  # reading ahead must cost nobody anything
+BYTES_PER_TOKEN = 3  # what page text costs at the least in practice; the exact count guards every request
+
+
+class Parts:
+    """The engine's parts for one run."""
+
+    def __init__(
+        self,
+        nexi: Clients,
+        session: Session,
+        meter: Meter,
+        emit: Emit,
+        tasks: asyncio.TaskGroup,
+        question: str,
+        options: SearchOptions,
+    ) -> None:
+        self.nexi, self.session, self.meter, self.emit = nexi, session, meter, emit
+        self.question, self.options = question, options
+        self.counter = TokenCounter(nexi.config.tokenizer_encoding)
+        self.calls = CallCounter()
+        self.reader = Reader(
+            nexi.fetchers,
+            limits=FetchLimits(timeout_s=nexi.config.fetch_timeout),
+            session=session,
+            meter=meter,
+            store=nexi.pages(),
+            emit=emit,
+            clock=nexi.clock,
+            tasks=tasks,
+            ahead=lambda fetcher: nexi.config.prefetch and fetcher.name in FREE_FETCHERS,
+        )
+
+    def metered(self, role: EndpointRole) -> MeteredLLM:
+        nexi = self.nexi
+        window = nexi.config.endpoint(role).max_context
+        return MeteredLLM(nexi.llm(role), role, self.meter, self.emit, nexi.clock, self.counter, window, self.calls)
+
+    def toolbox(self, extractor: LLM) -> Toolbox:
+        config = self.nexi.config
+        return Toolbox(
+            session=self.session,
+            searcher=self.nexi.searcher(self.emit),
+            reader=self.reader,
+            extractor=extractor,
+            emit=self.emit,
+            clock=self.nexi.clock,
+            question=self.question,
+            room=self._room,
+            query_template=self.options.query,
+            prompts_folder=config.prompts_dir,
+            secrets=secrets_of(config),
+            deadline=self.meter.deadline,
+            extract_bytes=self._extract_bytes(),
+        )
+
+    def loop(self, stop: asyncio.Event) -> Loop:
+        config = self.nexi.config
+        answering = self.metered("answer")
+        return Loop(
+            llm=answering,
+            spare=built_in,
+            toolbox=self.toolbox(self.metered("extract")),
+            session=self.session,
+            meter=self.meter,
+            emit=self.emit,
+            clock=self.nexi.clock,
+            counter=self.counter,
+            settings=LoopSettings(
+                self.options.max_output_tokens or config.max_output_tokens,
+                replace(config, max_context=answering.max_context),
+                config.prompts_dir,
+            ),
+            stop=stop,
+        )
+
+    def urls_of(self, call: ToolCall) -> list[str]:
+        from nexi.tools import WEB_GET, read_arguments
+
+        return list(read_arguments(call, WEB_GET)[0].get("urls", ())) if call.name == WEB_GET.name else []
+
+    def _extract_bytes(self) -> int:
+        """Bytes of a page that the extract model can take in beside its instructions and its summary."""
+        window = self.nexi.config.endpoint("extract").max_context
+        return min(MOST_EXTRACT_BYTES, max(1000, window - SUMMARY_TOKENS - EXTRACT_PROMPT_TOKENS) * BYTES_PER_TOKEN)
+
+    def _room(self) -> int:
+        """Bytes of page text that fit beside the conversation, or that would fit once it is compacted."""
+        config = self.nexi.config
+        window = int(config.endpoint("answer").max_context * config.auto_compact_thresh)
+        used = self.counter.upper_bound(self.session.messages) // BYTES_PER_TOKEN
+        free = window - used - min(config.max_output_tokens, window // 4)
+        return max(free, window // 3) * BYTES_PER_TOKEN
+
+
+def secrets_of(config: Config) -> tuple[str, ...]:
+    keys = [k for role in ("answer", "extract", "judge") for k in config.endpoint(role).api_keys]
+    keys += [k for provider in config.api_keys for k in config.keys_for(provider)] + list(config.keys_for("jina"))
+    return tuple({k for k in keys if len(k) >= 8})

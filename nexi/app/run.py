@@ -1,0 +1,249 @@
+"""Run: one search under way, from its first fact to its last, in a task that its block owns.
+
+The engine is `Parts`; the clients belong to `Nexi`. What a door shows is not known here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from collections.abc import AsyncIterator
+from types import TracebackType
+from typing import Any, Self
+
+from nexi.app.clients import Clients
+from nexi.app.emit import RunEmit
+from nexi.app.options import SearchOptions
+from nexi.app.parts import Parts
+from nexi.budget import Budget, Meter
+from nexi.config import get_system_prompt
+from nexi.errors import ConfigError, InternalError, NexiError, QuestionError, StoreError
+from nexi.events import TERMINAL, Event, Fact, RunFailed, RunFinished, RunStarted, SourceNumbered, Warned
+from nexi.ports import RunLog
+from nexi.runlog import MemoryRunLog
+from nexi.session import Session
+from nexi.tasks import to_the_end
+from nexi.types import Answer, Message, StopReason
+from nexi.values import frozen
+
+STOP_POLL_S = 0.5
+
+
+@frozen
+class RunResult:
+    """A run that ended with an answer."""
+
+    id: str
+    answer: Answer
+    finished: RunFinished
+    facts: tuple[Fact, ...]
+    session: Session
+
+
+class Run:
+    """One search under way. Leaving its block cancels the engine and waits for its clean-up."""
+
+    def __init__(self, nexi: Clients, question: str, options: SearchOptions, session: Session) -> None:
+        self.nexi, self.question, self.options, self.session = nexi, question, options, session
+        self.id = ""
+        self._events: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._stop = asyncio.Event()
+        self._started = 0.0
+
+    async def __aenter__(self) -> Self:
+        self._started = self.nexi.clock.monotonic()
+        self._meter = Meter(self._budget(), started=self._started)
+        log, self._log_warning = self._open_log()  # in one step with its task, so that nothing can come between
+        self.id = log.run_id
+        self._emit = RunEmit(log, self._events.put_nowait)
+        self._task = asyncio.create_task(self._work(), name=f"run {self.id}")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._task.cancel()
+        await to_the_end(self._task)
+        await self._end_as_cancelled()  # for a task that was cancelled before its first step
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        while (event := await self._events.get()) is not None:
+            yield event
+
+    def stop(self) -> None:
+        """Ask for the answer now, from what was read."""
+        self._stop.set()
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        return tuple(self._emit.facts)
+
+    def result(self) -> RunResult:
+        """The answer of a run that has ended. Raises the run's error if it has none."""
+        end = next((f for f in reversed(self.facts) if isinstance(f, TERMINAL)), None)
+        if isinstance(end, RunFinished):
+            answer = Answer(end.answer, end.sources, end.stop, end.warnings)
+            return RunResult(self.id, answer, end, self.facts, self.session)
+        if isinstance(end, RunFailed):
+            raise error_of(end)
+        raise InternalError("the run has not ended")
+
+    # the engine's task
+
+    async def _work(self) -> None:
+        try:
+            await self._begin()
+            await self._finish(await self._engine())
+        except asyncio.CancelledError:
+            await self._end_as_cancelled()
+            raise
+        except NexiError as error:
+            await self._fail(error, _stop_of(error))
+        except Exception as error:  # noqa: BLE001 - the edge of the engine: a fault of ours must still end the run
+            await self._fail(await self._internal(error), StopReason.API_ERROR)
+        finally:
+            await self._emit.log.close()
+            self._events.put_nowait(None)
+            await asyncio.to_thread(self.nexi.tidy)
+
+    async def _begin(self) -> None:
+        config, options = self.nexi.config, self.options
+        settings: dict[str, Any] = {"search": list(config.search_chain()), "fetch": list(config.fetch_chain())}
+        settings |= {"prefetch": config.prefetch, "continues": self.session.last_run}
+        model = self.nexi.config.endpoint("answer").model
+        await self._emit(RunStarted(self.question, options.effort, model, "search", options.max_iterations or 0, settings))
+        self.nexi.check()
+        if self._log_warning:
+            await self._emit(Warned("log_not_kept", self._log_warning))
+        for source in self.session.book.sources:
+            await self._emit(SourceNumbered(source))  # a follow-up may cite them, so its log names them too
+        self._open_conversation()
+
+    def _open_conversation(self) -> None:
+        if not any(m.role == "system" for m in self.session.messages):
+            config = self.nexi.config
+            prompt = get_system_prompt(
+                self.options.effort,
+                self.options.max_iterations,
+                today=self.nexi.clock.now().date().isoformat(),
+                config=config.override(system_prompt=self.options.system_prompt or None),
+            )
+            self.session.messages.insert(0, Message("system", prompt))
+        self.session.ask(self.question)
+
+    async def _engine(self) -> Answer:
+        async with asyncio.TaskGroup() as tasks:
+            watcher = tasks.create_task(self._watch_for_stop())
+            parts: Parts | None = None
+            try:
+                parts = Parts(self.nexi, self.session, self._meter, self._emit, tasks, self.question, self.options)
+                answer: Answer | NexiError = await parts.loop(self._stop).run()
+            except NexiError as error:
+                answer = error  # carried past the task group, which would bundle it
+            watcher.cancel()
+            if parts:
+                parts.reader.cancel()
+                await parts.reader.report()
+        if isinstance(answer, NexiError):
+            raise answer
+        return answer
+
+    async def _watch_for_stop(self) -> None:
+        """Another process asks with a file. Polling it is I/O, not time, so it does not go through the clock."""
+        while not self._stop.is_set():
+            await asyncio.sleep(STOP_POLL_S)
+            if self._emit.log.stop_requested():
+                self._stop.set()
+
+    async def _finish(self, answer: Answer) -> None:
+        self.session.last_run = self.id
+        trouble = await asyncio.to_thread(self._keep_history, answer)
+        for message in trouble:
+            await self._emit(Warned("history_not_kept", message))
+        await self._emit(
+            RunFinished(
+                answer.text,
+                answer.sources,
+                answer.stop,
+                self._meter.iterations,
+                self._meter.usage,
+                self._seconds(),
+                self._meter.pages,
+                self._meter.model_calls,
+                (*answer.warnings, *trouble),
+            )
+        )
+
+    async def _fail(self, error: NexiError, stop: StopReason) -> None:
+        if any(isinstance(f, TERMINAL) for f in self._emit.facts):
+            return
+        failed = RunFailed(
+            error.code, error.message, error.cause, error.fix, stop, self._meter.iterations, self._meter.usage, self._seconds()
+        )
+        await self._emit(failed)
+
+    async def _end_as_cancelled(self) -> None:
+        await self._fail(NexiError("the search was cancelled", code="cancelled"), StopReason.CANCELLED)
+        await self._emit.log.close()
+
+    async def _internal(self, error: BaseException) -> NexiError:
+        name = self.nexi.config.runs_dir / self.id / "traceback.txt"
+        text = "".join(traceback.format_exception(error))
+        try:
+            await asyncio.to_thread(name.write_text, text, "utf-8")
+        except OSError:
+            return InternalError("an internal error ended the search", cause=repr(error)[:500])
+        return InternalError(
+            "an internal error ended the search", cause=repr(error)[:500], fix=f"please report it with {name.parent}"
+        )
+
+    def _open_log(self) -> tuple[RunLog, str]:
+        try:
+            return self.nexi.runs().create(), ""
+        except StoreError as error:
+            return MemoryRunLog(), f"this run is not kept: {error}. {error.fix}".strip()
+
+    def _keep_history(self, answer: Answer) -> list[str]:
+        from nexi.history import add_history_entry, create_entry
+
+        entry = create_entry(
+            query=self.question,
+            answer=answer.text,
+            urls=[s.url for s in self.session.book.sources],
+            effort=self.options.effort,
+            iterations=self._meter.iterations,
+            duration_s=self._seconds(),
+            tokens=self._meter.usage.total,
+            id=self.id,
+        )
+        try:
+            add_history_entry(entry, self.nexi.config.history_path)
+        except StoreError as error:
+            return [f"the answer is not in the history: {error}. {error.fix}".strip()]
+        return []
+
+    def _seconds(self) -> float:
+        return round(self.nexi.clock.monotonic() - self._started, 3)
+
+    def _budget(self) -> Budget:
+        config = self.nexi.config
+        return Budget(
+            max_iterations=self.options.max_iterations,
+            max_seconds=self.options.time_target,
+            max_tokens=config.max_tokens,
+            max_cost=config.max_cost,
+            max_pages=config.max_pages,
+        )
+
+
+def error_of(failed: RunFailed) -> NexiError:
+    """The error a terminal fact stands for."""
+    from nexi.errors import LLMError, NoEvidenceError
+
+    kinds: dict[str, type[NexiError]] = {cls.code: cls for cls in (NoEvidenceError, ConfigError, QuestionError, InternalError)}
+    kind = kinds.get(failed.code, LLMError if failed.stop is StopReason.API_ERROR else NexiError)
+    return kind(failed.message, cause=failed.cause, fix=failed.fix, code=failed.code)
+
+
+def _stop_of(error: NexiError) -> StopReason:
+    return StopReason.CANCELLED if error.code == "cancelled" else StopReason.API_ERROR

@@ -1,0 +1,108 @@
+"""The environment: the settings and keys its variables name, the folders nexi keeps its files in, the editor, the terminal.
+
+Each variable is held to the rule of the setting it stands for. The file is not known here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nexi.config.checks import CHECKS
+from nexi.config.fields import frozen_copy, normal, roles_under
+from nexi.config.names import FIELD_VARIABLES, JUDGE_VARIABLE, KEY_VARIABLES
+from nexi.errors import ConfigError
+
+
+def overlay_of(env: Mapping[str, str], roles: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The settings the environment names; empty variables do not count."""
+    values = {name: _variable(env, name, variables) for name, variables in FIELD_VARIABLES.items()}
+    overlay: dict[str, Any] = {name: normal(name, value) for name, value in values.items() if value}
+    if not wants_color(env):
+        overlay["color"] = False
+    merged = roles_under(roles, overlay)
+    if judge := _checked("model", JUDGE_VARIABLE, env.get(JUDGE_VARIABLE, "").strip()):
+        merged["judge"] = {**merged.get("judge", {}), "model": judge}
+    return overlay if merged == roles else {**overlay, "roles": frozen_copy(merged)}
+
+
+def _variable(env: Mapping[str, str], name: str, variables: tuple[str, ...]) -> str:
+    found = ((variable, env.get(variable, "").strip()) for variable in variables)
+    return next((_checked(name, variable, value) for variable, value in found if value), "")
+
+
+def keys_of(env: Mapping[str, str]) -> dict[str, str]:
+    keys = {provider: _checked("api_key", name, env.get(name, "").strip()) for provider, name in KEY_VARIABLES.items()}
+    return {provider: key for provider, key in keys.items() if key}
+
+
+def _checked(name: str, variable: str, value: str) -> str:
+    """The value of a variable, held to the rule of the setting it stands for."""
+    if value and (problems := list(CHECKS[name](variable, value))):
+        fix = f"correct {variable} in your environment, or unset it"
+        raise ConfigError("a variable of the environment cannot be used", cause="; ".join(problems), fix=fix)
+    return value
+
+
+def editor_command(env: Mapping[str, str] | None = None, *, windows: bool = os.name == "nt") -> list[str]:
+    """The user's editor, with its arguments. It is needed most when the file is broken, so it is no setting."""
+    import shlex
+
+    env = os.environ if env is None else env
+    try:
+        words = shlex.split(env.get("EDITOR", ""), posix=not windows)
+    except ValueError as error:
+        raise ConfigError("EDITOR cannot be used", cause=str(error), fix="close the quotes in EDITOR, or unset it") from error
+    return words or (["notepad"] if windows else ["vi"])
+
+
+def wants_color(env: Mapping[str, str] | None = None) -> bool:
+    """Whether the environment lets a terminal be shown colours."""
+    env = os.environ if env is None else env
+    return not env.get("NO_COLOR") and not is_dumb_terminal(env)
+
+
+def is_dumb_terminal(env: Mapping[str, str] | None = None) -> bool:
+    """Whether the terminal can only show text, one line after another."""
+    env = os.environ if env is None else env
+    return env.get("TERM", "") == "dumb"
+
+
+def nexi_home(env: Mapping[str, str] | None = None, *, windows: bool = os.name == "nt") -> Path:
+    """The folder everything lives in: NEXI_HOME, else the user's data folder."""
+    env = os.environ if env is None else env
+    if named := env.get("NEXI_HOME", "").strip():
+        return _expanded(named, env)
+    if windows:
+        local = env.get("LOCALAPPDATA", "").strip()
+        return Path(local) / "nexi" if local else _user_folder(env, windows=True) / "AppData" / "Local" / "nexi"
+    data = Path(env.get("XDG_DATA_HOME", "").strip())
+    return (data if data.is_absolute() else _user_folder(env) / ".local" / "share") / "nexi"
+
+
+def nexi_cache(env: Mapping[str, str] | None = None, *, windows: bool = os.name == "nt") -> Path:
+    """The folder for what may be deleted at any time."""
+    env = os.environ if env is None else env
+    if windows or env.get("NEXI_HOME", "").strip():
+        return nexi_home(env, windows=windows) / "cache"
+    cache = Path(env.get("XDG_CACHE_HOME", "").strip())
+    return (cache if cache.is_absolute() else _user_folder(env) / ".cache") / "nexi"
+
+
+def _user_folder(env: Mapping[str, str], *, windows: bool = False) -> Path:
+    name = "USERPROFILE" if windows else "HOME"
+    if folder := env.get(name, "").strip():
+        return Path(folder).absolute()
+    raise ConfigError(
+        "nexi does not know where to keep its files",
+        cause=f"{name} is not set",
+        fix="set NEXI_HOME to a folder of yours, for example NEXI_HOME=/var/lib/nexi",
+    )
+
+
+def _expanded(folder: str, env: Mapping[str, str]) -> Path:
+    if folder == "~" or folder.startswith("~/"):
+        return _user_folder(env) / folder[2:]
+    return Path(folder).absolute()

@@ -1,0 +1,58 @@
+"""Prompts for one search, with the user's own words and files where the config has them."""
+
+from __future__ import annotations
+
+from nexi.config.names import EFFORT_LEVELS
+from nexi.config.settings import Config
+from nexi.errors import ConfigError
+
+
+def get_system_prompt(effort: str, max_iter: int | None = None, *, today: str = "", config: Config | None = None) -> str:
+    """What the answering model is told; the user's own words, where the config has them, come first."""
+    from nexi.prompts import render
+
+    if effort not in EFFORT_LEVELS:
+        raise ConfigError(f"there is no effort level {effort!r}", fix=f"use one of {', '.join(EFFORT_LEVELS)}")
+    level = EFFORT_LEVELS[effort]
+    values = {
+        "today": today or "unknown",
+        "effort": effort,
+        "description": level["description"],
+        "max_iter": level["max_iter"] if max_iter is None else max_iter,
+    }
+    folder = config.prompts_dir if config else None
+    if config and config.system_prompt.strip():
+        return render("custom_system", folder=folder, instructions=config.system_prompt.strip(), **values)
+    return render("system", folder=folder, **values)
+
+
+def get_compaction_prompt(original_query: str, content: str, target_words: int = 5000, *, config: Config | None = None) -> str:
+    """What the model is told when a conversation must become shorter."""
+    from nexi.prompts import render
+
+    folder = config.prompts_dir if config else None
+    return render("compaction", folder=folder, original_query=original_query, content=content, target_words=target_words)
+
+
+def get_extractor_prompt(query: str, instructions: str = "", *, config: Config | None = None) -> str:
+    """What the model is told about reading one page; the page is the message after it."""
+    from nexi.prompts import render
+
+    folder = config.prompts_dir if config else None
+    return render("extractor", folder=folder, query=query, instructions=instructions or "Answer the question.")
+
+
+TEMPLATES = {
+    "DEFAULT_SYSTEM_PROMPT_TEMPLATE": "system",
+    "EXTRACTOR_PROMPT_TEMPLATE": "extractor",
+    "COMPACTION_PROMPT_TEMPLATE": "compaction",
+}
+
+
+def __getattr__(name: str) -> str:
+    """The templates by their documented names, read when first asked for."""
+    if name not in TEMPLATES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from nexi.prompts import packaged
+
+    return packaged(TEMPLATES[name])
