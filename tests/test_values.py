@@ -44,3 +44,30 @@ def test_values_show_themselves_and_work_with_dataclass_functions() -> None:
     match Point(1, 4):
         case Point(x, y):
             assert (x, y) == (1, 4)
+
+
+@frozen
+class Basket:
+    owner: str
+    items: list[str] = field(default_factory=list)
+
+
+class Hamper(Basket):
+    """A subclass that adds no field."""
+
+
+def test_every_value_gets_a_default_of_its_own() -> None:
+    first, second = Basket("a"), Basket("b")
+    first.items.append("x")
+    assert (first, second, Basket("c", ["y"])) == (Basket("a", ["x"]), Basket("b", []), Basket("c", items=["y"]))
+
+
+def test_a_value_of_a_subclass_is_made_before_any_of_its_base() -> None:
+    assert (Hamper("a").owner, Hamper("a").items) == ("a", [])
+
+
+def test_a_value_without_its_fields_is_refused_by_name() -> None:
+    with pytest.raises(TypeError, match=r"Point\.__init__\(\) missing 1 required positional argument: 'x'"):
+        Point()  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"Point\.__init__\(\) got an unexpected keyword argument 'z'"):
+        Point(1, z=3)  # type: ignore[call-arg]
