@@ -56,10 +56,16 @@ _BLANK = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 
 
 class CitationBook:
-    """Gives each page one number for the life of a session; `key` says when two URLs are the same page."""
+    """Gives each page one number for the life of a session; `key` says when two URLs are the same page.
 
-    def __init__(self, key: Callable[[str], str] = str, sources: Iterable[Source] = ()) -> None:
+    A branch has sources of its own and takes its numbers from the book it belongs to, so that a page has one number in all.
+    """
+
+    def __init__(
+        self, key: Callable[[str], str] = str, sources: Iterable[Source] = (), *, trunk: CitationBook | None = None
+    ) -> None:
         self._key = key
+        self._trunk = trunk
         self._by_key: dict[str, Source] = {}
         self._by_number: dict[int, Source] = {}
         for source in sources:
@@ -79,7 +85,18 @@ class CitationBook:
     def number_for(self, url: str, title: str = "", digest: str = "", imprint: Imprint = UNSAID) -> Source:
         """The source of a page: the one it already has, or the next number."""
         known = self._by_key.get(self._key(url))
+        if known is None and self._trunk:
+            return self._add(self._trunk.number_for(url, title, digest, imprint))
         return known or self._add(Source(max(self._by_number, default=0) + 1, url, title, digest, imprint))
+
+    def branch(self) -> CitationBook:
+        return CitationBook(self._key, trunk=self)
+
+    def adopt(self, numbers: Iterable[int]) -> None:
+        """Take sources of the trunk as one's own: they were met in somebody else's report."""
+        for number in numbers:
+            if self._trunk and (source := self._trunk.by_number(number)):
+                self._add(source)
 
     def _add(self, source: Source) -> Source:
         self._by_number[source.number] = source

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Any, Protocol, runtime_checkable
@@ -145,9 +145,12 @@ class Toolbox:
             await self.emit(finished)
         return result
 
+    def runners(self) -> Mapping[str, Callable[[Mapping[str, Any]], Awaitable[ToolResult]]]:
+        """What runs each tool; another toolbox may have others."""
+        return {WEB_SEARCH.name: self._web_search, WEB_GET.name: self._web_get}
+
     async def _dispatch(self, call: ToolCall) -> ToolResult:
-        runners = {WEB_SEARCH.name: self._web_search, WEB_GET.name: self._web_get}
-        runner = runners.get(call.name)
+        runner = self.runners().get(call.name)
         if runner is None:
             names = ", ".join(s.name for s in self.specs)
             return error_result(f"there is no tool called {call.name[:100]!r}; the tools are {names}")
@@ -159,9 +162,13 @@ class Toolbox:
         return await runner(arguments)
 
     async def _web_search(self, arguments: Mapping[str, Any]) -> ToolResult:
-        queries = list(dict.fromkeys(q.strip() for q in arguments["queries"] if q.strip()))
+        return await self.search_with(self.searcher, arguments["queries"])
+
+    async def search_with(self, searcher: Searcher, asked: Sequence[str]) -> ToolResult:
+        """Run queries in parallel, let their hits be read, and begin to read the best."""
+        queries = list(dict.fromkeys(q.strip() for q in asked if q.strip()))
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self.searcher.search(replace(self.query_template, text=q))) for q in queries]
+            tasks = [group.create_task(searcher.search(replace(self.query_template, text=q))) for q in queries]
         outcomes = _without_repeats([t.result() for t in tasks])
         for outcome in outcomes:
             self.session.allow(h.url for h in outcome.hits if is_web_url(h.url))
@@ -170,13 +177,17 @@ class Toolbox:
         return ToolResult(outcomes, as_json(searches_form(outcomes)), any(o.hits for o in outcomes))
 
     async def _web_get(self, arguments: Mapping[str, Any]) -> ToolResult:
+        views = await self.read_pages(arguments)
+        return ToolResult(views, as_json(pages_form(views)), any(not v.error for v in views))
+
+    async def read_pages(self, arguments: Mapping[str, Any]) -> tuple[PageView, ...]:
+        """The pages of a call, read at once and numbered in the order in which they were asked for."""
         urls = list(dict.fromkeys(arguments["urls"]))
         share = max(FALLBACK_CHARS, self.room() // max(1, len(urls)))
         limit = asyncio.Semaphore(AT_ONCE)
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._view(url, arguments, share, limit)) for url in urls]
-        views = tuple([await self._numbered(t.result()) for t in tasks])
-        return ToolResult(views, as_json(pages_form(views)), any(not v.error for v in views))
+        return tuple([await self._numbered(t.result()) for t in tasks])
 
     async def _view(
         self, url: str, arguments: Mapping[str, Any], share: int, limit: asyncio.Semaphore
@@ -192,7 +203,7 @@ class Toolbox:
                 return PageView(url, error=f"{error.reason}: {error}"), None
             except TimeoutError:
                 return PageView(url, error="stopped: the time target was reached"), None
-            text = await self._text_of(page, arguments)
+            text = await self.text_of(page, arguments)
         return PageView(url, title=page.title, text=_cut(text, share)), page
 
     async def _numbered(self, seen: tuple[PageView, Page | None]) -> PageView:
@@ -211,7 +222,7 @@ class Toolbox:
         for page in self.reader.asked_for():
             await self._numbered((PageView(page.url), page))
 
-    async def _text_of(self, page: Page, arguments: Mapping[str, Any]) -> str:
+    async def text_of(self, page: Page, arguments: Mapping[str, Any]) -> str:
         if arguments.get("get_full"):
             return page.text
         instructions = arguments.get("instructions") or ""
