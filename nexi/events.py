@@ -251,6 +251,44 @@ class ConflictsFound:
 
 
 @frozen
+class KnowledgeSearched:
+    """The knowledge store was asked; `best` is the score of the first passage, `urls` the pages of all, best first."""
+
+    kind: ClassVar[str] = "knowledge_searched"
+    query: str
+    passages: int
+    best: float
+    urls: tuple[str, ...]
+    seconds: float
+    agent: str = ""
+
+
+@frozen
+class PageIndexed:
+    """A page is in the knowledge store. `outcome`: stored, unchanged, linked (equal content is there) or empty."""
+
+    kind: ClassVar[str] = "page_indexed"
+    url: str
+    outcome: str
+    chunks: int
+    embedded: int
+    seconds: float
+    agent: str = ""
+
+
+@frozen
+class Judged:
+    """A judgement of a knowledge search: about completeness, urls, queries or hints, by a model or by the stand-in."""
+
+    kind: ClassVar[str] = "judged"
+    about: str
+    by: str
+    score: float = 0.0
+    items: tuple[str, ...] = ()
+    agent: str = ""
+
+
+@frozen
 class Warned:
     """Something the user should know although the run goes on."""
 
@@ -338,6 +376,9 @@ Fact: TypeAlias = (
     | RoundEvaluated
     | LimitReached
     | ConflictsFound
+    | KnowledgeSearched
+    | PageIndexed
+    | Judged
     | Warned
     | AnswerChecked
     | RunFinished

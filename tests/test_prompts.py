@@ -25,6 +25,12 @@ VALUES: dict[str, dict[str, object]] = {
     "passages": {},
     "correction": {},
     "judge": {},
+    "completeness": {},
+    "url_ranking": {},
+    "query_refinement": {},
+    "search_hints": {},
+    "chunk_context": {},
+    "rerank": {"want": 3},
     "read_first": {},
 }
 

@@ -27,6 +27,12 @@ NAMES = (
     "passages",
     "correction",
     "judge",
+    "completeness",
+    "url_ranking",
+    "query_refinement",
+    "search_hints",
+    "chunk_context",
+    "rerank",
 )
 
 _TOKEN = re.compile(r"\{\{|\}\}|\{([a-z_]+)\}|[{}]")
