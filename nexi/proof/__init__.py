@@ -8,6 +8,7 @@ vectors comes in as a function; a judge may only lower what was found here.
 from __future__ import annotations
 
 from nexi.proof.snapshots import Snapshot, prepare
-from nexi.proof.verdicts import Judge, Similarity, check_answer, check_claim, lowered
+from nexi.proof.spans import Similarity
+from nexi.proof.verdicts import Judge, check_answer, check_claim, lowered
 
 __all__ = ["Judge", "Similarity", "Snapshot", "check_answer", "check_claim", "lowered", "prepare"]

@@ -1,18 +1,39 @@
-"""The verdict on each sentence of an answer."""
+"""The verdict on each sentence of an answer.
+
+Above `sentences`, `spans` and `parts`, below whoever has the stored texts. A sentence is supported when its sources together
+say all of it; each source has its own verdict beside that. What cannot be compared is a stated gap, never a pass.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from nexi.citations import extract_citation_markers, normalise_markers
+from nexi.proof.facts import read
+from nexi.proof.parts import Part, segments, split
+from nexi.proof.sentences import MARKERS, Sentence, needs_citation, numbers_of, read_answer, without_markers
 from nexi.proof.snapshots import Snapshot
+from nexi.proof.spans import Finding, Similarity, find
 from nexi.types import Claim, Evidence, Proof, Verdict
 
-Similarity = Callable[[str, Sequence[str]], Sequence[float]]
 Judge = Callable[[Claim, Evidence], Verdict]
+MAX_CITED = 24  # sources of one sentence that are compared; a sentence with more says nothing by them
 _ORDER = (Verdict.SUPPORTED, Verdict.PARTLY, Verdict.UNCHECKED, Verdict.NOT_FOUND, Verdict.CONTRADICTED)
+
+
+def check_answer(
+    text: str,
+    snapshots: Mapping[int, Snapshot | None],
+    similarity: Similarity | None = None,
+    judge: Judge | None = None,
+) -> Proof:
+    """Every sentence of an answer, in order; `start` and `end` of a claim are offsets into `text`."""
+    claims = []
+    for index, sentence in enumerate(read_answer(text)):
+        cited = {number: snapshots.get(number) for number in sentence.numbers}
+        claim = _check(sentence, cited, similarity, index)
+        claims.append(_judged(claim, judge) if judge else claim)
+    return Proof(tuple(claims))
 
 
 def check_claim(
@@ -24,52 +45,114 @@ def check_claim(
     start: int = 0,
 ) -> Claim:
     """One sentence against the sources it cites; a source that is None has no stored text, which is said."""
-    evidence = tuple(_compare(text, number, snapshot) for number, snapshot in cited.items())
-    verdict = min((e.verdict for e in evidence), key=_ORDER.index, default=Verdict.NOT_FOUND)
-    reason = evidence[0].reason if evidence else "no source is cited"
-    return Claim(index, text, start, start + len(text), verdict, True, reason, evidence)
+    claims, reason = needs_citation(text)
+    sentence = Sentence(text, start, start + len(text), without_markers(text), numbers_of(text), claims, reason)
+    return _check(sentence, cited, similarity, index)
 
 
-def check_answer(
-    text: str,
-    snapshots: Mapping[int, Snapshot | None],
-    similarity: Similarity | None = None,
-    judge: Judge | None = None,
-) -> Proof:
-    """Every sentence of an answer, in order; `start` and `end` of a claim are offsets into `text`."""
-    claims = []
-    for match in re.finditer(r"\S[^.!?\n]*[.!?]*(?:\s*\[\d+\])*\.?", text):
-        numbers = sorted(extract_citation_markers(normalise_markers(match[0])))
-        cited = {n: snapshots.get(n) for n in numbers}
-        claims.append(check_claim(match[0], cited, similarity, index=len(claims), start=match.start()))
-    return Proof(tuple(_judged(claim, judge) for claim in claims) if judge else tuple(claims))
+def _check(sentence: Sentence, cited: Mapping[int, Snapshot | None], similarity: Similarity | None, index: int) -> Claim:
+    claim = Claim(index, sentence.text, sentence.start, sentence.end, Verdict.NOT_FOUND, sentence.claims, sentence.reason)
+    if not cited:
+        return replace(claim, reason=sentence.reason or "needs a source and cites none")
+    pages = dict(list(cited.items())[:MAX_CITED])
+    findings = _found(sentence.plain, pages, similarity)
+    evidence = tuple(_evidence(number, page, findings.get(number)) for number, page in cited.items())
+    best = min(evidence, key=lambda e: (_ORDER.index(e.verdict), -e.fit, -e.presence))
+    if best.verdict is not Verdict.SUPPORTED and len(sentence.plain) > 0:
+        joint = _jointly(sentence, pages, findings, similarity)
+        if joint is not None:
+            return replace(claim, verdict=joint[0], reason=joint[1], evidence=_with_parts(evidence, pages, joint[2]))
+    return replace(claim, verdict=best.verdict, reason=best.reason, evidence=evidence)
+
+
+def _found(text: str, pages: Mapping[int, Snapshot | None], similarity: Similarity | None) -> dict[int, Finding]:
+    reading = read(text)
+    return {number: find(reading, page, similarity) for number, page in pages.items() if page is not None}
+
+
+def _evidence(number: int, page: Snapshot | None, finding: Finding | None) -> Evidence:
+    if page is None:
+        return Evidence(number, reason="no stored text of this source")
+    if finding is None:
+        return Evidence(number, page.url, page.digest, reason="cites more sources than one sentence is compared with")
+    if not page.text.strip():
+        return Evidence(number, page.url, page.digest, reason="the stored text of this source is empty")
+    made = Evidence(
+        number, page.url, page.digest, finding.verdict, round(finding.presence, 3), round(finding.fit, 3),
+        reason=finding.reason, missing=finding.missing, other=finding.other,
+    )  # fmt: skip
+    if finding.first < 0 or finding.verdict is Verdict.NOT_FOUND:
+        return made
+    start, end = page.stored_between(finding.first, finding.last)
+    return replace(made, start=start, end=end, span=page.text[start:end], page=page.page_at(start))
+
+
+Joint = tuple[Verdict, str, dict[int, list[tuple[Part, Finding]]]]
+
+
+def _jointly(
+    sentence: Sentence, pages: Mapping[int, Snapshot | None], findings: Mapping[int, Finding], similarity: Similarity | None
+) -> Joint | None:
+    """The sentence part by part: supported when each part is, by a source that it cites."""
+    if not any(f.presence > 0 for f in findings.values()):
+        return None
+    for parts in (segments(sentence.text, MARKERS), split(sentence.plain)):
+        if len(parts) < 2:
+            continue
+        said: dict[int, list[tuple[Part, Finding]]] = {}
+        if all(_say(part, pages, similarity, said) for part in parts):
+            names = " and ".join(f"[{n}]" for n in said)
+            reason = f"said part by part by {names}" if len(said) > 1 else "said in several places of the source"
+            return Verdict.SUPPORTED, reason, said
+    return None
+
+
+def _say(
+    part: Part, pages: Mapping[int, Snapshot | None], similarity: Similarity | None, said: dict[int, list[tuple[Part, Finding]]]
+) -> bool:
+    reading = read(part.text)
+    for number in part.numbers or pages:
+        page = pages.get(number)
+        finding = find(reading, page, similarity) if page is not None else None
+        if finding is not None and finding.verdict is Verdict.SUPPORTED:
+            said.setdefault(number, []).append((part, finding))
+            return True
+    return False
+
+
+def _with_parts(
+    evidence: tuple[Evidence, ...], pages: Mapping[int, Snapshot | None], said: dict[int, list[tuple[Part, Finding]]]
+) -> tuple[Evidence, ...]:
+    """A source that says parts of the sentence shows where it says the longest of them."""
+    out = []
+    for e in evidence:
+        page = pages.get(e.number)
+        if e.number in said and page is not None:
+            part, finding = max(said[e.number], key=lambda pair: len(pair[0].text))
+            whole = len(said) == 1
+            made = _evidence(e.number, page, finding)
+            verdict = Verdict.SUPPORTED if whole else Verdict.PARTLY
+            e = replace(made, verdict=verdict, reason=made.reason if whole else f"says its part: {part.text}")
+        out.append(e)
+    return tuple(out)
 
 
 def lowered(claim: Claim, number: int, verdict: Verdict, reason: str = "") -> Claim:
     """The claim after a judge has spoken on one of its sources; a higher verdict than before changes nothing."""
     evidence = tuple(
-        replace(e, verdict=verdict, fit=0.0, reason=reason or e.reason)
+        replace(e, verdict=verdict, fit=0.0, reason=reason or "a judge does not find it said there")
         if e.number == number and _ORDER.index(verdict) > _ORDER.index(e.verdict)
         else e
         for e in claim.evidence
     )
-    best = min((e.verdict for e in evidence), key=_ORDER.index, default=claim.verdict)
-    return replace(claim, evidence=evidence, verdict=max(claim.verdict, best, key=_ORDER.index))
+    if evidence == claim.evidence:
+        return claim
+    best = min((e.verdict for e in evidence), key=_ORDER.index)
+    lower = max(claim.verdict, best, key=_ORDER.index)
+    return replace(claim, evidence=evidence, verdict=lower, reason=reason or claim.reason)
 
 
 def _judged(claim: Claim, judge: Judge) -> Claim:
     for evidence in claim.evidence:
         claim = lowered(claim, evidence.number, judge(claim, evidence))
     return claim
-
-
-def _compare(text: str, number: int, snapshot: Snapshot | None) -> Evidence:
-    if snapshot is None:
-        return Evidence(number, reason="no stored text of this source")
-    plain = re.sub(r"\s*\[\d+\]", "", text).strip()
-    at = snapshot.text.lower().find(plain.lower().rstrip("."))
-    if at < 0:
-        return Evidence(number, snapshot.url, snapshot.digest, Verdict.NOT_FOUND, reason="no passage says this")
-    end = at + len(plain)
-    span = snapshot.text[at:end]
-    return Evidence(number, snapshot.url, snapshot.digest, Verdict.SUPPORTED, 1.0, 1.0, at, end, span, "word for word")

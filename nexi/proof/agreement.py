@@ -1,0 +1,293 @@
+"""What of a sentence a stretch of a source says, what it leaves out, and where it says otherwise.
+
+Below `spans`, above `facts`, `pairs` and `polarity`. Hard facts are compared one by one and never averaged with the words
+around them. Knows two readings and a context; which stretch to compare is decided above.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from nexi.proof.dates import Date, clashes, says
+from nexi.proof.facts import Reading, names_of
+from nexi.proof.lexicon import HEDGES, PRONOUNS
+from nexi.proof.numbers import Number, same
+from nexi.proof.pairs import NEAR, Pair, pair_up
+from nexi.proof.polarity import Clash, polarity_clashes
+from nexi.proof.terms import flat
+from nexi.values import frozen
+
+Weight = Callable[[str], float]
+FACT = 2.0  # what a hard fact weighs beside a word
+BORROWED = 0.8  # what a word is worth that stands in the context instead
+_ACTS = re.compile(r"\b(?:by|from|than)\b")
+_EVEN = frozenset(["and", "or", "with", "met", "married", "between", "versus", "vs", "joined"])
+
+
+@frozen
+class Agreement:
+    """`presence` is the weighted share of the sentence that stands there; `facts` how many hard facts it has."""
+
+    presence: float
+    clashes: tuple[Clash, ...]
+    missing: tuple[str, ...]
+    unsaid: tuple[str, ...]  # plain words the source does not have
+    facts: int
+
+    @property
+    def fit(self) -> float:
+        if self.clashes:
+            return 0.0
+        return self.presence * (1 - len(self.missing) / (self.facts + 1))
+
+
+def agree(claim: Reading, source: Reading, context: Reading, weight: Weight) -> Agreement:
+    """Compare a sentence with a stretch of a source; `context` is its headings and what stands before it."""
+    pair = pair_up(claim, source)
+    clashing: list[Clash] = []
+    missing: list[str] = []
+    for clash, gap in [*_dates(pair, context), *_numbers(pair, context), *_names(pair, context), *_literals(pair, context)]:
+        clashing += [clash] if clash else []
+        missing += [gap] if gap else []
+    clashing += polarity_clashes(pair)
+    clashing += _roles(pair)
+    presence, unsaid = _presence(pair, context, weight, len(missing) + len(clashing))
+    facts = len(claim.numbers) + len(claim.dates) + len(names_of(claim)) + len(claim.quotes) + len(claim.code)
+    return Agreement(presence, tuple(dict.fromkeys(clashing)), tuple(dict.fromkeys(missing)), unsaid, facts)
+
+
+Outcome = tuple[Clash | None, str]
+
+
+def _presence(pair: Pair, context: Reading, weight: Weight, failed: int) -> tuple[float, tuple[str, ...]]:
+    known = {term for word in context.words for term in word.terms}
+    total = have = 0.0
+    unsaid: list[str] = []
+    for index, word in enumerate(pair.claim.words):
+        if not word.terms or word.fact or word.flat in HEDGES:
+            continue
+        worth = weight(word.terms[0])
+        total += worth
+        if pair.to[index] >= 0:
+            have += worth
+        elif word.terms[0] in known:
+            have += BORROWED * worth
+        else:
+            unsaid.append(word.text)
+    facts = len(pair.claim.numbers) + len(pair.claim.dates)
+    total += FACT * facts
+    have += FACT * max(0, facts - failed)
+    return (have / total if total else 0.0), tuple(unsaid)
+
+
+def _dates(pair: Pair, context: Reading) -> Iterator[Outcome]:
+    stated = _stated_dates(pair.source)
+    around = _stated_dates(context)
+    for date in pair.claim.dates:
+        if any(says(s, date) for s in stated) or _is_pieced(date, stated, around):
+            crossed = _crossed(pair, date, stated)
+            yield (Clash(date.text, crossed, "date") if crossed else None), ""
+            continue
+        other = _nearest(pair, date, [s for s in stated if clashes(s, date)])
+        yield (Clash(date.text, other, "date") if other else None), "" if other else date.text
+
+
+def _stated_dates(reading: Reading) -> list[Date]:
+    years = [Date(n.text, n.start, n.end, ((n.year, 0, 0),)) for n in reading.numbers if n.year]
+    return [*reading.dates, *years]
+
+
+def _is_pieced(date: Date, stated: list[Date], around: list[Date]) -> bool:
+    """Day and month here, the year near by."""
+    if date.span != 1 or not date.year or not any(r[1] for r in date.readings):
+        return False
+    bare = Date(date.text, 0, 0, tuple((0, m, d) for _, m, d in date.readings))
+    undated = [s for s in stated if not s.year and says(s, bare)]
+    return bool(undated) and any(s.year == date.year for s in [*stated, *around])
+
+
+def _numbers(pair: Pair, context: Reading) -> Iterator[Outcome]:
+    claim, source = pair.claim, pair.source
+    years = _stated_dates(source)
+    for number in claim.numbers:
+        bare_year = number.year and any(d.year == number.year and d.span == 1 for d in years)
+        hits = [s for s in source.numbers if same(number, s)]
+        if bare_year or any(_units_agree(number, s, source) for s in hits):
+            crossed = _crossed(pair, number, [*source.numbers, *source.dates])
+            yield (Clash(number.text, crossed, "number") if crossed else None), ""
+            continue
+        rivals = [
+            s
+            for s in source.numbers
+            if _are_rivals(number, s, hits) and not any(same(c, s) for c in claim.numbers if c is not number)
+        ]
+        dated = [d for d in years if number.year and d.year and d.span == 1 and not _is_claimed(d, claim)]
+        other = _nearest(pair, number, [*rivals, *dated], strict=number.weak)
+        if other:
+            yield Clash(number.text, other, "number"), ""
+        elif not number.weak:
+            yield None, number.text
+
+
+def _is_claimed(date: Date, claim: Reading) -> bool:
+    return any(n.year == date.year for n in claim.numbers) or any(d.year == date.year for d in claim.dates)
+
+
+def _units_agree(claimed: Number, stated: Number, source: Reading) -> bool:
+    """A unit the source does not give with the number must at least stand near it."""
+    if not claimed.unit or stated.unit or claimed.unit == "time":
+        return True
+    return any(n.unit == claimed.unit for n in source.numbers)
+
+
+def _are_rivals(claimed: Number, stated: Number, hits: list[Number]) -> bool:
+    if stated in hits:
+        return claimed.unit != stated.unit
+    if claimed.year and (stated.unit or stated.scaled) and not claimed.unit:
+        return False
+    return claimed.ordinal == stated.ordinal and (not stated.weak or claimed.weak)
+
+
+def _nearest(pair: Pair, fact: Number | Date, rivals: Sequence[Number | Date], strict: bool = False) -> str:
+    """The source's own value: the rival in the fact's slot, else the only one there is to take."""
+    if not rivals:
+        return ""
+    first, last = pair.claim.at(fact.start), pair.claim.at(fact.end)
+    for index in pair.slot(first, last):
+        word = pair.source.words[index]
+        for rival in rivals:
+            if rival.start <= word.start < rival.end:
+                return rival.text
+    return "" if strict else rivals[0].text
+
+
+def _crossed(pair: Pair, fact: Number | Date, stated: Sequence[Number | Date]) -> str:
+    """The value that the source gives to the word right behind the fact, when it is never this fact's."""
+    claim, source = pair.claim, pair.source
+    after = claim.at(fact.end)
+    before = claim.at(fact.start) - 1
+    for index, step in ((after, -1), (before, 1)):
+        values = list(_values_beside(pair, index, step, stated))
+        if values and not any(_is_same_value(fact, v) for v in values):
+            return values[0].text
+    return ""
+
+
+def _values_beside(pair: Pair, index: int, step: int, stated: Sequence[Number | Date]) -> Iterator[Number | Date]:
+    """What the source has next to the words it shares with this one."""
+    claim, source = pair.claim, pair.source
+    small = 0
+    while 0 <= index < len(claim.words) and not claim.words[index].terms and not claim.words[index].fact and small < 2:
+        index, small = index - step, small + 1
+    if (
+        not 0 <= index < len(claim.words)
+        or claim.words[index].fact
+        or pair.to[index] < 0
+        or (claim.words[index].name
+        and step < 0)
+    ):
+        return
+    term = claim.words[index].terms
+    for place, word in enumerate(source.words):
+        if word.terms == term:
+            beside = _fact_beside(source, place, step, stated, small)
+            if beside is not None:
+                yield beside
+
+
+def _fact_beside(source: Reading, place: int, step: int, stated: Sequence[Number | Date], small: int) -> Number | Date | None:
+    for offset in range(1, small + 2):
+        at = place + step * offset
+        if not 0 <= at < len(source.words):
+            return None
+        word = source.words[at]
+        if word.fact:
+            return next((s for s in stated if s.start <= word.start < s.end), None)
+        if word.terms:
+            return None
+    return None
+
+
+def _is_same_value(fact: Number | Date, value: Number | Date) -> bool:
+    if isinstance(fact, Date):
+        return not isinstance(value, Date) or not clashes(value, fact)
+    if isinstance(value, Date):
+        return not fact.year or value.year in (0, fact.year) or value.span != 1
+    return same(fact, value) or (bool(fact.year) != bool(value.year)) or fact.unit != value.unit
+
+
+def _names(pair: Pair, context: Reading) -> Iterator[Outcome]:
+    runs = names_of(pair.source)
+    known = {word.flat for word in context.words}
+    initials = _initials(pair.source) | _initials(context)
+    for first, last in names_of(pair.claim):
+        words = pair.claim.words[first:last]
+        absent = [i for i in range(first, last) if pair.to[i] < 0 and words[i - first].terms and len(words[i - first].text) > 1]
+        absent = [i for i in absent if pair.claim.words[i].flat not in initials]
+        if not absent:
+            continue
+        text = pair.claim.text[words[0].start : words[-1].end]
+        other = _other_name(pair, first, last, runs)
+        borrowed = all(pair.claim.words[i].flat in known for i in absent)
+        if other and not (borrowed and _is_part_of_same(pair, first, last)):
+            yield Clash(text, other, "name"), ""
+        elif not borrowed:
+            yield None, text
+
+
+def _is_part_of_same(pair: Pair, first: int, last: int) -> bool:
+    """Some of the name is here: the source merely calls it shorter."""
+    return any(pair.to[i] >= 0 for i in range(first, last))
+
+
+def _initials(reading: Reading) -> frozenset[str]:
+    """What the names of a text are abbreviated to."""
+    found = set()
+    for first, last in names_of(reading):
+        letters = [w.flat[0] for w in reading.words[first:last] if w.name]
+        if len(letters) > 1:
+            found.add("".join(letters))
+    return frozenset(found)
+
+
+def _other_name(pair: Pair, first: int, last: int, runs: list[tuple[int, int]]) -> str:
+    """The name that the source has in this one's place, unless it has a pronoun there."""
+    used = pair.used
+    for index in pair.slot(first, last):
+        word = pair.source.words[index]
+        if word.flat in PRONOUNS and not word.name:
+            return ""
+        for a, b in runs:
+            if a <= index < b and not any(i in used for i in range(a, b)):
+                return pair.source.text[pair.source.words[a].start : pair.source.words[b - 1].end]
+    return ""
+
+
+def _literals(pair: Pair, context: Reading) -> Iterator[Outcome]:
+    """Code must stand there as it is written; quotes are looked for by whoever has the whole page."""
+    text = f"{pair.source.text}\n{context.text}"
+    for code in pair.claim.code:
+        bare = code.rstrip("().,=")
+        if bare not in text and flat(bare) not in flat(text):
+            yield None, code
+
+
+def _roles(pair: Pair) -> Iterator[Clash]:
+    """`A beat B` for `B beat A`: the same words, two names exchanged, and no passive that would explain it."""
+    runs = [(a, b) for a, b in names_of(pair.claim) if all(pair.to[i] >= 0 for i in range(a, b))]
+    for (a, b), (c, d) in zip(runs, runs[1:], strict=False):
+        between = range(b, c)
+        if pair.to[a] < pair.to[d - 1] or not between or len(between) > NEAR + 2:
+            continue
+        low, high = pair.to[d - 1], pair.to[a]
+        acts = [i for i in between if pair.to[i] >= 0 and low < pair.to[i] < high]
+        even = any(pair.claim.words[i].flat in _EVEN for i in between)
+        claim_text = pair.claim.text[pair.claim.words[b - 1].end : pair.claim.words[c].start]
+        source_text = pair.source.text[pair.source.words[low].end : pair.source.words[high].start]
+        if acts and not even and high - low < NEAR + 6 and bool(_ACTS.search(claim_text)) == bool(_ACTS.search(source_text)):
+            yield Clash(
+                pair.claim.text[pair.claim.words[a].start : pair.claim.words[d - 1].end],
+                pair.source.text[pair.source.words[low].start : pair.source.words[high].end],
+                "role",
+            )

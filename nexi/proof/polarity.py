@@ -1,0 +1,121 @@
+"""Whether a sentence and a source agree in what they deny.
+
+Below `agreement`, above `pairs`. A denial is compared through the word it reaches; opposites and denying prefixes count as
+one denial, so "did not win" and "lost" agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nexi.proof.facts import Reading, Word, denied
+from nexi.proof.lexicon import DENYING_PREFIXES, OPPOSITES
+from nexi.proof.pairs import Pair
+from nexi.values import frozen
+
+
+@frozen
+class Clash:
+    """Two things that cannot both be so: what the sentence says, what the source says, and of which kind they are."""
+
+    claimed: str
+    other: str
+    kind: str
+
+
+def polarity_clashes(pair: Pair) -> list[Clash]:
+    """Denials that only one side has, and opposites in one place."""
+    opposed = dict(_opposites(pair))
+    claim_reach = _reach(pair.claim)
+    source_reach = _reach(pair.source)
+    clashes = [
+        Clash(pair.claim.words[i].text, pair.source.words[p].text, "opposite")
+        for i, p in opposed.items()
+        if (i in claim_reach) == (p in source_reach)
+    ]
+    return [*clashes, *_denied_here(pair, source_reach, opposed), *_denied_there(pair, claim_reach, opposed)]
+
+
+def _reach(reading: Reading) -> frozenset[int]:
+    return frozenset(i for index in reading.denials for i in denied(reading, index))
+
+
+def _denied_here(pair: Pair, source_reach: frozenset[int], opposed: dict[int, int]) -> Iterator[Clash]:
+    """The sentence denies what the source says."""
+    for index in pair.claim.denials:
+        reached = denied(pair.claim, index)
+        if any(i in opposed for i in reached):
+            continue
+        matched = [pair.to[i] for i in reached if pair.to[i] >= 0]
+        phrase = _phrase(pair.claim, index, reached)
+        if matched and not any(p in source_reach for p in matched) and not _denial_near(pair.source, matched[0]):
+            yield Clash(phrase, _around(pair.source, matched[0]), "denial")
+        elif not matched and not pair.source.denials:
+            yield Clash(phrase, "", "denial")
+
+
+def _denied_there(pair: Pair, claim_reach: frozenset[int], opposed: dict[int, int]) -> Iterator[Clash]:
+    """The source denies what the sentence says."""
+    back = {p: i for i, p in enumerate(pair.to) if p >= 0}
+    for index in pair.source.denials:
+        head = denied(pair.source, index, reach=2)
+        hits = [back[p] for p in head if p in back]
+        if not hits or any(p in opposed.values() for p in head):
+            continue
+        near = any(_denial_near(pair.claim, i) for i in hits)
+        if not near and not any(i in claim_reach for i in hits) and _is_same_clause(pair, index, head, back):
+            yield Clash(pair.claim.words[hits[0]].text, _phrase(pair.source, index, head), "denial")
+
+
+def _is_same_clause(pair: Pair, index: int, head: list[int], back: dict[int, int]) -> bool:
+    """The denied word must be the one meant: it, or what stands around it, is all in the sentence."""
+    around = [i for i in range(max(0, index - 4), min(len(pair.source.words), index + 5)) if pair.source.words[i].terms]
+    return head[0] in back and sum(i in back for i in around) * 2 >= len(around)
+
+
+def _denial_near(reading: Reading, index: int) -> bool:
+    return any(index - 6 <= i < index for i in reading.denials)
+
+
+def _phrase(reading: Reading, index: int, reached: list[int]) -> str:
+    last = reached[0] if reached else index
+    return reading.text[reading.words[index].start : reading.words[last].end]
+
+
+def _around(reading: Reading, index: int) -> str:
+    first = reading.words[max(0, index - 2)]
+    return reading.text[first.start : reading.words[index].end]
+
+
+def _opposites(pair: Pair) -> Iterator[tuple[int, int]]:
+    """(claim index, source index) of words that are opposites and stand in one place."""
+    used = pair.used
+    claimed = {w.flat for w in pair.claim.words}
+    for i, word in enumerate(pair.claim.words):
+        if pair.to[i] >= 0 and word.terms:
+            continue
+        opposites = _opposites_of(word)
+        if not opposites:
+            continue
+        near = list(pair.slot(i, i + 1))
+        anywhere = [p for p in range(len(pair.source.words)) if p not in used] if word.terms else []
+        for p in dict.fromkeys([*near, *anywhere]):
+            other = pair.source.words[p]
+            if p not in used and _are_opposed(word, other, opposites) and other.flat not in claimed:
+                yield i, p
+                break
+
+
+def _opposites_of(word: Word) -> frozenset[str]:
+    found = OPPOSITES.get(word.flat, frozenset())
+    for term in word.terms:
+        found |= OPPOSITES.get(term, frozenset())
+    stripped = frozenset(
+        word.flat.removeprefix(p) for p in DENYING_PREFIXES if word.flat.startswith(p) and len(word.flat) > len(p) + 3
+    )
+    prefixed = frozenset(p + word.flat for p in DENYING_PREFIXES) if word.terms and len(word.flat) > 3 else frozenset()
+    return found | stripped | prefixed
+
+
+def _are_opposed(word: Word, other: Word, opposites: frozenset[str]) -> bool:
+    return other.flat in opposites or (bool(other.terms) and any(t in OPPOSITES.get(word.flat, ()) for t in other.terms))

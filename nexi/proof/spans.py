@@ -1,0 +1,184 @@
+"""The stretch of a page that carries a sentence, and the verdict on it.
+
+Below `verdicts`, above `agreement` and `snapshots`. Sentences of the page are found by the terms they share with the claim,
+neighbours are tried together, and the few best stretches are read closely. The best reading counts; a stretch is never longer
+than three sentences.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+from nexi.proof.agreement import Agreement, Weight, agree
+from nexi.proof.facts import Reading, read
+from nexi.proof.lexicon import PRONOUNS
+from nexi.proof.snapshots import Snapshot, digits
+from nexi.proof.terms import WORD, flat
+from nexi.types import Verdict
+from nexi.values import frozen
+
+Similarity = Callable[[str, Sequence[str]], Sequence[float]]
+
+ENOUGH = 0.62  # presence from which a sentence with all its facts is said
+ENOUGH_WIDE = 0.75  # the same where names cannot be told by a capital
+TOUCHED = 0.4  # presence from which a source speaks of the same thing at all
+ALIKE = 0.8  # likeness by vectors that lets a rewording pass with fewer words
+LEAST_ALIKE = 0.4
+SEARCHED = 6  # sentences looked at around
+READ = 5  # stretches read closely
+LONGER = 0.05  # what each further sentence of a stretch costs
+RANK = (Verdict.SUPPORTED, Verdict.PARTLY, Verdict.CONTRADICTED, Verdict.NOT_FOUND, Verdict.UNCHECKED)
+
+
+@frozen
+class Finding:
+    """What a page says to a claim: the verdict, the sentences from `first` to `last`, and why."""
+
+    verdict: Verdict
+    reason: str
+    presence: float = 0.0
+    fit: float = 0.0
+    first: int = -1
+    last: int = -1
+    missing: tuple[str, ...] = ()
+    other: str = ""
+
+
+def find(claim: Reading, page: Snapshot, similarity: Similarity | None = None) -> Finding:
+    """The best a page has for a claim."""
+    weight = _weight(page)
+    best = Finding(Verdict.NOT_FOUND, "no passage of the source says this")
+    for first, last in _stretches(claim, page, weight):
+        finding = _closely(claim, page, first, last, weight, similarity)
+        if _order(finding) < _order(best):
+            best = finding
+        if best.verdict is Verdict.SUPPORTED and best.presence > 0.95:
+            break
+    if best.verdict is Verdict.NOT_FOUND and not page.whole:
+        return Finding(Verdict.UNCHECKED, f"not in the first {page.read_chars:,} characters; the rest of the page was not read")
+    return best
+
+
+def _order(finding: Finding) -> tuple[bool, float, int]:
+    """Supported first; otherwise where most of the sentence stands."""
+    return finding.verdict is not Verdict.SUPPORTED, -(finding.presence + 0.1 * finding.fit), finding.last - finding.first
+
+
+def _weight(page: Snapshot) -> Weight:
+    count = len(page.bounds)
+
+    def weight(term: str) -> float:
+        return min(3.0, max(0.8, math.log(1 + count / max(1, len(page.places.get(term, ()))))))
+
+    return weight
+
+
+def _stretches(claim: Reading, page: Snapshot, weight: Weight) -> list[tuple[int, int]]:
+    """The few stretches that hold most of the claim's terms."""
+    wanted = list(dict.fromkeys(t for w in claim.words for t in (() if w.fact else w.terms) or digits(w.flat)))[:64]
+    weights = [weight(term) for term in wanted]
+    held: dict[int, int] = {}
+    for bit, term in enumerate(wanted):
+        for place in page.places.get(term, ()):
+            held[place] = held.get(place, 0) | 1 << bit
+    total = sum(weights)
+    if not total:
+        return []
+
+    def covered(mask: int) -> float:
+        return sum(w for bit, w in enumerate(weights) if mask >> bit & 1) / total
+
+    scored = sorted(held, key=lambda place: (-covered(held[place]), place))[:SEARCHED]
+    windows: dict[tuple[int, int], float] = {}
+    for place in scored:
+        for first, last in _around(place, len(page.bounds)):
+            mask = 0
+            for i in range(first, last + 1):
+                mask |= held.get(i, 0)
+            windows[first, last] = covered(mask) - LONGER * (last - first)
+    best = sorted(windows, key=lambda w: (-windows[w], w))[:READ]
+    return [w for w in best if windows[w] >= TOUCHED / 2]
+
+
+def _around(place: int, count: int) -> Iterator[tuple[int, int]]:
+    for before, after in ((0, 0), (1, 0), (0, 1), (1, 1)):
+        if place - before >= 0 and place + after < count:
+            yield place - before, place + after
+
+
+def _closely(claim: Reading, page: Snapshot, first: int, last: int, weight: Weight, similarity: Similarity | None) -> Finding:
+    text = page.words_between(first, last)
+    source = read(text)
+    agreement = agree(claim, source, _context(page, first, source), weight)
+    missing = (*agreement.missing, *(f'"{quote}"' for quote in claim.quotes if not is_quoted(quote, page)))
+    likeness = similarity(claim.text, [text])[0] if similarity and agreement.presence >= LEAST_ALIKE else 0.0
+    verdict, reason = _judge(claim, source, agreement, missing, likeness)
+    other = agreement.clashes[0].other if verdict is Verdict.CONTRADICTED else ""
+    fit = agreement.fit if verdict in (Verdict.SUPPORTED, Verdict.PARTLY) else 0.0
+    return Finding(verdict, reason, agreement.presence, fit, first, last, missing, other)
+
+
+def _judge(
+    claim: Reading, source: Reading, agreement: Agreement, missing: tuple[str, ...], likeness: float
+) -> tuple[Verdict, str]:
+    presence = agreement.presence
+    if presence < TOUCHED:
+        return Verdict.NOT_FOUND, "no passage of the source says this"
+    if agreement.clashes:
+        clash = agreement.clashes[0]
+        return Verdict.CONTRADICTED, _clash_reason(clash.kind, clash.claimed, clash.other)
+    if missing:
+        return Verdict.PARTLY, f"the source does not say: {', '.join(missing[:4])}"
+    enough = ENOUGH_WIDE if claim.wide else ENOUGH
+    if presence >= enough or (likeness >= ALIKE and presence >= LEAST_ALIKE):
+        return Verdict.SUPPORTED, "said word for word" if is_within(claim, source) else "said in other words"
+    return Verdict.PARTLY, f"the source does not say: {', '.join(agreement.unsaid[:4])}"
+
+
+def _clash_reason(kind: str, claimed: str, other: str) -> str:
+    if kind == "denial":
+        return f"one denies what the other says: {claimed!r} here, {other!r} in the source"
+    if kind == "role":
+        return f"who does what is exchanged: the source says {other!r}"
+    return f"the source says {other!r} where the sentence says {claimed!r}"
+
+
+def _context(page: Snapshot, first: int, source: Reading) -> Reading:
+    """What a stretch leans on: its heading, the page's first sentences, and, where it has a pronoun, what stands before it."""
+    wanted = {page.above[first], 0, 1} - {-1}
+    if any(w.flat in PRONOUNS or w.flat == "the" for w in source.words):
+        wanted |= {first - 1, first - 2}
+    wanted = {i for i in wanted if 0 <= i < min(first, len(page.bounds))}
+    return read("\n".join(page.words_between(i, i) for i in sorted(wanted)))
+
+
+def is_within(claim: Reading, source: Reading) -> bool:
+    """Whether the sentence stands in the source word for word, whatever its marks."""
+    return f" {' '.join(w.flat for w in claim.words)} " in f" {' '.join(w.flat for w in source.words)} "
+
+
+def is_quoted(quote: str, page: Snapshot) -> bool:
+    """Whether a quote stands in the page, word for word."""
+    words = [flat(w) for w in WORD.findall(quote)]
+    wanted = f" {' '.join(words)} "
+    reading = read(quote)
+    spots = [page.places.get(t, []) for w in reading.words for t in w.terms or digits(w.flat)]
+    if not spots or not words:
+        return not words or wanted in _flat_text(page, 0, len(page.bounds) - 1)
+    for place in min(spots, key=len)[:50]:
+        if wanted in _flat_text(page, max(0, place - 2), min(len(page.bounds) - 1, place + 2)):
+            return True
+    return False
+
+
+def _flat_text(page: Snapshot, first: int, last: int) -> str:
+    if last < first:
+        return ""
+    return f" {' '.join(flat(w) for w in WORD.findall(read_text(page, first, last)))} "
+
+
+def read_text(page: Snapshot, first: int, last: int) -> str:
+    from nexi.proof.plain import folded
+
+    return folded(page.words_between(first, last))
