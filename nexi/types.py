@@ -132,6 +132,8 @@ class Page:
     etag: str = ""
     modified: str = ""
     site: str = ""
+    headings: tuple[str, ...] = ()
+    code_languages: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:

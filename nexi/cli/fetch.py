@@ -63,6 +63,8 @@ def page_json(page: Page) -> dict[str, Any]:
         "author": page.author,
         "published": page.published,
         "description": page.description,
+        "headings": list(page.headings),
+        "code_languages": list(page.code_languages),
         "links": list(page.links),
         "content_type": page.content_type,
         "bytes": page.downloaded_bytes,

@@ -16,7 +16,7 @@ import nexi
 from nexi import urls
 from nexi.errors import FetchError
 from nexi.extract import Extracted, extract, media_type, sniff
-from nexi.fetchers import github, obstacles
+from nexi.fetchers import github, obstacles, statuses
 from nexi.fetchers.body import Body, accepted_encodings, read_body
 from nexi.fetchers.guard import Guard, Resolver, resolve_host
 from nexi.fetchers.pacing import Pacer
@@ -38,15 +38,6 @@ NO_TYPE = ("application/octet-stream", "binary/octet-stream", "application/x-pdf
 MAX_VALIDATOR = 500
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_BLOCKED = {
-    401: "the page wants a login",
-    403: "the site refuses automated readers or wants a login",
-    407: "a proxy wants a login",
-    429: "the site limits how often it may be asked",
-    451: "the page is withheld for legal reasons",
-    503: "the site is overloaded or refuses automated readers",
-}
-_FIXES = {401: obstacles.LOGIN_FIX, 429: "wait, or try another page", 451: "try another page"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +99,11 @@ class HttpFetcher:
             ) from error
         return self._page(url, download, extracted, limits)
 
+    async def admit(self, url: Url) -> None:
+        """Returns when the site may be asked for a page: robots.txt allows it, and its turn has come."""
+        await self._allowed_by_robots(url)
+        await self._pacer.wait(url.host)
+
     async def aclose(self) -> None:
         if self._robots:
             await self._robots.aclose()
@@ -164,7 +160,7 @@ class HttpFetcher:
                 return target
             if answer.status == 304 and validators:
                 return None
-            _check_status(answer, url)
+            statuses.check(answer.status, answer.headers, url)
             said = answer.headers.get("content-type", "")
             pdf = PDF in limits.content_types and _may_be_pdf(said, url)
             most = limits.max_pdf_bytes if pdf else limits.max_bytes
@@ -220,6 +216,8 @@ class HttpFetcher:
             etag=download.etag[:MAX_VALIDATOR],
             modified=download.modified[:MAX_VALIDATOR],
             site=extracted.site,
+            headings=extracted.headings,
+            code_languages=extracted.code_languages,
         )
         if len(page.text) <= limits.max_chars:
             return page
@@ -270,26 +268,6 @@ def _utf8_or_latin1(header: str) -> str:
         return header.encode("latin-1").decode()
     except UnicodeDecodeError:
         return header
-
-
-def _check_status(answer: Answer, url: Url) -> None:
-    status = answer.status
-    if status in _BLOCKED:
-        raise FetchError(
-            f"{url.href[:200]} could not be read",
-            reason="blocked",
-            cause=f"{obstacles.named_by(answer.headers) or _BLOCKED[status]} (HTTP {status})",
-            fix=_FIXES.get(status, obstacles.BROWSER_FIX),
-            status=status,
-        )
-    if status in (404, 410):
-        raise FetchError(
-            f"{url.href[:200]} does not exist", cause=f"HTTP {status}", fix="search for its new place", status=status
-        )
-    if not 200 <= status < 300 or status in (204, 205):
-        raise FetchError(
-            f"{url.href[:200]} could not be read", cause=f"HTTP {status}", fix="try again later or another page", status=status
-        )
 
 
 def _check_length(answer: Answer, url: Url, most: int) -> None:

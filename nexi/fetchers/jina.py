@@ -16,6 +16,7 @@ import httpx2
 
 from nexi import urls
 from nexi.errors import FetchError
+from nexi.extract.words import outline
 from nexi.fetchers.guard import Guard, Resolver, resolve_host
 from nexi.ports import Clock
 from nexi.types import FetchLimits, Page
@@ -110,6 +111,7 @@ def parse_reader(url: str, text: str, limits: FetchLimits) -> Page:
     body = (body if found else text).strip()
     if not body:
         raise FetchError("Jina's reader has no text of the page", cause="its answer is empty")
+    headings, code_languages = outline(body)
     return Page(
         url,
         body[: limits.max_chars],
@@ -119,6 +121,8 @@ def parse_reader(url: str, text: str, limits: FetchLimits) -> Page:
         published=fields.get("Published Time", "").strip(),
         truncated=len(body) > limits.max_chars,
         fetcher=NAME,
+        headings=headings,
+        code_languages=code_languages,
     )
 
 

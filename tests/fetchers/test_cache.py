@@ -22,7 +22,10 @@ from tests.fetchers.site import Answer, page, response, serving
 LIMITS = FetchLimits()
 URL = "https://tea.example/a"
 WHOLE = Page(
-    URL, "Tee \ud800\n中", "T", URL, "text/html", "de", "A", "2026", "d", (URL,), 9, False, "then", "counting", "e", "m"
+    *(URL, "Tee \ud800\n中", "T", URL, "text/html", "de", "A", "2026", "d", (URL,), 9, False, "then", "counting", "e", "m"),
+    site="s",
+    headings=("Tee", "Wasser"),
+    code_languages=("sh",),
 )
 
 

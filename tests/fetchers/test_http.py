@@ -50,13 +50,14 @@ async def test_a_page_comes_back_whole() -> None:
         '<html lang="en"><head><title>Tea</title><meta name="author" content="A. Leaf">'
         '<meta name="description" content="On tea">'
         '<meta property="article:published_time" content="2026-01-02"></head><body><nav><a href="/nav">Home</a></nav>'
-        '<main><h1>Tea</h1><p>Water first. <a href="more#x">More</a> <a href="mailto:a@b">write</a></p></main></body></html>'
+        '<main><h1>Tea</h1><p>Water first. <a href="more#x">More</a> <a href="mailto:a@b">write</a></p>'
+        '<pre><code class="language-python">brew()</code></pre></main></body></html>'
     )
     async with fetching({"/a/tea": response(html, content_type="text/html; charset=utf-8")}) as (fetcher, site):
         got = await fetcher.fetch(site.url("/a/tea"), LIMITS)
         assert got == Page(
             url=site.url("/a/tea"),
-            text=f"# Tea\n\nWater first. [More]({site.url('/a/more#x')}) [write](mailto:a@b)",
+            text=f"# Tea\n\nWater first. [More]({site.url('/a/more#x')}) [write](mailto:a@b)\n\n```python\nbrew()\n```",
             title="Tea",
             final_url=site.url("/a/tea"),
             content_type="text/html",
@@ -65,6 +66,8 @@ async def test_a_page_comes_back_whole() -> None:
             published="2026-01-02",
             description="On tea",
             links=(site.url("/a/more"), site.url("/nav")),
+            headings=("Tea",),
+            code_languages=("python",),
             downloaded_bytes=len(html),
             fetched_at="2026-01-02T03:04:05+00:00",
             fetcher="http",

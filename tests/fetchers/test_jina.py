@@ -79,3 +79,9 @@ def test_text_is_cut_at_the_limit_and_says_so() -> None:
 def test_an_empty_answer_is_an_error() -> None:
     with pytest.raises(FetchError, match="no text"):
         parse_reader("https://a.example", "Title: T\n\nMarkdown Content:\n  \n", FetchLimits())
+
+
+def test_the_headings_and_code_languages_of_a_page_are_told() -> None:
+    text = "Title: Tea\n\nMarkdown Content:\n# Tea\n\nHot.\n\n## Milk\n\n```sh\npour\n```\n"
+    page = parse_reader("https://tea.example/", text, FetchLimits())
+    assert (page.headings, page.code_languages) == (("Tea", "Milk"), ("sh",))
