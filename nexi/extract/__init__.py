@@ -10,7 +10,7 @@ import json
 import re
 
 from nexi import urls
-from nexi.extract import charset, hazard
+from nexi.extract import charset
 from nexi.extract.words import Extracted, one_line
 
 __all__ = ["Extracted", "extract", "media_type", "sniff", "to_markdown"]
@@ -27,7 +27,7 @@ def to_markdown(html: str, url: str) -> str:
     """The main content of an HTML page as Markdown."""
     from nexi.extract import markup
 
-    return _cleaned_text(markup.main_text(hazard.bounded(html), url))
+    return _cleaned_text(markup.main_text(html, url))
 
 
 def extract(body: bytes | str, content_type: str, url: str) -> Extracted:
@@ -41,7 +41,7 @@ def extract(body: bytes | str, content_type: str, url: str) -> Extracted:
         case "text/html" | "application/xhtml+xml" | "":
             from nexi.extract import markup
 
-            found = markup.read(hazard.bounded(text), url)
+            found = markup.read(text, url)
         case kind if kind.endswith(("/xml", "+xml")):
             from nexi.extract import feeds
 

@@ -31,13 +31,20 @@ _SILENT = tag_set(
 class Box:
     """An element that starts a line of its own, and what is in it."""
 
-    __slots__ = ("blocks", "chars", "kept", "key", "linked", "node", "own", "paragraphs", "parent", "repeats", "tag")
+    __slots__ = (
+        "around", "blocks", "chars", "kept", "key", "levels", "linked", "node", "own", "paragraphs", "parent", "repeats",
+        "shape", "tag", "unit",
+    )  # fmt: skip
 
     def __init__(self, node: Any, tag: str, parent: Box | None) -> None:
         self.node, self.tag, self.parent = node, tag, parent
         self.key = f"{node.getattr('class') or ''} {node.getattr('id') or ''}".lower()
         self.own = -1  # where its own block is; a reference would make a cycle, and cycles of nodes broke trees
         self.blocks = self.chars = self.linked = self.paragraphs = self.repeats = self.kept = 0
+        self.around: Any = None  # from here on for the judge of the page, who comes by each box often
+        self.levels: Any = None
+        self.shape: tuple[int | str, ...] = ()
+        self.unit = ""  # the name of the list or table it is a part of
 
     def within(self, *tags: str) -> bool:
         """Whether one of these elements is around."""

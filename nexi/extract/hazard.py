@@ -9,11 +9,13 @@ cells as a cell says it spans.
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 MAX_ATTRIBUTES = 2_000
 LONG = 8_000  # characters
 MAX_DEPTH = 10_000
 MAX_REOPENED = 100_000
+SQUARE = 600  # tags; half of them open at each of the other half are fewer than that
 MAX_WEIGHT = 72_000  # of tags, at two each, and attributes; of 600 real pages the two largest lose their end
 FEW_CELLS = 5_000  # so many may span what they like
 SMALL = 150_000  # characters; the tags of such a page can be afforded whatever they are
@@ -24,8 +26,9 @@ _WIDE_CELL = re.compile(r"\b((?:col|row)span)\s*=\s*([\"']?)\s*\d{3,}", re.IGNOR
 _FORMATTING_NAMES = frozenset((
     "a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u",
 ))  # fmt: skip
-_FORMATTING = re.compile(rf"<(?:{'|'.join(sorted(_FORMATTING_NAMES - {'a'}))})(?=[\s/>])[^>]{{0,300}}", re.IGNORECASE)
-_TAG = re.compile(r"<(/?)([a-z][a-z0-9]*)([^>]{0,300})", re.IGNORECASE)
+_LONG_NAMES = r"b(?:ig)?+|i|u|s(?:mall|tr(?:ike|ong))?+|em|code|font|nobr|tt"  # all but `a`, of which one is open at most
+_FORMATTING = re.compile(rf"<(?=[bceifnstu])(?:{_LONG_NAMES})(?=[\s/>])[^>]{{0,300}}", re.IGNORECASE)
+_FORMATTING_TAG = re.compile(rf"<(/?)(a|{_LONG_NAMES})(?=[\s/>])([^>]{{0,300}})", re.IGNORECASE)
 _NAME = re.compile(r"<(/?)([a-z][a-z0-9]*)", re.IGNORECASE)
 _NEVER_DEEP = frozenset((
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr", "p", "li",
@@ -48,7 +51,7 @@ _ONE_ATTRIBUTE = re.compile(_ATTRIBUTE)
 def too_wide(html: str) -> bool:
     """Whether some tag has so many attributes that comparing them is the attack."""
     # Only a long stretch without an end of tag, or ends of tags inside quotes, can be such a tag.
-    if not _unended(html) and len(_QUOTED_END.findall(html)) < 5:
+    if not _unended(html) and (html.count("=") <= MAX_ATTRIBUTES or len(_QUOTED_END.findall(html)) < 5):
         return False
     for token in _TOKEN.finditer(html):
         attributes = token[2] or token[3] or ""
@@ -83,28 +86,31 @@ def too_deep(html: str) -> bool:
 def multiplies(html: str) -> bool:
     """Whether open formatting elements could be rebuilt so often that memory is the attack."""
     # At most three equal ones stay open at once, so only different ones count.
-    if 3 * len(set(_FORMATTING.findall(html))) * html.count("<") <= MAX_REOPENED:
+    tags = html.count("<")
+    if tags <= SQUARE or 3 * len(set(_FORMATTING.findall(html))) * tags <= MAX_REOPENED:
         return False
     return _reopened(html) > MAX_REOPENED
 
 
 def _reopened(html: str) -> int:
-    """How many elements a parser could build anew: those that are open at each tag that is no formatting itself."""
-    total = open_now = 0
+    """How many elements a parser could build anew: those that are open, at each tag that is no formatting itself."""
+    total = open_now = last = 0
     opened: dict[str, list[str]] = {name: [] for name in _FORMATTING_NAMES}
-    equal: dict[str, int] = {}
-    for closing, name, rest in _TAG.findall(html):
-        stack = opened.get(name.lower())
-        if stack is None:
-            total += open_now
+    equal: Counter[str] = Counter()
+    for tag in _FORMATTING_TAG.finditer(html):
+        closing, name, rest = tag.groups()
+        if open_now:
+            total += open_now * html.count("<", last, tag.start())
+        last = tag.end()
+        stack = opened[name.lower()]
+        if not closing and equal[mark := f"{name.lower()} {rest}"] < 3:
+            equal[mark] += 1
+            stack.append(mark)
+            open_now += 1
         elif closing and stack:
             equal[stack.pop()] -= 1
             open_now -= 1
-        elif not closing and equal.get(mark := f"{name.lower()} {rest}", 0) < 3:
-            equal[mark] = equal.get(mark, 0) + 1
-            stack.append(mark)
-            open_now += 1
-    return total
+    return total + open_now * html.count("<", last)
 
 
 def bounded(html: str) -> str:

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from nexi import urls
-from nexi.extract import hazard, scorecard
+from nexi.extract import hazard, scorecard, source
 from nexi.extract.blocks import Layout
 from nexi.extract.words import Extracted, one_line, outline
 
@@ -89,7 +89,8 @@ def main_text(html: str, url: str) -> str:
 
 
 def _bounded(html: str) -> str:
-    return html[:MAX_CHARS].replace("\0", "")
+    """What a reader could see of the page, as far as its tags can be afforded."""
+    return hazard.bounded(source.shown(html[:MAX_CHARS].replace("\0", "")))
 
 
 def _tree(html: str) -> Any:
