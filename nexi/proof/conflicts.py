@@ -1,6 +1,6 @@
 """Where the pages that were read disagree about something the answer says.
 
-Above sits the loop, which shows it; below are `disagreement`, `snapshots` and `origins`. A sentence of the answer is an anchor: in
+Above sits the loop, which shows it; below are `disagreement`, `snapshots`, `origins`. A sentence of the answer is an anchor: in
 every page, sentences that speak of the same thing are looked for, and their number, date or denial is compared with the
 anchor's. Support is counted by origin, so that a copy adds nothing. Which of the values is right is not judged here.
 """
