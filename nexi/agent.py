@@ -18,7 +18,7 @@ from nexi.budget import Meter
 from nexi.citations import extract_citation_markers
 from nexi.compaction import compact, should_compact
 from nexi.errors import ContextOverflowError, LLMError, NexiError, NoEvidenceError, VerificationError
-from nexi.events import AnswerChecked, ContextCompacted, TextDelta, Warned
+from nexi.events import AnswerChecked, ConflictsFound, ContextCompacted, TextDelta, Warned
 from nexi.model import MeteredLLM, prompt_tokens
 from nexi.ports import LLM, Clock, Emit
 from nexi.prompts import render
@@ -26,9 +26,10 @@ from nexi.session import Session
 from nexi.tasks import to_the_end
 from nexi.token_counter import TokenCounter
 from nexi.tools import FINAL_ANSWER, Toolbox, error_result, read_arguments
-from nexi.types import Answer, Claim, Message, PageView, Reply, Review, StopReason, ToolCall, ToolResult
+from nexi.types import Answer, Claim, Conflict, Message, PageView, Reply, Review, Source, StopReason, ToolCall, ToolResult
 from nexi.values import frozen
 from nexi.verify import MARK, Doubt, Ruling, Verifier, Writing
+from nexi.verify.disagreements import disagreements, linked
 
 if TYPE_CHECKING:
     from nexi.verify.correction import Request
@@ -279,10 +280,12 @@ class Loop:
         await self._note_citations(writing, clean)
         if review:
             await self._note_review(review)
+        conflicts = await self._conflicts(review)
+        clean = "\n\n".join((clean, *(conflict.sentence() for conflict in conflicts)))
         self.session.messages.append(Message("assistant", clean))
         numbers = extract_citation_markers(clean)
         cited = tuple(s for s in self.session.book.sources if s.number in numbers)
-        return Answer(clean, cited, stop, tuple(self.warnings), review=review)
+        return Answer(clean, await self._linked(cited, review), stop, tuple(self.warnings), conflicts, review)
 
     def _writing(self, *, by_model: bool = True) -> Writing:
         release: Callable[[str], None] = lambda text: self.emit.delta(TextDelta(text))  # noqa: E731 - shorter than a function
@@ -290,6 +293,20 @@ class Loop:
         return Writing(self.session, self.verifier, release, mends=by_model, judge=judge)
 
     # checking
+
+    async def _conflicts(self, review: Review | None) -> tuple[Conflict, ...]:
+        """Where the pages disagree on what the answer says: shown under it, never averaged."""
+        if review is None or self.verifier is None:
+            return ()
+        conflicts = await disagreements(self.toolbox.question, review, self.verifier.snapshots)
+        if conflicts:
+            await self.emit(ConflictsFound(conflicts))
+        for conflict in conflicts:
+            self.emit.delta(TextDelta(f"\n\n{conflict.sentence()}"))
+        return conflicts
+
+    async def _linked(self, cited: tuple[Source, ...], review: Review | None) -> tuple[Source, ...]:
+        return await linked(cited, review, self.verifier.snapshots) if review and self.verifier else cited
 
     def _may_mend(self) -> bool:
         """Whether the model may be asked to mend what failed: not when a limit or the user says stop."""
