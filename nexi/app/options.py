@@ -23,6 +23,8 @@ class SearchOptions:
     max_output_tokens: int | None = None
     system_prompt: str = ""
     query: Query = Query("")
+    max_cost: float | None = None
+    keeps_history: bool = True
 
 
 AS_CONFIGURED = SearchOptions()

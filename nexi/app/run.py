@@ -82,7 +82,7 @@ class Run:
         """The answer of a run that has ended. Raises the run's error if it has none."""
         end = next((f for f in reversed(self.facts) if isinstance(f, TERMINAL)), None)
         if isinstance(end, RunFinished):
-            answer = Answer(end.answer, end.sources, end.stop, end.warnings)
+            answer = Answer(end.answer, end.sources, end.stop, end.warnings, end.conflicts)
             return RunResult(self.id, answer, end, self.facts, self.session)
         if isinstance(end, RunFailed):
             raise error_of(end)
@@ -157,7 +157,7 @@ class Run:
 
     async def _finish(self, answer: Answer) -> None:
         self.session.last_run = self.id
-        trouble = await asyncio.to_thread(self._keep_history, answer)
+        trouble = await asyncio.to_thread(self._keep_history, answer) if self.options.keeps_history else []
         for message in trouble:
             await self._emit(Warned("history_not_kept", message))
         await self._emit(
@@ -171,6 +171,7 @@ class Run:
                 self._meter.pages,
                 self._meter.model_calls,
                 (*answer.warnings, *trouble),
+                answer.conflicts,
             )
         )
 
@@ -231,7 +232,7 @@ class Run:
             max_iterations=self.options.max_iterations,
             max_seconds=self.options.time_target,
             max_tokens=config.max_tokens,
-            max_cost=config.max_cost,
+            max_cost=config.max_cost if self.options.max_cost is None else self.options.max_cost,
             max_pages=config.max_pages,
         )
 
