@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -71,7 +71,8 @@ class LoopSettings:
 @dataclass
 class Loop:
     """One run of the loop over a session. `spare` is the built-in model that answers when the real one cannot; `judge` may
-    lower what the verifier found. Without a verifier an answer is not checked."""
+    lower what the verifier found. Without a verifier an answer is not checked. `steer` brings what others have to say before a
+    turn."""
 
     llm: MeteredLLM
     spare: Callable[[], LLM]
@@ -85,6 +86,7 @@ class Loop:
     stop: asyncio.Event
     verifier: Verifier | None = None
     judge: MeteredLLM | None = None
+    steer: Callable[[int], Awaitable[Sequence[Message]]] | None = None
     warnings: list[str] = field(default_factory=list)
     _unread: int = 0
     _current: Turn | None = None
@@ -95,6 +97,8 @@ class Loop:
             if reason := self._limit():
                 return await self._forced(reason)
             self.meter.start_iteration()
+            if self.steer:
+                self.session.messages += await self.steer(self.meter.iterations)
             fits = await self._until_stopped(self._make_room())
             if fits is not True:
                 return await self._forced(StopReason.CANCELLED if fits else StopReason.CONTEXT_LIMIT)
@@ -108,6 +112,10 @@ class Loop:
                 return await self._interrupted(turn)
             if isinstance(turn, Answer):
                 return turn
+
+    async def deliver(self, text: str, stop: StopReason, *, by_model: bool = True) -> Answer:
+        """A text that was written elsewhere, checked and released like an answer of this loop."""
+        return await self._answer(text, stop, self._writing(by_model=by_model))
 
     # one turn
 

@@ -68,6 +68,18 @@ class Meter:
         too_dear = self.budget.max_cost is not None and (self.usage.cost or 0.0) >= self.budget.max_cost
         return not too_dear and not self._would_overrun(0) and (self.parent is None or self.parent.may_call(now))
 
+    def used(self, now: float) -> float:
+        """The largest share of any limit that is used up, from 0 to 1 and beyond."""
+        limits = self.budget
+        spent: list[tuple[float, float | None]] = [
+            (self.usage.total, limits.max_tokens),
+            (self.usage.cost or 0.0, limits.max_cost),
+            (self.model_calls, limits.max_model_calls),
+            (self.pages, limits.max_pages),
+            (now - self.started, limits.max_seconds),
+        ]
+        return max((amount / limit if limit else 1.0 for amount, limit in spent if limit is not None), default=0.0)
+
     def start_iteration(self) -> None:
         self.iterations += 1
 

@@ -33,6 +33,12 @@ NAMES = (
     "search_hints",
     "chunk_context",
     "rerank",
+    "planner",
+    "researcher",
+    "shared_report",
+    "evaluator",
+    "may_delegate",
+    "must_write",
 )
 
 _TOKEN = re.compile(r"\{\{|\}\}|\{([a-z_]+)\}|[{}]")

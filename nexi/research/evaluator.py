@@ -1,0 +1,192 @@
+"""The lead evaluator: compares what was found with the agenda, and writes the report or sends researchers out again.
+
+The orchestrator above asks when a round is over; below is a model behind its port. Anything a model says that is not a
+delegation is the report, so that research cannot get stuck, and where no model can be asked the reports themselves become a
+digest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from nexi.citations import extract_citation_markers, strip_sources_section
+from nexi.errors import LLMError
+from nexi.language import STOP, stem
+from nexi.ports import LLM
+from nexi.prompts import render
+from nexi.research.state import MOST_TASKS, Evaluate, Researcher, ResearchState
+from nexi.schema import parse_lenient
+from nexi.types import Message
+from nexi.values import frozen
+
+BYTES_PER_TOKEN = 3
+LEAST_REPORT_BYTES = 500
+COVERED = 0.5
+PROMPT_TOKENS = 900
+BUILT_IN_ROUNDS = 2  # coverage by words cannot tell when more rounds would help
+
+_FENCED = re.compile(r"\A\s*```(?:json)?\s*(.*?)\s*```\s*\Z", re.DOTALL)
+_LEAKED = re.compile(r"<think>.*?</think>|</?(?:think|answer|report|final)>", re.DOTALL)
+_HEADING = re.compile(r"^#{1,6}\s+", re.MULTILINE)
+
+
+@frozen
+class Judgement:
+    """`delegate` with tasks, or `synthesise` with the report's text."""
+
+    decision: str
+    tasks: tuple[str, ...] = ()
+    text: str = ""
+    by: str = "model"
+
+
+@frozen
+class Terms:
+    """What the evaluator may spend and must know: `budget` is a sentence on what is left."""
+
+    window: int
+    max_tokens: int
+    budget: str = ""
+    folder: Path | None = None
+    deadline: float | None = None
+
+
+async def evaluate(state: ResearchState, step: Evaluate, llm: LLM, terms: Terms) -> Judgement:
+    """The judgement of a round; a model that may no longer delegate and does so is asked once more."""
+    for may_delegate in dict.fromkeys((step.may_delegate, False)):
+        try:
+            reply = await llm.complete(
+                _request(state, may_delegate, terms), max_tokens=terms.max_tokens, temperature=0.2, deadline=terms.deadline
+            )
+        except LLMError:
+            return stand_in(state, step)
+        judgement = read_judgement(reply.text)
+        if judgement.decision == "synthesise" and judgement.text:
+            return judgement
+        if judgement.decision == "delegate" and may_delegate:
+            return judgement
+    return stand_in(state, Evaluate(step.round, may_delegate=False))
+
+
+def read_judgement(text: str) -> Judgement:
+    """A delegation where the whole reply is one; every other reply is the report."""
+    fenced = _FENCED.match(_LEAKED.sub("", text))
+    body = (fenced[1] if fenced else _LEAKED.sub("", text)).strip()
+    if body.startswith("{"):
+        try:
+            value: object = parse_lenient(body)
+        except ValueError:
+            value = None
+        if isinstance(value, Mapping) and value.get("action") == "delegate":
+            tasks = value.get("queries") if isinstance(value.get("queries"), list) else value.get("tasks")
+            asked = [" ".join(t.split()) for t in tasks if isinstance(t, str) and t.strip()] if isinstance(tasks, list) else []
+            return Judgement("delegate" if asked else "synthesise", tuple(dict.fromkeys(asked))[:MOST_TASKS])
+    return Judgement("synthesise", text=body)
+
+
+def _request(state: ResearchState, may_delegate: bool, terms: Terms) -> list[Message]:
+    choice = (
+        render("may_delegate", folder=terms.folder, most_tasks=MOST_TASKS)
+        if may_delegate
+        else render("must_write", folder=terms.folder)
+    )
+    rules = render(
+        "evaluator",
+        folder=terms.folder,
+        question=state.question,
+        agenda="\n".join(f"- {task}" for task in state.agenda),
+        round=state.round,
+        target=state.target_rounds,
+        most=state.most_rounds,
+        budget=terms.budget,
+        choice=choice.strip(),
+    )
+    return [Message("system", rules), Message("user", _reports(state, terms))]
+
+
+def _reports(state: ResearchState, terms: Terms) -> str:
+    """Every report, each cut to its share of what the window holds; what failed is named."""
+    room = (terms.window - terms.max_tokens - PROMPT_TOKENS) * BYTES_PER_TOKEN
+    share = max(LEAST_REPORT_BYTES, room // max(1, len(state.reported)))
+    told = [f"## Researcher {r.id}: {r.task}\n\n{cut(r.report, share)}" for r in state.reported]
+    failed = [f"- {r.id} ({r.task}): {r.reason}" for r in state.researchers if r.doing == "failed"]
+    return "\n\n".join([*told, *(["## Without a report", "\n".join(failed)] if failed else [])])
+
+
+def cut(text: str, share: int) -> str:
+    """At most `share` bytes; bytes bound tokens in every script."""
+    body = text.encode("utf-8", "replace")
+    if len(body) <= share:
+        return text
+    return f"{body[:share].decode('utf-8', 'ignore')}\n\n[cut here]"
+
+
+# without a model
+
+
+def stand_in(state: ResearchState, step: Evaluate) -> Judgement:
+    """The judgement without a model: what no report covers is looked for once more, then the reports become a digest."""
+    open_tasks = uncovered(state) if step.may_delegate and state.round < BUILT_IN_ROUNDS else []
+    if open_tasks:
+        return Judgement("delegate", tuple(open_tasks[:MOST_TASKS]), by="built-in")
+    return Judgement("synthesise", text=digest(state), by="built-in")
+
+
+def uncovered(state: ResearchState) -> list[str]:
+    """Agenda items whose words no cited report of the run covers, as queries of those words."""
+    cited = [_stems(r.report) for r in state.reported if extract_citation_markers(r.report)]
+    missing = []
+    for task in state.agenda:
+        terms = _stems(task)
+        best = max((len(terms & words) / len(terms) for words in cited), default=0.0) if terms else 1.0
+        if best < COVERED:
+            missing.append(" ".join(w for w in re.findall(r"[\w'’-]+", task) if w.lower() not in STOP) or task)
+    return missing
+
+
+def digest(state: ResearchState) -> str:
+    """The reports one after the other, each under its task; what was said before is not said again."""
+    seen: set[str] = set()
+    sections = [f"# {' '.join(state.question.split())}"]
+    for researcher in state.reported:
+        body = _without_repeats(_body(researcher), seen)
+        if body:
+            sections.append(f"## {researcher.task}\n\n{body}")
+    missing = [r for r in state.researchers if r.doing == "failed"]
+    if missing:
+        sections.append("## Not found\n\n" + "\n".join(f"- {r.task}" for r in missing))
+    return "\n\n".join(sections)
+
+
+def _body(researcher: Researcher) -> str:
+    """A report without its list of links, its headings two levels down."""
+    text = strip_sources_section(researcher.report).strip()
+    return _HEADING.sub("### ", text)
+
+
+def _without_repeats(text: str, seen: set[str]) -> str:
+    kept = []
+    for paragraph in text.split("\n\n"):
+        mark = " ".join(paragraph.split())
+        if mark and mark not in seen:
+            seen.add(mark)
+            kept.append(paragraph)
+    return "\n\n".join(kept)
+
+
+def _stems(text: str) -> set[str]:
+    return {stem(w) for w in re.findall(r"\w+", text.lower()) if w not in STOP}
+
+
+def budget_words(used: float) -> str:
+    """What the evaluator is told of the budget."""
+    if used >= 1:
+        return "The budget is spent."
+    return f"{used:.0%} of the budget is used: finish soon." if used >= 0.8 else ""
+
+
+def in_order(researchers: Sequence[Researcher]) -> list[Researcher]:
+    """By round, then by number."""
+    return sorted(researchers, key=lambda r: tuple(int(part) for part in r.id.split(".")))

@@ -1,0 +1,236 @@
+"""Runs a piece of research: asks the pure core what is next, does it, and commits what happened.
+
+Above, the assembly gives it ports and a log; below are planner, researchers and evaluator. It decides nothing that the
+reducer could: it begins tasks, waits, watches the limits, and hands the report to be checked. A run that is taken up again
+starts here with a state folded from its log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from nexi.agent import Loop
+from nexi.budget import Budget, Meter
+from nexi.errors import NexiError, NoEvidenceError, ResearchError
+from nexi.events import AgendaSet, Fact, LimitReached, ResearcherStarted, RoundEvaluated, StatusDelta, Warned
+from nexi.model import MeteredLLM
+from nexi.ports import Clock, Emit
+from nexi.recording import Recording
+from nexi.research.evaluator import Terms, budget_words, evaluate, in_order
+from nexi.research.planner import Agenda, Brief, plan
+from nexi.research.reducer import next_step, reduce
+from nexi.research.researcher import Desk, Work, Workshop
+from nexi.research.state import (
+    AT_ONCE,
+    UNITS,
+    Evaluate,
+    Fail,
+    Finish,
+    Plan,
+    Researcher,
+    ResearchState,
+    Start,
+    Wait,
+)
+from nexi.types import Answer, StopReason
+
+RESEARCH_SHARE = 0.85  # of the budget; the rest is kept for the report
+RESEARCHER_ITERATIONS = UNITS + 4
+
+
+class Lead(Workshop, Protocol):
+    """What the assembly builds for a run as a whole."""
+
+    def coordinator(self) -> MeteredLLM: ...
+
+    def lead_loop(self, desk: Desk) -> Loop: ...
+
+
+class Approve(Protocol):
+    """A person's word on the agenda before money is spent; the tasks to research, or None to stop."""
+
+    async def __call__(self, agenda: Agenda) -> Agenda | None: ...
+
+
+@dataclass
+class Orchestrator:
+    """One research run. `observe` must be called with every fact in the order in which facts are committed."""
+
+    lead: Lead
+    emit: Emit
+    clock: Clock
+    meter: Meter
+    stop: asyncio.Event
+    brief: Brief
+    desk: Desk = field(default_factory=Desk)
+    state: ResearchState = field(default_factory=ResearchState)
+    recording: Recording = field(default_factory=Recording)
+    approve: Approve | None = None
+    max_output_tokens: int = 8192
+    prompts_folder: Path | None = None
+    _working: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._research = self.meter.child(_share(self.meter.budget), started=self.meter.started)
+
+    def observe(self, fact: Fact) -> None:
+        self.state = reduce(self.state, fact)
+
+    async def run(self) -> Answer:
+        """Research to the end. Raises NoEvidenceError when nothing was found, ResearchError when all failed."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                answer = await self._steps(tasks)
+        finally:
+            for task in self._working.values():
+                task.cancel()
+        if isinstance(answer, NexiError):
+            raise answer  # carried past the task group, which would bundle it
+        return answer
+
+    async def _steps(self, tasks: asyncio.TaskGroup) -> Answer | NexiError:
+        while True:
+            await self._watch_limits()
+            self._take_up(tasks)
+            step = next_step(self.state)
+            try:
+                if isinstance(step, Plan):
+                    await self._plan()
+                elif isinstance(step, Start):
+                    await self._start(step)
+                elif isinstance(step, Wait):
+                    await self._wait()
+                elif isinstance(step, Evaluate):
+                    await self._evaluate(step)
+                elif isinstance(step, Finish):
+                    return await self._finish(step)
+                elif isinstance(step, Fail):
+                    return self._failed(step)
+                else:
+                    return ResearchError("the run has already ended", code="ended")
+            except NexiError as error:
+                return error
+
+    async def _watch_limits(self) -> None:
+        if self.state.limit is not None:
+            return
+        reason = StopReason.CANCELLED if self.stop.is_set() else self._research.stop_reason(self.clock.monotonic())
+        if reason:
+            await self.emit(LimitReached(reason))
+
+    async def _plan(self) -> None:
+        self.emit.delta(StatusDelta("planning"))
+        agenda: Agenda | None = await plan(self.state.question, self.lead.coordinator(), self.brief)
+        if agenda and self.approve:
+            agenda = await self.approve(agenda)
+        if agenda is None:
+            raise ResearchError("the research was not started", cause="its plan was not approved", code="not_approved")
+        await self.emit(AgendaSet(agenda.tasks, agenda.complexity, agenda.by))
+
+    async def _start(self, step: Start) -> None:
+        for name, task in step.tasks:
+            await self.emit(ResearcherStarted(name, self.state.round, task))
+
+    def _take_up(self, tasks: asyncio.TaskGroup) -> None:
+        """Everyone whom the state knows as running is at work, also after an interruption."""
+        for researcher in self.state.running:
+            if researcher.id not in self._working:
+                work = self._work(researcher)
+                meter = self._research.child(self._researcher_budget(), started=self.clock.monotonic())
+                self._working[researcher.id] = tasks.create_task(work.run(self.lead, meter), name=f"researcher {researcher.id}")
+
+    def _work(self, researcher: Researcher) -> Work:
+        return Work(
+            researcher,
+            self.state.question,
+            self.desk,
+            lambda: in_order(self.state.reported),
+            self.emit,
+            self.recording.of(researcher.id),
+            self.brief.today,
+            self.lead.coordinator().max_context,
+            self.prompts_folder,
+        )
+
+    def _researcher_budget(self) -> Budget:
+        """An equal share of what the plan may spend, so that one researcher cannot starve the others."""
+        total = self._research.budget
+        planned = max(1, len(self.state.agenda), min(AT_ONCE, len(self.state.researchers)))
+        tokens = None if total.max_tokens is None else max(1, total.max_tokens // planned)
+        pages = None if total.max_pages is None else max(1, total.max_pages // planned)
+        return Budget(max_iterations=RESEARCHER_ITERATIONS, max_tokens=tokens, max_pages=pages)
+
+    async def _wait(self) -> None:
+        """Until somebody has ended, or the run is told to stop; those who run then end by themselves, from what they have."""
+        running = [self._working[r.id] for r in self.state.running]
+        if self.stop.is_set():
+            await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            return
+        stopping = asyncio.ensure_future(self.stop.wait())
+        try:
+            await asyncio.wait({*running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopping.cancel()
+
+    async def _evaluate(self, step: Evaluate) -> None:
+        self.emit.delta(StatusDelta("evaluating"))
+        coordinator = self.lead.coordinator()
+        used = self._research.used(self.clock.monotonic())
+        terms = Terms(
+            coordinator.max_context,
+            min(self.max_output_tokens, coordinator.max_context // 4),
+            budget_words(1.0 if self.state.limit else used),
+            self.prompts_folder,
+            self.meter.deadline,
+        )
+        judgement = await evaluate(self.state, step, coordinator, terms)
+        if judgement.decision == "synthesise" and judgement.by == "built-in":
+            await self.emit(Warned("extractive", "the report was assembled from the researchers' reports without a model"))
+        await self.emit(RoundEvaluated(step.round, judgement.decision, judgement.tasks, judgement.text, judgement.by))
+
+    async def _finish(self, step: Finish) -> Answer:
+        loop = self.lead.lead_loop(self.desk)
+        if self.state.limit:
+            await self.emit(
+                Warned(self.state.limit.value, f"{_WHY[self.state.limit]}; the report uses what was found until then")
+            )
+        by_model = not coordinator_is_built_in(self.lead.coordinator())
+        return await loop.deliver(step.text, self.state.limit or StopReason.FINAL_ANSWER, by_model=by_model)
+
+    def _failed(self, step: Fail) -> NexiError:
+        if step.code == "no_evidence" or self.state.limit:
+            return NoEvidenceError("there is no report", cause=step.message, fix="raise the budget, or ask again later")
+        return ResearchError(
+            "the research failed", cause=step.message, fix="check the model and the search service: nexi doctor", code=step.code
+        )
+
+
+_WHY = {
+    StopReason.CANCELLED: "the research was stopped",
+    StopReason.BUDGET_SPENT: "the budget is spent",
+    StopReason.TIME_TARGET: "the time target was reached",
+    StopReason.MAX_ITERATIONS: "the iteration limit was reached",
+}
+
+
+def coordinator_is_built_in(llm: MeteredLLM) -> bool:
+    return llm.name == "extractive"
+
+
+def _share(budget: Budget) -> Budget:
+    """What the researchers may use of the run's budget."""
+
+    def part(limit: float | None) -> float | None:
+        return None if limit is None else limit * RESEARCH_SHARE
+
+    tokens, seconds, calls = part(budget.max_tokens), part(budget.max_seconds), budget.max_model_calls
+    return Budget(
+        max_seconds=seconds,
+        max_tokens=None if tokens is None else int(tokens),
+        max_cost=part(budget.max_cost),
+        max_model_calls=None if calls is None else max(1, calls - 1),
+        max_pages=budget.max_pages,
+    )
