@@ -12,6 +12,7 @@ from markdown_it import MarkdownIt
 from rich import markdown
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.segment import Segment
+from rich.style import Style
 from rich.text import Text
 
 from nexi.output.blocks import BlockStream
@@ -88,4 +89,6 @@ def source_list(sources: Iterable[Source]) -> Iterator[Text]:
         title = clean_line(source.title)
         named = title if title and title != url else site
         yield Text.assemble((f"[{source.number}] ", "cyan"), named, (f"  {site}" if named != site else "", "green"))
-        yield Text(f"    {url}", style="dim")
+        # a terminal that knows links opens the page at the evidence; what is seen stays the address
+        place = clean_line(source.link)
+        yield Text.assemble("    ", (url, Style(dim=True, link=place) if place.startswith(url) else Style(dim=True)))

@@ -123,13 +123,16 @@ def print_json(value: Mapping[str, Any] | Sequence[Any]) -> None:
 
 def answer_json(result: RunResult, question: str, model: str) -> dict[str, Any]:
     """The versioned object that `--json` prints."""
+    from nexi.output.sources import conflict_json, source_json
+
     end = result.finished
     return {
         "schema": ANSWER_SCHEMA,
         "id": result.id,
         "question": question,
         "answer": result.answer.text,
-        "sources": [{"n": s.number, "url": s.url, "title": s.title} for s in result.answer.sources],
+        "sources": [source_json(source) for source in result.answer.sources],
+        "conflicts": [conflict_json(conflict) for conflict in result.answer.conflicts],
         "read": [s.url for s in result.session.book.sources],
         "stop": end.stop.value,
         "warnings": list(end.warnings),
