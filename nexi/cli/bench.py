@@ -1,0 +1,174 @@
+"""`nexi bench`: a file of questions, asked and scored."""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nexi.cli.exits import EXIT_CANCELLED, failing_politely
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nexi.bench.questions import Asked
+    from nexi.bench.results import Results, Row
+    from nexi.config import Config
+
+SCHEMA = "nexi-bench-report-1"
+BAD_SHOWN = 10
+TOLD_EVERY = 10
+
+
+@click.command("bench", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("-m", "--model", help="The model; `extractive` needs none.")
+@click.option("-e", "--effort", type=click.Choice(["s", "m", "l"]), help="Quick, balanced or thorough.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Ask N of the questions.")
+@click.option("--seed", type=int, default=0, metavar="N", help="Which of them: the same seed draws the same questions.")
+@click.option("--concurrency", type=click.IntRange(1, 32), default=2, metavar="N", help="Ask N at a time; 2 unless given.")
+@click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Spend at most this much in all.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Keep the results in FILE.")
+@click.option("--plot", "picture", type=click.Path(path_type=Path), metavar="FILE", help="Draw the SVG plot to FILE.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def bench(file: Path, **options: Any) -> None:
+    """Ask the questions in FILE and score the answers.
+
+    FILE is JSON lines, JSON, CSV or TSV with a question and its answer in each row (SimpleQA, FRAMES and the like). Results
+    are kept beside it as they come: the same command goes on after a stop.
+    """
+    with failing_politely(as_json=options["as_json"]):
+        _bench(file, options)
+
+
+def _bench(file: Path, options: dict[str, Any]) -> None:
+    from nexi.bench.questions import read_questions
+    from nexi.bench.results import Results
+    from nexi.config import load_config
+    from nexi.output import note, print_warning
+
+    found = read_questions(file)
+    for problem in found.bad[:BAD_SHOWN]:
+        print_warning(f"{file.name}, {problem}; left out")
+    if len(found.bad) > BAD_SHOWN:
+        print_warning(f"{len(found.bad) - BAD_SHOWN} more rows of {file.name} were left out")
+    questions = drawn(found.questions, options["limit"], options["seed"])
+    config = load_config()
+    config = config.override(**{name: options[name] for name in ("model", "max_cost") if options[name]})
+    results = Results.open(_output(file, config, options), _about(config, options))
+    if results.damaged:
+        print_warning(f"{results.damaged} damaged lines of {results.path} are left out")
+    left = sum(q.id not in results.rows or not results.rows[q.id].is_done for q in questions)
+    note(f"{left} of {len(questions)} questions to ask; results go to {results.path}", None, "dim")
+    stopped = _run(config, questions, results, options)
+    _report(file, questions, results, options)
+    if stopped:
+        note(f"{stopped}. To go on: run the same command again", None, "yellow")
+        raise SystemExit(EXIT_CANCELLED if stopped == "Stopped" else 1)
+
+
+def drawn(questions: Sequence[Asked], limit: int | None, seed: int) -> list[Asked]:
+    """The questions to ask, in the order of the file; a draw with one seed is the beginning of a longer one."""
+    if not limit or limit >= len(questions):
+        return list(questions)
+    order = list(range(len(questions)))
+    random.Random(seed).shuffle(order)  # noqa: S311 - a draw that can be repeated
+    return [questions[i] for i in sorted(order[:limit])]
+
+
+def _output(file: Path, config: Config, options: dict[str, Any]) -> Path:
+    if options["output"]:
+        return Path(options["output"])
+    model = "".join(c if c.isalnum() or c in ".-" else "-" for c in config.endpoint("answer").model)
+    return file.with_name(f"{file.name.partition('.')[0]}-{model}.results.jsonl")
+
+
+def _about(config: Config, options: dict[str, Any]) -> dict[str, Any]:
+    """What must be the same for two runs to share one file of results."""
+    return {"model": config.endpoint("answer").model, "effort": options["effort"] or config.default_effort}
+
+
+def _run(config: Config, questions: Sequence[Asked], results: Results, options: dict[str, Any]) -> str:
+    """Ask; why it ended early, or nothing. The runs are kept, and the history of the user is left alone."""
+    import asyncio
+
+    from nexi.app import Nexi, SearchOptions
+    from nexi.bench.runner import Bench
+
+    progress = Progress(questions, results, options["max_cost"])
+
+    async def ask() -> bool:
+        async with Nexi(config) as nexi:
+            bench = Bench(
+                nexi,
+                results,
+                SearchOptions(effort=options["effort"] or "", keeps_history=False),
+                workers=options["concurrency"],
+                max_cost=options["max_cost"],
+                tell=progress.tell,
+            )
+            await bench.run(questions)
+            return bench.out_of_money
+
+    try:
+        spent = asyncio.run(ask())
+    except KeyboardInterrupt:
+        return "Stopped"
+    return f"The budget of ${options['max_cost']:g} is spent" if spent else ""
+
+
+class Progress:
+    """A line on stderr for each answer, or for every tenth where nobody watches."""
+
+    def __init__(self, questions: Sequence[Asked], results: Results, max_cost: float | None) -> None:
+        self._questions, self._results, self._max_cost = questions, results, max_cost
+        self._told = 0
+
+    def tell(self, asked: Asked, row: Row) -> None:
+        from nexi.bench.scores import score
+        from nexi.output import clean_line, is_tty, note
+
+        self._told += 1
+        if not is_tty(sys.stderr) and self._told % TOLD_EVERY:
+            return
+        done = [q for q in self._questions if q.id in self._results.rows]
+        right = sum(score(self._results.rows[q.id].answer, q.answers).correct for q in done)
+        mark = "failed" if row.error else ("right" if score(row.answer, asked.answers).correct else "wrong")
+        money = f", ${self._results.cost:.4f}" + (f" of ${self._max_cost:g}" if self._max_cost else "")
+        note(
+            f"[{len(done)}/{len(self._questions)}] {mark}, {row.seconds:.1f} s; {100 * right / len(done):.0f} % right so far"
+            f"{money}: {clean_line(asked.text)[:70]}",
+            None,
+            "dim",
+        )
+
+
+def _report(file: Path, questions: Sequence[Asked], results: Results, options: dict[str, Any]) -> None:
+    """The table on stdout, and the plot in its file."""
+    from nexi.bench.plot import plot
+    from nexi.bench.report import as_json, figures, table
+    from nexi.bench.scores import score
+    from nexi.files import store_error
+    from nexi.output import note, print_json, write
+
+    rows = results.rows
+    done = [q for q in questions if q.id in rows]
+    if not done:
+        return
+    found = figures(questions, rows)
+    picture = options["picture"] or results.path.with_suffix(".svg")
+    times = [(rows[q.id].seconds, score(rows[q.id].answer, q.answers).correct) for q in done]
+    title = f"{file.name}: {len(done)} questions, {results.about['model']}, effort {results.about['effort']}"
+    try:
+        picture.write_text(plot(title, found, times), encoding="utf-8")
+    except OSError as error:
+        raise store_error("Could not write the plot", picture, error) from error
+    if options["as_json"]:
+        about = {"schema": SCHEMA, "file": str(file), **results.about, "results": str(results.path), "plot": str(picture)}
+        print_json({**about, "figures": as_json(found)})
+    else:
+        write(f"\n{table(found)}")
+        note(f"Results: {results.path}. Plot: {picture}", None, "dim")

@@ -1,0 +1,33 @@
+"""The sources of an answer and where they disagree, as values for a script."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nexi.types import Conflict, Source
+
+
+def source_json(source: Source) -> dict[str, Any]:
+    """A source; `link` opens it where its evidence stands, and what it says of itself is there where it says it."""
+    about = source.imprint
+    told = {"author": about.author, "published": about.published, "site": about.site, "accessed": about.accessed}
+    return {
+        "n": source.number,
+        "url": source.url,
+        "title": source.title,
+        "digest": source.digest,
+        "link": source.link or source.url,
+        **{name: value for name, value in told.items() if value},
+    }
+
+
+def conflict_json(conflict: Conflict) -> dict[str, Any]:
+    return {
+        "kind": conflict.kind,
+        "subject": conflict.subject,
+        "readings": [
+            {"value": r.value, "sources": list(r.numbers), "independent": r.origins, "quote": r.quote}
+            for r in conflict.readings
+        ],
+    }
