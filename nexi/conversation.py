@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nexi.citations import CitationBook, format_citations_section
+from nexi.citations import CitationBook, extract_citation_markers, format_citations_section
 from nexi.config import Config
 from nexi.errors import NexiError, StoreError
 from nexi.events import Fact, RunFinished, RunStarted, SourceNumbered
@@ -47,6 +47,20 @@ async def last_conversation(config: Config, clock: Clock) -> Session:
     for source in turns[0].sources:
         await _take_up(session, runs, source)
     return session
+
+
+def cited_sources(config: Config, clock: Clock, entry: HistoryEntry) -> tuple[Source, ...]:
+    """The sources that an answer of the history cites; where its run is gone, the addresses that the history kept."""
+    try:
+        facts = [fact for _, fact in RunDirectory(config.runs_dir, config.pages_dir, clock=clock).open_log(entry.id).facts]
+    except StoreError:
+        facts = []
+    end = next((fact for fact in reversed(facts) if isinstance(fact, RunFinished)), None)
+    if end is not None:
+        return end.sources
+    numbers = extract_citation_markers(entry.answer)
+    kept = _remembered(entry).sources
+    return tuple(s for s in kept if s.number in numbers) or kept
 
 
 def _turns(runs: RunDirectory, entry: HistoryEntry) -> Iterator[Turn]:

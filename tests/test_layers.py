@@ -19,6 +19,7 @@ LAYER = {
             "urls",
             "extract",
             "citations",
+            "bibliography",
             "answer",
             "schema",
             "ranking",
@@ -34,7 +35,7 @@ LAYER = {
     **dict.fromkeys(["agent", "tools", "compaction", "model", "reader", "searcher", "session", "verify", "recording", "research", "knowledge"], ENGINE),
     **dict.fromkeys(["backends", "fetchers", "llm", "history", "runlog", "suspensions", "plugins"], ADAPTER),
     **dict.fromkeys(["app", "conversation"], ASSEMBLY),
-    **dict.fromkeys(["search", "cli", "output", "demo", "doctor", "__main__", "testing"], DOOR),
+    **dict.fromkeys(["search", "cli", "bench", "output", "demo", "doctor", "__main__", "testing"], DOOR),
 }
 MAY_IMPORT = {
     WORDS: {WORDS},

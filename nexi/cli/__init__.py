@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 COMMANDS: Mapping[str, str] = {
+    "bench": "nexi.cli.bench:bench",
     "completion": "nexi.cli.completion:completion",
     "config": "nexi.cli.settings:config",
     "demo": "nexi.cli.demo:demo",
@@ -147,7 +148,12 @@ def main() -> None:
 @click.option("--plain", is_flag=True, help="No colours, no emoji.")
 @click.option("--no-stream", is_flag=True, help="Show the answer when it is whole.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-@click.option("--format", "form", type=click.Choice(["md", "json"]), help="Markdown as it was written, or JSON.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["md", "json", "ris", "bibtex", "csl"]),
+    help="Markdown as it was written, JSON, or only the sources as references.",
+)
 @click.option("-o", "--output", metavar="FILE", help="Write the answer to a new FILE; - is stdout.")
 @click.option("--copy", is_flag=True, help="Put the answer on the clipboard.")
 @click.option("-u", "--usage", is_flag=True, help="Say what the answer took, also off a terminal.")

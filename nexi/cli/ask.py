@@ -61,18 +61,21 @@ def _run_search_command(question: str, options: dict[str, Any]) -> None:
     """One question, one answer."""
     import asyncio
 
-    from nexi.cli.delivery import copy_answer, file_of, write_answer
+    from nexi.cli.delivery import copy_answer, file_of, print_references, wants_references, write_answer
     from nexi.cli.templates import asked
     from nexi.output import answer_json, print_json
 
     config = load(options)
     question = asked(question, options)
     file = file_of(options)
-    screen = screen_for(options, streams=not file)
+    screen = screen_for(options, streams=not file and not wants_references(options))
     with Interrupts(as_json=options["as_json"]) as interrupts:
         result = asyncio.run(_search(config, question, options, screen, interrupts))
         if file:
             write_answer(file, result, question, config, options)
+            screen.sum_up(result)
+        elif wants_references(options):
+            print_references(result.answer.sources, options["form"])
             screen.sum_up(result)
         elif options["as_json"]:
             print_json(answer_json(result, question, config.endpoint("answer").model))

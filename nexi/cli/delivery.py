@@ -5,13 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nexi.errors import ConfigError, StoreError
+from nexi.errors import ConfigError, NexiError, StoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from nexi.app import RunResult
     from nexi.config import Config
+    from nexi.types import Source
 
 STDOUT = "-"
+REFERENCES = ("ris", "bibtex", "csl")
+MARKDOWN = (".md", ".markdown")
 
 
 def file_of(options: dict[str, Any]) -> Path | None:
@@ -38,14 +43,47 @@ def answer_text(result: RunResult) -> str:
     return f"{result.answer.text}\n" + (f"\n{listed}\n" if listed else "")
 
 
+def markdown_text(result: RunResult) -> str:
+    """The same for a file of Markdown: an address opens its page where the evidence stands."""
+    linked = [
+        f"[{s.number}] {' '.join(s.title.split())} - [{s.url}]({s.link.replace('(', '%28').replace(')', '%29')})"
+        for s in result.answer.sources
+    ]
+    if not all(s.link for s in result.answer.sources):
+        return answer_text(result)
+    return f"{result.answer.text}\n" + ("\nSources:\n" + "\n".join(linked) + "\n" if linked else "")
+
+
+def wants_references(options: dict[str, Any]) -> bool:
+    """Whether only the sources are wanted, in a form that other programs read."""
+    return options.get("form") in REFERENCES
+
+
+def reference_text(sources: Sequence[Source], form: str, accessed: str = "") -> str:
+    """The sources as references. Raises NexiError where there are none."""
+    from nexi.bibliography import FORMS
+
+    if not sources:
+        raise NexiError("there are no references", cause="the answer cites no source", code="not_found")
+    return FORMS[form](sources, accessed)
+
+
+def print_references(sources: Sequence[Source], form: str, accessed: str = "") -> None:
+    from nexi.output import write
+
+    write(reference_text(sources, form, accessed))
+
+
 def write_answer(path: Path, result: RunResult, question: str, config: Config, options: dict[str, Any]) -> None:
     """The answer in a new file. Raises StoreError."""
     import json
 
     from nexi.output import answer_json, print_success
 
-    text = answer_text(result)
-    if options["as_json"]:
+    text = markdown_text(result) if path.suffix.lower() in MARKDOWN else answer_text(result)
+    if wants_references(options):
+        text = reference_text(result.answer.sources, options["form"])
+    elif options["as_json"]:
         text = json.dumps(answer_json(result, question, config.endpoint("answer").model), ensure_ascii=False) + "\n"
     try:
         with path.open("x", encoding="utf-8", errors="replace") as file:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 SUMMARIES: Mapping[str, str] = {
+    "bench": "Ask the questions in FILE and score the answers.",
     "completion": "Print the completion script of a shell.",
     "config": "Show, change and set up the settings.",
     "demo": "Ask nexi's own handbook: no key, no network.",

@@ -12,6 +12,7 @@ from nexi.errors import NexiError
 
 if TYPE_CHECKING:
     from nexi.history import HistoryEntry, HistoryRead
+    from nexi.types import Source
 
 SCHEMA = "nexi-history-1"
 LISTED = 10
@@ -64,10 +65,11 @@ def search(text: str, as_json: bool) -> None:
 @history.command("show", context_settings=_HELP)
 @click.argument("entry_id", metavar="ID")
 @_as_json
-def show(entry_id: str, as_json: bool) -> None:
+@click.option("--format", "form", type=click.Choice(["ris", "bibtex", "csl"]), help="Only its sources, as references.")
+def show(entry_id: str, as_json: bool, form: str | None) -> None:
     """One search in full."""
     with failing_politely(as_json=as_json):
-        _show_by_id(entry_id, as_json=as_json)
+        _show_by_id(entry_id, as_json=as_json, form=form or "")
 
 
 @history.command("rm", context_settings=_HELP)
@@ -98,9 +100,19 @@ def history_command(options: dict[str, Any]) -> None:
         return _clear_history()
     if options["last"]:
         return _show_last_n(options["last"], as_json=as_json)
+    form = options.get("form") or ""
     if options["prev"]:
-        return _show_prev(as_json=as_json)
-    return _show_by_id(options["show"], as_json=as_json)
+        return _show_prev(as_json=as_json, form=form)
+    return _show_by_id(options["show"], as_json=as_json, form=form)
+
+
+def sources_of(entry: HistoryEntry) -> tuple[Source, ...]:
+    """The sources an answer cites, as its run kept them."""
+    from nexi.app import SystemClock
+    from nexi.config import load_config
+    from nexi.conversation import cited_sources
+
+    return cited_sources(load_config(), SystemClock(), entry)
 
 
 def latest_entry() -> HistoryEntry:
@@ -134,19 +146,19 @@ def _show_last_n(n: int, *, as_json: bool = False) -> None:
     _print(read, as_json=as_json)
 
 
-def _show_prev(*, as_json: bool = False) -> None:
+def _show_prev(*, as_json: bool = False, form: str = "") -> None:
     """The latest search in full."""
-    _print_full(latest_entry(), as_json=as_json)
+    _print_full(latest_entry(), as_json=as_json, form=form)
 
 
-def _show_by_id(entry_id: str, *, as_json: bool = False) -> None:
+def _show_by_id(entry_id: str, *, as_json: bool = False, form: str = "") -> None:
     """One search in full."""
     from nexi.history import get_entry_by_id
 
     entry = get_entry_by_id(entry_id)
     if entry is None:
         raise _no_such_entry(entry_id)
-    _print_full(entry, as_json=as_json)
+    _print_full(entry, as_json=as_json, form=form)
 
 
 def _print(read: HistoryRead, *, as_json: bool) -> None:
@@ -158,10 +170,13 @@ def _print(read: HistoryRead, *, as_json: bool) -> None:
     return write("\n\n".join(format_entry_preview(e, i) for i, e in enumerate(read.entries, 1)) + "\n")
 
 
-def _print_full(entry: HistoryEntry, *, as_json: bool) -> None:
+def _print_full(entry: HistoryEntry, *, as_json: bool, form: str = "") -> None:
+    from nexi.cli.delivery import REFERENCES, print_references
     from nexi.history import HistoryRead, format_entry_full
     from nexi.output import write
 
+    if form in REFERENCES:
+        return print_references(sources_of(entry), form, entry.ts)
     if as_json:
         return _print_json(HistoryRead([entry]))
     return write(format_entry_full(entry) + "\n")

@@ -25,11 +25,12 @@ def open_source(n: int, only_print: bool) -> None:
 
 def source_of_last_answer(n: int) -> str:
     """The address of source n. Raises NexiError when there is none, or none that a browser should see."""
-    from nexi.cli.history import latest_entry
+    from nexi.cli.history import latest_entry, sources_of
     from nexi.output import clean_line
     from nexi.urls import is_web_url, parse
 
-    urls = latest_entry().urls
+    entry = latest_entry()
+    urls = entry.urls
     if n > len(urls):
         has = f"it has {len(urls)} source{'' if len(urls) == 1 else 's'}"
         raise NexiError(f"the last answer has no source {n}", cause=has, code="not_found", fix="nexi --prev shows them")
@@ -37,7 +38,8 @@ def source_of_last_answer(n: int) -> str:
         raise NexiError(
             f"source {n} is not opened", cause=f"{clean_line(urls[n - 1])[:200]} is no web address", fix="nexi --prev shows it"
         )
-    return str(parse(urls[n - 1]).href)
+    link = next((s.link for s in sources_of(entry) if s.number == n and s.url == urls[n - 1]), "")
+    return link if is_web_url(link) else str(parse(urls[n - 1]).href)
 
 
 def _open(url: str) -> bool:
