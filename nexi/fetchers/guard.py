@@ -95,7 +95,7 @@ class Guard:
             raise _blocked(parsed.origin, "it carries a user name or password", "use the URL without credentials")
         if parsed.port in _OTHER_PROTOCOLS and not self._names(parsed.host, parsed.port, with_port=True):
             raise _blocked(parsed.href, f"port {parsed.port} belongs to another protocol", ALLOW_FIX)
-        if _is_literal(parsed.host):
+        if is_literal(parsed.host):
             self.usable(parsed.host, parsed.port, [parsed.host])
         return parsed
 
@@ -149,7 +149,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        resolved = [host] if _is_literal(host) else await self._resolve(host, port)
+        resolved = [host] if is_literal(host) else await self._resolve(host, port)
         *firsts, last = self._guard.usable(host, port, resolved)
         for address in firsts:
             try:
@@ -245,7 +245,7 @@ def _bad_exception(entry: str) -> ConfigError:
     )
 
 
-def _is_literal(host: str) -> bool:
+def is_literal(host: str) -> bool:
     try:
         ipaddress.ip_address(host)
     except ValueError:

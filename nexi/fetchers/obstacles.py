@@ -16,7 +16,11 @@ ENOUGH_TEXT = 600  # characters; a page that has them is a page
 BARE = 200
 HEAD_BYTES = 200_000
 
-BROWSER_FIX = "try another page, or add jina to content_fetcher: it reads pages with a browser, and learns what you read"
+BROWSER_FIX = (
+    "try another page, or add a fetcher with a browser to content_fetcher: crawl4ai (nexi[crawl4ai] and Chromium on this"
+    " machine), or jina, which learns what you read"
+)
+OTHER_FIX = "try another page"
 LOGIN_FIX = "try a public page; nexi never logs in"
 
 _CHALLENGE = re.compile(
@@ -50,18 +54,21 @@ def named_by(headers: Mapping[str, str]) -> str:
     return ""
 
 
-def check(asked: str, final: str, data: bytes, found: Extracted) -> None:
-    """FetchError("blocked") for an obstacle in the page's place, FetchError("error") for a page with no text."""
+def check(asked: str, final: str, data: bytes, found: Extracted, *, rendered: bool = False) -> None:
+    """FetchError("blocked") for an obstacle in the page's place, FetchError("error") for a page with no text.
+
+    Of a page that a browser has `rendered`, scripts have written what they write.
+    """
     text = found.text.strip()
     if len(text) >= ENOUGH_TEXT:
         return
     head = data[:HEAD_BYTES]
     shown = f"{found.title}\n{text}"
     if _CHALLENGE.search(shown) or (len(text) < BARE and _CHALLENGE_CODE.search(head)):
-        raise _blocked(asked, "the site asks its visitors to prove that they are human", BROWSER_FIX)
+        raise _blocked(asked, "the site asks its visitors to prove that they are human", OTHER_FIX if rendered else BROWSER_FIX)
     if _PASSWORD.search(head) or (_LOGIN_PATH.search(final) and not _LOGIN_PATH.search(asked)):
         raise _blocked(asked, "the page wants a login", LOGIN_FIX)
-    if len(text) < BARE and (_WANTS_SCRIPT.search(shown) or _written_by_script(head, text)):
+    if not rendered and len(text) < BARE and (_WANTS_SCRIPT.search(shown) or _written_by_script(head, text)):
         raise _blocked(asked, "a script would write its text (it needs JavaScript)", BROWSER_FIX)
     if not text:
         raise FetchError(f"{asked[:200]} has no text", cause="it is empty", fix="try another page")

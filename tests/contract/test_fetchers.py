@@ -1,4 +1,5 @@
-"""What every fetcher promises: one suite over the fake, a seeds' plug-in and the http fetcher over a loopback web."""
+"""What every fetcher promises: one suite over the fake, a seeds' plug-in, the http fetcher over a loopback web,
+and crawl4ai over a browser that is a fake."""
 
 from __future__ import annotations
 
@@ -12,10 +13,14 @@ import pytest
 from nexi.app import SystemClock
 from nexi.errors import FetchError, FetchReason
 from nexi.fetchers import Settings, create
+from nexi.fetchers.browser import Rendered
+from nexi.fetchers.crawl4ai import Crawl4aiFetcher
+from nexi.fetchers.guard import Guard
 from nexi.plugins import FetchPlugin
 from nexi.ports import ContentFetcher
 from nexi.testing import FakeWeb
 from nexi.types import FetchLimits, content_digest
+from nexi.urls import Url
 from rig import miniweb
 from tests.contract.pages import ADDRESSES, FACTS, HTML, TEXTS
 
@@ -54,7 +59,24 @@ async def http() -> Opened:
             await fetcher.aclose()
 
 
-every_fetcher = pytest.mark.parametrize("opened", [fake, plug_in, http])
+class FakeBrowser:
+    """Has the three pages as a browser would after their scripts ran; whatever else is asked for is a 404 with a text."""
+
+    async def render(self, url: str, timeout_s: float) -> Rendered:
+        pages = {page["url"]: page["html"] for page in HTML}
+        return Rendered(url, html=pages[url]) if url in pages else Rendered(url, 404, html="<h1>Not here</h1>")
+
+    async def aclose(self) -> None: ...
+
+
+@asynccontextmanager
+async def crawl4ai() -> Opened:
+    async def admit(url: Url) -> None: ...
+
+    yield Crawl4aiFetcher(FakeBrowser(), guard=Guard(), clock=SystemClock(), admit=admit), as_it_is
+
+
+every_fetcher = pytest.mark.parametrize("opened", [fake, plug_in, http, crawl4ai])
 
 
 @every_fetcher

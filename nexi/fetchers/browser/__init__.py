@@ -1,0 +1,254 @@
+"""A browser that reads pages for us and reaches only what the guard allows.
+
+Above sits the fetcher `crawl4ai`; below, `gateway` is its only way out and `worker` the program that drives it in a process
+of its own. The process starts with the first page, serves several at once, and is retired when a page hangs in it: the
+next page gets a new one. Its environment is empty, and what it writes lies in a folder that goes with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from nexi import urls
+from nexi.errors import FetchError
+from nexi.fetchers.browser.gateway import Gateway
+from nexi.fetchers.guard import Guard, Resolver, resolve_host
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome", "microsoft-edge", "msedge")
+START_S = 40.0
+GRACE_S = 2.0  # the worker's own deadline comes first, so that it can say what happened
+MAX_TABS = 4
+MAX_LINE = 16_000_000
+INSTALL_FIX = 'pip install "nexi[crawl4ai]" and install Chromium (Debian: apt install chromium), or use another fetcher'
+_WORKER = str(Path(__file__).with_name("worker.py"))
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A page as a browser has it after its scripts ran."""
+
+    url: str
+    status: int = 200
+    content_type: str = "text/html"
+    html: str = ""
+    cut: bool = False
+
+
+class Renders(Protocol):
+    """What the fetcher needs of a browser. Raises FetchError."""
+
+    async def render(self, url: str, timeout_s: float) -> Rendered: ...
+
+    async def aclose(self) -> None: ...
+
+
+def installed_browser() -> str:
+    """The first Chromium of this machine's PATH, or ""."""
+    return next((found for name in PROGRAMS if (found := shutil.which(name))), "")
+
+
+class Browser:
+    """Owns the process, the gateway and the folder; all three go with `aclose`."""
+
+    def __init__(
+        self,
+        guard: Guard,
+        *,
+        user_agent: str,
+        resolve: Resolver = resolve_host,
+        python: str = sys.executable,
+        program: str = "",
+    ) -> None:
+        self._guard = guard
+        self._user_agent = user_agent
+        self._resolve = resolve
+        self._python = python
+        self._program = program
+        self._worker: asyncio.Task[_Worker] | None = None
+        self._tabs = asyncio.Semaphore(MAX_TABS)
+        self._retired: dict[asyncio.Task[None], _Worker] = {}
+
+    async def render(self, url: str, timeout_s: float) -> Rendered:
+        async with self._tabs:
+            worker = await asyncio.shield(self._started())
+            try:
+                return await worker.render(url, max(1.0, timeout_s - GRACE_S))
+            except (asyncio.CancelledError, _HungError):
+                self._retire(worker)
+                raise
+
+    async def aclose(self) -> None:
+        starting, self._worker = self._worker, None
+        if starting:
+            starting.cancel()
+            with suppress(asyncio.CancelledError, FetchError):
+                await (await starting).aclose()
+        for worker in self._retired.values():
+            worker.free.set()
+        await asyncio.gather(*self._retired)
+
+    def _started(self) -> asyncio.Task[_Worker]:
+        """The worker there is or will be: pages that come while it starts share it, and a page that gives up leaves it."""
+        if self._worker and self._worker.done() and (self._worker.cancelled() or self._worker.exception()):
+            self._worker = None
+        if self._worker is None:
+            self._worker = asyncio.ensure_future(self._start())
+        return self._worker
+
+    async def _start(self) -> _Worker:
+        program = self._program or installed_browser()
+        if not program:
+            raise FetchError("there is no browser here", cause="no Chromium is on the PATH", fix=INSTALL_FIX)
+        async with AsyncExitStack() as stack:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="nexi-browser-", ignore_cleanup_errors=True))
+            gateway = await stack.enter_async_context(Gateway(self._guard, self._resolve).open())
+            process = await self._spawned(program, folder, gateway.port)
+            stack.push_async_callback(_ended, process)
+            worker = _Worker(process, gateway)
+            await worker.ready()
+            worker.stack = stack.pop_all()
+            return worker
+
+    async def _spawned(self, program: str, folder: str, port: int) -> Process:
+        sandbox = "no" if hasattr(os, "geteuid") and os.geteuid() == 0 else "yes"  # Chromium has none for root
+        words = [program, folder, str(port), sandbox, self._user_agent]
+        return await asyncio.create_subprocess_exec(
+            self._python, "-P", _WORKER, *words,
+            stdin=PIPE, stdout=PIPE, stderr=DEVNULL, limit=MAX_LINE, start_new_session=True, cwd=folder,
+            env={"HOME": folder, "PATH": os.defpath, "CRAWL4_AI_BASE_DIRECTORY": folder, "CRAWL4AI_NO_CLOUD_NOTICE": "1"},
+        )  # fmt: skip
+
+    def _retire(self, worker: _Worker) -> None:
+        """The next page gets a new worker; this one ends when nobody reads in it any more."""
+        if self._worker and self._worker.done() and not self._worker.cancelled() and self._worker.result() is worker:
+            self._worker = None
+            task = asyncio.ensure_future(_put_away(worker))
+            self._retired[task] = worker
+            task.add_done_callback(self._retired.pop)
+
+
+class _HungError(FetchError):
+    """A page that the browser is not done with, or a browser that is gone."""
+
+
+class _Worker:
+    """A running worker and the pages that wait for its lines."""
+
+    def __init__(self, process: Process, gateway: Gateway) -> None:
+        self._process = process
+        self._gateway = gateway
+        self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._count = 0
+        self._listening: asyncio.Task[None] | None = None
+        self.free = asyncio.Event()
+        self.stack = AsyncExitStack()
+
+    async def ready(self) -> None:
+        try:
+            async with asyncio.timeout(START_S):
+                first = _message(await self._line())
+        except TimeoutError as error:
+            raise FetchError("the browser did not start", cause=f"it was not ready within {START_S:g} s") from error
+        if not first.get("ready"):
+            cause = str(first.get("error", "")) or "crawl4ai cannot be imported, or it ended at once"
+            raise FetchError("the browser did not start", cause=cause, fix=INSTALL_FIX)
+        self._gateway.closed_ports.add(int(first["port"]))
+        self._listening = asyncio.ensure_future(self._listen())
+
+    async def render(self, url: str, timeout_s: float) -> Rendered:
+        self._count += 1
+        number, answer = self._count, asyncio.get_running_loop().create_future()
+        self._waiting[number] = answer
+        self.free.clear()
+        seen = len(self._gateway.refusals)
+        try:
+            assert self._process.stdin is not None  # noqa: S101 - it is a pipe
+            self._process.stdin.write(json.dumps({"id": number, "url": url, "timeout_s": timeout_s}).encode() + b"\n")
+            with suppress(ConnectionError):
+                await self._process.stdin.drain()
+            return _rendered(url, await answer, self._gateway.refusals[seen:])
+        finally:
+            del self._waiting[number]
+            if not self._waiting:
+                self.free.set()
+
+    async def aclose(self) -> None:
+        if self._listening:
+            self._listening.cancel()
+            await asyncio.gather(self._listening, return_exceptions=True)
+        await self.stack.aclose()
+
+    async def _listen(self) -> None:
+        while line := await self._line():
+            message = _message(line)
+            waiting = self._waiting.get(message.get("id", 0))
+            if waiting and not waiting.done():
+                waiting.set_result(message)
+        for waiting in self._waiting.values():
+            if not waiting.done():
+                waiting.set_exception(_HungError("the browser ended", cause="its process is gone", fix="try again"))
+
+    async def _line(self) -> bytes:
+        assert self._process.stdout is not None  # noqa: S101 - it is a pipe
+        try:
+            return await self._process.stdout.readline()
+        except ValueError:
+            return b""  # a line beyond any page we would take
+
+
+def _message(line: bytes) -> dict[str, Any]:
+    try:
+        message = json.loads(line)
+    except ValueError:
+        return {}
+    return message if isinstance(message, dict) else {}
+
+
+def _rendered(url: str, message: dict[str, Any], refusals: Sequence[tuple[str, FetchError]]) -> Rendered:
+    if message.get("timeout"):
+        raise _HungError(f"{url[:200]} took too long", reason="timeout", cause="the browser was not done with it in time")
+    if "error" in message:
+        raise _refusal(refusals, url) or _unread(url, str(message["error"]))
+    final = str(message["url"])
+    if refusal := next((error for place, error in refusals if place == final), None):
+        raise refusal
+    return Rendered(final, int(message["status"]), str(message["content_type"]), str(message["html"]), bool(message["cut"]))
+
+
+def _refusal(refusals: Sequence[tuple[str, FetchError]], url: str) -> FetchError | None:
+    """Why a page did not come: its own address was refused, or one that it led to."""
+    own = urls.parse(url)
+    host = f"[{own.host}]" if ":" in own.host else own.host
+    mine = [error for place, error in refusals if place in (url, f"{host}:{own.port}")]
+    return next(iter(mine), None) or next((error for _, error in refusals if error.reason == "blocked"), None)
+
+
+def _unread(url: str, said: str) -> FetchError:
+    """What a browser's driver says, without its traceback."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    cause = next((line for line in lines if "ERR_" in line), lines[0] if lines else "unknown")[:300]
+    return FetchError(f"{url[:200]} could not be read", cause=cause, fix="try another page")
+
+
+async def _put_away(worker: _Worker) -> None:
+    await worker.free.wait()
+    await worker.aclose()
+
+
+async def _ended(process: Process) -> None:
+    """End the worker with everything that it started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
+    await process.wait()

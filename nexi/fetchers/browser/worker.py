@@ -1,0 +1,173 @@
+"""The program that drives a browser, run in a process of its own: crawl4ai on Chromium, one line of JSON a page.
+
+Above sits `nexi.fetchers.browser`, which starts it, asks on its input and reads its output; below, crawl4ai and a Chromium
+that it starts and ends itself; nothing of nexi's. crawl4ai prints, keeps a folder in its user's home and takes seconds to
+import: here it may. The program ends when its input ends, so that a nexi that was killed leaves no browser behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+START_S = 25.0
+SETTLED_MS = 500
+EMPTY_MS = 3_000
+PATIENCE = 0.6  # of the deadline; what a page wrote until then is the page
+MAX_HTML = 2_000_000
+
+_UNWANTED = (
+    "OptimizationHints", "OptimizationGuideModelDownloading", "MediaRouter", "DialMediaRouteProvider", "Translate",
+    "NetworkTimeServiceQuerying", "PreconnectToSearch", "NavigationPredictor", "InterestFeedContentSuggestions",
+    "CertificateTransparencyComponentUpdater", "AutofillServerCommunication", "Prerender2", "WebTransport",
+)  # fmt: skip
+_SETTLED = """js:() => {
+  const now = performance.now(), length = document.body ? document.body.innerText.trim().length : 0;
+  if (window.__length !== length) { window.__length = length; window.__since = now; }
+  return now > %d || (document.readyState === 'complete' && now - window.__since > (length ? %d : %d));
+}"""
+
+
+def chromium_arguments(program: str, folder: str, proxy_port: int, *, sandbox: bool) -> list[str]:
+    """How Chromium is started: no window, no way out but the proxy, nothing kept."""
+    options = {
+        "--proxy-server": f"http://127.0.0.1:{proxy_port}",
+        "--proxy-bypass-list": "<-loopback>",  # without this, loopback and link-local addresses go past the proxy
+        "--host-resolver-rules": "MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+        "--force-webrtc-ip-handling-policy": "disable_non_proxied_udp",
+        "--user-data-dir": folder,
+        "--remote-debugging-port": "0",
+        "--remote-debugging-address": "127.0.0.1",
+        "--js-flags": "--max-old-space-size=256",
+        "--blink-settings": "imagesEnabled=false",
+        "--disable-features": ",".join(_UNWANTED),
+        # A browser greets its maker unless told otherwise; nobody lives at these.
+        "--gaia-url": "http://127.0.0.1:9",
+        "--google-base-url": "http://127.0.0.1:9",
+        "--google-apis-url": "http://127.0.0.1:9",
+    }
+    switches = [
+        "--headless=new", "--disable-quic", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
+        "--disable-component-update", "--disable-sync", "--disable-extensions", "--disable-default-apps", "--disable-breakpad",
+        "--disable-client-side-phishing-detection", "--disable-domain-reliability", "--disable-field-trial-config",
+        "--dns-prefetch-disable", "--no-first-run", "--no-default-browser-check", "--no-pings", "--mute-audio",
+        "--deny-permission-prompts", "--block-new-web-contents",
+    ]  # fmt: skip
+    sandboxed = [] if sandbox else ["--no-sandbox"]
+    return [program, *switches, *sandboxed, *(f"{name}={value}" for name, value in options.items()), "about:blank"]
+
+
+class Chromium:
+    """The browser's process. It ends with the block."""
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        self._process = subprocess.Popen(  # noqa: S603 - the words are ours
+            list(arguments), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+
+    def address(self) -> str:
+        """Where it listens for us; "" when it ended instead."""
+        assert self._process.stderr is not None  # noqa: S101 - it is a pipe
+        for line in self._process.stderr:
+            if "DevTools listening on " in line:
+                return line.partition("listening on ")[2].strip()
+        return ""
+
+    def drain(self) -> None:
+        assert self._process.stderr is not None  # noqa: S101 - it is a pipe
+        for _ in self._process.stderr:
+            pass
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+class Reader:
+    """Pages through crawl4ai."""
+
+    def __init__(self, library: Any, crawler: Any) -> None:
+        self._library = library
+        self._crawler = crawler
+
+    async def read(self, url: str, timeout_s: float) -> dict[str, Any]:
+        wait_ms = int(timeout_s * PATIENCE * 1000)
+        config = self._library.CrawlerRunConfig(
+            cache_mode=self._library.CacheMode.BYPASS,
+            wait_until="domcontentloaded",
+            wait_for=_SETTLED % (wait_ms, SETTLED_MS, min(EMPTY_MS, wait_ms)),
+            page_timeout=int(timeout_s * 1000),
+            wait_for_images=False,
+            remove_overlay_elements=False,
+            verbose=False,
+        )
+        result = await asyncio.wait_for(self._crawler.arun(url, config=config), timeout_s)
+        if not result.success:
+            return {"error": str(result.error_message)[:2_000], "status": result.status_code or 0}
+        headers = {str(name).lower(): str(value) for name, value in (result.response_headers or {}).items()}
+        return {
+            "url": result.redirected_url or result.url,
+            "status": result.redirected_status_code or result.status_code or 0,
+            "content_type": headers.get("content-type", ""),
+            "html": (result.html or "")[:MAX_HTML],
+            "cut": len(result.html or "") > MAX_HTML,
+        }
+
+
+async def serve(output: Any, library: Any, address: str, user_agent: str) -> None:
+    """Answer every line of the input, several at once, until it ends."""
+    lines = asyncio.StreamReader(limit=1_000_000)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+    browser = library.BrowserConfig(cdp_url=address, user_agent=user_agent, verbose=False, accept_downloads=False)
+    async with library.AsyncWebCrawler(config=browser) as crawler, asyncio.TaskGroup() as group:
+        _say(output, {"ready": True, "port": int(address.rpartition(":")[2].partition("/")[0])})
+        reader = Reader(library, crawler)
+        while line := await lines.readline():
+            asked = json.loads(line)
+            group.create_task(_answer(output, reader, asked))
+
+
+async def _answer(output: Any, reader: Reader, asked: dict[str, Any]) -> None:
+    try:
+        answer = await reader.read(asked["url"], asked["timeout_s"])
+    except TimeoutError:
+        answer = {"timeout": True}
+    except Exception as error:  # noqa: BLE001 - a library of many; whatever it raises is its answer to this page
+        answer = {"error": f"{type(error).__name__}: {error}"[:2_000]}
+    _say(output, {"id": asked["id"], **answer})
+
+
+def _say(output: Any, message: dict[str, Any]) -> None:
+    output.write(json.dumps(message, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+    output.flush()
+
+
+def main() -> None:
+    """`program folder proxy_port sandbox user_agent`, as words of the command line."""
+    program, folder, proxy_port, sandbox, user_agent = sys.argv[1:6]
+    output = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever is printed from here on is no answer
+    chromium = Chromium(chromium_arguments(program, folder, int(proxy_port), sandbox=sandbox == "yes"))
+    try:
+        library = import_module("crawl4ai")
+        if address := chromium.address():
+            import threading
+
+            threading.Thread(target=chromium.drain, daemon=True).start()
+            with contextlib.suppress(KeyboardInterrupt):
+                asyncio.run(serve(output, library, address, user_agent))
+        else:
+            _say(output, {"ready": False, "error": "Chromium ended at once"})
+    finally:
+        chromium.end()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""The fetcher that reads pages with a browser on this machine: crawl4ai on an installed Chromium, for pages that scripts write.
+
+Above sits whoever holds the ContentFetcher port; below, `browser` renders a page and reaches only what the guard allows,
+and `nexi.extract` makes text of what came out. robots.txt, pacing, statuses and obstacles are those of the fetcher `http`.
+It refuses to know how a browser is driven.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import TypeAlias
+
+from nexi.errors import FetchError
+from nexi.extract import extract, media_type
+from nexi.fetchers import obstacles, statuses
+from nexi.fetchers.browser import Rendered, Renders
+from nexi.fetchers.guard import Guard
+from nexi.ports import Clock
+from nexi.types import FetchLimits, Page
+from nexi.urls import Url
+
+NAME = "crawl4ai"
+TYPES = ("text/html", "application/xhtml+xml", "text/plain", "")
+Admit: TypeAlias = Callable[[Url], Awaitable[None]]
+Close: TypeAlias = Callable[[], Awaitable[None]]
+
+
+class Crawl4aiFetcher:
+    """The ContentFetcher port over a browser. `admit` returns when the site may be asked, or says why it may not."""
+
+    name = NAME
+
+    def __init__(self, browser: Renders, *, guard: Guard, clock: Clock, admit: Admit, close: Close | None = None) -> None:
+        self._browser = browser
+        self._guard = guard
+        self._clock = clock
+        self._admit = admit
+        self._close = close
+
+    async def fetch(self, url: str, limits: FetchLimits) -> Page:
+        asked = self._guard.check_url(url)
+        try:
+            async with asyncio.timeout(limits.timeout_s):
+                await self._admit(asked)
+                rendered = await self._browser.render(asked.href, limits.timeout_s)
+                await self._check(asked, rendered)
+                return await self._page(url, rendered, limits)
+        except TimeoutError as error:
+            raise FetchError(
+                f"{url[:200]} took too long",
+                reason="timeout",
+                cause=f"it was not read within {limits.timeout_s:g} s",
+                fix="try again, a browser takes some seconds to start; or try another page",
+            ) from error
+
+    async def aclose(self) -> None:
+        await self._browser.aclose()
+        if self._close:
+            await self._close()
+
+    async def _check(self, asked: Url, rendered: Rendered) -> None:
+        final = self._guard.check_url(rendered.url)
+        if final.origin != asked.origin:
+            await self._admit(final)
+        statuses.check(rendered.status, {}, final)
+        kind = media_type(rendered.content_type)
+        if kind not in TYPES:
+            raise FetchError(
+                f"{final.href[:200]} is no page for a browser",
+                reason="content_type",
+                cause=f"its type is {kind}",
+                fix="put http before crawl4ai in content_fetcher",
+            )
+
+    async def _page(self, url: str, rendered: Rendered, limits: FetchLimits) -> Page:
+        data = rendered.html.encode("utf-8", "replace")
+        found = await asyncio.to_thread(extract, data[: limits.max_bytes], "text/html; charset=utf-8", rendered.url)
+        obstacles.check(url, rendered.url, data, found, rendered=True)
+        page = Page(
+            url=url,
+            text=found.text,
+            title=found.title,
+            final_url=rendered.url,
+            content_type="text/html",
+            language=found.language,
+            author=found.author,
+            published=found.published,
+            description=found.description,
+            links=found.links,
+            headings=found.headings,
+            code_languages=found.code_languages,
+            site=found.site,
+            downloaded_bytes=len(data),
+            truncated=rendered.cut or len(data) > limits.max_bytes,
+            fetched_at=self._clock.now().isoformat(),
+            fetcher=self.name,
+        )
+        if len(page.text) <= limits.max_chars:
+            return page
+        return replace(page, text=page.text[: limits.max_chars], truncated=True)
