@@ -73,11 +73,11 @@ def not_a_store(path: Path) -> StoreError:
     )
 
 
-def other_embedder(stored: str, given: str) -> StoreError:
+def other_embedder(stored: str, stored_dims: int, given: str, dims: int) -> StoreError:
     return StoreError(
         "The knowledge store holds vectors of another embedding model",
-        cause=f"it was made with {stored}, and {given} cannot be compared with that",
-        fix=f"Set the embedding model back to {stored.split(' (')[0]}, or embed the texts again: `nexi index --reembed`.",
+        cause=f"it was made with {stored} ({stored_dims} dimensions), which {given} ({dims}) cannot be compared with",
+        fix=f"Set the embedding model back to {stored}, or embed the stored texts again with `nexi index --reembed`.",
         code="store_embedder",
     )
 

@@ -33,6 +33,7 @@ class Lane:
         self._busy_s = busy_s
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="nexi-knowledge")
         self._connection: sqlite3.Connection | None = None
+        self._file = (0, 0)
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do the work off the event loop. Work that has begun is finished even if the caller is cancelled."""
@@ -40,12 +41,19 @@ class Lane:
 
     def do(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do the work here; only for the lane's own thread and for code that has no event loop."""
+        return self._translated(lambda: work(self._open()))
+
+    def _translated(self, work: Callable[[], T]) -> T:
         try:
-            return work(self._open())
+            return work()
         except sqlite3.Error as error:
             raise faults.from_sqlite(error, self._path) from error
         except OSError as error:
             raise files.store_error("The knowledge store could not be used", self._path, error) from error
+
+    async def run_plainly(self, work: Callable[[], T]) -> T:
+        """Do work in the lane's thread that opens and closes the file itself."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._translated, work)
 
     async def aclose(self) -> None:
         await asyncio.get_running_loop().run_in_executor(self._thread, self.close)
@@ -57,8 +65,12 @@ class Lane:
             connection.close()
 
     def _open(self) -> sqlite3.Connection:
+        """The connection; a new one where a repair has put another file in the place of ours."""
+        if self._connection is not None and self._file != _identity(self._path):
+            self.close()
         if self._connection is None:
             self._connection = connect(self._path, self._prepare, busy_s=self._busy_s)
+            self._file = _identity(self._path)
         return self._connection
 
 
@@ -77,6 +89,14 @@ def connect(path: Path, prepare: Callable[[sqlite3.Connection], None], *, busy_s
         connection.close()
         raise
     return connection
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return (0, 0)
+    return found.st_dev, found.st_ino
 
 
 def in_transaction(db: sqlite3.Connection, work: Callable[[], T]) -> T:

@@ -1,7 +1,9 @@
 """The tables of the embedded store, their version, and the way from each version to the next.
 
-Lanes prepare every new connection with it. A chunk's id is its page's body number times CHUNKS plus its place, so that a
-body is a range of ids and no index is needed between the two.
+Lanes prepare every new connection with it. A chunk's id is the number of its body times CHUNKS plus its place, so that a
+body is a range of ids and no index is needed between the two. Vectors lie in files beside it (`vectors.py`): a body has a
+range of their slots, from `slot` on; `epoch` names the files, `slots` is how many are taken, `holes` how many of those are
+free again.
 """
 
 from __future__ import annotations
@@ -12,16 +14,19 @@ from pathlib import Path
 from nexi import terms
 from nexi.stores import faults
 from nexi.stores.lane import in_transaction
+from nexi.types import Chunk
 
 APPLICATION = 0x4E455849  # "NEXI", in the header of the file
-VERSION = 1
+VERSION = 2
 CHUNKS = 65536
 
+WORDS = """CREATE VIRTUAL TABLE words USING fts5(text, head, content='', tokenize="porter ascii tokenchars '_.+#'")"""
 TABLES = f"""
 CREATE TABLE meta(key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
 CREATE TABLE bodies(
     id INTEGER PRIMARY KEY, digest TEXT NOT NULL UNIQUE, fingerprint TEXT NOT NULL, title TEXT NOT NULL,
-    chunks INTEGER NOT NULL, words INTEGER NOT NULL);
+    chunks INTEGER NOT NULL, words INTEGER NOT NULL, slot INTEGER NOT NULL DEFAULT -1);
+CREATE INDEX bodies_slot ON bodies(slot) WHERE slot >= 0;
 CREATE TABLE sources(
     id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, url TEXT NOT NULL, body INTEGER NOT NULL REFERENCES bodies(id),
     title TEXT NOT NULL, domain TEXT NOT NULL, host TEXT NOT NULL, language TEXT NOT NULL, fetched_at TEXT NOT NULL,
@@ -35,9 +40,10 @@ CREATE TABLE chunks(
     id INTEGER PRIMARY KEY, text TEXT NOT NULL, heading TEXT NOT NULL, context TEXT NOT NULL, code TEXT NOT NULL,
     start INTEGER NOT NULL);
 CREATE INDEX chunks_code ON chunks(id) WHERE code <> '';
-CREATE TABLE vectors(body INTEGER PRIMARY KEY, data BLOB NOT NULL);
-CREATE VIRTUAL TABLE words USING fts5(text, head, content='', tokenize="porter ascii tokenchars '_.+#'");
-INSERT INTO meta VALUES ('terms', {terms.VERSION}), ('generation', 0), ('embedder', ''), ('dims', 0);
+CREATE TABLE unembedded(id INTEGER PRIMARY KEY);
+{WORDS};
+INSERT INTO meta VALUES ('terms', {terms.VERSION}), ('generation', 0), ('embedder', ''), ('dims', 0),
+    ('epoch', 1), ('slots', 0), ('holes', 0);
 PRAGMA application_id = {APPLICATION};
 PRAGMA user_version = {VERSION};
 """  # noqa: S608  # numbers of ours
@@ -45,12 +51,12 @@ PRAGMA user_version = {VERSION};
 
 def prepare(db: sqlite3.Connection, path: Path) -> None:
     """Make the tables of an empty file, bring an older one up to date, refuse what is newer or not ours."""
-    if _version(db, path) == VERSION:
+    if version_of(db, path) == VERSION and meta(db, "terms") == str(terms.VERSION):
         return
     in_transaction(db, lambda: _upgrade(db, path))
 
 
-def _version(db: sqlite3.Connection, path: Path) -> int:
+def version_of(db: sqlite3.Connection, path: Path) -> int:
     version = int(db.execute("PRAGMA user_version").fetchone()[0])
     application = int(db.execute("PRAGMA application_id").fetchone()[0])
     if application != APPLICATION and (version or application or _tables(db)):
@@ -62,8 +68,61 @@ def _version(db: sqlite3.Connection, path: Path) -> int:
 
 def _upgrade(db: sqlite3.Connection, path: Path) -> None:
     """With the write lock held: another process may have been first."""
-    if _version(db, path) == 0:
+    version = version_of(db, path)
+    if version == 0:
         run(db, TABLES)
+    elif version == 1:
+        _vectors_to_files(db, path)
+    if meta(db, "terms") != str(terms.VERSION):
+        _index_again(db)
+
+
+def _vectors_to_files(db: sqlite3.Connection, path: Path) -> None:
+    """Version 1 kept vectors in a table."""
+    from nexi.stores.vectors import VectorWriter
+
+    run(db, _TO_VERSION_2)
+    dims, slots = int(meta(db, "dims") or 0), 0
+    writer = VectorWriter(path)
+    for body, data in db.execute("SELECT body, data FROM vectors ORDER BY body").fetchall():
+        rows = VectorWriter.rows_of(data, dims)
+        writer.write(1, slots, rows)
+        db.execute("UPDATE bodies SET slot = ? WHERE id = ?", (slots, body))
+        slots += len(rows)
+    writer.flush()
+    set_meta(db, "slots", slots)
+    run(db, _END_OF_VERSION_1)
+
+
+_TO_VERSION_2 = """
+ALTER TABLE bodies ADD COLUMN slot INTEGER NOT NULL DEFAULT -1;
+CREATE INDEX bodies_slot ON bodies(slot) WHERE slot >= 0;
+CREATE TABLE unembedded(id INTEGER PRIMARY KEY);
+INSERT INTO meta VALUES ('epoch', 1), ('slots', 0), ('holes', 0);
+"""
+_END_OF_VERSION_1 = f"""
+INSERT INTO unembedded SELECT id FROM chunks WHERE id / {CHUNKS} IN (SELECT id FROM bodies WHERE slot < 0);
+DROP TABLE vectors;
+PRAGMA user_version = 2;
+"""  # noqa: S608  # a number of ours
+
+
+def _index_again(db: sqlite3.Connection) -> None:
+    """The same texts give other terms in this nexi, so the index of words is made anew."""
+    run(db, f"DROP TABLE words;\n{WORDS};\n")
+    columns = "c.id, b.title, c.text, c.heading, c.context"
+    rows = db.execute(f"SELECT {columns} FROM chunks c JOIN bodies b ON b.id = c.id / {CHUNKS}")  # noqa: S608
+    db.executemany(
+        "INSERT INTO words(rowid, text, head) VALUES (?, ?, ?)",
+        ((row[0], *indexed(row[1], Chunk(row[2], row[3], row[4]))) for row in rows),
+    )
+    set_meta(db, "terms", terms.VERSION)
+
+
+def indexed(title: str, chunk: Chunk) -> tuple[str, str]:
+    """The terms of a chunk, and those of what stands above it."""
+    head = f"{title}\n{chunk.heading}\n{chunk.context}"
+    return " ".join(terms.terms(chunk.text)), " ".join(terms.terms(head))
 
 
 def run(db: sqlite3.Connection, script: str) -> None:

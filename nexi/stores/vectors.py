@@ -1,60 +1,267 @@
-"""Vectors searched exactly with numpy. The only file that needs it."""
+"""Vectors in files of their own, mapped into memory and searched with numpy. The only file of the store that needs it.
+
+Readers and the writer of the embedded store sit above; the slots they name are given out in SQLite, in the transaction
+that stores the page, after the vectors are on the disk: what a crash leaves beyond the last slot is written over. A row
+whose first number is no number holds nothing any more; whoever maps a slot to a page asks SQLite, which knows for sure.
+"""
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Sequence
-from typing import Any
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any
 
+from nexi import files
 from nexi.stores import faults
-from nexi.stores.schema import CHUNKS
 from nexi.types import Vector
+from nexi.values import frozen
+
+EXACT_NUMBERS = 48_000_000  # up to here (190,000 vectors of 256) every vector is compared; beyond, bits go first
+CANDIDATES = 2_000  # of the first pass by bits, at least
+OVERSAMPLING = 40
+BLOCK = 16_384
+WORD = 64
+
+
+def numpy() -> Any:
+    try:
+        import numpy as np
+    except ImportError:
+        raise faults.no_numpy() from None
+    return np
 
 
 def matrix(vectors: Sequence[Vector], dims: int) -> Any:
     """Rows of length one."""
-    np = _numpy()
-    if any(len(v) != dims for v in vectors):
-        raise faults.bad_vectors(f"lengths differ from {dims}")
-    rows = np.array([np.asarray(v, dtype=np.float32) for v in vectors], dtype=np.float32)
+    np = numpy()
+    if any(len(vector) != dims for vector in vectors):
+        raise faults.bad_vectors(f"not all of them have {dims} dimensions")
+    rows = np.array([np.asarray(vector, np.float32) for vector in vectors], np.float32).reshape(-1, dims)
     if not np.isfinite(rows).all():
-        raise faults.bad_vectors("there are numbers in them that are not finite")
+        raise faults.bad_vectors("some of their numbers are not finite")
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
 
 
-class Held:
-    """Every vector, in memory, as of one generation."""
+def empty(count: int, dims: int) -> Any:
+    """Rows that hold nothing: no search finds them."""
+    np = numpy()
+    rows = np.zeros((count, dims), "<f4")
+    rows[:, 0] = np.nan
+    return rows
 
-    def __init__(self) -> None:
-        self.generation = ""
-        self.ids: Any = None
-        self.rows: Any = None
 
-    def refresh(self, db: sqlite3.Connection, generation: str, dims: int) -> None:
-        if generation == self.generation:
+def _bits(rows: Any) -> Any:
+    """One bit a number (its sign), in whole words."""
+    np = numpy()
+    packed = np.packbits(rows > 0, axis=1)
+    return np.pad(packed, ((0, 0), (0, -packed.shape[1] % (WORD // 8)))).view(np.uint64)
+
+
+def _directory(path: Path) -> Path:
+    return path.with_name(path.name + "-vectors")
+
+
+class VectorWriter:
+    """Writes rows to their slots. One for each writing lane."""
+
+    def __init__(self, store: Path) -> None:
+        self.store = store
+        self._directory = _directory(store)
+        self._epoch = 0
+        self._open: tuple[IO[bytes], IO[bytes]] | None = None
+
+    @staticmethod
+    def rows_of(data: bytes, dims: int) -> Any:
+        np = numpy()
+        return np.frombuffer(data, "<f4").reshape(-1, dims)
+
+    def write(self, epoch: int, slot: int, rows: Any) -> None:
+        """Rows and their bits from a slot on; `flush` before the transaction ends makes them lasting."""
+        for file, block in zip(self._files(epoch), (rows, _bits(rows)), strict=True):
+            data = block.tobytes()
+            file.seek(slot * (len(data) // max(len(rows), 1)))
+            file.write(data)
+
+    def flush(self) -> None:
+        for file in self._open or ():
+            file.flush()
+            os.fsync(file.fileno())
+
+    def blank(self, epoch: int, slot: int, count: int, dims: int) -> None:
+        """Mark rows as empty, once the transaction that freed them is over; a failure only costs a later search time."""
+        with suppress(OSError):
+            self.write(epoch, slot, empty(count, dims))
+            for file in self._open or ():
+                file.flush()
+
+    def drop_before(self, epoch: int) -> None:
+        """Remove the files of former epochs; where another process still has them open, they go another time."""
+        if self._open and self._epoch == epoch:
             return
-        np = _numpy()
-        ids, blocks = [np.zeros(0, np.int64)], [np.zeros((0, dims), np.float32)]
-        for body, data in db.execute("SELECT body, data FROM vectors"):
-            block = np.frombuffer(data, np.float32).reshape(-1, dims)
-            blocks.append(block)
-            ids.append(np.arange(len(block), dtype=np.int64) + body * CHUNKS)
-        self.ids, self.rows, self.generation = np.concatenate(ids), np.concatenate(blocks), generation
+        self.close()
+        for path in self._directory.glob("*.*"):
+            if path.stem.isdigit() and int(path.stem) < epoch:
+                with suppress(OSError):
+                    path.unlink(missing_ok=True)
 
-    def nearest(self, vector: Vector, count: int, bodies: Sequence[int] | None) -> list[tuple[int, float]]:
-        np = _numpy()
-        ids, rows = self.ids, self.rows
-        if bodies is not None:
-            chosen = np.isin(ids // CHUNKS, np.array(bodies, np.int64))
-            ids, rows = ids[chosen], rows[chosen]
-        scores = rows @ matrix([vector], rows.shape[1])[0]
-        best = np.argsort(-scores, kind="stable")[:count]
-        return [(int(ids[i]), float(scores[i])) for i in best]
+    def close(self) -> None:
+        opened, self._open, self._epoch = self._open, None, 0
+        for file in opened or ():
+            with suppress(OSError):
+                file.close()
+
+    def _files(self, epoch: int) -> tuple[IO[bytes], IO[bytes]]:
+        if self._open is None or self._epoch != epoch:
+            self.close()
+            files.make_private_directory(self._directory)
+            first, second = (_private(path) for path in _paths(self._directory, epoch))
+            self._open, self._epoch = (first, second), epoch
+        return self._open
 
 
-def _numpy() -> Any:
-    try:
-        import numpy
-    except ImportError:
-        raise faults.no_numpy() from None
-    return numpy
+def _private(path: Path) -> IO[bytes]:
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), files.PRIVATE_FILE)
+    return os.fdopen(fd, "r+b")
+
+
+def _paths(directory: Path, epoch: int) -> tuple[Path, Path]:
+    return directory / f"{epoch}.f32", directory / f"{epoch}.bits"
+
+
+@frozen
+class Held:
+    """The vectors of one epoch, as the file has them: rows, and a word of bits for every 64 numbers."""
+
+    rows: Any
+    bits: Any
+
+
+class VectorReader:
+    """Maps the files, and maps them again when they have grown or another epoch has begun. One for each reading lane."""
+
+    def __init__(self, store: Path) -> None:
+        self._directory = _directory(store)
+        self._known = (0, 0, 0)
+        self._held: Held | None = None
+
+    def held(self, epoch: int, slots: int, dims: int) -> Held:
+        """The first `slots` vectors. Raises StoreError where the files do not have them."""
+        if self._held is None or self._known[:2] != (epoch, dims) or self._known[2] < slots:
+            self._held = self._map(epoch, slots, dims)
+            self._known = (epoch, dims, slots)
+        return Held(self._held.rows[:slots], self._held.bits[:slots])
+
+    def close(self) -> None:
+        self._held = None
+
+    def _map(self, epoch: int, slots: int, dims: int) -> Held:
+        np = numpy()
+        rows, bits = _paths(self._directory, epoch)
+        try:
+            return Held(
+                np.memmap(rows, "<f4", "r", shape=(slots, dims)).view(np.ndarray),
+                np.memmap(bits, "<u8", "r", shape=(slots, -(-dims // WORD))).view(np.ndarray),
+            )
+        except (OSError, ValueError) as error:
+            raise faults.damaged(rows, f"its vectors are missing: {error}") from None
+
+
+def newest_epoch(store: Path) -> int:
+    """The number of the last files there are."""
+    return max((int(path.stem) for path in _directory(store).glob("*.f32") if path.stem.isdigit()), default=0)
+
+
+def sound(held: Held | None, slots: Sequence[int]) -> tuple[Any, ...]:
+    """The rows of some slots if all of them are vectors of length one, else none: what is not can be made again."""
+    np = numpy() if held is not None else None
+    if held is None or np is None or not slots or max(slots) >= len(held.rows):
+        return ()
+    rows = held.rows[np.array(slots)]
+    lengths = np.linalg.norm(rows, axis=1)
+    return tuple(rows) if bool((abs(lengths - 1) < 1e-3).all()) else ()
+
+
+def nearest(held: Held, vector: Vector, count: int, chosen: Any = None) -> list[tuple[int, float]]:
+    """(slot, cosine) of the nearest rows, best first, among the chosen slots or all of them."""
+    np = numpy()
+    query = matrix([vector], held.rows.shape[1])[0]
+    total = len(held.rows) if chosen is None else len(chosen)
+    if total * len(query) > EXACT_NUMBERS:
+        chosen = _likely(held.bits, query, max(CANDIDATES, count * OVERSAMPLING), chosen)
+    scores = _products(held.rows, query) if chosen is None else _scores(held.rows, query, chosen)
+    best = _best(np.nan_to_num(scores, copy=False, nan=-np.inf), count)
+    slots = best if chosen is None else chosen[best]
+    return [(int(slot), float(score)) for slot, score in zip(slots, scores[best], strict=True) if score > -2]
+
+
+def _scores(rows: Any, query: Any, chosen: Any) -> Any:
+    """Where most rows are chosen, all are multiplied in place; a copy of the chosen costs more."""
+    return _products(rows, query)[chosen] if len(chosen) * 4 > len(rows) else _products(rows[chosen], query)
+
+
+def _products(rows: Any, query: Any) -> Any:
+    """Not `@`: that wakes a pool of threads whose waiting costs more than a product of this size."""
+    return numpy().einsum("ij,j->i", rows, query)
+
+
+def _best(scores: Any, count: int) -> Any:
+    """Places of the highest scores, in order; equal scores keep the order of the rows."""
+    np = numpy()
+    if len(scores) > count:
+        places = np.argpartition(-scores, count - 1)[:count]
+        places = np.flatnonzero(scores >= scores[places].min()) if _tied(scores, places) else np.sort(places)
+    else:
+        places = np.arange(len(scores))
+    return places[np.argsort(-scores[places], kind="stable")][:count]
+
+
+def _tied(scores: Any, places: Any) -> bool:
+    least = scores[places].min()
+    return int((scores[places] == least).sum()) != int((scores == least).sum())
+
+
+def _likely(bits: Any, query: Any, count: int, chosen: Any) -> Any:
+    """Slots whose signs differ least from the query's."""
+    np = numpy()
+    asked = _bits(query.reshape(1, -1))[0]
+    distances = np.empty(len(bits), np.uint16)
+    for start in range(0, len(bits), BLOCK):
+        differing = np.bitwise_count(bits[start : start + BLOCK] ^ asked)
+        distances[start : start + BLOCK] = _row_sums(differing)
+    if chosen is not None:
+        distances = distances[chosen]
+    if len(distances) > count:
+        limit = _limit(distances, count)
+        places = np.flatnonzero(distances <= limit)
+    else:
+        places = np.arange(len(distances))
+    return places if chosen is None else chosen[places]
+
+
+def _row_sums(counts: Any) -> Any:
+    """Sums of short rows of bytes; four in a row are added inside one 32-bit word, which is faster by far."""
+    np = numpy()
+    if counts.shape[1] != 4:
+        return counts.sum(axis=1, dtype=np.uint16)
+    words = counts.view(np.uint32).ravel()
+    pairs = (words & 0x00FF00FF) + ((words >> 8) & 0x00FF00FF)
+    return (pairs + (pairs >> 16)) & 0xFFFF
+
+
+def _limit(distances: Any, count: int) -> int:
+    """The distance within which at least `count` lie."""
+    np = numpy()
+    totals = np.bincount(distances)
+    return int(np.searchsorted(np.cumsum(totals), count))
+
+
+def slots_of(db: sqlite3.Connection, sql: str, values: Sequence[str | int]) -> Any:
+    """Every slot of ranges (first, count) that SQL selects."""
+    np = numpy()
+    ranges = np.array(db.execute(sql, values).fetchall(), np.int64).reshape(-1, 2)
+    starts, counts = ranges[:, 0], ranges[:, 1]
+    before = np.cumsum(counts) - counts
+    return np.repeat(starts - before, counts) + np.arange(int(counts.sum()))

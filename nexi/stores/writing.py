@@ -9,46 +9,240 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from nexi import terms, urls
+from nexi import urls
 from nexi.stores import faults, scope
-from nexi.stores.schema import CHUNKS, meta, set_meta
+from nexi.stores.schema import CHUNKS, indexed, meta, set_meta
+from nexi.stores.vectors import VectorReader, VectorWriter, empty, matrix
 from nexi.types import Chunk, IndexedPage, StoredSource, Vector, content_digest
 
-
-def put(db: sqlite3.Connection, pages: Sequence[IndexedPage], embedder: str) -> None:
-    for page in pages:
-        _check(page)
-    dims = next((len(v) for page in pages for v in page.vectors), 0)
-    if dims:
-        _claim(db, embedder, dims)
-    for page in pages:
-        _put_page(db, page, dims)
-    _bump(db)
+LEAST_HOLES = 4096  # below that, empty slots are not worth the copying
+MOST_HOLES = 0.25
 
 
-def link(db: sqlite3.Connection, source: StoredSource) -> bool:
-    body = db.execute("SELECT id FROM bodies WHERE digest = ?", (source.digest,)).fetchone()
-    if body is None:
-        return False
-    _put_source(db, source, int(body[0]))
-    _bump(db)
-    return True
+class Writing:
+    """One transaction's work. Slots that it frees are blanked by `done`, when the transaction is over."""
+
+    def __init__(self, db: sqlite3.Connection, vectors: VectorWriter) -> None:
+        self._db = db
+        self._vectors = vectors
+        self._freed: list[tuple[int, int]] = []
+        self._wrote = False
+
+    def put(self, pages: Sequence[IndexedPage], embedder: str) -> None:
+        for page in pages:
+            _check(page)
+        dims = next((len(v) for page in pages for v in page.vectors), 0)
+        if dims:
+            self._claim(embedder, dims)
+        for page in pages:
+            body = self._put_body(page)
+            self._put_source(page.source, body)
+            if page.vectors:
+                self._put_vectors(body, page.vectors, dims)
+        self._end()
+
+    def link(self, source: StoredSource) -> bool:
+        body = self._db.execute("SELECT id FROM bodies WHERE digest = ?", (source.digest,)).fetchone()
+        if body is None:
+            return False
+        self._put_source(source, int(body[0]))
+        self._end()
+        return True
+
+    def remove(self, addresses: Sequence[str]) -> int:
+        removed = 0
+        for url in addresses:
+            found = self._db.execute("SELECT id, body FROM sources WHERE key = ?", (key_of(url),)).fetchone()
+            if found is not None:
+                self._db.execute("DELETE FROM tags WHERE source = ?", found[:1])
+                self._db.execute("DELETE FROM sources WHERE id = ?", found[:1])
+                self._drop_unused(int(found[1]))
+                removed += 1
+        self._end()
+        return removed
+
+    def add_vectors(self, vectors: Mapping[str, Vector], embedder: str) -> None:
+        """A body gets slots for all its chunks with the first of their vectors."""
+        dims = next((len(v) for v in vectors.values()), 0)
+        if not dims:
+            return
+        self._claim(embedder, dims)
+        for name, vector in vectors.items():
+            body, number = divmod(int(name), CHUNKS)
+            found = self._db.execute("SELECT slot, chunks FROM bodies WHERE id = ?", (body,)).fetchone()
+            if found is None or number >= found[1]:
+                continue
+            slot = int(found[0]) if found[0] >= 0 else self._reserve(body, int(found[1]), dims)
+            self._write_rows(slot + number, matrix([vector], dims))
+            self._db.execute("DELETE FROM unembedded WHERE id = ?", (int(name),))
+        self._end()
+
+    def forget_vectors(self) -> None:
+        epoch = self._meta("epoch")
+        self._db.execute("UPDATE bodies SET slot = -1 WHERE slot >= 0")
+        self._db.execute("INSERT OR IGNORE INTO unembedded SELECT id FROM chunks")
+        for key, value in (("embedder", ""), ("dims", 0), ("slots", 0), ("holes", 0), ("epoch", epoch + 1)):
+            set_meta(self._db, key, value)
+        self._end()
+
+    def done(self) -> None:
+        """After the commit: blank what was freed, and remove the files of former epochs."""
+        epoch, dims = self._meta("epoch"), self._meta("dims")
+        for slot, count in self._freed:
+            self._vectors.blank(epoch, slot, count, dims)
+        self._vectors.drop_before(epoch)
+
+    def _meta(self, key: str) -> int:
+        return int(meta(self._db, key) or 0)
+
+    def _claim(self, embedder: str, dims: int) -> None:
+        """Remember who makes the vectors, or refuse another."""
+        stored, stored_dims = meta(self._db, "embedder"), self._meta("dims")
+        if not stored_dims:
+            set_meta(self._db, "embedder", embedder)
+            set_meta(self._db, "dims", dims)
+        elif (stored, stored_dims) != (embedder, dims):
+            raise faults.other_embedder(stored, stored_dims, embedder, dims)
+
+    def _put_body(self, page: IndexedPage) -> int:
+        """The body of this content; written anew where it is unknown or was cut another way."""
+        digest = page.source.digest or _digest(page.chunks)
+        fingerprint = _fingerprint(page)
+        known = self._db.execute("SELECT id, fingerprint FROM bodies WHERE digest = ?", (digest,)).fetchone()
+        if known and known[1] == fingerprint:
+            return int(known[0])
+        about = (fingerprint, clean(page.source.title), len(page.chunks), page.source.words or _words(page.chunks))
+        if known:
+            body = int(known[0])
+            self._drop_contents(body)
+            self._db.execute("UPDATE bodies SET fingerprint = ?, title = ?, chunks = ?, words = ? WHERE id = ?", (*about, body))
+        else:
+            sql = "INSERT INTO bodies(digest, fingerprint, title, chunks, words) VALUES (?, ?, ?, ?, ?)"
+            body = int(self._db.execute(sql, (digest, *about)).lastrowid or 0)
+        self._put_chunks(body, page)
+        return body
+
+    def _put_chunks(self, body: int, page: IndexedPage) -> None:
+        title = clean(page.source.title)
+        chunks = [(body * CHUNKS + n, _cleaned(chunk)) for n, chunk in enumerate(page.chunks)]
+        self._db.executemany(
+            "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)",
+            ((i, c.text, c.heading, c.context, c.code, c.start) for i, c in chunks),
+        )
+        self._db.executemany(
+            "INSERT INTO words(rowid, text, head) VALUES (?, ?, ?)", ((i, *indexed(title, c)) for i, c in chunks)
+        )
+        self._db.executemany("INSERT INTO unembedded VALUES (?)", ((i,) for i, _ in chunks))
+
+    def _put_source(self, source: StoredSource, body: int) -> None:
+        row = _source_row(source, body)
+        before = self._db.execute("SELECT id, body FROM sources WHERE key = ?", row[:1]).fetchone()
+        if before is None:
+            number = int(self._db.execute(_NEW_SOURCE, row).lastrowid or 0)
+        else:
+            number = int(before[0])
+            self._db.execute(_SAME_SOURCE, (*row, number))
+            self._db.execute("DELETE FROM tags WHERE source = ?", (number,))
+        self._db.executemany("INSERT OR IGNORE INTO tags VALUES (?, ?)", ((clean(tag), number) for tag in source.tags))
+        if before is not None and int(before[1]) != body:
+            self._drop_unused(int(before[1]))
+
+    def _drop_unused(self, body: int) -> None:
+        """A body to which no URL leads any more goes, with all it has."""
+        if self._db.execute("SELECT 1 FROM sources WHERE body = ?", (body,)).fetchone() is None:
+            self._drop_contents(body)
+            self._db.execute("DELETE FROM bodies WHERE id = ?", (body,))
+
+    def _drop_contents(self, body: int) -> None:
+        """The index forgets a chunk only when told its terms again."""
+        title, slot, count = self._db.execute("SELECT title, slot, chunks FROM bodies WHERE id = ?", (body,)).fetchone()
+        ids = (body * CHUNKS, body * CHUNKS + CHUNKS - 1)
+        rows = self._db.execute("SELECT id, text, heading, context FROM chunks WHERE id BETWEEN ? AND ?", ids).fetchall()
+        self._db.executemany(
+            "INSERT INTO words(words, rowid, text, head) VALUES ('delete', ?, ?, ?)",
+            ((row[0], *indexed(title, Chunk(row[1], row[2], row[3]))) for row in rows),
+        )
+        self._db.execute("DELETE FROM chunks WHERE id BETWEEN ? AND ?", ids)
+        self._db.execute("DELETE FROM unembedded WHERE id BETWEEN ? AND ?", ids)
+        if slot >= 0:
+            self._db.execute("UPDATE bodies SET slot = -1 WHERE id = ?", (body,))
+            self._free(slot, count)
+
+    def _put_vectors(self, body: int, vectors: Sequence[Vector], dims: int) -> None:
+        """Into new slots: a reader may be looking at the old ones."""
+        slot, count = self._db.execute("SELECT slot, chunks FROM bodies WHERE id = ?", (body,)).fetchone()
+        if slot >= 0:
+            self._free(slot, count)
+        rows = matrix(vectors, dims)
+        self._write_rows(self._take(body, len(rows)), rows)
+        self._db.execute("DELETE FROM unembedded WHERE id BETWEEN ? AND ?", (body * CHUNKS, body * CHUNKS + CHUNKS - 1))
+
+    def _reserve(self, body: int, count: int, dims: int) -> int:
+        """Slots for a body whose vectors come one by one."""
+        slot = self._take(body, count)
+        self._write_rows(slot, empty(count, dims))
+        return slot
+
+    def _take(self, body: int, count: int) -> int:
+        slot = self._meta("slots")
+        set_meta(self._db, "slots", slot + count)
+        self._db.execute("UPDATE bodies SET slot = ? WHERE id = ?", (slot, body))
+        return slot
+
+    def _free(self, slot: int, count: int) -> None:
+        self._freed.append((slot, count))
+        set_meta(self._db, "holes", self._meta("holes") + count)
+
+    def _write_rows(self, slot: int, rows: Any) -> None:
+        self._vectors.write(self._meta("epoch"), slot, rows)
+        self._wrote = True
+
+    def _end(self) -> None:
+        if self._meta("holes") > max(LEAST_HOLES, self._meta("slots") * MOST_HOLES):
+            self._close_ranks()
+        if self._wrote:
+            self._vectors.flush()
+        self._db.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+
+    def _close_ranks(self) -> None:
+        """Move the vectors that are left into files of a new epoch, without holes."""
+        epoch, dims, slots = self._meta("epoch"), self._meta("dims"), self._meta("slots")
+        self._vectors.flush()
+        held = VectorReader(self._vectors.store).held(epoch, slots, dims)
+        end = 0
+        for body, slot, count in self._db.execute(
+            "SELECT id, slot, chunks FROM bodies WHERE slot >= 0 ORDER BY slot"
+        ).fetchall():
+            self._vectors.write(epoch + 1, end, held.rows[slot : slot + count])
+            self._db.execute("UPDATE bodies SET slot = ? WHERE id = ?", (end, body))
+            end += count
+        for key, value in (("epoch", epoch + 1), ("slots", end), ("holes", 0)):
+            set_meta(self._db, key, value)
+        self._freed.clear()
+        self._wrote = True
 
 
-def remove(db: sqlite3.Connection, addresses: Sequence[str]) -> int:
-    removed = 0
-    for url in addresses:
-        found = db.execute("SELECT id, body FROM sources WHERE key = ?", (urls.hit_key(url),)).fetchone()
-        if found is not None:
-            db.execute("DELETE FROM tags WHERE source = ?", found[:1])
-            db.execute("DELETE FROM sources WHERE id = ?", found[:1])
-            _drop_unused(db, int(found[1]))
-            removed += 1
-    if removed:
-        _bump(db)
-    return removed
+def _source_row(source: StoredSource, body: int) -> tuple[str | int, ...]:
+    domain = clean(source.domain or domain_of(source.url))
+    return (
+        key_of(source.url),
+        clean(source.url),
+        body,
+        clean(source.title),
+        domain,
+        scope.backwards(domain) if domain else "",
+        clean(source.language.lower()),
+        scope.moment(clean(source.fetched_at)),
+        json.dumps([clean(tag) for tag in source.tags]),
+    )
+
+
+_NAMES = "key, url, body, title, domain, host, language, fetched_at, tags"
+_NEW_SOURCE = f"INSERT INTO sources({_NAMES}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608  # names of ours
+_SAME_SOURCE = f"UPDATE sources SET ({_NAMES}) = (?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?"  # noqa: S608
 
 
 def _check(page: IndexedPage) -> None:
@@ -58,122 +252,8 @@ def _check(page: IndexedPage) -> None:
         raise faults.bad_vectors(f"{len(page.vectors)} vectors for {len(page.chunks)} chunks of {page.source.url}")
 
 
-def _claim(db: sqlite3.Connection, embedder: str, dims: int) -> None:
-    """Remember who makes the vectors, or refuse another."""
-    stored, stored_dims = meta(db, "embedder"), int(meta(db, "dims") or 0)
-    if not stored_dims:
-        set_meta(db, "embedder", embedder)
-        set_meta(db, "dims", dims)
-    elif (stored, stored_dims) != (embedder, dims):
-        raise faults.other_embedder(f"{stored} ({stored_dims} dimensions)", f"{embedder} ({dims} dimensions)")
-
-
-def _put_page(db: sqlite3.Connection, page: IndexedPage, dims: int) -> None:
-    body = _put_body(db, page)
-    _put_source(db, page.source, body)
-    if page.vectors:
-        _put_vectors(db, body, page.vectors, dims)
-
-
-def _put_body(db: sqlite3.Connection, page: IndexedPage) -> int:
-    """The body of this content; written anew where it is unknown or was cut another way."""
-    digest = page.source.digest or _digest(page.chunks)
-    fingerprint = _fingerprint(page)
-    known = db.execute("SELECT id, fingerprint FROM bodies WHERE digest = ?", (digest,)).fetchone()
-    if known and known[1] == fingerprint:
-        return int(known[0])
-    counts = (fingerprint, _clean(page.source.title), len(page.chunks), page.source.words or _words(page.chunks))
-    if known:
-        body = int(known[0])
-        _drop_contents(db, body)
-        db.execute("UPDATE bodies SET fingerprint = ?, title = ?, chunks = ?, words = ? WHERE id = ?", (*counts, body))
-    else:
-        cursor = db.execute(
-            "INSERT INTO bodies(digest, fingerprint, title, chunks, words) VALUES (?, ?, ?, ?, ?)", (digest, *counts)
-        )
-        body = int(cursor.lastrowid or 0)
-    _put_chunks(db, body, page)
-    return body
-
-
-def _put_chunks(db: sqlite3.Connection, body: int, page: IndexedPage) -> None:
-    first = body * CHUNKS
-    db.executemany(
-        "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)",
-        (
-            (first + n, _clean(c.text), _clean(c.heading), _clean(c.context), _clean(c.code), c.start)
-            for n, c in enumerate(page.chunks)
-        ),
-    )
-    db.executemany(
-        "INSERT INTO words(rowid, text, head) VALUES (?, ?, ?)",
-        ((first + n, *indexed(page.source.title, c)) for n, c in enumerate(page.chunks)),
-    )
-
-
-def indexed(title: str, chunk: Chunk) -> tuple[str, str]:
-    """The terms of a chunk, and those of what stands above it."""
-    head = f"{title}\n{chunk.heading}\n{chunk.context}"
-    return " ".join(terms.terms(_clean(chunk.text))), " ".join(terms.terms(_clean(head)))
-
-
-def _put_source(db: sqlite3.Connection, source: StoredSource, body: int) -> None:
-    key = urls.hit_key(source.url)
-    before = db.execute("SELECT id, body FROM sources WHERE key = ?", (key,)).fetchone()
-    domain = source.domain or domain_of(source.url)
-    row = (
-        key,
-        _clean(source.url),
-        body,
-        _clean(source.title),
-        _clean(domain),
-        scope.backwards(_clean(domain)) if domain else "",
-        _clean(source.language.lower()),
-        scope.moment(_clean(source.fetched_at)),
-        json.dumps(source.tags),
-    )
-    names = "key, url, body, title, domain, host, language, fetched_at, tags"
-    if before is None:
-        cursor = db.execute(f"INSERT INTO sources({names}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)  # noqa: S608  # fixed names
-        number = int(cursor.lastrowid or 0)
-    else:
-        number = int(before[0])
-        db.execute(f"UPDATE sources SET ({names}) = (?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?", (*row, number))  # noqa: S608
-        db.execute("DELETE FROM tags WHERE source = ?", (number,))
-    db.executemany("INSERT OR IGNORE INTO tags VALUES (?, ?)", ((_clean(tag), number) for tag in source.tags))
-    if before is not None and int(before[1]) != body:
-        _drop_unused(db, int(before[1]))
-
-
-def _drop_unused(db: sqlite3.Connection, body: int) -> None:
-    """A body to which no URL leads any more goes, with all it has."""
-    if db.execute("SELECT 1 FROM sources WHERE body = ?", (body,)).fetchone() is None:
-        _drop_contents(db, body)
-        db.execute("DELETE FROM bodies WHERE id = ?", (body,))
-
-
-def _drop_contents(db: sqlite3.Connection, body: int) -> None:
-    """The index forgets a chunk only when told its terms again."""
-    title = str(db.execute("SELECT title FROM bodies WHERE id = ?", (body,)).fetchone()[0])
-    ids = (body * CHUNKS, body * CHUNKS + CHUNKS - 1)
-    rows = db.execute("SELECT id, text, heading, context FROM chunks WHERE id BETWEEN ? AND ?", ids).fetchall()
-    db.executemany(
-        "INSERT INTO words(words, rowid, text, head) VALUES ('delete', ?, ?, ?)",
-        ((row[0], *indexed(title, Chunk(row[1], row[2], row[3]))) for row in rows),
-    )
-    db.execute("DELETE FROM chunks WHERE id BETWEEN ? AND ?", ids)
-    db.execute("DELETE FROM vectors WHERE body = ?", (body,))
-
-
-def _put_vectors(db: sqlite3.Connection, body: int, vectors: Sequence[Vector], dims: int) -> None:
-    from nexi.stores.vectors import matrix
-
-    data = matrix(vectors, dims).tobytes()
-    db.execute("INSERT OR REPLACE INTO vectors VALUES (?, ?)", (body, data))
-
-
-def _bump(db: sqlite3.Connection) -> None:
-    db.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+def key_of(url: str) -> str:
+    return clean(urls.hit_key(url))
 
 
 def domain_of(url: str) -> str:
@@ -193,6 +273,10 @@ def _words(chunks: Iterable[Chunk]) -> int:
     return sum(len(chunk.text.split()) for chunk in chunks)
 
 
-def _clean(text: str) -> str:
+def _cleaned(chunk: Chunk) -> Chunk:
+    return Chunk(clean(chunk.text), clean(chunk.heading), clean(chunk.context), clean(chunk.code), chunk.start)
+
+
+def clean(text: str) -> str:
     """Half a surrogate pair cannot be stored as UTF-8."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

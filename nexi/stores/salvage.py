@@ -1,0 +1,261 @@
+"""What can still be had of a damaged store: a search over the texts that are left, and a sound file made of them.
+
+The embedded store turns here when SQLite says that its file is damaged. Tables are read row by row, and past the pages that
+cannot be read; indexes are never trusted. A page that lost some of its chunks keeps the others under another digest, so
+that it counts as changed and is read again.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from nexi import terms
+from nexi.errors import StoreError
+from nexi.stores import faults, lane, schema
+from nexi.stores.schema import CHUNKS, meta, set_meta
+from nexi.stores.scope import condition
+from nexi.stores.vectors import Held, VectorReader, VectorWriter, newest_epoch, sound
+from nexi.stores.words import Ranked
+from nexi.stores.writing import Writing
+from nexi.types import Chunk, IndexedPage, Scope, StoredSource, StoreRepair
+
+AT_ONCE = 200
+_BODY = "id, digest, title, chunks, words, slot"
+_SOURCE = "id, url, body, title, domain, language, fetched_at, tags"
+_CHUNK = "id, text, heading, context, code, start"
+
+
+def damage_in(error: sqlite3.DatabaseError) -> str:
+    """What is damaged, empty where the error says something else."""
+    return str(error) if faults.is_damage(error) else ""
+
+
+def size_of(path: Path) -> int:
+    """Bytes of the store and all that lies beside it."""
+    beside = [path, path.with_name(path.name + "-wal"), *path.with_name(path.name + "-vectors").glob("*")]
+    return sum(file.stat().st_size for file in beside if file.is_file())
+
+
+# searching
+
+
+def by_words(db: sqlite3.Connection, text: str, count: int, scope: Scope) -> Ranked:
+    """BM25 without an index, over every chunk that can be read."""
+    asked = terms.asked(text)
+    bodies = _bodies_in(db, scope)
+    seen: list[tuple[int, Counter[str], int]] = []
+    for chunk, *texts, code, _ in _chunks(db):
+        if (bodies is None or chunk // CHUNKS in bodies) and scope.code in (None, bool(code)):
+            words = Counter(terms.terms("\n".join(texts)))
+            seen.append((chunk, words, words.total()))
+    scored = [(chunk, _bm25(asked, words, length, seen)) for chunk, words, length in seen]
+    return sorted(((c, s) for c, s in scored if s > 0), key=lambda found: (-found[1], found[0]))[:count]
+
+
+def _bm25(asked: Sequence[str], words: Counter[str], length: int, seen: Sequence[tuple[int, Counter[str], int]]) -> float:
+    mean = sum(total for _, _, total in seen) / len(seen) or 1.0
+    score = 0.0
+    for term in asked:
+        if times := words[term]:
+            having = sum(term in other for _, other, _ in seen)
+            rarity = math.log(1 + (len(seen) - having + 0.5) / (having + 0.5))
+            score += rarity * times * 2.2 / (times + 1.2 * (0.25 + 0.75 * length / mean))
+    return score
+
+
+def _bodies_in(db: sqlite3.Connection, scope: Scope) -> set[int] | None:
+    where = condition(scope)
+    if not where.sql:
+        return None
+    rows = db.execute(f"SELECT s.body FROM sources AS s NOT INDEXED WHERE {where.sql}", where.values)  # noqa: S608  # values are bound
+    return {int(row[0]) for row in rows}
+
+
+# reading past damage
+
+
+def _chunks(db: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
+    for body in _rows(db, "bodies", _BODY):
+        yield from _chunks_of(db, int(body[0]), int(body[3]))
+
+
+def _chunks_of(db: sqlite3.Connection, body: int, count: int) -> list[tuple[Any, ...]]:
+    first = body * CHUNKS
+    try:
+        sql = f"SELECT {_CHUNK} FROM chunks NOT INDEXED WHERE id BETWEEN ? AND ? ORDER BY id"  # noqa: S608  # names of ours
+        return db.execute(sql, (first, first + CHUNKS - 1)).fetchall()
+    except sqlite3.DatabaseError:
+        return [row for row in (_row(db, "chunks", _CHUNK, first + n) for n in range(count)) if row]
+
+
+def _rows(db: sqlite3.Connection, table: str, columns: str) -> Iterator[tuple[Any, ...]]:
+    """Every row that can be read: from the front, from the back, and between the two one by one."""
+    low, high = 0, 0
+    for row in _until_damage(db, table, columns, "ASC"):
+        if row is None:
+            break
+        low = int(row[0])
+        yield row
+    else:
+        return
+    backwards = list(chain(_until_damage(db, table, columns, "DESC")))
+    found = [row for row in backwards if row is not None and int(row[0]) > low]
+    high = int(found[-1][0]) if found else low + CHUNKS
+    yield from (row for row in (_row(db, table, columns, number) for number in range(low + 1, high)) if row)
+    yield from reversed(found)
+
+
+def _until_damage(db: sqlite3.Connection, table: str, columns: str, order: str) -> Iterator[tuple[Any, ...] | None]:
+    """Rows in order, and None in the place of the first that cannot be read."""
+    try:
+        yield from db.execute(f"SELECT {columns} FROM {table} NOT INDEXED ORDER BY id {order}")  # noqa: S608
+    except sqlite3.DatabaseError:
+        yield None
+
+
+def _row(db: sqlite3.Connection, table: str, columns: str, number: int) -> tuple[Any, ...] | None:
+    with suppress(sqlite3.DatabaseError):
+        row: tuple[Any, ...] | None = db.execute(
+            f"SELECT {columns} FROM {table} NOT INDEXED WHERE id = ?",  # noqa: S608
+            (number,),
+        ).fetchone()
+        return row
+    return None
+
+
+# repairing
+
+
+@dataclass
+class _Found:
+    """What the damaged file gave, and what it did not."""
+
+    pages: int = 0
+    chunks: int = 0
+    lost_chunks: int = 0
+    lost_sources: list[str] = field(default_factory=list)
+
+
+def repair(path: Path) -> StoreRepair:
+    """A sound store in the place of this one; the damaged file is kept beside it."""
+    with closing(sqlite3.connect(path, timeout=lane.BUSY_S, isolation_level=None)) as db:
+        if _is_sound(db, path):
+            return _counted(path, StoreRepair())
+        fresh = path.with_name(path.name + ".repaired")
+        for leftover in (fresh, *_journals(fresh)):
+            leftover.unlink(missing_ok=True)
+        found = _copy(db, path, fresh)
+    aside = _put_aside(path)
+    fresh.replace(path)
+    report = StoreRepair(found.pages, found.chunks, tuple(found.lost_sources), found.lost_chunks, kept_aside=str(aside))
+    return _counted(path, report)
+
+
+def _counted(path: Path, report: StoreRepair) -> StoreRepair:
+    from nexi.stores.reading import stats
+
+    with closing(lane.connect(path, lambda db: schema.prepare(db, path))) as db:
+        now = stats(db)
+    return StoreRepair(now.sources, now.chunks, report.lost_sources, report.lost_chunks, now.unembedded, report.kept_aside)
+
+
+def _is_sound(db: sqlite3.Connection, path: Path) -> bool:
+    try:
+        if schema.version_of(db, path) == 0:
+            return True
+        if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+            return False
+        db.execute("INSERT INTO words(words) VALUES ('integrity-check')")
+        return _held(db, path) is not None or not int(meta(db, "slots") or 0)
+    except sqlite3.DatabaseError as error:
+        if not faults.is_damage(error):
+            raise
+        return False
+
+
+def _held(db: sqlite3.Connection, path: Path) -> Held | None:
+    """The vectors, where the file of them can be read."""
+    try:
+        epoch, slots, dims = (int(meta(db, key) or 0) for key in ("epoch", "slots", "dims"))
+        return VectorReader(path).held(epoch, slots, dims) if slots else None
+    except (sqlite3.DatabaseError, StoreError):
+        return None
+
+
+def _copy(db: sqlite3.Connection, path: Path, fresh: Path) -> _Found:
+    """Every page that can be read, into a new file whose vectors lie beside the old ones."""
+    found, vectors = _Found(), VectorWriter(path)
+    held = _held(db, path)
+    embedder = ""
+    with suppress(sqlite3.DatabaseError):
+        embedder = meta(db, "embedder")
+    with closing(lane.connect(fresh, lambda new: schema.prepare(new, fresh))) as new:
+        set_meta(new, "epoch", newest_epoch(path) + 1)
+        batch: list[IndexedPage] = []
+        for page in _pages(db, held, found):
+            batch.append(page)
+            if len(batch) >= AT_ONCE:
+                _store(new, vectors, batch, embedder)
+        _store(new, vectors, batch, embedder)
+        new.execute("PRAGMA journal_mode=DELETE")
+    vectors.close()
+    return found
+
+
+def _store(new: sqlite3.Connection, vectors: VectorWriter, batch: list[IndexedPage], embedder: str) -> None:
+    lane.in_transaction(new, lambda: Writing(new, vectors).put(batch, embedder))
+    batch.clear()
+
+
+def _pages(db: sqlite3.Connection, held: Held | None, found: _Found) -> Iterator[IndexedPage]:
+    bodies = {int(row[0]): row for row in _rows(db, "bodies", _BODY)}
+    for _, url, body, title, domain, language, fetched_at, tags in _rows(db, "sources", _SOURCE):
+        if body not in bodies:
+            found.lost_sources.append(url)
+            continue
+        _, digest, _, count, words, slot = bodies[body]
+        rows = _chunks_of(db, body, count)
+        if count and not rows:
+            found.lost_sources.append(url)
+            found.lost_chunks += count
+            continue
+        whole = len(rows) == count
+        found.lost_chunks += count - len(rows)
+        source = StoredSource(
+            url, title, domain, language, fetched_at, digest if whole else "", len(rows), words if whole else 0, _tags(tags)
+        )
+        chunks = tuple(Chunk(*row[1:]) for row in rows)
+        places = [slot + int(row[0]) % CHUNKS for row in rows]
+        yield IndexedPage(source, chunks, sound(held, places) if slot >= 0 else ())
+
+
+def _tags(text: str) -> tuple[str, ...]:
+    try:
+        return tuple(str(tag) for tag in json.loads(text))
+    except ValueError:
+        return ()
+
+
+def _put_aside(path: Path) -> Path:
+    """Move the damaged file and its journal away, under a name that is free."""
+    number = 1
+    while (aside := path.with_name(f"{path.name}.damaged-{number}")).exists():
+        number += 1
+    for journal in _journals(path):
+        with suppress(FileNotFoundError):
+            journal.replace(aside.with_name(journal.name.replace(path.name, aside.name)))
+    path.replace(aside)
+    return aside
+
+
+def _journals(path: Path) -> tuple[Path, Path]:
+    return path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")

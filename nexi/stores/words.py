@@ -1,0 +1,112 @@
+"""Chunks by their words: BM25 in SQLite's full-text index.
+
+The embedded store asks; below is the table `words`. Scoring costs about two microseconds a chunk that matches, whatever
+its score, so in a large store the rarest words of a question choose the candidates, and all of its words order them.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from nexi import terms
+from nexi.stores.schema import CHUNKS, meta
+from nexi.stores.scope import Condition, Value, condition
+from nexi.types import Scope
+
+TEXT_WEIGHT, HEAD_WEIGHT = 1.0, 1.0
+MOST_SCORED = 12_000
+CANDIDATES = 200
+MOST_TERMS = 64
+
+Ranked = list[tuple[int, float]]
+
+
+class Words:
+    """Remembers how common words are, until the store has changed."""
+
+    def __init__(self) -> None:
+        self._generation = ""
+        self._common: dict[str, int] = {}
+
+    def search(self, db: sqlite3.Connection, text: str, count: int, scope: Scope) -> Ranked:
+        """(chunk id, score), best first."""
+        asked = [_quoted(term) for term in terms.asked(text)[:MOST_TERMS]]
+        if not asked or count < 1:
+            return []
+        where = _within(scope)
+        rare = self._rarest(db, asked)
+        if self._matches(db, rare[0]) > MOST_SCORED:
+            where = _newest(db, rare[0], where)
+        if len(rare) == len(asked):
+            return _scored(db, " OR ".join(asked), where, count)
+        chosen = _scored(db, " OR ".join(rare), where, max(CANDIDATES, count))
+        return _among(db, " OR ".join(asked), [chunk for chunk, _ in chosen])[:count]
+
+    def _rarest(self, db: sqlite3.Connection, asked: Sequence[str]) -> list[str]:
+        """As many of the words as match no more chunks than may be scored; at least one."""
+        by_rarity = sorted(asked, key=lambda term: (self._matches(db, term), term))
+        kept: list[str] = []
+        total = 0
+        for term in by_rarity:
+            total += self._matches(db, term)
+            if kept and total > MOST_SCORED:
+                break
+            kept.append(term)
+        return kept
+
+    def _matches(self, db: sqlite3.Connection, term: str) -> int:
+        """How many chunks have a word, at most a little over what may be scored."""
+        generation = meta(db, "generation")
+        if generation != self._generation:
+            self._generation, self._common = generation, {}
+        if term not in self._common:
+            sql = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)"
+            self._common[term] = int(db.execute(sql, (term, MOST_SCORED * 8)).fetchone()[0])
+        return self._common[term]
+
+
+def _quoted(term: str) -> str:
+    """One character of an unspaced script stands for every pair that begins with it."""
+    return f'"{term}"' + ("*" if len(term) == 1 and terms.is_unspaced(term) else "")
+
+
+def _within(scope: Scope) -> Condition:
+    """The scope as a condition on the index's rows."""
+    where = condition(scope)
+    clauses: list[str] = []
+    values: list[Value] = []
+    if where.sql:
+        clauses.append(f"rowid / {CHUNKS} IN (SELECT s.body FROM sources s WHERE {where.sql})")  # noqa: S608  # values are bound
+        values.extend(where.values)
+    if scope.code is not None:
+        clauses.append(f"rowid {'' if scope.code else 'NOT '}IN (SELECT id FROM chunks WHERE code <> '')")  # noqa: S608
+    return Condition(" AND ".join(clauses), tuple(values))
+
+
+def _newest(db: sqlite3.Connection, match: str, where: Condition) -> Condition:
+    """The scope, narrowed to the newest chunks with a word that too many have."""
+    sql = f"SELECT rowid FROM words WHERE words MATCH ?{_and(where)} ORDER BY rowid DESC LIMIT 1 OFFSET ?"  # noqa: S608
+    oldest = db.execute(sql, (match, *where.values, MOST_SCORED)).fetchone()
+    if oldest is None:
+        return where
+    return Condition(f"rowid > ?{_and(where)}", (int(oldest[0]), *where.values))
+
+
+def _scored(db: sqlite3.Connection, match: str, where: Condition, count: int) -> Ranked:
+    sql = (
+        f"SELECT rowid, bm25(words, {TEXT_WEIGHT}, {HEAD_WEIGHT}) AS cost FROM words "  # noqa: S608
+        f"WHERE words MATCH ?{_and(where)} ORDER BY cost, rowid LIMIT ?"
+    )
+    return [(int(chunk), -float(cost)) for chunk, cost in db.execute(sql, (match, *where.values, count))]
+
+
+def _and(where: Condition) -> str:
+    return f" AND {where.sql}" if where.sql else ""
+
+
+def _among(db: sqlite3.Connection, match: str, chosen: Sequence[int]) -> Ranked:
+    """The chosen chunks, scored with every word."""
+    sql = f"SELECT bm25(words, {TEXT_WEIGHT}, {HEAD_WEIGHT}) FROM words WHERE words MATCH ? AND rowid = ?"  # noqa: S608
+    scored = [(chunk, -float(db.execute(sql, (match, chunk)).fetchone()[0])) for chunk in chosen]
+    return sorted(scored, key=lambda found: (-found[1], found[0]))

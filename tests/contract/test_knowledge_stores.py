@@ -1,0 +1,375 @@
+"""What every knowledge store promises: one suite over the embedded file and Qdrant."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from array import array
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from nexi.errors import StoreError
+from nexi.ports import KnowledgeStore
+from nexi.stores.sqlite import SqliteStore
+from nexi.types import Chunk, IndexedPage, Passage, Scope, StoredSource, Vector, content_digest
+
+Make = Callable[[Path], KnowledgeStore]
+MODEL = "letters"
+
+
+def make_qdrant(path: Path) -> KnowledgeStore:
+    client = pytest.importorskip("qdrant_client")
+    from nexi.stores.qdrant import QdrantStore
+
+    return QdrantStore(client.AsyncQdrantClient(":memory:"))
+
+
+MAKERS: dict[str, Make] = {"sqlite": lambda path: SqliteStore(path / "home" / "knowledge.db"), "qdrant": make_qdrant}
+
+
+@pytest.fixture(params=MAKERS)
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[KnowledgeStore]:
+    made = MAKERS[request.param](tmp_path)
+    yield made
+    await made.aclose()
+
+
+def vector(text: str) -> Vector:
+    """A toy of an embedding: how often each letter occurs."""
+    counts = [text.lower().count(chr(97 + i)) + 0.01 for i in range(26)]
+    length = math.sqrt(sum(c * c for c in counts))
+    return array("f", [c / length for c in counts])
+
+
+def page(url: str, *texts: str, embed: bool = True, **about: object) -> IndexedPage:
+    chunks = tuple(Chunk(text) for text in texts)
+    source = replace(StoredSource(url, digest=content_digest("\n".join(texts))), **about)
+    return IndexedPage(source, chunks, tuple(vector(text) for text in texts) if embed else ())
+
+
+MOON = page(
+    "https://space.example/moon",
+    "The Moon is 384,400 km away.",
+    "It orbits the Earth in 27 days.",
+    title="Moon",
+    language="en",
+    fetched_at="2026-03-01T10:00:00+00:00",
+    tags=("space", "night"),
+)
+SUN = page(
+    "https://www.space.example/sun",
+    "The Sun is a star of plasma.",
+    title="Sun",
+    language="en-GB",
+    fetched_at="2026-05-01T10:00:00+00:00",
+    tags=("space",),
+)
+CAT = page(
+    "https://pets.example/cat", "Katzen schnurren leise.", title="Katze", language="de", fetched_at="2026-06-01T10:00:00+00:00"
+)
+PAGES = [MOON, SUN, CAT]
+
+
+def found(passages: list[Passage]) -> list[tuple[str, int]]:
+    return [(p.url, p.number) for p in passages]
+
+
+async def test_an_empty_store_finds_nothing(store: KnowledgeStore) -> None:
+    assert await store.lexical("moon") == []
+    assert await store.dense(vector("moon"), embedder=MODEL) == []
+    assert await store.hybrid("moon", vector("moon"), embedder=MODEL) == []
+    assert await store.source("https://space.example/moon") is None
+    assert (await store.sources(), await store.unembedded(), await store.passages("https://x.example/")) == ([], [], [])
+    assert (await store.stats()).chunks == 0
+
+
+async def test_a_passage_comes_back_with_all_that_was_stored(store: KnowledgeStore) -> None:
+    chunk = Chunk("def get_users(): ...", heading="API > Users", context="From the reference.", code="python", start=120)
+    source = replace(MOON.source, url="https://docs.example/api#users")
+    await store.put([IndexedPage(source, (Chunk("Nothing here."), chunk))])
+    [passage] = await store.lexical("get_users")
+    assert passage.score > 0
+    assert replace(passage, id="", score=0.0) == Passage(
+        id="",
+        url="https://docs.example/api#users",
+        number=1,
+        text="def get_users(): ...",
+        title="Moon",
+        domain="docs.example",
+        heading="API > Users",
+        context="From the reference.",
+        code="python",
+        language="en",
+        fetched_at="2026-03-01T10:00:00+00:00",
+        tags=("space", "night"),
+        start=120,
+    )
+
+
+async def test_sources_are_listed_with_their_counts_the_newest_first(store: KnowledgeStore) -> None:
+    await store.put(PAGES, embedder=MODEL)
+    assert [s.url for s in await store.sources()] == [p.source.url for p in (CAT, SUN, MOON)]
+    assert [s.url for s in await store.sources(count=1, skip=1)] == [SUN.source.url]
+    assert await store.source(MOON.source.url) == replace(MOON.source, domain="space.example", chunk_count=2, words=13)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("moons", (MOON.source.url, 0)),
+        ("orbiting the EARTH?", (MOON.source.url, 1)),
+        ("plasma", (SUN.source.url, 0)),
+        ("384,400", (MOON.source.url, 0)),
+        ("schnurren", (CAT.source.url, 0)),
+    ],
+)
+async def test_words_find_their_chunk(store: KnowledgeStore, text: str, expected: tuple[str, int]) -> None:
+    await store.put(PAGES)
+    assert found(await store.lexical(text))[0] == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "?!", '"', "AND", "NEAR(", "*", "xyzzy", "a" * 5000, "\x00", "half \ud83c", "'; DROP"]
+)
+async def test_a_text_without_any_known_word_finds_nothing(store: KnowledgeStore, text: str) -> None:
+    await store.put(PAGES)
+    assert await store.lexical(text) == []
+
+
+@pytest.mark.parametrize(
+    ("stored", "asked"),
+    [
+        ("class HTTPServerError(Exception)", "http server error"),
+        ("call getUserName() first", "getUserName"),
+        ("set max_retry_count to 3", "retry count"),
+        ("written in C++ and C#", "c++"),
+        ("needs Python 3.11.4", "3.11.4"),
+        ("Crème brûlée à la carte", "creme brulee"),
+        ("全文検索エンジンの仕組み", "検索"),
+        ("机器学习模型", "学习"),
+        ("การค้นหาข้อความ", "ค้นหา"),
+        ("검색엔진입니다", "검색"),
+        ("Straße und Weg", "strasse"),
+        ("Привет, Ёлка", "елка"),
+    ],
+)
+async def test_code_and_every_script_can_be_searched(store: KnowledgeStore, stored: str, asked: str) -> None:
+    await store.put([page("https://a.example/", stored), page("https://b.example/", "Something else entirely, unrelated.")])
+    assert found(await store.lexical(asked)) == [("https://a.example/", 0)]
+
+
+async def test_vectors_find_the_nearest_first(store: KnowledgeStore) -> None:
+    await store.put(PAGES, embedder=MODEL)
+    passages = await store.dense(vector("The Sun is a star of plasma."), embedder=MODEL, count=2)
+    assert found(passages)[0] == (SUN.source.url, 0)
+    assert passages[0].score == pytest.approx(1.0, abs=1e-3)
+    assert passages[0].score >= passages[1].score
+    assert len(passages) == 2
+
+
+async def test_hybrid_puts_first_what_both_ways_find(store: KnowledgeStore) -> None:
+    await store.put(PAGES, embedder=MODEL)
+    passages = await store.hybrid("plasma star", vector("plasma star"), embedder=MODEL, count=3)
+    assert found(passages)[0] == (SUN.source.url, 0)
+    assert len(passages) == 3
+
+
+SCOPES = [
+    (Scope(urls=(MOON.source.url,)), [MOON]),
+    (Scope(domains=("space.example",)), [MOON, SUN]),
+    (Scope(domains=("www.space.example",)), [SUN]),
+    (Scope(domains=("ace.example",)), []),
+    (Scope(excluded_domains=("space.example",)), [CAT]),
+    (Scope(languages=("en",)), [MOON, SUN]),
+    (Scope(languages=("de", "en-gb")), [SUN, CAT]),
+    (Scope(tags=("space",)), [MOON, SUN]),
+    (Scope(tags=("space", "night")), [MOON]),
+    (Scope(since="2026-05-01"), [SUN, CAT]),
+    (Scope(until="2026-05-01"), [MOON, SUN]),
+    (Scope(since="2026-04-01", until="2026-05-31", domains=("example",)), [SUN]),
+    (Scope(code=True), []),
+    (Scope(code=False), [MOON, SUN, CAT]),
+]
+
+
+@pytest.mark.parametrize(("scope", "expected"), SCOPES, ids=[str(s).partition("(")[2][:60] for s, _ in SCOPES])
+async def test_a_scope_holds_for_every_kind_of_search(store: KnowledgeStore, scope: Scope, expected: list[IndexedPage]) -> None:
+    await store.put(PAGES, embedder=MODEL)
+    text = "moon sun katzen orbits star schnurren"
+    urls = {p.source.url for p in expected}
+    assert {p.url for p in await store.lexical(text, scope=scope)} == urls
+    assert {p.url for p in await store.dense(vector(text), embedder=MODEL, scope=scope)} == urls
+    assert {p.url for p in await store.hybrid(text, vector(text), embedder=MODEL, scope=scope)} == urls
+    if scope.code is None:
+        assert {s.url for s in await store.sources(scope)} == urls
+
+
+async def test_a_changed_page_is_replaced_whole(store: KnowledgeStore) -> None:
+    await store.put(PAGES, embedder=MODEL)
+    await store.put([page(MOON.source.url, "Only cheese is left.", title="Cheese")], embedder=MODEL)
+    assert found(await store.lexical("orbits earth moon")) == []
+    assert [p.text for p in await store.passages(MOON.source.url)] == ["Only cheese is left."]
+    near = await store.dense(vector("It orbits the Earth in 27 days."), embedder=MODEL, count=10)
+    assert sorted(found(near)) == sorted([(CAT.source.url, 0), (MOON.source.url, 0), (SUN.source.url, 0)])
+    stats = await store.stats()
+    assert (stats.sources, stats.chunks, stats.unembedded) == (3, 3, 0)
+
+
+@pytest.mark.parametrize(
+    "again", ["http://space.example/moon", "https://space.example/moon#facts", "HTTPS://SPACE.example/moon"]
+)
+async def test_two_spellings_of_a_url_are_one_page(store: KnowledgeStore, again: str) -> None:
+    await store.put([MOON], embedder=MODEL)
+    await store.put([page(again, "New text of the Moon.")], embedder=MODEL)
+    assert [(s.url, s.chunk_count) for s in await store.sources()] == [(again, 1)]
+    assert (await store.source(MOON.source.url)) is not None
+
+
+async def test_equal_content_is_kept_once_and_found_by_each_of_its_urls(store: KnowledgeStore) -> None:
+    mirror = replace(MOON, source=replace(MOON.source, url="https://mirror.example/m", tags=("copy",)))
+    await store.put([MOON, mirror], embedder=MODEL)
+    assert len(await store.lexical("orbits")) == 1
+    assert found(await store.lexical("orbits", scope=Scope(domains=("mirror.example",)))) == [("https://mirror.example/m", 1)]
+    assert (await store.stats()).chunks == 2
+    await store.remove([MOON.source.url])
+    assert found(await store.lexical("orbits")) == [("https://mirror.example/m", 1)]
+    assert found(await store.dense(MOON.vectors[0], embedder=MODEL))[0] == ("https://mirror.example/m", 0)
+
+
+async def test_another_url_is_linked_to_content_that_is_there(store: KnowledgeStore) -> None:
+    await store.put([MOON], embedder=MODEL)
+    mirror = replace(MOON.source, url="https://mirror.example/m")
+    assert await store.link(mirror) is True
+    assert await store.link(replace(mirror, url="https://other.example/", digest="unknown")) is False
+    assert [p.text for p in await store.passages("https://mirror.example/m")] == [c.text for c in MOON.chunks]
+    assert {s.url for s in await store.sources()} == {MOON.source.url, "https://mirror.example/m"}
+
+
+async def test_putting_the_same_page_again_changes_only_what_is_said_of_it(store: KnowledgeStore) -> None:
+    await store.put([MOON], embedder=MODEL)
+    later = replace(MOON, source=replace(MOON.source, fetched_at="2026-09-09T00:00:00+00:00", tags=("new",)))
+    await store.put([later], embedder=MODEL)
+    [passage] = await store.lexical("orbits")
+    assert (passage.fetched_at, passage.tags) == ("2026-09-09T00:00:00+00:00", ("new",))
+    assert (await store.stats()).chunks == 2
+
+
+async def test_a_page_cut_another_way_replaces_the_former_chunks(store: KnowledgeStore) -> None:
+    await store.put([MOON], embedder=MODEL)
+    whole = " ".join(chunk.text for chunk in MOON.chunks)
+    await store.put([IndexedPage(MOON.source, (Chunk(whole),), (vector(whole),))], embedder=MODEL)
+    assert [p.text for p in await store.passages(MOON.source.url)] == [whole]
+    assert (await store.stats()).chunks == 1
+
+
+async def test_a_removed_page_is_gone_and_the_others_stay(store: KnowledgeStore) -> None:
+    await store.put(PAGES, embedder=MODEL)
+    assert await store.remove([MOON.source.url, "https://never.example/"]) == 1
+    assert await store.remove([MOON.source.url]) == 0
+    assert found(await store.lexical("orbits moon plasma")) == [(SUN.source.url, 0)]
+    assert await store.passages(MOON.source.url) == []
+    assert MOON.source.url not in {p.url for p in await store.dense(MOON.vectors[0], embedder=MODEL)}
+
+
+async def test_neighbours_of_a_passage_are_read_by_number(store: KnowledgeStore) -> None:
+    await store.put([page("https://long.example/", *(f"Part {i} of it." for i in range(10)))], embedder=MODEL)
+    assert [p.number for p in await store.passages("https://long.example/", 3, 5)] == [3, 4, 5]
+    assert [p.number for p in await store.passages("https://long.example/", 8)] == [8, 9]
+    assert [p.number for p in await store.passages("https://long.example/", -2, 1)] == [0, 1]
+
+
+async def test_chunks_without_vectors_are_known_and_can_get_them(store: KnowledgeStore) -> None:
+    await store.put([page("https://a.example/", "alpha beta", "gamma delta", "epsilon", embed=False), SUN], embedder=MODEL)
+    waiting = await store.unembedded()
+    assert [p.text for p in waiting] == ["alpha beta", "gamma delta", "epsilon"]
+    assert found(await store.dense(vector("gamma delta"), embedder=MODEL)) == [(SUN.source.url, 0)]
+    await store.add_vectors({waiting[1].id: vector("gamma delta")}, embedder=MODEL)
+    assert [p.text for p in await store.unembedded()] == ["alpha beta", "epsilon"]
+    near = await store.dense(vector("gamma delta"), embedder=MODEL)
+    assert found(near) == [("https://a.example/", 1), (SUN.source.url, 0)]
+    await store.add_vectors({p.id: vector(p.text) for p in waiting}, embedder=MODEL)
+    assert (await store.stats()).unembedded == 0
+
+
+async def test_vectors_for_a_chunk_that_is_gone_are_passed_over(store: KnowledgeStore) -> None:
+    await store.put([page("https://a.example/", "alpha beta", embed=False)])
+    [waiting] = await store.unembedded()
+    await store.remove(["https://a.example/"])
+    await store.add_vectors({waiting.id: vector("alpha")}, embedder=MODEL)
+    assert await store.dense(vector("alpha"), embedder=MODEL) == []
+
+
+async def test_vectors_of_another_model_are_refused_and_nothing_changes(store: KnowledgeStore) -> None:
+    await store.put([MOON], embedder=MODEL)
+    with pytest.raises(StoreError) as refused:
+        await store.put([SUN], embedder="other")
+    assert (refused.value.code, MODEL in refused.value.fix, "other" in str(refused.value)) == ("store_embedder", True, True)
+    with pytest.raises(StoreError) as shorter:
+        await store.put([IndexedPage(SUN.source, SUN.chunks, (array("f", [1.0, 0.0]),))], embedder=MODEL)
+    assert shorter.value.code == "store_embedder"
+    with pytest.raises(StoreError) as asked:
+        await store.dense(vector("sun"), embedder="other")
+    assert asked.value.code == "store_embedder"
+    assert [s.url for s in await store.sources()] == [MOON.source.url]
+
+
+async def test_forgotten_vectors_make_room_for_another_model(store: KnowledgeStore) -> None:
+    await store.put([MOON, SUN], embedder=MODEL)
+    await store.forget_vectors()
+    assert await store.dense(array("f", [1.0, 0.0]), embedder="two") == []
+    waiting = await store.unembedded()
+    assert len(waiting) == 3
+    await store.add_vectors({p.id: array("f", [float(p.number), 1.0]) for p in waiting}, embedder="two")
+    assert len(await store.dense(array("f", [0.0, 1.0]), embedder="two")) == 3
+    assert ((await store.stats()).embedder, (await store.stats()).dims) == ("two", 2)
+
+
+@pytest.mark.parametrize(
+    "vectors",
+    [(vector("one"),), (array("f", [math.nan] * 26),) * 2, (array("f", [math.inf] + [0.0] * 25),) * 2],
+    ids=["too few", "no numbers", "infinite"],
+)
+async def test_unusable_vectors_are_refused(store: KnowledgeStore, vectors: tuple[Vector, ...]) -> None:
+    with pytest.raises(StoreError):
+        await store.put([replace(MOON, vectors=vectors)], embedder=MODEL)
+    assert await store.sources() == []
+
+
+async def test_pages_put_together_are_stored_all_or_none(store: KnowledgeStore) -> None:
+    with pytest.raises(StoreError):
+        await store.put([SUN, replace(MOON, vectors=MOON.vectors[:1])], embedder=MODEL)
+    assert await store.sources() == []
+
+
+async def test_odd_pages_are_stored(store: KnowledgeStore) -> None:
+    odd = [
+        page("https://empty.example/"),
+        page("file:///home/someone/notes on the sea.md", "Tides come twice a day."),
+        page("https://odd.example/", "nul \x00 inside", "half \ud83c pair", "x" * 200_000, "\u202e tricky"),
+    ]
+    await store.put(odd, embedder=MODEL)
+    assert [p.url for p in await store.lexical("tides")] == ["file:///home/someone/notes on the sea.md"]
+    assert [p.text for p in await store.passages("https://odd.example/")] == [
+        "nul \x00 inside",
+        "half ? pair",
+        "x" * 200_000,
+        "\u202e tricky",
+    ]
+    assert (await store.source("https://empty.example/")).chunk_count == 0
+
+
+async def test_reads_and_writes_at_once_all_succeed(store: KnowledgeStore) -> None:
+    pages = [page(f"https://n{i}.example/", f"Number {i} common") for i in range(20)]
+    await asyncio.gather(*(store.put([p], embedder=MODEL) for p in pages), *(store.lexical("common") for _ in range(20)))
+    assert len(await store.lexical("common", count=50)) == 20
+    assert (await store.stats()).sources == 20
+
+
+async def test_repairing_a_sound_store_loses_nothing(store: KnowledgeStore) -> None:
+    await store.put(PAGES, embedder=MODEL)
+    report = await store.repair()
+    assert (report.sources, report.chunks, report.lost_sources, report.lost_chunks) == (3, 4, (), 0)
+    assert found(await store.lexical("plasma")) == [(SUN.source.url, 0)]
