@@ -21,6 +21,7 @@ from nexi.app.run import Run, RunResult, error_of
 
 if TYPE_CHECKING:
     from nexi.app.plugins import fetch_as_plugin, search_as_plugin
+    from nexi.app.verification import Target
 
 __all__ = [
     "AS_CONFIGURED",
@@ -33,6 +34,7 @@ __all__ = [
     "RunResult",
     "SearchOptions",
     "SystemClock",
+    "Target",
     "built_in",
     "clean_question",
     "container_options",
@@ -42,12 +44,14 @@ __all__ = [
 ]
 
 
+LATE = {"fetch_as_plugin": "plugins", "search_as_plugin": "plugins", "Target": "verification"}
+
 if not TYPE_CHECKING:  # the names are declared above; a checker would take any other name for one of them
 
     def __getattr__(name: str) -> Any:
-        """The plug-in faces, which few programs need, when they are asked for."""
-        if name not in ("fetch_as_plugin", "search_as_plugin"):
+        """What few programs need, when it is asked for."""
+        if name not in LATE:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from nexi.app import plugins
+        from importlib import import_module
 
-        return getattr(plugins, name)
+        return getattr(import_module(f"nexi.app.{LATE[name]}"), name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from nexi.app.clients import Clients
 from nexi.app.emit import QuietEmit
@@ -17,6 +18,10 @@ from nexi.runlog import MemoryPages
 from nexi.session import Session
 from nexi.types import FetchLimits, Page, Query, SearchOutcome, ToolCall, ToolResult
 from nexi.urls import is_web_url
+
+if TYPE_CHECKING:
+    from nexi.app.verification import Target
+    from nexi.verify.recheck import Verification
 
 
 class Nexi(Clients):
@@ -53,6 +58,22 @@ class Nexi(Clients):
         asked = Query(query) if isinstance(query, str) else query
         asked = replace(asked, text=clean_question(asked.text))
         return await self.searcher(QuietEmit()).search(asked)
+
+    async def verify(self, target: Target, *, refetch: bool = False) -> Verification:
+        """Check an answer or any Markdown with links once more, against stored pages or fresh ones.
+
+        Raises NexiError when there is no such run, NoEvidenceError when it cites nothing.
+        """
+        from nexi.app.verification import Archive, document_of
+        from nexi.verify.recheck import recheck
+
+        runs = self.runs()
+        document = await asyncio.to_thread(document_of, target, runs, self.config.history_path)
+        archive = Archive(runs, self.page_cache(), self.config.fetch_chain(), run=document.run)
+        if not refetch:
+            return await recheck(document, archive.text)
+        async with Nexi(self.config.override(page_cache=False), clock=self.clock, fetchers=self._fetchers_given) as fresh:
+            return await recheck(document, archive.text, fresh.fetch)
 
     async def fetch(self, url: str) -> Page:
         """One page along the fetch chain, for a caller who vouches for its URL; the guard holds. Raises FetchError."""

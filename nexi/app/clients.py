@@ -53,6 +53,7 @@ class Clients:
         self._breaks = backends is None  # ports that were given are the caller's to judge
         self._lanes = Lanes(self.clock)
         self._fetchers = None if fetchers is None else _given_fetchers(fetchers)
+        self._fetchers_given = self._fetchers
         self._closing = AsyncExitStack()
 
     async def __aenter__(self) -> Self:

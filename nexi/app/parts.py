@@ -10,7 +10,7 @@ from nexi.agent import Loop, LoopSettings
 from nexi.app.clients import Clients, built_in
 from nexi.app.options import SearchOptions
 from nexi.budget import Meter
-from nexi.config import Config
+from nexi.config import EXTRACTIVE, Config
 from nexi.model import CallCounter, MeteredLLM
 from nexi.ports import LLM, Emit
 from nexi.reader import Reader
@@ -18,6 +18,7 @@ from nexi.session import Session
 from nexi.token_counter import TokenCounter
 from nexi.tools import SUMMARY_TOKENS, Toolbox
 from nexi.types import FetchLimits, ToolCall
+from nexi.verify import Snapshots, Verifier
 
 if TYPE_CHECKING:
     from nexi.config import EndpointRole
@@ -79,6 +80,17 @@ class Parts:
             deadline=self.meter.deadline,
             extract_bytes=self._extract_bytes(),
         )
+
+    def verifier(self) -> Verifier:
+        """How the answer is checked; the built-in model quotes, so it has nothing to mend."""
+        mends = self.nexi.llm("answer").name != EXTRACTIVE
+        return Verifier(Snapshots(self.session, self.nexi.pages()), strict=self.nexi.config.strict, mends=mends)
+
+    def judge(self) -> MeteredLLM | None:
+        """The model that may lower verdicts, where one is wished for and there is one."""
+        config = self.nexi.config
+        wanted = config.verify_judge and not config.endpoint("judge").is_extractive
+        return self.metered("judge") if wanted else None
 
     def loop(self, stop: asyncio.Event) -> Loop:
         config = self.nexi.config

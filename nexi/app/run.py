@@ -18,7 +18,7 @@ from nexi.app.parts import Parts
 from nexi.budget import Budget, Meter
 from nexi.config import get_system_prompt
 from nexi.errors import ConfigError, InternalError, NexiError, QuestionError, StoreError
-from nexi.events import TERMINAL, Event, Fact, RunFailed, RunFinished, RunStarted, SourceNumbered, Warned
+from nexi.events import TERMINAL, AnswerChecked, Event, Fact, RunFailed, RunFinished, RunStarted, SourceNumbered, Warned
 from nexi.ports import RunLog
 from nexi.runlog import MemoryRunLog
 from nexi.session import Session
@@ -82,7 +82,8 @@ class Run:
         """The answer of a run that has ended. Raises the run's error if it has none."""
         end = next((f for f in reversed(self.facts) if isinstance(f, TERMINAL)), None)
         if isinstance(end, RunFinished):
-            answer = Answer(end.answer, end.sources, end.stop, end.warnings, end.conflicts)
+            review = next((f.review for f in reversed(self.facts) if isinstance(f, AnswerChecked) and not f.agent), None)
+            answer = Answer(end.answer, end.sources, end.stop, end.warnings, end.conflicts, review)
             return RunResult(self.id, answer, end, self.facts, self.session)
         if isinstance(end, RunFailed):
             raise error_of(end)
@@ -160,6 +161,8 @@ class Run:
         trouble = await asyncio.to_thread(self._keep_history, answer) if self.options.keeps_history else []
         for message in trouble:
             await self._emit(Warned("history_not_kept", message))
+        if answer.review:
+            await self._emit(AnswerChecked(answer.review))
         await self._emit(
             RunFinished(
                 answer.text,
@@ -239,9 +242,10 @@ class Run:
 
 def error_of(failed: RunFailed) -> NexiError:
     """The error a terminal fact stands for."""
-    from nexi.errors import LLMError, NoEvidenceError
+    from nexi.errors import LLMError, NoEvidenceError, VerificationError
 
-    kinds: dict[str, type[NexiError]] = {cls.code: cls for cls in (NoEvidenceError, ConfigError, QuestionError, InternalError)}
+    known = (NoEvidenceError, VerificationError, ConfigError, QuestionError, InternalError)
+    kinds: dict[str, type[NexiError]] = {cls.code: cls for cls in known}
     kind = kinds.get(failed.code, LLMError if failed.stop is StopReason.API_ERROR else NexiError)
     return kind(failed.message, cause=failed.cause, fix=failed.fix, code=failed.code)
 

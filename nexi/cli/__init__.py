@@ -30,6 +30,7 @@ COMMANDS: Mapping[str, str] = {
     "models": "nexi.cli.models:models",
     "searxng": "nexi.cli.searxng:searxng",
     "templates": "nexi.cli.templates:templates_command",
+    "verify": "nexi.cli.verify:verify",
 }
 # The names under which the seeds know this door's functions, and where they live.
 FACES: Mapping[str, str] = {
@@ -144,6 +145,7 @@ def main() -> None:
 @narrowing
 @click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Spend at most this much.")
 @click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Use at most N tokens in all.")
+@click.option("--strict", is_flag=True, help="Leave out sentences that the pages do not support.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every model call, tool call and token count.")
 @click.option("--plain", is_flag=True, help="No colours, no emoji.")
 @click.option("--no-stream", is_flag=True, help="Show the answer when it is whole.")

@@ -151,6 +151,7 @@ def load(options: dict[str, Any]) -> Config:
         print_warning(note)
     flags = {"model": options["model"], "max_cost": options["max_cost"], "max_tokens": options["max_tokens"]}
     flags["stream"] = False if options["no_stream"] else None
+    flags["strict"] = True if options.get("strict") else None
     return config.override(**{k: v for k, v in flags.items() if v is not None})
 
 

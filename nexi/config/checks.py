@@ -202,6 +202,8 @@ CHECKS: Mapping[str, Check] = {
     "prices": _check_prices,
     "allow_private": _check_private,
     "respect_robots": _bool,
+    "strict": _bool,
+    "verify_judge": _bool,
     "prefetch": _bool,
     "stream": _bool,
     "color": _bool,

@@ -60,6 +60,8 @@ class Settings:
     allow_private: tuple[str, ...] = ()
     respect_robots: bool = True
     prefetch: bool = True
+    strict: bool = False
+    verify_judge: bool = False
     stream: bool = True
     color: bool = True
     max_pages: int = 60

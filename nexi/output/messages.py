@@ -123,6 +123,7 @@ def print_json(value: Mapping[str, Any] | Sequence[Any]) -> None:
 
 def answer_json(result: RunResult, question: str, model: str) -> dict[str, Any]:
     """The versioned object that `--json` prints."""
+    from nexi.output.proof import review_json
     from nexi.output.sources import conflict_json, source_json
 
     end = result.finished
@@ -143,6 +144,7 @@ def answer_json(result: RunResult, question: str, model: str) -> dict[str, Any]:
         "seconds": end.seconds,
         "tokens": {"input": end.usage.input_tokens, "output": end.usage.output_tokens, "estimated": end.usage.estimated},
         "cost": end.usage.cost,
+        "proof": review_json(result.answer.review),
     }
 
 

@@ -1,0 +1,159 @@
+"""Documents to verify, and the stored texts they rest on: run logs, pages by digest, history and the page cache, joined.
+
+`Nexi.verify` is the face. What a verdict is, `nexi.verify` knows; how it is shown, the doors.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from nexi.citations import extract_citation_markers
+from nexi.errors import NexiError, NoEvidenceError, StoreError
+from nexi.events import Fact, PageFetched, RunFinished, RunStarted, SourceNumbered
+from nexi.history import HistoryEntry, read_history
+from nexi.runlog import DamagedLogError, RunDirectory
+from nexi.types import Source, content_digest
+from nexi.urls import dedup_key, is_web_url
+from nexi.values import frozen
+from nexi.verify.document import Document, answer_document, read_answer, read_markdown
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nexi.fetchers.cache import PageCache
+
+
+@frozen
+class Target:
+    """What to verify: a text, or the id of a run, whole or its beginning."""
+
+    text: str = ""
+    id: str = ""
+
+
+class Archive:
+    """Stored texts of pages. A source that names its digest is found by that alone: another text is not what was cited."""
+
+    def __init__(self, runs: RunDirectory, cache: PageCache, fetchers: tuple[str, ...], *, run: str = "") -> None:
+        self._runs = runs
+        self._cache = cache
+        self._fetchers = fetchers
+        self._known: dict[str, str] = {}
+        self._rest = self._runs_to_read(run)
+
+    async def text(self, source: Source) -> str | None:
+        """The text behind a source, or None where nothing sound is kept."""
+        if source.digest:
+            return await self._runs.pages.get(source.digest) or await asyncio.to_thread(self._cached, source)
+        if not is_web_url(source.url):
+            return None
+        digest = await asyncio.to_thread(self._digest, dedup_key(source.url))
+        kept = await self._runs.pages.get(digest) if digest else None
+        return kept if kept is not None else await asyncio.to_thread(self._cached, source)
+
+    def _digest(self, key: str) -> str:
+        """The digest under which a run fetched this page last; logs are read only as far as that takes."""
+        while key not in self._known and (run := next(self._rest, "")):
+            for fact in facts_of(self._runs, run):
+                self._note(fact)
+        return self._known.get(key, "")
+
+    def _note(self, fact: Fact) -> None:
+        if isinstance(fact, PageFetched):
+            for url in (fact.url, fact.final_url):
+                if is_web_url(url):
+                    self._known.setdefault(dedup_key(url), fact.digest)
+        elif isinstance(fact, SourceNumbered) and fact.source.digest and is_web_url(fact.source.url):
+            self._known.setdefault(dedup_key(fact.source.url), fact.source.digest)
+
+    def _runs_to_read(self, first: str) -> Iterator[str]:
+        """The run a document says it comes from, then all others, newest first."""
+        if first:
+            yield first
+        yield from (run.id for run in self._runs.list_runs() if run.id != first)
+
+    def _cached(self, source: Source) -> str | None:
+        from nexi.fetchers.cache import cache_key
+
+        for name in self._fetchers if is_web_url(source.url) else ():
+            kept = self._cache.get(cache_key(name, source.url))
+            if kept and source.digest in ("", content_digest(kept.page.text)):
+                return kept.page.text
+        return None
+
+
+def facts_of(runs: RunDirectory, run_id: str) -> list[Fact]:
+    """The facts of a run as far as they can be read."""
+    try:
+        return [fact for _, fact in runs.open_log(run_id).facts]
+    except DamagedLogError as error:
+        return [fact for _, fact in error.readable.facts] if error.readable else []
+    except StoreError:
+        return []
+
+
+def document_of(target: Target, runs: RunDirectory, history: Path) -> Document:
+    """The document to verify. Raises NexiError when there is none, NoEvidenceError when it cites nothing."""
+    document = _by_id(target.id, runs, history) if target.id else _by_text(target.text)
+    if not document.sources and not document.lost:
+        uncited = "it cites no page: no [n] with a list of sources, no footnote and no link"
+        raise NoEvidenceError(
+            "there is nothing to verify",
+            cause=uncited if document.text.strip() else "it is empty",
+            fix="give an answer, a report or Markdown with links",
+        )
+    return document
+
+
+def _by_text(text: str) -> Document:
+    if text.lstrip().startswith("{"):
+        try:
+            return read_answer(json.loads(text))
+        except (ValueError, AttributeError, RecursionError):
+            return read_markdown(text)
+    return read_markdown(text)
+
+
+def _by_id(prefix: str, runs: RunDirectory, history: Path) -> Document:
+    entries = {entry.id: entry for entry in reversed(read_history(history).entries) if entry.id.startswith(prefix)}
+    found = sorted({run.id for run in runs.list_runs() if run.id.startswith(prefix)} | set(entries))
+    if len(found) != 1:
+        raise _no_such_target(prefix, found)
+    document = _logged(found[0], facts_of(runs, found[0])) or _remembered(entries.get(found[0]))
+    if document is None:
+        raise NexiError(f"run {found[0]} has no answer", cause="it did not end with one", fix="nexi --last 10 lists answers")
+    return document
+
+
+def _logged(run_id: str, facts: list[Fact]) -> Document | None:
+    end = next((fact for fact in facts if isinstance(fact, RunFinished)), None)
+    if end is None:
+        return None
+    question = facts[0].query if isinstance(facts[0], RunStarted) else ""
+    numbered = {fact.source.number: fact.source for fact in facts if isinstance(fact, SourceNumbered)}
+    sources = {**numbered, **{source.number: source for source in end.sources}}
+    cited = extract_citation_markers(end.answer)
+    return answer_document(end.answer, tuple(s for n, s in sorted(sources.items()) if n in cited), run_id, question)
+
+
+def _remembered(entry: HistoryEntry | None) -> Document | None:
+    """The history keeps URLs in the order of their numbers, and no digests."""
+    if entry is None:
+        return None
+    return answer_document(entry.answer, tuple(Source(n, url) for n, url in enumerate(entry.urls, 1)), entry.id, entry.query)
+
+
+def _no_such_target(prefix: str, found: list[str]) -> NexiError:
+    shown = prefix[:80]
+    if found:
+        several = ", ".join(found[:10])
+        return NexiError(f"{shown!r} begins several ids", cause=several, fix="give more of the id", code="ambiguous")
+    return NexiError(
+        f"there is no file and no run called {shown!r}",
+        cause="an id is six hexadecimal digits, such as 3fa9c1, or the first few of them",
+        fix="nexi --last 10 lists ids; - reads stdin",
+        code="not_found",
+    )

@@ -1,0 +1,68 @@
+"""`nexi verify`: an answer, a report or any Markdown with links, checked against its pages once more."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from nexi.cli.exits import failing_politely
+
+if TYPE_CHECKING:
+    from nexi.app import Target
+    from nexi.verify.recheck import Verification
+
+EXIT_NOT_VERIFIED = 5
+
+
+@click.command("verify", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("target", metavar="FILE|ID")
+@click.option("--refetch", is_flag=True, help="Fetch the pages again; tell which died or changed.")
+@click.option("--strict", is_flag=True, help="Fail also for what is partly supported or cites nothing.")
+@click.option("-v", "--verbose", is_flag=True, help="Show supported sentences too.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def verify(target: str, refetch: bool, strict: bool, verbose: bool, as_json: bool) -> None:
+    """Check an answer, a report or any Markdown with links against the pages it cites; - reads stdin."""
+    from nexi.output import print_json, write
+    from nexi.output.proof import verification_json, verification_markdown
+
+    with failing_politely(as_json=as_json):
+        found = _verified(_read(target), refetch=refetch)
+        if as_json:
+            print_json(verification_json(found, target, strict=strict))
+        else:
+            write(verification_markdown(found, target, strict=strict, verbose=verbose))
+        if found.failed(strict=strict):
+            raise SystemExit(EXIT_NOT_VERIFIED)
+
+
+def _read(target: str) -> Target:
+    """A file or stdin as text; anything else is the id of a run. Raises NexiError."""
+    from nexi.app import Target
+    from nexi.errors import StoreError
+
+    path = Path(target).expanduser()
+    try:
+        if target == "-":
+            return Target(text=sys.stdin.buffer.read().decode("utf-8", "replace"))
+        if path.is_file():
+            return Target(text=path.read_bytes().decode("utf-8", "replace"))
+    except OSError as error:
+        cause = error.strerror or str(error)
+        raise StoreError(f"{path} could not be read", cause=cause, fix="check the name and its permissions") from error
+    return Target(id=target)
+
+
+def _verified(target: Target, *, refetch: bool) -> Verification:
+    import asyncio
+
+    from nexi.app import Nexi
+    from nexi.config import load_config
+
+    async def go() -> Verification:
+        async with Nexi(load_config()) as nexi:
+            return await nexi.verify(target, refetch=refetch)
+
+    return asyncio.run(go())

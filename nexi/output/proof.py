@@ -1,0 +1,220 @@
+"""What was found when sentences were compared with their pages, for a person and for a script."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from nexi.output.controls import clean_line
+from nexi.output.streams import console, takes_colors, write
+
+if TYPE_CHECKING:
+    from nexi.types import Claim, Evidence, Proof, Review
+    from nexi.verify.recheck import SourceState, Verification
+
+VERIFICATION_SCHEMA = "nexi-verification-1"
+SPAN_CHARS = 300
+_WORDS = {
+    "supported": "supported",
+    "partly": "partly supported",
+    "contradicted": "contradicted",
+    "not_found": "not found",
+    "unchecked": "not checked",
+}
+
+
+def proof_json(proof: Proof, marked: Collection[int] = ()) -> dict[str, Any]:
+    """Figures and verdicts. Presence is how much of the sentences stands in the pages, fit how much of them the pages say."""
+    return {
+        "figures": proof.figures(),
+        "supported": proof.supported,
+        "checked": len(proof.checked),
+        "presence": round(proof.presence, 4),
+        "fit": round(proof.fit, 4),
+        "sentences": [{**claim_json(claim), "marked": claim.index in marked} for claim in proof.claims],
+    }
+
+
+def review_json(review: Review | None) -> dict[str, Any] | None:
+    """The proof of an answer as it was printed, with what was done to it before that."""
+    if review is None:
+        return None
+    return {
+        **proof_json(review.proof, review.marked),
+        "dropped": [claim_json(claim) for claim in review.dropped],
+        "recited": review.recited,
+        "corrected": review.corrected,
+        "asked": review.asked,
+        "strict": review.strict,
+    }
+
+
+def claim_json(claim: Claim) -> dict[str, Any]:
+    return {
+        "text": claim.text,
+        "start": claim.start,
+        "end": claim.end,
+        "verdict": claim.verdict.value,
+        "needs_citation": claim.needs_citation,
+        "reason": claim.reason,
+        "evidence": [_evidence_json(evidence) for evidence in claim.evidence],
+    }
+
+
+def _evidence_json(evidence: Evidence) -> dict[str, Any]:
+    return {
+        "n": evidence.number,
+        "url": evidence.url,
+        "digest": evidence.digest,
+        "verdict": evidence.verdict.value,
+        "presence": round(evidence.presence, 4),
+        "fit": round(evidence.fit, 4),
+        "start": evidence.start,
+        "end": evidence.end,
+        "span": evidence.span,
+        "reason": evidence.reason,
+        "missing": list(evidence.missing),
+        "other": evidence.other,
+        "page": evidence.page,
+    }
+
+
+def figures_line(review: Review | None) -> str:
+    """The line an answer states about itself; "" for one that claims nothing."""
+    if review is None or not (review.proof.checked or review.dropped):
+        return ""
+    left_out = f", {len(review.dropped)} left out" if review.dropped else ""
+    return f"Verified: {review.proof.figures()}{left_out}."
+
+
+def print_figures(review: Review | None, plain: bool | None = None) -> None:
+    """Under the list of sources, on stdout: it belongs to the answer."""
+    line = figures_line(review)
+    if not line or review is None:
+        return None
+    if not takes_colors(sys.stdout, plain):
+        return write(f"\n{line}\n")
+    from rich.text import Text
+
+    good = not review.dropped and review.proof.supported == len(review.proof.checked)
+    screen = console("stdout")
+    screen.print()
+    return screen.print(Text(f"{'✓' if good else '!'} {line}", style="green" if good else "yellow"), soft_wrap=True)
+
+
+def support_by_source(proof: Proof) -> dict[int, tuple[int, int]]:
+    """How many of the sentences that cite a source it supports, and how many there are."""
+    cited: Counter[int] = Counter()
+    good: Counter[int] = Counter()
+    for claim in proof.claims:
+        for evidence in claim.evidence:
+            cited[evidence.number] += 1
+            good[evidence.number] += claim.verdict == "supported" and evidence.verdict in ("supported", "partly")
+    return {number: (good[number], total) for number, total in cited.items()}
+
+
+def claim_lines(review: Review) -> Iterator[tuple[str, str]]:
+    """For `-v`: a line on each sentence with its style, and one on the passage that was found for it."""
+    for claim in review.proof.checked:
+        good = claim.verdict == "supported"
+        yield f"   {_verdict(claim)}: {clean_line(claim.text)}", "dim" if good else "yellow"
+        for evidence in claim.evidence:
+            yield f"      {_evidence_line(evidence)}", "dim"
+    for claim in review.dropped:
+        yield f"   left out, {_verdict(claim)}: {clean_line(claim.text)}", "yellow"
+
+
+def _verdict(claim: Claim) -> str:
+    return _WORDS[claim.verdict.value] if claim.evidence else "no citation"
+
+
+def _evidence_line(evidence: Evidence) -> str:
+    parts = [f"[{evidence.number}] {_WORDS[evidence.verdict.value]}", evidence.reason]
+    if evidence.missing:
+        parts.append(f"missing: {', '.join(evidence.missing)}")
+    if evidence.other:
+        parts.append(f"the page has: {evidence.other}")
+    if evidence.span:
+        parts.append(f"“{evidence.span[:SPAN_CHARS]}{'…' * (len(evidence.span) > SPAN_CHARS)}”")
+    return clean_line("; ".join(filter(None, parts)))
+
+
+# a document that was checked again
+
+
+def verification_json(found: Verification, target: str, *, strict: bool) -> dict[str, Any]:
+    lines = {claim.index: found.line_of(claim) for claim in found.proof.claims}
+    failed = {claim.index for claim in found.failed(strict=strict)}
+    proof = proof_json(found.proof)
+    for claim, entry in zip(found.proof.claims, proof["sentences"], strict=True):
+        del entry["marked"]
+        entry |= {"line": lines[claim.index], "failed": claim.index in failed}
+    return {
+        "schema": VERIFICATION_SCHEMA,
+        "target": target,
+        "ok": not failed,
+        "strict": strict,
+        "refetched": found.refetched,
+        "run": found.document.run,
+        "proof": proof,
+        "sources": [_source_json(state) for state in found.sources],
+        "changes": [
+            {"sentence": change.index, "before": change.before.value, "after": change.after.value} for change in found.changes
+        ],
+        "unlisted": list(found.document.lost),
+    }
+
+
+def _source_json(state: SourceState) -> dict[str, Any]:
+    source = state.source
+    return {
+        "n": source.number,
+        "url": source.url,
+        "title": source.title,
+        "state": state.state,
+        "reason": state.reason,
+        "stored_digest": source.digest,
+        "digest": state.digest,
+    }
+
+
+def verification_markdown(found: Verification, target: str, *, strict: bool, verbose: bool = False) -> str:
+    """A report: the figures, the sentences that failed with what was found, and the sources."""
+    failed = {claim.index for claim in found.failed(strict=strict)}
+    shown = [c for c in found.proof.checked if verbose or c.verdict != "supported"]
+    parts = [f"# Verification of {clean_line(target)}", f"{found.proof.figures()}. {_outcome(len(failed))}"]
+    if shown:
+        before = {change.index: change.before.value for change in found.changes}
+        parts.append(
+            "\n".join(line for claim in shown for line in _claim_markdown(found, claim, claim.index in failed, before))
+        )
+    if found.sources:
+        parts += ["## Sources", "\n".join(map(_source_markdown, found.sources))]
+    if found.document.unread:
+        parts.append(f"{found.document.unread} more addresses were not looked at: a document may cite 999.")
+    return "\n\n".join(parts) + "\n"
+
+
+def _outcome(failed: int) -> str:
+    if not failed:
+        return "Nothing failed."
+    return f"{failed} sentence{'s' * (failed != 1)} failed."
+
+
+def _claim_markdown(found: Verification, claim: Claim, failed: bool, before: Mapping[int, str]) -> Iterator[str]:
+    was = f" (was {_WORDS[before[claim.index]]})" if claim.index in before else ""
+    mark = "✗" if failed else ("✓" if claim.verdict == "supported" else "·")
+    yield f"- {mark} line {found.line_of(claim)}, {_verdict(claim)}{was}: {clean_line(claim.text)}"
+    if not claim.evidence and claim.reason:
+        yield f"  - {clean_line(claim.reason)}"
+    for evidence in claim.evidence:
+        yield f"  - {_evidence_line(evidence)}"
+
+
+def _source_markdown(state: SourceState) -> str:
+    source = state.source
+    named = f"{clean_line(source.title)} - " if source.title else ""
+    why = f": {clean_line(state.reason)}" if state.reason else ""
+    return f"- [{source.number}] {named}{clean_line(source.url)} ({state.state}{why})"

@@ -1,0 +1,87 @@
+"""Any Markdown with links is read as text with [n] and the sources those numbers name."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nexi.citations import extract_citation_markers
+from nexi.types import Source
+from nexi.verify.document import MOST_SOURCES, read_answer, read_markdown
+
+
+def cited(text: str) -> tuple[str, dict[int, str]]:
+    document = read_markdown(text)
+    return document.text.rstrip(), {source.number: source.url for source in document.sources}
+
+
+@pytest.mark.parametrize(
+    ("markdown", "text", "sources"),
+    [
+        ("A is B [1].\n\nSources:\n[1] T - https://a.example/", "A is B [1].", {1: "https://a.example/"}),
+        ("A is B [2].\n\n## References\n\n2. [T](https://a.example/)", "A is B [2].", {2: "https://a.example/"}),
+        ("A is B[^1].\n\n[^1]: See https://a.example/.", "A is B[1].", {1: "https://a.example/"}),
+        ("A is B[^note].\n\n[^note]: Book,\n    https://a.example/b", "A is B[1].", {1: "https://a.example/b"}),
+        ("A is [B](https://a.example/).", "A is B [1].", {1: "https://a.example/"}),
+        ("A is [B][x].\n\n[x]: https://a.example/ 'T'", "A is B [1].", {1: "https://a.example/"}),
+        ("A is [B][].\n\n[b]: <https://a.example/>", "A is B [1].", {1: "https://a.example/"}),
+        ("A is B [1].\n\n[1]: https://a.example/", "A is B [1].", {1: "https://a.example/"}),
+        ("A is B, see https://a.example/x.", "A is B, see [1].", {1: "https://a.example/x"}),
+        ("A is B <https://a.example/x>.", "A is B [1].", {1: "https://a.example/x"}),
+        ("[A](https://a.example/#x) and [B](https://a.example/).", "A [1] and B [1].", {1: "https://a.example/#x"}),
+        ("`[A](https://a.example/)` is code.", "`[A](https://a.example/)` is code.", {}),
+        ("A [relative](page.html) link.", "A [relative](page.html) link.", {}),
+    ],
+)
+def test_every_way_to_cite_is_read(markdown: str, text: str, sources: dict[int, str]) -> None:
+    assert cited(markdown) == (text, sources)
+
+
+def test_links_get_numbers_that_the_list_does_not_use() -> None:
+    text = "A [1]. B is [here](https://b.example/).\n\nSources:\n[1] https://a.example/\n"
+    assert cited(text) == ("A [1]. B is here [2].", {1: "https://a.example/", 2: "https://b.example/"})
+
+
+def test_lines_stay_where_they_are() -> None:
+    text = "---\nrun: 3fa9c1\nx: y\n---\n# T\n\n[^1]: https://a.example/\n\nA is B[^1].\n"
+    document = read_markdown(text)
+    assert (document.run, document.text.split("\n")[8]) == ("3fa9c1", "A is B[1].")
+
+
+def test_a_number_without_an_entry_is_lost() -> None:
+    assert read_markdown("A [1]. B [7].\n\nSources:\n[1] https://a.example/").lost == (7,)
+
+
+def test_our_mark_and_our_figures_are_no_part_of_the_text() -> None:
+    document = read_markdown(
+        "A is B [1]. [unverified] C.\n\nSources:\n[1] https://a.example/\n\nVerified: 0 of 1 sentence supported.\n"
+    )
+    assert document.text.split() == ["A", "is", "B", "[1].", "C."]
+    assert document.sources == (Source(1, "https://a.example/"),)
+
+
+def test_a_document_with_too_many_addresses_says_how_many_were_left() -> None:
+    document = read_markdown(" ".join(f"https://a.example/{n}" for n in range(MOST_SOURCES + 5)))
+    assert (len(document.sources), document.unread) == (MOST_SOURCES, 5)
+
+
+def test_an_answer_as_json_is_read_with_its_digests() -> None:
+    data = {
+        "schema": "nexi-answer-1",
+        "id": "3fa9c1",
+        "answer": "A [1]. B [2].",
+        "sources": [{"n": 1, "url": "u", "digest": "d"}],
+    }
+    document = read_answer(data)
+    assert (document.sources, document.lost, document.run) == ((Source(1, "u", "", "d"),), (2,), "3fa9c1")
+    with pytest.raises(ValueError, match="no answer"):
+        read_answer({"schema": "other"})
+
+
+@given(st.text(alphabet="[]()^:#<>!.`~- \n1a\"'" + "https://x.y", max_size=300))
+def test_no_text_breaks_the_reader_and_every_number_is_accounted_for(text: str) -> None:
+    document = read_markdown(text)
+    numbers = {source.number for source in document.sources}
+    assert extract_citation_markers(document.text) <= numbers | set(document.lost)
+    assert document.text.count("\n") == text.replace("\r\n", "\n").count("\n")

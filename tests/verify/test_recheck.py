@@ -1,0 +1,83 @@
+"""A document is checked again, against stored pages or fresh ones."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from nexi.errors import FetchError
+from nexi.types import Page, Source, Verdict
+from nexi.verify.document import answer_document, read_markdown
+from nexi.verify.recheck import Change, Verification, recheck
+
+A, B = "https://a.example/", "https://b.example/"
+TEXT = "The Loire flows into the Atlantic Ocean [1]. The Eiffel Tower is 330 metres tall [2]."
+LOIRE, TOWER = "The Loire flows into the Atlantic Ocean.", "The Eiffel Tower is 330 metres tall."
+
+
+def shelf(texts: Mapping[str, str | None]) -> Callable[[Source], Awaitable[str | None]]:
+    async def stored(source: Source) -> str | None:
+        return texts.get(source.url)
+
+    return stored
+
+
+def web(pages: Mapping[str, str]) -> Callable[[str], Awaitable[Page]]:
+    async def fetch(url: str) -> Page:
+        if url not in pages:
+            raise FetchError("the page does not exist", reason="error", status=404)
+        return Page(url, pages[url])
+
+    return fetch
+
+
+def states(found: Verification) -> dict[str, str]:
+    return {state.source.url: state.state for state in found.sources}
+
+
+DOCUMENT = answer_document(TEXT, (Source(1, A), Source(2, B)))
+
+
+async def test_stored_pages_support_what_they_say() -> None:
+    found = await recheck(DOCUMENT, shelf({A: LOIRE, B: TOWER}))
+    assert (found.proof.figures(), states(found)) == ("2 of 2 sentences supported", {A: "stored", B: "stored"})
+    assert found.failed() == found.failed(strict=True) == ()
+
+
+async def test_a_missing_text_is_a_gap_and_never_support() -> None:
+    found = await recheck(DOCUMENT, shelf({A: LOIRE, B: None}))
+    assert [claim.verdict for claim in found.proof.claims] == [Verdict.SUPPORTED, Verdict.UNCHECKED]
+    assert states(found) == {A: "stored", B: "missing"}
+    assert [claim.index for claim in found.failed()] == [1]
+
+
+async def test_fresh_pages_tell_what_died_and_what_changed() -> None:
+    stored = shelf({A: LOIRE, B: TOWER})
+    found = await recheck(DOCUMENT, stored, web({A: LOIRE + " Slowly."}))
+    assert states(found) == {A: "changed", B: "dead"}
+    assert found.changes == (Change(1, Verdict.SUPPORTED, Verdict.UNCHECKED),)
+    assert "dead" in found.proof.claims[1].evidence[0].reason
+    same = await recheck(DOCUMENT, stored, web({A: LOIRE, B: TOWER}))
+    assert (states(same), same.changes) == ({A: "same", B: "same"}, ())
+
+
+async def test_a_page_that_was_never_stored_is_fresh() -> None:
+    found = await recheck(DOCUMENT, shelf({}), web({A: LOIRE, B: TOWER}))
+    assert (states(found), found.changes, found.proof.supported) == ({A: "fresh", B: "fresh"}, (), 2)
+
+
+async def test_a_number_that_is_not_listed_is_said_to_be() -> None:
+    found = await recheck(read_markdown("The Loire flows into the Atlantic Ocean [5]."), shelf({}))
+    assert [e.reason for e in found.proof.claims[0].evidence] == ["no source with this number is listed"]
+    assert len(found.failed()) == 1
+
+
+async def test_what_cites_nothing_fails_only_when_it_is_strict() -> None:
+    text = f"The Loire flows into the Atlantic Ocean. {TOWER.removesuffix('.')} [2]."
+    found = await recheck(answer_document(text, (Source(2, B),)), shelf({B: TOWER}))
+    assert (found.failed(), len(found.failed(strict=True))) == ((), 1)
+
+
+async def test_a_sentence_knows_its_line() -> None:
+    found = await recheck(read_markdown(f"# T\n\n[{LOIRE[:-1]}]({A}).\n"), shelf({A: LOIRE}))
+    lines = {claim.text: found.line_of(claim) for claim in found.proof.checked if claim.evidence}
+    assert list(lines.values()) == [3]
