@@ -117,6 +117,12 @@ class Meter:
         self.pages += 1
         return True
 
+    def restore(self, usage: Usage, calls: int, pages: int) -> None:
+        """Take over what was spent before a run was taken up again."""
+        self.usage += usage
+        self.model_calls += calls
+        self.pages += pages
+
     def replay_page(self) -> None:
         self.pages += 1
 

@@ -68,6 +68,7 @@ class CitationBook:
         self._trunk = trunk
         self._by_key: dict[str, Source] = {}
         self._by_number: dict[int, Source] = {}
+        self._reserved: dict[str, int] = {}
         for source in sources:
             self._add(source)
 
@@ -87,7 +88,15 @@ class CitationBook:
         known = self._by_key.get(self._key(url))
         if known is None and self._trunk:
             return self._add(self._trunk.number_for(url, title, digest, imprint))
-        return known or self._add(Source(max(self._by_number, default=0) + 1, url, title, digest, imprint))
+        return known or self._add(Source(self._next_number(url), url, title, digest, imprint))
+
+    def reserve(self, sources: Iterable[Source]) -> None:
+        """Let pages have the numbers they once had, whenever they come; others are numbered after them."""
+        self._reserved |= {self._key(source.url): source.number for source in sources}
+
+    def _next_number(self, url: str) -> int:
+        kept = self._reserved.get(self._key(url), 0)
+        return kept if kept and kept not in self._by_number else max(*self._by_number, *self._reserved.values(), 0, 0) + 1
 
     def branch(self) -> CitationBook:
         return CitationBook(self._key, trunk=self)

@@ -35,6 +35,15 @@ class RunStarted:
 
 
 @frozen
+class RunResumed:
+    """A run was taken up again after this many facts, having worked for so many seconds."""
+
+    kind: ClassVar[str] = "run_resumed"
+    after: int
+    seconds: float
+
+
+@frozen
 class ModelAsked:
     """The intent to spend: committed before the request leaves."""
 
@@ -357,6 +366,7 @@ class StatusDelta:
 
 Fact: TypeAlias = (
     RunStarted
+    | RunResumed
     | ModelAsked
     | ModelReplied
     | ModelFailed

@@ -21,6 +21,7 @@ from nexi.events import (
     PageFetched,
     ReportsShared,
     SearchFinished,
+    ToolFinished,
     encode,
 )
 
@@ -42,6 +43,7 @@ class Track:
         self._found: dict[str, deque[SearchFinished]] = defaultdict(deque)
         self._pages: dict[str, deque[PageFetched | PageFailed]] = defaultdict(deque)
         self._shared: dict[int, tuple[str, ...]] = {}
+        self._tools: dict[str, deque[ToolFinished]] = defaultdict(deque)
         settled = max((i for i, fact in enumerate(facts) if isinstance(fact, ModelReplied)), default=-1)
         self._take(facts, len(facts) if only else settled)
 
@@ -52,6 +54,8 @@ class Track:
                 asked[fact.call] = fact
             elif isinstance(fact, ReportsShared):
                 self._shared[fact.turn] = fact.reports
+            elif isinstance(fact, ToolFinished):
+                self._tools[fact.call_id].append(fact)
             elif index <= settled or _brought_something(fact):
                 self._keep(fact, asked)
 
@@ -87,6 +91,11 @@ class Track:
         fact = pages.popleft()
         await self.pass_time(fact.seconds)
         return fact
+
+    def tool(self, call_id: str) -> ToolFinished | None:
+        """How a tool call ended, where its result depends on what others did meanwhile."""
+        tools = self._tools.get(call_id)
+        return tools.popleft() if tools else None
 
     def has_page(self, url: str) -> bool:
         return bool(self._pages.get(url))

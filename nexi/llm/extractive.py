@@ -28,6 +28,8 @@ MAX_PICKED = 5
 CONTEXT_QUESTIONS = 3
 NOTHING_FOUND = "Nothing on the pages that could be read answers this question."
 NOTHING_READ = "No page could be read, so this question has no answer from the web."
+SEARCHING = ("web_search", "search")  # what the tools that search and those that read may be called
+READING = ("web_get", "scrape")
 _URL = re.compile(r"https?://[^\s<>\"'`\])]+")
 _PAGE_TEXT = re.compile(r"\[\d{1,4}\] \S+(?:\n|\\n)---(?:\n|\\n)")
 
@@ -95,10 +97,13 @@ def respond(messages: Sequence[Message], tools: frozenset[str], max_tokens: int)
 def _next_call(turn: Turn, tools: frozenset[str], step: int) -> Reply | None:
     """A search or a read that may still help, else None."""
     unread = [u for u in _wanted_urls(turn) if u not in turn.asked]
-    if "web_get" in tools and unread and (count := _pages_to_read(turn)):
-        return _called("web_get", {"urls": unread[:count], "get_full": True}, step)
-    if "web_search" in tools and (queries := _queries(turn)):
-        return _called("web_search", {"queries": queries}, step)
+    reading = next((name for name in READING if name in tools), "")
+    searching = next((name for name in SEARCHING if name in tools), "")
+    if reading and unread and (count := _pages_to_read(turn)):
+        whole = {"get_full": True} if reading == "web_get" else {}
+        return _called(reading, {"urls": unread[:count], **whole}, step)
+    if searching and (queries := _queries(turn)):
+        return _called(searching, {"queries": queries}, step)
     return None
 
 
@@ -153,10 +158,21 @@ def read_turn(messages: Sequence[Message]) -> Turn:
         question,
         tuple(o for m in here for o in _typed(m, SearchOutcome)),
         tuple(p for i in results for p in _pages(messages[i])),
-        frozenset(u for m in messages for call in m.tool_calls if call.name == "web_get" for u in _called_urls(call)),
-        used.count("web_search"),
-        used.count("web_get"),
+        _asked_urls(messages, results),
+        sum(name in SEARCHING for name in used),
+        sum(name in READING and _answers_with_pages(m) for m, name in zip(here, used, strict=True)),
     )
+
+
+def _asked_urls(messages: Sequence[Message], results: Sequence[int]) -> frozenset[str]:
+    """Every page that was asked for; a call that only announces pages does not count."""
+    announced = {messages[i].tool_call_id for i in results if not _answers_with_pages(messages[i])}
+    calls = [c for m in messages for c in m.tool_calls if c.name in READING and c.id not in announced]
+    return frozenset(u for call in calls for u in _called_urls(call))
+
+
+def _answers_with_pages(message: Message) -> bool:
+    return message.result is None or message.result.value != ()
 
 
 def _result_places(messages: Sequence[Message]) -> list[int]:

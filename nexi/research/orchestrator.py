@@ -15,7 +15,17 @@ from typing import Protocol
 from nexi.agent import Loop
 from nexi.budget import Budget, Meter
 from nexi.errors import NexiError, NoEvidenceError, ResearchError
-from nexi.events import AgendaSet, Fact, LimitReached, ResearcherStarted, RoundEvaluated, StatusDelta, Warned
+from nexi.events import (
+    AgendaSet,
+    Fact,
+    LimitReached,
+    ResearcherFailed,
+    ResearcherReported,
+    ResearcherStarted,
+    RoundEvaluated,
+    StatusDelta,
+    Warned,
+)
 from nexi.model import MeteredLLM
 from nexi.ports import Clock, Emit
 from nexi.recording import Recording
@@ -35,7 +45,7 @@ from nexi.research.state import (
     Start,
     Wait,
 )
-from nexi.types import Answer, StopReason
+from nexi.types import Answer, StopReason, Usage
 
 RESEARCH_SHARE = 0.85  # of the budget; the rest is kept for the report
 RESEARCHER_ITERATIONS = UNITS + 4
@@ -78,6 +88,15 @@ class Orchestrator:
 
     def observe(self, fact: Fact) -> None:
         self.state = reduce(self.state, fact)
+        if isinstance(fact, ResearcherReported | ResearcherFailed):
+            self.desk.ended[fact.researcher].set()
+
+    def restore(self, usage: Usage, calls: int, pages: int) -> None:
+        """Take over what the researchers of an interrupted run had spent."""
+        self._research.restore(usage, calls, pages)
+        for researcher in self.state.researchers:
+            if researcher.doing != "running":
+                self.desk.ended[researcher.id].set()
 
     async def run(self) -> Answer:
         """Research to the end. Raises NoEvidenceError when nothing was found, ResearchError when all failed."""

@@ -7,6 +7,8 @@ same words at the same place.
 
 from __future__ import annotations
 
+import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from dataclasses import fields as fields_of
@@ -40,6 +42,7 @@ class Desk:
     book: CitationBook = field(default_factory=lambda: CitationBook(key=dedup_key))
     pages: dict[str, Page] = field(default_factory=dict)
     pool: LinkPool = field(default_factory=LinkPool)
+    ended: dict[str, asyncio.Event] = field(default_factory=lambda: defaultdict(asyncio.Event))
 
 
 class AgentEmit:
@@ -121,6 +124,8 @@ class Work:
     async def _arriving(self, turn: int, session: Session) -> list[Message]:
         """What others found since the last turn, in one message: who speaks last must not be taken for the asker."""
         recorded = self.track.reports_at(turn)
+        for name in recorded or ():
+            await self.desk.ended[name].wait()
         known = {r.id: r for r in self.reports()}
         fresh = [r.id for r in known.values() if r.id not in self._delivered and r.id != self.researcher.id]
         names = [name for name in (fresh if recorded is None else recorded) if name in known]

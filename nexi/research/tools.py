@@ -11,10 +11,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from nexi.recording import Track
 from nexi.research.state import GATHERING_CALLS, SCRAPING_TOOL
 from nexi.searcher import Searcher
-from nexi.tools import FINAL_ANSWER, Toolbox, as_json, error_result, pages_form
-from nexi.types import Page, ToolResult, ToolSpec
+from nexi.tools import FINAL_ANSWER, Toolbox, as_json, error_result, pages_form, read_arguments
+from nexi.types import Page, ToolCall, ToolResult, ToolSpec
 from nexi.urls import dedup_key
 from nexi.values import frozen
 
@@ -109,6 +110,17 @@ class ResearchToolbox(Toolbox):
     pool: LinkPool = field(default_factory=LinkPool)
     others: Mapping[str, Searcher] = field(default_factory=dict)
     context: Context = Context(lambda: 0, 1)
+    track: Track = field(default_factory=Track)
+
+    async def _dispatch(self, call: ToolCall) -> ToolResult:
+        """What others had read by then decides what scraping does, so a recorded call is given its recorded pages."""
+        known = self.track.tool(call.id) if call.name == SCRAPE.name else None
+        if known and not self.phases.shook_hands:
+            self.phases.shook_hands = True
+            return ToolResult((), known.text, known.ok)
+        if known and (batch := _pages_in(known.text)):
+            return await self._read_batch(batch, read_arguments(call, SCRAPE)[0].get("urls", batch))
+        return await super()._dispatch(call)
 
     def runners(self) -> Mapping[str, Callable[[Mapping[str, Any]], Awaitable[ToolResult]]]:
         single = {name: self._gatherer(name) for name in self.others}
@@ -118,7 +130,7 @@ class ResearchToolbox(Toolbox):
         """A short page whole, of a long one the passages that matter, word for word, so that they can be proved."""
         if len(page.text.encode("utf-8", "replace")) <= PAGE_BYTES:
             return page.text
-        return await Toolbox.text_of(self, page, {})
+        return await super().text_of(page, {})
 
     # gathering
 
@@ -156,9 +168,12 @@ class ResearchToolbox(Toolbox):
             return error_result(
                 f"skipped: the context is {self._fullness()} full and pages are read up to {CONTEXT_GATE:.0%}; write the report"
             )
+        return await self._read_batch(batch, urls)
+
+    async def _read_batch(self, batch: Sequence[str], urls: Sequence[str]) -> ToolResult:
         self.phases.batches += 1
         self.pool.add(batch, self.me)
-        views = await self.read_pages({"urls": batch})
+        views = await self.read_pages({"urls": list(batch)})
         self.phases.read_bytes += [len(v.text.encode("utf-8", "replace")) for v in views if not v.error]
         text = as_json({**pages_form(views), **_left_out(urls, batch), "note": self._scraping_note()})
         return ToolResult(views, text, any(not v.error for v in views))
@@ -202,6 +217,14 @@ def specs_for(others: Mapping[str, Searcher]) -> tuple[ToolSpec, ...]:
 def _left_out(urls: Sequence[str], batch: Sequence[str]) -> dict[str, list[str]]:
     rest = [u for u in urls if u not in batch]
     return {"not_read_in_this_batch": rest} if rest else {}
+
+
+def _pages_in(text: str) -> list[str]:
+    """The URLs of the pages a recorded batch brought."""
+    try:
+        return [str(page["url"]) for page in json.loads(text)["pages"]]
+    except (ValueError, KeyError, TypeError):
+        return []
 
 
 def _noted(result: ToolResult, note: str) -> ToolResult:
