@@ -401,7 +401,7 @@ async def _their_time(nexi: Nexi, surroundings: Surroundings) -> datetime | None
         return None
     if surroundings.server_time:
         return await surroundings.server_time(url)
-    return await server_time(url, patience_s=_patience_s(surroundings), proxy=nexi.proxy_for(url))
+    return await server_time(url, patience_s=_patience_s(surroundings), proxy=nexi.proxy_for(url), trust=nexi.config.trust)
 
 
 def _versions() -> Work:

@@ -74,10 +74,10 @@ class Clients:
             from nexi.backends import create
             from nexi.backends.sender import Sender
 
-            proxies = self._proxies()
+            connections = self._connections()
             if self._container():
-                proxies["no_proxy"] += ("127.0.0.1",)
-            sender = self._owned(Sender(user_agent=f"nexi/{__version__}", **proxies))
+                connections["no_proxy"] += ("127.0.0.1",)
+            sender = self._owned(Sender(user_agent=f"nexi/{__version__}", **connections))
             self._backends = tuple(self._owned(create(n, settings, sender)) for n, settings in self._search_chain().items())
         return self._backends
 
@@ -116,6 +116,7 @@ class Clients:
         if self._fetchers is None:
             self._fetch_chain()
         self._check_tokens()
+        self.config.trust.check()
         self._check_price()
 
     def _search_chain(self) -> dict[str, BackendSettings]:
@@ -142,6 +143,7 @@ class Clients:
                 tuple(keys[n][1:]),
                 config.grep_root,
                 containers.get(n),
+                config.ssl_cert_file,
             )
             for n in names
         }
@@ -218,7 +220,7 @@ class Clients:
             respect_robots=config.respect_robots,
             cache_folder=config.page_cache_dir if config.page_cache else None,
             cache_ttl_s=config.page_cache_ttl_s,
-            **self._proxies(),
+            **self._connections(),
         )
 
     def proxy_for(self, base_url: str) -> str | None:
@@ -231,9 +233,14 @@ class Clients:
             return None
         return (self.config.https_proxy if base_url.startswith("https") else self.config.http_proxy) or None
 
-    def _proxies(self) -> dict[str, Any]:
+    def _connections(self) -> dict[str, Any]:
+        """What every client of the open network is told."""
         hosts = (h.strip() for h in self.config.no_proxy.split(","))
-        return {"proxy": self.config.https_proxy or self.config.http_proxy, "no_proxy": tuple(h for h in hosts if h)}
+        return {
+            "proxy": self.config.https_proxy or self.config.http_proxy,
+            "no_proxy": tuple(h for h in hosts if h),
+            "trust": self.config.trust,
+        }
 
     def _build_llm(self, role: EndpointRole) -> LLM:
         endpoint = self.config.endpoint(role)
@@ -254,6 +261,7 @@ class Clients:
                 idle_timeout_s=self.config.llm_timeout,
                 proxy=self.proxy_for(endpoint.base_url),
             )
+                trust=self.config.trust,
         )
         return llm
 

@@ -30,6 +30,7 @@ class Settings:
     proxy: str = ""
     spare_keys: tuple[str, ...] = ()
     root: str = ""
+    certificates: str = ""  # a file, for a library that has clients of its own
     container: ContainerOptions | None = None  # what is started in the place of an endpoint
 
 
@@ -54,7 +55,7 @@ def _searxng(settings: Settings, sender: Sender) -> SearchBackend:
 def _duckduckgo(settings: Settings, sender: Sender) -> SearchBackend:
     from nexi.backends.duckduckgo import DuckDuckGo
 
-    return DuckDuckGo(timeout_s=settings.timeout_s, proxy=settings.proxy)
+    return DuckDuckGo(timeout_s=settings.timeout_s, proxy=settings.proxy, certificates=settings.certificates)
 
 
 def _security(settings: Settings, sender: Sender) -> SearchBackend:

@@ -26,9 +26,10 @@ class DuckDuckGo:
 
     filters = frozenset({"site", "time", "language"})
 
-    def __init__(self, *, timeout_s: float = 10.0, proxy: str = "", ask: Ask | None = None) -> None:
+    def __init__(self, *, timeout_s: float = 10.0, proxy: str = "", certificates: str = "", ask: Ask | None = None) -> None:
         self._timeout_s = timeout_s
         self._proxy = proxy
+        self._certificates = certificates
         self._ask = ask or self._with_library
 
     @property
@@ -58,7 +59,8 @@ class DuckDuckGo:
             raise BackendError(
                 "DuckDuckGo cannot be asked", code="not_installed", cause=str(error), fix="pip install ddgs"
             ) from error
-        found: Sequence[dict[str, Any]] = DDGS(proxy=self._proxy or None, timeout=int(self._timeout_s)).text(text, **options)
+        client = DDGS(proxy=self._proxy or None, timeout=int(self._timeout_s), verify=self._certificates or True)
+        found: Sequence[dict[str, Any]] = client.text(text, **options)
         return found
 
 

@@ -17,7 +17,8 @@ from typing import Any, Protocol
 import httpx2
 
 from nexi import urls
-from nexi.errors import BackendError
+from nexi.errors import BackendError, ConfigError
+from nexi.trust import MACHINE, Trust, nobody
 from nexi.types import Hit, Query
 
 MAX_BODY = 5_000_000
@@ -57,7 +58,8 @@ class Dialect(Protocol):
 class Sender:
     """Owns the connections of all HTTP backends; TLS settings are loaded when the first https request comes."""
 
-    def __init__(self, *, user_agent: str, proxy: str = "", no_proxy: Sequence[str] = ()) -> None:
+    def __init__(self, *, user_agent: str, proxy: str = "", no_proxy: Sequence[str] = (), trust: Trust = MACHINE) -> None:
+        self._trust = trust
         self._user_agent = user_agent
         self._proxy = proxy
         self._no_proxy = tuple(no_proxy)
@@ -106,7 +108,7 @@ class Sender:
         async with self._opening:
             if (url.scheme, proxied) not in self._clients:
                 self._clients[url.scheme, proxied] = httpx2.AsyncClient(
-                    verify=await _tls(url.scheme),
+                    verify=await _tls(url.scheme, self._trust),
                     trust_env=False,
                     proxy=self._proxy if proxied else None,
                     follow_redirects=False,
@@ -162,11 +164,14 @@ class HttpBackend:
         return dialect.parse(response.status, response.headers, response.body)[: query.count]
 
 
-async def _tls(scheme: str) -> ssl.SSLContext:
-    """For plain http a context that trusts nobody: the client wants one and never uses it."""
-    if scheme == "https":
-        return await asyncio.to_thread(httpx2.create_ssl_context)
-    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+async def _tls(scheme: str, trust: Trust) -> ssl.SSLContext:
+    """Certificates are loaded off the event loop, and only where TLS is spoken."""
+    if scheme != "https":
+        return nobody()
+    try:
+        return await asyncio.to_thread(lambda: trust.context() or httpx2.create_ssl_context(trust_env=False))
+    except ConfigError as error:
+        raise BackendError(str(error), code="tls", cause=error.cause, fix=error.fix) from error
 
 
 def _translated(service: str, request: Request, error: Exception) -> BackendError:

@@ -30,6 +30,8 @@ TEXTS = (
     "http_proxy",
     "https_proxy",
     "no_proxy",
+    "ssl_cert_file",
+    "ssl_cert_dir",
     "system_prompt",
 )
 SECRETS = ("api_key", "jina_key", "api_keys")

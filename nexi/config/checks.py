@@ -216,6 +216,8 @@ CHECKS: Mapping[str, Check] = {
     "http_proxy": _proxy,
     "https_proxy": _proxy,
     "no_proxy": _rule("must be a string", _is_encodable),
+    "ssl_cert_file": _rule("must be empty, or name a file", lambda v: _is_encodable(v) and "\0" not in v),
+    "ssl_cert_dir": _rule("must be empty, or name a folder", lambda v: _is_encodable(v) and "\0" not in v),
     "runs_keep_days": _non_negative_int,
     "pages_max_mb": _non_negative_int,
     "page_cache": _bool,

@@ -73,6 +73,8 @@ class Settings:
     http_proxy: str = ""
     https_proxy: str = ""
     no_proxy: str = ""
+    ssl_cert_file: str = ""
+    ssl_cert_dir: str = ""
     runs_keep_days: int = 30
     pages_max_mb: int = 1024
     page_cache: bool = True

@@ -39,6 +39,8 @@ FIELD_VARIABLES = {
     "http_proxy": ("http_proxy", "HTTP_PROXY"),
     "https_proxy": ("https_proxy", "HTTPS_PROXY"),
     "no_proxy": ("no_proxy", "NO_PROXY"),
+    "ssl_cert_file": ("SSL_CERT_FILE",),
+    "ssl_cert_dir": ("SSL_CERT_DIR",),
 }
 JUDGE_VARIABLE = "MODEL_CHOICE"
 PLACE_VARIABLES = ("NEXI_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "HOME", "LOCALAPPDATA", "USERPROFILE")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nexi.config.addresses import key_owner, mask, masked_role, site, without_password
 from nexi.config.checks import fix_for, problems_of, short, unknown_keys
@@ -27,6 +27,9 @@ from nexi.config.names import (
 )
 from nexi.errors import ConfigError
 from nexi.values import frozen
+
+if TYPE_CHECKING:
+    from nexi.trust import Trust
 
 
 @frozen
@@ -164,6 +167,13 @@ class Config(Settings):
         if configured := as_names(self.content_fetcher):
             return configured
         return ("http", "jina") if self.keys_for("jina") else ("http",)
+
+    @property
+    def trust(self) -> Trust:
+        """The certificates every client believes."""
+        from nexi.trust import Trust
+
+        return Trust(self.ssl_cert_file, self.ssl_cert_dir)
 
     # Showing
 

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from nexi.errors import ConfigError
 from nexi.ports import Clock, ContentFetcher
+from nexi.trust import MACHINE, Trust
 
 ENTRY_POINTS = "nexi.fetchers"
 
@@ -27,6 +28,7 @@ class Settings:
     user_agent: str = ""
     proxy: str = ""
     no_proxy: tuple[str, ...] = ()
+    trust: Trust = MACHINE
     per_host_burst: int = 8
     per_host_rate: float = 4.0
     cache_folder: Path | None = None  # None keeps nothing
@@ -49,6 +51,7 @@ def _http(settings: Settings) -> ContentFetcher:
         no_proxy=settings.no_proxy,
         per_host_burst=settings.per_host_burst,
         per_host_rate=settings.per_host_rate,
+        trust=settings.trust,
     )
 
 
@@ -62,6 +65,7 @@ def _jina(settings: Settings) -> ContentFetcher:
         api_key=settings.api_key,
         proxy=settings.proxy,
         no_proxy=settings.no_proxy,
+        trust=settings.trust,
     )
 
 

@@ -153,7 +153,7 @@ def _page(head: bytes, text: bytes) -> Page:
     about = json.loads(head)
     if about.pop("length") != len(text):
         raise ValueError("the file is not whole")
-    told = {name: tuple(value) if isinstance(value, list) else value for name, value in about.items()}
+    told: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in about.items()}
     return Page(**told, text=text.decode("utf-8", "surrogatepass"))
 
 

@@ -24,6 +24,7 @@ from nexi.fetchers.robots import MAX_BYTES as MAX_ROBOTS_BYTES
 from nexi.fetchers.robots import Robots, RobotsFile
 from nexi.fetchers.transport import Answer, ConnectionLostError, Transport
 from nexi.ports import Clock
+from nexi.trust import MACHINE, Trust
 from nexi.types import FetchLimits, Page
 from nexi.urls import Url
 
@@ -67,6 +68,7 @@ class HttpFetcher:
         per_host_burst: int = 8,
         per_host_rate: float = 4.0,
         resolve: Resolver = resolve_host,
+        trust: Trust = MACHINE,
     ) -> None:
         self._guard = guard
         self._clock = clock
@@ -77,7 +79,7 @@ class HttpFetcher:
             "Accept-Language": "en,*;q=0.5",
             "Accept-Encoding": accepted_encodings(),
         }
-        self._transport = Transport(guard, proxy=proxy, no_proxy=no_proxy, resolve=resolve)
+        self._transport = Transport(guard, proxy=proxy, no_proxy=no_proxy, resolve=resolve, trust=trust)
         self._pacer = Pacer(clock, burst=per_host_burst, rate=per_host_rate)
         self._robots = Robots(self._robots_file, clock=clock, user_agent=ROBOTS_TOKEN) if respect_robots else None
 

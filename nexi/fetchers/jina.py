@@ -15,10 +15,11 @@ from dataclasses import replace
 import httpx2
 
 from nexi import urls
-from nexi.errors import FetchError
+from nexi.errors import ConfigError, FetchError
 from nexi.extract.words import outline
 from nexi.fetchers.guard import Guard, Resolver, resolve_host
 from nexi.ports import Clock
+from nexi.trust import MACHINE, Trust, nobody
 from nexi.types import FetchLimits, Page
 
 NAME = "jina"
@@ -42,6 +43,7 @@ class JinaFetcher:
         proxy: str = "",
         no_proxy: Sequence[str] = (),
         resolve: Resolver = resolve_host,
+        trust: Trust = MACHINE,
     ) -> None:
         self._guard = guard
         self._clock = clock
@@ -49,7 +51,9 @@ class JinaFetcher:
         self._base_url = base_url.rstrip("/")
         self._proxy = "" if urls.bypasses_proxy(urls.parse(self._base_url), tuple(no_proxy)) else proxy
         self._resolve = resolve
+        self._trust = trust
         self._client: httpx2.AsyncClient | None = None
+        self._opening = asyncio.Lock()
 
     async def fetch(self, url: str, limits: FetchLimits) -> Page:
         await self._check(url)
@@ -91,17 +95,24 @@ class JinaFetcher:
             return response.status_code, bytes(body), False
 
     async def _opened(self) -> httpx2.AsyncClient:
-        if self._client is None:
-            secure = self._base_url.startswith("https")
-            verify = await asyncio.to_thread(httpx2.create_ssl_context) if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            self._client = httpx2.AsyncClient(
-                verify=verify,
-                trust_env=False,
-                proxy=self._proxy or None,
-                timeout=None,
-                headers={"Accept-Encoding": "gzip", "Accept": "text/plain"},
-            )
-        return self._client
+        async with self._opening:
+            if self._client is None:
+                self._client = httpx2.AsyncClient(
+                    verify=await asyncio.to_thread(self._tls),
+                    trust_env=False,
+                    proxy=self._proxy or None,
+                    timeout=None,
+                    headers={"Accept-Encoding": "gzip", "Accept": "text/plain"},
+                )
+            return self._client
+
+    def _tls(self) -> ssl.SSLContext:
+        if not self._base_url.startswith("https"):
+            return nobody()
+        try:
+            return self._trust.context() or httpx2.create_ssl_context(trust_env=False)
+        except ConfigError as error:
+            raise FetchError(str(error), cause=error.cause, fix=error.fix) from error
 
 
 def parse_reader(url: str, text: str, limits: FetchLimits) -> Page:

@@ -21,6 +21,7 @@ from nexi import urls
 from nexi.errors import ConfigError, FetchError
 from nexi.fetchers import http2
 from nexi.fetchers.guard import Guard, GuardedBackend, Resolver, resolve_host
+from nexi.trust import MACHINE, Trust
 from nexi.urls import Url
 
 CONNECT_S = 10.0
@@ -55,8 +56,15 @@ class Transport:
     """Owns the connections. The TLS settings are loaded when the first https URL comes: they cost as much as a page."""
 
     def __init__(
-        self, guard: Guard, *, proxy: str = "", no_proxy: Sequence[str] = (), resolve: Resolver = resolve_host
+        self,
+        guard: Guard,
+        *,
+        proxy: str = "",
+        no_proxy: Sequence[str] = (),
+        resolve: Resolver = resolve_host,
+        trust: Trust = MACHINE,
     ) -> None:
+        self._trust = trust
         self._guard = guard
         self._proxy = _proxy_url(proxy) if proxy else None
         self._no_proxy = tuple(no_proxy)
@@ -115,7 +123,7 @@ class Transport:
     async def _pool(self, way: _Way) -> httpcore2.AsyncConnectionPool:
         async with self._opening:
             if way not in self._pools:
-                tls = await asyncio.to_thread(httpcore2.default_ssl_context) if way.scheme == "https" else None
+                tls = await asyncio.to_thread(_tls, self._trust) if way.scheme == "https" else None
                 self._pools[way] = httpcore2.AsyncConnectionPool(
                     ssl_context=tls,
                     proxy=self._proxy if way.proxied else None,
@@ -125,6 +133,13 @@ class Transport:
                     network_backend=None if way.proxied else GuardedBackend(self._guard, resolve=self._resolve),
                 )
             return self._pools[way]
+
+
+def _tls(trust: Trust) -> ssl.SSLContext:
+    try:
+        return trust.context() or httpcore2.default_ssl_context(_trust_env=False)
+    except ConfigError as error:
+        raise FetchError(str(error), cause=error.cause, fix=error.fix) from error
 
 
 _FAILURES: tuple[type[Exception], ...] = (

@@ -11,11 +11,11 @@ import re
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 
 import httpx2
 
-from nexi.errors import ContextOverflowError, LLMError
+from nexi.errors import ConfigError, ContextOverflowError, LLMError
 from nexi.values import frozen
 
 MAX_CAUSE_CHARS = 300
@@ -167,6 +167,10 @@ def unusable_key(endpoint: Endpoint) -> LLMError:
 
 def bad_proxy(endpoint: Endpoint, error: Exception) -> LLMError:
     return _build(endpoint, _PROXY, str(error))
+
+
+def bad_certificates(endpoint: Endpoint, error: ConfigError) -> LLMError:
+    return _build(endpoint, replace(_TLS, fix=error.fix), f"{error}: {error.cause}")
 
 
 def _from_words(endpoint: Endpoint, status: int, words: str, raw: str, retry_after: float | None) -> LLMError:

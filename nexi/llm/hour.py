@@ -5,15 +5,19 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+from nexi.errors import ConfigError
+from nexi.trust import MACHINE, Trust
 
-async def server_time(url: str, *, patience_s: float, proxy: str | None = None) -> datetime | None:
+
+async def server_time(url: str, *, patience_s: float, proxy: str | None = None, trust: Trust = MACHINE) -> datetime | None:
     """None where the server cannot be reached or names no time."""
     import httpx2
 
     try:
-        async with httpx2.AsyncClient(timeout=patience_s, trust_env=False, proxy=proxy or None) as client:
+        verify = trust.context() or True
+        async with httpx2.AsyncClient(timeout=patience_s, trust_env=False, proxy=proxy or None, verify=verify) as client:
             answer = await client.head(url)
-    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, ImportError):
+    except (ConfigError, httpx2.HTTPError, httpx2.InvalidURL, ValueError, ImportError):
         return None
     return read_date(answer.headers.get("date", ""))
 

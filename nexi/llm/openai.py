@@ -21,7 +21,7 @@ from typing import Any, Literal
 import httpx2
 
 from nexi import schema
-from nexi.errors import LLMError
+from nexi.errors import ConfigError, LLMError
 from nexi.llm import faults
 from nexi.llm.calls import calls_from_text, problems
 from nexi.llm.dialect import Ask, Dialect, adapt, request_body
@@ -30,6 +30,7 @@ from nexi.llm.prices import Price, price_of
 from nexi.llm.retry import RetryPolicy, retry_after
 from nexi.llm.stream import BodyReader, CallIds, Draft, Hold, Listener
 from nexi.ports import Clock
+from nexi.trust import MACHINE, Trust, nobody
 from nexi.types import Finish, Message, Reply, ToolCall, ToolSpec, Usage
 
 CONNECT_S = 10.0
@@ -70,6 +71,7 @@ class OpenAICompatible:
         client: httpx2.AsyncClient | None = None,
         stream: bool = True,
         proxy: str | None = None,
+        trust: Trust = MACHINE,
     ) -> None:
         self._url = _root(base_url)
         self._model = model
@@ -84,6 +86,7 @@ class OpenAICompatible:
         self._client = client
         self._owns_client = client is None
         self._proxy = proxy
+        self._trust = trust
         self._dialect = Dialect(stream=stream)
         self._endpoint = Endpoint(_where(self._url), model, self._keys)
 
@@ -356,12 +359,18 @@ class OpenAICompatible:
     def _open_client(self) -> httpx2.AsyncClient:
         if self._client is None:
             try:
-                self._client = httpx2.AsyncClient(
-                    verify=_tls(self._url, self._proxy or ""), trust_env=False, proxy=self._proxy or None
-                )
+                self._client = httpx2.AsyncClient(verify=self._tls(), trust_env=False, proxy=self._proxy or None)
+            except ConfigError as error:
+                raise faults.bad_certificates(self._endpoint, error) from None
             except (ValueError, ImportError) as error:
                 raise faults.bad_proxy(self._endpoint, error) from None
         return self._client
+
+    def _tls(self) -> ssl.SSLContext | bool:
+        """Certificates are loaded only where TLS is spoken."""
+        if self._url.lower().startswith("http://") and not (self._proxy or "").lower().startswith("https"):
+            return nobody()
+        return self._trust.context() or True
 
     def _address(self, path: str) -> str:
         root, mark, query = self._url.partition("?")
@@ -393,13 +402,6 @@ def _where(url: str) -> str:
     return (
         re.sub(r"^[a-z0-9+.-]*://", "", url.partition("?")[0], flags=re.IGNORECASE).rpartition("@")[2][:100] or "the endpoint"
     )
-
-
-def _tls(url: str, proxy: str) -> ssl.SSLContext | bool:
-    """Certificates are loaded only where TLS is spoken; a context without any trusts nobody."""
-    if url.lower().startswith("http://") and not proxy.lower().startswith("https"):
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    return True
 
 
 async def _read_at_most(response: httpx2.Response, limit: int) -> bytes:

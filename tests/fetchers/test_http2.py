@@ -18,6 +18,7 @@ from nexi.fetchers.guard import Guard
 from nexi.fetchers.http import HttpFetcher
 from nexi.fetchers.transport import ConnectionLostError, Transport
 from nexi.testing import FakeClock
+from nexi.trust import Trust
 from nexi.types import FetchLimits
 from tests.fetchers.leaks import no_leaks
 
@@ -26,20 +27,22 @@ if not http2.installed:
 
 from tests.fetchers.secure_site import CERTIFICATE, SecureSite, Stream, secure_site
 
+TRUST = Trust(str(CERTIFICATE))
 LIMITS = FetchLimits(timeout_s=10.0)
 PAGE = b"<html><head><title>Over two</title></head><body><p>The page came by the newer protocol.</p></body></html>"
-
-
-@pytest.fixture(autouse=True)
-def trusted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
 
 
 @asynccontextmanager
 async def fetching(answers: dict[str, Any], **options: Any) -> AsyncIterator[tuple[HttpFetcher, SecureSite]]:
     protocols = options.pop("protocols", ("h2", "http/1.1"))
     async with secure_site(answers, protocols=protocols) as site, no_leaks():
-        given = {"guard": Guard([f"127.0.0.1:{site.port}"]), "clock": FakeClock(), "respect_robots": False, **options}
+        given = {
+            "guard": Guard([f"127.0.0.1:{site.port}"]),
+            "clock": FakeClock(),
+            "respect_robots": False,
+            "trust": TRUST,
+            **options,
+        }
         fetcher = HttpFetcher(**given)
         try:
             yield fetcher, site
@@ -58,7 +61,7 @@ async def failure(answer: Callable[[Stream], Awaitable[None]], limits: FetchLimi
 async def first_cause(answer: Callable[[Stream], Awaitable[None]]) -> str:
     """Why one request failed, before a second one is tried by HTTP/1.1."""
     async with secure_site({"/": answer}) as site, no_leaks():
-        transport = Transport(Guard(["127.0.0.1"]))
+        transport = Transport(Guard(["127.0.0.1"]), trust=TRUST)
         with pytest.raises(ConnectionLostError) as caught:
             async with transport.get(urls.parse(site.url()), {}) as got:
                 await read_body(got.chunks, "", 1_000)
