@@ -115,8 +115,8 @@ class Clients:
             require(name, settings)
         if self._fetchers is None:
             self._fetch_chain()
-        self._check_tokens()
         self.config.trust.check()
+        self._check_tokens()
         self._check_price()
 
     def _search_chain(self) -> dict[str, BackendSettings]:
@@ -142,8 +142,8 @@ class Clients:
                 proxy,
                 tuple(keys[n][1:]),
                 config.grep_root,
-                containers.get(n),
                 config.ssl_cert_file,
+                containers.get(n),
             )
             for n in names
         }
@@ -260,8 +260,8 @@ class Clients:
                 stream=self.config.stream,
                 idle_timeout_s=self.config.llm_timeout,
                 proxy=self.proxy_for(endpoint.base_url),
-            )
                 trust=self.config.trust,
+            )
         )
         return llm
 
