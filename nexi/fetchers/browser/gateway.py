@@ -92,6 +92,7 @@ class Gateway:
                 writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
             else:
                 far_writer.write(asked.head)
+                writer.write(one_answer(await far_reader.readuntil(b"\r\n\r\n")))
             await _both_ways((reader, far_writer), (far_reader, writer))
         finally:
             far_writer.close()
@@ -104,7 +105,7 @@ class Gateway:
         for address in addresses:
             with suppress(OSError, TimeoutError):
                 async with asyncio.timeout(CONNECT_S):
-                    return await asyncio.open_connection(address, url.port)
+                    return await asyncio.open_connection(address, url.port, limit=MAX_HEAD)
         raise ConnectionRefusedError(url.host)
 
     def _note(self, head: bytes, error: FetchError) -> None:
@@ -122,9 +123,18 @@ def understood(head: bytes, guard: Guard) -> Asked:
     if method == b"CONNECT":
         return Asked(guard.check_url(f"https://{_text(target)}/"), True, b"")
     url = guard.check_url(_text(target))
+    return Asked(url, False, _closing(b" ".join((method, url.target.encode("latin-1", "replace"), version)), rest))
+
+
+def one_answer(head: bytes) -> bytes:
+    """The head of an answer, which says that no second request may follow: it could be meant for another host."""
+    line, _, rest = head.partition(b"\r\n")
+    return _closing(line, rest)
+
+
+def _closing(line: bytes, rest: bytes) -> bytes:
     kept = [part for part in rest.split(b"\r\n") if part and not part.lower().startswith(_HOP)]
-    lines = [b" ".join((method, url.target.encode("latin-1", "replace"), version)), *kept, b"Connection: close", b"", b""]
-    return Asked(url, False, b"\r\n".join(lines))
+    return b"\r\n".join([line, *kept, b"Connection: close", b"", b""])
 
 
 def _text(target: bytes) -> str:

@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 START_S = 25.0
@@ -28,6 +29,12 @@ _UNWANTED = (
     "NetworkTimeServiceQuerying", "PreconnectToSearch", "NavigationPredictor", "InterestFeedContentSuggestions",
     "CertificateTransparencyComponentUpdater", "AutofillServerCommunication", "Prerender2", "WebTransport",
 )  # fmt: skip
+_GREETINGS = (
+    "--gaia-url", "--google-base-url", "--google-apis-url", "--gcm-checkin-url", "--gcm-registration-url",
+    "--variations-server-url",
+)  # fmt: skip
+# WebRTC would send datagrams past the proxy; the switches alone do not stop it.
+_PREFERENCES = {"webrtc": {"ip_handling_policy": "disable_non_proxied_udp", "multiple_routes_enabled": False}}
 _SETTLED = """js:() => {
   const now = performance.now(), length = document.body ? document.body.innerText.trim().length : 0;
   if (window.__length !== length) { window.__length = length; window.__since = now; }
@@ -41,6 +48,7 @@ def chromium_arguments(program: str, folder: str, proxy_port: int, *, sandbox: b
         "--proxy-server": f"http://127.0.0.1:{proxy_port}",
         "--proxy-bypass-list": "<-loopback>",  # without this, loopback and link-local addresses go past the proxy
         "--host-resolver-rules": "MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+        "--webrtc-ip-handling-policy": "disable_non_proxied_udp",
         "--force-webrtc-ip-handling-policy": "disable_non_proxied_udp",
         "--user-data-dir": folder,
         "--remote-debugging-port": "0",
@@ -49,9 +57,7 @@ def chromium_arguments(program: str, folder: str, proxy_port: int, *, sandbox: b
         "--blink-settings": "imagesEnabled=false",
         "--disable-features": ",".join(_UNWANTED),
         # A browser greets its maker unless told otherwise; nobody lives at these.
-        "--gaia-url": "http://127.0.0.1:9",
-        "--google-base-url": "http://127.0.0.1:9",
-        "--google-apis-url": "http://127.0.0.1:9",
+        **dict.fromkeys(_GREETINGS, "http://127.0.0.1:9"),
     }
     switches = [
         "--headless=new", "--disable-quic", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
@@ -62,6 +68,12 @@ def chromium_arguments(program: str, folder: str, proxy_port: int, *, sandbox: b
     ]  # fmt: skip
     sandboxed = [] if sandbox else ["--no-sandbox"]
     return [program, *switches, *sandboxed, *(f"{name}={value}" for name, value in options.items()), "about:blank"]
+
+
+def prepare(folder: Path) -> None:
+    """The profile's settings, for what no switch says."""
+    (folder / "Default").mkdir(parents=True)
+    (folder / "Default" / "Preferences").write_text(json.dumps(_PREFERENCES), encoding="utf-8")
 
 
 class Chromium:
@@ -109,7 +121,7 @@ class Reader:
             verbose=False,
         )
         result = await asyncio.wait_for(self._crawler.arun(url, config=config), timeout_s)
-        if not result.success:
+        if not result.html or not result.status_code:  # `success` also judges what a page looks like, which is for us to do
             return {"error": str(result.error_message)[:2_000], "status": result.status_code or 0}
         headers = {str(name).lower(): str(value) for name, value in (result.response_headers or {}).items()}
         return {
@@ -154,6 +166,7 @@ def main() -> None:
     program, folder, proxy_port, sandbox, user_agent = sys.argv[1:6]
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever is printed from here on is no answer
+    prepare(Path(folder))
     chromium = Chromium(chromium_arguments(program, folder, int(proxy_port), sandbox=sandbox == "yes"))
     try:
         library = import_module("crawl4ai")
