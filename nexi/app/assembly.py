@@ -20,7 +20,9 @@ from nexi.types import FetchLimits, Page, Query, SearchOutcome, ToolCall, ToolRe
 from nexi.urls import is_web_url
 
 if TYPE_CHECKING:
+    from nexi.app.research import ResearchRun
     from nexi.app.verification import Target
+    from nexi.research.orchestrator import Approve
     from nexi.verify.recheck import Verification
 
 
@@ -30,6 +32,21 @@ class Nexi(Clients):
     def search(self, question: str, *, options: SearchOptions = AS_CONFIGURED, session: Session | None = None) -> Run:
         """A run to enter: `async with nexi.search(q) as run`. Raises QuestionError or ConfigError at once."""
         return Run(self, clean_question(question), with_effort(options, self.config), session or Session())
+
+    def research(
+        self,
+        question: str,
+        *,
+        depth: int = 0,
+        options: SearchOptions = AS_CONFIGURED,
+        session: Session | None = None,
+        approve: Approve | None = None,
+    ) -> ResearchRun:
+        """A deep run to enter; depth 0 lets the coordinator choose, and `approve` may change its plan."""
+        from nexi.app.research import ResearchRun
+
+        asked = clean_question(question)
+        return ResearchRun(self, asked, with_effort(options, self.config), session or Session(), depth=depth, approve=approve)
 
     async def answer(
         self, question: str, *, options: SearchOptions = AS_CONFIGURED, session: Session | None = None

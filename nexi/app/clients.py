@@ -16,6 +16,7 @@ from nexi.config import Config
 from nexi.errors import ConfigError, StoreError
 from nexi.files import make_private_directory
 from nexi.ports import LLM, Breaker, Clock, ContentFetcher, Emit, PageStore, SearchBackend
+from nexi.recording import Track
 from nexi.runlog import FilePages, RunDirectory
 from nexi.searcher import Lanes, Searcher
 from nexi.types import content_digest
@@ -49,6 +50,7 @@ class Clients:
         self.clock: Clock = clock or SystemClock()
         self._llms: dict[str, LLM] = dict(llms or {})
         self._backends = None if backends is None else _given_backends(backends)
+        self._extra: dict[str, SearchBackend] = {}
         self._breaker: Breaker | None = None
         self._breaks = backends is None  # ports that were given are the caller's to judge
         self._lanes = Lanes(self.clock)
@@ -81,8 +83,20 @@ class Clients:
             self._backends = tuple(self._owned(create(n, settings, sender)) for n, settings in self._search_chain().items())
         return self._backends
 
-    def searcher(self, emit: Emit) -> Searcher:
-        return Searcher(self.backends, emit=emit, clock=self.clock, breaker=self.breaker(), lanes=self._lanes)
+    def extra_backend(self, name: str) -> SearchBackend | None:
+        """A backend that a researcher's own tool asks, whatever the chain is; None where it cannot be used."""
+        if not self._breaks or (name == "ripgrep" and not self.config.grep_root):
+            return None
+        if name not in self._extra:
+            from nexi.backends import create
+            from nexi.backends.sender import Sender
+
+            sender = self._owned(Sender(user_agent=f"nexi/{__version__}", **self._connections()))
+            self._extra[name] = self._owned(create(name, self._backend_settings(name), sender))
+        return self._extra[name]
+
+    def searcher(self, emit: Emit, track: Track | None = None) -> Searcher:
+        return Searcher(self.backends, emit=emit, clock=self.clock, breaker=self.breaker(), lanes=self._lanes, track=track)
 
     def breaker(self) -> Breaker | None:
         """What rests after failures, for the backends of the config; a backend with other settings starts afresh."""
@@ -121,7 +135,7 @@ class Clients:
 
     def _search_chain(self) -> dict[str, BackendSettings]:
         """The chain with what each backend needs; of the automatic chain, what this nexi can do."""
-        from nexi.backends import Settings, available
+        from nexi.backends import available
 
         config = self.config
         names = [n for n in config.search_chain() if config.search_backend or available(n)]
@@ -131,22 +145,23 @@ class Clients:
                 cause="SEARXNG_URL is not set and no provider has a key",
                 fix="set SEARXNG_URL to a SearXNG instance with JSON on, like http://127.0.0.1:8080",
             )
-        urls, containers = {"searxng": config.searxng_url}, {"searxng": self._container()}
-        proxy = config.https_proxy or config.http_proxy
-        keys = {n: config.keys_for(n) or ("",) for n in names}
-        return {
-            n: Settings(
-                urls.get(n, ""),
-                keys[n][0],
-                config.search_timeout,
-                proxy,
-                tuple(keys[n][1:]),
-                config.grep_root,
-                config.ssl_cert_file,
-                containers.get(n),
-            )
-            for n in names
-        }
+        return {name: self._backend_settings(name) for name in names}
+
+    def _backend_settings(self, name: str) -> BackendSettings:
+        from nexi.backends import Settings
+
+        config = self.config
+        keys = config.keys_for(name) or ("",)
+        return Settings(
+            config.searxng_url if name == "searxng" else "",
+            keys[0],
+            config.search_timeout,
+            config.https_proxy or config.http_proxy,
+            tuple(keys[1:]),
+            config.grep_root,
+            config.ssl_cert_file,
+            self._container() if name == "searxng" else None,
+        )
 
     def _container(self) -> ContainerOptions | None:
         """The SearXNG to start at the first search; an instance that is named by its URL always wins."""

@@ -6,11 +6,12 @@ Above sits `run`; below is any `RunLog`. Who listens is not known here.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from nexi.errors import StoreError
 from nexi.events import Delta, Event, Fact, Warned
 from nexi.ports import RunLog
+from nexi.recording import Committed
 from nexi.runlog import MemoryRunLog
 from nexi.tasks import to_the_end
 
@@ -26,11 +27,15 @@ class QuietEmit:
 
 
 class RunEmit:
-    """Commits facts whole, then hands events to the door. A log that cannot be written to is left, aloud, for memory."""
+    """Commits facts whole, then hands events to the door. A log that cannot be written to is left, aloud, for memory.
 
-    def __init__(self, log: RunLog, publish: Callable[[Event], None]) -> None:
+    `before` are the facts of a run that is taken up again: they are in the log, and what repeats them is not written twice.
+    """
+
+    def __init__(self, log: RunLog, publish: Callable[[Event], None], before: Sequence[Fact] = ()) -> None:
         self.log = log
-        self.facts: list[Fact] = []
+        self.facts: list[Fact] = list(before)
+        self._committed = Committed(before)
         self._publish = publish
         self._order = asyncio.Lock()
 
@@ -47,6 +52,8 @@ class RunEmit:
             await self._commit(fact)
 
     async def _commit(self, fact: Fact) -> None:
+        if self._committed.has(fact):
+            return
         try:
             await self.log.append(fact)
         except StoreError as error:

@@ -14,6 +14,7 @@ from nexi.config import EXTRACTIVE, Config
 from nexi.model import CallCounter, MeteredLLM
 from nexi.ports import LLM, Emit
 from nexi.reader import Reader
+from nexi.recording import Track
 from nexi.session import Session
 from nexi.token_counter import TokenCounter
 from nexi.tools import SUMMARY_TOKENS, Toolbox
@@ -41,11 +42,15 @@ class Parts:
         tasks: asyncio.TaskGroup,
         question: str,
         options: SearchOptions,
+        *,
+        track: Track | None = None,
+        calls: CallCounter | None = None,
     ) -> None:
         self.nexi, self.session, self.meter, self.emit = nexi, session, meter, emit
         self.question, self.options = question, options
         self.counter = TokenCounter(nexi.config.tokenizer_encoding)
-        self.calls = CallCounter()
+        self.calls = calls or CallCounter()
+        self.track = track or Track()
         self.reader = Reader(
             nexi.fetchers,
             limits=FetchLimits(timeout_s=nexi.config.fetch_timeout),
@@ -56,18 +61,19 @@ class Parts:
             clock=nexi.clock,
             tasks=tasks,
             ahead=lambda fetcher: nexi.config.prefetch and fetcher.name in FREE_FETCHERS,
+            track=self.track,
         )
 
     def metered(self, role: EndpointRole) -> MeteredLLM:
         nexi = self.nexi
         window = nexi.config.endpoint(role).max_context
-        return MeteredLLM(nexi.llm(role), role, self.meter, self.emit, nexi.clock, self.counter, window, self.calls)
+        return MeteredLLM(nexi.llm(role), role, self.meter, self.emit, nexi.clock, self.counter, window, self.calls, self.track)
 
     def toolbox(self, extractor: LLM) -> Toolbox:
         config = self.nexi.config
         return Toolbox(
             session=self.session,
-            searcher=self.nexi.searcher(self.emit),
+            searcher=self.nexi.searcher(self.emit, self.track),
             reader=self.reader,
             extractor=extractor,
             emit=self.emit,
@@ -110,6 +116,8 @@ class Parts:
                 config.prompts_dir,
             ),
             stop=stop,
+            verifier=self.verifier(),
+            judge=self.judge(),
         )
 
     def urls_of(self, call: ToolCall) -> list[str]:

@@ -15,10 +15,23 @@ from nexi.app.clients import Clients
 from nexi.app.emit import RunEmit
 from nexi.app.options import SearchOptions
 from nexi.app.parts import Parts
+from nexi.app.past import Past
 from nexi.budget import Budget, Meter
 from nexi.config import get_system_prompt
 from nexi.errors import ConfigError, InternalError, NexiError, QuestionError, StoreError
-from nexi.events import TERMINAL, AnswerChecked, Event, Fact, RunFailed, RunFinished, RunStarted, SourceNumbered, Warned
+from nexi.events import (
+    TERMINAL,
+    AnswerChecked,
+    Event,
+    Fact,
+    RunFailed,
+    RunFinished,
+    RunResumed,
+    RunStarted,
+    SourceNumbered,
+    Warned,
+)
+from nexi.model import CallCounter
 from nexi.ports import RunLog
 from nexi.runlog import MemoryRunLog
 from nexi.session import Session
@@ -41,21 +54,30 @@ class RunResult:
 
 
 class Run:
-    """One search under way. Leaving its block cancels the engine and waits for its clean-up."""
+    """One search under way. Leaving its block cancels the engine and waits for its clean-up.
 
-    def __init__(self, nexi: Clients, question: str, options: SearchOptions, session: Session) -> None:
+    With a `past` it is a run that began before: what its log holds is not asked for again.
+    """
+
+    mode = "search"
+
+    def __init__(
+        self, nexi: Clients, question: str, options: SearchOptions, session: Session, past: Past | None = None
+    ) -> None:
         self.nexi, self.question, self.options, self.session = nexi, question, options, session
+        self.past = past or Past()
         self.id = ""
         self._events: asyncio.Queue[Event | None] = asyncio.Queue()
-        self._stop = asyncio.Event()
+        self.stopping = asyncio.Event()
         self._started = 0.0
 
     async def __aenter__(self) -> Self:
         self._started = self.nexi.clock.monotonic()
-        self._meter = Meter(self._budget(), started=self._started)
+        self.meter = Meter(self._budget(), started=self._started - self.past.seconds)
         log, self._log_warning = self._open_log()  # in one step with its task, so that nothing can come between
         self.id = log.run_id
-        self._emit = RunEmit(log, self._events.put_nowait)
+        self.emit = RunEmit(log, self._publish, self.past.facts if self.past.log else ())
+        self.session.book.reserve(self.past.sources)
         self._task = asyncio.create_task(self._work(), name=f"run {self.id}")
         return self
 
@@ -70,13 +92,16 @@ class Run:
         while (event := await self._events.get()) is not None:
             yield event
 
+    def _publish(self, event: Event) -> None:
+        self._events.put_nowait(event)
+
     def stop(self) -> None:
         """Ask for the answer now, from what was read."""
-        self._stop.set()
+        self.stopping.set()
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        return tuple(self._emit.facts)
+        return tuple(self.emit.facts)
 
     def result(self) -> RunResult:
         """The answer of a run that has ended. Raises the run's error if it has none."""
@@ -103,22 +128,34 @@ class Run:
         except Exception as error:  # noqa: BLE001 - the edge of the engine: a fault of ours must still end the run
             await self._fail(await self._internal(error), StopReason.API_ERROR)
         finally:
-            await self._emit.log.close()
+            await self.emit.log.close()
             self._events.put_nowait(None)
             await asyncio.to_thread(self.nexi.tidy)
 
     async def _begin(self) -> None:
-        config, options = self.nexi.config, self.options
-        settings: dict[str, Any] = {"search": list(config.search_chain()), "fetch": list(config.fetch_chain())}
-        settings |= {"prefetch": config.prefetch, "continues": self.session.last_run}
-        model = self.nexi.config.endpoint("answer").model
-        await self._emit(RunStarted(self.question, options.effort, model, "search", options.max_iterations or 0, settings))
+        if self.past.log:
+            await self.emit(RunResumed(len(self.past.facts), self.past.seconds))
+        else:
+            model, most = self.nexi.config.endpoint("answer").model, self.options.max_iterations or 0
+            await self.emit(RunStarted(self.question, self.options.effort, model, self.mode, most, self._settings()))
         self.nexi.check()
         if self._log_warning:
-            await self._emit(Warned("log_not_kept", self._log_warning))
+            await self.emit(Warned("log_not_kept", self._log_warning))
         for source in self.session.book.sources:
-            await self._emit(SourceNumbered(source))  # a follow-up may cite them, so its log names them too
+            await self.emit(SourceNumbered(source))  # a follow-up may cite them, so its log names them too
         self._open_conversation()
+
+    def _settings(self) -> dict[str, Any]:
+        """What a run that is taken up again must know."""
+        config = self.nexi.config
+        chains = {"search": list(config.search_chain()), "fetch": list(config.fetch_chain())}
+        links = {"continues": self.session.last_run, **({"resumes": self.past.run} if self.past.run else {})}
+        return {**chains, "prefetch": config.prefetch, **links}
+
+    @property
+    def today(self) -> str:
+        """The day the run began: a prompt must not change because the night came between."""
+        return self.past.today or self.nexi.clock.now().date().isoformat()
 
     def _open_conversation(self) -> None:
         if not any(m.role == "system" for m in self.session.messages):
@@ -126,7 +163,7 @@ class Run:
             prompt = get_system_prompt(
                 self.options.effort,
                 self.options.max_iterations,
-                today=self.nexi.clock.now().date().isoformat(),
+                today=self.today,
                 config=config.override(system_prompt=self.options.system_prompt or None),
             )
             self.session.messages.insert(0, Message("system", prompt))
@@ -137,8 +174,8 @@ class Run:
             watcher = tasks.create_task(self._watch_for_stop())
             parts: Parts | None = None
             try:
-                parts = Parts(self.nexi, self.session, self._meter, self._emit, tasks, self.question, self.options)
-                answer: Answer | NexiError = await parts.loop(self._stop).run()
+                parts = self._parts(tasks)
+                answer: Answer | NexiError = await parts.loop(self.stopping).run()
             except NexiError as error:
                 answer = error  # carried past the task group, which would bundle it
             watcher.cancel()
@@ -149,46 +186,52 @@ class Run:
             raise answer
         return answer
 
+    def _parts(self, tasks: asyncio.TaskGroup) -> Parts:
+        track, calls = self.past.recording.of(""), CallCounter(self.past.calls)
+        return Parts(
+            self.nexi, self.session, self.meter, self.emit, tasks, self.question, self.options, track=track, calls=calls
+        )
+
     async def _watch_for_stop(self) -> None:
         """Another process asks with a file. Polling it is I/O, not time, so it does not go through the clock."""
-        while not self._stop.is_set():
+        while not self.stopping.is_set():
             await asyncio.sleep(STOP_POLL_S)
-            if self._emit.log.stop_requested():
-                self._stop.set()
+            if self.emit.log.stop_requested():
+                self.stopping.set()
 
     async def _finish(self, answer: Answer) -> None:
         self.session.last_run = self.id
         trouble = await asyncio.to_thread(self._keep_history, answer) if self.options.keeps_history else []
         for message in trouble:
-            await self._emit(Warned("history_not_kept", message))
+            await self.emit(Warned("history_not_kept", message))
         if answer.review:
-            await self._emit(AnswerChecked(answer.review))
-        await self._emit(
+            await self.emit(AnswerChecked(answer.review))
+        await self.emit(
             RunFinished(
                 answer.text,
                 answer.sources,
                 answer.stop,
-                self._meter.iterations,
-                self._meter.usage,
+                self.meter.iterations,
+                self.meter.usage,
                 self._seconds(),
-                self._meter.pages,
-                self._meter.model_calls,
+                self.meter.pages,
+                self.meter.model_calls,
                 (*answer.warnings, *trouble),
                 answer.conflicts,
             )
         )
 
     async def _fail(self, error: NexiError, stop: StopReason) -> None:
-        if any(isinstance(f, TERMINAL) for f in self._emit.facts):
+        if any(isinstance(f, TERMINAL) for f in self.emit.facts):
             return
         failed = RunFailed(
-            error.code, error.message, error.cause, error.fix, stop, self._meter.iterations, self._meter.usage, self._seconds()
+            error.code, error.message, error.cause, error.fix, stop, self.meter.iterations, self.meter.usage, self._seconds()
         )
-        await self._emit(failed)
+        await self.emit(failed)
 
     async def _end_as_cancelled(self) -> None:
         await self._fail(NexiError("the search was cancelled", code="cancelled"), StopReason.CANCELLED)
-        await self._emit.log.close()
+        await self.emit.log.close()
 
     async def _internal(self, error: BaseException) -> NexiError:
         name = self.nexi.config.runs_dir / self.id / "traceback.txt"
@@ -202,6 +245,8 @@ class Run:
         )
 
     def _open_log(self) -> tuple[RunLog, str]:
+        if self.past.log:
+            return self.past.log, ""
         try:
             return self.nexi.runs().create(), ""
         except StoreError as error:
@@ -215,9 +260,9 @@ class Run:
             answer=answer.text,
             urls=[s.url for s in self.session.book.sources],
             effort=self.options.effort,
-            iterations=self._meter.iterations,
+            iterations=self.meter.iterations,
             duration_s=self._seconds(),
-            tokens=self._meter.usage.total,
+            tokens=self.meter.usage.total,
             id=self.id,
         )
         try:
@@ -227,7 +272,7 @@ class Run:
         return []
 
     def _seconds(self) -> float:
-        return round(self.nexi.clock.monotonic() - self._started, 3)
+        return round(self.nexi.clock.monotonic() - self._started + self.past.seconds, 3)
 
     def _budget(self) -> Budget:
         config = self.nexi.config

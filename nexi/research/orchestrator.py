@@ -29,7 +29,7 @@ from nexi.events import (
 from nexi.model import MeteredLLM
 from nexi.ports import Clock, Emit
 from nexi.recording import Recording
-from nexi.research.evaluator import Terms, budget_words, evaluate, in_order
+from nexi.research.evaluator import Terms, budget_words, evaluate, in_order, stand_in
 from nexi.research.planner import Agenda, Brief, plan
 from nexi.research.reducer import next_step, reduce
 from nexi.research.researcher import Desk, Work, Workshop
@@ -205,7 +205,8 @@ class Orchestrator:
             self.prompts_folder,
             self.meter.deadline,
         )
-        judgement = await evaluate(self.state, step, coordinator, terms)
+        built_in = coordinator_is_built_in(coordinator)
+        judgement = stand_in(self.state, step) if built_in else await evaluate(self.state, step, coordinator, terms)
         if judgement.decision == "synthesise" and judgement.by == "built-in":
             await self.emit(Warned("extractive", "the report was assembled from the researchers' reports without a model"))
         await self.emit(RoundEvaluated(step.round, judgement.decision, judgement.tasks, judgement.text, judgement.by))

@@ -40,7 +40,7 @@ _QUESTION_WORD = r"(?:how|what|who|when|where|why|which|whose|is|are|was|were|di
 _AND = re.compile(rf",?\s+(?:and|as well as)\s+(?={_QUESTION_WORD})", re.IGNORECASE)
 _VERSUS = re.compile(r"(.+?)\s+(?:vs\.?|versus|compared (?:to|with))\s+(.+)", re.IGNORECASE)
 _NAME = re.compile(
-    r"[\"“«]([^\"”»]{2,80})[\"”»]|((?:[A-ZÀ-ÞА-Я][\w'’.-]*)(?:\s+(?:of|the|de|von|van|and|&)?\s*[A-ZÀ-ÞА-Я][\w'’.-]*)*)"
+    r"[\"“«]([^\"”»]{2,80})[\"”»]|((?:[A-ZÀ-ÞА-Я][\w'’.-]*)(?:\s+(?:of|the|de|von|van)?\s*[A-ZÀ-ÞА-Я][\w'’.-]*)*)"
 )
 
 

@@ -1,0 +1,211 @@
+"""ResearchRun: a deep question as a run like any other, with researchers instead of one conversation.
+
+The engine is `research.orchestrator`; this file builds what it works with from the clients of one config. Everything a run is,
+its log, its budget, its way to stop, comes from `run`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from nexi.agent import Loop
+from nexi.app.clients import Clients, built_in
+from nexi.app.options import SearchOptions
+from nexi.app.parts import Parts
+from nexi.app.past import Past
+from nexi.app.run import Run
+from nexi.budget import Budget, Meter
+from nexi.errors import NexiError
+from nexi.events import Event, RunResumed, SourceNumbered, is_fact
+from nexi.model import CallCounter, MeteredLLM
+from nexi.ports import Emit, SearchBackend
+from nexi.research.orchestrator import Approve, Orchestrator
+from nexi.research.planner import Brief, conversation_of
+from nexi.research.reducer import fold
+from nexi.research.researcher import Desk
+from nexi.research.state import ResearchState
+from nexi.research.tools import Context, ResearchToolbox, specs_for
+from nexi.searcher import Searcher
+from nexi.session import Session
+from nexi.types import Answer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+EXTRA_TOOLS = {"security_search": "security", "stackexchange": "stackexchange", "grep": "ripgrep"}
+
+
+class ResearchRun(Run):
+    """One piece of research under way. `state` is what the reducer makes of its facts, for every door the same."""
+
+    mode = "research"
+
+    def __init__(
+        self,
+        nexi: Clients,
+        question: str,
+        options: SearchOptions,
+        session: Session,
+        past: Past | None = None,
+        *,
+        depth: int = 0,
+        approve: Approve | None = None,
+    ) -> None:
+        super().__init__(nexi, question, options, session, past)
+        self.depth = depth
+        self._approve = approve
+        self._orchestrator: Orchestrator | None = None
+
+    @property
+    def state(self) -> ResearchState:
+        return self._orchestrator.state if self._orchestrator else fold(self.facts)
+
+    def _publish(self, event: Event) -> None:
+        if self._orchestrator and is_fact(event):
+            self._orchestrator.observe(event)
+        super()._publish(event)
+
+    def _settings(self) -> dict[str, Any]:
+        return {**super()._settings(), "depth": self.depth}
+
+    def _open_conversation(self) -> None:
+        return None  # every researcher has a conversation of its own
+
+    def _budget(self) -> Budget:
+        return replace(super()._budget(), max_iterations=None)
+
+    async def _engine(self) -> Answer:
+        async with asyncio.TaskGroup() as tasks:
+            watcher = tasks.create_task(self._watch_for_stop())
+            bench = Bench(self, tasks)
+            self._orchestrator = self._build(bench)
+            try:
+                answer: Answer | NexiError = await self._orchestrator.run()
+            except NexiError as error:
+                answer = error  # carried past the task group, which would bundle it
+            watcher.cancel()
+            await bench.close()
+        if isinstance(answer, NexiError):
+            raise answer
+        return answer
+
+    def _build(self, bench: Bench) -> Orchestrator:
+        config = self.nexi.config
+        before = [m for m in self.session.messages if m.role != "system"]
+        orchestrator = Orchestrator(
+            lead=bench,
+            emit=self.emit,
+            clock=self.nexi.clock,
+            meter=self.meter,
+            stop=self.stopping,
+            brief=Brief(self.today, self.depth, conversation_of(before), config.prompts_dir),
+            desk=bench.desk,
+            state=fold(f for f in self.facts if not isinstance(f, RunResumed)),
+            recording=self.past.recording,
+            approve=self._approve,
+            max_output_tokens=self.options.max_output_tokens or config.max_output_tokens,
+            prompts_folder=config.prompts_dir,
+        )
+        if self.past.log:
+            self.meter.restore(*self.past.spent(agents=False))
+            orchestrator.restore(*self.past.spent(agents=True))
+        return orchestrator
+
+
+class Bench:
+    """Builds the loops of one research run; the orchestrator's `Lead`."""
+
+    def __init__(self, run: ResearchRun, tasks: asyncio.TaskGroup) -> None:
+        self._run = run
+        self._tasks = tasks
+        self._calls = CallCounter(run.past.calls)
+        self._parts: list[Parts] = []
+        run.session.pages = dict(run.session.pages)
+        self.desk = Desk(book=run.session.book, pages=run.session.pages)
+        if run.past.log:
+            self._remember_sources()
+        ledger = run.meter.child(Budget(), started=run.meter.started)  # replies given out again are in the books already
+        self._lead = self._made("", run.session, ledger, run.emit, run.question)
+
+    def _remember_sources(self) -> None:
+        for fact in self._run.past.facts:
+            if isinstance(fact, SourceNumbered):
+                source = fact.source
+                self.desk.book.number_for(source.url, source.title, source.digest, source.imprint)
+
+    def coordinator(self) -> MeteredLLM:
+        return self._lead.metered("answer")
+
+    def lead_loop(self, desk: Desk) -> Loop:
+        return self._lead.loop(self._run.stopping)
+
+    def researcher_loop(self, agent: str, task: str, session: Session, meter: Meter, desk: Desk, emit: Emit) -> Loop:
+        parts = self._made(agent, session, meter, emit, task)
+        loop = parts.loop(self._run.stopping)
+        others = self._others(emit, agent)
+        window = loop.llm.max_context
+        loop.toolbox = ResearchToolbox(
+            **{name: getattr(loop.toolbox, name) for name in _TOOLBOX_FIELDS},
+            extractor=built_in(),
+            specs=specs_for(others),
+            me=agent,
+            pool=desk.pool,
+            others=others,
+            context=Context(lambda: parts.counter.upper_bound(session.messages) // 3, window),
+            track=parts.track,
+        )
+        loop.verifier = None  # the report of the run is checked as a whole
+        return loop
+
+    def _others(self, emit: Emit, agent: str) -> Mapping[str, Searcher]:
+        """The tools besides the web search that can be used here, each over its own backend."""
+        nexi, track = self._run.nexi, self._run.past.recording.of(agent)
+        found: dict[str, Searcher] = {}
+        for tool, name in EXTRA_TOOLS.items():
+            backend = nexi.extra_backend(name)
+            if backend is not None:
+                found[tool] = Searcher(_only(backend), emit=emit, clock=nexi.clock, track=track)
+        return found
+
+    def _made(self, agent: str, session: Session, meter: Meter, emit: Emit, question: str) -> Parts:
+        run = self._run
+        parts = Parts(
+            run.nexi,
+            session,
+            meter,
+            emit,
+            self._tasks,
+            question,
+            run.options,
+            track=run.past.recording.of(agent),
+            calls=self._calls,
+        )
+        self._parts.append(parts)
+        return parts
+
+    async def close(self) -> None:
+        for parts in self._parts:
+            parts.reader.cancel()
+            await parts.reader.report()
+
+
+_TOOLBOX_FIELDS = (
+    "session",
+    "searcher",
+    "reader",
+    "emit",
+    "clock",
+    "question",
+    "room",
+    "query_template",
+    "prompts_folder",
+    "secrets",
+    "deadline",
+    "extract_bytes",
+)
+
+
+def _only(backend: SearchBackend) -> Any:
+    return lambda: (backend,)
