@@ -80,4 +80,5 @@ def _written_by_script(head: bytes, text: str) -> bool:
 
 
 def _blocked(asked: str, cause: str, fix: str) -> FetchError:
-    return FetchError(f"{asked[:200]} could not be read", reason="blocked", cause=cause, fix=fix)
+    """The site did answer, which its status says: another fetcher may overcome what stands there."""
+    return FetchError(f"{asked[:200]} could not be read", reason="blocked", cause=cause, fix=fix, status=200)

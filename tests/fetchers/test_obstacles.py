@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
+from nexi.app import Nexi
+from nexi.config import Config
 from nexi.fetchers import github
+from nexi.testing import FakeWeb
 from nexi.urls import parse
 from tests.fetchers.site import page, response
 from tests.fetchers.test_http import LIMITS, failure, fetching
@@ -29,6 +34,15 @@ HUMAN = "the site asks its visitors to prove that they are human"
 async def test_what_stands_in_the_place_of_a_page_is_named(html: str, cause: str) -> None:
     error = await failure({"/": response(html)})
     assert (error.reason, error.cause, bool(error.fix)) == ("blocked", cause, True)
+
+
+async def test_a_page_that_needs_a_script_goes_on_to_a_fetcher_with_a_browser(make_config: Callable[..., Config]) -> None:
+    html = "<html><div id=root></div><script>draw()</script></html>"
+    async with fetching({"/": response(html)}) as (plain, site):
+        browser = FakeWeb({site.url(): "# Drawn\n\nThe script drew this."})
+        async with Nexi(make_config(), fetchers=[plain, browser]) as nexi:
+            page = await nexi.fetch(site.url())
+    assert (page.fetcher, page.title) == (browser.name, "Drawn")
 
 
 async def test_a_redirect_to_a_login_is_named() -> None:
