@@ -306,7 +306,8 @@ class Loop:
         """Where the pages disagree on what the answer says: shown under it, never averaged."""
         if review is None or self.verifier is None:
             return ()
-        conflicts = await disagreements(self.toolbox.question, review, self.verifier.snapshots)
+        titles = {source.number: source.title for source in self.session.book.sources}
+        conflicts = await disagreements(self.toolbox.question, review, self.verifier.snapshots, titles)
         if conflicts:
             await self.emit(ConflictsFound(conflicts))
         for conflict in conflicts:
