@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from nexi.proof.disagreement import Anchor, agree, anchors, denies_instead, said_instead, speaks_of_the_same, terms_of
 from nexi.proof.facts import Reading as Sentence
@@ -33,7 +34,7 @@ QUOTE_CHARS = 240
 COPIED_WORDS = 12  # a sentence of this many words in common was written once
 
 _MARKER = re.compile(r"\s*\[\d{1,3}\]")
-_PATH_WORD = re.compile(r"[^\W\d_]{3,}")
+_SITE = re.compile(r"\s+[-–—|·:»]+\s+")
 
 
 @frozen
@@ -60,32 +61,39 @@ class Group:
         return self.values.append([statement])
 
 
-def find_conflicts(question: str, claims: Sequence[Claim], snapshots: Mapping[int, Snapshot | None]) -> tuple[Conflict, ...]:
+def find_conflicts(
+    question: str,
+    claims: Sequence[Claim],
+    snapshots: Mapping[int, Snapshot | None],
+    titles: Mapping[int, str] = MappingProxyType({}),
+) -> tuple[Conflict, ...]:
     """The disagreements among the pages that concern the answer to a question, a few at most."""
     pages = {number: page for number, page in snapshots.items() if page is not None}
     if len(pages) < 2:
         return ()
     asked = frozenset(terms_of(read(question)))
-    groups = [group for claim in claims[:MOST_CLAIMS] for group in _disagreements(claim, pages, asked)]
+    about = {number: _about(page, titles.get(number, "")) for number, page in pages.items()}
+    groups = [group for claim in claims[:MOST_CLAIMS] for group in _disagreements(claim, pages, about, asked)]
     if not groups:
         return ()
     origins = group_origins({number: (_host(page.url), page.text) for number, page in pages.items()})
     return tuple(dict.fromkeys(_conflict(group, origins) for group in groups))[:MOST_CONFLICTS]
 
 
-def _disagreements(claim: Claim, pages: Mapping[int, Snapshot], asked: frozenset[str]) -> Iterator[Group]:
+def _disagreements(
+    claim: Claim, pages: Mapping[int, Snapshot], about: Mapping[int, frozenset[str]], asked: frozenset[str]
+) -> Iterator[Group]:
     behind = [e.number for e in claim.evidence if e.verdict in (Verdict.SUPPORTED, Verdict.PARTLY) and e.number in pages]
     if not behind or len(claim.text) > LONGEST_SENTENCE:
         return
     sentence = read(_MARKER.sub("", claim.text))
     near = {number: _near(sentence, page) for number, page in pages.items() if number not in behind}
-    about = _about(pages[behind[0]]) | asked
-    for anchor in anchors(sentence, about):
+    for anchor in anchors(sentence, about[behind[0]], asked):
         group = Group(anchor)
         for number in behind:
             group.add(Statement(number, anchor.value or _quote(sentence.text), sentence.text, anchor))
         for number, sentences in near.items():
-            if statement := _said(anchor, number, sentences, _about(pages[number]) | asked):
+            if statement := _said(anchor, number, sentences, about[number]):
                 group.add(statement)
         if len(group.values) > 1:
             yield group
@@ -124,11 +132,10 @@ def _near(sentence: Sentence, page: Snapshot) -> list[Sentence]:
     return [read(text) for place in places if len(text := page.words_between(place, place)) <= LONGEST_SENTENCE]
 
 
-def _about(page: Snapshot) -> frozenset[str]:
-    """What a page is about, by its first line and its address."""
-    title = page.words_between(0, 0) if page.bounds else ""
-    words = [*WORD.findall(title)[:TITLE_WORDS], *_PATH_WORD.findall(_path(page.url))[-TITLE_WORDS:]]
-    return frozenset(term for word in words for term in terms(word))
+def _about(page: Snapshot, title: str) -> frozenset[str]:
+    """What a page is about, by its title without the name of the site, or by its first line."""
+    title = _SITE.split(title)[0] or (page.words_between(0, 0) if page.bounds else "")
+    return frozenset(term for word in WORD.findall(title)[:TITLE_WORDS] for term in terms(word))
 
 
 def _agree(one: Statement, other: Statement) -> bool:

@@ -6,12 +6,12 @@ sentences are the rule, and a disagreement is the exception.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Literal
 
 from nexi.proof.dates import Date, clashes, says
 from nexi.proof.facts import Reading, denied
-from nexi.proof.lexicon import HEDGES, OPPOSITES
+from nexi.proof.lexicon import AUXILIARIES, HEDGES, OPPOSITES, PRONOUNS
 from nexi.proof.numbers import Number, same
 from nexi.values import frozen
 
@@ -20,6 +20,8 @@ Value = Number | Date
 
 FEWEST_SHARED = 3
 SHARED_WITHOUT_NAME = 5
+SUBJECT_WORDS = 8  # within these a sentence names its subject
+MOST_SUBJECT = 4  # words of a title that count: the rest is the name of the site
 OF_THE_ANCHOR, OF_THE_OTHER = 0.75, 0.6  # shares of the words that must be found in the other sentence
 NEARLY_ALL = 0.85  # where a denial is the only difference
 FEWEST_FOR_DENIAL = 4
@@ -38,25 +40,30 @@ class Anchor:
     kind: Kind
     reading: Reading
     fact: Value | None = None
-    context: frozenset[str] = frozenset()
+    subject: frozenset[str] = frozenset()  # what its page is about
+    asked: frozenset[str] = frozenset()  # what the question speaks of
+
+    @property
+    def context(self) -> frozenset[str]:
+        return self.subject | self.asked
 
     @property
     def value(self) -> str:
         return self.fact.text.strip() if self.fact else ""
 
 
-def anchors(reading: Reading, context: frozenset[str]) -> Iterator[Anchor]:
+def anchors(reading: Reading, subject: frozenset[str], asked: frozenset[str] = frozenset()) -> Iterator[Anchor]:
     """Every way in which a sentence may be disagreed with."""
     if reading.text.rstrip().endswith("?") or reading.wide:
         return
     for number in reading.numbers:
         if number.year:
-            yield Anchor("date", reading, as_date(number), context)
+            yield Anchor("date", reading, as_date(number), subject, asked)
         elif _is_firm(number):
-            yield Anchor("number", reading, number, context)
+            yield Anchor("number", reading, number, subject, asked)
     for date in reading.dates:
-        yield Anchor("date", reading, date, context)
-    yield Anchor("polarity", reading, None, context)
+        yield Anchor("date", reading, date, subject, asked)
+    yield Anchor("polarity", reading, None, subject, asked)
 
 
 def terms_of(reading: Reading) -> set[str]:
@@ -74,7 +81,11 @@ def speaks_of_the_same(anchor: Anchor, other: Reading, context: frozenset[str]) 
     names, others = _names(anchor.reading), _names(other)
     if not (names <= two | context and others <= one | anchor.context):
         return False
-    if not names & others and not _one_subject(anchor.context, context, shared):
+    if not names & others and (len(shared) < SHARED_WITHOUT_NAME or not _related(anchor.subject, context)):
+        return False
+    if not _stands_alone(anchor.reading) and not _related(anchor.subject, two | context):
+        return False
+    if not _stands_alone(other) and not _related(context, one | anchor.context):
         return False
     return not any(OPPOSITES.get(term, frozenset()) & (two - one) for term in one - two)
 
@@ -137,13 +148,24 @@ def _is_firm(number: Number) -> bool:
 
 
 def _names(reading: Reading) -> set[str]:
-    return {term for word in reading.words if word.name for term in word.terms}
+    """The terms of names; a first word before a verb or a bracket is the subject, and counts as one."""
+    names = {term for word in reading.words if word.name for term in word.terms}
+    if len(reading.words) > 1 and (
+        reading.words[1].flat in AUXILIARIES or reading.text[reading.words[0].end :].lstrip()[:1] in "(,"
+    ):
+        names |= set(reading.words[0].terms)
+    return names
 
 
-def _one_subject(one: frozenset[str], other: frozenset[str], shared: set[str]) -> bool:
-    """Sentences that share no name may still be about one thing: what their pages are about, or nearly all they say."""
-    common = one & other
-    return len(shared) >= SHARED_WITHOUT_NAME and bool(common) and 2 * len(common) >= min(len(one), len(other))
+def _stands_alone(reading: Reading) -> bool:
+    """Whether a sentence names what it speaks of: "He won in 1956" leaves that to its page."""
+    first = reading.words[:SUBJECT_WORDS]
+    return bool(first) and first[0].flat not in PRONOUNS and any(word.name for word in first)
+
+
+def _related(subject: frozenset[str], other: Set[str]) -> bool:
+    """Whether what a page is about is spoken of elsewhere."""
+    return bool(subject) and 2 * len(subject & other) >= min(len(subject), MOST_SUBJECT)
 
 
 def _peers(fact: Value, reading: Reading) -> list[Value]:

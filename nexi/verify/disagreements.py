@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from nexi.proof import Snapshot
 
 
-async def disagreements(question: str, review: Review, snapshots: Snapshots) -> tuple[Conflict, ...]:
+async def disagreements(question: str, review: Review, snapshots: Snapshots, titles: Mapping[int, str]) -> tuple[Conflict, ...]:
     """Where the pages that were read disagree on what the answer says."""
     pages = await snapshots.of(snapshots.numbers)
-    return await asyncio.to_thread(_conflicts, question, review.proof.claims, pages) if len(pages) > 1 else ()
+    return await asyncio.to_thread(_conflicts, question, review.proof.claims, pages, titles) if len(pages) > 1 else ()
 
 
 async def linked(sources: Sequence[Source], review: Review, snapshots: Snapshots) -> tuple[Source, ...]:
@@ -28,10 +28,12 @@ async def linked(sources: Sequence[Source], review: Review, snapshots: Snapshots
     return await asyncio.to_thread(_links, sources, review.proof.claims, pages)
 
 
-def _conflicts(question: str, claims: Sequence[Claim], pages: Mapping[int, Snapshot | None]) -> tuple[Conflict, ...]:
+def _conflicts(
+    question: str, claims: Sequence[Claim], pages: Mapping[int, Snapshot | None], titles: Mapping[int, str]
+) -> tuple[Conflict, ...]:
     from nexi.proof.conflicts import find_conflicts
 
-    return find_conflicts(question, claims, pages)
+    return find_conflicts(question, claims, pages, titles)
 
 
 def _links(sources: Sequence[Source], claims: Sequence[Claim], pages: Mapping[int, Snapshot | None]) -> tuple[Source, ...]:
