@@ -1,0 +1,250 @@
+"""The agentic search: look at what is known, and go to the web only for what is missing.
+
+    check the store -> enough? -> search -> rank -> read the promising -> index -> check -> enough? -> refine -> search ...
+
+Above are the doors that offer `agentic_search`; below are retrieval, indexing and the judges, and the web as two functions.
+It decides when to stop, never how to find, read or judge. It answers with the seed's JSON, whatever fails below it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from nexi.errors import FetchError, NexiError, QuestionError, StoreError
+from nexi.events import Warned
+from nexi.knowledge.chunking import code_languages, headings_of
+from nexi.knowledge.indexing import Indexer, IndexReport
+from nexi.knowledge.judge import TOP, Judge, Metadata
+from nexi.knowledge.retrieval import Retriever
+from nexi.knowledge.settings import KnowledgeSettings, check_settings
+from nexi.ports import Emit
+from nexi.ranking import Assessment
+from nexi.types import EVERYTHING, Hit, Page, Passage, Query, Scope, SearchOutcome
+from nexi.urls import hit_key
+from nexi.values import frozen
+
+RESULTS_PER_SEARCH = 10
+RRF = 10
+
+Status = Literal["complete", "max_iterations_reached", "error"]
+Search = Callable[[Query], Awaitable[SearchOutcome]]
+Read = Callable[[str], Awaitable[Page]]
+
+
+@frozen
+class Web:
+    """The outside: `search` never raises and names what failed, `read` raises FetchError."""
+
+    search: Search
+    read: Read
+
+
+async def agentic_search(
+    query: str,
+    *,
+    retriever: Retriever,
+    indexer: Indexer,
+    judge: Judge,
+    web: Web,
+    emit: Emit,
+    settings: KnowledgeSettings = KnowledgeSettings(),  # noqa: B008 a frozen value
+    scope: Scope = EVERYTHING,
+) -> dict[str, Any]:
+    """The seed's response: success, query, iterations, completeness, results, search_history, status.
+
+    Raises QuestionError for an empty query and ConfigError for a setting out of range, and nothing else of ours.
+    """
+    if not query.strip():
+        raise QuestionError("there is no query", fix="give agentic_search a question")
+    check_settings(settings)
+    return await _AgenticSearch(query.strip(), retriever, indexer, judge, web, emit, settings, scope).run()
+
+
+class _AgenticSearch:
+    """One search: what was found, judged and done so far."""
+
+    def __init__(
+        self,
+        query: str,
+        retriever: Retriever,
+        indexer: Indexer,
+        judge: Judge,
+        web: Web,
+        emit: Emit,
+        settings: KnowledgeSettings,
+        scope: Scope,
+    ) -> None:
+        self.query = query
+        self.current = query
+        self.iteration = 1
+        self.history: list[dict[str, Any]] = []
+        self.verdict = Assessment(0.0)
+        self.passages: list[Passage] = []
+        self.best: tuple[float, list[Passage]] = (0.0, [])
+        self._retriever = retriever
+        self._indexer = indexer
+        self._judge = judge
+        self._web = web
+        self._emit = emit
+        self._settings = settings
+        self._scope = scope
+        self._rankings: dict[str, list[Passage]] = {}
+        self._judged: set[frozenset[str]] = set()
+        self._tried: set[str] = set()
+        self._web_failed = False
+
+    async def run(self) -> dict[str, Any]:
+        try:
+            status = await self._stages()
+        except StoreError as error:
+            return await self._failed(error)
+        if status != "complete" and not self.best[1] and self._web_failed:
+            return self._response("error")
+        return self._response(status)
+
+    async def _stages(self) -> Status:
+        await self._check([self.current])
+        while not self._is_enough():
+            stored = await self._crawl(await self._promising())
+            if stored and await self._check(await self._queries(stored)) and self._is_enough():
+                break
+            if self.iteration >= self._settings.max_iterations:
+                return "max_iterations_reached"
+            await self._refine()
+            await self._check([self.current])
+        return "complete"
+
+    def _is_enough(self) -> bool:
+        return self.verdict.score >= self._settings.completeness_threshold
+
+    # --- stage 1: what is known
+
+    async def _check(self, queries: Sequence[str]) -> bool:
+        """Ask the store and have the passages judged, unless the judge has seen just these; whether it was asked."""
+        for query in queries:
+            self._rankings[query] = await self._retriever.search(query, self._scope, self._settings.max_qdrant_results)
+        self.passages = merged([self._rankings[q] for q in dict.fromkeys([self.query, *queries])])
+        self.passages = self.passages[: self._settings.max_qdrant_results]
+        shown = frozenset(p.id for p in self.passages[:TOP])
+        if shown in self._judged:
+            return False
+        self._judged.add(shown)
+        self.verdict = await self._judge.assess(self.query, self.passages[:TOP])
+        self._note("local_check", completeness=self.verdict.score, gaps=list(self.verdict.gaps), query=self.current)
+        if self.verdict.score > self.best[0] or not self.best[1]:
+            self.best = (self.verdict.score, self.passages)
+        return True
+
+    # --- stage 2: where to look
+
+    async def _promising(self) -> list[Hit]:
+        """The hits worth reading: scored strictly above the threshold, the best few."""
+        outcome = await self._web.search(Query(self.current, RESULTS_PER_SEARCH))
+        hits = _distinct(outcome.hits)
+        self._web_failed = not hits and bool(outcome.failures)
+        ranked = await self._judge.rank(self.query, self.verdict.gaps, hits)
+        above = [hits[s.index] for s in ranked if s.score > self._settings.url_score_threshold]
+        chosen = above[: self._settings.max_urls_per_iteration]
+        self._note("web_search", urls_found=len(hits), urls_ranked=len(ranked), promising_urls=len(chosen))
+        return chosen
+
+    # --- stage 3: read and keep
+
+    async def _crawl(self, hits: Sequence[Hit]) -> list[Page]:
+        """Read and index the promising pages that are not known yet; the pages that brought something new."""
+        fresh = [h.url for h in hits if hit_key(h.url) not in self._tried and not await self._indexer.is_known(h.url)]
+        self._tried.update(hit_key(url) for url in fresh)
+        if not fresh:
+            return []
+        async with asyncio.TaskGroup() as tasks:
+            reading = [tasks.create_task(self._keep(url)) for url in fresh]
+        kept = [outcome for task in reading if (outcome := task.result())]
+        new = [(page, report) for page, report in kept if report.outcome == "stored"]
+        stored = sum(report.outcome in ("stored", "linked", "unchanged") for _, report in kept)
+        self._note("crawl", urls=fresh, urls_stored=stored, chunks_stored=sum(r.chunks for _, r in new))
+        return [page for page, _ in new]
+
+    async def _keep(self, url: str) -> tuple[Page, IndexReport] | None:
+        """One page read and indexed; a page that cannot be read is passed over, and the reader has said why."""
+        try:
+            page = await self._web.read(url)
+        except FetchError:
+            return None
+        try:
+            return page, await self._indexer.index(replace(page, url=url))
+        except StoreError as error:
+            await self._emit(Warned("not_indexed", f"{url} was read and not stored: {error}. {error.fix}".strip()))
+            return None
+
+    async def _queries(self, pages: Sequence[Page]) -> list[str]:
+        """What the store is asked after reading: the same again, and with hints, in the pages' own words."""
+        if not self._settings.use_search_hints:
+            return [self.current]
+        return [self.current, *await self._judge.hint(self.query, [metadata_of(page) for page in pages])]
+
+    # --- stage 4: ask better
+
+    async def _refine(self) -> None:
+        queries = await self._judge.refine(self.query, self.current, self.verdict.gaps)
+        self._note("query_refinement", query=self.current, refined_queries=list(queries))
+        self.current = next((q for q in queries if q not in self._rankings), queries[0])
+        self.iteration += 1
+
+    # --- the response
+
+    def _note(self, action: str, *, query: str = "", **what: Any) -> None:
+        entry = {"iteration": self.iteration, **({"query": query} if query else {}), "action": action, **what}
+        self.history.append(entry)
+
+    async def _failed(self, error: NexiError) -> dict[str, Any]:
+        await self._emit(Warned(error.code, f"{error}. {error.fix}".strip()))
+        self._note("local_check", query=self.current, error=str(error))
+        return self._response("error")
+
+    def _response(self, status: Status) -> dict[str, Any]:
+        score, passages = self.best
+        return {
+            "success": status != "error",
+            "query": self.query,
+            "iterations": self.iteration,
+            "completeness": score,
+            "results": [result_of(passage) for passage in passages],
+            "search_history": self.history,
+            "status": status,
+        }
+
+
+def result_of(passage: Passage) -> dict[str, Any]:
+    """A passage in the seed's form."""
+    return {
+        "content": passage.text,
+        "url": passage.url,
+        "similarity_score": passage.score,
+        "chunk_index": passage.number,
+    }
+
+
+def metadata_of(page: Page) -> Metadata:
+    """What a page says of itself: its title, description, headings and the languages of its code."""
+    return Metadata(page.title, page.description, tuple(headings_of(page.text)), tuple(code_languages(page.text)))
+
+
+def merged(rankings: Sequence[Sequence[Passage]]) -> list[Passage]:
+    """Several rankings as one, by reciprocal rank: what one query found best stays near the front."""
+    if len(rankings) == 1:
+        return list(rankings[0])
+    found: dict[str, Passage] = {}
+    worth: dict[str, float] = {}
+    for ranking in rankings:
+        for rank, passage in enumerate(ranking):
+            best = found.setdefault(passage.id, passage)
+            found[passage.id] = max(best, passage, key=lambda p: p.score)
+            worth[passage.id] = worth.get(passage.id, 0.0) + 1 / (RRF + rank)
+    return sorted(found.values(), key=lambda p: -worth[p.id])
+
+
+def _distinct(hits: Sequence[Hit]) -> list[Hit]:
+    return list({hit_key(h.url): h for h in reversed(hits)}.values())[::-1]

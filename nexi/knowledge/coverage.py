@@ -1,0 +1,123 @@
+"""How much of a question some text covers: the stand-in for every judge, with no model.
+
+Pure: words in, numbers out. A question becomes weighted roots (names, numbers and identifiers count double), and a text
+covers those it holds. It answers the judges' questions with the judges' own values, so nothing above can tell them apart.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from nexi.language import STOP, stem
+from nexi.ranking import Assessment, Score, in_order
+from nexi.terms import terms
+from nexi.types import Hit, Passage
+
+NAME_WEIGHT = 2.0
+OTHER_PAGES = 0.5  # what a further page adds counts half: words gathered from anywhere prove little
+RANK_WORTH = 0.1
+MAX_QUERIES = 3
+
+_WORD = re.compile(r"[^\W_][\w.'’+#-]*")
+_ASKING_WORDS = """
+    name names kind type sort term word called many much following example way thing first known used use did year years date
+    time place tell describe explain list give find show difference"""
+_ASKING = frozenset(_ASKING_WORDS.split())  # words that say what is asked for and stand in no answer
+
+
+def weights_of(question: str) -> dict[str, float]:
+    """The roots a question is about, each with its weight."""
+    weights: dict[str, float] = {}
+    for position, word in enumerate(_WORD.findall(question)):
+        named = bool(re.search(r"\d|[._]\w|[a-z][A-Z]", word)) or (position > 0 and word[0].isupper())
+        for term in terms(word):
+            if term in STOP:
+                continue
+            weight = NAME_WEIGHT if named else 0.5 if term in _ASKING else 1.0
+            weights[stem(term)] = max(weight, weights.get(stem(term), 0.0))
+    return weights
+
+
+def covered(weights: Mapping[str, float], text: str) -> set[str]:
+    """The roots that a text holds."""
+    return {root for term in terms(text) if (root := stem(term)) in weights}
+
+
+def share(weights: Mapping[str, float], roots: Iterable[str]) -> float:
+    total = sum(weights.values())
+    return sum(weights[root] for root in roots) / total if total else 0.0
+
+
+def assess(question: str, passages: Sequence[Passage]) -> Assessment:
+    """Completeness as the share of the question the best page covers, and half of what other pages add to it."""
+    weights = weights_of(question)
+    pages: dict[str, set[str]] = {}
+    for passage in passages:
+        text = f"{passage.title} {passage.heading} {passage.context} {passage.text}"
+        pages.setdefault(passage.url, set()).update(covered(weights, text))
+    best = max(pages.values(), key=lambda roots: share(weights, roots), default=set())
+    together = set().union(*pages.values())
+    score = share(weights, best) + OTHER_PAGES * share(weights, together - best)
+    gaps = missing_words(question, together)
+    return Assessment(round(min(1.0, score), 4), f"{len(together)} of {len(weights)} words of the question are covered", gaps)
+
+
+def missing_words(question: str, roots: set[str]) -> tuple[str, ...]:
+    """The question's own words that nothing covers, neighbours joined."""
+    weights = weights_of(question)
+    gaps: list[list[str]] = []
+    joined = False
+    for word in _WORD.findall(question):
+        own = [stem(term) for term in terms(word)]
+        wanted = any(root in weights for root in own)
+        if wanted and not any(root in roots for root in own):
+            if joined:
+                gaps[-1].append(word)
+            else:
+                gaps.append([word])
+            joined = True
+        else:
+            joined = False
+    return tuple(dict.fromkeys(" ".join(words) for words in gaps))
+
+
+def rank(question: str, gaps: Sequence[str], hits: Sequence[Hit]) -> tuple[Score, ...]:
+    """Each hit by the share of the question, and of the gaps, that its title, snippet and address hold."""
+    asked, open_ = weights_of(question), weights_of(" ".join(gaps))
+    scores = []
+    for index, hit in enumerate(hits):
+        text = f"{hit.title} {hit.snippet} {re.sub(r'[/_-]+', ' ', hit.url)}"
+        fit = share(asked, covered(asked, text))
+        if open_:
+            fit = max(fit, (fit + share(open_, covered(open_, text))) / 2)
+        scores.append(Score(index, round(min(1.0, fit * (1 - RANK_WORTH) + RANK_WORTH / (index + 1)), 4)))
+    return in_order(scores)
+
+
+def refine(question: str, current: str, gaps: Sequence[str]) -> tuple[str, ...]:
+    """Two or three other queries: the gaps with the question's names, the names alone, the bare words."""
+    words = _WORD.findall(question)
+    weights = weights_of(question)
+    bare = [w for w in words if any(stem(t) in weights for t in terms(w))]
+    names = [w for i, w in enumerate(words) if i and w[0].isupper()] or bare[:4]
+    drafts = [
+        " ".join(dict.fromkeys([*" ".join(gaps[:2]).split(), *names])),
+        " ".join(bare),
+        " ".join(names),
+        " ".join(sorted(bare, key=lambda w: -len(w))[:4]),
+    ]
+    used = {current.casefold().strip(), question.casefold().strip()}
+    fresh = [q for q in dict.fromkeys(drafts) if q and q.casefold() not in used]
+    return tuple(fresh[:MAX_QUERIES]) or (current,)
+
+
+def hint(question: str, pages: Sequence[tuple[str, Sequence[str]]]) -> tuple[str, ...]:
+    """For each page: the question's words under the heading of that page which shares most of them."""
+    weights = weights_of(question)
+    bare = " ".join(w for w in _WORD.findall(question) if any(stem(t) in weights for t in terms(w)))
+    hints = []
+    for title, headings in pages:
+        best = max(headings, key=lambda h: share(weights, covered(weights, h)), default="")
+        hints.append(" ".join(dict.fromkeys(f"{title} {best} {bare}".split())))
+    return tuple(dict.fromkeys(hints))[:MAX_QUERIES] or (question,)

@@ -1,0 +1,226 @@
+"""Pages into the knowledge store: cut, put in context, embedded, stored whole.
+
+Above sit the agentic search, the doors that index files, and the run that keeps what it reads; below are the ports of the
+store, the embedder and a model. It decides when a page is new. It refuses to know how passages are found again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from typing import Literal
+
+from nexi.errors import LLMError, StoreError
+from nexi.events import PageIndexed, StatusDelta, Warned
+from nexi.knowledge.chunking import SIZE, Piece, chunk_markdown, heading_path
+from nexi.ports import LLM, Clock, Embedder, Emit, KnowledgeStore
+from nexi.prompts import render
+from nexi.types import Chunk, IndexedPage, Message, Page, StoredSource, Vector
+from nexi.urls import host_of
+from nexi.values import frozen
+
+BATCH = 20
+AT_ONCE = 8
+MAX_CHUNKS = 30_000
+MAX_EMBEDDED_CHARS = 8_000
+CONTEXT_CHARS = 6_000
+CONTEXT_TOKENS = 120
+MAX_CONTEXT = 400
+PLAIN_CODE = "code"  # the language of a fence that names none
+
+Outcome = Literal["stored", "unchanged", "linked", "empty"]
+
+
+@frozen
+class IndexReport:
+    """What became of one page. `embedded` and `contexts` count chunks; `failures` say why some have none."""
+
+    url: str
+    outcome: Outcome
+    chunks: int = 0
+    embedded: int = 0
+    contexts: int = 0
+    failures: tuple[str, ...] = ()
+
+
+class Indexer:
+    """`context_llm` is given only where contextual embeddings are enabled."""
+
+    def __init__(
+        self,
+        store: KnowledgeStore,
+        *,
+        emit: Emit,
+        clock: Clock,
+        embedder: Embedder | None = None,
+        context_llm: LLM | None = None,
+        chunk_size: int = SIZE,
+    ) -> None:
+        self._store = store
+        self._emit = emit
+        self._clock = clock
+        self._embedder = embedder
+        self._context_llm = context_llm
+        self._chunk_size = chunk_size
+
+    async def index(self, page: Page, tags: Sequence[str] = ()) -> IndexReport:
+        """Store one page unless it is there already. Raises StoreError."""
+        started = self._clock.monotonic()
+        report = await self._index(page, tuple(tags))
+        seconds = round(self._clock.monotonic() - started, 3)
+        await self._emit(PageIndexed(report.url, report.outcome, report.chunks, report.embedded, seconds))
+        for failure in report.failures:
+            await self._emit(Warned("index_incomplete", failure))
+        return report
+
+    async def is_known(self, url: str) -> bool:
+        """Whether the page under this URL is stored."""
+        return await self._store.source(url) is not None
+
+    async def _index(self, page: Page, tags: tuple[str, ...]) -> IndexReport:
+        chunks = cut(page.text, self._chunk_size)
+        source = source_of(page, tags, len(chunks), self._clock.now().isoformat())
+        if not chunks:
+            return IndexReport(source.url, "empty")
+        known = await self._store.source(source.url)
+        if known and (known.digest, known.title, known.tags) == (source.digest, source.title, tags):
+            return IndexReport(source.url, "unchanged", known.chunk_count)
+        if await self._store.link(source):
+            return IndexReport(source.url, "linked", len(chunks))
+        chunks, failures = await self._in_context(page, chunks)
+        vectors, refusal = await self._vectors(page.title, chunks)
+        await self._store.put([IndexedPage(source, chunks, vectors)], embedder=self._embedder_name(vectors))
+        contexts = sum(bool(chunk.context) for chunk in chunks)
+        return IndexReport(source.url, "stored", len(chunks), len(vectors), contexts, (*failures, *refusal))
+
+    def _embedder_name(self, vectors: Sequence[Vector]) -> str:
+        return self._embedder.name if self._embedder and vectors else ""
+
+    # --- context
+
+    async def _in_context(self, page: Page, chunks: tuple[Chunk, ...]) -> tuple[tuple[Chunk, ...], tuple[str, ...]]:
+        """The chunks with a line of context each, where a model wrote one; a chunk without is stored as it is."""
+        llm = self._context_llm
+        if llm is None:
+            return chunks, ()
+        lanes = asyncio.Semaphore(AT_ONCE)
+        async with asyncio.TaskGroup() as tasks:
+            asked = [tasks.create_task(self._context(llm, page, chunk, lanes)) for chunk in chunks]
+        lines = [task.result() for task in asked]
+        missing = sum(not line for line in lines)
+        failures = (f"{missing} of {len(chunks)} chunks of {page.url} have no context line",) if missing else ()
+        placed = zip(chunks, lines, strict=True)
+        return tuple(Chunk(c.text, c.heading, line, c.code, c.start) for c, line in placed), failures
+
+    async def _context(self, llm: LLM, page: Page, chunk: Chunk, lanes: asyncio.Semaphore) -> str:
+        beginning, part = page.text[:CONTEXT_CHARS], chunk.text[:CONTEXT_CHARS]
+        asked = f"Page: {page.title}\n\n{beginning}\n\n---\nChunk ({chunk.heading}):\n\n{part}"
+        messages = [Message("system", render("chunk_context")), Message("user", asked)]
+        async with lanes:
+            try:
+                reply = await llm.complete(messages, max_tokens=CONTEXT_TOKENS, temperature=0.0)
+            except LLMError:
+                return ""
+        return " ".join(reply.text.split())[:MAX_CONTEXT]
+
+    # --- vectors
+
+    async def _vectors(self, title: str, chunks: Sequence[Chunk]) -> tuple[tuple[Vector, ...], tuple[str, ...]]:
+        """A vector for each chunk, or none at all and the reason: words still find what no vector does."""
+        if self._embedder is None:
+            return (), ()
+        vectors: list[Vector] = []
+        texts = [embedded_text(title, chunk) for chunk in chunks]
+        try:
+            for start in range(0, len(texts), BATCH):
+                vectors += (await self._embedder.embed(texts[start : start + BATCH])).vectors
+                if len(texts) > BATCH:
+                    self._emit.delta(StatusDelta(f"Embedding {title[:60] or 'a page'}: {len(vectors)} of {len(texts)}"))
+        except (LLMError, StoreError) as error:
+            return (), (f"the vectors of a page were not made: {error}",)
+        return tuple(vectors), ()
+
+
+def cut(text: str, size: int = SIZE) -> tuple[Chunk, ...]:
+    """The chunks of a text as they are stored; a text of very many gets larger ones."""
+    pieces = chunk_markdown(text, max(size, len(text) // MAX_CHUNKS))
+    return tuple(Chunk(piece.text, heading_path(piece.headings), "", _code_of(piece), piece.start) for piece in pieces)
+
+
+def _code_of(piece: Piece) -> str:
+    return (piece.languages[0] if piece.languages else PLAIN_CODE) if piece.has_code else ""
+
+
+def embedded_text(title: str, chunk: Chunk) -> str:
+    """What is embedded for a chunk: its place, its context, its text."""
+    head = " > ".join(part for part in (title, chunk.heading) if part)
+    return "\n".join(part for part in (head, chunk.context, chunk.text) if part)[:MAX_EMBEDDED_CHARS]
+
+
+def source_of(page: Page, tags: tuple[str, ...], chunk_count: int, now: str) -> StoredSource:
+    return StoredSource(
+        url=page.url,
+        title=page.title,
+        domain=host_of(page.url),
+        language=page.language,
+        fetched_at=page.fetched_at or now,
+        digest=page.digest,
+        chunk_count=chunk_count,
+        words=len(page.text.split()),
+        tags=tags,
+    )
+
+
+class IndexQueue:
+    """Indexes what a run reads, behind its back: `offer` never waits, `drain` ends it within a deadline.
+
+    The run's task group owns the one worker. A page that finds the queue full, or is left when the deadline comes, is
+    not stored, and that is said; its text is in the page store all the same.
+    """
+
+    def __init__(
+        self,
+        indexer: Indexer,
+        *,
+        tasks: asyncio.TaskGroup,
+        emit: Emit,
+        size: int = 64,
+    ) -> None:
+        self._indexer = indexer
+        self._emit = emit
+        self._waiting: asyncio.Queue[Page] = asyncio.Queue(size)
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._open = 0
+        self._worker = tasks.create_task(self._work(), name="index what was read")
+
+    def offer(self, page: Page) -> bool:
+        """Take a page for later; False when there is no room."""
+        self._open += 1
+        try:
+            self._waiting.put_nowait(page)
+        except asyncio.QueueFull:
+            return False
+        self._idle.clear()
+        return True
+
+    async def drain(self, seconds: float) -> None:
+        """Wait until every page is stored, but no longer than this, and end the worker."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._idle.wait()
+        self._worker.cancel()
+        if self._open:
+            await self._emit(Warned("not_indexed", f"{self._open} of the pages that were read are not in the knowledge store"))
+
+    async def _work(self) -> None:
+        while True:
+            page = await self._waiting.get()
+            try:
+                await self._indexer.index(page)
+                self._open -= 1
+            except StoreError as error:
+                await self._emit(Warned("store", f"{page.url} was not stored: {error}. {error.fix}".strip()))
+            if self._waiting.empty():
+                self._idle.set()

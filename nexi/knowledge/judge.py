@@ -1,0 +1,169 @@
+"""The judges of a knowledge search: is it enough, what to read, what to ask next.
+
+Above is the agentic search; below are a model behind its port and the stand-in that needs none. Every reply is strict JSON
+read by `ranking`; what cannot be used is sent back once with the reason, then the stand-in answers. A judge never raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from nexi import ranking
+from nexi.errors import LLMError
+from nexi.events import Judged, Warned
+from nexi.knowledge import coverage
+from nexi.knowledge.settings import REFINER_TEMPERATURE
+from nexi.ports import LLM, Emit
+from nexi.prompts import render
+from nexi.ranking import Assessment, Score
+from nexi.types import Hit, Message, Passage
+from nexi.values import frozen
+
+T = TypeVar("T")
+
+TOP = 5
+ATTEMPTS = 2
+PASSAGE_CHARS = 1_500
+SNIPPET_CHARS = 300
+MAX_TOKENS = 700
+QUERIES = (2, 3)
+HINTS = (1, 3)
+
+
+@frozen
+class Metadata:
+    """What a page says of itself."""
+
+    title: str = ""
+    description: str = ""
+    headings: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+
+
+@frozen
+class Task:
+    """One question to the model: which prompt, about what, and how the reply is read."""
+
+    about: str
+    prompt: str
+    data: str
+    schema: Mapping[str, Any]
+    temperature: float
+
+
+class Judge:
+    """`llm` is None where no model can judge: the stand-in answers everything then, and nothing is warned of."""
+
+    def __init__(self, llm: LLM | None, *, emit: Emit, temperature: float = 0.3, deadline: float | None = None) -> None:
+        self._llm = llm
+        self._emit = emit
+        self._temperature = temperature
+        self._deadline = deadline
+        self._warned = False
+
+    async def assess(self, question: str, passages: Sequence[Passage]) -> Assessment:
+        """How completely the first five passages answer the question."""
+        shown = passages[:TOP]
+        task = Task(
+            "completeness",
+            "completeness",
+            f"Question: {question}\n\n{_passages(shown)}",
+            ranking.assessment_schema(),
+            self._temperature,
+        )
+        found = await self._ask(task, ranking.read_assessment) if shown else None
+        verdict = found or coverage.assess(question, shown)
+        await self._emit(Judged(task.about, _by(found), verdict.score, verdict.gaps))
+        return verdict
+
+    async def rank(self, question: str, gaps: Sequence[str], hits: Sequence[Hit]) -> tuple[Score, ...]:
+        """The hits by how likely their pages supply what is missing, best first."""
+        if not hits:
+            return ()
+        data = f"Question: {question}\n\nStill missing:\n{_listed(gaps)}\n\nResults:\n{_hits(hits)}"
+        task = Task("urls", "url_ranking", data, ranking.scores_schema(len(hits)), self._temperature)
+        found = await self._ask(task, lambda text: ranking.read_scores(text, len(hits)))
+        scores = found or coverage.rank(question, gaps, hits)
+        await self._emit(Judged(task.about, _by(found), scores[0].score, tuple(hits[s.index].url for s in scores)))
+        return scores
+
+    async def refine(self, question: str, current: str, gaps: Sequence[str]) -> tuple[str, ...]:
+        """Two or three queries for what is still missing, the best first."""
+        data = f"Original question: {question}\nLast query: {current}\n\nStill missing:\n{_listed(gaps)}"
+        task = Task("queries", "query_refinement", data, ranking.queries_schema(*QUERIES), REFINER_TEMPERATURE)
+        found = await self._ask(task, lambda text: ranking.read_queries(text, *QUERIES))
+        queries = found or coverage.refine(question, current, gaps)
+        await self._emit(Judged(task.about, _by(found), items=queries))
+        return queries
+
+    async def hint(self, question: str, pages: Sequence[Metadata]) -> tuple[str, ...]:
+        """Queries in the words of the pages that were just stored."""
+        shown = "\n\n".join(_metadata(page) for page in pages)
+        task = Task(
+            "hints", "search_hints", f"Question: {question}\n\n{shown}", ranking.queries_schema(*HINTS), self._temperature
+        )
+        found = await self._ask(task, lambda text: ranking.read_queries(text, *HINTS))
+        queries = found or coverage.hint(question, [(p.title, p.headings) for p in pages])
+        await self._emit(Judged(task.about, _by(found), items=queries))
+        return queries
+
+    async def _ask(self, task: Task, read: Callable[[str], T]) -> T | None:
+        """The model's answer, or None when it has no usable one after two attempts."""
+        if self._llm is None:
+            return None
+        messages = [Message("system", render(task.prompt)), Message("user", task.data)]
+        problem = ""
+        for _ in range(ATTEMPTS):
+            try:
+                reply = await self._llm.complete(
+                    messages,
+                    max_tokens=MAX_TOKENS,
+                    temperature=task.temperature,
+                    deadline=self._deadline,
+                    schema=task.schema,
+                )
+                return read(reply.text)
+            except ValueError as error:
+                problem = str(error)
+                refusal = f"Your reply cannot be used: {problem}. Reply again with the JSON object alone."
+                messages = [*messages[:2], Message("assistant", reply.text), Message("user", refusal)]
+            except LLMError as error:
+                problem = str(error)
+                if not error.retryable:
+                    break
+        await self._warn(task.about, problem)
+        return None
+
+    async def _warn(self, about: str, problem: str) -> None:
+        """Once a search: the stand-in judges on, and the log has every call."""
+        if not self._warned:
+            self._warned = True
+            await self._emit(
+                Warned("judge_stand_in", f"the model could not judge {about} ({problem}); its words were compared instead")
+            )
+
+
+def _by(found: object) -> str:
+    return "stand_in" if found is None else "model"
+
+
+def _passages(passages: Sequence[Passage]) -> str:
+    return "\n\n".join(f"[{i}] {p.title} — {p.heading}\n{p.text[:PASSAGE_CHARS]}" for i, p in enumerate(passages, 1))
+
+
+def _hits(hits: Sequence[Hit]) -> str:
+    return "\n".join(
+        f"{i}) {h.title} — {' '.join(h.snippet.split())[:SNIPPET_CHARS]} (URL: {h.url})" for i, h in enumerate(hits)
+    )
+
+
+def _listed(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines) or "- (not said)"
+
+
+def _metadata(page: Metadata) -> str:
+    return (
+        f"Title: {page.title}\nDescription: {page.description}\nHeadings: {'; '.join(page.headings[:30])}\n"
+        f"Languages of code: {', '.join(page.languages)}"
+    )

@@ -1,0 +1,142 @@
+"""Finds passages for a question: by words, by vectors, and by what the first of them teach.
+
+Above are the agentic search, the loop's `local_search` and the doors; below are the ports of the store, the embedder and,
+for reranking, a model. Which store answers is not known here. A part that fails is left out and said; words always work.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from nexi.errors import LLMError, StoreError
+from nexi.events import KnowledgeSearched, Warned
+from nexi.knowledge import fusion
+from nexi.ports import LLM, Clock, Embedder, Emit, KnowledgeStore
+from nexi.prompts import render
+from nexi.ranking import first_ones, pick_or_first, pick_schema
+from nexi.types import EVERYTHING, Message, Passage, Scope, Vector
+
+DEPTH = 200
+RERANKED = 20
+RERANK_CHARS = 800
+RERANK_TOKENS = 200
+
+_CODE = re.compile(
+    r"`|\w\(\)|\b\w+_\w+\b|\b[a-z]+[A-Z]\w*\b|\b\w+\.\w+\(|"
+    r"\b(?:code|snippet|example|syntax|function|method|class|command|implement|call|api|sql|regex|script|parameter|option)s?\b",
+    re.I,
+)
+
+
+class Retriever:
+    """`reranker` is given only where reranking is enabled; `hybrid` and `code_aware` are the seed's switches."""
+
+    def __init__(
+        self,
+        store: KnowledgeStore,
+        *,
+        emit: Emit,
+        clock: Clock,
+        embedder: Embedder | None = None,
+        hybrid: bool = True,
+        code_aware: bool = False,
+        reranker: LLM | None = None,
+    ) -> None:
+        self._store = store
+        self._emit = emit
+        self._clock = clock
+        self._embedder = embedder if hybrid else None
+        self._code_aware = code_aware
+        self._reranker = reranker
+        self._warned: set[str] = set()
+
+    async def search(self, query: str, scope: Scope = EVERYTHING, k: int = 10) -> list[Passage]:
+        """The best `k` passages, their scores between 0 and 1. Raises StoreError."""
+        started = self._clock.monotonic()
+        found = fusion.without_copies(await self._ranked(query, scope), max(k, RERANKED if self._reranker else 0))
+        if self._reranker and len(found) > 1:
+            found = await self._reranked(self._reranker, query, found)
+        found = found[:k]
+        pages = tuple(dict.fromkeys(p.url for p in found))
+        seconds = round(self._clock.monotonic() - started, 3)
+        await self._emit(KnowledgeSearched(query, len(found), found[0].score if found else 0.0, pages, seconds))
+        return found
+
+    async def around(self, passage: Passage, reach: int = 1) -> list[Passage]:
+        """A passage with its neighbours in the page, in the page's order. Raises StoreError."""
+        return await self._store.passages(passage.url, max(0, passage.number - reach), passage.number + reach)
+
+    async def _ranked(self, query: str, scope: Scope) -> list[Passage]:
+        lexical = await self._store.lexical(query, count=DEPTH, scope=scope)
+        dense = await self._dense(query, scope)
+        lists = [(lexical, fusion.LEXICAL), (dense, fusion.DENSE)]
+        if self._code_aware and scope.code is None and _CODE.search(query):
+            code = await self._store.lexical(query, count=DEPTH // 2, scope=replace(scope, code=True))
+            lists.append((code, fusion.CODE))
+        if not dense:
+            lists.append((await self._fed_back(query, lexical, scope), fusion.FEEDBACK))
+        return settle(query, lists)
+
+    async def _fed_back(self, query: str, lexical: Sequence[Passage], scope: Scope) -> list[Passage]:
+        """Where there are no vectors, the words of the first passages find what the question's own words miss."""
+        if not lexical:
+            return []
+        words = fusion.feedback(query, lexical, fusion.comparable(lexical))
+        return await self._store.lexical(words, count=DEPTH // 2, scope=scope) if words else []
+
+    async def _dense(self, query: str, scope: Scope) -> list[Passage]:
+        if self._embedder is None or not query.strip():
+            return []
+        try:
+            vector = (await self._embedder.embed([query], query=True)).vectors[0]
+            return await self._nearest(self._embedder, vector, scope)
+        except (LLMError, StoreError) as error:
+            if isinstance(error, StoreError) and error.code != "store_embedder":
+                raise
+            await self._warn("vectors_unused", f"searched by words alone: {error}. {error.fix}".strip())
+            return []
+
+    async def _nearest(self, embedder: Embedder, vector: Vector, scope: Scope) -> list[Passage]:
+        return await self._store.dense(vector, embedder=embedder.name, count=DEPTH, scope=scope)
+
+    async def _reranked(self, llm: LLM, query: str, found: list[Passage]) -> list[Passage]:
+        """The order a model gives; what it leaves out follows as it was."""
+        shown = found[:RERANKED]
+        listed = "\n\n".join(f"{i}) {p.title} — {p.heading}\n{p.text[:RERANK_CHARS]}" for i, p in enumerate(shown))
+        messages = [
+            Message("system", render("rerank", want=len(shown))),
+            Message("user", f"Question: {query}\n\n{listed}"),
+        ]
+        try:
+            reply = await llm.complete(
+                messages, max_tokens=RERANK_TOKENS, temperature=0.0, schema=pick_schema(len(shown), len(shown))
+            )
+            pick = pick_or_first(reply.text, len(shown), len(shown))
+        except LLMError as error:
+            pick = first_ones(len(shown), len(shown))
+            await self._warn("not_reranked", f"the passages were not reranked: {error}")
+        chosen = [shown[i] for i in pick.order]
+        return [*chosen, *(p for p in found if p not in chosen)]
+
+    async def _warn(self, code: str, message: str) -> None:
+        """Once: a search is asked several times in one run."""
+        if code not in self._warned:
+            self._warned.add(code)
+            await self._emit(Warned(code, message))
+
+
+def settle(query: str, lists: Sequence[tuple[Sequence[Passage], float]]) -> list[Passage]:
+    """One order of all passages found, with scores between 0 and 1."""
+    passages = {p.id: p for found, _ in lists for p in found}
+    scores = fusion.fuse(lists)
+    roots = fusion.Roots()
+    worth = fusion.page_worth(query, list(passages.values()), roots)
+    scores = {key: score + fusion.PAGE * worth[key] for key, score in scores.items()}
+    leading = [passages[key] for key in fusion.best_first(scores)[: fusion.POOL]]
+    for key, share in fusion.mentioned(leading, roots).items():
+        scores[key] += fusion.MENTION * share
+    most = sum(weight for found, weight in lists if found) + fusion.PAGE
+    order = fusion.best_first(scores)
+    return [replace(passages[key], score=round(min(1.0, max(0.0, scores[key] / most)), 4)) for key in order]

@@ -1,0 +1,65 @@
+"""The settings of a knowledge search, with the defaults of the seed.
+
+Config fills it from the environment variables named beside each field; engines only read it.
+"""
+
+from __future__ import annotations
+
+import math
+
+from nexi.errors import ConfigError
+from nexi.values import frozen
+
+REFINER_TEMPERATURE = 0.5
+
+
+@frozen
+class KnowledgeSettings:
+    """AGENTIC_SEARCH_* are the first eight, USE_* the last four."""
+
+    enabled: bool = True
+    completeness_threshold: float = 0.8
+    max_iterations: int = 3
+    max_urls_per_iteration: int = 3
+    url_score_threshold: float = 0.7
+    use_search_hints: bool = False
+    llm_temperature: float = 0.3
+    max_qdrant_results: int = 10
+    use_contextual_embeddings: bool = False
+    use_hybrid_search: bool = True
+    use_reranking: bool = False
+    use_agentic_rag: bool = False
+
+
+VARIABLES = {
+    **{
+        f"AGENTIC_SEARCH_{name.upper()}": name
+        for name in (
+            "enabled",
+            "completeness_threshold",
+            "max_iterations",
+            "max_urls_per_iteration",
+            "url_score_threshold",
+            "use_search_hints",
+            "llm_temperature",
+            "max_qdrant_results",
+        )
+    },
+    **{name.upper(): name for name in ("use_contextual_embeddings", "use_hybrid_search", "use_reranking", "use_agentic_rag")},
+}
+RANGES = {
+    "completeness_threshold": (0.0, 1.0),
+    "url_score_threshold": (0.0, 1.0),
+    "llm_temperature": (0.0, 2.0),
+    "max_iterations": (1, 20),
+    "max_urls_per_iteration": (1, 20),
+    "max_qdrant_results": (1, 100),
+}
+
+
+def check_settings(settings: KnowledgeSettings) -> None:
+    """Raises ConfigError for the first value that is out of its range."""
+    for name, (low, high) in RANGES.items():
+        value = getattr(settings, name)
+        if not math.isfinite(value) or not low <= value <= high:
+            raise ConfigError(f"{name} is {value}", cause="it is out of range", fix=f"give a number from {low} to {high}")
