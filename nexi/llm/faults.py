@@ -72,6 +72,9 @@ _DNS = _Kind("dns", "the name of {where} cannot be resolved", "check the network
 _TLS = _Kind("tls", "no secure connection to {where}", "check base_url and the certificates of this machine")
 _STREAM_CLOSED = _Kind("stream_closed", "{where} closed the connection in the middle of a reply", _WAIT_FIX, retryable=True)
 _EMPTY = _Kind("empty_reply", "{where} sent an empty reply", "choose another model: -m MODEL", retryable=True)
+_BAD_EMBEDDINGS = _Kind(
+    "bad_reply", "{where} answered with something that is no vectors", "name an embedding model: NEXI_EMBEDDING_MODEL"
+)
 _BAD_REPLY = _Kind(
     "bad_reply", "{where} sent a reply that is no chat completion", "correct base_url; it usually ends in /v1", retryable=True
 )
@@ -159,6 +162,10 @@ def bad_reply(endpoint: Endpoint, body: bytes) -> LLMError:
     return _build(
         endpoint, _BAD_REPLY, f"it begins: {body[:200].decode('utf-8', 'replace')}" if body.strip() else "no reply in it"
     )
+
+
+def bad_embeddings(endpoint: Endpoint, error: Exception) -> LLMError:
+    return _build(endpoint, _BAD_EMBEDDINGS, str(error) or type(error).__name__)
 
 
 def unusable_key(endpoint: Endpoint) -> LLMError:

@@ -116,6 +116,27 @@ class OpenAICompatible:
         except ValueError:
             raise faults.bad_reply(self._endpoint, body) from None
 
+    @property
+    def named(self) -> Endpoint:
+        """The endpoint as messages name it."""
+        return self._endpoint
+
+    def cost_of(self, tokens: int) -> float | None:
+        """US dollars for tokens that are only read, None where the price is unknown."""
+        return self._price.cost(tokens, 0) if self._price else None
+
+    async def post(self, path: str, body: Mapping[str, Any], *, max_bytes: int) -> bytes:
+        """The whole answer to a request that is no chat, with other keys and later where that may help. Raises LLMError."""
+        turn, attempt = _Turn(Ask((), (), 0, None, None), Listener(None, None, None), None), 0
+        while True:
+            try:
+                async with self._send("POST", path, body) as response, asyncio.timeout(self._idle_s):
+                    return await _read_at_most(response, max_bytes)
+            except LLMError as fault:
+                if not self._switch_key(turn, fault):
+                    await self._pause(turn, fault, attempt)
+                    attempt += 1
+
     async def complete(
         self,
         messages: Sequence[Message],

@@ -42,6 +42,8 @@ PRICES: Mapping[str, Price] = {
     "gpt-5": Price(1.25, 10.00),
     "gpt-5-mini": Price(0.25, 2.00),
     "gpt-5-nano": Price(0.05, 0.40),
+    "text-embedding-3-large": Price(0.13, 0.0),
+    "text-embedding-3-small": Price(0.02, 0.0),
 }
 
 _DATE = re.compile(r"-20\d\d-?\d\d-?\d\d$")

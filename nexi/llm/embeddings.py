@@ -1,0 +1,161 @@
+"""Embeddings of any OpenAI-compatible endpoint.
+
+The Embedder port is above; below is the endpoint as `openai.py` speaks to it, with its keys, waits and failures. This file
+knows what `/embeddings` takes and gives, and never believes an answer to be well-formed.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+import re
+import struct
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from nexi.errors import LLMError
+from nexi.llm import faults
+from nexi.llm.openai import OpenAICompatible
+from nexi.ports import Clock
+from nexi.trust import MACHINE, Trust
+from nexi.types import Embedded, Usage, Vector
+
+MODEL = "text-embedding-3-small"
+BATCH = 20
+MAX_BYTES = 32_000_000
+MAX_CHARS = 24_000  # of one text; models take about 8,000 tokens and refuse the whole batch for one that is longer
+FIXES = {
+    "auth": "set NEXI_EMBEDDING_API_KEY to a key of this endpoint",
+    "not_found": "set NEXI_EMBEDDING_MODEL to an embedding model of this endpoint",
+    "rate_limit": "wait, or use an embedding model on this machine",
+}
+OTHER_FIX = "check NEXI_EMBEDDING_BASE_URL and NEXI_EMBEDDING_MODEL"
+NOTHING = "."  # for a text of spaces, which endpoints refuse
+
+
+class OpenAIEmbedder:
+    """The Embedder port over `POST /embeddings`, twenty texts a request. `prefixes` go before documents and queries."""
+
+    def __init__(
+        self,
+        base_url: str,
+        model: str = MODEL,
+        *,
+        api_keys: Sequence[str] = (),
+        clock: Clock,
+        max_retries: int = 3,
+        dims: int = 0,
+        prefixes: tuple[str, str] = ("", ""),
+        timeout_s: float = 60.0,
+        rng: Callable[[], float] | None = None,
+        proxy: str | None = None,
+        trust: Trust = MACHINE,
+    ) -> None:
+        self._endpoint = OpenAICompatible(
+            re.sub(r"/embeddings/?(?=$|\?)", "", base_url.strip()),
+            model,
+            api_keys=api_keys,
+            clock=clock,
+            max_retries=max_retries,
+            idle_timeout_s=timeout_s,
+            rng=rng,
+            proxy=proxy,
+            trust=trust,
+        )
+        self._model = model
+        self._asked_dims = dims
+        self._dims = dims
+        self._prefixes = prefixes
+
+    @property
+    def name(self) -> str:
+        """Two lengths of one model's vectors cannot be compared, so a length that was asked for is part of the name."""
+        return f"{self._model}@{self._asked_dims}" if self._asked_dims else self._model
+
+    @property
+    def dims(self) -> int:
+        return self._dims
+
+    async def aclose(self) -> None:
+        await self._endpoint.aclose()
+
+    async def embed(self, texts: Sequence[str], *, query: bool = False) -> Embedded:
+        """Batches one after another: endpoints limit requests, and whoever embeds much runs several of these calls."""
+        vectors: list[Vector] = []
+        usage = Usage()
+        for start in range(0, len(texts), BATCH):
+            batch = [self._prepared(text, query) for text in texts[start : start + BATCH]]
+            try:
+                embedded = await self._ask(batch)
+            except LLMError as fault:
+                fault.usage = usage
+                fault.fix = FIXES.get(fault.code, OTHER_FIX)
+                raise
+            vectors.extend(embedded.vectors)
+            usage += embedded.usage
+        return Embedded(tuple(vectors), usage)
+
+    def _prepared(self, text: str, query: bool) -> str:
+        return (self._prefixes[query] + (text.strip() or NOTHING))[:MAX_CHARS]
+
+    async def _ask(self, batch: Sequence[str]) -> Embedded:
+        asked: dict[str, Any] = {"model": self._model, "input": list(batch), "encoding_format": "float"}
+        if self._asked_dims:
+            asked["dimensions"] = self._asked_dims
+        body = await self._endpoint.post("/embeddings", asked, max_bytes=MAX_BYTES)
+        try:
+            answer = json.loads(body)
+            vectors = _vectors(answer, len(batch))
+            self._settle(vectors)
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+            raise faults.bad_embeddings(self._endpoint.named, error) from None
+        return Embedded(vectors, self._usage(answer, batch))
+
+    def _settle(self, vectors: Sequence[Vector]) -> None:
+        """The first answer tells how long vectors are; ValueError where another differs."""
+        lengths = {len(vector) for vector in vectors} | ({self._dims} if self._dims else set())
+        if len(lengths) != 1:
+            raise ValueError(f"vectors of different lengths: {sorted(lengths)}")
+        self._dims = lengths.pop()
+
+    def _usage(self, answer: Mapping[str, Any], batch: Sequence[str]) -> Usage:
+        """What the server counted, or an estimate."""
+        told = answer.get("usage")
+        tokens = told.get("prompt_tokens") or told.get("total_tokens") if isinstance(told, Mapping) else None
+        known = isinstance(tokens, int) and not isinstance(tokens, bool) and tokens > 0
+        count = tokens if known else sum(len(text.encode("utf-8", "replace")) // 4 + 1 for text in batch)
+        return Usage(input_tokens=int(count or 0), estimated=not known, cost=self._endpoint.cost_of(int(count or 0)))
+
+
+def _vectors(answer: Any, count: int) -> tuple[Vector, ...]:
+    """One vector for each text, in the order of the texts. ValueError, KeyError or TypeError where there is not."""
+    items = answer["data"]
+    if len(items) != count:
+        raise ValueError(f"{len(items)} vectors for {count} texts")
+    ordered: dict[int, Vector] = {}
+    for place, item in enumerate(items):
+        ordered[int(item.get("index", place))] = _unit(_numbers(item["embedding"]))
+    if sorted(ordered) != list(range(count)):
+        raise ValueError("the vectors are not numbered in order")
+    return tuple(ordered[place] for place in range(count))
+
+
+def _numbers(embedding: Any) -> array[float]:
+    """A list of numbers, or the same in base64 as some servers give it whatever was asked for."""
+    if not isinstance(embedding, str):
+        return array("f", embedding)
+    try:
+        data = base64.b64decode(embedding, validate=True)
+        return array("f", struct.unpack(f"<{len(data) // 4}f", data))
+    except (binascii.Error, struct.error) as error:
+        raise ValueError(str(error)) from None
+
+
+def _unit(numbers: array[float]) -> Vector:
+    length = math.sqrt(sum(n * n for n in numbers))
+    if not math.isfinite(length) or length == 0:
+        raise ValueError("a vector has no length")
+    return numbers if abs(length - 1) < 1e-4 else array("f", [n / length for n in numbers])

@@ -1,0 +1,1 @@
+"""What turns texts into vectors: one file for each way, all behind the Embedder port."""

@@ -1,0 +1,123 @@
+"""Static vectors, made on this machine with no network: a text is the mean of its pieces' vectors.
+
+The Embedder port is above; below are the weights and the tokenizer file that the package wordllama carries. Its files are
+read and its code is never run: its own loader would reach for a hub.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from array import array
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from nexi.errors import StoreError
+from nexi.stores import faults
+from nexi.stores.embedders.pieces import Pieces
+from nexi.stores.vectors import numpy
+from nexi.types import Embedded, Vector
+
+PACKAGE = "wordllama"
+FEW = 4  # texts that are embedded at once: a thread costs more
+LONGEST = 200_000
+MOST_HEADER = 1_000_000
+_KINDS = {"F16": "<f2", "F32": "<f4"}
+
+
+class StaticEmbedder:
+    """The Embedder port over a folder with `weights/*.safetensors` and `tokenizers/*.json`, the package's own by default."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._loaded: tuple[Any, Pieces] | None = None
+        self._weights = _only(self._place(), "weights/*.safetensors")
+        header = _header(self._weights)[0]
+        self._dims = int(header["shape"][1])
+
+    @property
+    def name(self) -> str:
+        return f"{PACKAGE}:{self._weights.stem}"
+
+    @property
+    def dims(self) -> int:
+        return self._dims
+
+    async def embed(self, texts: Sequence[str], *, query: bool = False) -> Embedded:
+        """A text without a single piece gets the vector of a space."""
+        if len(texts) <= FEW and self._loaded:
+            return self._embed(texts)
+        return await asyncio.to_thread(self._embed, texts)
+
+    def _embed(self, texts: Sequence[str]) -> Embedded:
+        weights, pieces = self._load()
+        return Embedded(tuple(_mean(weights, pieces.of(text[:LONGEST])) for text in texts))
+
+    def _load(self) -> tuple[Any, Pieces]:
+        if self._loaded is None:
+            try:
+                pieces = Pieces.read(_only(self._place(), "tokenizers/*.json"))
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                raise _broken(self._weights, error) from None
+            self._loaded = _table(self._weights), pieces
+        return self._loaded
+
+    def _place(self) -> Path:
+        if self._folder is None:
+            self._folder = _package()
+        return self._folder
+
+
+def _mean(weights: Any, numbers: Sequence[int]) -> Vector:
+    np = numpy()
+    rows = weights[np.minimum(np.array(numbers, np.int64), len(weights) - 1)]
+    total = rows.sum(axis=0, dtype=np.float32)
+    length = float(np.sqrt(total @ total))
+    return array("f", (total / (length or 1.0)).tobytes())
+
+
+def _package() -> Path:
+    """The folder of the package; it is looked up, not imported."""
+    spec = find_spec(PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        raise StoreError("Vectors need a part of nexi that is not installed", cause=f"{PACKAGE} is missing", fix=faults.INSTALL)
+    return Path(spec.submodule_search_locations[0])
+
+
+def _only(folder: Path, pattern: str) -> Path:
+    found = sorted(folder.glob(pattern))
+    if not found:
+        raise _broken(folder / pattern, "the file is missing")
+    return found[0]
+
+
+def _header(path: Path) -> tuple[dict[str, Any], int]:
+    """What a safetensors file says of its one table, and where the numbers begin."""
+    try:
+        with path.open("rb") as file:
+            size = min(int.from_bytes(file.read(8), "little"), MOST_HEADER)
+            [table] = [value for key, value in json.loads(file.read(size)).items() if key != "__metadata__"]
+        kind, (_, _) = _KINDS[table["dtype"]], table["shape"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise _broken(path, error) from None
+    return {**table, "kind": kind}, 8 + size
+
+
+def _table(path: Path) -> Any:
+    np = numpy()
+    header, start = _header(path)
+    shape = tuple(header["shape"])
+    try:
+        return np.memmap(path, header["kind"], "r", start + int(header["data_offsets"][0]), shape).view(np.ndarray)
+    except (OSError, ValueError) as error:
+        raise _broken(path, error) from None
+
+
+def _broken(path: Path, error: object) -> StoreError:
+    return StoreError(
+        "The static vectors cannot be read",
+        cause=f"{error} ({path})",
+        fix='Install them again with: pip install --force-reinstall "nexi[vectors]"',
+    )
