@@ -11,7 +11,7 @@ from typing import Literal
 
 from nexi.proof.dates import Date, clashes, says
 from nexi.proof.facts import Reading, denied
-from nexi.proof.lexicon import AUXILIARIES, HEDGES, OPPOSITES, PRONOUNS
+from nexi.proof.lexicon import HEDGES, OPPOSITES, PRONOUNS
 from nexi.proof.numbers import Number, same
 from nexi.values import frozen
 
@@ -30,6 +30,7 @@ ROUGH_YEARS = 10
 HEDGE_WORDS = 3  # how far before a value its hedge may stand
 LIMITS = frozenset(("least", "most", "minimum", "maximum", "exceeding", "exceeds", "beyond", "within", "below", "above"))
 BOUNDS_OF_TIME = frozenset(("since", "until", "till", "by", "before", "after", "from", "to", "between", "through", "during"))
+VERBS = frozenset(("is", "are", "was", "were", "has", "have", "had", "will", "would", "can", "could", "may", "does", "did"))
 NEGLIGIBLE = 1e-6
 
 
@@ -150,9 +151,7 @@ def _is_firm(number: Number) -> bool:
 def _names(reading: Reading) -> set[str]:
     """The terms of names; a first word before a verb or a bracket is the subject, and counts as one."""
     names = {term for word in reading.words if word.name for term in word.terms}
-    if len(reading.words) > 1 and (
-        reading.words[1].flat in AUXILIARIES or reading.text[reading.words[0].end :].lstrip()[:1] in "(,"
-    ):
+    if len(reading.words) > 1 and (reading.words[1].flat in VERBS or reading.text[reading.words[0].end :].lstrip()[:1] in "(,"):
         names |= set(reading.words[0].terms)
     return names
 
