@@ -195,9 +195,9 @@ def below_floor(row: Row, floors: Mapping[str, Mapping[str, float]]) -> str:
 def save(rows: Sequence[Row]) -> None:
     RESULTS.write_text(
         "# Retrieval\n\n"
-        "Made by `python -m evals.retrieval --save`, with one setting for every set. dev and docs: share of questions whose\n"
-        "gold page is in the first 3; multi: both gold pages in the first 5; cranfield and cisi: nDCG@10 times 100. `words` needs\n"
-        "the base install alone; vectors are the static ones. Seconds and milliseconds are of one busy two-core machine.\n\n"
+        "Made by `python -m evals.retrieval --save`, with one setting for every set. dev and docs: share of questions\n"
+        "whose gold page is in the first 3; multi: both gold pages in the first 5; cranfield and cisi: nDCG@10 times 100.\n"
+        "`words` needs the base install alone; vectors are the static ones. Times are of one busy two-core machine.\n\n"
         + table(rows)
         + "\n",
         encoding="utf-8",
