@@ -1,10 +1,10 @@
-"""Learns the weights of `nexi.extract.scorecard` from annotated pages, and writes them.
+"""Learns the weights of `nexi.extract.scorecard` from annotated pages.
 
-    python -m evals.extraction_weights OUT.json [--data FOLDER] [--half]
+    python -m evals.extraction.weights OUT.json     learn from all pages and write
+    python -m evals.extraction.weights --folds 5    the F1 of pages that the weights were not learned from
 
-Logistic regression over the names of blocks; a block is right as far as its words stand in the annotated content in the same
-order, and each page counts the same. With `--half` every second page is left out, to see what unseen pages get. Needs
-scikit-learn, which nexi itself does not.
+Logistic regression over the traits of blocks; a block is right as far as its words stand in the annotated content in the same
+order, and each page counts the same. Needs scikit-learn, which nexi itself does not.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from collections import Counter
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
-from evals.extraction import DATA, Page, pages
-from nexi.extract import markup, scorecard
+from evals.extraction import corpus, scoring
+from evals.extraction.corpus import Page
+from nexi.extract import markup, scorecard, to_markdown, traits
 from nexi.extract.blocks import Layout
 
 SEEN_ON = 12  # pages; a name that is rarer is not learned
@@ -35,14 +37,14 @@ def rows_of(page: Page) -> list[Row]:
     tree = markup._tree(markup._bounded(page.html))
     markup._visible(tree)
     layout = Layout(tree.body)
-    judge = scorecard.Page(layout, list).judge
+    named = traits.Page(layout, traits.Scale(list)).judge()
     want = _WORD.findall(page.text.lower())
     joined = f" {' '.join(want)} "
     runs: set[tuple[Any, ...]] = set(zip(want, want[1:], want[2:], want[3:], strict=False))
     most = min(sum(block.words for block in layout.blocks) or 1, 3 * len(want) + 50)
     return [
-        (set(judge(index)), rightness(block.text, joined, runs), (block.words + 0.5) / most)
-        for index, block in enumerate(layout.blocks)
+        (set(names), rightness(block.text, joined, runs), (block.words + 0.5) / most)
+        for names, block in zip(named, layout.blocks, strict=True)
     ]
 
 
@@ -73,15 +75,33 @@ def learned(by_page: list[list[Row]]) -> dict[str, float]:
     return {name: round(value, 2) for name, value in sorted(found.items()) if abs(value) >= LEAST}
 
 
+def unseen(over: list[Page], folds: int) -> scoring.Words:
+    """Each page through the whole extraction, with weights learned from the other folds."""
+    rows = [rows_of(page) for page in over]
+    found = scoring.Words()
+    for fold in range(folds):
+        weights = learned([part for n, part in enumerate(rows) if n % folds != fold])
+        with patch.object(scorecard, "_scale", lambda scale=scorecard.scale_of(weights): scale):
+            part = scoring.words(to_markdown, over[fold::folds])
+        for kind, scores in part.rows.items():
+            found.rows[kind] += scores
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--half", action="store_true")
+    parser.add_argument("out", type=Path, nargs="?")
+    parser.add_argument("--folds", type=int, default=0)
+    parser.add_argument("--data", type=Path, default=corpus.DATA)
     options = parser.parse_args()
-    over = list(pages(options.data))[:: 2 if options.half else 1]
-    weights = learned([rows_of(page) for page in over])
-    options.out.write_text(json.dumps(weights, indent=0, ensure_ascii=False), encoding="utf-8")
+    over = corpus.annotated(options.data)
+    if options.folds:
+        found = unseen(over, options.folds)
+        kinds = "  ".join(f"{kind} {found.mean(kind):.3f}" for kind in sorted(found.rows))
+        print(f"unseen, {options.folds} folds: {kinds}  P {found.mean(column=0):.3f}  R {found.mean(column=1):.3f}")
+    if options.out:
+        weights = learned([rows_of(page) for page in over])
+        options.out.write_text(json.dumps(weights, indent=0, ensure_ascii=False), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -114,8 +114,10 @@ async def earlier(nexi: Nexi) -> Session:
 
 async def follow(search: Run, screen: Screen, interrupts: Interrupts) -> RunResult:
     """Show a run to its end, or to the signal that ends it."""
+    from nexi.cli.keys import unseen
+
     async with search as run:
-        with interrupts.heard_by(run.stop):
+        with interrupts.heard_by(run.stop), unseen():
             try:
                 async for event in run:
                     screen.show(event)

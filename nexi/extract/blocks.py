@@ -38,7 +38,8 @@ class Box:
 
     def __init__(self, node: Any, tag: str, parent: Box | None) -> None:
         self.node, self.tag, self.parent = node, tag, parent
-        self.key = f"{node.getattr('class') or ''} {node.getattr('id') or ''}".lower()
+        called, id_ = node.getattr("class"), node.getattr("id")
+        self.key = f"{called or ''} {id_ or ''}".lower() if called or id_ else ""
         self.own = -1  # where its own block is; a reference would make a cycle, and cycles of nodes broke trees
         self.blocks = self.chars = self.linked = self.paragraphs = self.repeats = self.kept = 0
         self.around: Any = None  # from here on for the judge of the page, who comes by each box often
@@ -86,24 +87,22 @@ class Layout:
         while rest and len(self.blocks) < MAX_BLOCKS:
             node, box, linked = rest.pop()
             while node is not None:
-                following, tag = node.next, node.tag
-                if tag == "#text":
-                    self._read(node, box, linked)
-                elif tag and tag[0] != "#" and tag not in _SILENT and (child := node.first_child) is not None:
+                following, text = node.next, node.value
+                if text is not None:
+                    if not text.isspace() and node.tag == "#text":
+                        self._read(node, text, box, linked)
+                elif (child := node.first_child) is not None and (tag := node.tag) and tag not in _SILENT:
                     if following is not None:
                         rest.append((following, box, linked))
                     if tag not in _INLINE:
                         box = Box(node, tag, box)
                         self.boxes.append(box)
                     elif tag == "a":
-                        linked = True
+                        linked = linked or node.hasattr("href")
                     following = child
                 node = following
 
-    def _read(self, node: Any, box: Box, linked: bool) -> None:
-        text = node.value
-        if not text or text.isspace():
-            return
+    def _read(self, node: Any, text: str, box: Box, linked: bool) -> None:
         if box.own < 0:
             box.own = len(self.blocks)
             self.blocks.append(Block(box))

@@ -25,7 +25,8 @@ ENOUGH_TEXT = 200  # characters of a noscript element; less is a notice
 LITTLE_TEXT = 20  # characters; less than this is no main part
 
 _MACHINERY = (
-    "script, style, template, svg, canvas, iframe, object, embed, video, audio, dialog, button, select, input, textarea"
+    "script, style, template, svg, canvas, iframe, object, embed, video, audio, dialog, button, select, input, textarea,"
+    " img, picture, source"
 )
 _BOILERPLATE = (
     "nav, footer, [role=navigation], [role=banner], [role=contentinfo], [role=search], [role=dialog],"
@@ -35,11 +36,11 @@ _HIDDEN = (
     '[hidden], [aria-hidden=true], [style*="display:none" i], [style*="display: none" i],'
     ' [style*="visibility:hidden" i], [style*="visibility: hidden" i]'
 )
-_FURNITURE = ", ".join(
-    ["aside", "form"]
-    + [f'[{where}*="{name}" i]' for where in ("class", "id") for name in ("cookie", "consent", "gdpr", "newsletter")]
-)
+_FURNITURE = "aside, form"
+_NOTES = re.compile(r"note|admonition|callout|doc-", re.IGNORECASE)  # an aside of the text itself
 _LAYOUT_TABLE = "[role=presentation], [role=none], [class*=layout]"
+_CELLS = frozenset({"td", "th", "tr"})  # an empty one keeps the others in their columns
+_INDENTED = frozenset({"pre", "table", "ul", "ol", "dl"})
 _KEPT_ROOTS = frozenset({"html", "body", "main", "article"})
 _INVISIBLE = re.compile(r"<(script|style|template|noscript)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)", re.IGNORECASE | re.DOTALL)
 _PREFORMATTED = re.compile(r"(<pre\b.*?(?:</pre>|\Z))", re.IGNORECASE | re.DOTALL)
@@ -104,7 +105,6 @@ def _tree(html: str) -> Any:
 def _visible(tree: Any) -> None:
     """Drop what is not shown, and what says itself that it is no content."""
     body = tree.body
-    _drop(body, _MACHINERY, share=1.0)
     _drop(body, _HIDDEN, share=0.5)
     _open_or_drop_noscript(tree)
     _drop(body, _BOILERPLATE, share=0.6)
@@ -114,9 +114,11 @@ def _visible(tree: Any) -> None:
 def _drop(body: Any, selector: str, *, share: float) -> None:
     """A match that holds much of the page is a wrapper and stays."""
     found = body.query_selector_all(selector)
-    most = share * len(body.text) if found and share < 1 else 0
+    most = share * len(body.text) if found else 0
     for node in found:
-        if node.parent is not None and node.tag not in _KEPT_ROOTS and (share == 1 or len(node.text) <= most):
+        if node.parent is None or node.tag in _KEPT_ROOTS or len(node.text) > most:
+            continue
+        if node.tag != "aside" or not _NOTES.search(f"{node.getattr('role')} {node.getattr('class')}"):
             node.decompose()
 
 
@@ -147,13 +149,13 @@ def _main_part(tree: Any) -> Any:
     _visible(tree)
     main = tree.body
     _keep_content(main)
+    for node in main.query_selector_all(_MACHINERY):
+        if node.parent is not None:
+            node.decompose()
     _open_layout_tables(tree, main)
+    _open_indents(tree, main)
     _name_code_languages(main)
-    for link in main.query_selector_all("a"):
-        if link.hasattr("title"):
-            link.delattr("title")
-        if not link.text.strip():
-            link.decompose()
+    _plain_links(main)
     return main
 
 
@@ -170,7 +172,7 @@ def _keep_content(body: Any) -> None:
         if box.parent is not None:
             box.parent.kept += box.kept
     for box in layout.boxes:
-        if box.blocks and not box.kept and box.parent is not None and box.parent.kept:
+        if not box.kept and box.parent is not None and box.parent.kept and (box.blocks or box.tag not in _CELLS):
             box.node.decompose()
     for block, keep in zip(layout.blocks, kept, strict=True):
         if not keep and block.box.kept:
@@ -191,6 +193,28 @@ def _open_layout_tables(tree: Any, main: Any) -> None:
                 block.append_child(child)
             table.parent.insert_before(block, table)
         table.decompose()
+
+
+def _open_indents(tree: Any, main: Any) -> None:
+    """A quotation of nothing but code, a list or a table was written to indent it."""
+    for quote in main.query_selector_all("blockquote"):
+        parts = [node for node in quote.child_nodes if node.tag != "#text" or node.value.strip()]
+        if parts and quote.parent is not None and all(node.tag in _INDENTED for node in parts):
+            _replace(quote, tree.create_element("div"))
+
+
+def _plain_links(main: Any) -> None:
+    """A link has words and a page; one without words goes, and one to a place on this page is its words."""
+    for link in main.query_selector_all("a"):
+        if link.parent is None:
+            continue
+        if not link.text.strip():
+            link.decompose()
+            continue
+        if link.hasattr("title"):
+            link.delattr("title")
+        if (link.getattr("href") or "").startswith("#"):
+            link.delattr("href")
 
 
 def _own_cells(table: Any) -> list[Any]:

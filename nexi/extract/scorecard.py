@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from math import exp
 
@@ -18,6 +18,8 @@ from nexi.extract.blocks import Block, Layout, tag_set
 
 LEAST, MOST = 0.15, 0.5  # where the cut may lie
 MOSTLY = 0.7
+BANNER = 0.3  # of the page's text; what has more is a wrapper
+MENU = 200  # characters of links and nothing else
 SOME_CODE = 3  # blocks of code that make a page documentation
 FEW_LINES = 300  # characters
 
@@ -35,17 +37,43 @@ def weights() -> Mapping[str, float]:
 
 @cache
 def _scale() -> traits.Scale:
-    learned = weights()
+    return scale_of(weights())
+
+
+def scale_of(learned: Mapping[str, float]) -> traits.Scale:
+    """A scale of these weights; a name that was not learned weighs nothing."""
     return traits.Scale(lambda names: sum([learned.get(name, 0.0) for name in names]))
 
 
 def content(layout: Layout) -> list[bool]:
-    """For each block of the page, whether it is content; on a page of a few lines everything is."""
+    """For each block of the page, whether it is content; on a page of a few lines everything but a banner is."""
+    banners = _banners(layout)
     if layout.chars < FEW_LINES:
-        return [True] * len(layout.blocks)
+        return [id(block.box) not in banners for block in layout.blocks]
     chances = [1 / (1 + exp(-max(-30.0, min(30.0, score)))) for score in _as_units(layout, _scores(layout))]
     cut = _cut(layout.blocks, chances)
-    return _filled(layout, _mended(layout.blocks, [chance >= cut for chance in chances]))
+    kept = _filled(layout, _mended(layout.blocks, [chance >= cut for chance in chances]))
+    return [keep and id(block.box) not in banners for keep, block in zip(kept, layout.blocks, strict=True)]
+
+
+def _banners(layout: Layout) -> set[int]:
+    """The boxes that ask for consent or an address; one with code in it is a text about such things."""
+    found: set[int] = set()
+    for box in layout.boxes:
+        if id(box.parent) in found or (
+            box.key
+            and box.blocks
+            and _names_banner(box.key)
+            and box.chars <= BANNER * layout.chars
+            and box.node.query_selector("pre, code") is None
+        ):
+            found.add(id(box))
+    return found
+
+
+@lru_cache(maxsize=20_000)
+def _names_banner(key: str) -> bool:
+    return any(name in key for name in ("cookie", "consent", "gdpr", "newsletter"))
 
 
 def _scores(layout: Layout) -> list[float]:
@@ -106,7 +134,8 @@ def _filled(layout: Layout, kept: list[bool]) -> list[bool]:
     full: set[int] = set()
     for box in layout.boxes:
         key = id(box)
-        if id(box.parent) in full or (code[key] >= SOME_CODE and taken[key] >= MOSTLY * words[key]):
+        menu = box.tag in ("ul", "ol") and box.chars > MENU and box.linked > 0.8 * box.chars and not taken[key]
+        if not menu and (id(box.parent) in full or (code[key] >= SOME_CODE and taken[key] >= MOSTLY * words[key])):
             full.add(key)
     return [keep or id(block.box) in full for block, keep in zip(layout.blocks, kept, strict=True)]
 
