@@ -13,6 +13,7 @@ import argparse
 import json
 import re
 from collections import Counter
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,7 @@ def unseen(over: list[Page], folds: int) -> scoring.Words:
     found = scoring.Words()
     for fold in range(folds):
         weights = learned([part for n, part in enumerate(rows) if n % folds != fold])
-        with patch.object(scorecard, "_scale", lambda scale=scorecard.scale_of(weights): scale):
+        with patch.object(scorecard, "_scale", cache(partial(scorecard.scale_of, weights))):
             part = scoring.words(to_markdown, over[fold::folds])
         for kind, scores in part.rows.items():
             found.rows[kind] += scores
