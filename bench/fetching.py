@@ -113,14 +113,14 @@ async def _body(path: str, pages: dict[str, bytes]) -> tuple[bytes, str, str]:
 def server() -> Iterator[int]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = int(free.getsockname()[1])
-    process = subprocess.Popen([sys.executable, "-m", "bench.fetching", "--serve", str(port)], cwd=ROOT, stdout=subprocess.PIPE)
-    try:
-        assert process.stdout
-        process.stdout.readline()
-        yield port
-    finally:
-        process.kill()
-        process.wait()
+    command = [sys.executable, "-m", "bench.fetching", "--serve", str(port)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout
+            process.stdout.readline()
+            yield port
+        finally:
+            process.kill()
 
 
 # Measuring
