@@ -44,6 +44,7 @@ _TAIL = re.compile(
     r"^(The|It|He|She|They|This|These|[A-Z][\w'-]+)( .{20,}?) ((?:in|on|during|since|until|after|before) (?:the )?(?:\d{4}|[A-Z][a-z]+ \d{4}|\d{1,2} [A-Z][a-z]+ \d{4}|[A-Z][a-z]+ \d{1,2}, \d{4}|early \d{4}s?|late \d{4}s?|\d{4}s))\.$",
     re.S,
 )
+_BY_MONTH = re.compile("|".join(MONTHS))
 _SWAPS = {
     "began": "got under way", "started": "began", "located": "found", "situated": "located", "many": "a great number of", "several": "a number of",
     "often": "many times", "usually": "as a rule", "also": "too", "because": "as", "however": "that said", "large": "sizeable", "small": "little",
@@ -196,7 +197,7 @@ class Kitchen:
 
     def respelled_number(self, sentence: str, page: Page) -> str | None:
         found = _NUMBER.search(sentence)
-        if not found or _YEAR.fullmatch(found[1]):
+        if not found or _YEAR.fullmatch(found[1]) or _BY_MONTH.search(sentence[max(0, found.start() - 10) : found.end() + 10]):
             return None
         digits = found[1].replace(",", "")
         if (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 
 from nexi.proof.dates import Date, clashes, says
 from nexi.proof.facts import Reading, names_of
@@ -15,12 +16,13 @@ from nexi.proof.lexicon import HEDGES, PRONOUNS
 from nexi.proof.numbers import Number, same
 from nexi.proof.pairs import NEAR, Pair, pair_up
 from nexi.proof.polarity import Clash, polarity_clashes
+from nexi.proof.rewording import Rewording, agrees, exchanged
 from nexi.proof.terms import flat
 from nexi.values import frozen
 
 Weight = Callable[[str], float]
 FACT = 2.0  # what a hard fact weighs beside a word
-BORROWED = 0.8  # what a word is worth that stands in the context instead
+BORROWED = 0.6  # what a word is worth that stands in the context instead
 _ACTS = re.compile(r"\b(?:by|from|than)\b")
 _EVEN = frozenset(["and", "or", "with", "met", "married", "between", "versus", "vs", "joined"])
 
@@ -42,8 +44,11 @@ class Agreement:
         return self.presence * (1 - len(self.missing) / (self.facts + 1))
 
 
-def agree(claim: Reading, source: Reading, context: Reading, weight: Weight) -> Agreement:
-    """Compare a sentence with a stretch of a source; `context` is its headings and what stands before it."""
+def agree(claim: Reading, source: Reading, context: Reading, weight: Weight, rewording: Rewording) -> Agreement:
+    """Compare a sentence with a stretch of a source.
+
+    `context` is the stretch's headings and what stands before it, `rewording` the one sentence of it that comes closest.
+    """
     pair = pair_up(claim, source)
     clashing: list[Clash] = []
     missing: list[str] = []
@@ -52,6 +57,7 @@ def agree(claim: Reading, source: Reading, context: Reading, weight: Weight) -> 
         missing += [gap] if gap else []
     clashing += polarity_clashes(pair)
     clashing += _roles(pair)
+    clashing += exchanged(rewording)
     presence, unsaid = _presence(pair, context, weight, len(missing) + len(clashing))
     facts = len(claim.numbers) + len(claim.dates) + len(names_of(claim)) + len(claim.quotes) + len(claim.code)
     return Agreement(presence, tuple(dict.fromkeys(clashing)), tuple(dict.fromkeys(missing)), unsaid, facts)
@@ -164,12 +170,12 @@ def _nearest(pair: Pair, fact: Number | Date, rivals: Sequence[Number | Date], s
 
 def _crossed(pair: Pair, fact: Number | Date, stated: Sequence[Number | Date]) -> str:
     """The value that the source gives to the word right behind the fact, when it is never this fact's."""
-    claim, source = pair.claim, pair.source
+    claim = pair.claim
     after = claim.at(fact.end)
     before = claim.at(fact.start) - 1
     for index, step in ((after, -1), (before, 1)):
         values = list(_values_beside(pair, index, step, stated))
-        if values and not any(_is_same_value(fact, v) for v in values):
+        if values and not any(_may_be_same(fact, v) for v in values):
             return values[0].text
     return ""
 
@@ -184,8 +190,7 @@ def _values_beside(pair: Pair, index: int, step: int, stated: Sequence[Number | 
         not 0 <= index < len(claim.words)
         or claim.words[index].fact
         or pair.to[index] < 0
-        or (claim.words[index].name
-        and step < 0)
+        or (claim.words[index].name and step < 0)
     ):
         return
     term = claim.words[index].terms
@@ -209,12 +214,9 @@ def _fact_beside(source: Reading, place: int, step: int, stated: Sequence[Number
     return None
 
 
-def _is_same_value(fact: Number | Date, value: Number | Date) -> bool:
-    if isinstance(fact, Date):
-        return not isinstance(value, Date) or not clashes(value, fact)
-    if isinstance(value, Date):
-        return not fact.year or value.year in (0, fact.year) or value.span != 1
-    return same(fact, value) or (bool(fact.year) != bool(value.year)) or fact.unit != value.unit
+def _may_be_same(fact: Number | Date, value: Number | Date) -> bool:
+    other_kind = isinstance(fact, Number) and isinstance(value, Number) and fact.unit != value.unit
+    return other_kind or agrees(fact, value)
 
 
 def _names(pair: Pair, context: Reading) -> Iterator[Outcome]:
@@ -276,7 +278,7 @@ def _literals(pair: Pair, context: Reading) -> Iterator[Outcome]:
 def _roles(pair: Pair) -> Iterator[Clash]:
     """`A beat B` for `B beat A`: the same words, two names exchanged, and no passive that would explain it."""
     runs = [(a, b) for a, b in names_of(pair.claim) if all(pair.to[i] >= 0 for i in range(a, b))]
-    for (a, b), (c, d) in zip(runs, runs[1:], strict=False):
+    for (a, b), (c, d) in pairwise(runs):
         between = range(b, c)
         if pair.to[a] < pair.to[d - 1] or not between or len(between) > NEAR + 2:
             continue

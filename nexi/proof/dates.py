@@ -28,7 +28,8 @@ class Date:
 
 
 _MONTH = "|".join(re.escape(m) for m in sorted(MONTH_NUMBERS, key=len, reverse=True))
-_DAY = r"(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th|er|\.)?"
+_DAY_WORDS = {w: int(n) for w, n in (SMALL_NUMBERS | ORDINALS).items() if 0 < n <= 20}
+_DAY = rf"(?:(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th|er|\.)?|(?:{'|'.join(sorted(_DAY_WORDS, key=len, reverse=True))}))"
 _YEAR = r"(?:1\d{3}|20\d{2}|21\d{2})(?!\d)"
 _AFTER = r"(?:,? ?(?:of )?)"
 _PATTERNS = tuple(
@@ -55,7 +56,8 @@ _LONE_MONTH = re.compile(
     r"(?P<mon>January|February|March|April|May|June|July|August|September|October|November|December)\b"
 )
 _TENS = {
-    w: 1920 + 10 * i for i, w in enumerate(["twenties", "thirties", "forties", "fifties", "sixties", "seventies", "eighties", "nineties"])
+    w: 1920 + 10 * i
+    for i, w in enumerate(["twenties", "thirties", "forties", "fifties", "sixties", "seventies", "eighties", "nineties"])
 }
 
 
@@ -90,7 +92,7 @@ Read = Iterator[tuple[tuple[tuple[int, int, int], ...], int]]
 
 
 def _day(text: str) -> int:
-    return int(re.sub(r"\D", "", text) or 0)
+    return _DAY_WORDS.get(text.lower()) or int(re.sub(r"\D", "", text) or 0)
 
 
 def _century(parts: dict[str, str]) -> Read:

@@ -27,9 +27,37 @@ _CODE = re.compile(
     r"|v?\d+(?:\.\d+){2,}\w*|(?:~|\.{0,2})/[\w.-]+(?:/[\w.-]*)*)"
 )
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+")
+_GERMAN = re.compile(r"\b(?:der|die|das|und|ist|nicht|eine[rsnm]?|wurde|sind|den|dem|auf|mit)\b")
 _CLAUSE_END = re.compile(r"[,;:.!?()]|\b(?:but|although|while|whereas|and)\b")
 _STARTS = re.compile(r"(?:^|[.!?:;•|]\s+|^\W+|[\"(]\s?)$")
-_PARTICLES = frozenset(["of", "the", "de", "la", "le", "du", "des", "van", "von", "der", "den", "di", "da", "del", "dos", "al", "el", "bin", "ibn", "y", "und", "et", "for", "&"])
+_PARTICLES = frozenset(
+    [
+        "of",
+        "the",
+        "de",
+        "la",
+        "le",
+        "du",
+        "des",
+        "van",
+        "von",
+        "der",
+        "den",
+        "di",
+        "da",
+        "del",
+        "dos",
+        "al",
+        "el",
+        "bin",
+        "ibn",
+        "y",
+        "und",
+        "et",
+        "for",
+        "&",
+    ]
+)
 _NOT_PRONOUN_NAMES = frozenset(["i"])
 
 
@@ -98,9 +126,10 @@ def _words(text: str, facts: list[tuple[int, int]]) -> Iterator[Word]:
 
 
 def _is_capital_text(text: str) -> bool:
-    """Titles, shouting and German: where most words have a capital, a capital says nothing."""
+    """Titles, shouting and German: where nouns or all words have a capital, a capital says nothing."""
     long = [w for w in re.findall(r"[^\W\d_]{4,}", text)[:80] if not UNSPACED.search(w)]
-    return len(long) > 5 and sum(w[0].isupper() for w in long) > 0.75 * len(long)
+    shouted = len(long) > 8 and sum(w[0].isupper() for w in long) > 0.9 * len(long)
+    return shouted or len(_GERMAN.findall(text)) > 1
 
 
 def _is_name(text: str, match: re.Match[str]) -> bool:

@@ -137,7 +137,7 @@ HEDGES = _words("about around approximately roughly nearly almost some over more
 
 _OPPOSITES = (
     "increase decrease", "increase decline", "rise fall", "rise drop", "grow shrink", "gain lose", "win lose", "victory defeat",
-    "success failure", "succeed fail", "before after", "above below", "over under", "more less", "more fewer", "most least",
+    "success failure", "succeed fail", "before after", "above below", "over under", "more less", "more fewer", "most least", "most fewest",
     "north south", "east west", "northern southern", "eastern western", "first last", "start end", "begin end", "open close",
     "maximum minimum", "left right", "up down", "early late", "earlier later", "earliest latest", "old new", "older younger", "oldest youngest", "high low",
     "higher lower", "highest lowest", "large small", "larger smaller", "largest smallest", "big small", "bigger smaller",

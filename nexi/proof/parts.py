@@ -1,12 +1,14 @@
 """A sentence in parts that can be said in different places.
 
 Below `verdicts`, above `facts`. Markers inside a sentence cut it into segments with sources of their own; conjunctions,
-semicolons and relative clauses cut it where both sides still say something. A part never loses the denial that stands before it.
+semicolons and relative clauses cut it where both sides still say something.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from nexi.proof.facts import read
 from nexi.proof.sentences import numbers_of, without_markers
@@ -16,10 +18,10 @@ FEWEST = 2  # content words of a part
 MOST = 6  # parts of one sentence
 
 _JOINT = re.compile(
-    r"\s*[;；。]\s+|\s+[-–—]+\s+|,\s+(?:and|but|while|whereas|although|though|which|who|where|when|with|yet|so|including|as well as)\s+"
-    r"|\s+(?:while|whereas|although|and also|as well as|but)\s+|\.\s+(?=[A-Z])|，(?=(?:而|但|并|同时))|,\s+(?=[A-Za-z]+ing\b)|\s+and\s+"
+    r"\s*[;；。]\s*|\s+[-–—]+\s+|\.\s+(?=[A-Z])|，(?=而|但|并|同时)|,\s+(?=[A-Za-z]+ing\b)"
+    r"|,?\s+(?:and|but|while|whereas|although|though|which|who|where|when|with|yet|so|including|as well as|and also)\s+"
 )
-_WEAK = re.compile(r"\s+and\s+|,\s+(?:and|including|with)\s+$")
+_STRONG = re.compile(r"\s*[;；。.，]\s*|\s+[-–—]+\s+|,?\s+(?:but|while|whereas|although|though)\s+|,\s+and\s+")
 
 
 @frozen
@@ -49,16 +51,20 @@ def segments(text: str, markers: re.Pattern[str]) -> list[Part]:
     return parts
 
 
-def split(text: str) -> list[Part]:
-    """The clauses of a sentence, as far as each says something by itself."""
-    pieces: list[str] = []
-    start = 0
-    for joint in _JOINT.finditer(text):
-        piece = text[start : joint.start()]
-        if len(pieces) < MOST - 1 and _says_something(piece) and _says_something(text[joint.end() :]):
-            pieces.append(piece)
-            start = joint.end()
-    return [Part(piece.strip(" ,;")) for piece in [*pieces, text[start:]]]
+def splits(text: str) -> Iterator[list[Part]]:
+    """Ways to cut a sentence, the surest first: at every strong joint, then in two at one joint."""
+    joints = list(_JOINT.finditer(text))
+    strong = [j for j in joints if _STRONG.fullmatch(j[0])]
+    yield from _pieces(text, strong) if len(strong) > 1 else ()
+    for joint in sorted(joints, key=lambda j: j not in strong)[:MOST]:
+        yield from _pieces(text, [joint])
+
+
+def _pieces(text: str, joints: Sequence[re.Match[str]]) -> Iterator[list[Part]]:
+    cuts = [(0, 0), *(j.span() for j in joints[: MOST - 1]), (len(text), len(text))]
+    pieces = [text[a[1] : b[0]].strip(" ,;") for a, b in pairwise(cuts)]
+    if len(pieces) > 1 and all(map(_says_something, pieces)):
+        yield [Part(piece) for piece in pieces]
 
 
 def _says_something(text: str) -> bool:

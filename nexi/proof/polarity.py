@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from nexi.language import stem
 from nexi.proof.facts import Reading, Word, denied
 from nexi.proof.lexicon import DENYING_PREFIXES, OPPOSITES
 from nexi.proof.pairs import Pair
@@ -101,21 +102,25 @@ def _opposites(pair: Pair) -> Iterator[tuple[int, int]]:
         anywhere = [p for p in range(len(pair.source.words)) if p not in used] if word.terms else []
         for p in dict.fromkeys([*near, *anywhere]):
             other = pair.source.words[p]
-            if p not in used and _are_opposed(word, other, opposites) and other.flat not in claimed:
+            if p not in used and other.flat not in claimed and are_opposed(word, other):
                 yield i, p
                 break
 
 
 def _opposites_of(word: Word) -> frozenset[str]:
-    found = OPPOSITES.get(word.flat, frozenset())
-    for term in word.terms:
-        found |= OPPOSITES.get(term, frozenset())
-    stripped = frozenset(
-        word.flat.removeprefix(p) for p in DENYING_PREFIXES if word.flat.startswith(p) and len(word.flat) > len(p) + 3
+    """The opposites of a word as flat words and as terms."""
+    known = OPPOSITES.get(word.flat, frozenset()).union(
+        *(OPPOSITES.get(t, frozenset()) for t in (stem(word.flat), *word.terms))
     )
-    prefixed = frozenset(p + word.flat for p in DENYING_PREFIXES) if word.terms and len(word.flat) > 3 else frozenset()
-    return found | stripped | prefixed
+    long = word.terms and len(word.flat) > 4
+    stripped = {word.flat.removeprefix(p) for p in DENYING_PREFIXES if long and word.flat.startswith(p)}
+    prefixed = {p + word.flat for p in DENYING_PREFIXES if long}
+    return known | stripped | prefixed
 
 
-def _are_opposed(word: Word, other: Word, opposites: frozenset[str]) -> bool:
-    return other.flat in opposites or (bool(other.terms) and any(t in OPPOSITES.get(word.flat, ()) for t in other.terms))
+def are_opposed(word: Word, other: Word) -> bool:
+    """Whether two words say the contrary of each other; words that mean the same never do."""
+    if word.terms and word.terms == other.terms:
+        return False
+    opposites = _opposites_of(word)
+    return other.flat in opposites or stem(other.flat) in opposites or any(t in opposites for t in other.terms)

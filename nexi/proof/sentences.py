@@ -47,6 +47,13 @@ _ABOUT_ITSELF = re.compile(
     r"(?:information|evidence|sources?|mention|results?|data)\b|unfortunately,? (?:i|the (?:sources|pages|results))\b|sources? differ)",
     re.IGNORECASE,
 )
+_SELF = r"(?:the|this|that|these|one|another) (?:\w+ )?(?:source|article|page|report|document|text|website|entry|author|documentation)s?"
+_ATTRIBUTION = re.compile(
+    rf"^(?:according to {_SELF},\s+|{_SELF} (?:also )?(?:states?|says?|notes?|reports?|explains?|mentions?|adds?|describes?) that\s+"
+    rf"|it is (?:also )?(?:reported|stated|said|noted|known|written) that\s+|as {_SELF} (?:puts it|notes|states|says|reports|explains),\s+"
+    r"|(?:in (?:summary|short|brief|conclusion|addition)|overall|notably|additionally|furthermore|moreover|however|also|finally),\s+)",
+    re.IGNORECASE,
+)
 _LEADS_IN = re.compile(r"[:：]\s*$")
 _QUESTION = re.compile(r"[?？؟][\"'”’»)\]]*\s*$")
 
@@ -80,13 +87,14 @@ def numbers_of(text: str) -> tuple[int, ...]:
 
 
 def without_markers(text: str) -> str:
-    """The text without markers outside code, list marks and emphasis."""
+    """What a sentence claims: without markers outside code, list marks, emphasis and a mention of the source itself."""
     spans = [m.span() for m in _INLINE_CODE.finditer(text)]
     cut = MARKERS.sub(lambda m: m[0] if any(a <= m.start() < b for a, b in spans) else " ", text)
     opening = _OPENING.match(cut)
     cut = cut[opening.end() :] if opening else cut
     cut = re.sub(r"\*\*|__|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])", "", cut).strip(" \t\n|")
-    return re.sub(r"\s+([.,;:!?。，])", r"\1", re.sub(r"[ \t]{2,}", " ", cut))
+    cut = _ATTRIBUTION.sub("", re.sub(r"[ \t]{2,}", " ", cut), count=1)
+    return re.sub(r"\s+([.,;:!?。，])(?=\s|$)", r"\1", cut)
 
 
 def needs_citation(text: str) -> tuple[bool, str]:
@@ -115,7 +123,7 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
     """Stretches of prose: paragraphs, items and rows; code, headings and the list of sources are left out."""
     fence, held = "", -1
     for line in _LINE.finditer(text):
-        start, end = line.span()
+        start = line.start()
         mark = _FENCE.match(line[0])
         silent = bool(mark or fence or not line[0].strip() or _is_silent(line[0]))
         if held >= 0 and (silent or _ALONE.match(line[0])):

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from nexi.proof.agreement import Agreement, Weight, agree
 from nexi.proof.facts import Reading, read
 from nexi.proof.lexicon import PRONOUNS
+from nexi.proof.plain import folded
+from nexi.proof.rewording import Rewording, compare
 from nexi.proof.snapshots import Snapshot, digits
 from nexi.proof.terms import WORD, flat
 from nexi.types import Verdict
@@ -27,6 +29,8 @@ ALIKE = 0.8  # likeness by vectors that lets a rewording pass with fewer words
 LEAST_ALIKE = 0.4
 SEARCHED = 6  # sentences looked at around
 READ = 5  # stretches read closely
+CLOSE, CLOSER = 0.6, 0.1  # a sentence followed so far, and so much further, is the one that counts
+NOTHING = "no passage of the source says this"
 LONGER = 0.05  # what each further sentence of a stretch costs
 RANK = (Verdict.SUPPORTED, Verdict.PARTLY, Verdict.CONTRADICTED, Verdict.NOT_FOUND, Verdict.UNCHECKED)
 
@@ -43,18 +47,17 @@ class Finding:
     last: int = -1
     missing: tuple[str, ...] = ()
     other: str = ""
+    follows: float = 0.0  # share of the sentence's words that stand there in the same order
 
 
 def find(claim: Reading, page: Snapshot, similarity: Similarity | None = None) -> Finding:
     """The best a page has for a claim."""
-    weight = _weight(page)
-    best = Finding(Verdict.NOT_FOUND, "no passage of the source says this")
-    for first, last in _stretches(claim, page, weight):
-        finding = _closely(claim, page, first, last, weight, similarity)
-        if _order(finding) < _order(best):
-            best = finding
-        if best.verdict is Verdict.SUPPORTED and best.presence > 0.95:
-            break
+    search = _Search(claim, page, similarity)
+    found = [search.closely(first, last) for first, last in search.stretches()]
+    best = min(found, key=_order, default=Finding(Verdict.NOT_FOUND, NOTHING))
+    denied = max((f for f in found if f.verdict is Verdict.CONTRADICTED), key=lambda f: f.follows, default=best)
+    if best.verdict is Verdict.SUPPORTED and denied.follows >= CLOSE and denied.follows > best.follows + CLOSER:
+        best = denied
     if best.verdict is Verdict.NOT_FOUND and not page.whole:
         return Finding(Verdict.UNCHECKED, f"not in the first {page.read_chars:,} characters; the rest of the page was not read")
     return best
@@ -63,6 +66,38 @@ def find(claim: Reading, page: Snapshot, similarity: Similarity | None = None) -
 def _order(finding: Finding) -> tuple[bool, float, int]:
     """Supported first; otherwise where most of the sentence stands."""
     return finding.verdict is not Verdict.SUPPORTED, -(finding.presence + 0.1 * finding.fit), finding.last - finding.first
+
+
+class _Search:
+    """One claim against one page: each sentence of the page is read at most once."""
+
+    def __init__(self, claim: Reading, page: Snapshot, similarity: Similarity | None) -> None:
+        self._claim, self._page, self._similarity = claim, page, similarity
+        self._weight = _weight(page)
+        self._rewordings: dict[int, Rewording] = {}
+
+    def stretches(self) -> list[tuple[int, int]]:
+        return _stretches(self._claim, self._page, self._weight)
+
+    def closely(self, first: int, last: int) -> Finding:
+        """Read one stretch and judge it."""
+        claim, page = self._claim, self._page
+        text = page.words_between(first, last)
+        closest = max((self._rewording(i) for i in range(first, last + 1)), key=lambda r: r.follows)
+        source = closest.source if first == last else read(text)
+        agreement = agree(claim, source, _context(page, first, source), self._weight, closest)
+        missing = (*agreement.missing, *(f'"{quote}"' for quote in claim.quotes if not is_quoted(quote, page)))
+        similar = self._similarity and agreement.presence >= LEAST_ALIKE
+        likeness = self._similarity(claim.text, [text])[0] if self._similarity and similar else 0.0
+        verdict, reason = _judge(claim, source, agreement, missing, likeness)
+        other = agreement.clashes[0].other if verdict is Verdict.CONTRADICTED else ""
+        fit = agreement.fit if verdict in (Verdict.SUPPORTED, Verdict.PARTLY) else 0.0
+        return Finding(verdict, reason, agreement.presence, fit, first, last, missing, other, closest.follows)
+
+    def _rewording(self, index: int) -> Rewording:
+        if index not in self._rewordings:
+            self._rewordings[index] = compare(self._claim, read(self._page.words_between(index, index)))
+        return self._rewordings[index]
 
 
 def _weight(page: Snapshot) -> Weight:
@@ -107,24 +142,12 @@ def _around(place: int, count: int) -> Iterator[tuple[int, int]]:
             yield place - before, place + after
 
 
-def _closely(claim: Reading, page: Snapshot, first: int, last: int, weight: Weight, similarity: Similarity | None) -> Finding:
-    text = page.words_between(first, last)
-    source = read(text)
-    agreement = agree(claim, source, _context(page, first, source), weight)
-    missing = (*agreement.missing, *(f'"{quote}"' for quote in claim.quotes if not is_quoted(quote, page)))
-    likeness = similarity(claim.text, [text])[0] if similarity and agreement.presence >= LEAST_ALIKE else 0.0
-    verdict, reason = _judge(claim, source, agreement, missing, likeness)
-    other = agreement.clashes[0].other if verdict is Verdict.CONTRADICTED else ""
-    fit = agreement.fit if verdict in (Verdict.SUPPORTED, Verdict.PARTLY) else 0.0
-    return Finding(verdict, reason, agreement.presence, fit, first, last, missing, other)
-
-
 def _judge(
     claim: Reading, source: Reading, agreement: Agreement, missing: tuple[str, ...], likeness: float
 ) -> tuple[Verdict, str]:
     presence = agreement.presence
     if presence < TOUCHED:
-        return Verdict.NOT_FOUND, "no passage of the source says this"
+        return Verdict.NOT_FOUND, NOTHING
     if agreement.clashes:
         clash = agreement.clashes[0]
         return Verdict.CONTRADICTED, _clash_reason(clash.kind, clash.claimed, clash.other)
@@ -175,10 +198,4 @@ def is_quoted(quote: str, page: Snapshot) -> bool:
 def _flat_text(page: Snapshot, first: int, last: int) -> str:
     if last < first:
         return ""
-    return f" {' '.join(flat(w) for w in WORD.findall(read_text(page, first, last)))} "
-
-
-def read_text(page: Snapshot, first: int, last: int) -> str:
-    from nexi.proof.plain import folded
-
-    return folded(page.words_between(first, last))
+    return f" {' '.join(flat(w) for w in WORD.findall(folded(page.words_between(first, last))))} "

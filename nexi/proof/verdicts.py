@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from nexi.proof.facts import read
-from nexi.proof.parts import Part, segments, split
+from nexi.proof.parts import Part, segments, splits
 from nexi.proof.sentences import MARKERS, Sentence, needs_citation, numbers_of, read_answer, without_markers
 from nexi.proof.snapshots import Snapshot
-from nexi.proof.spans import Finding, Similarity, find
+from nexi.proof.spans import CLOSE, Finding, Similarity, find
 from nexi.types import Claim, Evidence, Proof, Verdict
 
 Judge = Callable[[Claim, Evidence], Verdict]
@@ -94,9 +94,9 @@ def _jointly(
     sentence: Sentence, pages: Mapping[int, Snapshot | None], findings: Mapping[int, Finding], similarity: Similarity | None
 ) -> Joint | None:
     """The sentence part by part: supported when each part is, by a source that it cites."""
-    if not any(f.presence > 0 for f in findings.values()):
+    if not any(f.presence > 0 for f in findings.values()) or any(_is_said_otherwise(f) for f in findings.values()):
         return None
-    for parts in (segments(sentence.text, MARKERS), split(sentence.plain)):
+    for parts in (segments(sentence.text, MARKERS), *splits(sentence.plain)):
         if len(parts) < 2:
             continue
         said: dict[int, list[tuple[Part, Finding]]] = {}
@@ -105,6 +105,11 @@ def _jointly(
             reason = f"said part by part by {names}" if len(said) > 1 else "said in several places of the source"
             return Verdict.SUPPORTED, reason, said
     return None
+
+
+def _is_said_otherwise(finding: Finding) -> bool:
+    """One sentence of a source is nearly this one, and clashes with it: its parts are not looked for elsewhere."""
+    return finding.verdict is Verdict.CONTRADICTED and finding.follows >= CLOSE
 
 
 def _say(
