@@ -282,11 +282,14 @@ class Conflict:
 
     def sentence(self) -> str:
         """The disagreement in one cited sentence."""
+        quoted = self.kind == "polarity"
         told = [
-            f"{r.value} {''.join(f'[{n}]' for n in r.numbers)}" + (f" ({r.origins} independent)" if r.origins > 1 else "")
+            f"{f'“{r.value}”' if quoted else r.value} {''.join(f'[{n}]' for n in r.numbers)}"
+            + (f" ({r.origins} independent)" if r.origins > 1 else "")
             for r in self.readings
         ]
-        return f"Sources disagree on {self.subject}: {', '.join(told[:-1])} and {told[-1]}."
+        about = "" if quoted else f" on {self.subject}"
+        return f"Sources disagree{about}: {', '.join(told[:-1])} and {told[-1]}."
 
 
 @frozen
