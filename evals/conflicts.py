@@ -82,6 +82,17 @@ def reworded(text: str, reading: Reading, dice: random.Random) -> str:
     return said if said != other else ""
 
 
+def shortened(text: str, reading: Reading, dice: random.Random) -> str:
+    """Another value, in the first clause that has it alone."""
+    fact, other = _fact(reading), swapped(text, reading, dice)
+    cut = re.compile(r",? (?:and|which|who|where|with|but|while|after|before|directed|starring)\b|[,;(]").search(
+        other, fact.end + 4
+    )
+    if not other or cut is None or len(other[: cut.start()].split()) < 6 or cut.start() > 0.8 * len(other):
+        return ""
+    return f"{other[: cut.start()]}."
+
+
 def denied(text: str, reading: Reading, dice: random.Random) -> str:
     other = re.sub(r"\b(is|was|are|were|has|had|can|could|will|would)\b", r"\1 not", text, count=1)
     return other if other != text and not reading.denials else ""
@@ -134,6 +145,7 @@ CHANGES: dict[str, tuple[str, Change]] = {
     "another value": (FOUND, swapped),
     "another value, in a frame": (FOUND, framed),
     "another value, in other words": (FOUND, reworded),
+    "another value, in a shorter sentence": (FOUND, shortened),
     "denied": (FOUND, denied),
     "the same": (QUIET, same),
     "the same number, written otherwise": (QUIET, other_form),

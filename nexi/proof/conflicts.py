@@ -12,7 +12,17 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from nexi.proof.disagreement import Anchor, agree, anchors, denies_instead, said_instead, speaks_of_the_same, terms_of
+from nexi.proof.disagreement import (
+    Anchor,
+    Value,
+    agree,
+    anchors,
+    denies_instead,
+    said_elsewhere,
+    shortened,
+    speaks_of_the_same,
+    terms_of,
+)
 from nexi.proof.facts import Reading as Sentence
 from nexi.proof.facts import read
 from nexi.proof.origins import count_origins, group_origins, is_copy, shingles
@@ -87,33 +97,31 @@ def _disagreements(
     if not behind or len(claim.text) > LONGEST_SENTENCE:
         return
     sentence = read(_MARKER.sub("", claim.text))
-    near = {number: _near(sentence, page) for number, page in pages.items() if number not in behind}
     for anchor in anchors(sentence, about[behind[0]], asked):
+        short = shortened(anchor)
+        near = {number: _near(anchor, short, page) for number, page in pages.items() if number not in behind}
         group = Group(anchor)
         for number in behind:
             group.add(Statement(number, anchor.value or _quote(sentence.text), sentence.text, anchor))
         for number, sentences in near.items():
-            if statement := _said(anchor, number, sentences, about[number]):
+            if statement := _said(anchor, short, number, sentences, about[number]):
                 group.add(statement)
         if len(group.values) > 1:
             yield group
 
 
-def _said(anchor: Anchor, number: int, sentences: Sequence[Sentence], about: frozenset[str]) -> Statement | None:
+def _said(anchor: Anchor, short: Anchor, number: int, sentences: Sequence[Sentence], about: frozenset[str]) -> Statement | None:
     """What one page says in the anchor's place; a page that says it both ways speaks of two things."""
     other: Statement | None = None
     for sentence in sentences:
-        if not speaks_of_the_same(anchor, sentence, about):
-            continue
-        if anchor.kind == "polarity":
-            differs, found, value = denies_instead(anchor, sentence), None, _quote(sentence.text)
-        elif said := said_instead(anchor, sentence):
-            found, differs = said
-            value = found.text.strip()
+        found: Value | None = None
+        if anchor.fact is None:
+            differs = denies_instead(anchor, sentence) if speaks_of_the_same(anchor, sentence, about) else None
         else:
-            continue
+            found, differs = said_elsewhere(anchor, short, sentence, about) or (None, None)
         if differs is None:
             continue
+        value = found.text.strip() if found else _quote(sentence.text)
         statement = Statement(number, value, sentence.text, Anchor(anchor.kind, sentence, found))
         if not differs:
             return statement
@@ -121,15 +129,19 @@ def _said(anchor: Anchor, number: int, sentences: Sequence[Sentence], about: fro
     return other
 
 
-def _near(sentence: Sentence, page: Snapshot) -> list[Sentence]:
-    """The sentences of a page that share enough words with a sentence, the nearest first."""
-    wanted = terms_of(sentence)
+def _near(anchor: Anchor, short: Anchor, page: Snapshot) -> list[Sentence]:
+    """The sentences of a page that share enough words with a sentence or with its clause, the nearest first."""
+    wanted = [terms_of(anchor.reading)] + ([terms_of(short.reading)] if short is not anchor else [])
+    places = dict.fromkeys(place for terms_ in wanted for place in _places(terms_, page))
+    return [read(text) for place in places if len(text := page.words_between(place, place)) <= LONGEST_SENTENCE]
+
+
+def _places(wanted: set[str], page: Snapshot) -> list[int]:
     counts: Counter[int] = Counter()
     for term in wanted:
         counts.update(page.places.get(term, ()))
     enough = max(2.0, FEWEST_SHARED * len(wanted))
-    places = [place for place, shared in counts.most_common(MOST_READ) if shared >= enough]
-    return [read(text) for place in places if len(text := page.words_between(place, place)) <= LONGEST_SENTENCE]
+    return [place for place, shared in counts.most_common(MOST_READ) if shared >= enough]
 
 
 def _about(page: Snapshot, title: str) -> frozenset[str]:

@@ -6,11 +6,13 @@ sentences are the rule, and a disagreement is the exception.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Set
+from dataclasses import replace
 from typing import Literal
 
 from nexi.proof.dates import Date, clashes, says
-from nexi.proof.facts import Reading, denied
+from nexi.proof.facts import Reading, denied, read
 from nexi.proof.lexicon import HEDGES, OPPOSITES, PRONOUNS
 from nexi.proof.numbers import Number, same
 from nexi.values import frozen
@@ -22,7 +24,7 @@ FEWEST_SHARED = 3
 SHARED_WITHOUT_NAME = 5
 SUBJECT_WORDS = 8  # within these a sentence names its subject
 MOST_SUBJECT = 4  # words of a title that count: the rest is the name of the site
-OF_THE_ANCHOR, OF_THE_OTHER = 0.75, 0.6  # shares of the words that must be found in the other sentence
+WHOLE_SENTENCE, WHOLE_CLAUSE = (0.75, 0.6), (0.85, 0.85)  # of the words, what must be found in the other one
 NEARLY_ALL = 0.85  # where a denial is the only difference
 FEWEST_FOR_DENIAL = 4
 HEDGED = 0.25  # how far apart two values may be when one of them is called rough
@@ -32,6 +34,11 @@ LIMITS = frozenset(("least", "most", "minimum", "maximum", "exceeding", "exceeds
 BOUNDS_OF_TIME = frozenset(("since", "until", "till", "by", "before", "after", "from", "to", "between", "through", "during"))
 VERBS = frozenset(("is", "are", "was", "were", "has", "have", "had", "will", "would", "can", "could", "may", "does", "did"))
 NEGLIGIBLE = 1e-6
+
+_CLAUSE_END = re.compile(
+    r"[,;:(]|,? \b(?:and|which|who|whose|where|with|but|while|when|after|before|because|that|including|starring|featuring)\b"
+    r"| \w+(?:ed|en) (?:and|by)\b"
+)
 
 
 @frozen
@@ -71,13 +78,42 @@ def terms_of(reading: Reading) -> set[str]:
     return {term for word in reading.words for term in word.terms}
 
 
-def speaks_of_the_same(anchor: Anchor, other: Reading, context: frozenset[str]) -> bool:
+def shortened(anchor: Anchor) -> Anchor:
+    """The anchor with no more of its sentence than the clause of its value."""
+    return anchor if anchor.fact is None else replace(anchor, reading=_clause(anchor.reading, anchor.fact))
+
+
+def said_elsewhere(anchor: Anchor, short: Anchor, other: Reading, context: frozenset[str]) -> tuple[Value, bool] | None:
+    """What another sentence says in the anchor's place, and whether it is something else.
+
+    One of them often says more: then the clauses of the two values are compared alone, and must agree all the more.
+    """
+    if speaks_of_the_same(anchor, other, context):
+        return said_instead(anchor, other)
+    if anchor.fact is None or not _same_time(anchor, other):
+        return None
+    for value in _peers(anchor.fact, other):
+        clause = _clause(other, value)
+        if speaks_of_the_same(short, clause, context, WHOLE_CLAUSE):
+            return said_instead(short, clause)
+    return None
+
+
+def _clause(reading: Reading, fact: Value) -> Reading:
+    """A sentence up to the end of the clause in which a value stands; places in it stay what they were."""
+    end = _CLAUSE_END.search(reading.text, fact.end + 1)
+    return read(reading.text[: end.start()]) if end else reading
+
+
+def speaks_of_the_same(
+    anchor: Anchor, other: Reading, context: frozenset[str], shares: tuple[float, float] = WHOLE_SENTENCE
+) -> bool:
     """Whether the words of two sentences name the same thing; `context` is what the other's page is about."""
     one, two = terms_of(anchor.reading), terms_of(other)
     shared = one & two
     if len(shared) < FEWEST_SHARED or other.text.rstrip().endswith("?"):
         return False
-    if len(one & (two | context)) < OF_THE_ANCHOR * len(one) or len(two & (one | anchor.context)) < OF_THE_OTHER * len(two):
+    if len(one & (two | context)) < shares[0] * len(one) or len(two & (one | anchor.context)) < shares[1] * len(two):
         return False
     names, others = _names(anchor.reading), _names(other)
     if not (names <= two | context and others <= one | anchor.context):

@@ -1,0 +1,174 @@
+"""Where pages disagree with an answer, and where they only seem to."""
+
+from __future__ import annotations
+
+import pytest
+
+from nexi.proof.conflicts import find_conflicts
+from nexi.proof.snapshots import Snapshot, prepare
+from nexi.types import Claim, Conflict, Evidence, Reading, Verdict
+
+OTHER_WORDS = (
+    "Trains have crossed the estuary on this structure for more than a century. Painters work on its steel all year long. "
+    "The saying about a task that never ends goes back to them."
+)
+
+
+def claim(text: str, *numbers: int) -> Claim:
+    evidence = tuple(Evidence(number, verdict=Verdict.SUPPORTED) for number in numbers or (1,))
+    return Claim(0, text, 0, len(text), Verdict.SUPPORTED, True, "", evidence)
+
+
+def page(text: str, host: str, title: str = "Forth Bridge") -> Snapshot:
+    return prepare(f"# {title}\n\n{text}", f"https://{host}/forth")
+
+
+def found(sentence: str, *others: str, title: str = "Forth Bridge") -> list[str]:
+    pages: dict[int, Snapshot | None] = {1: page(sentence, "one.org")}
+    pages |= {n: page(text, f"host{n}.org", title) for n, text in enumerate(others, 2)}
+    titles = {1: "Forth Bridge - One", **dict.fromkeys(range(2, len(others) + 2), f"{title} | Host")}
+    return [conflict.sentence() for conflict in find_conflicts("", [claim(f"{sentence} [1]")], pages, titles)]
+
+
+def test_another_number_for_the_same_thing_is_shown_with_its_sources() -> None:
+    pages: dict[int, Snapshot | None] = {
+        1: page("The Forth Bridge is 2,467 metres long.", "one.org"),
+        2: page(f"{OTHER_WORDS} The Forth Bridge is 2,529 metres long.", "two.org"),
+        3: page("Guides say that the Forth Bridge is 2467 metres long.", "three.org"),
+    }
+    assert find_conflicts("How long is the Forth Bridge?", [claim("The Forth Bridge is 2,467 metres long [1].")], pages) == (
+        Conflict(
+            "number",
+            "“The Forth Bridge is … long”",
+            (
+                Reading("2,467 metres", (1, 3), 2, "The Forth Bridge is 2,467 metres long"),
+                Reading("2,529 metres", (2,), 1, "The Forth Bridge is 2,529 metres long"),
+            ),
+        ),
+    )
+
+
+def test_the_sentence_names_values_sources_and_independent_origins() -> None:
+    conflict = Conflict(
+        "number", "“it is … long”", (Reading("1,200 m", (1, 3), 2), Reading("1,300 m", (2,), 1), Reading("9 m", (4,), 1))
+    )
+    assert conflict.sentence() == (
+        "Sources disagree on “it is … long”: 1,200 m [1][3] (2 independent), 1,300 m [2] and 9 m [4]."
+    )
+
+
+def test_copies_and_pages_of_one_owner_count_once() -> None:
+    copied = f"The Forth Bridge is 2,529 metres long. {OTHER_WORDS}"
+    pages: dict[int, Snapshot | None] = {
+        1: page("The Forth Bridge is 2,467 metres long.", "one.org"),
+        2: page(copied, "two.org"),
+        3: page(f"A mirror. {copied}", "mirror.net"),
+        4: page("We measured: the Forth Bridge is 2,529 metres long.", "www.two.org"),
+    }
+    (conflict,) = find_conflicts("", [claim("The Forth Bridge is 2,467 metres long [1].")], pages)
+    assert [(r.value, r.numbers, r.origins) for r in conflict.readings] == [
+        ("2,467 metres", (1,), 1),
+        ("2,529 metres", (2, 3, 4), 1),
+    ]
+
+
+def test_the_better_supported_value_comes_first_whatever_the_answer_says() -> None:
+    sentence = "The Forth Bridge is 2,467 metres long."
+    other = "The Forth Bridge is 2,529 metres long."
+    assert found(sentence, other, f"Guides know it: {other}") == [
+        "Sources disagree on “The Forth Bridge is … long”: 2,529 metres [2][3] (2 independent) and 2,467 metres [1]."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "other", "values"),
+    [
+        ("The Forth Bridge opened in 1890.", "The Forth Bridge opened in 1889.", "1890 [1] and 1889 [2]"),
+        (
+            "The Forth Bridge opened on 4 March 1890.",
+            "The Forth Bridge opened on 8 March 1890.",
+            "4 March 1890 [1] and 8 March 1890 [2]",
+        ),
+        (
+            "The Forth Bridge, which two engineers designed, opened in 1890 and carries trains between Dalmeny and Fife.",
+            "The Forth Bridge opened in 1889.",
+            "",
+        ),
+        (
+            "The Forth Bridge cost 3.2 million pounds to build.",
+            "The Forth Bridge cost 5.7 million pounds to build.",
+            "3.2 million pounds [1] and 5.7 million pounds [2]",
+        ),
+        (
+            "It opened in 1890 for the trains of the North British Railway.",
+            "It opened in 1882 for the trains of the North British Railway.",
+            "1890 [1] and 1882 [2]",
+        ),
+    ],
+)
+def test_dates_and_amounts_are_compared(sentence: str, other: str, values: str) -> None:
+    shown = found(sentence, other)
+    assert [line.partition("”: ")[2] for line in shown] == ([f"{values}."] if values else [])
+
+
+def test_a_denial_is_a_disagreement() -> None:
+    assert found("The Forth Bridge is open to road traffic today.", "The Forth Bridge is not open to road traffic today.") == [
+        "Sources disagree: “The Forth Bridge is open to road traffic today” [1]"
+        " and “The Forth Bridge is not open to road traffic today” [2]."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "other"),
+    [
+        ("The Forth Bridge is 2,467 metres long.", "The Forth Bridge is 2.467 km long."),
+        ("The Forth Bridge is 2,467 metres long.", "The Forth Bridge is about 2,500 metres long."),
+        ("The Forth Bridge is 2,467 metres long.", "The Forth Bridge is more than 2,400 metres long."),
+        ("The Forth Bridge is 2,467 metres long.", "The Forth Bridge is 110 metres high."),
+        ("The Forth Bridge is 2,467 metres long.", "The Tay Bridge is 3,264 metres long."),
+        ("The Forth Bridge is 2,467 metres long.", "Is the Forth Bridge 2,529 metres long?"),
+        ("The Forth Bridge opened in 1890.", "The Forth Bridge opened on 4 March 1890."),
+        ("The Forth Bridge opened in 1890.", "The Forth Bridge was painted in 2011."),
+        ("The Forth Bridge has been open since 1890.", "The Forth Bridge was open until 1995."),
+        ("In 1900 the Forth Bridge carried 90 trains a day.", "In 2000 the Forth Bridge carried 200 trains a day."),
+        ("The Forth Bridge carried 90 trains a day.", "In 2000 the Forth Bridge carried 200 trains a day."),
+        ("The Forth Bridge has 10 to 15 painters.", "The Forth Bridge has 12 to 30 painters."),
+        ("The Forth Bridge is open to trains.", "The Forth Bridge is not open to walkers."),
+    ],
+)
+def test_what_only_seems_to_disagree_is_not_shown(sentence: str, other: str) -> None:
+    assert found(sentence, other) == []
+
+
+def test_a_pronoun_is_not_taken_for_the_subject_of_another_page() -> None:
+    sentence = "He competed in the tournament at the 1956 Summer Olympics."
+    assert found(sentence, "He competed in the tournament at the 1992 Summer Olympics.", title="Somebody Else") == []
+
+
+def test_a_page_that_says_both_is_not_held_against_the_answer() -> None:
+    sentence = "The Forth Bridge is 2,467 metres long."
+    assert found(sentence, f"The Forth Bridge is 2,529 metres long. {sentence}") == []
+
+
+@pytest.mark.parametrize(
+    "snapshots", [{}, {1: None}, {1: None, 2: None}, {1: prepare("One page."), 2: None}, {1: prepare(""), 2: prepare("")}]
+)
+def test_missing_pages_are_no_disagreement(snapshots: dict[int, Snapshot | None]) -> None:
+    assert find_conflicts("q", [claim("The Forth Bridge is 2,467 metres long [1].")], snapshots) == ()
+
+
+def test_a_sentence_that_no_page_supports_is_not_compared() -> None:
+    text = "The Forth Bridge is 2,467 metres long."
+    unsupported = Claim(0, text, 0, len(text), Verdict.NOT_FOUND, True, "", (Evidence(1, verdict=Verdict.NOT_FOUND),))
+    pages: dict[int, Snapshot | None] = {
+        1: page("Nothing.", "one.org"),
+        2: page("The Forth Bridge is 2,529 metres long.", "two.org"),
+    }
+    assert find_conflicts("", [unsupported], pages) == ()
+
+
+def test_at_most_three_disagreements_are_shown() -> None:
+    sentences = [f"The Forth Bridge has {n},467 blue rivets in section {word}." for n, word in enumerate("abcdef", 2)]
+    others = [s.replace(",467", ",999") for s in sentences]
+    pages: dict[int, Snapshot | None] = {1: page(" ".join(sentences), "one.org"), 2: page(" ".join(others), "two.org")}
+    assert len(find_conflicts("", [claim(s) for s in sentences], pages)) <= 3
