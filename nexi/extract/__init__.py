@@ -8,16 +8,28 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 from nexi import urls
+from nexi.errors import FetchError
 from nexi.extract import charset
 from nexi.extract.words import Extracted, one_line
 
-__all__ = ["Extracted", "extract", "media_type", "sniff", "to_markdown"]
+__all__ = ["WHOLE", "Extracted", "extract", "media_type", "sniff", "to_markdown", "to_text"]
+
+PDF = "application/pdf"
+EPUB = "application/epub+zip"
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+WHOLE = (PDF, EPUB, DOCX)  # these cannot be read from their beginning alone
 
 MAX_LINKS = 500
 MAX_JSON_PARTS = 200_000
 
+_TYPES = {
+    "htm": "text/html", "html": "text/html", "xhtml": "application/xhtml+xml", "md": "text/markdown", "txt": "text/plain",
+    "rst": "text/plain", "csv": "text/plain", "json": "application/json", "xml": "application/xml",
+    "rss": "application/rss+xml", "atom": "application/atom+xml", "pdf": PDF, "epub": EPUB, "docx": DOCX,
+}  # fmt: skip
 _HTML_START = re.compile(rb"\s*(?:<!--.{0,500}?-->\s*)?<(?:!doctype\s+html|html|head|body|title|div|p|h1|table)\b", re.I | re.S)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 _HEADING = re.compile(r"^#{1,2}\s+(\S.{0,300})$", re.MULTILINE)
@@ -31,11 +43,9 @@ def to_markdown(html: str, url: str) -> str:
 
 
 def extract(body: bytes | str, content_type: str, url: str) -> Extracted:
-    """The text and metadata of a body of any kind we read; `url` is the base of its links. Of a PDF: raises FetchError."""
-    if isinstance(body, bytes) and media_type(content_type) == "application/pdf":
-        from nexi.extract import pdf
-
-        return _cleaned(pdf.read(body))
+    """The text and metadata of a body of any kind we read; `url` is the base of its links. FetchError for bad WHOLE ones."""
+    if isinstance(body, bytes) and media_type(content_type) in WHOLE:
+        return _cleaned(_read_whole(body, media_type(content_type)))
     text = body if isinstance(body, str) else charset.decode(body, content_type)
     match media_type(content_type):
         case "text/html" | "application/xhtml+xml" | "":
@@ -53,15 +63,39 @@ def extract(body: bytes | str, content_type: str, url: str) -> Extracted:
     return _cleaned(found)
 
 
+def to_text(data: bytes, *, name: str = "", content_type: str = "") -> Extracted:
+    """The text of a file: of the type that is given, else of what its name ends with, else of what it looks like.
+
+    Raises FetchError for what is no text, and for a PDF, EPUB or DOCX that cannot be read.
+    """
+    kind = media_type(content_type) or _TYPES.get(name.rpartition(".")[2].lower(), "") or sniff(data)
+    if kind in ("application/octet-stream", "application/zip"):
+        raise FetchError(f"{name[:200] or 'the file'} is no text", reason="content_type", cause="its bytes are no text")
+    found = extract(data, content_type or kind, "")
+    return found if found.title else replace(found, title=one_line(name.replace("\\", "/").rpartition("/")[2]))
+
+
+def _read_whole(data: bytes, kind: str) -> Extracted:
+    if kind == PDF:
+        from nexi.extract import pdf
+
+        return pdf.read(data)
+    from nexi.extract import archives
+
+    return archives.read_epub(data) if kind == EPUB else archives.read_docx(data)
+
+
 def media_type(content_type: str) -> str:
     """`text/html` of `Text/HTML; charset=utf-8`."""
     return content_type.partition(";")[0].partition(",")[0].strip().lower()
 
 
 def sniff(data: bytes) -> str:
-    """The type of a body that came without one; what is neither PDF, HTML nor text is called so."""
+    """The type of a body that came without one; what is neither a document, HTML nor text is called so."""
     if b"%PDF-" in data[:1_024]:
-        return "application/pdf"
+        return PDF
+    if data.startswith(b"PK\x03\x04"):
+        return EPUB if EPUB.encode() in data[:200] else DOCX if b"word/document.xml" in data else "application/zip"
     if _HTML_START.match(data):
         return "text/html"
     return "application/octet-stream" if b"\0" in data[:1_024] else "text/plain"

@@ -89,6 +89,19 @@ def main_text(html: str, url: str) -> str:
     return _markdown(_main_part(tree).html, _base(tree, url))
 
 
+def whole_text(html: str, url: str) -> str:
+    """All that is shown, with nothing chosen: for documents, which have no furniture."""
+    html = _bounded(html)
+    if hazard.too_wide(html):
+        return _plain(html)
+    if hazard.too_deep(html) or hazard.multiplies(html):
+        return _markdown(html, url)
+    tree = _tree(html)
+    _drop(tree.body, _HIDDEN, share=0.5)
+    _finish(tree)
+    return _markdown(tree.body.html, url)
+
+
 def _bounded(html: str) -> str:
     """What a reader could see of the page, as far as its tags can be afforded."""
     return hazard.bounded(source.shown(html[:MAX_CHARS].replace("\0", "")))
@@ -149,6 +162,13 @@ def _main_part(tree: Any) -> Any:
     _visible(tree)
     main = tree.body
     _keep_content(main)
+    _finish(tree)
+    return main
+
+
+def _finish(tree: Any) -> None:
+    """Make the rest ready for the writer."""
+    main = tree.body
     for node in main.query_selector_all(_MACHINERY):
         if node.parent is not None:
             node.decompose()
@@ -156,7 +176,6 @@ def _main_part(tree: Any) -> Any:
     _open_indents(tree, main)
     _name_code_languages(main)
     _plain_links(main)
-    return main
 
 
 def _keep_content(body: Any) -> None:
