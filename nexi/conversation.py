@@ -6,7 +6,7 @@ the page texts they rest on; where a run is gone, the history still has its ques
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from nexi.citations import CitationBook, extract_citation_markers, format_citations_section
 from nexi.config import Config
@@ -40,9 +40,18 @@ async def last_conversation(config: Config, clock: Clock) -> Session:
     if entry is None:
         raise NexiError("there is no answer to go on from", code="not_found", fix='ask something first: nexi "your question"')
     runs = RunDirectory(config.runs_dir, config.pages_dir, clock=clock)
-    turns = list(_turns(runs, entry))
+    return await _session_after(runs, list(_turns(runs, _logged(runs, entry.id) or _remembered(entry))))
+
+
+async def conversation_after(runs: RunDirectory, run_id: str) -> Session:
+    """The session after this run; an empty one when its log is gone."""
+    turn = _logged(runs, run_id)
+    return await _session_after(runs, list(_turns(runs, turn))) if turn else Session()
+
+
+async def _session_after(runs: RunDirectory, turns: Sequence[Turn]) -> Session:
     session = Session(message for turn in reversed(turns) for message in _messages(turn))
-    session.last_run = entry.id
+    session.last_run = turns[0].id
     session.book = CitationBook(dedup_key, turns[0].sources)
     for source in turns[0].sources:
         await _take_up(session, runs, source)
@@ -63,9 +72,8 @@ def cited_sources(config: Config, clock: Clock, entry: HistoryEntry) -> tuple[So
     return tuple(s for s in kept if s.number in numbers) or kept
 
 
-def _turns(runs: RunDirectory, entry: HistoryEntry) -> Iterator[Turn]:
-    """The last turn and those it continued, newest first, as far back as their logs are kept."""
-    turn = _logged(runs, entry.id) or _remembered(entry)
+def _turns(runs: RunDirectory, turn: Turn) -> Iterator[Turn]:
+    """A turn and those it continued, newest first, as far back as their logs are kept."""
     seen = {turn.id}
     yield turn
     while turn.continues and turn.continues not in seen and len(seen) < MOST_TURNS:

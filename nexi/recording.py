@@ -121,6 +121,7 @@ class Recording:
             tracks[_agent_of(fact)].append(fact)
         self._tracks = {agent: Track(own, pace=pace, only=only) for agent, own in tracks.items()}
         self._empty = Track(only=only)
+        self.only = only
 
     def of(self, agent: str) -> Track:
         return self._tracks.get(agent, self._empty)

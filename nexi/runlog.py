@@ -15,7 +15,7 @@ import re
 import shutil
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import field
+from dataclasses import field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -55,6 +55,18 @@ class ReadLog:
     header: LogHeader
     facts: list[tuple[int, Fact]] = field(default_factory=list)
     damage: str = ""
+    moments: list[str] = field(default_factory=list, compare=False)
+
+    @property
+    def seconds(self) -> float:
+        """How long the run has worked; the time between an interruption and its end does not count."""
+        worked, before = 0.0, _moment(self.header.created)
+        for (_, fact), stamp in zip(self.facts, self.moments, strict=True):
+            now = _moment(stamp)
+            if now and before and not isinstance(fact, events.RunResumed):
+                worked += max(0.0, (now - before).total_seconds())
+            before = now or before
+        return round(worked, 3)
 
     @property
     def ended(self) -> bool:
@@ -538,12 +550,14 @@ def _parse(run_id: str, data: bytes) -> ReadLog:
             tail = line
             break
         try:
-            log.facts.append((index, _parse_fact(line, index)))
+            fact, stamp = _parse_fact(line, index)
+            log.facts.append((index, fact))
+            log.moments.append(stamp)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise _damaged(run_id, index + 1, str(error), log) from error
     if not tail:
         return log
-    return ReadLog(log.header, log.facts, f"the last line ({len(tail)} bytes) is torn and was left out")
+    return replace(log, damage=f"the last line ({len(tail)} bytes) is torn and was left out")
 
 
 def _parse_header(run_id: str, line: bytes) -> LogHeader:
@@ -562,14 +576,14 @@ def _parse_header(run_id: str, line: bytes) -> LogHeader:
     return header
 
 
-def _parse_fact(line: bytes, expected: int) -> Fact:
+def _parse_fact(line: bytes, expected: int) -> tuple[Fact, str]:
     record = _unseal(line)
     if record["n"] != expected:
         raise ValueError(f"fact {record['n']} stands where fact {expected} belongs")
     event = events.decode(record["fact"])
     if not events.is_fact(event):
         raise ValueError(f"{event.kind} is no fact")
-    return event
+    return event, str(record.get("t", ""))
 
 
 def _refuse_ended(run_id: str, log: ReadLog) -> None:
@@ -654,6 +668,13 @@ def _modified(path: Path) -> datetime:
         return datetime.fromtimestamp(path.stat().st_mtime, UTC)
     except OSError:
         return datetime.max.replace(tzinfo=UTC)
+
+
+def _moment(stamp: str) -> datetime | None:
+    try:
+        return _aware(datetime.fromisoformat(stamp))
+    except ValueError:
+        return None
 
 
 def _aware(moment: datetime) -> datetime:

@@ -14,6 +14,7 @@ from nexi.app.run import Run, RunResult
 from nexi.budget import Budget, Meter
 from nexi.errors import FetchError, NexiError
 from nexi.reader import Reader
+from nexi.recording import Pace
 from nexi.runlog import MemoryPages
 from nexi.session import Session
 from nexi.types import FetchLimits, Page, Query, SearchOutcome, ToolCall, ToolResult
@@ -21,6 +22,7 @@ from nexi.urls import is_web_url
 
 if TYPE_CHECKING:
     from nexi.app.research import ResearchRun
+    from nexi.app.resume import Replay
     from nexi.app.verification import Target
     from nexi.research.orchestrator import Approve
     from nexi.verify.recheck import Verification
@@ -47,6 +49,35 @@ class Nexi(Clients):
 
         asked = clean_question(question)
         return ResearchRun(self, asked, with_effort(options, self.config), session or Session(), depth=depth, approve=approve)
+
+    async def resume(self, run_id: str, *, options: SearchOptions = AS_CONFIGURED, pace: Pace | None = None) -> Run:
+        """A run that was cut off or ended early, to enter and go on with. Raises StoreError.
+
+        What its log holds is not asked for again; `pace` lets recorded waits take their time.
+        """
+        from nexi.app.resume import build, reopened, session_of
+
+        runs = self.runs()
+        started, past = await asyncio.to_thread(reopened, runs, run_id, pace=pace)
+        return build(self, started, past, await session_of(started, runs), options)
+
+    async def replay(self, run_id: str) -> Replay:
+        """A finished run played again from its log, with no network. Raises StoreError."""
+        from nexi.app.resume import Replay, Silent, build, config_of, recorded, session_of
+
+        runs = self.runs()
+        started, past, told = await asyncio.to_thread(recorded, runs, run_id)
+        silent = Silent(started.model)
+        llms = {"answer": silent, "extract": silent, "judge": silent}
+        options = SearchOptions(keeps_history=False, keeps_log=False)
+        session, config = await session_of(started, runs), config_of(started, self.config)
+        async with (
+            Nexi(config, clock=self.clock, llms=llms, backends=(), fetchers=()) as nexi,
+            build(nexi, started, past, session, options) as run,
+        ):
+            async for _ in run:
+                pass
+            return Replay(run_id, told, run.result())
 
     async def answer(
         self, question: str, *, options: SearchOptions = AS_CONFIGURED, session: Session | None = None

@@ -25,6 +25,7 @@ class SearchOptions:
     query: Query = Query("")
     max_cost: float | None = None
     keeps_history: bool = True
+    keeps_log: bool = True
 
 
 AS_CONFIGURED = SearchOptions()

@@ -5,15 +5,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
+from typing import Any
 
-from nexi.events import Fact, ModelAsked, ModelReplied, PageFetched, RunResumed, SourceNumbered
+from nexi.config import Config
+from nexi.events import Fact, ModelAsked, ModelReplied, PageFetched, RunResumed, RunStarted, SourceNumbered
 from nexi.ports import RunLog
 from nexi.recording import Pace, Recording
 from nexi.types import Source, Usage
 from nexi.values import frozen
+
+RECORDED_SETTINGS = (
+    "max_context",
+    "max_output_tokens",
+    "auto_compact_thresh",
+    "compact_target_words",
+    "preserve_last_n_messages",
+    "tokenizer_encoding",
+    "system_prompt",
+    "strict",
+    "verify_judge",
+    "prefetch",
+    "max_pages",
+)
+
+
+def recorded_settings(config: Config) -> dict[str, Any]:
+    """What shapes the requests of a run, so that it can be played again elsewhere."""
+    return {name: getattr(config, name) for name in RECORDED_SETTINGS}
 
 
 @frozen
@@ -30,6 +51,11 @@ class Past:
     @property
     def sources(self) -> tuple[Source, ...]:
         return tuple(f.source for f in self.facts if isinstance(f, SourceNumbered))
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What the run was started with."""
+        return next((f.settings for f in self.facts if isinstance(f, RunStarted)), {})
 
     @property
     def calls(self) -> int:

@@ -32,7 +32,7 @@ from nexi.session import Session
 from nexi.types import Answer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 EXTRA_TOOLS = {"security_search": "security", "stackexchange": "stackexchange", "grep": "ripgrep"}
 
@@ -68,7 +68,14 @@ class ResearchRun(Run):
         super()._publish(event)
 
     def _settings(self) -> dict[str, Any]:
-        return {**super()._settings(), "depth": self.depth}
+        return {**super()._settings(), "depth": self.depth, "tools": self.tools()}
+
+    def tools(self) -> list[str]:
+        """The tools besides the web search that researchers are offered; a run that began before keeps its own."""
+        told = self.past.settings.get("tools")
+        if isinstance(told, list):
+            return [name for name in told if name in EXTRA_TOOLS]
+        return [tool for tool, backend in EXTRA_TOOLS.items() if self.nexi.extra_backend(backend)]
 
     def _open_conversation(self) -> None:
         return None  # every researcher has a conversation of its own
@@ -160,14 +167,10 @@ class Bench:
         return loop
 
     def _others(self, emit: Emit, agent: str) -> Mapping[str, Searcher]:
-        """The tools besides the web search that can be used here, each over its own backend."""
+        """A searcher over the one backend of each tool; over none where a tool is only remembered."""
         nexi, track = self._run.nexi, self._run.past.recording.of(agent)
-        found: dict[str, Searcher] = {}
-        for tool, name in EXTRA_TOOLS.items():
-            backend = nexi.extra_backend(name)
-            if backend is not None:
-                found[tool] = Searcher(_only(backend), emit=emit, clock=nexi.clock, track=track)
-        return found
+        backends = {tool: nexi.extra_backend(EXTRA_TOOLS[tool]) for tool in self._run.tools()}
+        return {tool: Searcher(_only(backend), emit=emit, clock=nexi.clock, track=track) for tool, backend in backends.items()}
 
     def _made(self, agent: str, session: Session, meter: Meter, emit: Emit, question: str) -> Parts:
         run = self._run
@@ -207,5 +210,5 @@ _TOOLBOX_FIELDS = (
 )
 
 
-def _only(backend: SearchBackend) -> Any:
-    return lambda: (backend,)
+def _only(backend: SearchBackend | None) -> Callable[[], tuple[SearchBackend, ...]]:
+    return lambda: (backend,) if backend else ()

@@ -15,7 +15,7 @@ from nexi.app.clients import Clients
 from nexi.app.emit import RunEmit
 from nexi.app.options import SearchOptions
 from nexi.app.parts import Parts
-from nexi.app.past import Past
+from nexi.app.past import Past, recorded_settings
 from nexi.budget import Budget, Meter
 from nexi.config import get_system_prompt
 from nexi.errors import ConfigError, InternalError, NexiError, QuestionError, StoreError
@@ -138,7 +138,8 @@ class Run:
         else:
             model, most = self.nexi.config.endpoint("answer").model, self.options.max_iterations or 0
             await self.emit(RunStarted(self.question, self.options.effort, model, self.mode, most, self._settings()))
-        self.nexi.check()
+        if not self.past.recording.only:
+            self.nexi.check()
         if self._log_warning:
             await self.emit(Warned("log_not_kept", self._log_warning))
         for source in self.session.book.sources:
@@ -150,7 +151,7 @@ class Run:
         config = self.nexi.config
         chains = {"search": list(config.search_chain()), "fetch": list(config.fetch_chain())}
         links = {"continues": self.session.last_run, **({"resumes": self.past.run} if self.past.run else {})}
-        return {**chains, "prefetch": config.prefetch, **links}
+        return {**chains, **links, "config": recorded_settings(config)}
 
     @property
     def today(self) -> str:
@@ -247,6 +248,8 @@ class Run:
     def _open_log(self) -> tuple[RunLog, str]:
         if self.past.log:
             return self.past.log, ""
+        if not self.options.keeps_log:
+            return MemoryRunLog(), ""
         try:
             return self.nexi.runs().create(), ""
         except StoreError as error:

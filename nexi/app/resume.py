@@ -1,0 +1,131 @@
+"""Resume and replay: a run from its log, taken up where it stopped, or played again without a network.
+
+Above, `assembly` offers both; below are the run log and `run`. A run that was cut off goes on in its own log. A run that has
+ended, by a spent budget or a dead provider, is repeated in a new log from everything the old one holds. A replay may ask for
+nothing that is not recorded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from nexi.app.clients import Clients
+from nexi.app.options import SearchOptions, with_effort
+from nexi.app.past import RECORDED_SETTINGS, Past, past_of
+from nexi.app.run import Run, RunResult
+from nexi.config import Config
+from nexi.conversation import conversation_after
+from nexi.errors import LLMError, StoreError
+from nexi.events import TERMINAL, Fact, LimitReached, RunFinished, RunStarted
+from nexi.recording import Pace
+from nexi.runlog import ReadLog, RunDirectory
+from nexi.session import Session
+from nexi.types import Message, Reply, StopReason, ToolSpec
+from nexi.values import frozen
+
+
+def reopened(runs: RunDirectory, run_id: str, *, pace: Pace | None = None) -> tuple[RunStarted, Past]:
+    """The past of a run that was cut off, in its own log, or of one that ended, for a new one. Raises StoreError."""
+    log = runs.open_log(run_id)
+    started = _start_of(run_id, log)
+    if log.ended:
+        _refuse_complete(run_id, log)
+        return started, past_of(run_id, worth_keeping(log), log.header.created, pace=pace)
+    log, writer = runs.reopen(run_id)
+    facts = [fact for _, fact in log.facts]
+    return started, past_of(run_id, facts, log.header.created, log=writer, seconds=log.seconds, pace=pace)
+
+
+def recorded(runs: RunDirectory, run_id: str) -> tuple[RunStarted, Past, str]:
+    """The past of a finished run for a replay, and the answer it ended with. Raises StoreError."""
+    log = runs.open_log(run_id)
+    started = _start_of(run_id, log)
+    end = log.facts[-1][1]
+    if not isinstance(end, RunFinished):
+        raise StoreError(
+            f"Run {run_id} cannot be replayed",
+            cause="it did not end with an answer",
+            fix=f"nexi resume {run_id} goes on with it",
+        )
+    facts = [fact for _, fact in log.facts]
+    return started, past_of(run_id, facts, log.header.created, only=True), end.answer
+
+
+def _start_of(run_id: str, log: ReadLog) -> RunStarted:
+    first = log.facts[0][1] if log.facts else None
+    if not isinstance(first, RunStarted):
+        raise StoreError(
+            f"Run {run_id} has nothing to go on from",
+            cause="it was cut off before its first fact",
+            fix="ask the question again",
+        )
+    return first
+
+
+def _refuse_complete(run_id: str, log: ReadLog) -> None:
+    end = log.facts[-1][1]
+    if isinstance(end, RunFinished) and end.stop in (StopReason.FINAL_ANSWER, StopReason.PLAIN_ANSWER):
+        raise StoreError(
+            f"Run {run_id} is complete", cause="it ended with its answer", fix=f"nexi --show {run_id} shows it", code="complete"
+        )
+
+
+def worth_keeping(log: ReadLog) -> list[Fact]:
+    """What an ended run learned: not how it ended, and not the limit that ended it."""
+    return [fact for _, fact in log.facts if not isinstance(fact, (*TERMINAL, LimitReached))]
+
+
+async def session_of(started: RunStarted, runs: RunDirectory) -> Session:
+    """The conversation a run belonged to, as far as its logs are kept."""
+    before = str(started.settings.get("continues") or "")
+    return await conversation_after(runs, before) if before else Session()
+
+
+def config_of(started: RunStarted, config: Config) -> Config:
+    """The config with the settings that shaped the requests of a run."""
+    told = started.settings.get("config")
+    known = {n: v for n, v in told.items() if n in RECORDED_SETTINGS} if isinstance(told, Mapping) else {}
+    return config.override(**known)
+
+
+def build(nexi: Clients, started: RunStarted, past: Past, session: Session, options: SearchOptions) -> Run:
+    """The run again, in its own mode and under its own settings; what the options name is changed."""
+    options = replace(options, effort=options.effort or started.effort)
+    options = replace(options, max_iterations=options.max_iterations or started.max_iterations or None)
+    options = with_effort(options, nexi.config)
+    if started.mode != "research":
+        return Run(nexi, started.query, options, session, past)
+    from nexi.app.research import ResearchRun
+
+    return ResearchRun(nexi, started.query, options, session, past, depth=int(started.settings.get("depth") or 0))
+
+
+@frozen
+class Replay:
+    """A run played again: the answer it ended with then, and the one it came to now."""
+
+    run: str
+    told: str
+    result: RunResult
+
+    @property
+    def is_same(self) -> bool:
+        return self.told == self.result.answer.text
+
+
+class Silent:
+    """A model that is only a name: whatever it once said comes from the record."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def complete(self, messages: Sequence[Message], tools: Sequence[ToolSpec] = (), **_: Any) -> Reply:
+        await asyncio.sleep(0)
+        raise LLMError("the model was not asked", cause="this is a replay", code="not_recorded")
