@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from nexi.stores import faults
-from nexi.stores.schema import CHUNKS, meta
+from nexi.stores.schema import CHUNKS, every_meta, meta
 from nexi.stores.scope import Condition, condition
 from nexi.stores.vectors import VectorReader, nearest, slots_of
 from nexi.stores.words import Ranked
@@ -43,7 +43,7 @@ def _sources(db: sqlite3.Connection, where: Condition, count: int, skip: int) ->
 
 def _stored(row: Sequence[Any]) -> StoredSource:
     url, title, domain, language, fetched_at, digest, chunks, words, tags = row
-    return StoredSource(url, title, domain, language, fetched_at, digest, chunks, words, tuple(json.loads(tags)))
+    return StoredSource(url, title, domain, language, fetched_at, digest, chunks, words, _tags(tags))
 
 
 def of_page(db: sqlite3.Connection, url: str, first: int, last: int | None) -> list[Passage]:
@@ -60,28 +60,40 @@ def unembedded(db: sqlite3.Connection, count: int) -> list[Passage]:
     return passages(db, [(int(row[0]), 0.0) for row in ids], EVERYTHING)
 
 
-def passages(db: sqlite3.Connection, ranked: Iterable[tuple[int, float]], scope: Scope) -> list[Passage]:
+def passages(db: sqlite3.Connection, ranked: Sequence[tuple[int, float]], scope: Scope) -> list[Passage]:
     """The chunks behind ids, each with the first source in scope that leads to it. What the disk has lost is left out."""
     where = condition(scope)
+    ids = [chunk for chunk, _ in ranked]
+    try:
+        rows = _rows(db, ids, where)
+    except sqlite3.DatabaseError as error:
+        if not faults.is_damage(error):
+            raise
+        rows = [row for chunk in ids for row in _readable(db, chunk, where)]
+    found = {row[0]: row for row in rows}
+    return [_passage(found[chunk], score) for chunk, score in ranked if chunk in found]
+
+
+def _rows(db: sqlite3.Connection, ids: Sequence[int], where: Condition) -> list[Any]:
+    """Beside `min`, the other columns are those of the row that has the least."""
     sql = (
-        f"SELECT {_PASSAGE} FROM chunks c JOIN sources s ON s.body = c.id / {CHUNKS} "  # noqa: S608
-        f"WHERE c.id = ? AND {where.sql or 1} ORDER BY s.id LIMIT 1"
+        f"SELECT {_PASSAGE}, min(s.id) FROM chunks c JOIN sources s ON s.body = c.id / {CHUNKS} "  # noqa: S608
+        f"WHERE c.id IN ({', '.join('?' * len(ids))}) AND {where.sql or 1} GROUP BY c.id"
     )
-    found: list[Passage] = []
-    for chunk, score in ranked:
-        try:
-            row = db.execute(sql, (chunk, *where.values)).fetchone()
-        except sqlite3.DatabaseError as error:
-            if not faults.is_damage(error):
-                raise
-            continue
-        if row:
-            found.append(_passage(row, score))
-    return found
+    return db.execute(sql, (*ids, *where.values)).fetchall()
+
+
+def _readable(db: sqlite3.Connection, chunk: int, where: Condition) -> list[Any]:
+    try:
+        return _rows(db, [chunk], where)
+    except sqlite3.DatabaseError as error:
+        if not faults.is_damage(error):
+            raise
+        return []
 
 
 def _passage(row: Sequence[Any], score: float) -> Passage:
-    chunk, url, text, title, domain, heading, context, code, language, fetched_at, tags, start = row
+    chunk, url, text, title, domain, heading, context, code, language, fetched_at, tags, start = row[:12]
     return Passage(
         id=str(chunk),
         url=url,
@@ -95,9 +107,13 @@ def _passage(row: Sequence[Any], score: float) -> Passage:
         code=code,
         language=language,
         fetched_at=fetched_at,
-        tags=tuple(json.loads(tags)),
+        tags=_tags(tags),
         start=start,
     )
+
+
+def _tags(text: str) -> tuple[str, ...]:
+    return () if text == "[]" else tuple(json.loads(text))
 
 
 def stats(db: sqlite3.Connection) -> StoreStats:
@@ -112,31 +128,29 @@ class Nearest:
 
     def __init__(self, vectors: VectorReader) -> None:
         self._vectors = vectors
-        self._generation = ""
+        self._generation = -1
         self._chosen: dict[Scope, Any] = {}
 
     def search(self, db: sqlite3.Connection, vector: Vector, embedder: str, count: int, scope: Scope) -> Ranked:
         """(chunk id, cosine), best first. Slots that turn out to be free are replaced by the next best."""
-        stored, dims, slots = meta(db, "embedder"), int(meta(db, "dims") or 0), int(meta(db, "slots") or 0)
+        about = every_meta(db)
+        dims, slots = int(about["dims"]), int(about["slots"])
         if not slots or count < 1:
             return []
-        if (stored, dims) != (embedder, len(vector)):
-            raise faults.other_embedder(stored, dims, embedder, len(vector))
-        held = self._vectors.held(int(meta(db, "epoch")), slots, dims)
-        chosen = self._slots(db, scope)
+        if (about["embedder"], dims) != (embedder, len(vector)):
+            raise faults.other_embedder(str(about["embedder"]), dims, embedder, len(vector))
+        held = self._vectors.held(int(about["epoch"]), slots, dims)
+        chosen = None if scope == EVERYTHING else self._slots(db, scope, int(about["generation"]))
         wanted = count
         while True:
             near = nearest(held, vector, wanted, chosen)
-            found = [(chunk, score) for slot, score in near if (chunk := _chunk_in(db, slot)) is not None]
+            chunks = _chunks_in(db, [slot for slot, _ in near])
+            found = [(chunks[slot], score) for slot, score in near if slot in chunks]
             if len(found) >= count or len(near) < wanted:
                 return found[:count]
             wanted *= 4
 
-    def _slots(self, db: sqlite3.Connection, scope: Scope) -> Any:
-        """The slots of a scope, None for all of them."""
-        if scope == EVERYTHING:
-            return None
-        generation = meta(db, "generation")
+    def _slots(self, db: sqlite3.Connection, scope: Scope, generation: int) -> Any:
         if generation != self._generation or len(self._chosen) >= MOST_SELECTIONS:
             self._generation, self._chosen = generation, {}
         if scope not in self._chosen:
@@ -157,10 +171,12 @@ def _select(db: sqlite3.Connection, scope: Scope) -> Any:
     return slots_of(db, sql, where.values)
 
 
-def _chunk_in(db: sqlite3.Connection, slot: int) -> int | None:
-    """The chunk whose vector is in a slot."""
-    sql = "SELECT id, slot, chunks FROM bodies WHERE slot >= 0 AND slot <= ? ORDER BY slot DESC LIMIT 1"
-    found = db.execute(sql, (slot,)).fetchone()
-    if found is None or slot >= found[1] + found[2]:
-        return None
-    return int(found[0]) * CHUNKS + slot - int(found[1])
+def _chunks_in(db: sqlite3.Connection, slots: Sequence[int]) -> dict[int, int]:
+    """The chunks whose vectors are in these slots; a slot that is free has none."""
+    sql = (
+        f"SELECT hit.column1, b.id * {CHUNKS} + hit.column1 - b.slot "  # noqa: S608
+        f"FROM (VALUES {', '.join(['(?)'] * len(slots)) or '(-1)'}) AS hit JOIN bodies b ON b.id = "
+        "(SELECT id FROM bodies WHERE slot >= 0 AND slot <= hit.column1 ORDER BY slot DESC LIMIT 1) "
+        "WHERE hit.column1 < b.slot + b.chunks"
+    )
+    return dict(db.execute(sql, slots))

@@ -141,5 +141,9 @@ def meta(db: sqlite3.Connection, key: str) -> str:
     return str(row[0]) if row else ""
 
 
+def every_meta(db: sqlite3.Connection) -> dict[str, str | int]:
+    return dict(db.execute("SELECT key, value FROM meta"))
+
+
 def set_meta(db: sqlite3.Connection, key: str, value: str | int) -> None:
     db.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT(key) DO UPDATE SET value = excluded.value", (key, value))

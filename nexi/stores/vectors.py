@@ -23,6 +23,8 @@ EXACT_NUMBERS = 48_000_000  # up to here (190,000 vectors of 256) every vector i
 CANDIDATES = 2_000  # of the first pass by bits, at least
 OVERSAMPLING = 40
 BLOCK = 16_384
+COPIED = 256
+EMPTY = -2.0  # below every cosine
 WORD = 64
 
 
@@ -40,9 +42,10 @@ def matrix(vectors: Sequence[Vector], dims: int) -> Any:
     if any(len(vector) != dims for vector in vectors):
         raise faults.bad_vectors(f"not all of them have {dims} dimensions")
     rows = np.array([np.asarray(vector, np.float32) for vector in vectors], np.float32).reshape(-1, dims)
-    if not np.isfinite(rows).all():
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    if not np.isfinite(lengths).all():
         raise faults.bad_vectors("some of their numbers are not finite")
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return rows / np.maximum(lengths, 1e-12)[:, None]
 
 
 def empty(count: int, dims: int) -> Any:
@@ -187,40 +190,51 @@ def sound(held: Held | None, slots: Sequence[int]) -> tuple[Any, ...]:
 def nearest(held: Held, vector: Vector, count: int, chosen: Any = None) -> list[tuple[int, float]]:
     """(slot, cosine) of the nearest rows, best first, among the chosen slots or all of them."""
     np = numpy()
-    query = matrix([vector], held.rows.shape[1])[0]
+    query = _direction(vector)
     total = len(held.rows) if chosen is None else len(chosen)
     if total * len(query) > EXACT_NUMBERS:
         chosen = _likely(held.bits, query, max(CANDIDATES, count * OVERSAMPLING), chosen)
-    scores = _products(held.rows, query) if chosen is None else _scores(held.rows, query, chosen)
-    best = _best(np.nan_to_num(scores, copy=False, nan=-np.inf), count)
+    scores = _scores(held.rows, query, chosen)
+    if np.isnan(scores.sum()):
+        scores[np.isnan(scores)] = EMPTY
+    best = _best(scores, count)
     slots = best if chosen is None else chosen[best]
-    return [(int(slot), float(score)) for slot, score in zip(slots, scores[best], strict=True) if score > -2]
+    return [(s, score) for s, score in zip(slots.tolist(), scores[best].tolist(), strict=True) if score > EMPTY]
+
+
+def _direction(vector: Vector) -> Any:
+    np = numpy()
+    numbers = np.frombuffer(vector, f"={vector.typecode}").astype(np.float32)
+    length = float(np.dot(numbers, numbers)) ** 0.5
+    if not 0 < length < float("inf"):
+        raise faults.bad_vectors("the vector to search with has no direction")
+    return numbers / np.float32(length)
 
 
 def _scores(rows: Any, query: Any, chosen: Any) -> Any:
-    """Where most rows are chosen, all are multiplied in place; a copy of the chosen costs more."""
-    return _products(rows, query)[chosen] if len(chosen) * 4 > len(rows) else _products(rows[chosen], query)
+    """Where most rows are chosen, all are multiplied in place: a copy of the chosen costs more.
 
-
-def _products(rows: Any, query: Any) -> Any:
-    """Not `@`: that wakes a pool of threads whose waiting costs more than a product of this size."""
-    return numpy().einsum("ij,j->i", rows, query)
+    The product is not `@`: that wakes a pool of threads whose waiting costs more than a product of this size. Few rows are
+    copied at a time, into one place that stays in the processor's cache.
+    """
+    np = numpy()
+    if chosen is None or len(chosen) * 4 > len(rows):
+        every = np.einsum("ij,j->i", rows, query)
+        return every if chosen is None else every[chosen]
+    scores = np.empty(len(chosen), np.float32)
+    copied = np.empty((min(COPIED, len(chosen)), rows.shape[1]), np.float32)
+    for start in range(0, len(chosen), COPIED):
+        some = chosen[start : start + COPIED]
+        block = np.take(rows, some, axis=0, out=copied[: len(some)], mode="clip")
+        np.einsum("ij,j->i", block, query, out=scores[start : start + COPIED])
+    return scores
 
 
 def _best(scores: Any, count: int) -> Any:
     """Places of the highest scores, in order; equal scores keep the order of the rows."""
     np = numpy()
-    if len(scores) > count:
-        places = np.argpartition(-scores, count - 1)[:count]
-        places = np.flatnonzero(scores >= scores[places].min()) if _tied(scores, places) else np.sort(places)
-    else:
-        places = np.arange(len(scores))
-    return places[np.argsort(-scores[places], kind="stable")][:count]
-
-
-def _tied(scores: Any, places: Any) -> bool:
-    least = scores[places].min()
-    return int((scores[places] == least).sum()) != int((scores == least).sum())
+    places = np.sort(np.argpartition(scores, -count)[-count:]) if len(scores) > count else np.arange(len(scores))
+    return places[np.argsort(-scores[places], kind="stable")]
 
 
 def _likely(bits: Any, query: Any, count: int, chosen: Any) -> Any:
