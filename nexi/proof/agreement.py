@@ -44,7 +44,7 @@ class Agreement:
         return self.presence * (1 - len(self.missing) / (self.facts + 1))
 
 
-def agree(claim: Reading, source: Reading, context: Reading, weight: Weight, rewording: Rewording) -> Agreement:
+def agree(claim: Reading, source: Reading, context: Sequence[Reading], weight: Weight, rewording: Rewording) -> Agreement:
     """Compare a sentence with a stretch of a source.
 
     `context` is the stretch's headings and what stands before it, `rewording` the one sentence of it that comes closest.
@@ -66,8 +66,8 @@ def agree(claim: Reading, source: Reading, context: Reading, weight: Weight, rew
 Outcome = tuple[Clash | None, str]
 
 
-def _presence(pair: Pair, context: Reading, weight: Weight, failed: int) -> tuple[float, tuple[str, ...]]:
-    known = {term for word in context.words for term in word.terms}
+def _presence(pair: Pair, context: Sequence[Reading], weight: Weight, failed: int) -> tuple[float, tuple[str, ...]]:
+    known = {term for reading in context for word in reading.words for term in word.terms}
     total = have = 0.0
     unsaid: list[str] = []
     for index, word in enumerate(pair.claim.words):
@@ -87,9 +87,9 @@ def _presence(pair: Pair, context: Reading, weight: Weight, failed: int) -> tupl
     return (have / total if total else 0.0), tuple(unsaid)
 
 
-def _dates(pair: Pair, context: Reading) -> Iterator[Outcome]:
+def _dates(pair: Pair, context: Sequence[Reading]) -> Iterator[Outcome]:
     stated = _stated_dates(pair.source)
-    around = _stated_dates(context)
+    around = [date for reading in context for date in _stated_dates(reading)]
     for date in pair.claim.dates:
         if any(says(s, date) for s in stated) or _is_pieced(date, stated, around):
             crossed = _crossed(pair, date, stated)
@@ -113,7 +113,7 @@ def _is_pieced(date: Date, stated: list[Date], around: list[Date]) -> bool:
     return bool(undated) and any(s.year == date.year for s in [*stated, *around])
 
 
-def _numbers(pair: Pair, context: Reading) -> Iterator[Outcome]:
+def _numbers(pair: Pair, context: Sequence[Reading]) -> Iterator[Outcome]:
     claim, source = pair.claim, pair.source
     years = _stated_dates(source)
     for number in claim.numbers:
@@ -219,10 +219,10 @@ def _may_be_same(fact: Number | Date, value: Number | Date) -> bool:
     return other_kind or agrees(fact, value)
 
 
-def _names(pair: Pair, context: Reading) -> Iterator[Outcome]:
+def _names(pair: Pair, context: Sequence[Reading]) -> Iterator[Outcome]:
     runs = names_of(pair.source)
-    known = {word.flat for word in context.words}
-    initials = _initials(pair.source) | _initials(context)
+    known = {word.flat for reading in context for word in reading.words}
+    initials = _initials(pair.source).union(*map(_initials, context))
     for first, last in names_of(pair.claim):
         words = pair.claim.words[first:last]
         absent = [i for i in range(first, last) if pair.to[i] < 0 and words[i - first].terms and len(words[i - first].text) > 1]
@@ -266,9 +266,9 @@ def _other_name(pair: Pair, first: int, last: int, runs: list[tuple[int, int]]) 
     return ""
 
 
-def _literals(pair: Pair, context: Reading) -> Iterator[Outcome]:
+def _literals(pair: Pair, context: Sequence[Reading]) -> Iterator[Outcome]:
     """Code must stand there as it is written; quotes are looked for by whoever has the whole page."""
-    text = f"{pair.source.text}\n{context.text}"
+    text = "\n".join([pair.source.text, *(reading.text for reading in context)]) if pair.claim.code else ""
     for code in pair.claim.code:
         bare = code.rstrip("().,=")
         if bare not in text and flat(bare) not in flat(text):

@@ -32,22 +32,35 @@ _DAY_WORDS = {w: int(n) for w, n in (SMALL_NUMBERS | ORDINALS).items() if 0 < n 
 _DAY = rf"(?:(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th|er|\.)?|(?:{'|'.join(sorted(_DAY_WORDS, key=len, reverse=True))}))"
 _YEAR = r"(?:1\d{3}|20\d{2}|21\d{2})(?!\d)"
 _AFTER = r"(?:,? ?(?:of )?)"
+_MONTHS_HINT = rf"(?i)\b(?:{_MONTH})\b"
 _PATTERNS = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        rf"(?<![\w.-])(?P<y>{_YEAR})-(?P<m>\d{{1,2}})-(?P<d>\d{{1,2}})(?!\d)",
-        r"(?P<y>\d{4}) ?年(?: ?(?P<m>\d{1,2}) ?月(?: ?(?P<d>\d{1,2}) ?[日号])?)?",
-        rf"(?<![\w.])(?P<a>\d{{1,2}})[./](?P<b>\d{{1,2}})[./](?P<y>{_YEAR})",
-        rf"(?<![\w.])(?P<y>{_YEAR})[./](?P<m>\d{{1,2}})[./](?P<d>\d{{1,2}})(?!\d)",
-        rf"(?<![\w.])(?P<d>{_DAY})(?: ?(?:-|to|and) ?(?P<d2>{_DAY}))?(?: of| de)? ?(?P<mon>{_MONTH})\b\.?(?:{_AFTER}(?:de )?(?P<y>{_YEAR}))?",
-        rf"\b(?P<mon>{_MONTH})\b\.? (?:the )?(?P<d>{_DAY})(?!\d)(?: ?(?:-|to|and) ?(?P<d2>{_DAY})(?![\d ]*(?:{_MONTH})))?(?:{_AFTER}(?P<y>{_YEAR}))?",
-        rf"\b(?P<mon>{_MONTH})\b\.?,?(?: of| de)? (?P<y>{_YEAR})",
-        rf"(?<![\w.,-])(?P<y>{_YEAR})(?P<range>-|/)(?P<yy>\d{{2}})(?![\d-])",
-        r"(?<![\w.,])(?P<bc>\d{1,4}) ?(?P<era>BCE?|B\.C\.(?:E\.)?|CE\b|C\.E\.|AD\b|A\.D\.)",
-        r"\b(?P<era>AD|A\.D\.) ?(?P<bc>\d{1,4})\b",
-        r"(?<![\w.,])(?P<decade>(?:1\d|20)\d0)'?s\b",
-        r"\b(?:the |late |early |mid-?)(?P<tens>twenties|thirties|forties|fifties|sixties|seventies|eighties|nineties)\b",
-        r"\b(?P<nth>\d{1,2}(?:st|nd|rd|th)|[a-z]+(?:-[a-z]+)?)[ -](?P<cent>centur(?:y|ies))(?: (?P<cera>BCE?|B\.C\.))?",
+    (re.compile(hint), re.compile(pattern, re.IGNORECASE))
+    for hint, pattern in (
+        (r"\d-\d", rf"(?<![\w.-])(?P<y>{_YEAR})-(?P<m>\d{{1,2}})-(?P<d>\d{{1,2}})(?!\d)"),
+        (r"年", r"(?P<y>\d{4}) ?年(?: ?(?P<m>\d{1,2}) ?月(?: ?(?P<d>\d{1,2}) ?[日号])?)?"),
+        (r"\d[./]\d", rf"(?<![\w.])(?P<a>\d{{1,2}})[./](?P<b>\d{{1,2}})[./](?P<y>{_YEAR})"),
+        (r"\d[./]\d", rf"(?<![\w.])(?P<y>{_YEAR})[./](?P<m>\d{{1,2}})[./](?P<d>\d{{1,2}})(?!\d)"),
+        (
+            _MONTHS_HINT,
+            rf"(?<![\w.])(?P<d>{_DAY})(?: ?(?:-|to|and) ?(?P<d2>{_DAY}))?(?: of| de)? ?(?P<mon>{_MONTH})\b\.?(?:{_AFTER}(?:de )?(?P<y>{_YEAR}))?",
+        ),
+        (
+            _MONTHS_HINT,
+            rf"\b(?P<mon>{_MONTH})\b\.? (?:the )?(?P<d>{_DAY})(?!\d)(?: ?(?:-|to|and) ?(?P<d2>{_DAY})(?![\d ]*(?:{_MONTH})))?(?:{_AFTER}(?P<y>{_YEAR}))?",
+        ),
+        (_MONTHS_HINT, rf"\b(?P<mon>{_MONTH})\b\.?,?(?: of| de)? (?P<y>{_YEAR})"),
+        (r"\d[-/]\d", rf"(?<![\w.,-])(?P<y>{_YEAR})(?P<range>-|/)(?P<yy>\d{{2}})(?![\d-])"),
+        (r"(?i)B\.?C|A\.?D|C\.?E", r"(?<![\w.,])(?P<bc>\d{1,4}) ?(?P<era>BCE?|B\.C\.(?:E\.)?|CE\b|C\.E\.|AD\b|A\.D\.)"),
+        (r"(?i)A\.?D", r"\b(?P<era>AD|A\.D\.) ?(?P<bc>\d{1,4})\b"),
+        (r"0'?s\b", r"(?<![\w.,])(?P<decade>(?:1\d|20)\d0)'?s\b"),
+        (
+            r"(?i)ties\b",
+            r"\b(?:the |late |early |mid-?)(?P<tens>twenties|thirties|forties|fifties|sixties|seventies|eighties|nineties)\b",
+        ),
+        (
+            r"(?i)centur",
+            r"\b(?P<nth>\d{1,2}(?:st|nd|rd|th)|[a-z]+(?:-[a-z]+)?)[ -](?P<cent>centur(?:y|ies))(?: (?P<cera>BCE?|B\.C\.))?",
+        ),
     )
 )
 _HINT = re.compile(r"\d|[Cc]entur|ties\b|\b[JFMASOND][a-z]{2,8}\b")
@@ -73,8 +86,11 @@ def read_dates(text: str) -> list[Date]:
 
 
 def _all(text: str) -> Iterator[Date]:
-    for pattern in _PATTERNS:
-        for match in pattern.finditer(text):
+    hinted: dict[str, bool] = {}
+    for hint, pattern in _PATTERNS:
+        if hint.pattern not in hinted:
+            hinted[hint.pattern] = hint.search(text) is not None
+        for match in pattern.finditer(text) if hinted[hint.pattern] else ():
             yield from _dates(match)
     for match in _LONE_MONTH.finditer(text):
         yield Date(match["mon"], match.start("mon"), match.end("mon"), ((0, MONTH_NUMBERS[match["mon"].lower()], 0),))

@@ -88,11 +88,7 @@ class Reading:
 
     def at(self, place: int) -> int:
         """The index of the first word at or after an offset."""
-        return bisect_left(self._starts, place)
-
-    @property
-    def _starts(self) -> list[int]:
-        return [w.start for w in self.words]
+        return bisect_left(self.words, place, key=lambda word: word.start)
 
 
 def read(text: str) -> Reading:
@@ -102,7 +98,7 @@ def read(text: str) -> Reading:
     taken = [(d.start, d.end) for d in dates]
     numbers = [n for n in read_numbers(text) if not any(n.start < e and s < n.end for s, e in taken)]
     words = tuple(_words(text, sorted(taken + [(n.start, n.end) for n in numbers])))
-    wide = sum(bool(UNSPACED.search(w.text)) for w in words) * 2 > len(words)
+    wide = not text.isascii() and sum(bool(UNSPACED.search(w.text)) for w in words) * 2 > len(words)
     code = tuple(
         dict.fromkeys(c for c in _CODE.findall(_ADDRESS.sub(" ", text)) if not c.replace(".", "").isdigit() or c.count(".") > 1)
     )
@@ -117,7 +113,7 @@ def _words(text: str, facts: list[tuple[int, int]]) -> Iterator[Word]:
             place += 1
         fact = place < len(facts) and facts[place][0] < match.end()
         word = match[0]
-        if UNSPACED.search(word):
+        if not word.isascii() and UNSPACED.search(word):
             for offset, term in enumerate(terms(word)):
                 yield Word(term, term, (term,), match.start() + offset, match.start() + offset + len(term), fact, False)
             continue
@@ -165,7 +161,13 @@ def _quotes(text: str) -> Iterator[str]:
 
 
 def _denials(text: str, words: tuple[Word, ...]) -> tuple[int, ...]:
-    return tuple(i for i, w in enumerate(words) if text[w.start - 1 : w.start] != "-" and _denies(words, i, w))
+    return tuple(
+        i for i, w in enumerate(words) if _may_deny(w.flat) and text[w.start - 1 : w.start] != "-" and _denies(words, i, w)
+    )
+
+
+def _may_deny(word: str) -> bool:
+    return word in DENIALS or word in DENIED_BY_PHRASE or word[0] in WIDE_DENIALS or word.endswith("n't")
 
 
 def _denies(words: tuple[Word, ...], index: int, word: Word) -> bool:
@@ -174,10 +176,8 @@ def _denies(words: tuple[Word, ...], index: int, word: Word) -> bool:
         return True
     if word.flat in DENIED_BY_PHRASE:
         return following is not None and following.flat == DENIED_BY_PHRASE[word.flat]
-    if any(c in WIDE_DENIALS for c in word.flat[:1]):
+    if word.flat[0] in WIDE_DENIALS:
         return True
-    if word.flat not in DENIALS:
-        return False
     if word.flat == "no" and (following is None or following.fact or word.text == "NO"):
         return False
     return following is None or following.flat not in NOT_DENIED

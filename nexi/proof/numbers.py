@@ -54,6 +54,7 @@ _DIGITS = re.compile(
     rf"(?P<nth>st|nd|rd|th)?(?P<scale>(?:[ -]?(?i:{_SCALE_WORDS})\b|(?-i:k|K|M)\b|[ ]?(?:{_WIDE_SCALES}))(?:\.)?)?"
     rf"(?P<unit>{_UNIT})?(?P<tail>(?i:[ ]?(?:dollars|euros|pounds|yen|usd|eur))\b|[ ]?[$€£](?!\d))?"
 )
+_NUMBER_WORDS = frozenset({*SMALL_NUMBERS, *SCALES, *ORDINALS, "half", "quarter", "quarters", "thirds", "fifths", "tenths"})
 _NUMBER_WORD = _either(
     {*SMALL_NUMBERS, *SCALES, *ORDINALS, "half", "quarter", "quarters", "thirds", "fifths", "tenths"} - {"mn", "bn", "tn"}
 )
@@ -61,6 +62,8 @@ _SPELLED = re.compile(
     rf"(?i)(?<![\w-])(?:an? (?=(?:{_SCALE_WORDS}|half|quarter|third|dozen)\b))?(?P<run>(?:{_NUMBER_WORD})"
     rf"(?:(?: and |-| )(?:{_NUMBER_WORD}))*)(?![\w])(?P<unit>{_UNIT})?"
 )
+_LETTERS = re.compile("[a-z]+")
+_A_DIGIT = re.compile(r"\d")
 _HALF = re.compile(rf"(?i)\bhalf (?:an? )?({_SCALE_WORDS})\b")
 _JOINED = re.compile(r"(?i)(?<![\w-])(?!(?:mid|pre|post|early|late|to|and|in|of)-)[^\W\d_][\w.]{0,7}-$")
 _BETWEEN = re.compile(r"\s*(?:-|to|and|or|until|through)\s*$")
@@ -76,7 +79,7 @@ def read_numbers(text: str) -> list[Number]:
 
 
 def _in_digits(text: str) -> Iterator[Number]:
-    for match in _DIGITS.finditer(text):
+    for match in _DIGITS.finditer(text) if _A_DIGIT.search(text) else ():
         body = match["body"]
         end = match.end()
         if _JOINED.search(text[max(0, match.start("body") - 8) : match.start("body")]):
@@ -121,6 +124,8 @@ def _unit(unit: str | None, money: str | None) -> tuple[str, float]:
 
 
 def _spelled(text: str) -> Iterator[Number]:
+    if _NUMBER_WORDS.isdisjoint(_LETTERS.findall(text.lower())):
+        return
     for match in _HALF.finditer(text):
         yield Number(match[0], match.start(), match.end(), (SCALES[match[1].lower()] / 2,), digits=2, scaled=True)
     for match in _SPELLED.finditer(text):

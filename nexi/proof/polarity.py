@@ -7,11 +7,12 @@ one denial, so "did not win" and "lost" agree.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
-from nexi.language import stem
 from nexi.proof.facts import Reading, Word, denied
 from nexi.proof.lexicon import DENYING_PREFIXES, OPPOSITES
 from nexi.proof.pairs import Pair
+from nexi.proof.terms import root, terms
 from nexi.values import frozen
 
 
@@ -90,37 +91,37 @@ def _around(reading: Reading, index: int) -> str:
 
 def _opposites(pair: Pair) -> Iterator[tuple[int, int]]:
     """(claim index, source index) of words that are opposites and stand in one place."""
-    used = pair.used
     claimed = {w.flat for w in pair.claim.words}
+    free = [p for p in range(len(pair.source.words)) if p not in pair.used and pair.source.words[p].flat not in claimed]
+    spots: dict[str, list[int]] = {}
+    for p in free:
+        word = pair.source.words[p]
+        for form in {word.flat, root(word.flat), *word.terms}:
+            spots.setdefault(form, []).append(p)
     for i, word in enumerate(pair.claim.words):
-        if pair.to[i] >= 0 and word.terms:
+        if pair.to[i] >= 0 or word.fact:
             continue
-        opposites = _opposites_of(word)
-        if not opposites:
-            continue
-        near = list(pair.slot(i, i + 1))
-        anywhere = [p for p in range(len(pair.source.words)) if p not in used] if word.terms else []
-        for p in dict.fromkeys([*near, *anywhere]):
-            other = pair.source.words[p]
-            if p not in used and other.flat not in claimed and are_opposed(word, other):
-                yield i, p
-                break
+        found = [p for opposite in _opposites_of(word.flat) for p in spots.get(opposite, ())]
+        found = found if word.terms or not found else [p for p in pair.slot(i, i + 1) if p in found]
+        best = next((p for p in found if are_opposed(word, pair.source.words[p])), None)
+        if best is not None:
+            yield i, best
 
 
-def _opposites_of(word: Word) -> frozenset[str]:
-    """The opposites of a word as flat words and as terms."""
-    known = OPPOSITES.get(word.flat, frozenset()).union(
-        *(OPPOSITES.get(t, frozenset()) for t in (stem(word.flat), *word.terms))
-    )
-    long = word.terms and len(word.flat) > 4
-    stripped = {word.flat.removeprefix(p) for p in DENYING_PREFIXES if long and word.flat.startswith(p)}
-    prefixed = {p + word.flat for p in DENYING_PREFIXES if long}
+@lru_cache(maxsize=10_000)
+def _opposites_of(word: str) -> frozenset[str]:
+    """The opposites of a flat word, as words and as roots."""
+    own = terms(word)
+    known = OPPOSITES.get(word, frozenset()).union(*(OPPOSITES.get(t, frozenset()) for t in (root(word), *own)))
+    long = own and len(word) > 4
+    stripped = {word.removeprefix(p) for p in DENYING_PREFIXES if long and word.startswith(p)}
+    prefixed = {p + word for p in DENYING_PREFIXES if long}
     return known | stripped | prefixed
 
 
 def are_opposed(word: Word, other: Word) -> bool:
     """Whether two words say the contrary of each other; words that mean the same never do."""
-    if word.terms and word.terms == other.terms:
+    opposites = _opposites_of(word.flat)
+    if not opposites or (word.terms and word.terms == other.terms):
         return False
-    opposites = _opposites_of(word)
-    return other.flat in opposites or stem(other.flat) in opposites or any(t in opposites for t in other.terms)
+    return other.flat in opposites or root(other.flat) in opposites or any(t in opposites for t in other.terms)

@@ -13,12 +13,14 @@ from collections.abc import Iterator
 from dataclasses import field
 
 from nexi.language import sentence_bounds
+from nexi.proof.facts import Reading, read
 from nexi.proof.plain import Plain, plain
 from nexi.proof.terms import WORD, flat, terms
 from nexi.types import content_digest
 from nexi.values import frozen
 
 MAX_CHARS = 1_500_000  # five times what a fetched page may have
+MAX_READINGS = 400  # sentences kept as they were read, about 2 MB
 LONGEST = 700  # characters of one sentence; longer ones are read in pieces
 
 _LINE = re.compile(r"[^\n]*\n?")
@@ -40,11 +42,21 @@ class Snapshot:
     above: tuple[int, ...] = field(default=(), repr=False, compare=False)
     places: dict[str, list[int]] = field(default_factory=dict, repr=False, compare=False)
     read_chars: int = field(default=0, compare=False)
+    readings: dict[int, Reading] = field(default_factory=dict, repr=False, compare=False)  # what was read closely so far
 
     @property
     def whole(self) -> bool:
         """Whether all of the page was read."""
         return self.read_chars >= len(self.text)
+
+    def reading(self, index: int) -> Reading:
+        """One sentence, read closely once."""
+        found = self.readings.get(index)
+        if found is None:
+            if len(self.readings) >= MAX_READINGS:
+                self.readings.clear()
+            found = self.readings[index] = read(self.words_between(index, index))
+        return found
 
     def words_between(self, first: int, last: int) -> str:
         """The plain text from one sentence to another, both included."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from heapq import nsmallest
 
 from nexi.proof.agreement import Agreement, Weight, agree
 from nexi.proof.facts import Reading, read
@@ -31,6 +32,7 @@ SEARCHED = 6  # sentences looked at around
 READ = 5  # stretches read closely
 CLOSE, CLOSER = 0.6, 0.1  # a sentence followed so far, and so much further, is the one that counts
 NOTHING = "no passage of the source says this"
+SURE = 0.9  # presence at which no other stretch is looked at
 LONGER = 0.05  # what each further sentence of a stretch costs
 RANK = (Verdict.SUPPORTED, Verdict.PARTLY, Verdict.CONTRADICTED, Verdict.NOT_FOUND, Verdict.UNCHECKED)
 
@@ -53,7 +55,11 @@ class Finding:
 def find(claim: Reading, page: Snapshot, similarity: Similarity | None = None) -> Finding:
     """The best a page has for a claim."""
     search = _Search(claim, page, similarity)
-    found = [search.closely(first, last) for first, last in search.stretches()]
+    found: list[Finding] = []
+    for first, last in search.stretches():
+        found.append(search.closely(first, last))
+        if found[-1].verdict is Verdict.SUPPORTED and found[-1].presence > SURE:
+            break
     best = min(found, key=_order, default=Finding(Verdict.NOT_FOUND, NOTHING))
     denied = max((f for f in found if f.verdict is Verdict.CONTRADICTED), key=lambda f: f.follows, default=best)
     if best.verdict is Verdict.SUPPORTED and denied.follows >= CLOSE and denied.follows > best.follows + CLOSER:
@@ -96,7 +102,7 @@ class _Search:
 
     def _rewording(self, index: int) -> Rewording:
         if index not in self._rewordings:
-            self._rewordings[index] = compare(self._claim, read(self._page.words_between(index, index)))
+            self._rewordings[index] = compare(self._claim, self._page.reading(index))
         return self._rewordings[index]
 
 
@@ -114,9 +120,11 @@ def _stretches(claim: Reading, page: Snapshot, weight: Weight) -> list[tuple[int
     wanted = list(dict.fromkeys(t for w in claim.words for t in (() if w.fact else w.terms) or digits(w.flat)))[:64]
     weights = [weight(term) for term in wanted]
     held: dict[int, int] = {}
+    score: dict[int, float] = {}
     for bit, term in enumerate(wanted):
         for place in page.places.get(term, ()):
             held[place] = held.get(place, 0) | 1 << bit
+            score[place] = score.get(place, 0.0) + weights[bit]
     total = sum(weights)
     if not total:
         return []
@@ -124,7 +132,7 @@ def _stretches(claim: Reading, page: Snapshot, weight: Weight) -> list[tuple[int
     def covered(mask: int) -> float:
         return sum(w for bit, w in enumerate(weights) if mask >> bit & 1) / total
 
-    scored = sorted(held, key=lambda place: (-covered(held[place]), place))[:SEARCHED]
+    scored = nsmallest(SEARCHED, score, key=lambda place: (-score[place], place))
     windows: dict[tuple[int, int], float] = {}
     for place in scored:
         for first, last in _around(place, len(page.bounds)):
@@ -133,7 +141,7 @@ def _stretches(claim: Reading, page: Snapshot, weight: Weight) -> list[tuple[int
                 mask |= held.get(i, 0)
             windows[first, last] = covered(mask) - LONGER * (last - first)
     best = sorted(windows, key=lambda w: (-windows[w], w))[:READ]
-    return [w for w in best if windows[w] >= TOUCHED / 2]
+    return [w for w in best if windows[w] >= TOUCHED - 0.1]
 
 
 def _around(place: int, count: int) -> Iterator[tuple[int, int]]:
@@ -167,13 +175,13 @@ def _clash_reason(kind: str, claimed: str, other: str) -> str:
     return f"the source says {other!r} where the sentence says {claimed!r}"
 
 
-def _context(page: Snapshot, first: int, source: Reading) -> Reading:
+def _context(page: Snapshot, first: int, source: Reading) -> list[Reading]:
     """What a stretch leans on: its heading, the page's first sentences, and, where it has a pronoun, what stands before it."""
     wanted = {page.above[first], 0, 1} - {-1}
     if any(w.flat in PRONOUNS or w.flat == "the" for w in source.words):
         wanted |= {first - 1, first - 2}
     wanted = {i for i in wanted if 0 <= i < min(first, len(page.bounds))}
-    return read("\n".join(page.words_between(i, i) for i in sorted(wanted)))
+    return [page.reading(i) for i in sorted(wanted)]
 
 
 def is_within(claim: Reading, source: Reading) -> bool:

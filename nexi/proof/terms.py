@@ -32,6 +32,12 @@ def flat(word: str) -> str:
 
 
 @lru_cache(maxsize=30_000)
+def root(word: str) -> str:
+    """The root of a flat word."""
+    return stem(word)
+
+
+@lru_cache(maxsize=30_000)
 def terms(word: str) -> tuple[str, ...]:
     """The comparable forms of one word; none for small words and bare digits."""
     if UNSPACED.search(word):
@@ -43,9 +49,5 @@ def terms(word: str) -> tuple[str, ...]:
     if not _LATIN.match(low):
         low = low.removeprefix("ال") if len(low) > 4 else low
         return (low[:ROOT] if len(low) > ROOT else low,)
-    root = stem(low)
-    return (GROUP_OF.get(root, root),)
-
-
-def is_content(word: str) -> bool:
-    return bool(terms(word))
+    found = root(low)
+    return (GROUP_OF.get(found, found),)
