@@ -60,7 +60,7 @@ class Reader:
         """The page, fetched now or before. Raises FetchError."""
         key = dedup_key(url)
         self._used.setdefault(key, url)
-        if page := self._session.page(url):
+        if not self._track.has_own_page(url) and (page := self._session.page(url)):
             return page
         outcome = await self._join(key)
         if not isinstance(outcome, Page):
@@ -150,7 +150,7 @@ class Reader:
         if text is None:
             return None
         links = await self._store.get(known.links) if known.links else ""
-        page = _rebuilt(known, text, tuple((links or "").split()))
+        page = rebuilt(known, text, tuple((links or "").split()))
         self._session.keep(url, page)
         await self._emit(known)
         return page
@@ -180,7 +180,8 @@ class Reader:
         return ""
 
 
-def _rebuilt(known: PageFetched, text: str, links: tuple[str, ...]) -> Page:
+def rebuilt(known: PageFetched, text: str, links: tuple[str, ...]) -> Page:
+    """A page from its fact and its kept text."""
     about = known.imprint
     return Page(
         known.url,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict, deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from nexi.events import (
@@ -36,7 +36,17 @@ class Track:
     without them the conversation would be another one.
     """
 
-    def __init__(self, facts: Sequence[Fact] = (), *, pace: Pace | None = None, only: bool = False) -> None:
+    def __init__(
+        self,
+        facts: Sequence[Fact] = (),
+        *,
+        pace: Pace | None = None,
+        only: bool = False,
+        begun: float = 0.0,
+        common: Mapping[str, PageFetched] | None = None,
+    ) -> None:
+        self.begun = begun  # seconds after the start of the run
+        self._common = common or {}  # pages that any agent has read: who came first may differ now
         self.only = only  # whether what is not recorded must not be asked for
         self._pace = pace
         self._spoken: dict[str, deque[tuple[ModelAsked, Spoken]]] = defaultdict(deque)
@@ -86,10 +96,9 @@ class Track:
 
     async def page(self, url: str) -> PageFetched | PageFailed | None:
         pages = self._pages.get(url)
-        if not pages:
-            return None
-        fact = pages.popleft()
-        await self.pass_time(fact.seconds)
+        fact = pages.popleft() if pages else self._common.get(url)
+        if fact:
+            await self.pass_time(fact.seconds)
         return fact
 
     def tool(self, call_id: str) -> ToolFinished | None:
@@ -98,6 +107,10 @@ class Track:
         return tools.popleft() if tools else None
 
     def has_page(self, url: str) -> bool:
+        return self.has_own_page(url) or url in self._common
+
+    def has_own_page(self, url: str) -> bool:
+        """Whether this agent itself asked for the page."""
         return bool(self._pages.get(url))
 
     def reports_at(self, turn: int) -> tuple[str, ...] | None:
@@ -115,12 +128,26 @@ class Track:
 class Recording:
     """All agents of a log. `pace` lets recorded waits take time again; `only` forbids to ask for what is not recorded."""
 
-    def __init__(self, facts: Iterable[Fact] = (), *, pace: Pace | None = None, only: bool = False) -> None:
+    def __init__(
+        self,
+        facts: Iterable[Fact] = (),
+        *,
+        pace: Pace | None = None,
+        only: bool = False,
+        begun: Mapping[str, float] | None = None,
+    ) -> None:
         tracks: dict[str, list[Fact]] = defaultdict(list)
+        common: dict[str, PageFetched] = {}
         for fact in facts:
             tracks[_agent_of(fact)].append(fact)
-        self._tracks = {agent: Track(own, pace=pace, only=only) for agent, own in tracks.items()}
-        self._empty = Track(only=only)
+            if isinstance(fact, PageFetched):
+                common[fact.url] = fact
+        times = begun or {}
+        self._tracks = {
+            agent: Track(tracks[agent], pace=pace, only=only, begun=times.get(agent, 0.0), common=common)
+            for agent in {*tracks, *times}
+        }
+        self._empty = Track(only=only, common=common)
         self.only = only
 
     def of(self, agent: str) -> Track:

@@ -72,6 +72,17 @@ class ReadLog:
     def ended(self) -> bool:
         return bool(self.facts) and isinstance(self.facts[-1][1], events.TERMINAL)
 
+    @property
+    def beginnings(self) -> dict[str, float]:
+        """When each researcher began, in seconds after the log was made."""
+        created = _moment(self.header.created)
+        starts = [
+            (fact.researcher, _moment(stamp))
+            for (_, fact), stamp in zip(self.facts, self.moments, strict=True)
+            if isinstance(fact, events.ResearcherStarted)
+        ]
+        return {name: (moment - created).total_seconds() for name, moment in starts if moment and created}
+
 
 @frozen
 class RunSummary:

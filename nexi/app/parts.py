@@ -45,6 +45,7 @@ class Parts:
         *,
         track: Track | None = None,
         calls: CallCounter | None = None,
+        ahead: bool = True,
     ) -> None:
         self.nexi, self.session, self.meter, self.emit = nexi, session, meter, emit
         self.question, self.options = question, options
@@ -60,7 +61,7 @@ class Parts:
             emit=emit,
             clock=nexi.clock,
             tasks=tasks,
-            ahead=lambda fetcher: nexi.config.prefetch and fetcher.name in FREE_FETCHERS,
+            ahead=lambda fetcher: ahead and nexi.config.prefetch and fetcher.name in FREE_FETCHERS,
             track=self.track,
         )
 

@@ -79,8 +79,9 @@ def past_of(
     seconds: float = 0.0,
     only: bool = False,
     pace: Pace | None = None,
+    begun: Mapping[str, float] | None = None,
 ) -> Past:
     """The past that a log tells. `only` forbids to ask for anything it does not hold."""
     day = datetime.fromisoformat(created).date().isoformat()
     recorded = [f for f in facts if not isinstance(f, RunResumed)]
-    return Past(run, tuple(facts), Recording(recorded, pace=pace, only=only), log, day, seconds)
+    return Past(run, tuple(facts), Recording(recorded, pace=pace, only=only, begun=begun), log, day, seconds)

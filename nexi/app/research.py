@@ -18,9 +18,10 @@ from nexi.app.past import Past
 from nexi.app.run import Run
 from nexi.budget import Budget, Meter
 from nexi.errors import NexiError
-from nexi.events import Event, RunResumed, SourceNumbered, is_fact
+from nexi.events import Event, PageFetched, RunResumed, SourceNumbered, is_fact
 from nexi.model import CallCounter, MeteredLLM
 from nexi.ports import Emit, SearchBackend
+from nexi.reader import rebuilt
 from nexi.research.orchestrator import Approve, Orchestrator
 from nexi.research.planner import Brief, conversation_of
 from nexi.research.reducer import fold
@@ -88,6 +89,7 @@ class ResearchRun(Run):
             watcher = tasks.create_task(self._watch_for_stop())
             bench = Bench(self, tasks)
             self._orchestrator = self._build(bench)
+            await bench.remember_pages(self._orchestrator.state)
             try:
                 answer: Answer | NexiError = await self._orchestrator.run()
             except NexiError as error:
@@ -142,6 +144,15 @@ class Bench:
                 source = fact.source
                 self.desk.book.number_for(source.url, source.title, source.digest, source.imprint)
 
+    async def remember_pages(self, state: ResearchState) -> None:
+        """The pages of researchers who have ended; those who still run meet theirs again one by one."""
+        run, running = self._run, {r.id for r in state.running}
+        store = run.nexi.pages()
+        for fact in run.past.facts if run.past.log else ():
+            if isinstance(fact, PageFetched) and fact.agent not in running and (text := await store.get(fact.digest)):
+                links = (await store.get(fact.links) or "") if fact.links else ""
+                run.session.keep(fact.url, rebuilt(fact, text, tuple(links.split())))
+
     def coordinator(self) -> MeteredLLM:
         return self._lead.metered("answer")
 
@@ -184,6 +195,7 @@ class Bench:
             run.options,
             track=run.past.recording.of(agent),
             calls=self._calls,
+            ahead=False,  # colleagues would read the same pages ahead, each for itself
         )
         self._parts.append(parts)
         return parts

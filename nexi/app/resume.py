@@ -36,7 +36,8 @@ def reopened(runs: RunDirectory, run_id: str, *, pace: Pace | None = None) -> tu
         return started, past_of(run_id, worth_keeping(log), log.header.created, pace=pace)
     log, writer = runs.reopen(run_id)
     facts = [fact for _, fact in log.facts]
-    return started, past_of(run_id, facts, log.header.created, log=writer, seconds=log.seconds, pace=pace)
+    created, begun = log.header.created, log.beginnings
+    return started, past_of(run_id, facts, created, log=writer, seconds=log.seconds, pace=pace, begun=begun)
 
 
 def recorded(runs: RunDirectory, run_id: str) -> tuple[RunStarted, Past, str]:

@@ -36,7 +36,7 @@ from nexi.ports import RunLog
 from nexi.runlog import MemoryRunLog
 from nexi.session import Session
 from nexi.tasks import to_the_end
-from nexi.types import Answer, Message, StopReason
+from nexi.types import Answer, StopReason
 from nexi.values import frozen
 
 STOP_POLL_S = 0.5
@@ -159,15 +159,9 @@ class Run:
         return self.past.today or self.nexi.clock.now().date().isoformat()
 
     def _open_conversation(self) -> None:
-        if not any(m.role == "system" for m in self.session.messages):
-            config = self.nexi.config
-            prompt = get_system_prompt(
-                self.options.effort,
-                self.options.max_iterations,
-                today=self.today,
-                config=config.override(system_prompt=self.options.system_prompt or None),
-            )
-            self.session.messages.insert(0, Message("system", prompt))
+        config = self.nexi.config.override(system_prompt=self.options.system_prompt or None)
+        options = self.options
+        self.session.instruct(get_system_prompt(options.effort, options.max_iterations, today=self.today, config=config))
         self.session.ask(self.question)
 
     async def _engine(self) -> Answer:

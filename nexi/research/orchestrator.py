@@ -172,7 +172,13 @@ class Orchestrator:
             self.brief.today,
             self.lead.coordinator().max_context,
             self.prompts_folder,
+            self._delay(researcher),
         )
+
+    def _delay(self, researcher: Researcher) -> float:
+        """How much later than the first of those who run this one had begun, where recorded waits take their time."""
+        begun = {r.id: self.recording.of(r.id).begun for r in self.state.running}
+        return begun[researcher.id] - min(begun.values())
 
     def _researcher_budget(self) -> Budget:
         """An equal share of what the plan may spend, so that one researcher cannot starve the others."""

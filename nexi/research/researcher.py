@@ -79,10 +79,12 @@ class Work:
     today: str
     window: int
     prompts_folder: Path | None = None
+    late: float = 0.0
     _delivered: set[str] = field(default_factory=set)
 
     async def run(self, workshop: Workshop, meter: Meter) -> None:
         """Research to the end; how it ended is a fact, whatever happens."""
+        await self.track.pass_time(self.late)
         me = self.researcher.id
         session = self._session()
         loop = workshop.researcher_loop(me, self.researcher.task, session, meter, self.desk, AgentEmit(self.emit, me))
