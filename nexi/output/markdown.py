@@ -80,6 +80,13 @@ def rendered(text: str) -> Drawing:
     return Drawing(clean(text))
 
 
+def _address(url: str, link: str) -> Text:
+    """The address of a source; a terminal that knows links opens it at the evidence, and what is seen stays the address."""
+    if not link.startswith(url):
+        return Text(f"    {url}", style="dim")
+    return Text.assemble(("    ", "dim"), (url, Style(dim=True, link=link)))
+
+
 def source_list(sources: Iterable[Source]) -> Iterator[Text]:
     """The lines of the list of sources: number, title and site, and the address under them."""
     yield Text()
@@ -89,6 +96,4 @@ def source_list(sources: Iterable[Source]) -> Iterator[Text]:
         title = clean_line(source.title)
         named = title if title and title != url else site
         yield Text.assemble((f"[{source.number}] ", "cyan"), named, (f"  {site}" if named != site else "", "green"))
-        # a terminal that knows links opens the page at the evidence; what is seen stays the address
-        place = clean_line(source.link)
-        yield Text.assemble("    ", (url, Style(dim=True, link=place) if place.startswith(url) else Style(dim=True)))
+        yield _address(url, clean_line(source.link))

@@ -28,6 +28,7 @@ WHOLE_SENTENCE, WHOLE_CLAUSE = (0.75, 0.6), (0.85, 0.85)  # of the words, what m
 NEARLY_ALL = 0.85  # where a denial is the only difference
 FEWEST_FOR_DENIAL = 4
 HEDGED = 0.25  # how far apart two values may be when one of them is called rough
+ROUNDED = 0.05  # no rounding takes a number further
 ROUGH_YEARS = 10
 HEDGE_WORDS = 3  # how far before a value its hedge may stand
 LIMITS = frozenset(("least", "most", "minimum", "maximum", "exceeding", "exceeds", "beyond", "within", "below", "above"))
@@ -272,6 +273,7 @@ def _rounds_to(exact: Number, rough: Number) -> bool:
         return False
     return any(
         abs(float(f"{a * exact.factor / rough.factor:.{rough.digits - 1}e}") - b) <= NEGLIGIBLE * abs(b)
+        and abs(a * exact.factor - b * rough.factor) <= ROUNDED * abs(a * exact.factor)
         for a in exact.values
         for b in rough.values
     )

@@ -21,7 +21,7 @@ FEWEST_WORDS, MOST_WORDS = 4, 9
 CONTEXT_WORDS = 3
 LONGEST_PAGE = 1_000_000  # characters searched for repetitions
 SAID = (Verdict.SUPPORTED, Verdict.PARTLY)
-HTML = ("", "text/html", "application/xhtml+xml")
+HTML = ("text/html", "application/xhtml+xml")
 
 _IMAGE = re.compile(r"!\[([^\]\n]{0,300})\]\([^()\s]{0,2000}\)")
 _LINK = re.compile(

@@ -85,7 +85,7 @@ def test_a_fragment_of_the_page_s_own_stays() -> None:
     )
 
 
-@pytest.mark.parametrize("kind", ["text/plain", "application/json", "text/markdown"])
+@pytest.mark.parametrize("kind", ["text/plain", "application/json", "text/markdown", ""])
 def test_only_html_pages_get_a_text_fragment(kind: str) -> None:
     assert link_to(URL, PAGE, 0, 10, kind) == URL
 
