@@ -21,6 +21,7 @@ class Session:
         self.book = CitationBook(key=dedup_key)
         self.pages: dict[str, Page] = {}
         self.last_run = ""  # the run that answered last, which the next one continues
+        self._instructions: Message | None = None
         self._known: set[str] = set()
         for message in self.messages:
             if message.role == "user":
@@ -30,6 +31,15 @@ class Session:
     def has_evidence(self) -> bool:
         """Whether any page was ever handed to the model."""
         return bool(self.book.sources)
+
+    def instruct(self, prompt: str) -> None:
+        """Open with what this run tells the model; what an earlier run told gives way, a caller's own message stays."""
+        told, before = Message("system", prompt), self._instructions
+        if before in self.messages:
+            self.messages[self.messages.index(before)] = told
+        elif not any(m.role == "system" for m in self.messages):
+            self.messages.insert(0, told)
+        self._instructions = told
 
     def ask(self, question: str) -> None:
         self.messages.append(Message("user", question))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from nexi.config import Config
+from nexi.config import Config, get_system_prompt
 from nexi.errors import ContextOverflowError, LLMError, NoEvidenceError, QuestionError
 from nexi.events import (
     ContextCompacted,
@@ -331,6 +331,22 @@ async def test_follow_ups_share_numbers_pages_and_the_conversation(make_config: 
     assert [s.number for s in session.book.sources] == [1, 2]
     assert MOON not in second.web.fetched
     assert [m.content for m in second.llm.requests[0] if m.role == "user"] == [QUESTION, f"And {VENUS}?"]
+
+
+async def test_a_follow_up_is_told_its_own_effort_and_day(make_config: Make) -> None:
+    session = Session()
+    await World(make_config(), searching("moon"), reading(MOON), answering(ANSWER)).ask(session=session)
+    second = World(make_config(), answering("It has no air [1]."))
+    await second.ask("How far?", session=session, effort="l")
+    system = [m.content for m in second.llm.requests[0] if m.role == "system"]
+    assert system == [get_system_prompt("l", today=second.clock.now().date().isoformat(), config=make_config())]
+
+
+async def test_a_system_message_of_the_caller_stays(make_config: Make) -> None:
+    session = Session([Message("system", "Answer in rhymes.")])
+    world = World(make_config(), searching("moon"), reading(MOON), answering(ANSWER))
+    await world.ask(session=session)
+    assert [m.content for m in world.llm.requests[0] if m.role == "system"] == ["Answer in rhymes."]
 
 
 async def test_the_best_hits_are_read_ahead_and_the_unused_are_reported(make_config: Make) -> None:
