@@ -68,6 +68,7 @@ def normalised(text: str, nexi: Command, web: str) -> str:
         text = text.replace(folder.name, "3fa9c1")
     text = text.replace(web, "http://127.0.0.1:8080").replace(str(nexi.home), "~/.local/share/nexi")
     text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*(?:Z|\+00:00)", "2026-01-02T03:04:05+00:00", text)
+    text = re.sub(r"\b[0-9a-f]{64}\b", "5ha256", text)  # a page holds the port
     text = re.sub(r'("(?:seconds|duration_s)": )[\d.]+', r"\g<1>0.5", text)
     return re.sub(r"\b\d+(?:\.\d+)?( ?s(?: ago)?\b)", r"0\1", text)
 
