@@ -162,8 +162,7 @@ class Committed:
 
     def has(self, fact: Fact) -> bool:
         """Whether this fact is in the log and was not asked for before; how long it took does not matter."""
-        mark = _print_of(fact)
-        if not self._left[mark]:
+        if not self._left or not self._left[mark := _print_of(fact)]:
             return False
         self._left[mark] -= 1
         return True

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from nexi.app import RunResult
 from nexi.config import Config
@@ -48,7 +51,10 @@ def cut_after(config: Config, run_id: str, facts: int, home: Path) -> Config:
     return there
 
 
-def test_a_run_cut_off_after_any_fact_ends_with_the_same_report_and_repeats_no_call(make_config: Make, tmp_path: Path) -> None:
+def test_a_run_cut_off_after_any_fact_ends_with_the_same_report_and_repeats_no_call(
+    make_config: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "fsync", lambda _: None)  # the cut is made by hand, and the disk is slow
     config = make_config()
     model = PromptModel()
     whole = research(config, model)
