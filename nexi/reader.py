@@ -62,11 +62,14 @@ class Reader:
         self._used.setdefault(key, url)
         if not self._track.has_own_page(url) and (page := self._session.page(url)):
             return page
+        before = self._running.get(key)
         outcome = await self._join(key)
         if not isinstance(outcome, Page):
-            if not self._take_page(url, ahead=False):
-                raise FetchError("the page was not read", cause="the page budget of this run is spent", reason="blocked")
-            outcome = await asyncio.shield(self._start(url, key, self._fetchers(), ahead=False))
+            if self._running.get(key) is before:  # else who waited beside us has begun it anew
+                if not self._take_page(url, ahead=False):
+                    raise FetchError("the page was not read", cause="the page budget of this run is spent", reason="blocked")
+                self._start(url, key, self._fetchers(), ahead=False)
+            outcome = await asyncio.shield(self._running[key])
         if isinstance(outcome, FetchError):
             raise outcome
         return outcome
