@@ -3,7 +3,8 @@
     python -m bench.fetching [--save]
 
 A server in a process of its own answers on 127.0.0.1 to 127.0.0.8, eight hosts with robots.txt, each page after 120 ms.
-The slowest page is fetched and extracted alone in the same run. Hostile bodies are fetched by a fresh process each, which
+The slowest page is fetched and extracted alone in the same run. Large pages take turns
+at one core: extraction is Python, and its threads share a lock. Hostile bodies are fetched by a fresh process each, which
 reports how far its resident memory rose above what it had after an ordinary page.
 """
 
@@ -37,6 +38,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "fetching.md"
 HOSTS = [f"127.0.0.{n}" for n in range(1, 9)]
 PAGE_S = 0.12
+LARGE = 60_000
 ROUNDS = 7
 LIMITS = FetchLimits(timeout_s=20.0)
 MEGABYTE = 1_000_000
@@ -72,7 +74,9 @@ SHAPES: dict[str, Callable[[], tuple[bytes, str, str]]] = {
 def articles() -> dict[str, bytes]:
     """Eight pages of the handbook as HTML, one a host."""
     files = sorted((ROOT / "docs").glob("*.md"))[: len(HOSTS)]
-    return {f"/page/{n}": _html(path.read_text(encoding="utf-8")) for n, path in enumerate(files)}
+    texts = [path.read_text(encoding="utf-8") for path in files]
+    small = {f"/page/{n}": _html(text) for n, text in enumerate(texts)}
+    return small | {f"/large/{n}": _html("\n\n".join(texts[n:] + texts[:n]) * 2)[:LARGE] for n in range(len(HOSTS))}
 
 
 def _html(text: str) -> bytes:
@@ -130,10 +134,10 @@ def fetcher() -> HttpFetcher:
     return HttpFetcher(guard=Guard(["127.0.0.0/8"]), clock=SystemClock(), per_host_rate=1e6)
 
 
-async def eight(port: int) -> tuple[float, float]:
+async def eight(port: int, kind: str = "page") -> tuple[float, float]:
     """(all at once, the slowest alone): medians, in seconds."""
     http = fetcher()
-    urls = [f"http://{host}:{port}/page/{n}" for n, host in enumerate(HOSTS)]
+    urls = [f"http://{host}:{port}/{kind}/{n}" for n, host in enumerate(HOSTS)]
 
     async def timed(*some: str) -> float:
         start = time.perf_counter()
@@ -215,6 +219,7 @@ def _resident(name: str) -> int:
 def report() -> str:
     with server() as port:
         together, slowest = asyncio.run(eight(port))
+        many, one = asyncio.run(eight(port, "large"))
         usual, most = asyncio.run(cached(port))
         shapes = [(name, *growth(port, n)) for n, name in enumerate(SHAPES)]
     rows = [
@@ -222,6 +227,8 @@ def report() -> str:
         "| --- | --- | --- | --- |",
         f"| eight pages of eight hosts at once | {together * 1000:.0f} ms | {together / slowest:.3f}x the slowest page"
         f" alone, {slowest * 1000:.0f} ms | 1.15x |",
+        f"| eight large pages of {LARGE:,} bytes | {many * 1000:.0f} ms | {many / one:.3f}x the slowest page alone,"
+        f" {one * 1000:.0f} ms | |",
         f"| a cached page | {usual * 1000:.2f} ms | {slowest / usual:.0f}x faster than the site | 1 ms |",
         f"| the largest page, cached | {most * 1000:.2f} ms | 300,000 characters | 1 ms |",
     ]
