@@ -29,6 +29,8 @@ from nexi.verify.edits import (
 )
 from nexi.verify.snapshots import Snapshots
 
+MOST_STRETCHES = 1000
+SHOWN_CHARS = 200
 _OWN_MARK = re.compile(re.escape(MARK.strip()) + " ?")  # written by the model it says nothing
 
 
@@ -84,6 +86,9 @@ class Checker:
         self._judge = judge
         self._queue: deque[tuple[str, bool]] = deque()
         self._held: list[Piece] = []
+        self._taken = 0
+        self._beyond: list[str] = []
+        self._known: dict[str, tuple[Claim, ...]] = {}
         self._turn = asyncio.Lock()
         self._line_is_open = False
         self._out: list[str] = []
@@ -105,8 +110,11 @@ class Checker:
         return bool(self._queue)
 
     def take(self, stretch: str, is_code: bool = False) -> None:
-        """One more stretch to check."""
-        if stretch:
+        """One more stretch to check; what is beyond all measure is kept for the end, unchecked."""
+        self._taken += 1
+        if self._taken > MOST_STRETCHES:
+            self._beyond.append(stretch)
+        elif stretch:
             self._queue.append((stretch if is_code else _OWN_MARK.sub("", stretch), is_code))
 
     async def drain(self) -> None:
@@ -127,6 +135,7 @@ class Checker:
             await self._lower(self._judge)
         if mend and not self._asked and (doubts := self._doubts()):
             await self._mend(mend, doubts)
+        self._add_beyond()
         self._let_out()
         return Review(
             Proof(tuple(self._claims)),
@@ -164,8 +173,18 @@ class Checker:
             self._recited += repaired.recited
 
     async def _claims_of(self, text: str) -> tuple[Claim, ...]:
-        snapshots = await self._snapshots.of(sorted(extract_citation_markers(text)))
-        return await asyncio.to_thread(check, text, snapshots)
+        if text not in self._known:
+            snapshots = await self._snapshots.of(sorted(extract_citation_markers(text)))
+            self._known[text] = await asyncio.to_thread(check, text, snapshots)
+        return self._known[text]
+
+    def _add_beyond(self) -> None:
+        """The end of an answer that is too long to be checked, as one claim that was not."""
+        text, self._beyond = "".join(self._beyond), []
+        if text.strip():
+            end = len(text.rstrip())
+            reason = f"only {MOST_STRETCHES} sentences of an answer are checked"
+            self._held.append(Piece(text, (Claim(0, text[:SHOWN_CHARS], 0, end, Verdict.UNCHECKED, reason=reason),)))
 
     # holding and mending
 
@@ -194,7 +213,7 @@ class Checker:
         for index, text in sentences.items():
             offered = Piece(text)
             await self._check(offered)
-            if text and not failing(offered.claims):
+            if text and not failing(offered.claims) and _fits(text, piece):
                 good[index] = offered.text
         gone = [claim for claim in piece.claims if sentences.get(claim.index) == ""]
         if not good and not gone:
@@ -250,3 +269,8 @@ class Checker:
             self._out.append(body)
             self._length += len(body)
             self._release(body)
+
+
+def _fits(sentence: str, piece: Piece) -> bool:
+    """Only a row can stand in for a row of a table."""
+    return sentence.startswith("|") == piece.text.lstrip().startswith("|")

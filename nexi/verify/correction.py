@@ -18,6 +18,7 @@ from nexi.schema import check, parse_lenient
 from nexi.types import Claim, Evidence, Message
 from nexi.values import frozen
 from nexi.verify.checker import Doubt, Ruling
+from nexi.verify.edits import opening
 
 MOST_SENTENCES = 40
 SPAN_CHARS = 600
@@ -86,7 +87,7 @@ class Request:
 
 def _doubt_text(n: int, doubt: Doubt) -> str:
     claim = doubt.claim
-    lines = [f"Sentence {n}: {claim.text.strip()}", f"What is wrong: {_problem(claim)}"]
+    lines = [f"Sentence {n}: {claim.text[len(opening(claim.text)) :].strip()}", f"What is wrong: {_problem(claim)}"]
     seen: set[str] = set()
     for evidence in (*claim.evidence, *doubt.hints):
         if evidence.span and evidence.span not in seen:

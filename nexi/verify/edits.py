@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 MARK = " [unverified]"  # stands behind a sentence whose support was not found
 HINTS = 3
 _WORD = re.compile(r"\w")
+_OPENING = re.compile(r"\s*(?:>\s?)*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?")
 _BLANKS = " \t"
 
 
@@ -94,11 +95,18 @@ def edited(
 
 
 def substituted(text: str, claims: Sequence[Claim], sentences: Mapping[int, str]) -> str:
-    """The stretch with other sentences in place of these claims."""
+    """The stretch with other sentences in place of these claims; what opens a line stays."""
     for claim in reversed(claims):
         if claim.index in sentences:
-            text = text[: claim.start] + sentences[claim.index] + text[claim.end :]
+            start = claim.start + len(opening(claim.text))
+            text = text[:start] + sentences[claim.index] + text[claim.end :]
     return text
+
+
+def opening(sentence: str) -> str:
+    """The bullet, number or quotation mark of a line; a row of a table is one whole."""
+    found = _OPENING.match(sentence)
+    return found[0] if found else ""
 
 
 def unmarked(text: str) -> str:

@@ -93,27 +93,29 @@ async def test_the_history_id_is_the_run_id(make_config: Make) -> None:
 
 
 async def test_the_answer_is_released_sentence_by_sentence_and_equals_the_stored_one(make_config: Make) -> None:
-    text = "It is 384,400 km away [1]. It has no air [1].\n\n- red [9]\n- far [1]\n"
+    text = "It is 384,400 km away on average [1]. It has no air [1].\n\n- red [9]\n- no air [1]\n"
     world = World(make_config(), searching("moon"), reading(MOON), answering(text))
     result = await world.ask()
     released = [e.text for e in world.events if isinstance(e, TextDelta)]
     assert (
-        "".join(released).strip() == result.answer.text == "It is 384,400 km away [1]. It has no air [1].\n\n- red\n- far [1]"
+        "".join(released)
+        == result.answer.text
+        == "It is 384,400 km away on average [1]. It has no air [1].\n\n- red\n- no air [1]"
     )
     assert len(released) >= 4
 
 
 async def test_a_citation_of_an_unread_page_is_removed_aloud(make_config: Make) -> None:
-    world = World(make_config(), searching("moon"), reading(MOON), answering("Far [1] and near [7]."))
+    world = World(make_config(), searching("moon"), reading(MOON), answering("It has no air [1], has it [7]?"))
     result = await world.ask()
-    assert result.answer.text == "Far [1] and near."
+    assert result.answer.text == "It has no air [1], has it?"
     assert [f.code for f in world.facts if isinstance(f, Warned)] == ["unknown_citation"]
 
 
 async def test_a_list_of_sources_written_by_the_model_is_replaced_by_ours(make_config: Make) -> None:
-    text = "Far [1].\n\nSources:\n[1] https://invented.example/x\n"
+    text = "It has no air [1].\n\nSources:\n[1] https://invented.example/x\n"
     world = World(make_config(), searching("moon"), reading(MOON), answering(text))
-    assert (await world.ask()).answer.text == "Far [1]."
+    assert (await world.ask()).answer.text == "It has no air [1]."
 
 
 async def test_all_tool_calls_of_a_reply_run(make_config: Make) -> None:
@@ -223,9 +225,9 @@ async def test_a_configured_key_in_the_arguments_is_refused(make_config: Make) -
 
 
 async def test_a_model_that_uses_no_tools_is_told_once_and_then_given_pages(make_config: Make) -> None:
-    world = World(make_config(), Reply("I just know it."), Reply("I still know it."), Reply("Now I read it: far [1]."))
+    world = World(make_config(), Reply("I just know it."), Reply("I still know it."), Reply("It has no air [1]."))
     result = await world.ask()
-    assert (result.answer.text, result.answer.stop) == ("Now I read it: far [1].", StopReason.PLAIN_ANSWER)
+    assert (result.answer.text, result.answer.stop) == ("It has no air [1].", StopReason.PLAIN_ANSWER)
     assert world.web.queries == [QUESTION]
     assert [f.name for f in world.facts if isinstance(f, ToolFinished)] == ["web_search", "web_get"]
     assert [m.role for m in world.llm.requests[2]] == ["system", "user"]
@@ -253,9 +255,9 @@ async def test_plain_text_after_reading_is_the_answer(make_config: Make) -> None
 
 
 async def test_the_iteration_limit_forces_an_answer_with_a_warning(make_config: Make) -> None:
-    world = World(make_config(), searching("moon"), reading(MOON), Reply("Forced: far [1]."))
+    world = World(make_config(), searching("moon"), reading(MOON), Reply("It has no air [1]."))
     result = await world.ask(max_iterations=2)
-    assert (result.answer.text, result.answer.stop) == ("Forced: far [1].", StopReason.MAX_ITERATIONS)
+    assert (result.answer.text, result.answer.stop) == ("It has no air [1].", StopReason.MAX_ITERATIONS)
     assert "iteration limit" in result.answer.warnings[0]
     assert world.llm.offered[-1] == ()
 
@@ -273,9 +275,9 @@ async def test_the_time_target_forces_an_answer(make_config: Make) -> None:
         world.clock.advance(30)
         return reading(MOON)
 
-    world.llm.steps += [reading(MOON), lambda m: (world.clock.advance(60), searching("mars"))[1], Reply("Far [1].")]
+    world.llm.steps += [reading(MOON), lambda m: (world.clock.advance(60), searching("mars"))[1], Reply("It has no air [1].")]
     result = await world.ask(time_target=50)
-    assert (result.answer.text, result.answer.stop) == ("Far [1].", StopReason.TIME_TARGET)
+    assert (result.answer.text, result.answer.stop) == ("It has no air [1].", StopReason.TIME_TARGET)
 
 
 async def test_a_model_that_fails_after_reading_leaves_an_answer_from_passages(make_config: Make) -> None:
@@ -325,9 +327,9 @@ async def test_follow_ups_share_numbers_pages_and_the_conversation(make_config: 
     session = Session()
     first = World(make_config(), searching("moon"), reading(MOON), answering(ANSWER))
     await first.ask(session=session)
-    second = World(make_config(), reading(MOON, VENUS), answering("Both are far [1][2]."))
+    second = World(make_config(), reading(MOON, VENUS), answering("The Moon has no air, and Venus has no moons [1][2]."))
     result = await second.ask(f"And {VENUS}?", session=session)
-    assert result.answer.text == "Both are far [1][2]."
+    assert result.answer.text == "The Moon has no air, and Venus has no moons [1][2]."
     assert [s.number for s in session.book.sources] == [1, 2]
     assert MOON not in second.web.fetched
     assert [m.content for m in second.llm.requests[0] if m.role == "user"] == [QUESTION, f"And {VENUS}?"]
@@ -408,7 +410,11 @@ async def test_chunks_come_back_word_for_word(make_config: Make) -> None:
     extractor = World(make_config()).llm
     extractor.steps = [Reply('{"pick": [3, 1]}')]
     world = World(
-        make_config(), calling("web_get", urls=[MOON], use_chunks=True), answering("Far [1]."), web=web, extract=extractor
+        make_config(),
+        calling("web_get", urls=[MOON], use_chunks=True),
+        answering("It has no air [1]."),
+        web=web,
+        extract=extractor,
     )
     await world.ask(f"Read {MOON}")
     text = tool_texts(world, 1)[0]["pages"][0]["content"].partition("\n---\n")[2]  # type: ignore[index]
@@ -531,14 +537,14 @@ async def test_a_long_conversation_is_compacted_and_the_search_goes_on(make_conf
         return (
             reading(urls[len(world.session.book.sources)])
             if done < 9 and len(world.session.book.sources) < 5
-            else answering("Far [1].")
+            else answering("The Moon is far away from here [1].")
         )
 
     world = World(config, *[read_or_sum] * 20, web=web)
     world.session = Session()
     result = await world.ask(" ".join(urls), session=world.session)
     compacted = [f for f in world.facts if isinstance(f, ContextCompacted)]
-    assert result.answer.text == "Far [1]."
+    assert result.answer.text == "The Moon is far away from here [1]."
     assert compacted
     assert all(f.ok and f.tokens_after < f.tokens_before for f in compacted)
     assert any("Findings:" in m.content for m in world.llm.requests[-1])

@@ -42,7 +42,7 @@ async def test_places_of_claims_are_places_in_the_text() -> None:
     review = await desk.review(f"\n\n{LIE} {TRUE}\n\n- The Loire flows into the Atlantic Ocean [3].\n{LIE}")
     assert [desk.text[c.start : c.end] for c in review.proof.claims] == [c.text for c in review.proof.claims]
     assert [c.index for c in review.proof.claims] == list(range(len(review.proof.claims)))
-    assert [c.text for c in review.proof.claims] == [LIE, TRUE, "The Loire flows into the Atlantic Ocean [3].", LIE]
+    assert [c.text for c in review.proof.claims] == [LIE, TRUE, "- The Loire flows into the Atlantic Ocean [3].", LIE]
     assert review.marked == (0, 3)
 
 
