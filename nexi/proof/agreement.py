@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from nexi.proof.dates import Date, clashes, says
 from nexi.proof.facts import Reading, names_of
-from nexi.proof.lexicon import HEDGES, PRONOUNS
+from nexi.proof.lexicon import HEDGES, PREPOSITIONS, PRONOUNS
 from nexi.proof.numbers import Number, same
 from nexi.proof.pairs import NEAR, Pair, pair_up
 from nexi.proof.polarity import Clash, polarity_clashes
@@ -261,9 +261,16 @@ def _other_name(pair: Pair, first: int, last: int, runs: list[tuple[int, int]]) 
         if word.flat in PRONOUNS and not word.name:
             return ""
         for a, b in runs:
-            if a <= index < b and not any(i in used for i in range(a, b)):
+            if a <= index < b and not any(i in used for i in range(a, b)) and _are_alike_placed(pair, first, a):
                 return pair.source.text[pair.source.words[a].start : pair.source.words[b - 1].end]
     return ""
+
+
+def _are_alike_placed(pair: Pair, first: int, other: int) -> bool:
+    """`with Ann` is not where `in Oslo` stands."""
+    ours = pair.claim.words[first - 1].flat if first else ""
+    theirs = pair.source.words[other - 1].flat if other else ""
+    return ours == theirs or not {ours, theirs} <= PREPOSITIONS
 
 
 def _literals(pair: Pair, context: Sequence[Reading]) -> Iterator[Outcome]:
@@ -282,7 +289,7 @@ def _roles(pair: Pair) -> Iterator[Clash]:
         between = range(b, c)
         if pair.to[a] < pair.to[d - 1] or not between or len(between) > NEAR + 2:
             continue
-        low, high = pair.to[d - 1], pair.to[a]
+        low, high = min(pair.to[c:d]), max(pair.to[a:b])
         acts = [i for i in between if pair.to[i] >= 0 and low < pair.to[i] < high]
         even = any(pair.claim.words[i].flat in _EVEN for i in between)
         claim_text = pair.claim.text[pair.claim.words[b - 1].end : pair.claim.words[c].start]

@@ -133,6 +133,9 @@ AUXILIARIES = _words(
     "to also still yet already ever get gets got"
 )
 PRONOUNS = _words("he she it they we this these that those his her its their him them who which whose i you my our there here")
+PREPOSITIONS = _words(
+    "in on at by with from to for of after before during since until under over into as against near between about"
+)
 HEDGES = _words("about around approximately roughly nearly almost some over more under less than circa estimated up just")
 
 _OPPOSITES = (

@@ -13,7 +13,7 @@ from difflib import SequenceMatcher
 
 from nexi.proof.dates import Date, clashes
 from nexi.proof.facts import Reading, Word
-from nexi.proof.lexicon import DENIALS, PRONOUNS
+from nexi.proof.lexicon import DENIALS, PREPOSITIONS, PRONOUNS
 from nexi.proof.numbers import Number, same
 from nexi.proof.polarity import Clash, are_opposed
 from nexi.values import frozen
@@ -73,7 +73,8 @@ def exchanged(rewording: Rewording) -> Iterator[Clash]:
         if put and stood:
             yield from _other_fact(claim, source, place)
             new, gone = _only(put, stood), [w for w in _only(stood, put) if w.terms[0] not in claimed]
-            if _is_renamed(new, gone) and not any(w.flat in PRONOUNS for w in stood):
+            leaned = {w.flat for w in put} & PREPOSITIONS <= {w.flat for w in stood}
+            if _is_renamed(new, gone) and leaned and not any(w.flat in PRONOUNS for w in stood):
                 yield Clash(_text(claim, put), _text(source, stood), "name")
 
 

@@ -58,6 +58,9 @@ class Snapshot:
             found = self.readings[index] = read(self.words_between(index, index))
         return found
 
+    def is_row(self, index: int) -> bool:
+        return self.plain.text.startswith("|", self.bounds[index][0])
+
     def words_between(self, first: int, last: int) -> str:
         """The plain text from one sentence to another, both included."""
         return self.plain.text[self.bounds[first][0] : self.bounds[last][1]]

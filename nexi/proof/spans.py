@@ -28,6 +28,7 @@ ENOUGH_WIDE = 0.75  # the same where names cannot be told by a capital
 TOUCHED = 0.4  # presence from which a source speaks of the same thing at all
 ALIKE = 0.8  # likeness by vectors that lets a rewording pass with fewer words
 LEAST_ALIKE = 0.4
+MOST_WORDS, MOST_FACTS = 400, 60  # of one sentence
 SEARCHED = 6  # sentences looked at around
 READ = 5  # stretches read closely
 CLOSE, CLOSER = 0.6, 0.1  # a sentence followed so far, and so much further, is the one that counts
@@ -54,6 +55,8 @@ class Finding:
 
 def find(claim: Reading, page: Snapshot, similarity: Similarity | None = None) -> Finding:
     """The best a page has for a claim."""
+    if len(claim.words) > MOST_WORDS or len(claim.numbers) + len(claim.dates) > MOST_FACTS:
+        return Finding(Verdict.UNCHECKED, "too long to be compared as one sentence")
     search = _Search(claim, page, similarity)
     found: list[Finding] = []
     for first, last in search.stretches():
@@ -135,7 +138,7 @@ def _stretches(claim: Reading, page: Snapshot, weight: Weight) -> list[tuple[int
     scored = nsmallest(SEARCHED, score, key=lambda place: (-score[place], place))
     windows: dict[tuple[int, int], float] = {}
     for place in scored:
-        for first, last in _around(place, len(page.bounds)):
+        for first, last in _around(place, page):
             mask = 0
             for i in range(first, last + 1):
                 mask |= held.get(i, 0)
@@ -144,10 +147,13 @@ def _stretches(claim: Reading, page: Snapshot, weight: Weight) -> list[tuple[int
     return [w for w in best if windows[w] >= TOUCHED - 0.1]
 
 
-def _around(place: int, count: int) -> Iterator[tuple[int, int]]:
-    for before, after in ((0, 0), (1, 0), (0, 1), (1, 1)):
-        if place - before >= 0 and place + after < count:
-            yield place - before, place + after
+def _around(place: int, page: Snapshot) -> Iterator[tuple[int, int]]:
+    """The sentence, alone and with its neighbours; a row of a table says nothing about the next."""
+    yield place, place
+    for before, after in ((1, 0), (0, 1), (1, 1)):
+        first, last = place - before, place + after
+        if first >= 0 and last < len(page.bounds) and not any(page.is_row(i) for i in range(first, last + 1)):
+            yield first, last
 
 
 def _judge(

@@ -18,6 +18,7 @@ from nexi.types import Claim, Evidence, Proof, Verdict
 
 Judge = Callable[[Claim, Evidence], Verdict]
 MAX_CITED = 24  # sources of one sentence that are compared; a sentence with more says nothing by them
+_TELLING = (Verdict.SUPPORTED, Verdict.CONTRADICTED, Verdict.PARTLY, Verdict.UNCHECKED, Verdict.NOT_FOUND)
 _ORDER = (Verdict.SUPPORTED, Verdict.PARTLY, Verdict.UNCHECKED, Verdict.NOT_FOUND, Verdict.CONTRADICTED)
 
 
@@ -57,7 +58,7 @@ def _check(sentence: Sentence, cited: Mapping[int, Snapshot | None], similarity:
     pages = dict(list(cited.items())[:MAX_CITED])
     findings = _found(sentence.plain, pages, similarity)
     evidence = tuple(_evidence(number, page, findings.get(number)) for number, page in cited.items())
-    best = min(evidence, key=lambda e: (_ORDER.index(e.verdict), -e.fit, -e.presence))
+    best = min(evidence, key=lambda e: (_TELLING.index(e.verdict), -e.fit, -e.presence))
     if best.verdict is not Verdict.SUPPORTED and len(sentence.plain) > 0:
         joint = _jointly(sentence, pages, findings, similarity)
         if joint is not None:
@@ -96,14 +97,19 @@ def _jointly(
     """The sentence part by part: supported when each part is, by a source that it cites."""
     if not any(f.presence > 0 for f in findings.values()) or any(_is_said_otherwise(f) for f in findings.values()):
         return None
-    for parts in (segments(sentence.text, MARKERS), *splits(sentence.plain)):
-        if len(parts) < 2:
-            continue
+    placed = segments(sentence.text, MARKERS)
+    for parts in (placed, *splits(sentence.plain)):
         said: dict[int, list[tuple[Part, Finding]]] = {}
-        if all(_say(part, pages, similarity, said) for part in parts):
-            names = " and ".join(f"[{n}]" for n in said)
-            reason = f"said part by part by {names}" if len(said) > 1 else "said in several places of the source"
-            return Verdict.SUPPORTED, reason, said
+        if len(parts) < 2 or not all(_say(part, pages, similarity, said) for part in parts):
+            continue
+        if parts is not placed and len({p.numbers for p in placed}) > 1:
+            return Verdict.PARTLY, "a source is cited at a part of the sentence that another one says", said
+        names = " and ".join(f"[{n}]" for n in said)
+        return (
+            Verdict.SUPPORTED,
+            f"said part by part by {names}" if len(said) > 1 else "said in several places of the source",
+            said,
+        )
     return None
 
 

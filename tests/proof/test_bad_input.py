@@ -1,0 +1,63 @@
+"""Strange pages and answers get a verdict or a stated gap, in linear time."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from nexi.proof import check_answer, prepare
+from nexi.proof.snapshots import MAX_CHARS
+from nexi.types import Verdict
+
+
+def verdict(answer: str, page: str) -> Verdict:
+    return check_answer(answer, {1: prepare(page)}).claims[0].verdict
+
+
+def test_a_page_beyond_the_cap_is_read_from_its_beginning_and_says_so() -> None:
+    page = prepare("The house has 12 rooms. " + "Filler words stand here for long. " * (MAX_CHARS // 33))
+    found = check_answer("The house has 12 rooms [1]. The garden has two old apple trees [1].", {1: page}).claims
+    assert [c.verdict for c in found] == [Verdict.SUPPORTED, Verdict.UNCHECKED]
+    assert found[1].reason == f"not in the first {MAX_CHARS:,} characters; the rest of the page was not read"
+
+
+def test_one_endless_line_is_read_in_pieces() -> None:
+    assert (
+        verdict("The bridge opened in 1932 [1].", "word " * 20_000 + "The bridge opened in 1932. " + "word " * 20)
+        is Verdict.SUPPORTED
+    )
+
+
+@pytest.mark.parametrize("page", ["", "   \n", "\x00\ufffd\x01", "[[[[](((", "| | |\n|---|", "```\n", "\ud800"])
+def test_a_damaged_page_supports_nothing(page: str) -> None:
+    assert verdict("The bridge opened in 1932 [1].", page) in (Verdict.NOT_FOUND, Verdict.UNCHECKED)
+
+
+def test_five_hundred_citations_of_one_sentence_are_answered_one_by_one() -> None:
+    marks = "".join(f"[{n}]" for n in range(1, 501))
+    claim = check_answer(
+        f"The cat sat on the mat {marks}.", {n: prepare("The cat sat on the mat.") for n in range(1, 501)}
+    ).claims[0]
+    assert len(claim.evidence) == 500
+    assert claim.verdict is Verdict.SUPPORTED
+    assert claim.evidence[-1].verdict is Verdict.UNCHECKED
+
+
+@pytest.mark.parametrize(
+    "unit", ["[", "](", "&amp;<b>\\_", "1 ", "12,345.67 km ", "A and b, ", "x", "不", '"', "May 5 ", "one ", "not ", "A. "]
+)
+def test_time_grows_with_length_and_no_faster(unit: str) -> None:
+    def cpu(size: int) -> float:
+        text = unit * (size // len(unit))
+        start = time.process_time()
+        check_answer(f"{text} [1].", {1: prepare(text)})
+        return time.process_time() - start
+
+    cpu(2_000)
+    small, large = cpu(3_000), cpu(24_000)
+    assert large < 8 * 4 * small + 0.5
+
+
+def test_a_sentence_without_end_is_a_stated_gap() -> None:
+    assert verdict("The cat sat " * 200 + "[1].", "The cat sat on the mat.") is Verdict.UNCHECKED

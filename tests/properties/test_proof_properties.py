@@ -1,0 +1,67 @@
+"""What holds for proofs whatever they are given."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nexi.proof import check_answer, check_claim, lowered, prepare
+from nexi.proof.plain import plain
+from nexi.proof.sentences import read_answer
+from nexi.types import Verdict
+
+TEXT = st.text(st.characters(exclude_categories=()), max_size=300)
+MARKED = st.lists(st.sampled_from(["The cat ", "sat in 1990", " [1]", "[2, 3]", ". ", "\n", "```\n", "| a |", "- ", "`x[1]`", "不", "?", "[[1]]"]), max_size=25)  # fmt: skip
+SUBJECTS = st.sampled_from(["The tower", "Ann Hill", "The old bridge", "Oslo", "The company"])
+VERBS = st.sampled_from(["opened", "was founded", "lost money", "moved to Bergen", "won a prize"])
+
+
+@given(TEXT, TEXT)
+def test_any_answer_and_any_page_give_verdicts_with_true_offsets(answer: str, page: str) -> None:
+    stored = prepare(page)
+    for claim in check_answer(f"{answer} [1].", {1: stored}).claims:
+        assert f"{answer} [1]."[claim.start : claim.end] == claim.text
+        for e in claim.evidence:
+            assert page[e.start : e.end] == e.span
+            assert 0 <= e.fit <= 1
+            assert 0 <= e.presence <= 1
+            assert e.reason
+
+
+@given(MARKED)
+def test_sentences_never_overlap_and_lie_in_order(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    found = read_answer(text)
+    assert all(a.end <= b.start for a, b in zip(found, found[1:], strict=False))
+    assert all(text[s.start : s.end] == s.text for s in found)
+
+
+@given(TEXT)
+def test_the_way_back_to_the_stored_text_never_goes_backwards(text: str) -> None:
+    seen = plain(text)
+    back = [seen.stored(i) for i in range(len(seen.text))]
+    assert back == sorted(back)
+    assert all(0 <= place <= len(text) for place in back)
+
+
+@given(SUBJECTS, VERBS, st.integers(1000, 2100))
+def test_a_sentence_supports_itself_and_no_other_year(subject: str, verb: str, year: int) -> None:
+    page = prepare(f"Some words before. {subject} {verb} in {year}. Some words after.")
+    assert check_claim(f"{subject} {verb} in {year} [1].", {1: page}).verdict is Verdict.SUPPORTED
+    assert check_claim(f"{subject} {verb} in {year + 3} [1].", {1: page}).verdict is Verdict.CONTRADICTED
+
+
+@given(SUBJECTS, VERBS, st.integers(2, 999_999))
+def test_a_number_is_the_same_with_and_without_separators(subject: str, verb: str, number: int) -> None:
+    page = prepare(f"{subject} {verb} with {number:,} visitors that week.")
+    assert check_claim(f"{subject} {verb} with {number} visitors that week.", {1: page}).verdict is Verdict.SUPPORTED
+    assert check_claim(f"{subject} {verb} with {number + 1} visitors that week.", {1: page}).verdict is Verdict.CONTRADICTED
+
+
+@settings(max_examples=60)
+@given(TEXT, TEXT, st.sampled_from(list(Verdict)))
+def test_a_judge_never_makes_a_claim_supported(answer: str, page: str, said: Verdict) -> None:
+    before = check_claim(answer, {1: prepare(page)})
+    after = lowered(before, 1, said)
+    assert before.verdict is Verdict.SUPPORTED or after.verdict is not Verdict.SUPPORTED
+    assert after.verdict is before.verdict or said is not Verdict.SUPPORTED
