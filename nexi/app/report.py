@@ -1,0 +1,104 @@
+"""Report files: a finished piece of research as a Markdown document in the user's folder.
+
+`research.report` says what it contains and where it belongs; here it is put together from a run's result and written under a
+name nobody has.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from nexi.app.run import RunResult
+from nexi.errors import StoreError
+from nexi.events import RunStarted
+from nexi.files import store_error
+from nexi.research.report import Linted, Place, document, file_name, folder_for, lint
+from nexi.types import Verdict
+from nexi.values import frozen
+
+ATTEMPTS = 260  # as many as there are names for one question
+
+
+@frozen
+class Saved:
+    """Where a report went, and what was mended in it."""
+
+    path: Path
+    notes: tuple[str, ...] = ()
+
+
+def place_of(cwd: Path) -> Place:
+    """The folder a user stands in, with what decides where a report goes."""
+    try:
+        inside = tuple(entry.name for entry in os.scandir(cwd) if entry.is_dir())
+    except OSError:
+        inside = ()
+    return Place(cwd, inside, Path.home(), Path(tempfile.gettempdir()))
+
+
+def save_report(result: RunResult, cwd: Path, *, pick: Callable[[], tuple[int, int]] | None = None) -> Saved:
+    """Write the report of a run into the folder it belongs to. Raises StoreError."""
+    started = next(f for f in result.facts if isinstance(f, RunStarted))
+    linted = lint(result.answer.text, result.answer.sources, started.query)
+    folder = Path(folder_for(place_of(cwd)))
+    choose = pick or _any_pair
+    for _ in range(ATTEMPTS):
+        path = folder / file_name(started.query, *choose())
+        try:
+            _create(path, document(linted.text, linted.sources, fields_of(result, started), str(path)))
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise store_error("Could not save the report", path, error) from error
+        return Saved(path, linted.notes)
+    raise StoreError("Could not save the report", cause=f"every name for it is taken in {folder}", fix="use -o FILE")
+
+
+def report_text(result: RunResult) -> tuple[str, Linted]:
+    """The report as a document without a place, for a door that shows or sends it."""
+    started = next(f for f in result.facts if isinstance(f, RunStarted))
+    linted = lint(result.answer.text, result.answer.sources, started.query)
+    return document(linted.text, linted.sources, fields_of(result, started)), linted
+
+
+def fields_of(result: RunResult, started: RunStarted) -> dict[str, Any]:
+    """The front matter: what was asked of whom, when, what it cost, and how much of it was checked."""
+    end = result.finished
+    review = result.answer.review
+    claims = review.proof.checked if review else ()
+    return {
+        "question": started.query,
+        "model": started.model,
+        "date": _day(result),
+        "run": result.id,
+        "mode": started.mode,
+        "cost_usd": None if end.usage.cost is None else round(end.usage.cost, 6),
+        "tokens": end.usage.total,
+        "seconds": end.seconds,
+        "pages_read": end.pages,
+        "model_calls": end.model_calls,
+        "stopped_by": end.stop.value,
+        "sentences_checked": len(claims) if review else None,
+        "sentences_supported": sum(c.verdict is Verdict.SUPPORTED for c in claims) if review else None,
+    }
+
+
+def _day(result: RunResult) -> str:
+    dates = [s.imprint.accessed[:10] for s in result.answer.sources if s.imprint.accessed]
+    return max(dates, default="")
+
+
+def _any_pair() -> tuple[int, int]:
+    first, second = os.urandom(2)
+    return first % 26, second % 10
+
+
+def _create(path: Path, text: str) -> None:
+    """A new file, whole; an existing one is never touched."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    with os.fdopen(fd, "w", encoding="utf-8") as file:
+        file.write(text)
