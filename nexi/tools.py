@@ -167,6 +167,8 @@ class Toolbox:
     async def search_with(self, searcher: Searcher, asked: Sequence[str]) -> ToolResult:
         """Run queries in parallel, let their hits be read, and begin to read the best."""
         queries = list(dict.fromkeys(q.strip() for q in asked if q.strip()))
+        if not queries:
+            return error_result("the queries are blank: write what to search for")
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(searcher.search(replace(self.query_template, text=q))) for q in queries]
         outcomes = _without_repeats([t.result() for t in tasks])
