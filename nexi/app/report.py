@@ -40,7 +40,7 @@ def place_of(cwd: Path) -> Place:
     return Place(cwd, inside, Path.home(), Path(tempfile.gettempdir()))
 
 
-def save_report(result: RunResult, cwd: Path, *, pick: Callable[[], tuple[int, int]] | None = None) -> Saved:
+def save_report(result: RunResult, cwd: Path, today: str, *, pick: Callable[[], tuple[int, int]] | None = None) -> Saved:
     """Write the report of a run into the folder it belongs to. Raises StoreError."""
     started = next(f for f in result.facts if isinstance(f, RunStarted))
     linted = lint(result.answer.text, result.answer.sources, started.query)
@@ -49,7 +49,7 @@ def save_report(result: RunResult, cwd: Path, *, pick: Callable[[], tuple[int, i
     for _ in range(ATTEMPTS):
         path = folder / file_name(started.query, *choose())
         try:
-            _create(path, document(linted.text, linted.sources, fields_of(result, started), str(path)))
+            _create(path, document(linted.text, linted.sources, fields_of(result, started, today), str(path)))
         except FileExistsError:
             continue
         except OSError as error:
@@ -58,14 +58,14 @@ def save_report(result: RunResult, cwd: Path, *, pick: Callable[[], tuple[int, i
     raise StoreError("Could not save the report", cause=f"every name for it is taken in {folder}", fix="use -o FILE")
 
 
-def report_text(result: RunResult) -> tuple[str, Linted]:
+def report_text(result: RunResult, today: str) -> tuple[str, Linted]:
     """The report as a document without a place, for a door that shows or sends it."""
     started = next(f for f in result.facts if isinstance(f, RunStarted))
     linted = lint(result.answer.text, result.answer.sources, started.query)
-    return document(linted.text, linted.sources, fields_of(result, started)), linted
+    return document(linted.text, linted.sources, fields_of(result, started, today)), linted
 
 
-def fields_of(result: RunResult, started: RunStarted) -> dict[str, Any]:
+def fields_of(result: RunResult, started: RunStarted, today: str) -> dict[str, Any]:
     """The front matter: what was asked of whom, when, what it cost, and how much of it was checked."""
     end = result.finished
     review = result.answer.review
@@ -73,7 +73,7 @@ def fields_of(result: RunResult, started: RunStarted) -> dict[str, Any]:
     return {
         "question": started.query,
         "model": started.model,
-        "date": _day(result),
+        "date": today,
         "run": result.id,
         "mode": started.mode,
         "cost_usd": None if end.usage.cost is None else round(end.usage.cost, 6),
@@ -85,11 +85,6 @@ def fields_of(result: RunResult, started: RunStarted) -> dict[str, Any]:
         "sentences_checked": len(claims) if review else None,
         "sentences_supported": sum(c.verdict is Verdict.SUPPORTED for c in claims) if review else None,
     }
-
-
-def _day(result: RunResult) -> str:
-    dates = [s.imprint.accessed[:10] for s in result.answer.sources if s.imprint.accessed]
-    return max(dates, default="")
 
 
 def _any_pair() -> tuple[int, int]:
