@@ -286,14 +286,24 @@ async def _fetch(nexi: Nexi) -> list[Check]:
     for fetcher in fetchers if refused else ():
         await _expect_refusal(fetcher.fetch(refused[0], FetchLimits(timeout_s=DEADLINE_S)), refused[0])
     names = ", ".join(fetcher.name for fetcher in fetchers)
+    browser = _browser() if any(fetcher.name == "crawl4ai" for fetcher in fetchers) else []
     if len(refused) < len(FORBIDDEN):
         open_to = ", ".join(url for url in FORBIDDEN if url not in refused)
         fix = "nexi config set allow_private HOST:PORT,... with exact hosts"
-        return [Check("fetch", True, names), Check("fetch guard", False, "a wide network is open to pages", open_to, fix)]
+        wide = Check("fetch guard", False, "a wide network is open to pages", open_to, fix)
+        return [Check("fetch", True, names), wide, *browser]
     proxy = (
         "; through a proxy, so addresses are checked but cannot be pinned" if config.http_proxy or config.https_proxy else ""
     )
-    return [Check("fetch", True, f"{names}; private addresses are refused{proxy}")]
+    return [Check("fetch", True, f"{names}; private addresses are refused{proxy}"), *browser]
+
+
+def _browser() -> list[Check]:
+    from nexi.fetchers.browser import INSTALL_FIX, installed_browser, missing
+
+    if lack := missing():
+        return [Check("fetch crawl4ai", False, "pages that need a script cannot be read", lack, INSTALL_FIX)]
+    return [Check("fetch crawl4ai", True, f"{installed_browser()} reads pages that need a script")]
 
 
 def _refuses(check: Callable[[str], object], url: str) -> bool:

@@ -241,6 +241,16 @@ async def test_behind_a_proxy_addresses_cannot_be_pinned_and_that_is_said(make: 
     assert found["fetch DNS"].ok
 
 
+@pytest.mark.parametrize(("lack", "ok"), [("crawl4ai is not installed", False), ("", True)])
+async def test_a_browser_is_looked_for_where_it_is_configured(
+    lack: str, ok: bool, make: Callable[..., Config], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nexi.fetchers.browser.missing", lambda: lack)
+    monkeypatch.setattr("nexi.fetchers.browser.installed_browser", lambda: "/usr/bin/chromium")
+    found = (await checks(make(model="extractive", content_fetcher=("http", "crawl4ai"))))["fetch crawl4ai"]
+    assert (found.ok, found.cause, bool(found.fix)) == (ok, lack, not ok)
+
+
 async def test_a_wide_exception_is_a_problem_and_nothing_is_fetched(make: Callable[..., Config]) -> None:
     found = await checks(make(model="extractive", allow_private=("10.0.0.0/8",)))
     assert (found["fetch"].ok, found["fetch guard"].ok, found["fetch guard"].cause) == (True, False, "http://10.0.0.1/")

@@ -167,7 +167,10 @@ async def driven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, driver: str = 
     path.write_text(driver)
     monkeypatch.setattr(browser, "_WORKER", str(path))
     async with no_leaks():
-        made = Browser(Guard(), user_agent="nexi", python=sys.executable, program="/bin/true")
+        # Spelled unlike sys.executable: the driver is a stand-in, so the library need not be there.
+        made = Browser(
+            Guard(), user_agent="nexi", python=f"{Path(sys.executable).parent}/./{Path(sys.executable).name}", program="x"
+        )
         try:
             yield made
         finally:
@@ -241,10 +244,12 @@ async def test_a_browser_that_does_not_start_says_how_to_install_one(
     assert (error.cause, error.fix) == (cause, browser.INSTALL_FIX)
 
 
-async def test_a_machine_without_chromium_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_machine_that_lacks_a_part_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(browser, "PROGRAMS", ("no-such-browser",))
-    error = await failed(Browser(Guard(), user_agent="nexi"), "page")
-    assert (error.cause, error.fix) == ("no Chromium is on the PATH", browser.INSTALL_FIX)
+    for python, lack in (("/other/python", "no Chromium is on the PATH"), (sys.executable, "crawl4ai is not installed")):
+        monkeypatch.setattr(browser, "find_spec", lambda name: None)
+        error = await failed(Browser(Guard(), user_agent="nexi", python=python), "page")
+        assert (error.cause, error.fix) == (lack, browser.INSTALL_FIX)
 
 
 async def test_a_start_that_takes_too_long_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

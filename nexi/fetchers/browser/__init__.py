@@ -18,6 +18,7 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -52,6 +53,13 @@ class Renders(Protocol):
     async def render(self, url: str, timeout_s: float) -> Rendered: ...
 
     async def aclose(self) -> None: ...
+
+
+def missing(python: str = sys.executable, program: str = "") -> str:
+    """What this machine lacks for a browser, or ""."""
+    if python == sys.executable and find_spec("crawl4ai") is None:
+        return "crawl4ai is not installed"
+    return "" if program or installed_browser() else "no Chromium is on the PATH"
 
 
 def installed_browser() -> str:
@@ -108,9 +116,9 @@ class Browser:
         return self._worker
 
     async def _start(self) -> _Worker:
+        if lack := missing(self._python, self._program):
+            raise FetchError("the browser did not start", cause=lack, fix=INSTALL_FIX)
         program = self._program or installed_browser()
-        if not program:
-            raise FetchError("there is no browser here", cause="no Chromium is on the PATH", fix=INSTALL_FIX)
         async with AsyncExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="nexi-browser-", ignore_cleanup_errors=True))
             gateway = await stack.enter_async_context(Gateway(self._guard, self._resolve).open())
