@@ -20,8 +20,7 @@ from nexi.stores import faults
 
 T = TypeVar("T")
 BUSY_S = 30.0
-CACHE_KIB = 65_536
-MAP_BYTES = 1 << 30
+CACHE_KIB = 16_384  # the system keeps the file in memory too; here it would count twice
 
 
 class Lane:
@@ -83,7 +82,6 @@ def connect(path: Path, prepare: Callable[[sqlite3.Connection], None], *, busy_s
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "temp_store=MEMORY", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {pragma}")
         connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
-        connection.execute(f"PRAGMA mmap_size={MAP_BYTES}")
         prepare(connection)
     except (sqlite3.Error, StoreError):
         connection.close()

@@ -46,7 +46,7 @@ def _clauses(scope: Scope) -> list[tuple[str, list[Value]]]:
     if scope.since:
         found.append(("s.fetched_at >= ?", [moment(scope.since)]))
     if scope.until:
-        found.append(("s.fetched_at <= ?", [_end(scope.until)]))
+        found.append(("s.fetched_at <= ?", [end_of(scope.until)]))
     return found
 
 
@@ -83,6 +83,6 @@ def moment(text: str) -> str:
     return when.replace(tzinfo=when.tzinfo or UTC).astimezone(UTC).isoformat(timespec="seconds")
 
 
-def _end(text: str) -> str:
+def end_of(text: str) -> str:
     """The last moment of a day that is given without a time."""
     return moment(f"{text}T23:59:59" if len(text) == len("2026-01-31") else text)

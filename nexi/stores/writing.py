@@ -110,7 +110,7 @@ class Writing:
     def _put_body(self, page: IndexedPage) -> int:
         """The body of this content; written anew where it is unknown or was cut another way."""
         digest = page.source.digest or _digest(page.chunks)
-        fingerprint = _fingerprint(page)
+        fingerprint = fingerprint_of(page)
         known = self._db.execute("SELECT id, fingerprint FROM bodies WHERE digest = ?", (digest,)).fetchone()
         if known and known[1] == fingerprint:
             return int(known[0])
@@ -264,7 +264,7 @@ def _digest(chunks: Iterable[Chunk]) -> str:
     return content_digest("\n".join(chunk.text for chunk in chunks))
 
 
-def _fingerprint(page: IndexedPage) -> str:
+def fingerprint_of(page: IndexedPage) -> str:
     parts = [page.source.title, *(f"{c.heading}\0{c.context}\0{c.code}\0{c.start}\0{c.text}" for c in page.chunks)]
     return hashlib.sha256("\0\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 

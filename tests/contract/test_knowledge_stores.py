@@ -16,6 +16,7 @@ from nexi.ports import KnowledgeStore
 from nexi.stores.sqlite import SqliteStore
 from nexi.types import Chunk, IndexedPage, Passage, Scope, StoredSource, Vector, content_digest
 
+pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect:UserWarning")
 Make = Callable[[Path], KnowledgeStore]
 MODEL = "letters"
 

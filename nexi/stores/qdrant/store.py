@@ -1,0 +1,484 @@
+"""The KnowledgeStore port over a Qdrant server (or cluster).
+
+Chunks lie in one collection for each embedding model, with a dense and a sparse vector; before there is a model, in one
+with words alone. Sources and the name of the collection in use lie in a second one. The server has no transactions: a
+page's chunks are written before its source, and what is left of its former text is removed last, so that a crash leaves a
+page that is stored again by the next reading of it, never a source without its text.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, ParamSpec, TypeVar
+
+from nexi.errors import StoreError
+from nexi.stores import faults
+from nexi.stores.qdrant import filters, points
+from nexi.stores.qdrant.points import Payload, chunk_id, key_of, source_id
+from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
+
+try:
+    from qdrant_client import AsyncQdrantClient, models
+    from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
+except ImportError:
+    raise StoreError(
+        "Qdrant needs a part of nexi that is not installed",
+        cause="qdrant-client is missing",
+        fix='Install it with: pip install "nexi[qdrant]", or unset QDRANT_URL',
+    ) from None
+
+DENSE, WORDS = "dense", "words"
+PAGE = 256
+MOST = 10_000
+CONFLICT = 409
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def translated(method: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+    """What the client raises leaves as a StoreError."""
+
+    @functools.wraps(method)
+    async def call(*given: P.args, **named: P.kwargs) -> T:
+        try:
+            return await method(*given, **named)
+        except (ApiException, ResponseHandlingException, OSError) as error:
+            raise _failed(error) from error
+
+    return call
+
+
+def _failed(error: Exception) -> StoreError:
+    status = getattr(error, "status_code", 0)
+    cause = " ".join(str(error).split())[:300] or type(error).__name__
+    fix = (
+        "Set QDRANT_API_KEY to a key of this server." if status in (401, 403) else "Check QDRANT_URL and that the server runs."
+    )
+    return StoreError("The Qdrant server could not be used", cause=cause, fix=fix, code="store_qdrant")
+
+
+class QdrantStore:
+    """`shards` and `replicas` are for a cluster, and hold for collections that are made from now on."""
+
+    name = "qdrant"
+
+    def __init__(
+        self, client: AsyncQdrantClient, *, prefix: str = "nexi", shards: int | None = None, replicas: int = 1
+    ) -> None:
+        self._client = client
+        self._sources = f"{prefix}_sources"
+        self._prefix = prefix
+        self._cluster: dict[str, Any] = {"shard_number": shards, "replication_factor": replicas}
+        self._ready = False
+
+    @classmethod
+    def at(cls, url: str, *, api_key: str = "", timeout_s: int = 30, **options: Any) -> QdrantStore:
+        client = AsyncQdrantClient(url=url, api_key=api_key or None, timeout=timeout_s, check_compatibility=False)
+        return cls(client, **options)
+
+    async def aclose(self) -> None:
+        await self._client.close()
+
+    # writing
+
+    @translated
+    async def put(self, pages: Sequence[IndexedPage], *, embedder: str = "") -> None:
+        dims = _checked(pages)
+        state = await self._state()
+        if dims:
+            state = await self._claim(state, embedder, dims)
+        for page in pages:
+            await self._put_page(state["collection"], page)
+
+    @translated
+    async def link(self, source: StoredSource) -> bool:
+        state = await self._state()
+        twin = await self._first(self._sources, _of(digest=source.digest))
+        if twin is None:
+            return False
+        payload = points.source_payload(IndexedPage(source))
+        kept = {key: twin.payload[key] for key in ("digest", "fingerprint", "chunks", "words")}
+        await self._attach(state["collection"], {**payload, **kept})
+        return True
+
+    @translated
+    async def remove(self, urls: Sequence[str]) -> int:
+        state = await self._state()
+        removed = 0
+        for key in dict.fromkeys(key_of(url) for url in urls):
+            known = await self._known(key)
+            if known is not None:
+                await self._leave(state["collection"], known)
+                await self._client.delete(self._sources, models.PointIdsList(points=[source_id(key)]), wait=True)
+                removed += 1
+        return removed
+
+    @translated
+    async def add_vectors(self, vectors: Mapping[str, Vector], *, embedder: str) -> None:
+        dims = next((len(vector) for vector in vectors.values()), 0)
+        if not dims:
+            return
+        _check_vectors(list(vectors.values()), dims)
+        state = await self._claim(await self._state(), embedder, dims)
+        there = await self._client.retrieve(state["collection"], list(vectors), with_payload=False)
+        ids: list[Any] = [str(point.id) for point in there]
+        if ids:
+            rows = [models.PointVectors(id=i, vector={DENSE: list(vectors[i])}) for i in ids]
+            await self._client.update_vectors(state["collection"], rows, wait=True)
+            await self._client.set_payload(state["collection"], {"embedded": True}, points=ids, wait=True)
+
+    @translated
+    async def forget_vectors(self) -> None:
+        state = await self._state()
+        if state["dims"]:
+            await self._move(state, {"embedder": "", "dims": 0, "collection": f"{self._prefix}_words"})
+
+    @translated
+    async def repair(self) -> StoreRepair:
+        """The server keeps its own files in order."""
+        now = await self.stats()
+        return StoreRepair(now.sources, now.chunks, unembedded=now.unembedded)
+
+    # reading
+
+    @translated
+    async def source(self, url: str) -> StoredSource | None:
+        await self._state()
+        known = await self._known(key_of(url))
+        return None if known is None else points.stored_source(known)
+
+    @translated
+    async def sources(self, scope: Scope = EVERYTHING, *, count: int = 100, skip: int = 0) -> list[StoredSource]:
+        await self._state()
+        newest = models.OrderBy(key="fetched", direction=models.Direction.DESC)
+        found, _ = await self._client.scroll(
+            self._sources, scroll_filter=filters.for_sources(scope), limit=min(count + skip, MOST), order_by=newest
+        )
+        return [points.stored_source(point.payload or {}) for point in found[skip:]]
+
+    @translated
+    async def passages(self, url: str, first: int = 0, last: int | None = None) -> list[Passage]:
+        state = await self._state()
+        known = await self._known(key_of(url))
+        if known is None:
+            return []
+        numbers = models.FieldCondition(key="number", range=models.Range(gte=first, lte=last))
+        within = models.Filter(must=[filters.is_("digest", known["digest"]), numbers])
+        found = [points.passage(str(p.id), p.payload, known, 0.0) for p in await self._every(state["collection"], within)]
+        return sorted(found, key=lambda passage: passage.number)
+
+    @translated
+    async def lexical(self, text: str, *, count: int = 10, scope: Scope = EVERYTHING) -> list[Passage]:
+        state = await self._state()
+        query = _asked(text)
+        if query is None or count < 1:
+            return []
+        return await self._search(state, scope, query=query, using=WORDS, limit=count)
+
+    @translated
+    async def dense(self, vector: Vector, *, embedder: str, count: int = 10, scope: Scope = EVERYTHING) -> list[Passage]:
+        state = await self._state()
+        if not state["dims"] or count < 1:
+            return []
+        _same_embedder(state, embedder, len(vector))
+        return await self._search(state, scope, query=list(vector), using=DENSE, limit=count)
+
+    @translated
+    async def hybrid(
+        self, text: str, vector: Vector, *, embedder: str, count: int = 10, scope: Scope = EVERYTHING
+    ) -> list[Passage]:
+        """Both rankings and their fusion happen on the server."""
+        state = await self._state()
+        query = _asked(text)
+        if not state["dims"]:
+            return await self.lexical(text, count=count, scope=scope)
+        _same_embedder(state, embedder, len(vector))
+        within, wide = filters.for_chunks(scope), max(count * 3, 30)
+        parts = [models.Prefetch(query=list(vector), using=DENSE, filter=within, limit=wide)]
+        if query is not None:
+            parts.append(models.Prefetch(query=query, using=WORDS, filter=within, limit=wide))
+        fused = models.FusionQuery(fusion=models.Fusion.RRF)
+        return await self._search(state, scope, query=fused, prefetch=parts, limit=count)
+
+    @translated
+    async def unembedded(self, count: int = 100) -> list[Passage]:
+        state = await self._state()
+        within = models.Filter(must=[models.FieldCondition(key="embedded", match=models.MatchValue(value=False))])
+        found, _ = await self._client.scroll(state["collection"], scroll_filter=within, limit=count)
+        some: list[Any] = list(found)
+        ordered = sorted(some, key=lambda p: (p.payload["owner"], p.payload["number"]))
+        return [points.passage(str(p.id), p.payload, p.payload["sources"][0], 0.0) for p in ordered]
+
+    @translated
+    async def stats(self) -> StoreStats:
+        state = await self._state()
+        pages = await self._every(self._sources, filters.for_sources(EVERYTHING))
+        chunks = (await self._client.count(state["collection"], exact=True)).count
+        waiting = models.Filter(must=[filters.is_("embedded", False)])
+        missing = (await self._client.count(state["collection"], waiting, exact=True)).count
+        words = {page.payload["digest"]: page.payload["words"] for page in pages}
+        return StoreStats(len(pages), chunks, sum(words.values()), missing, state["embedder"], state["dims"])
+
+    # one page
+
+    async def _put_page(self, collection: str, page: IndexedPage) -> None:
+        payload = points.source_payload(page)
+        twin = await self._first(self._sources, _of(digest=payload["digest"]))
+        if twin is not None and twin.payload["fingerprint"] == payload["fingerprint"]:
+            await self._attach(collection, payload)
+            if page.vectors:
+                await self._embed_body(collection, page, payload["digest"])
+            return
+        sharing = await self._sharing(payload["digest"], but=payload["key"])
+        await self._write_chunks(collection, page, payload, sharing)
+        before = await self._known(payload["key"])
+        for other in sharing:
+            kept = {key: payload[key] for key in ("fingerprint", "chunks", "words")}
+            await self._put_source({**other, **kept})
+        await self._put_source(payload)
+        if before is not None and before["digest"] != payload["digest"]:
+            await self._drop_body(collection, before["digest"], payload["key"])
+
+    async def _write_chunks(self, collection: str, page: IndexedPage, payload: Payload, sharing: Sequence[Payload]) -> None:
+        """The chunks of a page under its own ids. What others still need of the former text is first put under theirs."""
+        key, digest = payload["key"], payload["digest"]
+        before = await self._known(key)
+        if before is not None and before["digest"] != digest:
+            await self._hand_over(collection, before)
+        about = [points.about_source(page), *(_about(other) for other in sharing)]
+        rows = [
+            models.PointStruct(id=chunk_id(key, n), vector=_vectors(page, n), payload=points.chunk_payload(page, n, key, about))
+            for n in range(len(page.chunks))
+        ]
+        for start in range(0, len(rows), PAGE):
+            await self._client.upsert(collection, rows[start : start + PAGE], wait=True)
+        stale = models.Filter(
+            must=[filters.is_("digest", digest)],
+            must_not=[models.HasIdCondition(has_id=[row.id for row in rows])],
+        )
+        await self._client.delete(collection, models.FilterSelector(filter=stale), wait=True)
+
+    async def _embed_body(self, collection: str, page: IndexedPage, digest: str) -> None:
+        found = await self._every(collection, _of(digest=digest))
+        rows = [models.PointVectors(id=p.id, vector={DENSE: list(page.vectors[p.payload["number"]])}) for p in found]
+        if rows:
+            await self._client.update_vectors(collection, rows, wait=True)
+            await self._client.set_payload(collection, {"embedded": True}, points=[p.id for p in found], wait=True)
+
+    async def _attach(self, collection: str, payload: Payload) -> None:
+        """Lead one more URL to content that is there, or say something new of a URL that leads there already."""
+        before = await self._known(payload["key"])
+        await self._put_source(payload)
+        sources = [_about(payload), *(_about(other) for other in await self._sharing(payload["digest"], but=payload["key"]))]
+        sources.sort(key=lambda source: source["key"] != (before or {}).get("key"))
+        await self._client.set_payload(collection, {"sources": sources}, points=_of(digest=payload["digest"]), wait=True)
+        if before is not None and before["digest"] != payload["digest"]:
+            await self._leave(collection, before)
+
+    async def _leave(self, collection: str, known: Payload) -> None:
+        """A URL no longer leads to its content, which goes with the last of them."""
+        await self._hand_over(collection, known)
+        await self._drop_body(collection, known["digest"], known["key"])
+
+    async def _hand_over(self, collection: str, known: Payload) -> None:
+        """Content that other URLs lead to gets the ids of one of those."""
+        others = await self._sharing(known["digest"], but=known["key"])
+        if not others:
+            return
+        heir, about = others[0]["key"], [_about(other) for other in others]
+        mine = await self._every(collection, _of(digest=known["digest"]), vectors=True)
+        for start in range(0, len(mine), PAGE):
+            rows = [
+                models.PointStruct(
+                    id=chunk_id(heir, p.payload["number"]) if p.payload["owner"] == known["key"] else p.id,
+                    vector=p.vector,
+                    payload={
+                        **p.payload,
+                        "sources": about,
+                        "owner": heir if p.payload["owner"] == known["key"] else p.payload["owner"],
+                    },
+                )
+                for p in mine[start : start + PAGE]
+            ]
+            await self._client.upsert(collection, rows, wait=True)
+
+    async def _drop_body(self, collection: str, digest: str, owner: str) -> None:
+        within = models.Filter(must=[filters.is_("digest", digest), filters.is_("owner", owner)])
+        await self._client.delete(collection, models.FilterSelector(filter=within), wait=True)
+
+    async def _put_source(self, payload: Payload) -> None:
+        point = models.PointStruct(id=source_id(payload["key"]), vector={}, payload=payload)
+        await self._client.upsert(self._sources, [point], wait=True)
+
+    # collections
+
+    async def _state(self) -> Payload:
+        """Which collection is in use and which model made its vectors; the collections are there after this."""
+        if not self._ready:
+            if not await self._client.collection_exists(self._sources):
+                await self._create(self._sources, {}, {})
+                await self._index(self._sources, _SOURCE_INDEXES)
+            self._ready = True
+        found = await self._client.retrieve(self._sources, [source_id("state")])
+        if found:
+            return dict(found[0].payload or {})
+        state: Payload = {"kind": "state", "embedder": "", "dims": 0, "collection": f"{self._prefix}_words"}
+        await self._make_chunks(state)
+        await self._save(state)
+        return state
+
+    async def _save(self, state: Payload) -> None:
+        point = models.PointStruct(id=source_id("state"), vector={}, payload=state)
+        await self._client.upsert(self._sources, [point], wait=True)
+
+    async def _claim(self, state: Payload, embedder: str, dims: int) -> Payload:
+        """The first model gets a collection of its own, to which the chunks that are there move."""
+        if state["dims"]:
+            _same_embedder(state, embedder, dims)
+            return state
+        collection = f"{self._prefix}_{points.slug(embedder)}_{dims}"
+        return await self._move(state, {"embedder": embedder, "dims": dims, "collection": collection})
+
+    async def _move(self, state: Payload, changes: Payload) -> Payload:
+        new = {**state, **changes}
+        await self._make_chunks(new)
+        offset: Any = None
+        while True:
+            some, offset = await self._client.scroll(state["collection"], limit=PAGE, offset=offset, with_vectors=[WORDS])
+            found: list[Any] = list(some)
+            rows = [
+                models.PointStruct(id=p.id, vector={WORDS: p.vector[WORDS]}, payload={**p.payload, "embedded": False})
+                for p in found
+            ]
+            if rows:
+                await self._client.upsert(new["collection"], rows, wait=True)
+            if offset is None:
+                break
+        await self._save(new)
+        await self._client.delete_collection(state["collection"])
+        return new
+
+    async def _make_chunks(self, state: Payload) -> None:
+        if await self._client.collection_exists(state["collection"]):
+            return
+        cosine = models.Distance.COSINE
+        vectors = {DENSE: models.VectorParams(size=state["dims"], distance=cosine)} if state["dims"] else {}
+        await self._create(state["collection"], vectors, {WORDS: models.SparseVectorParams(modifier=models.Modifier.IDF)})
+        await self._index(state["collection"], _CHUNK_INDEXES)
+
+    async def _create(self, name: str, vectors: Mapping[str, Any], words: Mapping[str, Any]) -> None:
+        try:
+            await self._client.create_collection(
+                name, vectors_config=vectors, sparse_vectors_config=words or None, on_disk_payload=True, **self._cluster
+            )
+        except UnexpectedResponse as error:
+            if error.status_code != CONFLICT:  # another process was first
+                raise
+
+    async def _index(self, collection: str, fields: Mapping[str, str]) -> None:
+        for field, kind in fields.items():
+            await self._client.create_payload_index(collection, field, field_schema=models.PayloadSchemaType(kind), wait=True)
+
+    # small things
+
+    async def _search(self, state: Payload, scope: Scope, **asked: Any) -> list[Passage]:
+        found: Any = await self._client.query_points(
+            state["collection"], query_filter=filters.for_chunks(scope), with_payload=True, **asked
+        )
+        passages = []
+        for point in found.points:
+            source = filters.first_in_scope(point.payload["sources"], scope)
+            if source is not None:
+                passages.append(points.passage(str(point.id), point.payload, source, point.score))
+        return passages
+
+    async def _known(self, key: str) -> Payload | None:
+        found = await self._client.retrieve(self._sources, [source_id(key)])
+        return dict(found[0].payload or {}) if found else None
+
+    async def _sharing(self, digest: str, *, but: str) -> list[Payload]:
+        found = await self._every(self._sources, _of(digest=digest))
+        return [dict(p.payload) for p in found if p.payload["key"] != but]
+
+    async def _first(self, collection: str, within: models.Filter) -> Any:
+        found, _ = await self._client.scroll(collection, scroll_filter=within, limit=1)
+        return found[0] if found else None
+
+    async def _every(self, collection: str, within: models.Filter, *, vectors: bool = False) -> list[Any]:
+        found: list[Any] = []
+        offset: Any = None
+        while True:
+            some, offset = await self._client.scroll(
+                collection, scroll_filter=within, limit=PAGE, offset=offset, with_vectors=vectors
+            )
+            found.extend(some)
+            if offset is None:
+                return found
+
+
+_CHUNK_INDEXES = {
+    "digest": "keyword",
+    "owner": "keyword",
+    "number": "integer",
+    "embedded": "bool",
+    "is_code": "bool",
+    "sources[].key": "keyword",
+    "sources[].within": "keyword",
+    "sources[].languages": "keyword",
+    "sources[].tags": "keyword",
+    "sources[].fetched": "float",
+}
+_SOURCE_INDEXES = {
+    "kind": "keyword",
+    "key": "keyword",
+    "digest": "keyword",
+    "within": "keyword",
+    "languages": "keyword",
+    "tags": "keyword",
+    "fetched": "float",
+}
+_ABOUT = ("key", "url", "title", "domain", "within", "language", "languages", "fetched_at", "fetched", "tags")
+
+
+def _about(payload: Mapping[str, Any]) -> Payload:
+    return {key: payload[key] for key in _ABOUT}
+
+
+def _of(**values: str) -> models.Filter:
+    return models.Filter(must=[filters.is_(key, value) for key, value in values.items()])
+
+
+def _asked(text: str) -> models.SparseVector | None:
+    words = points.asked_words(text)
+    return models.SparseVector(indices=words, values=[1.0] * len(words)) if words else None
+
+
+def _vectors(page: IndexedPage, number: int) -> dict[str, Any]:
+    indices, values = points.sparse(page.source.title, page.chunks[number])
+    found: dict[str, Any] = {WORDS: models.SparseVector(indices=indices, values=values)}
+    if page.vectors:
+        found[DENSE] = list(page.vectors[number])
+    return found
+
+
+def _same_embedder(state: Mapping[str, Any], embedder: str, dims: int) -> None:
+    if (state["embedder"], state["dims"]) != (embedder, dims):
+        raise faults.other_embedder(state["embedder"], state["dims"], embedder, dims)
+
+
+def _checked(pages: Sequence[IndexedPage]) -> int:
+    """The length of the vectors, 0 for none; all are looked at before the first is written."""
+    dims = next((len(vector) for page in pages for vector in page.vectors), 0)
+    for page in pages:
+        if page.vectors and len(page.vectors) != len(page.chunks):
+            raise faults.bad_vectors(f"{len(page.vectors)} vectors for {len(page.chunks)} chunks of {page.source.url}")
+        _check_vectors(page.vectors, dims)
+    return dims
+
+
+def _check_vectors(vectors: Sequence[Vector], dims: int) -> None:
+    for vector in vectors:
+        if len(vector) != dims or not all(map(math.isfinite, vector)):
+            raise faults.bad_vectors(f"not all of them are {dims} finite numbers")
