@@ -16,13 +16,16 @@ from nexi.types import Hit, Passage
 
 NAME_WEIGHT = 2.0
 OTHER_PAGES = 0.5  # what a further page adds counts half: words gathered from anywhere prove little
-RANK_WORTH = 0.1
+PLACE_WORTH = 0.35
+PLACE_STEP = 0.25
+LEAST_FIT = 0.25
 MAX_QUERIES = 3
 
 _WORD = re.compile(r"[^\W_][\w.'’+#-]*")
 _ASKING_WORDS = """
     name names kind type sort term word called many much following example way thing first known used use did year years date
-    time place tell describe explain list give find show difference"""
+    time place tell describe explain list give find show difference both earlier later recently older younger larger smaller
+    more most"""
 _ASKING = frozenset(_ASKING_WORDS.split())  # words that say what is asked for and stand in no answer
 
 
@@ -50,7 +53,9 @@ def share(weights: Mapping[str, float], roots: Iterable[str]) -> float:
 
 
 def assess(question: str, passages: Sequence[Passage]) -> Assessment:
-    """Completeness as the share of the question the best page covers, and half of what other pages add to it."""
+    """Completeness as the share of the question the best page covers, and what others add: what their titles name, and
+    half of the rest.
+    """
     weights = weights_of(question)
     pages: dict[str, set[str]] = {}
     for passage in passages:
@@ -58,7 +63,9 @@ def assess(question: str, passages: Sequence[Passage]) -> Assessment:
         pages.setdefault(passage.url, set()).update(covered(weights, text))
     best = max(pages.values(), key=lambda roots: share(weights, roots), default=set())
     together = set().union(*pages.values())
-    score = share(weights, best) + OTHER_PAGES * share(weights, together - best)
+    titled = set().union(*(covered(weights, passage.title) for passage in passages))
+    added = together - best
+    score = share(weights, best) + share(weights, added & titled) + OTHER_PAGES * share(weights, added - titled)
     gaps = missing_words(question, together)
     return Assessment(round(min(1.0, score), 4), f"{len(together)} of {len(weights)} words of the question are covered", gaps)
 
@@ -83,15 +90,18 @@ def missing_words(question: str, roots: set[str]) -> tuple[str, ...]:
 
 
 def rank(question: str, gaps: Sequence[str], hits: Sequence[Hit]) -> tuple[Score, ...]:
-    """Each hit by the share of the question, and of the gaps, that its title, snippet and address hold."""
+    """Each hit by what its title, snippet and address hold of the question and of the gaps, beside the best hit, and by
+    the place the search gave it. A hit that holds next to nothing is not worth reading, however few others there are.
+    """
     asked, open_ = weights_of(question), weights_of(" ".join(gaps))
+    texts = [f"{hit.title} {hit.snippet} {re.sub(r'[/_-]+', ' ', hit.url)}" for hit in hits]
+    fits = [max(share(asked, covered(asked, text)), share(open_, covered(open_, text))) for text in texts]
+    best = max(fits, default=0.0)
     scores = []
-    for index, hit in enumerate(hits):
-        text = f"{hit.title} {hit.snippet} {re.sub(r'[/_-]+', ' ', hit.url)}"
-        fit = share(asked, covered(asked, text))
-        if open_:
-            fit = max(fit, (fit + share(open_, covered(open_, text))) / 2)
-        scores.append(Score(index, round(min(1.0, fit * (1 - RANK_WORTH) + RANK_WORTH / (index + 1)), 4)))
+    for index, fit in enumerate(fits):
+        place = 1 / (1 + PLACE_STEP * index)
+        score = fit if best < LEAST_FIT else (1 - PLACE_WORTH) * fit / best + PLACE_WORTH * place
+        scores.append(Score(index, round(min(1.0, score), 4)))
     return in_order(scores)
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 from nexi.errors import LLMError, StoreError
@@ -27,7 +29,11 @@ MAX_EMBEDDED_CHARS = 8_000
 CONTEXT_CHARS = 6_000
 CONTEXT_TOKENS = 120
 MAX_CONTEXT = 400
+LEAD_WITHIN = 4_000
+LEAD_CHARS = 150
 PLAIN_CODE = "code"  # the language of a fence that names none
+
+_LEAD = re.compile(r"^(?!\s*(?:[#*+|>`~-]|\d+[.)])).{40,}", re.MULTILINE)
 
 Outcome = Literal["stored", "unchanged", "linked", "empty"]
 
@@ -88,10 +94,9 @@ class Indexer:
             return IndexReport(source.url, "unchanged", known.chunk_count)
         if await self._store.link(source):
             return IndexReport(source.url, "linked", len(chunks))
-        chunks, failures = await self._in_context(page, chunks)
+        chunks, failures, contexts = await self._in_context(page, chunks)
         vectors, refusal = await self._vectors(page.title, chunks)
         await self._store.put([IndexedPage(source, chunks, vectors)], embedder=self._embedder_name(vectors))
-        contexts = sum(bool(chunk.context) for chunk in chunks)
         return IndexReport(source.url, "stored", len(chunks), len(vectors), contexts, (*failures, *refusal))
 
     def _embedder_name(self, vectors: Sequence[Vector]) -> str:
@@ -99,11 +104,11 @@ class Indexer:
 
     # --- context
 
-    async def _in_context(self, page: Page, chunks: tuple[Chunk, ...]) -> tuple[tuple[Chunk, ...], tuple[str, ...]]:
+    async def _in_context(self, page: Page, chunks: tuple[Chunk, ...]) -> tuple[tuple[Chunk, ...], tuple[str, ...], int]:
         """The chunks with a line of context each, where a model wrote one; a chunk without is stored as it is."""
         llm = self._context_llm
         if llm is None:
-            return chunks, ()
+            return chunks, (), 0
         lanes = asyncio.Semaphore(AT_ONCE)
         async with asyncio.TaskGroup() as tasks:
             asked = [tasks.create_task(self._context(llm, page, chunk, lanes)) for chunk in chunks]
@@ -111,7 +116,7 @@ class Indexer:
         missing = sum(not line for line in lines)
         failures = (f"{missing} of {len(chunks)} chunks of {page.url} have no context line",) if missing else ()
         placed = zip(chunks, lines, strict=True)
-        return tuple(Chunk(c.text, c.heading, line, c.code, c.start) for c, line in placed), failures
+        return tuple(replace(chunk, context=line) if line else chunk for chunk, line in placed), failures, len(chunks) - missing
 
     async def _context(self, llm: LLM, page: Page, chunk: Chunk, lanes: asyncio.Semaphore) -> str:
         beginning, part = page.text[:CONTEXT_CHARS], chunk.text[:CONTEXT_CHARS]
@@ -143,9 +148,22 @@ class Indexer:
 
 
 def cut(text: str, size: int = SIZE) -> tuple[Chunk, ...]:
-    """The chunks of a text as they are stored; a text of very many gets larger ones."""
+    """The chunks of a text as they are stored; a text of very many gets larger ones.
+
+    The context of a chunk is what the page begins with, unless it is the beginning itself: a later part then is still
+    found by what the page is about.
+    """
     pieces = chunk_markdown(text, max(size, len(text) // MAX_CHUNKS))
-    return tuple(Chunk(piece.text, heading_path(piece.headings), "", _code_of(piece), piece.start) for piece in pieces)
+    begins, lead = lead_of(text)
+    return tuple(
+        Chunk(p.text, heading_path(p.headings), lead if p.start > begins else "", _code_of(p), p.start) for p in pieces
+    )
+
+
+def lead_of(text: str) -> tuple[int, str]:
+    """Where the first paragraph of prose stands, and its beginning."""
+    found = _LEAD.search(text, 0, LEAD_WITHIN)
+    return (found.start(), found[0][:LEAD_CHARS].strip()) if found else (0, "")
 
 
 def _code_of(piece: Piece) -> str:
