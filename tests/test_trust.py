@@ -8,11 +8,12 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 
-from nexi.app import Nexi
+from nexi import fetchers
+from nexi.app import Nexi, fetch_as_plugin
 from nexi.backends.sender import Request, Sender
 from nexi.config import Config, load_config
 from nexi.errors import BackendError, ConfigError, FetchError, LLMError, NexiError
@@ -142,3 +143,21 @@ async def test_every_client_of_a_config_is_told(tmp_path: Path) -> None:
         outcome = await nexi.find("tea")
         assert [f.code for f in outcome.failures if f.code == "tls"] == []
         assert await nexi.llm("answer").models() == ["m"]  # type: ignore[attr-defined]
+
+
+async def test_a_fetch_in_the_seeds_way_believes_what_the_environment_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NEXI_HOME", str(tmp_path))
+    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+    made: list[Any] = []
+    real = fetchers.create
+
+    def create(name: str, settings: fetchers.Settings) -> Any:
+        made.append(settings)
+        return real(name, settings)
+
+    monkeypatch.setattr(fetchers, "create", create)
+    [view] = await fetch_as_plugin("http", ["https://127.0.0.1/"], "", 1.0)
+    assert view.error.startswith("blocked")
+    assert [settings.trust for settings in made] == [NAMED]

@@ -76,7 +76,7 @@ class Clients:
             from nexi.backends import create
             from nexi.backends.sender import Sender
 
-            connections = self._connections()
+            connections = self.connections()
             if self._container():
                 connections["no_proxy"] += ("127.0.0.1",)
             sender = self._owned(Sender(user_agent=f"nexi/{__version__}", **connections))
@@ -91,7 +91,7 @@ class Clients:
             from nexi.backends import create
             from nexi.backends.sender import Sender
 
-            sender = self._owned(Sender(user_agent=f"nexi/{__version__}", **self._connections()))
+            sender = self._owned(Sender(user_agent=f"nexi/{__version__}", **self.connections()))
             self._extra[name] = self._owned(create(name, self._backend_settings(name), sender))
         return self._extra[name]
 
@@ -235,7 +235,7 @@ class Clients:
             respect_robots=config.respect_robots,
             cache_folder=config.page_cache_dir if config.page_cache else None,
             cache_ttl_s=config.page_cache_ttl_s,
-            **self._connections(),
+            **self.connections(),
         )
 
     def proxy_for(self, base_url: str) -> str | None:
@@ -248,7 +248,7 @@ class Clients:
             return None
         return (self.config.https_proxy if base_url.startswith("https") else self.config.http_proxy) or None
 
-    def _connections(self) -> dict[str, Any]:
+    def connections(self) -> dict[str, Any]:
         """What every client of the open network is told."""
         hosts = (h.strip() for h in self.config.no_proxy.split(","))
         return {

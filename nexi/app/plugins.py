@@ -26,13 +26,23 @@ def as_fetcher(fetcher: Any) -> ContentFetcher:
     return wrapped
 
 
+def _connections() -> dict[str, Any]:
+    """Such a call brings no config, and the proxies and certificates of this machine hold for it all the same."""
+    from nexi.app.clients import Clients
+    from nexi.config import load_config
+
+    return Clients(load_config()).connections()
+
+
 async def search_as_plugin(name: str, queries: Sequence[str], api_key: str, timeout_s: float) -> list[SearchOutcome]:
     """A backend of ours asked in the seeds' way: several queries and a key with the call."""
     from nexi.backends import Settings, create
     from nexi.backends.sender import Sender
 
-    sender = Sender(user_agent=f"nexi/{__version__}")
-    backend = create(name, Settings("", api_key, timeout_s), sender)
+    connections = _connections()
+    sender = Sender(user_agent=f"nexi/{__version__}", **connections)
+    settings = Settings("", api_key, timeout_s, connections["proxy"], certificates=connections["trust"].file)
+    backend = create(name, settings, sender)
     searcher = Searcher(lambda: [backend], emit=QuietEmit(), clock=SystemClock())
     try:
         async with asyncio.TaskGroup() as group:
@@ -46,7 +56,7 @@ async def fetch_as_plugin(name: str, urls: Sequence[str], api_key: str, timeout_
     """A fetcher of ours asked in the seeds' way: several URLs and a key with the call."""
     from nexi.fetchers import Settings, create
 
-    fetcher: Any = create(name, Settings(clock=SystemClock(), api_key=api_key))
+    fetcher: Any = create(name, Settings(clock=SystemClock(), api_key=api_key, **_connections()))
     limits = FetchLimits(timeout_s=timeout_s)
 
     async def one(url: str) -> PageView:
