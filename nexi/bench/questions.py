@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from nexi.errors import ConfigError
+from nexi.errors import ConfigError, StoreError
 from nexi.types import content_digest
 from nexi.values import frozen
 
@@ -87,7 +87,7 @@ def _text(path: Path) -> str:
                 data = packed.read(MAX_BYTES)
     except (OSError, EOFError, gzip.BadGzipFile) as error:
         cause = getattr(error, "strerror", None) or str(error)
-        raise ConfigError(f"{path} cannot be read", cause=cause, fix="name a .jsonl, .json, .csv or .tsv file") from error
+        raise StoreError(f"{path} cannot be read", cause=cause, fix="name a .jsonl, .json, .csv or .tsv file") from error
     encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     return data.decode(encoding, "replace")
 

@@ -9,16 +9,18 @@ if TYPE_CHECKING:
 
 
 def source_json(source: Source) -> dict[str, Any]:
-    """A source; `link` opens it where its evidence stands, and what it says of itself is there where it says it."""
+    """A source; `link` opens it where its evidence stands, and the rest is what the page says of itself."""
     about = source.imprint
-    told = {"author": about.author, "published": about.published, "site": about.site, "accessed": about.accessed}
     return {
         "n": source.number,
         "url": source.url,
         "title": source.title,
         "digest": source.digest,
         "link": source.link or source.url,
-        **{name: value for name, value in told.items() if value},
+        "author": about.author,
+        "published": about.published,
+        "site": about.site,
+        "accessed": about.accessed,
     }
 
 

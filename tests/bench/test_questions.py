@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nexi.bench.questions import Asked, QuestionFile, read_questions
-from nexi.errors import ConfigError
+from nexi.errors import ConfigError, StoreError
 
 
 def written(folder: Path, name: str, text: str) -> Path:
@@ -100,7 +100,7 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, data: bytes | Non
     path = tmp_path / "q.jsonl"
     if data is not None:
         path.write_bytes(data)
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(StoreError, match="cannot be read"):
         read_questions(path)
 
 
