@@ -81,7 +81,7 @@ async def test_all_is_well(make: Callable[..., Config]) -> None:
     ]  # fmt: skip
     by_name = {c.name: c for c in report.checks}
     assert by_name["model"].fix == "choose a model: nexi config setup"
-    assert by_name["search searxng"].message == "1 results for a test query"
+    assert by_name["search searxng"].message == "1 result for a test query"
     assert by_name["clock"].message == "2031-05-06 12:00 UTC"
 
 

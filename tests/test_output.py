@@ -235,7 +235,7 @@ def test_a_block_under_way_is_never_taller_than_the_terminal(terminals: Terminal
             "Reading a.example, no url",
         ),
         (ToolStarted("c", "web_get", '{"urls": "x"}'), "Reading "),
-        (SearchFinished("moon", "searxng", (Hit("https://a.example"),), (), 0.1), 'Found 1 results for "moon"'),
+        (SearchFinished("moon", "searxng", (Hit("https://a.example"),), (), 0.1), 'Found 1 result for "moon"'),
         (PageFetched("https://a.example/x", "", "", "", 1, 1, 0.1), "Read a.example"),
         (PageFetched("https://a.example/x", "", "", "", 1, 1, 0.1, ahead=True), ""),
         (PageFailed("https://a.example/x", "timeout", "slow", 0.1), "Could not read a.example"),

@@ -64,7 +64,7 @@ def status_of(event: Event) -> str:
         case ToolStarted(name="web_get"):
             return "Reading " + ", ".join(dict.fromkeys(map(site_of, _strings(event.arguments, "urls"))))
         case SearchFinished(query=query, hits=hits):
-            return f'Found {len(hits)} results for "{query}"'
+            return f'Found {len(hits)} {_noun(len(hits), "results")} for "{query}"'
         case PageFetched(ahead=False) | PageFailed(ahead=False):
             return f"{'Read' if isinstance(event, PageFetched) else 'Could not read'} {site_of(event.url)}"
         case TextDelta():
@@ -90,7 +90,8 @@ def progress_of(event: Event) -> str:
         case ModelAsked(purpose="answer"):
             return "Thinking"
         case SearchFinished(query=query, hits=hits, backend=backend):
-            return f'Searched "{query[:60]}": {len(hits)} results' + (f" from {backend}" if backend else "")
+            found = f"{len(hits)} {_noun(len(hits), 'results')}" + (f" from {backend}" if backend else "")
+            return f'Searched "{query[:60]}": {found}'
         case PageFetched(url=url, ahead=False):
             return f"Read {url[:100]}"
         case _:

@@ -123,7 +123,7 @@ def test_verbose_names_every_call_and_no_key(env: dict[str, str], web: str) -> N
         "-> scripted (answer), call 1, about ",
         "<- web_search, 10+5 tokens, ",
         '   web_search {"queries": ["moon distance"]}',
-        '   Searched "moon distance": 1 results from searxng',
+        '   Searched "moon distance": 1 result from searxng',
         "   web_get ok, ",
         "   [1] is http://127.0.0.1",
         "<- final_answer, 10+5 tokens, ",
