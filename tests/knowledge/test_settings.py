@@ -1,0 +1,42 @@
+"""The settings are the seed's, by name and by default."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from nexi.errors import ConfigError
+from nexi.knowledge.settings import RANGES, REFINER_TEMPERATURE, VARIABLES, KnowledgeSettings, check_settings
+
+SEED = {
+    "AGENTIC_SEARCH_ENABLED": True,
+    "AGENTIC_SEARCH_COMPLETENESS_THRESHOLD": 0.8,
+    "AGENTIC_SEARCH_MAX_ITERATIONS": 3,
+    "AGENTIC_SEARCH_MAX_URLS_PER_ITERATION": 3,
+    "AGENTIC_SEARCH_URL_SCORE_THRESHOLD": 0.7,
+    "AGENTIC_SEARCH_USE_SEARCH_HINTS": False,
+    "AGENTIC_SEARCH_LLM_TEMPERATURE": 0.3,
+    "AGENTIC_SEARCH_MAX_QDRANT_RESULTS": 10,
+    "USE_CONTEXTUAL_EMBEDDINGS": False,
+    "USE_HYBRID_SEARCH": True,
+    "USE_RERANKING": False,
+    "USE_AGENTIC_RAG": False,
+}
+
+
+def test_every_variable_of_the_seed_is_a_setting_with_its_default() -> None:
+    defaults = dataclasses.asdict(KnowledgeSettings())  # type: ignore[call-overload]
+    assert {variable: defaults[name] for variable, name in VARIABLES.items()} == SEED
+    assert set(VARIABLES.values()) == set(defaults)
+    assert REFINER_TEMPERATURE == 0.5
+
+
+@pytest.mark.parametrize(("name", "bounds"), RANGES.items())
+def test_a_value_out_of_its_range_is_refused_and_its_bounds_are_not(name: str, bounds: tuple[float, float]) -> None:
+    low, high = bounds
+    for fine in bounds:
+        check_settings(KnowledgeSettings(**{name: fine}))
+    for bad in (low - 1, high + 1, float("nan"), float("inf")):
+        with pytest.raises(ConfigError, match=name):
+            check_settings(KnowledgeSettings(**{name: bad}))
