@@ -273,7 +273,7 @@ async def _search(nexi: Nexi, backend: SearchBackend) -> list[Check]:
     hits = await backend.search(Query(QUERY))
     if breaker := nexi.breaker():
         await breaker.succeeded(backend.name)
-    return [Check(f"search {backend.name}", True, f"{len(hits)} results for a test query")]
+    return [Check(f"search {backend.name}", True, f"{len(hits)} result{'s' * (len(hits) != 1)} for a test query")]
 
 
 async def _fetch(nexi: Nexi) -> list[Check]:
