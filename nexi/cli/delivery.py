@@ -44,14 +44,18 @@ def answer_text(result: RunResult) -> str:
 
 
 def markdown_text(result: RunResult) -> str:
-    """The same for a file of Markdown: an address opens its page where the evidence stands."""
+    """The same for a file of Markdown, with figures: an address opens its page where the evidence stands."""
+    from nexi.output.proof import figures_line
+
     linked = [
         f"[{s.number}] {' '.join(s.title.split())} - [{s.url}]({s.link.replace('(', '%28').replace(')', '%29')})"
         for s in result.answer.sources
     ]
+    figures = figures_line(result.answer.review)
+    told = f"\n{figures}\n" if figures else ""
     if not all(s.link for s in result.answer.sources):
-        return answer_text(result)
-    return f"{result.answer.text}\n" + ("\nSources:\n" + "\n".join(linked) + "\n" if linked else "")
+        return answer_text(result) + told
+    return f"{result.answer.text}\n" + ("\nSources:\n" + "\n".join(linked) + "\n" if linked else "") + told
 
 
 def wants_references(options: dict[str, Any]) -> bool:

@@ -29,6 +29,7 @@ SUMMARIES: Mapping[str, str] = {
     "open": "Open source N of the last answer in the browser.",
     "searxng": "Start, stop and look at a SearXNG of your own.",
     "templates": "List the saved templates.",
+    "verify": "Check an answer, a report or any Markdown with links against the pages it cites; - reads stdin.",
 }
 HEADINGS: Mapping[str, tuple[str, ...]] = {
     "Output": ("verbose", "plain", "no_stream", "as_json", "form", "output", "copy", "usage"),

@@ -212,9 +212,11 @@ class Conversation:
 
     def _show_sources(self) -> None:
         from nexi.output import note, print_sources
+        from nexi.output.proof import support_by_source
 
         result = self._answered()
-        print_sources(result.answer.sources)
+        review = result.answer.review
+        print_sources(result.answer.sources, support=support_by_source(review.proof) if review else None)
         if not result.answer.sources:
             note("The last answer cites no source.")
 

@@ -5,7 +5,7 @@ Nothing in an answer is obeyed: links are shown as text with their address, imag
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar
 
 from markdown_it import MarkdownIt
@@ -87,13 +87,17 @@ def _address(url: str, link: str) -> Text:
     return Text.assemble(("    ", "dim"), (url, Style(dim=True, link=link)))
 
 
-def source_list(sources: Iterable[Source]) -> Iterator[Text]:
-    """The lines of the list of sources: number, title and site, and the address under them."""
+def source_list(sources: Iterable[Source], support: Mapping[int, tuple[int, int]]) -> Iterator[Text]:
+    """The lines of the list of sources: number, title, site and how many sentences it supports, and the address under them."""
     yield Text()
     yield Text("Sources", style="bold")
     for source in sources:
         url, site = clean_line(source.url), clean_line(site_of(source.url))
         title = clean_line(source.title)
         named = title if title and title != url else site
-        yield Text.assemble((f"[{source.number}] ", "cyan"), named, (f"  {site}" if named != site else "", "green"))
+        good, total = support.get(source.number, (0, 0))
+        verdict = (
+            (f"  {'✓' if good == total else '✗'} {good} of {total}", "green" if good == total else "yellow") if total else ""
+        )
+        yield Text.assemble((f"[{source.number}] ", "cyan"), named, (f"  {site}" if named != site else "", "green"), verdict)
         yield _address(url, clean_line(source.link))

@@ -37,8 +37,10 @@ def print_answer(
     print_sources([Source(n, url, titles.get(url, "")) for url, n in (url_citations or {}).items()], plain)
 
 
-def print_sources(sources: Iterable[Source], plain: bool | None = None) -> None:
-    """The list under an answer, on stdout: number, title, site and address."""
+def print_sources(
+    sources: Iterable[Source], plain: bool | None = None, support: Mapping[int, tuple[int, int]] | None = None
+) -> None:
+    """The list under an answer, on stdout: number, title, site and address; in colours also what each supports."""
     from nexi.citations import format_citations_section
 
     found = sorted(sources, key=lambda source: source.number)
@@ -51,7 +53,7 @@ def print_sources(sources: Iterable[Source], plain: bool | None = None) -> None:
     from nexi.output.markdown import source_list
 
     screen = console("stdout")
-    for line in source_list(found):
+    for line in source_list(found, support or {}):
         screen.print(line, soft_wrap=True)
     return None
 
@@ -68,10 +70,11 @@ def print_result_summary(
     plain: bool | None = None,
     *,
     cost: str = "",
+    figures: str = "",
 ) -> None:
     """One line on what the answer took."""
     parts = (f"{duration_s:.1f} s", _number(iterations, "iteration"), f"{_number(len(urls), 'page')} read")
-    note(", ".join(filter(None, (*parts, _number(tokens, "token"), cost))), plain, "dim")
+    note(", ".join(filter(None, (*parts, _number(tokens, "token"), cost, figures))), plain, "dim")
 
 
 def cost_text(cost: float | None) -> str:

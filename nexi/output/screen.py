@@ -16,6 +16,7 @@ from nexi.events import Event, ModelAsked, TextDelta, Warned
 from nexi.output.blocks import BlockStream
 from nexi.output.controls import clean
 from nexi.output.messages import cost_text, note, print_result_summary, print_sources, print_warning
+from nexi.output.proof import claim_lines, print_figures, support_by_source
 from nexi.output.status import Tally, detail_of, progress_of
 from nexi.output.streams import console, is_tty, takes_colors, write
 
@@ -188,6 +189,7 @@ class Screen:
         usage: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._verbose = verbose
         self._sums_up = verbose or usage or is_tty(sys.stderr)
         self._progress = _progress(verbose, quiet, clock)
         self._page = _page(self._progress) if stream and not quiet and is_tty() else Page()
@@ -214,17 +216,25 @@ class Screen:
 
     def finish(self, result: RunResult) -> None:
         """What is still to be seen of an answer: all of it where nothing was streamed, its sources, and what it took."""
+        review = result.answer.review
         self._write_rest(result.answer.text)
-        print_sources(result.answer.sources)
+        print_sources(result.answer.sources, support=support_by_source(review.proof) if review else None)
+        if is_tty():
+            print_figures(review)
         self.sum_up(result)
 
     def sum_up(self, result: RunResult) -> None:
         """A line on what the answer took, for those who look."""
-        end = result.finished
+        end, review = result.finished, result.answer.review
+        if self._verbose and review:
+            for line, style in claim_lines(review):
+                note(line, style=style)
         if self._sums_up:
             write("\n" if is_tty(sys.stderr) else "", sys.stderr)
             read = [source.url for source in result.session.book.sources]
-            print_result_summary(end.iterations, end.seconds, end.usage.total, read, cost=cost_text(end.usage.cost))
+            figures = review.proof.figures() if review and review.proof.checked else ""
+            cost = cost_text(end.usage.cost)
+            print_result_summary(end.iterations, end.seconds, end.usage.total, read, cost=cost, figures=figures)
 
     def _tell(self, event: Event) -> None:
         if isinstance(event, Warned):

@@ -29,7 +29,7 @@ _DEFINITION = re.compile(r"^ {0,3}\[(?P<label>[^\]\n^]{1,100})\]:[ \t]*<?(?P<url
 _ENTRY = re.compile(r"^\s*(?:[-*+•]\s+)?(?:\*\*)?(?:\[\^?(?P<a>[1-9]\d{0,2})\]|(?P<b>[1-9]\d{0,2})[.)])[:.]?\s*(?P<rest>.*)$")
 _NOTE_MARK = re.compile(r"\[\^([^\]\s]{1,100})\]")
 _REFERENCE = re.compile(r"\[([^\[\]\n]{1,300})\]\[([^\[\]\n]{0,100})\]")
-_SEPARATOR = re.compile(r"\s*[-–—|:]?\s*<?$")
+_SEPARATOR = re.compile(r"\s*[-–—|:]?\s*[<\[]?$")
 
 
 @frozen

@@ -127,7 +127,9 @@ def test_an_answer_is_written_to_a_new_file(online: Command, tmp_path: Path) -> 
     done = online("-o", str(file), QUESTION)
     assert (done.code, done.out) == (0, "")
     assert done.err.endswith(f"The answer is in {file}.\n")
-    assert file.read_text(encoding="utf-8") == online("--plain", QUESTION).out
+    text, shown = file.read_text(encoding="utf-8"), online("--plain", QUESTION).out
+    assert text.partition("\n\nSources:\n")[0] == shown.partition("\n\nSources:\n")[0]
+    assert text.endswith("\n\nVerified: 1 of 1 sentence supported.\n")
 
 
 def test_json_is_written_to_a_new_file(online: Command, tmp_path: Path) -> None:
@@ -287,30 +289,31 @@ def test_a_follow_up_sees_the_last_question_and_answer_and_keeps_the_numbers(
     online: Command, web: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     moon, mars = f"{web}/moon.test/facts", f"{web}/mars.test/facts"
-    scripted(monkeypatch, reading(moon), answering("It is 384,400 km away [1]."))
+    scripted(monkeypatch, reading(moon), answering("The Moon is 384,400 km away on average [1]."))
     online("--plain", f"{QUESTION} {moon} {mars}")
-    llm = scripted(monkeypatch, reading(moon, mars), answering("Almost none [1], and two moons [2]."))
+    llm = scripted(monkeypatch, reading(moon, mars), answering("It has almost no air [1], and Mars has two small moons [2]."))
     done = online("--plain", "-c", FOLLOW_UP)
-    assert done.out == (f"Almost none [1], and two moons [2].\n\nSources:\n[1] Moon facts - {moon}\n[2] Mars facts - {mars}\n")
+    said = "It has almost no air [1], and Mars has two small moons [2]."
+    assert done.out == f"{said}\n\nSources:\n[1] Moon facts - {moon}\n[2] Mars facts - {mars}\n"
     assert llm.requests[0][1:] == (
         Message("user", f"{QUESTION} {moon} {mars}"),
-        Message("assistant", f"It is 384,400 km away [1].\n\nSources:\n[1] Moon facts - {moon}"),
+        Message("assistant", f"The Moon is 384,400 km away on average [1].\n\nSources:\n[1] Moon facts - {moon}"),
         Message("user", FOLLOW_UP),
     )
-    llm = scripted(monkeypatch, answering("As I said [2]."))
-    assert online("--plain", "-c", "Sure?").out == f"As I said [2].\n\nSources:\n[2] Mars facts - {mars}\n"
+    llm = scripted(monkeypatch, answering("Mars has two small moons [2]."))
+    assert online("--plain", "-c", "Sure?").out == f"Mars has two small moons [2].\n\nSources:\n[2] Mars facts - {mars}\n"
     assert [m.content.partition("\n")[0] for m in llm.requests[0][1:]] == [
         f"{QUESTION} {moon} {mars}",
-        "It is 384,400 km away [1].",
+        "The Moon is 384,400 km away on average [1].",
         FOLLOW_UP,
-        "Almost none [1], and two moons [2].",
+        "It has almost no air [1], and Mars has two small moons [2].",
         "Sure?",
     ]
 
 
 def test_a_page_that_was_read_is_not_fetched_again(online: Command, web: str, monkeypatch: pytest.MonkeyPatch) -> None:
     moon = f"{web}/moon.test/facts"
-    scripted(monkeypatch, reading(moon), answering("It is 384,400 km away [1]."))
+    scripted(monkeypatch, reading(moon), answering("The Moon is 384,400 km away on average [1]."))
     online("--plain", f"{QUESTION} {moon}")
     monkeypatch.setenv("NEXI_ALLOW_PRIVATE", "")
     scripted(monkeypatch, reading(moon), answering("Almost none [1]."))
