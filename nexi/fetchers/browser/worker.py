@@ -2,7 +2,7 @@
 
 Above sits `nexi.fetchers.browser`, which starts it, asks on its input and reads its output; below, crawl4ai and a Chromium
 that it starts and ends itself; nothing of nexi's. crawl4ai prints, keeps a folder in its user's home and takes seconds to
-import: here it may. The program ends when its input ends, so that a nexi that was killed leaves no browser behind.
+import: here it may. The program ends when its input ends, so that a nexi that was killed leaves no browser and no folder.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -180,6 +181,7 @@ def main() -> None:
             _say(output, {"ready": False, "error": "Chromium ended at once"})
     finally:
         chromium.end()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":
