@@ -28,6 +28,7 @@ COMMANDS: Mapping[str, str] = {
     "open": "nexi.cli.open:open_source",
     "doctor": "nexi.cli.doctor:doctor",
     "models": "nexi.cli.models:models",
+    "research": "nexi.cli.research:research",
     "searxng": "nexi.cli.searxng:searxng",
     "templates": "nexi.cli.templates:templates_command",
     "verify": "nexi.cli.verify:verify",
@@ -145,6 +146,10 @@ def main() -> None:
 @narrowing
 @click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Spend at most this much.")
 @click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Use at most N tokens in all.")
+@click.option("--deep", is_flag=True, help="Research it in rounds and write a report, as `nexi research` does.")
+@click.option("--depth", type=click.IntRange(1, 3), help="How deep; without it the coordinator chooses.")
+@click.option("--plan", is_flag=True, help="Show the plan of a deep run first, and let me change it.")
+@click.option("--yes", is_flag=True, help="Ask nothing.")
 @click.option("--strict", is_flag=True, help="Leave out sentences that the pages do not support.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every model call, tool call and token count.")
 @click.option("--plain", is_flag=True, help="No colours, no emoji.")

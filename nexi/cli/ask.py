@@ -41,6 +41,11 @@ def dispatch(ctx: click.Context, words: tuple[str, ...], options: dict[str, Any]
         from nexi.cli.repl import _interactive_mode
 
         return _interactive_mode(options)
+    if options["deep"] or options["depth"] or options["plan"]:
+        from nexi.cli.research import run_research
+        from nexi.cli.templates import asked
+
+        return run_research(asked(question, options), options)
     return _run_search_command(question, options)
 
 

@@ -188,13 +188,20 @@ class Screen:
         stream: bool = True,
         usage: bool = False,
         clock: Callable[[], float] = time.monotonic,
+        progress: Progress | None = None,
     ) -> None:
         self._verbose = verbose
         self._sums_up = verbose or usage or is_tty(sys.stderr)
-        self._progress = _progress(verbose, quiet, clock)
+        self._progress = progress or _progress(verbose, quiet, clock)
         self._page = _page(self._progress) if stream and not quiet and is_tty() else Page()
         self._shown: list[str] = []
         self._later: list[Event] = []
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Out of the way while somebody is asked something."""
+        with self._progress.away():
+            yield
 
     def show(self, event: Event) -> None:
         if isinstance(event, TextDelta):

@@ -1,0 +1,177 @@
+"""Research as it goes: a panel with a line for each researcher on a terminal, plain lines off it.
+
+Every number comes from the state that the reducer folds from the facts, so that this panel, the page and other programs agree.
+A run that is taken up again starts with the state it had.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from nexi.events import (
+    AgendaSet,
+    Event,
+    LimitReached,
+    ResearcherFailed,
+    ResearcherReported,
+    ResearcherStarted,
+    RoundEvaluated,
+    RunResumed,
+    StatusDelta,
+    is_fact,
+)
+from nexi.output.controls import clean_line
+from nexi.output.messages import cost_text, note
+from nexi.output.screen import Lines, Progress
+from nexi.output.status import detail_of
+from nexi.output.streams import console, takes_colors
+from nexi.research.reducer import reduce
+from nexi.research.state import Researcher, ResearchState
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.live import Live
+
+PER_SECOND = 8
+TASK_CHARS = 60
+MARKS = {"reported": "✓", "failed": "✗"}
+PLAIN_MARKS = {"reported": "+", "failed": "x"}
+
+
+def panel_for(verbose: bool, quiet: bool, state: ResearchState, clock: Callable[[], float]) -> Progress:
+    """How research is shown on the streams there are."""
+    if quiet and not verbose:
+        return Progress()
+    return Panel(verbose, state, clock) if takes_colors(sys.stderr) else PlainPanel(verbose)
+
+
+class PlainPanel(Progress):
+    """A line for everything that changes the picture; with `verbose` for everything."""
+
+    def __init__(self, verbose: bool) -> None:
+        self._details = Lines(verbose=True) if verbose else None
+
+    def tell(self, event: Event) -> None:
+        if text := change_of(event):
+            note(text)
+        elif self._details:
+            self._details.tell(event)
+
+
+class Panel(Progress):
+    """The header and one line for each researcher, redrawn; details go above it."""
+
+    def __init__(self, verbose: bool, state: ResearchState, clock: Callable[[], float]) -> None:
+        self._state, self._status = state, ""
+        self._details = Lines(verbose=True) if verbose else None
+        self._clock, self._started = clock, clock()
+        self._live: Live | None = None
+
+    def tell(self, event: Event) -> None:
+        if is_fact(event):
+            self._state = reduce(self._state, event)
+        elif isinstance(event, StatusDelta):
+            self._status = event.text
+        if self._details and detail_of(event)[0]:
+            with self.away():
+                self._details.tell(event)
+        self._start()
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        was_there = self._live is not None
+        self._stop()
+        yield
+        if was_there:
+            self._start()
+
+    def end(self) -> None:
+        self._stop()
+
+    def _start(self) -> None:
+        if self._live is None:
+            from rich.live import Live
+
+            self._live = Live(
+                self,
+                console=console("stderr"),
+                transient=True,
+                refresh_per_second=PER_SECOND,
+                redirect_stdout=False,
+                redirect_stderr=False,
+                vertical_overflow="crop",
+            )
+            self._live.start(refresh=True)
+
+    def _stop(self) -> None:
+        live, self._live = self._live, None
+        if live is not None:
+            live.stop()
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.text import Text
+
+        marks = MARKS if console.encoding.startswith("utf") else PLAIN_MARKS
+        head = headline(self._state, self._clock() - self._started, self._status)
+        yield Text(head, style="bold", no_wrap=True, overflow="ellipsis")
+        room = max(1, console.size.height - 3)
+        for researcher in self._state.researchers[-room:]:
+            style = {"running": "", "reported": "green", "failed": "red"}[researcher.doing]
+            mark = marks.get(researcher.doing, "·")
+            yield Text(f" {mark} {line_of(researcher)}", style=style or "dim", no_wrap=True, overflow="ellipsis")
+
+
+def headline(state: ResearchState, seconds: float, status: str = "") -> str:
+    """`Research: 45% · round 1 of 3 · 12,400 tokens · $0.02 · 31 s`."""
+    parts = [state.header]
+    if state.round:
+        parts.append(f"round {state.round} of {state.target_rounds}")
+    if state.limit:
+        parts.append(f"finishing: {state.limit.value.replace('_', ' ')}")
+    elif status and not state.running:
+        parts.append(clean_line(status))
+    if state.usage.total:
+        parts.append(f"{state.usage.total:,} tokens")
+    if state.usage.cost:
+        parts.append(cost_text(state.usage.cost))
+    return " · ".join([*parts, f"{seconds:.0f} s"])
+
+
+def line_of(researcher: Researcher) -> str:
+    """A researcher in one line: who, how far, what it did last, what it took, and on what."""
+    parts = [researcher.id, researcher.phase]
+    if researcher.doing == "running" and researcher.last_action:
+        parts.append(clean_line(researcher.last_action)[:TASK_CHARS])
+    if researcher.doing == "failed":
+        parts.append(clean_line(researcher.reason)[:TASK_CHARS])
+    if researcher.usage.total:
+        parts.append(f"{researcher.usage.total:,} tokens")
+    if researcher.usage.cost:
+        parts.append(cost_text(researcher.usage.cost))
+    return " · ".join([*parts, clean_line(researcher.task)[:TASK_CHARS]])
+
+
+def change_of(event: Event) -> str:
+    """What is worth a line where nothing can be redrawn; "" for nothing."""
+    match event:
+        case AgendaSet(tasks=tasks, complexity=complexity):
+            return f"Planned {len(tasks)} tasks (depth {complexity}): " + "; ".join(clean_line(t) for t in tasks)
+        case RunResumed(after=after):
+            return f"Going on after {after} facts"
+        case ResearcherStarted(researcher=name, task=task):
+            return f"Researcher {name} started: {clean_line(task)}"
+        case ResearcherReported(researcher=name):
+            return f"Researcher {name} reported"
+        case ResearcherFailed(researcher=name, message=message):
+            return f"Researcher {name} failed: {clean_line(message)}"
+        case RoundEvaluated(round=number, decision="delegate", tasks=tasks):
+            return f"Round {number} leaves open: " + "; ".join(clean_line(t) for t in tasks)
+        case RoundEvaluated(round=number):
+            return f"Round {number} is enough; the report is written"
+        case LimitReached(stop=stop):
+            return f"Finishing: {stop.value.replace('_', ' ')}"
+        case _:
+            return ""
