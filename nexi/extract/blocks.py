@@ -32,12 +32,13 @@ class Box:
     """An element that starts a line of its own, and what is in it."""
 
     __slots__ = (
-        "around", "blocks", "chars", "kept", "key", "levels", "linked", "node", "own", "paragraphs", "parent", "repeats",
-        "shape", "tag", "unit",
+        "around", "blocks", "chars", "depth", "kept", "key", "levels", "linked", "node", "own", "paragraphs", "parent",
+        "repeats", "shape", "tag", "unit",
     )  # fmt: skip
 
     def __init__(self, node: Any, tag: str, parent: Box | None) -> None:
         self.node, self.tag, self.parent = node, tag, parent
+        self.depth: int = parent.depth + 1 if parent is not None else 0
         called, id_ = node.getattr("class"), node.getattr("id")
         self.key = f"{called or ''} {id_ or ''}".lower() if called or id_ else ""
         self.own = -1  # where its own block is; a reference would make a cycle, and cycles of nodes broke trees
@@ -71,13 +72,14 @@ class Block:
 class Layout:
     """All boxes and blocks of a page in reading order."""
 
-    __slots__ = ("blocks", "boxes", "chars", "root")
+    __slots__ = ("blocks", "boxes", "chars", "deepest", "root")
 
     def __init__(self, body: Any) -> None:
         self.root = Box(body, "body", None)
         self.boxes = [self.root]
         self.blocks: list[Block] = []
         self._walk()
+        self.deepest = max(box.depth for box in self.boxes)
         self.chars = self._measure()
         self._count_repeats()
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 MAX_LINKS = 500
 MAX_AUTHORS = 50
 MAX_CHARS = 10_000_000
+MAX_DEPTH = 400  # boxes; browsers stop at 512 elements
 ENOUGH_TEXT = 200  # characters of a noscript element; less is a notice
 LITTLE_TEXT = 20  # characters; less than this is no main part
 
@@ -54,15 +55,13 @@ _NO_LANGUAGE = frozenset({"default", "none", "notranslate", "plain", "plaintext"
 def read(html: str, url: str) -> Extracted:
     """Text, links and metadata of a page."""
     html = _bounded(html)
-    if hazard.too_wide(html):
+    if _hostile(html):
         return Extracted(text=_plain(html))
-    if hazard.too_deep(html) or hazard.multiplies(html):
-        return Extracted(text=_markdown(html, url, exclude=True))
     tree = _tree(html)
     base = _base(tree, url)
     about, everywhere = _About(tree), _hrefs(tree.body)
     main = _main_part(tree)
-    text = _markdown(main.html, base)
+    text = _markdown(main.html, base) if main is not None else _plain(html)
     headings, code_languages = outline(text)
     return Extracted(
         title=about.title,
@@ -71,7 +70,7 @@ def read(html: str, url: str) -> Extracted:
         author=about.author,
         published=about.published,
         description=about.description,
-        links=_absolute(base, [*_hrefs(main), *everywhere]),
+        links=_absolute(base, [*(_hrefs(main) if main is not None else ()), *everywhere]),
         headings=headings,
         code_languages=code_languages,
         site=about.site,
@@ -81,25 +80,28 @@ def read(html: str, url: str) -> Extracted:
 def main_text(html: str, url: str) -> str:
     """The main content alone."""
     html = _bounded(html)
-    if hazard.too_wide(html):
+    if _hostile(html):
         return _plain(html)
-    if hazard.too_deep(html) or hazard.multiplies(html):
-        return _markdown(html, url, exclude=True)
     tree = _tree(html)
-    return _markdown(_main_part(tree).html, _base(tree, url))
+    base, main = _base(tree, url), _main_part(tree)
+    return _markdown(main.html, base) if main is not None else _plain(html)
 
 
 def whole_text(html: str, url: str) -> str:
     """All that is shown, with nothing chosen: for documents, which have no furniture."""
     html = _bounded(html)
-    if hazard.too_wide(html):
+    if _hostile(html):
         return _plain(html)
-    if hazard.too_deep(html) or hazard.multiplies(html):
-        return _markdown(html, url)
     tree = _tree(html)
+    if Layout(tree.body).deepest > MAX_DEPTH:
+        return _plain(html)
     _drop(tree.body, _HIDDEN, share=0.5)
     _finish(tree)
     return _markdown(tree.body.html, url)
+
+
+def _hostile(html: str) -> bool:
+    return hazard.too_wide(html) or hazard.too_deep(html) or hazard.multiplies(html)
 
 
 def _bounded(html: str) -> str:
@@ -158,12 +160,14 @@ def _replace(node: Any, block: Any) -> None:
 
 
 def _main_part(tree: Any) -> Any:
-    """The element that holds the content; the tree is pruned on the way."""
+    """The element that holds the content, pruned; None where boxes nest deeper than judging and writing can afford."""
     _visible(tree)
-    main = tree.body
-    _keep_content(main)
+    layout = Layout(tree.body)
+    if layout.deepest > MAX_DEPTH:
+        return None
+    _keep_content(layout)
     _finish(tree)
-    return main
+    return tree.body
 
 
 def _finish(tree: Any) -> None:
@@ -178,9 +182,8 @@ def _finish(tree: Any) -> None:
     _plain_links(main)
 
 
-def _keep_content(body: Any) -> None:
+def _keep_content(layout: Layout) -> None:
     """Drop the blocks that are no content."""
-    layout = Layout(body)
     kept = scorecard.content(layout)
     if sum(len(block.text) for block, keep in zip(layout.blocks, kept, strict=True) if keep) < LITTLE_TEXT:
         # Nothing stands out: all that does not call itself the frame of the page.
@@ -284,11 +287,11 @@ def _absolute(base: str, hrefs: list[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _markdown(html: str, url: str, *, exclude: bool = False) -> str:
+def _markdown(html: str, url: str) -> str:
     from html_to_markdown import ConversionError, convert
 
     try:
-        text = convert(_unwrapped(html), _options(url, exclude=exclude)).content or ""
+        text = convert(_unwrapped(html), _options(url)).content or ""
     except ConversionError:
         return _plain(html)
     return text.strip() or _plain(html)
@@ -301,12 +304,12 @@ def _unwrapped(html: str) -> str:
     return "".join(parts)
 
 
-def _options(url: str, *, exclude: bool) -> ConversionOptions:
+def _options(url: str) -> ConversionOptions:
     from html_to_markdown import ConversionOptions, PreprocessingOptions
 
     return ConversionOptions(
         extract_metadata=False,
-        preprocessing=PreprocessingOptions(enabled=exclude),
+        preprocessing=PreprocessingOptions(enabled=False),
         autolinks=False,
         bullets="-",
         skip_images=True,
@@ -315,7 +318,6 @@ def _options(url: str, *, exclude: bool) -> ConversionOptions:
         include_blockquote_citations=False,
         highlight_style="none",
         base_url=url or None,
-        exclude_selectors=_BOILERPLATE.replace("\n", "").split(", ") if exclude else [],
     )
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 
 _START = re.compile(r"<(?=[!st])(?:!--|(s(?:cript|tyle|vg)|t(?:itle|extarea))(?=[\s/>])([^>]*+)>)", re.IGNORECASE)
-_ENDS = {name: re.compile(f"</{name}", re.IGNORECASE) for name in ("script", "style", "svg", "title", "textarea")}
 _TEXT = frozenset({"title", "textarea"})  # these stay; a tag inside them is none
 
 
@@ -17,12 +16,13 @@ def shown(html: str) -> str:
     """The page with its invisible parts cut out; data that describes the page stays."""
     kept: list[str] = []
     start = place = 0
+    ends = _Ends(html)
     while (found := _START.search(html, place)) is not None:
         name, attributes = (found[1] or "").lower(), found[2] or ""
         if name == "svg" and attributes.endswith("/"):
             place = found.end()
             continue
-        end = _end(html, name, found.end())
+        end = ends.of_part(name, found.end()) if name else ends.of_comment(found.end())
         if end < 0:
             break
         if name not in _TEXT and not (name == "script" and "ld+json" in attributes):
@@ -33,19 +33,30 @@ def shown(html: str) -> str:
     return "".join(kept) if len(kept) > 1 else html
 
 
-def _end(html: str, name: str, start: int) -> int:
-    """Where the part ends that is of this name, or a comment for no name; below zero where it does not."""
-    if not name:
-        # `<!-->` and `<!--->` are whole comments.
-        short = 1 if html.startswith(">", start) else 2 if html.startswith("->", start) else 0
-        end = html.find("-->", start)
-        return start + short if short else end + 3 if end >= 0 else -1
-    end = html.find(f"</{name}", start)
-    if end < 0:
-        found = _ENDS[name].search(html, start)
-        end = found.start() if found else -1
-    # One spelling is searched for fastest; the others that are in use may have come before it.
-    for other in (f"</{name.upper()}",):
-        earlier = html.find(other, start, max(end, start))
-        end = earlier if earlier >= 0 else end
-    return html.find(">", end) + 1 or -1 if end >= 0 else -1
+class _Ends:
+    """Where parts end. Each spelling of an end is searched for once over the whole page, however many parts there are."""
+
+    def __init__(self, html: str) -> None:
+        self._html = html
+        self._next: dict[str, int] = {}
+
+    def of_comment(self, start: int) -> int:
+        """Below zero where it has none; `<!-->` and `<!--->` are whole comments."""
+        if self._html.startswith(">", start):
+            return start + 1
+        if self._html.startswith("->", start):
+            return start + 2
+        end = self._html.find("-->", start)
+        return end + 3 if end >= 0 else -1
+
+    def of_part(self, name: str, start: int) -> int:
+        """Below zero where it has none; in small letters or in capitals, which is how ends are written."""
+        end = min(self._from(f"</{name}", start), self._from(f"</{name.upper()}", start))
+        return self._html.find(">", end) + 1 or -1
+
+    def _from(self, spelled: str, start: int) -> int:
+        place = self._next.get(spelled, -1)
+        if place < start:
+            place = self._html.find(spelled, start)
+            self._next[spelled] = place = place if place >= 0 else len(self._html)
+        return place

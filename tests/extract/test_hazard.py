@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from nexi.extract import hazard, to_markdown
@@ -66,6 +68,23 @@ def test_large_but_honest_pages_are_not(html: str) -> None:
 )
 def test_no_markup_makes_extraction_fail(html: str) -> None:
     assert isinstance(to_markdown(html, URL), str)
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<blockquote>words " * 5_000,
+        "<div><p>words " * 5_000,
+        "<table><tr><td>words " * 3_000,
+        "<script>x</SCRIPT>words " * 50_000,
+        "<STYLE>x</style>words " * 50_000,
+        "<!-- x -->words " * 50_000,
+    ],
+)
+def test_no_page_costs_more_than_its_size(html: str) -> None:
+    start = time.process_time()
+    assert to_markdown(html, URL).count("words") >= 1_000
+    assert time.process_time() - start < 5  # a cost that grew with the square of the size would be minutes
 
 
 def test_a_page_is_cut_at_the_last_tag_that_can_be_afforded() -> None:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from hypothesis import given
 from hypothesis import strategies as st
+from resiliparse.parse.html import HTMLTree
 
-from nexi.extract import extract, to_markdown
+from nexi.errors import FetchError
+from nexi.extract import extract, scorecard, to_markdown
+from nexi.extract.blocks import Layout
+from nexi.extract.source import shown
 from nexi.urls import is_web_url
+from tests.extract.archives import docx
 
 TYPES = st.sampled_from(["text/html", "text/plain", "application/json", "application/rss+xml", "", "text/html; charset=koi8-r"])
 TAGS = st.sampled_from(
@@ -52,3 +59,25 @@ SENTENCES = st.lists(WORDS, min_size=4, max_size=9).map(lambda words: " ".join(w
 def test_sentences_stay_whole_and_in_order(sentences: list[str]) -> None:
     html = "<main>" + "".join(f"<p>{sentence.replace(' ', chr(10), 1)}</p>" for sentence in sentences) + "</main>"
     assert to_markdown(html, "https://site.test/").split("\n\n") == sentences
+
+
+@given(st.lists(TAGS | st.text(max_size=10), max_size=40).map("".join))
+def test_cutting_out_the_unseen_is_done_once(html: str) -> None:
+    once = shown(html)
+    assert len(once) <= len(html)
+    assert shown(once) == once or "<" in once
+
+
+@given(st.lists(SENTENCES, min_size=1, max_size=8), st.integers(0, 3))
+def test_every_block_is_judged_and_their_order_is_that_of_the_page(sentences: list[str], deep: int) -> None:
+    html = "".join(f"{'<div>' * deep}<p>{sentence}</p>{'</div>' * deep}" for sentence in sentences)
+    layout = Layout(HTMLTree.parse(f"<html><body>{html}</body></html>").body)
+    assert [block.text for block in layout.blocks] == sentences
+    assert len(scorecard.content(layout)) == len(sentences)
+
+
+@given(st.binary(max_size=400) | st.builds(lambda body: docx(body), st.text(max_size=60)))
+def test_any_bytes_called_a_document_are_read_or_refused(data: bytes) -> None:
+    for kind in ("application/epub+zip", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"):
+        with suppress(FetchError):
+            assert extract(data, kind, "").text
