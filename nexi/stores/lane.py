@@ -11,6 +11,7 @@ import os
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -87,6 +88,14 @@ def connect(path: Path, prepare: Callable[[sqlite3.Connection], None], *, busy_s
         connection.close()
         raise
     return connection
+
+
+def end_reading(db: sqlite3.Connection) -> None:
+    """End a transaction that wrote nothing. Over a damaged file the first try may tell of the damage once more."""
+    for _ in range(2):
+        if db.in_transaction:
+            with suppress(sqlite3.DatabaseError):
+                db.execute("ROLLBACK")
 
 
 def _identity(path: Path) -> tuple[int, int]:

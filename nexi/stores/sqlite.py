@@ -15,7 +15,7 @@ from typing import TypeVar
 from nexi import fusion
 from nexi.errors import StoreError
 from nexi.stores import reading, salvage, schema
-from nexi.stores.lane import BUSY_S, Lane, in_transaction
+from nexi.stores.lane import BUSY_S, Lane, end_reading, in_transaction
 from nexi.stores.reading import Nearest
 from nexi.stores.vectors import VectorReader, VectorWriter
 from nexi.stores.words import Ranked, Words
@@ -129,7 +129,7 @@ class SqliteStore:
             try:
                 return work(db)
             finally:
-                db.execute("COMMIT")
+                end_reading(db)
 
         return await self._reader.run(read)
 
