@@ -3,9 +3,9 @@
     python -m bench.proof [--save]
 
 The pages are made from nexi's own handbook, sentence by sentence, with a seed; a third of the answer's sentences are as they
-stand, a third have a number changed, a third are reworded. CPU is also given as a multiple of two passes of the standard library
-in the same run: `re` finding the words of the same pages, and `difflib` comparing the 30 sentences with one page. Bad input is
-measured beside it: a page of 10 MB and one line of 100,000 characters.
+stand, a third have a number changed, a third are reworded. CPU is also given as a multiple of two passes of the standard
+library in the same run: `re` finding the words of the same pages, and `difflib` comparing the 30 sentences with one page.
+Bad input is measured beside it: a page of 10 MB and one line of 100,000 characters.
 """
 
 from __future__ import annotations
@@ -127,7 +127,8 @@ def main() -> int:
     lines = ["| what | measured |", "|---|---:|", *(f"| {name} | {value} |" for name, value in rows())]
     print("\n".join(lines))
     if options.save:
-        head = f"# Checking an answer\n\n`python -m bench.proof --save`, Python {platform.python_version()}, targets: 400 ms of CPU and 50 MB.\n\n"
+        made_by = f"`python -m bench.proof --save`, Python {platform.python_version()}"
+        head = f"# Checking an answer\n\n{made_by}, targets: 400 ms of CPU and 50 MB.\n\n"
         RESULTS.write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
     return 0
 

@@ -16,7 +16,7 @@ from nexi.proof.lexicon import HEDGES, PREPOSITIONS, PRONOUNS
 from nexi.proof.numbers import Number, same
 from nexi.proof.pairs import NEAR, Pair, pair_up
 from nexi.proof.polarity import Clash, polarity_clashes
-from nexi.proof.rewording import Rewording, agrees, exchanged
+from nexi.proof.rewording import Rewording, agrees, exchanged, substituted
 from nexi.proof.terms import flat
 from nexi.values import frozen
 
@@ -55,6 +55,7 @@ def agree(claim: Reading, source: Reading, context: Sequence[Reading], weight: W
     for clash, gap in [*_dates(pair, context), *_numbers(pair, context), *_names(pair, context), *_literals(pair, context)]:
         clashing += [clash] if clash else []
         missing += [gap] if gap else []
+    missing += [clash.claimed for clash in substituted(rewording)]
     clashing += polarity_clashes(pair)
     clashing += _roles(pair)
     clashing += exchanged(rewording)
@@ -226,7 +227,7 @@ def _names(pair: Pair, context: Sequence[Reading]) -> Iterator[Outcome]:
     for first, last in names_of(pair.claim):
         words = pair.claim.words[first:last]
         absent = [i for i in range(first, last) if pair.to[i] < 0 and words[i - first].terms and len(words[i - first].text) > 1]
-        absent = [i for i in absent if pair.claim.words[i].flat not in initials]
+        absent = [i for i in absent if not (pair.claim.words[i].text.isupper() and pair.claim.words[i].flat in initials)]
         if not absent:
             continue
         text = pair.claim.text[words[0].start : words[-1].end]
@@ -244,8 +245,9 @@ def _is_part_of_same(pair: Pair, first: int, last: int) -> bool:
 
 
 def _initials(reading: Reading) -> frozenset[str]:
-    """What the names of a text are abbreviated to."""
-    found = set()
+    """What the names and phrases of a text may be abbreviated to."""
+    letters_of = "".join(w.flat[0] for w in reading.words if w.terms or w.fact)
+    found = {letters_of[i : i + n] for n in (3, 4, 5) for i in range(len(letters_of) - n + 1)}
     for first, last in names_of(reading):
         letters = [w.flat[0] for w in reading.words[first:last] if w.name]
         if len(letters) > 1:

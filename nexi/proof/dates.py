@@ -31,7 +31,8 @@ _MONTH = "|".join(re.escape(m) for m in sorted(MONTH_NUMBERS, key=len, reverse=T
 _DAY_WORDS = {w: int(n) for w, n in (SMALL_NUMBERS | ORDINALS).items() if 0 < n <= 20}
 _DAY = rf"(?:(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th|er|\.)?|(?:{'|'.join(sorted(_DAY_WORDS, key=len, reverse=True))}))"
 _YEAR = r"(?:1\d{3}|20\d{2}|21\d{2})(?!\d)"
-_AFTER = r"(?:,? ?(?:of )?)"
+_AFTER = r"(?:,? ?(?:of |de )?)"
+_TO = r" ?(?:-|to|and) ?"
 _MONTHS_HINT = rf"(?i)\b(?:{_MONTH})\b"
 _PATTERNS = tuple(
     (re.compile(hint), re.compile(pattern, re.IGNORECASE))
@@ -42,11 +43,12 @@ _PATTERNS = tuple(
         (r"\d[./]\d", rf"(?<![\w.])(?P<y>{_YEAR})[./](?P<m>\d{{1,2}})[./](?P<d>\d{{1,2}})(?!\d)"),
         (
             _MONTHS_HINT,
-            rf"(?<![\w.])(?P<d>{_DAY})(?: ?(?:-|to|and) ?(?P<d2>{_DAY}))?(?: of| de)? ?(?P<mon>{_MONTH})\b\.?(?:{_AFTER}(?:de )?(?P<y>{_YEAR}))?",
+            rf"(?<![\w.])(?P<d>{_DAY})(?:{_TO}(?P<d2>{_DAY}))?(?: of| de)? ?(?P<mon>{_MONTH})\b\.?(?:{_AFTER}(?P<y>{_YEAR}))?",
         ),
         (
             _MONTHS_HINT,
-            rf"\b(?P<mon>{_MONTH})\b\.? (?:the )?(?P<d>{_DAY})(?!\d)(?: ?(?:-|to|and) ?(?P<d2>{_DAY})(?![\d ]*(?:{_MONTH})))?(?:{_AFTER}(?P<y>{_YEAR}))?",
+            rf"\b(?P<mon>{_MONTH})\b\.? (?:the )?(?P<d>{_DAY})(?!\d)(?:{_TO}(?P<d2>{_DAY})(?![\d ]*(?:{_MONTH})))?"
+            rf"(?:{_AFTER}(?P<y>{_YEAR}))?",
         ),
         (_MONTHS_HINT, rf"\b(?P<mon>{_MONTH})\b\.?,?(?: of| de)? (?P<y>{_YEAR})"),
         (r"\d[-/]\d", rf"(?<![\w.,-])(?P<y>{_YEAR})(?P<range>-|/)(?P<yy>\d{{2}})(?![\d-])"),

@@ -3,6 +3,7 @@
 Below everything in `nexi.proof`. Only lists of general language, no subject and no site.
 """
 
+# ruff: noqa: E501  rows of a table stay whole
 from __future__ import annotations
 
 from nexi.language import MONTHS, stem
@@ -112,7 +113,7 @@ CURRENCIES = {
 }
 
 DENIALS = _words(
-    "not never no none nor neither cannot without nobody nothing nowhere hardly scarcely barely ain't не нет никогда нельзя nicht "
+    "not never no non none nor neither cannot without nobody nothing nowhere hardly scarcely barely ain't не нет никогда нельзя nicht "
     "kein keine keinen nie niemals jamais nunca لا لم لن ليس"
 )
 WIDE_DENIALS = frozenset("不没沒未無无非")
@@ -161,7 +162,8 @@ _OPPOSITES = (
     "presence absence", "present absent", "active inactive", "direct indirect", "formal informal", "dependent independent",
     "same different", "similar different", "equal unequal", "superior inferior", "temporary permanent", "voluntary compulsory",
     "acquit convict", "ban allow", "deny admit", "deny confirm", "lowercase uppercase", "synchronous asynchronous", "local global",
-    "mutable immutable", "valid invalid", "raise lower", "encourage discourage", "approve veto", "attack defend", "victory loss",
+    "mutable immutable", "valid invalid", "raise lower", "encourage discourage", "approve veto", "attack defend", "victory loss", "developed developing",
+    "temporarily permanently", "temporary permanent", "partially fully", "partly fully",
 )  # fmt: skip
 OPPOSITES: dict[str, frozenset[str]] = {}
 for _pair in _OPPOSITES:

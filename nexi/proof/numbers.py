@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 from nexi.proof.lexicon import CURRENCIES, FRACTIONS, ORDINALS, SCALES, SMALL_NUMBERS, SYMBOLS, UNITS
@@ -180,13 +181,9 @@ def _shared(text: str, numbers: list[Number]) -> list[Number]:
             scale = second.values[0] / (_written(second) or 1.0)
             values = (*values, *(v * scale for v in values))
         unit, factor = (first.unit, first.factor) if first.unit else (second.unit, second.factor)
-        out[place] = Number(
-            first.text, first.start, first.end, values, unit, factor, False, first.weak, first.digits, first.scaled
-        )
-        if first.unit and not second.unit and first.unit in CURRENCIES.values():
-            out[place + 1] = Number(
-                second.text, second.start, second.end, second.values, first.unit, 1.0, False, second.weak, second.digits, second.scaled
-            )  # fmt: skip
+        out[place] = replace(first, values=values, unit=unit, factor=factor)
+        if first.unit in CURRENCIES.values() and not second.unit:
+            out[place + 1] = replace(second, unit=first.unit)
     return out
 
 

@@ -122,6 +122,8 @@ def _opposites_of(word: str) -> frozenset[str]:
 def are_opposed(word: Word, other: Word) -> bool:
     """Whether two words say the contrary of each other; words that mean the same never do."""
     opposites = _opposites_of(word.flat)
+    if other.flat in OPPOSITES.get(word.flat, ()):
+        return True
     if not opposites or (word.terms and word.terms == other.terms):
         return False
     return other.flat in opposites or root(other.flat) in opposites or any(t in opposites for t in other.terms)

@@ -16,11 +16,13 @@ from nexi.proof.facts import Reading, Word
 from nexi.proof.lexicon import DENIALS, PREPOSITIONS, PRONOUNS
 from nexi.proof.numbers import Number, same
 from nexi.proof.polarity import Clash, are_opposed
+from nexi.proof.terms import is_known
 from nexi.values import frozen
 
 FOLLOWS = 0.5  # share of a sentence's words that keep the source's order
 MOST_WORDS = 200
 NEXT = 4  # words of an exchange that may hold a denial
+_LEADS = PREPOSITIONS | {"the", "a", "an", "his", "her", "its", "their", "this", "most", "more"}
 PUT, STOOD = 7, 9  # words of an exchange on either side; longer ones are another sentence, not another word
 
 
@@ -52,8 +54,19 @@ def compare(claim: Reading, source: Reading) -> Rewording:
         return Rewording(claim, source)
     codes = SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes()
     kept = sum(b - a for tag, a, b, _, _ in codes if tag == "equal")
-    places = [Exchange(a, b, c, d) for tag, a, b, c, d in codes if tag != "equal" and b - a <= PUT and d - c <= STOOD]
+    changed = (_trimmed(Exchange(a, b, c, d), len(ours)) for tag, a, b, c, d in codes if tag != "equal")
+    places = [e for e in changed if e.last - e.first <= PUT and e.to - e.from_ <= STOOD]
     return Rewording(claim, source, kept / len(ours), tuple(places))
+
+
+def _trimmed(place: Exchange, size: int) -> Exchange:
+    """At the ends of a sentence the source goes on: only its nearest words stand in the sentence's place."""
+    wide = place.last - place.first + 1
+    if place.first < place.last and place.first == 0 and place.to - place.from_ > wide:
+        return Exchange(place.first, place.last, place.to - wide, place.to)
+    if place.first < place.last == size and place.to - place.from_ > wide:
+        return Exchange(place.first, place.last, place.from_, place.from_ + wide)
+    return place
 
 
 def exchanged(rewording: Rewording) -> Iterator[Clash]:
@@ -88,6 +101,25 @@ def _one_denies(put: Sequence[Word], stood: Sequence[Word]) -> bool:
 
 def _denials(words: Sequence[Word]) -> int:
     return sum(w.flat in DENIALS or w.flat.endswith("n't") for w in words)
+
+
+def substituted(rewording: Rewording) -> Iterator[Clash]:
+    """One plain word for another that is known not to mean the same: not a clash, but not said either."""
+    claim, source = rewording.claim, rewording.source
+    claimed = {term for word in claim.words for term in word.terms}
+    for place in rewording.exchanges if rewording.follows >= FOLLOWS else ():
+        put, stood = claim.words[place.first : place.last], source.words[place.from_ : place.to]
+        if not place.first or place.last == len(claim.words):
+            continue
+        new, gone = _only(put, stood), [w for w in _only(stood, put) if w.terms[0] not in claimed]
+        if len(new) == len(gone) == 1 and _is_led(claim, new[0]) and is_known(new[0].flat) == is_known(gone[0].flat):
+            yield Clash(new[0].text, gone[0].text, "word")
+
+
+def _is_led(reading: Reading, word: Word) -> bool:
+    """Whether an article or a preposition leads to a word: then it names something, and verbs are reworded more freely."""
+    index = reading.at(word.start)
+    return index > 0 and reading.words[index - 1].flat in _LEADS
 
 
 def _only(words: Sequence[Word], others: Sequence[Word]) -> list[Word]:

@@ -36,22 +36,33 @@ _SOURCES = re.compile(
     r"\s{0,3}(?:\*\*|__)?(?:sources?|references?|citations?|bibliography|works cited)\s*[:*_]*\s*$", re.IGNORECASE
 )
 _LABEL = re.compile(r"\s*(?:\*\*|__)[^*_\n]{1,120}(?:\*\*|__)\s*:?\s*$")
+_THINGS = r"(?:sources?|pages?|search results?|results?|evidence|information|answer|list|summary|table|passages?|documents?)"
+_SAY_NOTHING = (
+    r"(?:do(?:es)? not|did not|don't|doesn't|didn't|says? nothing|was found|were found|is available|was available|could be found"
+    r"|mentions?|below|above|covers|gives? no|contains? no|disagree)"
+)
 _ABOUT_ITSELF = re.compile(
-    r"^(?:(?:here|below|above)\s(?:is|are|follows)|(?:in|to) (?:summary|conclusion|short|sum|brief|recap)[,:]?\s*$|let me\b|let's\b|"
-    r"i\s(?:could|can|did|do|was|am|have|will|would|cannot|couldn't|can't|didn't|found|hope|think|believe|searched|recommend|suggest)\b|"
-    r"i['’](?:m|ve|ll|d)\b|we (?:could not|couldn't|did not|cannot|found no|will)\b|"
-    r"(?:the|these|this|none of the|no|available|provided|cited|my|all)\s(?:\w+\s){0,3}?(?:sources?|pages?|search results?|results?|evidence|"
-    r"information|answer|list|summary|table|passages?|documents?)\s(?:\w+\s){0,2}?(?:do(?:es)? not|did not|don't|doesn't|didn't|says? nothing|was found|"
-    r"were found|is available|was available|could be found|mentions?|below|above|covers|gives? no|contains? no|disagree)|"
-    r"(?:please|feel free|hope this|for more|see also|note that this answer|as an ai)\b|there (?:is|was|were|are) no (?:\w+ ){0,2}"
-    r"(?:information|evidence|sources?|mention|results?|data)\b|unfortunately,? (?:i|the (?:sources|pages|results))\b|sources? differ)",
+    r"^(?:(?:here|below|above)\s(?:is|are|follows)|(?:in|to) (?:summary|conclusion|short|sum|brief|recap)[,:]?\s*$"
+    r"|let me\b|let's\b"
+    r"|i\s(?:could|can|did|do|was|am|have|will|would|cannot|couldn't|can't|didn't)\b"
+    r"|i\s(?:found|hope|think|believe|searched|recommend|suggest)\b"
+    r"|i['’](?:m|ve|ll|d)\b|we (?:could not|couldn't|did not|cannot|found no|will)\b"
+    r"|(?:the|these|this|none of the|no|available|provided|cited|my|all)\s"
+    rf"(?:\w+\s){{0,3}}?{_THINGS}\s(?:\w+\s){{0,2}}?{_SAY_NOTHING}"
+    r"|(?:please|feel free|hope this|for more|see also|note that this answer|as an ai)\b"
+    rf"|there (?:is|was|were|are) no (?:\w+ ){{0,2}}(?:{_THINGS}|mention|data)\b"
+    r"|unfortunately,? (?:i|the (?:sources|pages|results))\b|sources? differ)",
     re.IGNORECASE,
 )
-_SELF = r"(?:the|this|that|these|one|another) (?:\w+ )?(?:source|article|page|report|document|text|website|entry|author|documentation)s?"
+_SELF_WORDS = "source|article|page|report|document|text|website|entry|author|documentation"
+_SELF = rf"(?:the|this|that|these|one|another) (?:\w+ )?(?:{_SELF_WORDS})s?"
 _ATTRIBUTION = re.compile(
-    rf"^(?:according to {_SELF},\s+|{_SELF} (?:also )?(?:states?|says?|notes?|reports?|explains?|mentions?|adds?|describes?) that\s+"
-    rf"|it is (?:also )?(?:reported|stated|said|noted|known|written) that\s+|as {_SELF} (?:puts it|notes|states|says|reports|explains),\s+"
-    r"|(?:in (?:summary|short|brief|conclusion|addition)|overall|notably|additionally|furthermore|moreover|however|also|finally),\s+)",
+    rf"^(?:according to {_SELF},\s+"
+    rf"|{_SELF} (?:also )?(?:states?|says?|notes?|reports?|explains?|mentions?|adds?|describes?) that\s+"
+    r"|it is (?:also )?(?:reported|stated|said|noted|known|written) that\s+"
+    rf"|as {_SELF} (?:puts it|notes|states|says|reports|explains),\s+"
+    r"|(?:in (?:summary|short|brief|conclusion|addition)|overall|notably|additionally|furthermore|moreover|however|also|finally),"
+    r"\s+)",
     re.IGNORECASE,
 )
 _LEADS_IN = re.compile(r"[:：]\s*$")

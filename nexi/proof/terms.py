@@ -51,3 +51,8 @@ def terms(word: str) -> tuple[str, ...]:
         return (low[:ROOT] if len(low) > ROOT else low,)
     found = root(low)
     return (GROUP_OF.get(found, found),)
+
+
+def is_known(word: str) -> bool:
+    """Whether the words that mean the same as this one are listed."""
+    return root(word) in GROUP_OF
