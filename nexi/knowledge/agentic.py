@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from nexi.errors import FetchError, NexiError, QuestionError, StoreError
 from nexi.events import Warned
+from nexi.fusion import by_reciprocal_rank
 from nexi.knowledge.chunking import code_languages, headings_of
 from nexi.knowledge.indexing import Indexer, IndexReport
 from nexi.knowledge.judge import TOP, Judge, Metadata
@@ -27,7 +28,6 @@ from nexi.urls import hit_key
 from nexi.values import frozen
 
 RESULTS_PER_SEARCH = 10
-RRF = 10
 
 Status = Literal["complete", "max_iterations_reached", "error"]
 Search = Callable[[Query], Awaitable[SearchOutcome]]
@@ -229,21 +229,19 @@ def result_of(passage: Passage) -> dict[str, Any]:
 
 def metadata_of(page: Page) -> Metadata:
     """What a page says of itself: its title, description, headings and the languages of its code."""
-    return Metadata(page.title, page.description, tuple(headings_of(page.text)), tuple(code_languages(page.text)))
+    headings = page.headings or tuple(headings_of(page.text))
+    languages = page.code_languages or tuple(code_languages(page.text))
+    return Metadata(page.title, page.description, headings, languages)
 
 
 def merged(rankings: Sequence[Sequence[Passage]]) -> list[Passage]:
-    """Several rankings as one, by reciprocal rank: what one query found best stays near the front."""
+    """Several rankings as one: what one query found best stays near the front, with its best score."""
     if len(rankings) == 1:
         return list(rankings[0])
     found: dict[str, Passage] = {}
-    worth: dict[str, float] = {}
-    for ranking in rankings:
-        for rank, passage in enumerate(ranking):
-            best = found.setdefault(passage.id, passage)
-            found[passage.id] = max(best, passage, key=lambda p: p.score)
-            worth[passage.id] = worth.get(passage.id, 0.0) + 1 / (RRF + rank)
-    return sorted(found.values(), key=lambda p: -worth[p.id])
+    for passage in (passage for ranking in rankings for passage in ranking):
+        found[passage.id] = max(found.get(passage.id, passage), passage, key=lambda p: p.score)
+    return [found[key] for key, _ in by_reciprocal_rank([[p.id for p in ranking] for ranking in rankings])]
 
 
 def _distinct(hits: Sequence[Hit]) -> list[Hit]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from nexi.errors import LLMError, StoreError
 from nexi.events import KnowledgeSearched, Warned
-from nexi.knowledge import fusion
+from nexi.knowledge import scoring
 from nexi.ports import LLM, Clock, Embedder, Emit, KnowledgeStore
 from nexi.prompts import render
 from nexi.ranking import first_ones, pick_or_first, pick_schema
@@ -55,7 +55,7 @@ class Retriever:
     async def search(self, query: str, scope: Scope = EVERYTHING, k: int = 10) -> list[Passage]:
         """The best `k` passages, their scores between 0 and 1. Raises StoreError."""
         started = self._clock.monotonic()
-        found = fusion.without_copies(await self._ranked(query, scope), max(k, RERANKED if self._reranker else 0))
+        found = scoring.without_copies(await self._ranked(query, scope), max(k, RERANKED if self._reranker else 0))
         if self._reranker and len(found) > 1:
             found = await self._reranked(self._reranker, query, found)
         found = found[:k]
@@ -71,19 +71,19 @@ class Retriever:
     async def _ranked(self, query: str, scope: Scope) -> list[Passage]:
         lexical = await self._store.lexical(query, count=DEPTH, scope=scope)
         dense = await self._dense(query, scope)
-        lists = [(lexical, fusion.LEXICAL), (dense, fusion.DENSE)]
+        lists = [(lexical, scoring.LEXICAL), (dense, scoring.DENSE)]
         if self._code_aware and scope.code is None and _CODE.search(query):
             code = await self._store.lexical(query, count=DEPTH // 2, scope=replace(scope, code=True))
-            lists.append((code, fusion.CODE))
+            lists.append((code, scoring.CODE))
         if not dense:
-            lists.append((await self._fed_back(query, lexical, scope), fusion.FEEDBACK))
+            lists.append((await self._fed_back(query, lexical, scope), scoring.FEEDBACK))
         return settle(query, lists)
 
     async def _fed_back(self, query: str, lexical: Sequence[Passage], scope: Scope) -> list[Passage]:
         """Where there are no vectors, the words of the first passages find what the question's own words miss."""
         if not lexical:
             return []
-        words = fusion.feedback(query, lexical, fusion.comparable(lexical))
+        words = scoring.feedback(query, lexical, scoring.comparable(lexical))
         return await self._store.lexical(words, count=DEPTH // 2, scope=scope) if words else []
 
     async def _dense(self, query: str, scope: Scope) -> list[Passage]:
@@ -130,13 +130,13 @@ class Retriever:
 def settle(query: str, lists: Sequence[tuple[Sequence[Passage], float]]) -> list[Passage]:
     """One order of all passages found, with scores between 0 and 1."""
     passages = {p.id: p for found, _ in lists for p in found}
-    scores = fusion.fuse(lists)
-    roots = fusion.Roots()
-    worth = fusion.page_worth(query, list(passages.values()), roots)
-    scores = {key: score + fusion.PAGE * worth[key] for key, score in scores.items()}
-    leading = [passages[key] for key in fusion.best_first(scores)[: fusion.POOL]]
-    for key, share in fusion.mentioned(leading, roots).items():
-        scores[key] += fusion.MENTION * share
-    most = sum(weight for found, weight in lists if found) + fusion.PAGE
-    order = fusion.best_first(scores)
+    scores = scoring.fuse(lists)
+    roots = scoring.Roots()
+    worth = scoring.page_worth(query, list(passages.values()), roots)
+    scores = {key: score + scoring.PAGE * worth[key] for key, score in scores.items()}
+    leading = [passages[key] for key in scoring.best_first(scores)[: scoring.POOL]]
+    for key, share in scoring.mentioned(leading, roots).items():
+        scores[key] += scoring.MENTION * share
+    most = sum(weight for found, weight in lists if found) + scoring.PAGE
+    order = scoring.best_first(scores)
     return [replace(passages[key], score=round(min(1.0, max(0.0, scores[key] / most)), 4)) for key in order]
