@@ -90,6 +90,7 @@ def _vectors_to_files(db: sqlite3.Connection, path: Path) -> None:
         db.execute("UPDATE bodies SET slot = ? WHERE id = ?", (slots, body))
         slots += len(rows)
     writer.flush()
+    writer.close()
     set_meta(db, "slots", slots)
     run(db, _END_OF_VERSION_1)
 

@@ -102,9 +102,8 @@ class VectorWriter:
 
     def drop_before(self, epoch: int) -> None:
         """Remove the files of former epochs; where another process still has them open, they go another time."""
-        if self._open and self._epoch == epoch:
-            return
-        self.close()
+        if self._epoch < epoch:
+            self.close()
         for path in self._directory.glob("*.*"):
             if path.stem.isdigit() and int(path.stem) < epoch:
                 with suppress(OSError):

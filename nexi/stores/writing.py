@@ -30,6 +30,7 @@ class Writing:
         self._vectors = vectors
         self._freed: list[tuple[int, int]] = []
         self._wrote = False
+        self._moved = False
 
     def put(self, pages: Sequence[IndexedPage], embedder: str) -> None:
         for page in pages:
@@ -86,6 +87,7 @@ class Writing:
         self._db.execute("INSERT OR IGNORE INTO unembedded SELECT id FROM chunks")
         for key, value in (("embedder", ""), ("dims", 0), ("slots", 0), ("holes", 0), ("epoch", epoch + 1)):
             set_meta(self._db, key, value)
+        self._moved = True
         self._end()
 
     def done(self) -> None:
@@ -93,7 +95,8 @@ class Writing:
         epoch, dims = self._meta("epoch"), self._meta("dims")
         for slot, count in self._freed:
             self._vectors.blank(epoch, slot, count, dims)
-        self._vectors.drop_before(epoch)
+        if self._moved:
+            self._vectors.drop_before(epoch)
 
     def _meta(self, key: str) -> int:
         return int(meta(self._db, key) or 0)
@@ -222,7 +225,7 @@ class Writing:
         for key, value in (("epoch", epoch + 1), ("slots", end), ("holes", 0)):
             set_meta(self._db, key, value)
         self._freed.clear()
-        self._wrote = True
+        self._wrote = self._moved = True
 
 
 def _source_row(source: StoredSource, body: int) -> tuple[str | int, ...]:

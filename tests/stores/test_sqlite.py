@@ -1,0 +1,141 @@
+"""The embedded store beyond the contract: older files, large stores, and files that stay small."""
+
+from __future__ import annotations
+
+import sqlite3
+from array import array
+from collections.abc import AsyncIterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from nexi import terms
+from nexi.stores import vectors, words, writing
+from nexi.stores.sqlite import SqliteStore
+from nexi.types import Chunk, IndexedPage, Scope, StoredSource, StoreStats
+
+pytest.importorskip("numpy")
+V1 = Path(__file__).parent / "v1.sql"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "knowledge.db"
+
+
+@pytest.fixture
+async def store(path: Path) -> AsyncIterator[SqliteStore]:
+    made = SqliteStore(path)
+    yield made
+    await made.aclose()
+
+
+def page(number: int, *texts: str, version: int = 0, **about: str) -> IndexedPage:
+    rows = tuple(array("f", [float(number), float(i), 1.0 + version]) for i in range(len(texts)))
+    digest = f"{number}-{version}-{hash(texts)}"
+    return IndexedPage(StoredSource(f"https://n.example/{number}", digest=digest, **about), tuple(map(Chunk, texts)), rows)
+
+
+async def test_a_store_of_version_1_is_brought_up_to_date(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(V1.read_text())
+    store = SqliteStore(path)
+    try:
+        stats = await store.stats()
+        assert StoreStats(stats.sources, stats.chunks, stats.words, stats.unembedded, stats.embedder, stats.dims) == StoreStats(
+            2, 3, 11, 1, "letters", 2
+        )
+        near = await store.dense(array("f", [0.0, 1.0]), embedder="letters")
+        assert [(p.url, p.number, round(p.score, 3)) for p in near] == [
+            ("https://space.example/moon", 1, 1.0),
+            ("https://space.example/moon", 0, 0.0),
+        ]
+        words_first = await store.lexical("moons", scope=Scope(tags=("space",)))
+        assert words_first[0].text == "The moon is far."
+        [waiting] = await store.unembedded()
+        await store.add_vectors({waiting.id: array("f", [0.6, 0.8])}, embedder="letters")
+        assert (await store.stats()).unembedded == 0
+        assert await store.remove(["https://space.example/moon"]) == 1
+        assert [p.text for p in await store.dense(array("f", [0.0, 1.0]), embedder="letters")] == ["Cats purr softly."]
+    finally:
+        await store.aclose()
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (2,)
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+async def test_the_index_is_made_anew_when_texts_give_other_terms(
+    store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await store.put([page(1, "alpha beta", "gamma")])
+    monkeypatch.setattr(terms, "VERSION", 77)
+    again = SqliteStore(path)
+    assert [p.number for p in await again.lexical("gamma")] == [1]
+    assert await again.remove(["https://n.example/1"]) == 1
+    assert await again.lexical("gamma") == []
+    await again.aclose()
+
+
+async def test_files_are_private(store: SqliteStore, path: Path) -> None:
+    await store.put([page(1, "alpha")], embedder="e")
+    kept = [path, *path.with_name("knowledge.db-vectors").iterdir()]
+    assert {file.stat().st_mode & 0o777 for file in kept} == {0o600}
+
+
+async def test_replaced_vectors_give_their_place_back(store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "LEAST_HOLES", 8)
+    other = SqliteStore(path)
+    for version in range(12):
+        await store.put([page(n, "one", "two", version=version) for n in range(5)], embedder="e")
+        near = await other.dense(array("f", [3.0, 1.0, 1.0 + version]), embedder="e", count=20)
+        assert (near[0].url, near[0].number, len(near)) == ("https://n.example/3", 1, 10)
+    folder = path.with_name("knowledge.db-vectors")
+    assert sum(file.stat().st_size for file in folder.glob("*.f32")) <= 24 * 3 * 4
+    assert len(list(folder.iterdir())) == 2
+    await other.aclose()
+
+
+async def test_a_first_pass_by_bits_finds_what_every_vector_would(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    import numpy as np
+
+    rng = np.random.default_rng(3)
+    centres = rng.standard_normal((20, 128))
+    rows = (centres[rng.integers(0, 20, 600)] + 0.5 * rng.standard_normal((600, 128))).astype(np.float32)
+    pages = [
+        IndexedPage(
+            StoredSource(f"https://n.example/{n}", language="de" if n % 3 else "en", digest=str(n)),
+            (Chunk(f"text {n}"),),
+            (array("f", rows[n].tobytes()),),
+        )
+        for n in range(600)
+    ]
+    await store.put(pages, embedder="e")
+    german = Scope(languages=("de",))
+    query = array("f", (rows[100] + 0.1).tobytes())
+    exact = [await store.dense(query, embedder="e"), await store.dense(query, embedder="e", scope=german)]
+    monkeypatch.setattr(vectors, "EXACT_NUMBERS", 0)
+    monkeypatch.setattr(vectors, "CANDIDATES", 120)
+    monkeypatch.setattr(vectors, "OVERSAMPLING", 1)
+    by_bits = [await store.dense(query, embedder="e"), await store.dense(query, embedder="e", scope=german)]
+    assert [[p.id for p in found] for found in by_bits] == [[p.id for p in found] for found in exact]
+
+
+async def test_the_rarest_words_choose_and_all_words_order(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = [page(n, f"common word{n % 10} item{n}" + (" rare" if n in (7, 13) else ""), f"filler {n}") for n in range(60)]
+    await store.put(pages)
+    exact = await store.lexical("common rare word3", count=2)
+    monkeypatch.setattr(words, "MOST_SCORED", 10)
+    pruned = await store.lexical("common rare word3", count=2)
+    assert [(p.url, p.score) for p in pruned] == [(p.url, p.score) for p in exact]
+    assert pruned[0].url == "https://n.example/13"
+    assert len(await store.lexical("common", count=5)) == 5
+    assert len(await store.lexical("common", count=5, scope=Scope(urls=("https://n.example/1",)))) == 1
+
+
+async def test_a_search_reads_one_moment_while_pages_change(store: SqliteStore) -> None:
+    await store.put([page(1, "alpha", "beta")], embedder="e")
+    before = await store.dense(array("f", [1.0, 1.0, 1.0]), embedder="e")
+    await store.put([page(1, "gamma", version=1)], embedder="e")
+    after = await store.dense(array("f", [1.0, 1.0, 1.0]), embedder="e")
+    assert ([p.text for p in before], [p.text for p in after]) == (["beta", "alpha"], ["gamma"])

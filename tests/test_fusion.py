@@ -1,0 +1,21 @@
+"""Several rankings made one."""
+
+from __future__ import annotations
+
+import pytest
+
+from nexi.fusion import by_reciprocal_rank, width
+
+
+def test_what_several_rankings_have_comes_first() -> None:
+    fused = by_reciprocal_rank([["a", "b", "c"], ["c", "d"]])
+    assert [thing for thing, _ in fused] == ["c", "a", "b", "d"]
+    assert fused[0][1] == pytest.approx(1 / 63 + 1 / 61)
+
+
+def test_weights_tell_which_ranking_counts_more() -> None:
+    assert [thing for thing, _ in by_reciprocal_rank([["a", "b"], ["b", "a"]], [1.0, 2.0])] == ["b", "a"]
+
+
+def test_nothing_fuses_to_nothing() -> None:
+    assert (by_reciprocal_rank([]), by_reciprocal_rank([[], []]), width(1), width(50)) == ([], [], 30, 150)

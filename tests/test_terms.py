@@ -1,0 +1,38 @@
+"""Text to search terms."""
+
+from __future__ import annotations
+
+import pytest
+
+from nexi.terms import asked, fold, terms
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The Moon", ["the", "moon"]),
+        ("getUserName", ["getusername", "get", "user", "name"]),
+        ("HTTPServer2", ["httpserver2", "http", "server", "2"]),
+        ("snake_case __init__", ["snake_case", "snake", "case", "__init__", "init"]),
+        ("C++, C# and F#", ["c++", "c", "c#", "c", "and", "f#", "f"]),
+        ("node.js 3.11", ["node.js", "node", "js", "3.11", "3", "11"]),
+        ("don't John's l'état", ["don", "john", "etat"]),
+        ("Élan Straße ПРИВЕТ", ["elan", "strasse", "привет"]),
+        ("日本語の", ["日本", "本語", "語の", "の"]),
+        ("東", ["東"]),
+        ("Python入門", ["python", "入門", "門"]),
+        ("", []),
+        ("?! — ...", []),
+    ],
+)
+def test_words_identifiers_and_scripts_become_terms(text: str, expected: list[str]) -> None:
+    assert terms(text) == expected
+
+
+def test_a_question_is_asked_without_the_words_every_text_has_unless_there_are_no_others() -> None:
+    assert asked("What is the capital of France, France?") == ["capital", "france"]
+    assert asked("who are you") == ["who", "are", "you"]
+
+
+def test_folding_makes_forms_of_one_letter_one() -> None:
+    assert [fold(t) for t in ("ﬁn", "Ａ", "İ", "e\u0301")] == ["fin", "a", "i", "e"]
