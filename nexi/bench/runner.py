@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 
 from nexi.bench.questions import Asked
 from nexi.bench.results import Results, Row
-from nexi.errors import NexiError
+from nexi.errors import ConfigError, NexiError
+from nexi.events import Fact, RunFailed
+from nexi.types import Usage
 
 if TYPE_CHECKING:
     from nexi.app import Nexi, RunResult, SearchOptions
@@ -77,14 +79,23 @@ class Bench:
 
     async def _ask(self, asked: Asked, money: float | None) -> Row:
         started = time.perf_counter()
-        try:
-            result = await self._nexi.answer(asked.text, options=replace(self._options, max_cost=money))
-        except NexiError as error:
-            if error.code == "config":
-                raise
+        async with self._nexi.search(asked.text, options=replace(self._options, max_cost=money)) as run:
+            async for _ in run:
+                pass
             seconds = round(time.perf_counter() - started, 3)
-            return Row(asked.id, seconds=seconds, error=f"{error.code}: {error}"[:500])
-        return row_of(asked.id, result, round(time.perf_counter() - started, 3))
+            try:
+                return row_of(asked.id, run.result(), seconds)
+            except ConfigError:
+                raise
+            except NexiError as error:
+                return failed_row(asked.id, error, run.facts, seconds)
+
+
+def failed_row(name: str, error: NexiError, facts: Sequence[Fact], seconds: float) -> Row:
+    """What a question without an answer took; what it cost is not forgotten."""
+    usage = next((fact.usage for fact in reversed(facts) if isinstance(fact, RunFailed)), Usage())
+    said = f"{error.code}: {error}"[:500]
+    return Row(name, tokens=usage.total, cost=usage.cost, seconds=seconds, error=said)
 
 
 def row_of(name: str, result: RunResult, seconds: float) -> Row:
