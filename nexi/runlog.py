@@ -443,7 +443,7 @@ class RunDirectory:
             fd = os.open(path, files.APPEND | os.O_CREAT | os.O_EXCL, files.PRIVATE_FILE)
             try:
                 files.wait_for_lock(fd)
-                files.write_all(fd, _seal(header))
+                files.write_all(fd, seal(header))
             except OSError:
                 os.close(fd)
                 raise
@@ -530,16 +530,16 @@ def check_run_id(run_id: str) -> str:
 
 
 def _encode_fact(number: int, now: datetime, fact: Fact) -> bytes:
-    return _seal({"n": number, "t": _iso(now), "fact": events.encode(fact)})
+    return seal({"n": number, "t": _iso(now), "fact": events.encode(fact)})
 
 
-def _seal(record: dict[str, Any]) -> bytes:
+def seal(record: dict[str, Any]) -> bytes:
     """A line with its checksum last. ASCII, so that no text can break it."""
     body = json.dumps(record, separators=(",", ":")).encode("ascii")
     return b'%s,"sum":"%08x"}\n' % (body[:-1], zlib.crc32(body))
 
 
-def _unseal(line: bytes) -> dict[str, Any]:
+def unseal(line: bytes) -> dict[str, Any]:
     """The record of a line. ValueError says what is wrong with it."""
     record = json.loads(line)
     body, mark, tail = line.rpartition(b',"sum":"')
@@ -573,7 +573,7 @@ def _parse(run_id: str, data: bytes) -> ReadLog:
 
 def _parse_header(run_id: str, line: bytes) -> LogHeader:
     try:
-        record = _unseal(line)
+        record = unseal(line)
         header = LogHeader(int(record["schema"]), str(record["run"]), str(record["created"]), str(record["nexi"]))
     except (ValueError, TypeError, KeyError) as error:
         raise _damaged(run_id, 1, f"the header cannot be read: {error}", None) from error
@@ -588,7 +588,7 @@ def _parse_header(run_id: str, line: bytes) -> LogHeader:
 
 
 def _parse_fact(line: bytes, expected: int) -> tuple[Fact, str]:
-    record = _unseal(line)
+    record = unseal(line)
     if record["n"] != expected:
         raise ValueError(f"fact {record['n']} stands where fact {expected} belongs")
     event = events.decode(record["fact"])
@@ -621,7 +621,7 @@ def _glance(path: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
 
 def _try_unseal(line: bytes) -> dict[str, Any]:
     try:
-        return _unseal(line.rstrip(b"\n"))
+        return unseal(line.rstrip(b"\n"))
     except ValueError:
         return {}
 

@@ -345,8 +345,8 @@ async def test_a_log_without_a_sound_header_is_refused(runs: RunDirectory, conte
 async def test_a_fact_this_nexi_does_not_know_is_refused(runs: RunDirectory) -> None:
     run_id = await write(runs, STARTED)
     with log_file(runs, run_id).open("ab") as file:
-        file.write(runlog._seal({"n": 2, "t": "", "fact": {"kind": "text_delta", "text": "x"}}))
-        file.write(runlog._seal({"n": 3, "t": "", "fact": {"kind": "newer"}}))
+        file.write(runlog.seal({"n": 2, "t": "", "fact": {"kind": "text_delta", "text": "x"}}))
+        file.write(runlog.seal({"n": 3, "t": "", "fact": {"kind": "newer"}}))
     with pytest.raises(DamagedLogError, match="text_delta is no fact"):
         runs.open_log(run_id)
 

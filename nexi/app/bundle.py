@@ -1,0 +1,126 @@
+"""Bundles: a run and the pages it rests on in one file, to be replayed elsewhere or attached to a report of a fault.
+
+The file is a tar archive with `log.jsonl` and the texts of its pages. Configured keys are taken out of everything. Reading one
+takes only names that belong there, within caps: it may come from a stranger.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import tarfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from nexi.errors import StoreError
+from nexi.files import make_private_directory, store_error
+from nexi.runlog import FilePages, RunDirectory, seal, unseal
+from nexi.types import content_digest
+
+REDACTED = "[redacted]"
+MOST_BYTES = 512_000_000
+MOST_FILES = 20_000
+_PAGE = re.compile(r"pages/([0-9a-f]{64})\.txt")
+_DIGEST = re.compile(rb'"(?:digest|links)":"([0-9a-f]{64})"')
+
+
+def write_bundle(runs: RunDirectory, run_id: str, path: Path, secrets: Iterable[str]) -> int:
+    """Pack a run into a new file and return how many pages are in it. Raises StoreError."""
+    runs.open_log(run_id)  # a damaged log is refused aloud before anything is written
+    keys = [key for key in secrets if key]
+    try:
+        log = (runs.runs_dir / run_id / "log.jsonl").read_bytes()
+        pages = list(_pages_of(log, runs.pages))
+        with path.open("xb") as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
+            _add(archive, "log.jsonl", _redacted_log(log, keys))
+            for digest, text in pages:
+                _add(archive, f"pages/{digest}.txt", _redacted(text, keys).encode("utf-8", "surrogatepass"))
+    except FileExistsError as error:
+        raise StoreError(f"{path} is not overwritten", cause="it exists", fix="name another file with -o") from error
+    except OSError as error:
+        raise store_error("Could not write the bundle", path, error) from error
+    return len(pages)
+
+
+def read_bundle(path: Path, runs: RunDirectory) -> str:
+    """Unpack a bundle into a home of runs and return the id of its run. Raises StoreError."""
+    try:
+        with tarfile.open(path, "r:*") as archive:
+            return _unpacked(archive, runs)
+    except (tarfile.TarError, EOFError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(
+            f"{path} is not a bundle of a run",
+            cause=str(error) or type(error).__name__,
+            fix="nexi export ID --bundle makes one",
+        ) from error
+    except OSError as error:
+        raise store_error("Could not read the bundle", path, error) from error
+
+
+def _unpacked(archive: tarfile.TarFile, runs: RunDirectory) -> str:
+    run_id, left = "", MOST_BYTES
+    for count, member in enumerate(archive):
+        left -= member.size
+        if count >= MOST_FILES or left < 0:
+            raise ValueError("it is larger than a run can be")
+        source = archive.extractfile(member) if member.isfile() else None
+        if source is None:
+            continue
+        if member.name == "log.jsonl":
+            run_id = _keep_log(source.read(), runs)
+        elif page := _PAGE.fullmatch(member.name):
+            _keep_page(page[1], source.read(), runs.pages)
+    if not run_id:
+        raise ValueError("it has no log")
+    return run_id
+
+
+def _keep_log(data: bytes, runs: RunDirectory) -> str:
+    run_id = str(unseal(data.split(b"\n", 1)[0])["run"])
+    if not re.fullmatch(r"[0-9a-f]{6}", run_id):
+        raise ValueError("its log has no id")
+    folder = runs.runs_dir / run_id
+    make_private_directory(folder)
+    (folder / "log.jsonl").write_bytes(data)
+    return run_id
+
+
+def _keep_page(digest: str, data: bytes, pages: FilePages) -> None:
+    """A page whose text was redacted no longer is what its name says, and is left out."""
+    if content_digest(data.decode("utf-8", "surrogatepass")) == digest:
+        make_private_directory(pages.path_of(digest).parent)
+        pages.path_of(digest).write_bytes(data)
+
+
+def _pages_of(log: bytes, pages: FilePages) -> Iterator[tuple[str, str]]:
+    for digest in dict.fromkeys(match.decode() for match in _DIGEST.findall(log)):
+        try:
+            yield digest, pages.path_of(digest).read_bytes().decode("utf-8", "surrogatepass")
+        except (FileNotFoundError, UnicodeDecodeError):
+            continue
+
+
+def _redacted_log(log: bytes, keys: list[str]) -> bytes:
+    """The log without keys; lines that held one are sealed anew."""
+    if not any(json.dumps(key)[1:-1].encode() in log for key in keys):
+        return log
+    lines = []
+    for line in log.splitlines():
+        record = unseal(line)
+        record.pop("sum", None)
+        lines.append(seal(json.loads(_redacted(json.dumps(record), [json.dumps(k)[1:-1] for k in keys]))))
+    return b"".join(lines)
+
+
+def _redacted(text: str, keys: list[str]) -> str:
+    for key in keys:
+        text = text.replace(key, REDACTED)
+    return text
+
+
+def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
+    member = tarfile.TarInfo(name)
+    member.size = len(data)
+    member.mode = 0o600
+    archive.addfile(member, io.BytesIO(data))

@@ -1,0 +1,219 @@
+"""Runs as things to keep: list, resume, replay, stop, export and remove them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nexi.cli.exits import Interrupts, failing_politely
+
+if TYPE_CHECKING:
+    from nexi.app import RunResult
+    from nexi.config import Config
+    from nexi.runlog import RunDirectory, RunSummary
+
+SHOWN = 20
+QUERY_CHARS = 70
+HELP = {"help_option_names": ["-h", "--help"]}
+PLAIN = {"plain": False, "no_stream": False, "model": None, "max_cost": None, "max_tokens": None}
+OPTIONS: dict[str, Any] = {
+    **PLAIN,
+    "verbose": False,
+    "as_json": False,
+    "usage": False,
+    "output": None,
+    "form": None,
+    "copy": False,
+}
+
+
+@click.group("runs", invoke_without_command=True, context_settings=HELP)
+@click.option("-n", "--num", type=click.IntRange(1), default=SHOWN, show_default=True, metavar="N", help="Show the last N.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.pass_context
+def runs(ctx: click.Context, num: int, as_json: bool) -> None:
+    """List runs with their state, newest first."""
+    if ctx.invoked_subcommand:
+        return
+    with failing_politely(as_json=as_json):
+        _list(_directory().list_runs()[:num], as_json)
+
+
+@runs.command("rm", context_settings=HELP)
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+def remove(ids: tuple[str, ...]) -> None:
+    """Delete runs that are not running; their pages go with the next tidying."""
+    from nexi.output import print_success
+
+    with failing_politely():
+        directory = _directory()
+        for run_id in ids:
+            directory.remove(run_id)
+            print_success(f"Run {run_id} is removed.")
+
+
+@click.command("stop", context_settings=HELP)
+@click.argument("run_id", metavar="ID")
+def stop(run_id: str) -> None:
+    """Ask a running run to answer now from what it has."""
+    from nexi.output import print_success, print_warning
+
+    with failing_politely():
+        if _directory().request_stop(run_id):
+            print_success(f"Run {run_id} was asked to write its answer now.")
+        else:
+            print_warning(f"run {run_id} is not running; nexi resume {run_id} goes on with it")
+
+
+@click.command("resume", context_settings=HELP)
+@click.argument("run_id", metavar="ID")
+@click.option("-m", "--model", help="Go on with another model.")
+@click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="A new limit, for the whole run.")
+@click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="A new limit, for the whole run.")
+@click.option("--time-target", type=click.FloatRange(0, min_open=True), metavar="S", help="A new limit, for the whole run.")
+@click.option("-v", "--verbose", is_flag=True, help="Show every model call, tool call and token count.")
+@click.option("--plain", is_flag=True, help="No colours, no emoji.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("-o", "--output", metavar="FILE", help="Write the answer to a new FILE.")
+def resume(run_id: str, **given: Any) -> None:
+    """Go on with a run that was cut off, stopped, or ended by a limit or a dead provider.
+
+    Nothing its log holds is asked for again.
+    """
+    import asyncio
+
+    options = {**OPTIONS, **given}
+    with failing_politely(as_json=options["as_json"]), Interrupts(as_json=options["as_json"]) as interrupts:
+        from nexi.cli.ask import load
+
+        config = load(options)
+        result = asyncio.run(_resumed(config, run_id, options, interrupts))
+        _deliver(result, config, options)
+
+
+async def _resumed(config: Config, run_id: str, options: dict[str, Any], interrupts: Interrupts) -> RunResult:
+    from nexi.app import Nexi, SearchOptions
+    from nexi.cli.ask import follow, measured, screen_for
+    from nexi.cli.research import screen_for as panel_for
+    from nexi.research.reducer import fold
+
+    async with Nexi(await measured(config)) as nexi:
+        run = await nexi.resume(run_id, options=SearchOptions(time_target=options["time_target"]))
+        researches = run.mode == "research"
+        screen = panel_for(options, fold(run.past.facts if run.past.log else ())) if researches else screen_for(options)
+        return await follow(run, screen, interrupts)
+
+
+def _deliver(result: RunResult, config: Config, options: dict[str, Any]) -> None:
+    from nexi.cli.ask import screen_for
+    from nexi.cli.delivery import file_of, write_answer
+    from nexi.cli.research import deliver, question_of
+    from nexi.events import AgendaSet
+    from nexi.output import answer_json, print_json
+
+    if any(isinstance(fact, AgendaSet) for fact in result.facts):
+        return deliver(result, config, options)
+    if file := file_of(options):
+        return write_answer(file, result, question_of(result), config, options)
+    if options["as_json"]:
+        return print_json(answer_json(result, question_of(result), config.endpoint("answer").model))
+    return screen_for(options).finish(result)
+
+
+@click.command("replay", context_settings=HELP)
+@click.argument("run", metavar="ID|FILE")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def replay(run: str, as_json: bool) -> None:
+    """Play a finished run again from its log, with no network, and compare what comes out.
+
+    FILE is a bundle made by nexi export.
+    """
+    import asyncio
+    import tempfile
+
+    from nexi.app import Nexi
+    from nexi.output import print_json, print_success, print_warning, write
+
+    with failing_politely(as_json=as_json), tempfile.TemporaryDirectory(prefix="nexi-replay-") as folder:
+        config, run_id = _replayable(run, Path(folder))
+
+        async def play() -> Any:
+            async with Nexi(config) as nexi:
+                return await nexi.replay(run_id)
+
+        played = asyncio.run(play())
+        text = played.result.answer.text
+        if as_json:
+            print_json({"schema": "nexi-replay-1", "run": run_id, "same": played.is_same, "answer": text})
+        else:
+            write(f"{text}\n")
+            if played.is_same:
+                print_success(f"Run {run_id}: the same answer, byte for byte.")
+            else:
+                print_warning(f"run {run_id} came to another answer than then; nexi --show {run_id} shows that one")
+        if not played.is_same:
+            raise SystemExit(1)
+
+
+def _replayable(run: str, folder: Path) -> tuple[Config, str]:
+    """The config and the id to replay; a bundle is unpacked into a home of its own."""
+    from nexi.config import load_config
+
+    config = load_config()
+    if not Path(run).is_file():
+        return config, run
+    from nexi.app import SystemClock
+    from nexi.app.bundle import read_bundle
+    from nexi.runlog import RunDirectory
+
+    there = config.override(home=folder)
+    return there, read_bundle(Path(run), RunDirectory(there.runs_dir, there.pages_dir, clock=SystemClock()))
+
+
+@click.command("export", context_settings=HELP)
+@click.argument("run_id", metavar="ID")
+@click.option("--bundle", is_flag=True, help="The whole run with its pages in one file, without keys.")
+@click.option("-o", "--output", metavar="FILE", help="The file to write; without it a name is made here.")
+def export(run_id: str, bundle: bool, output: str | None) -> None:
+    """Write a run to a file: with --bundle everything, to replay it elsewhere."""
+    from nexi.app.bundle import write_bundle
+    from nexi.app.parts import secrets_of
+    from nexi.config import load_config
+    from nexi.output import print_success
+
+    with failing_politely():
+        if not bundle:
+            raise click.UsageError("say what to export: --bundle")
+        path = Path(output or f"nexi-run-{run_id}.tar.gz").expanduser()
+        pages = write_bundle(_directory(), run_id, path, secrets_of(load_config()))
+        print_success(f"The run and its {pages} texts are in {path}.")
+
+
+def _directory() -> RunDirectory:
+    from nexi.app import SystemClock
+    from nexi.config import load_config
+    from nexi.runlog import RunDirectory
+
+    config = load_config()
+    return RunDirectory(config.runs_dir, config.pages_dir, clock=SystemClock())
+
+
+def _list(found: list[RunSummary], as_json: bool) -> None:
+    from nexi.output import print_json, write
+    from nexi.output.controls import clean_line
+
+    if as_json:
+        rows = [
+            {"id": r.id, "created": r.created, "state": r.state, "mode": r.mode, "query": r.query, "bytes": r.size}
+            for r in found
+        ]
+        return print_json({"schema": "nexi-runs-1", "runs": rows})
+    if not found:
+        return write("No runs are kept.\n", sys.stderr)
+    for run in found:
+        query = clean_line(run.query)[:QUERY_CHARS]
+        write(f"{run.id}  {run.created[:16].replace('T', ' ')}  {run.state:<10}  {run.mode:<8}  {query}\n")
+    return None
