@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 LOCAL_MODES = 3  # the place of the flags with ECHO among the attributes of a terminal
+SHOW_CURSOR = b"\x1b[?25h"
 PASSED_ON = ("SIGHUP", "SIGQUIT", "SIGTSTP")  # those that nobody else hears during a search
 
 
@@ -87,6 +88,16 @@ class _Echo:
         except (OSError, termios.error):
             return  # the terminal is gone
 
+    def _bring_back_the_cursor(self) -> None:
+        """A status line that is redrawn hides it, and has no chance to show it again."""
+        from nexi.output import takes_colors
+
+        try:
+            if takes_colors(sys.stderr) and self._is_in_front():
+                os.write(self._fd, SHOW_CURSOR)
+        except OSError:
+            return  # the terminal is gone
+
     def _is_in_front(self) -> bool:
         return os.tcgetpgrp(self._fd) == os.getpgrp()
 
@@ -98,6 +109,7 @@ class _Echo:
     def _pass_on(self, number: int, _: object) -> None:
         """Let the signal do what it does, with the terminal as it was; after a stop the search goes on here."""
         self._show()
+        self._bring_back_the_cursor()
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
         signal.signal(number, self._pass_on)

@@ -18,6 +18,7 @@ from tests.faults.command import QUESTION, answering, endpoint, reading, searchi
 from tests.llm.server import call_delta, sse
 
 CTRL_BACKSLASH = "\x1c"
+HIDDEN, SHOWN = "\x1b[?25l", "\x1b[?25h"
 BEGUN = sse(call_delta(0, "f1", "final_answer", '{"answer": "The Moon is far [1]. It is'), done=False, then="hang")
 
 
@@ -68,6 +69,7 @@ def test_the_terminal_echoes_again_after_keys_that_end_the_search(env: dict[str,
             screen.type(key)
         assert screen.ending() == code
         assert screen.echoes()
+    assert screen.raw.rfind(SHOWN) > screen.raw.rfind(HIDDEN) >= 0
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, -signal.SIGHUP)])
