@@ -75,16 +75,10 @@ def _crawl4ai(settings: Settings) -> ContentFetcher:
     from nexi.fetchers.guard import Guard
     from nexi.fetchers.http import DEFAULT_USER_AGENT, HttpFetcher
 
-    if settings.proxy:
-        raise ConfigError(
-            "the fetcher crawl4ai does not go through a proxy",
-            cause="its browser is bound to a gateway of nexi's that connects by itself",
-            fix="take crawl4ai out of content_fetcher, or unset HTTP_PROXY and HTTPS_PROXY",
-        )
     guard, user_agent = Guard(settings.allow_private), settings.user_agent or DEFAULT_USER_AGENT
     manners = _http(settings)
     assert isinstance(manners, HttpFetcher)  # noqa: S101 - it is made above
-    browser = Browser(guard, user_agent=user_agent)
+    browser = Browser(guard, user_agent=user_agent, proxy=settings.proxy, no_proxy=settings.no_proxy)
     return Crawl4aiFetcher(browser, guard=guard, clock=settings.clock, admit=manners.admit, close=manners.aclose)
 
 

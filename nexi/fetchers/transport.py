@@ -66,7 +66,7 @@ class Transport:
     ) -> None:
         self._trust = trust
         self._guard = guard
-        self._proxy = _proxy_url(proxy) if proxy else None
+        self._proxy = proxy_of(proxy) if proxy else None
         self._no_proxy = tuple(no_proxy)
         self._resolve = resolve
         self._pools: dict[_Way, httpcore2.AsyncConnectionPool] = {}
@@ -171,7 +171,8 @@ def _fold(headers: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
     return folded
 
 
-def _proxy_url(proxy: str) -> httpcore2.Proxy:
+def proxy_of(proxy: str) -> httpcore2.Proxy:
+    """The operator's proxy. Raises ConfigError."""
     text = proxy if "://" in proxy else f"http://{proxy}"
     try:
         parsed, split = urls.parse(text), urlsplit(text)

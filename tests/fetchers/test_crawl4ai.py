@@ -118,12 +118,13 @@ async def test_a_browser_that_says_nothing_meets_the_deadline() -> None:
     assert caught.value.reason == "timeout"
 
 
-async def test_the_table_makes_one_and_refuses_to_behind_a_proxy() -> None:
-    fetcher = create("crawl4ai", Settings(clock=FakeClock()))
-    assert isinstance(fetcher, Crawl4aiFetcher)
-    await fetcher.aclose()
+async def test_the_table_makes_one_and_refuses_a_proxy_that_is_none() -> None:
+    for proxy in ("", "http://proxy.example:3128"):
+        fetcher = create("crawl4ai", Settings(clock=FakeClock(), proxy=proxy))
+        assert isinstance(fetcher, Crawl4aiFetcher)
+        await fetcher.aclose()
     with pytest.raises(ConfigError, match="proxy"):
-        create("crawl4ai", Settings(clock=FakeClock(), proxy="http://proxy.example:3128"))
+        create("crawl4ai", Settings(clock=FakeClock(), proxy="ftp://proxy.example"))
 
 
 def test_chromium_gets_no_way_out_but_the_proxy() -> None:

@@ -8,11 +8,13 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
+from nexi.errors import FetchError
 from nexi.fetchers.browser import gateway as module
 from nexi.fetchers.browser.gateway import Gateway
 from nexi.fetchers.guard import Guard
+from nexi.fetchers.transport import proxy_of
 from tests.fetchers.leaks import no_leaks
-from tests.fetchers.site import Site, Writer, page, response, serving
+from tests.fetchers.site import Answer, Site, Writer, page, response, serving
 
 
 async def to_loopback(host: str, port: int) -> Sequence[str]:
@@ -168,3 +170,58 @@ async def test_closing_ends_what_is_under_way() -> None:
         assert await reader.read() == b""
         writer.close()
         await writer.wait_closed()
+
+
+# Behind the operator's proxy
+
+
+async def unknown(host: str, port: int) -> Sequence[str]:
+    if host == "home.test":
+        return ["127.0.0.1"]
+    raise FetchError("the host was not found")
+
+
+@asynccontextmanager
+async def behind(answers: dict[str, Answer], no_proxy: Sequence[str] = ()) -> AsyncIterator[tuple[Gateway, Site]]:
+    """A gateway whose proxy is the site: it shows what a proxy would be asked."""
+    async with no_leaks(), serving(answers) as site:
+        proxy = proxy_of(f"http://me:pass@127.0.0.1:{site.port}")
+        gateway = Gateway(Guard(["127.0.0.1:1"]), unknown, proxy=proxy, no_proxy=no_proxy)
+        async with gateway.open():
+            yield gateway, site
+
+
+async def test_behind_a_proxy_requests_and_tunnels_go_to_it_with_its_credentials() -> None:
+    basic = "Basic bWU6cGFzcw=="
+    answers: dict[str, Answer] = {"http://far.test/a": response("far"), "far.test:443": b"HTTP/1.1 200 OK\r\n\r\nbytes"}
+    async with behind(answers) as (gateway, site):
+        head = "GET http://far.test/a HTTP/1.1\r\nHost: far.test\r\nProxy-Authorization: Basic none\r\n\r\n"
+        assert (await _first(gateway, head)).startswith("HTTP/1.1 200")
+        reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
+        writer.write(b"CONNECT far.test:443 HTTP/1.1\r\n\r\n")
+        assert await reader.readuntil(b"bytes") == b"HTTP/1.1 200 OK\r\n\r\nbytes"
+        writer.close()
+        await writer.wait_closed()
+    assert site.requests == [
+        ("http://far.test/a", {"host": "far.test", "proxy-authorization": basic, "connection": "close"}),
+        ("far.test:443", {"host": "far.test:443", "proxy-authorization": basic}),
+    ]
+
+
+@pytest.mark.parametrize("place", ["home.test:443", "10.0.0.1:443", "[::1]:443", "far.test:25"])
+async def test_behind_a_proxy_what_is_known_to_be_private_is_refused(place: str) -> None:
+    async with behind({}) as (gateway, site):
+        assert (await asked(gateway, f"CONNECT {place} HTTP/1.1\r\n\r\n")).startswith("HTTP/1.1 403")
+    assert site.requests == []
+
+
+async def test_a_proxy_that_refuses_is_no_refusal_of_ours() -> None:
+    async with behind({"far.test:443": b"HTTP/1.1 407 X\r\n\r\n"}) as (gateway, _):
+        assert (await asked(gateway, "CONNECT far.test:443 HTTP/1.1\r\n\r\n")).startswith("HTTP/1.1 502")
+    assert gateway.refusals == []
+
+
+async def test_what_no_proxy_names_is_reached_without_it() -> None:
+    async with behind({}, ["home.test"]) as (gateway, site):
+        assert (await asked(gateway, "CONNECT home.test:443 HTTP/1.1\r\n\r\n")).startswith("HTTP/1.1 403")
+    assert (site.requests, [error.cause for _, error in gateway.refusals]) == ([], ["127.0.0.1 is loopback"])

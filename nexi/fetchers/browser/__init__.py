@@ -26,6 +26,7 @@ from nexi import urls
 from nexi.errors import FetchError
 from nexi.fetchers.browser.gateway import Gateway
 from nexi.fetchers.guard import Guard, Resolver, resolve_host
+from nexi.fetchers.transport import proxy_of
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome", "microsoft-edge", "msedge")
 START_S = 40.0
@@ -76,9 +77,13 @@ class Browser:
         *,
         user_agent: str,
         resolve: Resolver = resolve_host,
+        proxy: str = "",
+        no_proxy: Sequence[str] = (),
         python: str = sys.executable,
         program: str = "",
     ) -> None:
+        self._proxy = proxy_of(proxy) if proxy else None
+        self._no_proxy = no_proxy
         self._guard = guard
         self._user_agent = user_agent
         self._resolve = resolve
@@ -121,7 +126,8 @@ class Browser:
         program = self._program or installed_browser()
         async with AsyncExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="nexi-browser-", ignore_cleanup_errors=True))
-            gateway = await stack.enter_async_context(Gateway(self._guard, self._resolve).open())
+            gateway = Gateway(self._guard, self._resolve, proxy=self._proxy, no_proxy=self._no_proxy)
+            await stack.enter_async_context(gateway.open())
             process = await self._spawned(program, folder, gateway.port)
             stack.push_async_callback(_ended, process)
             worker = _Worker(process, gateway)

@@ -9,10 +9,14 @@ bodies; it counts them.
 from __future__ import annotations
 
 import asyncio
+from base64 import b64encode
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
+import httpcore2
+
+from nexi import urls
 from nexi.errors import FetchError
 from nexi.fetchers.guard import Guard, Resolver, is_literal
 from nexi.urls import Url
@@ -30,19 +34,33 @@ _HOP = (b"proxy-", b"connection:", b"keep-alive:")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The first line of a request to a proxy, understood and allowed by its looks."""
+    """A request to a proxy, understood and allowed by its looks."""
 
     url: Url
-    tunnel: bool
-    head: bytes
+    method: bytes = b"CONNECT"
+    version: bytes = b"HTTP/1.1"
+    rest: bytes = b""
+
+    @property
+    def tunnel(self) -> bool:
+        return self.method == b"CONNECT"
+
+    def head(self, *, absolute: bool = False, more: bytes = b"") -> bytes:
+        """What a site gets, or, in the `absolute` form, another proxy."""
+        target = self.url.href if absolute else self.url.target
+        return _closing(b" ".join((self.method, target.encode("latin-1", "replace"), self.version)), self.rest, more)
 
 
 class Gateway:
     """Serves inside `async with gateway.open()`. `refusals` are what it let nobody reach, and why, in order."""
 
-    def __init__(self, guard: Guard, resolve: Resolver) -> None:
+    def __init__(
+        self, guard: Guard, resolve: Resolver, *, proxy: httpcore2.Proxy | None = None, no_proxy: Sequence[str] = ()
+    ) -> None:
         self._guard = guard
         self._resolve = resolve
+        self._proxy = proxy
+        self._no_proxy = tuple(no_proxy)
         self._busy: set[asyncio.Task[None]] = set()
         self._seats = asyncio.Semaphore(MAX_CONNECTIONS)
         self.port = 0
@@ -81,7 +99,8 @@ class Gateway:
             head = await reader.readuntil(b"\r\n\r\n")
         try:
             asked = understood(head, self._guard)
-            far_reader, far_writer = await self._connected(asked.url)
+            proxied = self._proxy is not None and not urls.bypasses_proxy(asked.url, self._no_proxy)
+            far_reader, far_writer = await (self._by_proxy(asked) if proxied else self._connected(asked.url))
         except FetchError as error:
             self._note(head, error)
             return await _answer(writer, b"403 Forbidden")
@@ -91,7 +110,7 @@ class Gateway:
             if asked.tunnel:
                 writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
             else:
-                far_writer.write(asked.head)
+                far_writer.write(asked.head(absolute=True, more=_credentials(self._proxy)) if proxied else asked.head())
                 writer.write(one_answer(await far_reader.readuntil(b"\r\n\r\n")))
             await _both_ways((reader, far_writer), (far_reader, writer))
         finally:
@@ -100,13 +119,41 @@ class Gateway:
     async def _connected(self, url: Url) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         resolved = [url.host] if is_literal(url.host) else await self._resolve(url.host, url.port)
         addresses = self._guard.usable(url.host, url.port, resolved)
-        if url.port in self.closed_ports:
-            raise FetchError(f"{url.host} is not fetched", reason="blocked", cause="this port belongs to nexi's own browser")
+        self._check_port(url)
         for address in addresses:
             with suppress(OSError, TimeoutError):
                 async with asyncio.timeout(CONNECT_S):
                     return await asyncio.open_connection(address, url.port, limit=MAX_HEAD)
         raise ConnectionRefusedError(url.host)
+
+    async def _by_proxy(self, asked: Asked) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Through the operator's proxy, which picks the address: what the name resolves to here must be allowed."""
+        assert self._proxy is not None  # noqa: S101 - who calls has looked
+        url, proxy = asked.url, self._proxy
+        self._check_port(url)
+        self._guard.check_all(url.host, url.port, await self._known(url))
+        async with asyncio.timeout(CONNECT_S):
+            port = proxy.url.port or (443 if proxy.url.scheme == b"https" else 80)
+            ssl = True if proxy.url.scheme == b"https" else None
+            reader, writer = await asyncio.open_connection(proxy.url.host.decode(), port, ssl=ssl, limit=MAX_HEAD)
+            if asked.tunnel:
+                place = f"{_bracketed(url.host)}:{url.port}".encode()
+                writer.write(b"CONNECT %s HTTP/1.1\r\nHost: %s\r\n%s\r\n" % (place, place, _credentials(proxy)))
+                if (await reader.readuntil(b"\r\n\r\n")).split(b" ", 2)[1:2] != [b"200"]:
+                    writer.close()
+                    raise ConnectionRefusedError(url.host)
+        return reader, writer
+
+    async def _known(self, url: Url) -> Sequence[str]:
+        """The addresses that are known here; a name only the proxy can resolve is the proxy's to judge."""
+        try:
+            return [url.host] if is_literal(url.host) else await self._resolve(url.host, url.port)
+        except FetchError:
+            return ()
+
+    def _check_port(self, url: Url) -> None:
+        if url.port in self.closed_ports:
+            raise FetchError(f"{url.host} is not fetched", reason="blocked", cause="this port belongs to nexi's own browser")
 
     def _note(self, head: bytes, error: FetchError) -> None:
         if len(self.refusals) < MAX_REFUSALS:
@@ -121,9 +168,8 @@ def understood(head: bytes, guard: Guard) -> Asked:
         raise FetchError("this is no request", reason="blocked", cause="its first line has no three words")
     method, target, version = words
     if method == b"CONNECT":
-        return Asked(guard.check_url(f"https://{_text(target)}/"), True, b"")
-    url = guard.check_url(_text(target))
-    return Asked(url, False, _closing(b" ".join((method, url.target.encode("latin-1", "replace"), version)), rest))
+        return Asked(guard.check_url(f"https://{_text(target)}/"))
+    return Asked(guard.check_url(_text(target)), method, version, rest)
 
 
 def one_answer(head: bytes) -> bytes:
@@ -132,9 +178,20 @@ def one_answer(head: bytes) -> bytes:
     return _closing(line, rest)
 
 
-def _closing(line: bytes, rest: bytes) -> bytes:
+def _closing(line: bytes, rest: bytes, more: bytes = b"") -> bytes:
     kept = [part for part in rest.split(b"\r\n") if part and not part.lower().startswith(_HOP)]
-    return b"\r\n".join([line, *kept, b"Connection: close", b"", b""])
+    return b"\r\n".join([line, *kept, more + b"Connection: close", b"", b""])
+
+
+def _credentials(proxy: httpcore2.Proxy | None) -> bytes:
+    """The line by which a proxy knows the operator; "" without a name."""
+    if proxy is None or not proxy.auth:
+        return b""
+    return b"Proxy-Authorization: Basic " + b64encode(b":".join(proxy.auth)) + b"\r\n"
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 def _text(target: bytes) -> str:
