@@ -18,7 +18,6 @@ from nexi.errors import ConfigError
 from nexi.values import frozen
 
 SCHEMA = "nexi-bench-1"
-FINAL_ERRORS = ("no_evidence",)  # other failures are the network's or the model's, and are tried again
 
 
 @frozen
@@ -42,7 +41,8 @@ class Row:
 
     @property
     def is_done(self) -> bool:
-        return not self.error or self.error.partition(":")[0] in FINAL_ERRORS
+        """A failure is asked again: even "nothing was found" may be the search service's."""
+        return not self.error
 
 
 class Results:

@@ -172,3 +172,14 @@ def _report(file: Path, questions: Sequence[Asked], results: Results, options: d
     else:
         write(f"\n{table(found)}")
         note(f"Results: {results.path}. Plot: {picture}", None, "dim")
+    _say_why([rows[q.id].error for q in done if rows[q.id].error])
+
+
+def _say_why(errors: Sequence[str]) -> None:
+    """The commonest reason for questions without an answer."""
+    from collections import Counter
+
+    from nexi.output import clean_line, print_warning
+
+    for error, count in Counter(errors).most_common(1):
+        print_warning(f"{len(errors)} questions have no answer, {count} of them because: {clean_line(error)[:300]}")

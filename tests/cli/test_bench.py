@@ -46,7 +46,7 @@ def test_a_bench_goes_on_where_it_was(online: Command, questions: Path) -> None:
     assert kept.read_text().startswith(first)
     assert figures(done.out) == {"asked": 3, "failed": 1, "correct": 66.7}
     again = online("bench", str(questions), "-m", "extractive", "-o", str(kept), "--json")
-    assert "0 of 3 questions to ask" in again.err
+    assert "1 of 3 questions to ask" in again.err  # the one that failed
     assert figures(again.out) == figures(done.out)
 
 
