@@ -18,7 +18,7 @@ from nexi.prompts import render
 from nexi.ranking import first_ones, pick_or_first, pick_schema
 from nexi.types import EVERYTHING, Message, Passage, Scope, Vector
 
-DEPTH = 200
+DEPTH = 100
 RERANKED = 20
 RERANK_CHARS = 800
 RERANK_TOKENS = 200
@@ -84,7 +84,7 @@ class Retriever:
         if not lexical:
             return []
         words = scoring.feedback(query, lexical, scoring.comparable(lexical))
-        return await self._store.lexical(words, count=DEPTH // 2, scope=scope) if words else []
+        return await self._store.lexical(words, count=DEPTH, scope=scope) if words else []
 
     async def _dense(self, query: str, scope: Scope) -> list[Passage]:
         if self._embedder is None or not query.strip():
@@ -131,12 +131,11 @@ def settle(query: str, lists: Sequence[tuple[Sequence[Passage], float]]) -> list
     """One order of all passages found, with scores between 0 and 1."""
     passages = {p.id: p for found, _ in lists for p in found}
     scores = scoring.fuse(lists)
-    roots = scoring.Roots()
-    worth = scoring.page_worth(query, list(passages.values()), roots)
-    scores = {key: score + scoring.PAGE * worth[key] for key, score in scores.items()}
+    worth = scoring.page_worth(scores, passages)
+    scores = {key: score + worth[key] for key, score in scores.items()}
     leading = [passages[key] for key in scoring.best_first(scores)[: scoring.POOL]]
-    for key, share in scoring.mentioned(leading, roots).items():
+    for key, share in scoring.mentioned(leading).items():
         scores[key] += scoring.MENTION * share
-    most = sum(weight for found, weight in lists if found) + scoring.PAGE
+    most = sum(weight for found, weight in lists if found) or 1.0
     order = scoring.best_first(scores)
     return [replace(passages[key], score=round(min(1.0, max(0.0, scores[key] / most)), 4)) for key in order]

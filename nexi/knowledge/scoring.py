@@ -1,8 +1,8 @@
 """How lists of passages become one order. Pure: passages and a question in, scores out.
 
-Retrieval stands above. Scores of different searches are made comparable by their distribution, then three things that one
-chunk alone cannot show are added: how much of the question its page covers, whether a passage found before it names its
-page, and how alike it is to a passage already chosen. The weights were settled by measurement, see docs/decisions.
+Retrieval stands above. Scores of different searches are made comparable by their distribution, then what one chunk alone
+cannot show is added: what else its page says, and whether a passage found before it names its page. Passages that say nearly
+the same are left out. The weights were settled by measurement, see docs/decisions.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from nexi.language import STOP, stem
-from nexi.terms import asked, terms
+from nexi.terms import terms
 from nexi.types import Passage
 
 LEXICAL = 1.0
 DENSE = 0.5
 FEEDBACK = 0.3
 CODE = 0.3
-PAGE = 0.4
+NEXT = 0.2  # each next passage of a page counts a fifth of the one before
 MENTION = 0.4
+LEAST_NAME = 6  # with the spaces around it: a shorter title is in every text
 MENTIONING = 2  # how many of the first pages may name others
 POOL = 60
 SHINGLE = 4
@@ -58,42 +59,16 @@ def best_first(scores: Mapping[str, float]) -> list[str]:
     return sorted(scores, key=lambda key: -scores[key])
 
 
-class Roots:
-    """The roots of passages, each read once."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, str] = {}
-        self._texts: dict[str, list[str]] = {}
-
-    def of(self, text: str) -> list[str]:
-        return [self._root(term) for term in terms(text)]
-
-    def of_passage(self, passage: Passage) -> list[str]:
-        if passage.id not in self._texts:
-            self._texts[passage.id] = self.of(passage.text)
-        return self._texts[passage.id]
-
-    def _root(self, term: str) -> str:
-        if term not in self._known:
-            self._known[term] = stem(term)
-        return self._known[term]
+def page_worth(scores: Mapping[str, float], passages: Mapping[str, Passage]) -> dict[str, float]:
+    """For each passage, what the next best passages of its page add: a page that says more of it is the better page."""
+    pages: dict[str, list[float]] = {}
+    for key in best_first(scores):
+        pages.setdefault(passages[key].url, []).append(max(0.0, scores[key]))
+    worth = {url: sum(NEXT**place * score for place, score in enumerate(found[1:4], 1)) for url, found in pages.items()}
+    return {key: worth[passages[key].url] for key in scores}
 
 
-def page_worth(question: str, passages: Sequence[Passage], roots: Roots) -> dict[str, float]:
-    """For each passage, the share of the question that all found passages of its page cover; rare words count more."""
-    wanted = {roots.of(term)[0] for term in asked(question) if roots.of(term)}
-    held = {p.id: wanted & {*roots.of_passage(p), *roots.of(f"{p.title} {p.heading}")} for p in passages}
-    frequency = Counter(root for found in held.values() for root in found)
-    worth = {root: math.log(1 + len(passages) / (frequency[root] + 0.5)) for root in wanted}
-    total = sum(worth.values()) or 1.0
-    pages: dict[str, set[str]] = {}
-    for passage in passages:
-        pages.setdefault(passage.url, set()).update(held[passage.id])
-    shares = {url: sum(worth[root] for root in found) / total for url, found in pages.items()}
-    return {p.id: shares[p.url] for p in passages}
-
-
-def mentioned(ranked: Sequence[Passage], roots: Roots) -> dict[str, float]:
+def mentioned(ranked: Sequence[Passage]) -> dict[str, float]:
     """For passages whose page is named by a passage of the first pages: 1 for the first, less for the next.
 
     A question about one thing often wants a second that only the page of the first names.
@@ -101,18 +76,22 @@ def mentioned(ranked: Sequence[Passage], roots: Roots) -> dict[str, float]:
     naming: dict[str, str] = {}
     for passage in ranked:
         if len(naming) < MENTIONING:
-            naming.setdefault(passage.url, f" {' '.join(roots.of_passage(passage))} ")
+            naming.setdefault(passage.url, _spelled(passage.text))
     found: dict[str, float] = {}
     for passage in ranked:
-        name = roots.of(_TITLE_END.split(passage.title)[0])
-        if not name or (len(name) == 1 and len(name[0]) < 4):
+        name = _spelled(_TITLE_END.split(passage.title)[0])
+        if len(name) < LEAST_NAME:
             continue
-        spelled = f" {' '.join(name)} "
-        places = (rank for rank, (url, text) in enumerate(naming.items()) if url != passage.url and spelled in text)
+        places = (rank for rank, (url, text) in enumerate(naming.items()) if url != passage.url and name in text)
         first = next(places, None)
         if first is not None:
             found[passage.id] = 1 / (1 + first)
     return found
+
+
+def _spelled(text: str) -> str:
+    """The roots of a text on one line, so that a name is found in it as whole words."""
+    return f" {' '.join(stem(term) for term in terms(text))} "
 
 
 def feedback(question: str, ranked: Sequence[Passage], scores: Mapping[str, float]) -> str:
