@@ -36,6 +36,7 @@ class Agreement:
     missing: tuple[str, ...]
     unsaid: tuple[str, ...]  # plain words the source does not have
     facts: int
+    gap: int  # the longest run of words that the source does not have
 
     @property
     def fit(self) -> float:
@@ -52,30 +53,33 @@ def agree(claim: Reading, source: Reading, context: Sequence[Reading], weight: W
     pair = pair_up(claim, source)
     clashing: list[Clash] = []
     missing: list[str] = []
-    for clash, gap in [*_dates(pair, context), *_numbers(pair, context), *_names(pair, context), *_literals(pair, context)]:
+    for clash, lack in [*_dates(pair, context), *_numbers(pair, context), *_names(pair, context), *_literals(pair, context)]:
         clashing += [clash] if clash else []
-        missing += [gap] if gap else []
+        missing += [lack] if lack else []
     missing += [clash.claimed for clash in substituted(rewording)]
     clashing += polarity_clashes(pair)
     clashing += _roles(pair)
     clashing += exchanged(rewording)
-    presence, unsaid = _presence(pair, context, weight, len(missing) + len(clashing))
+    presence, unsaid, gap = _presence(pair, context, weight, len(missing) + len(clashing))
     facts = len(claim.numbers) + len(claim.dates) + len(names_of(claim)) + len(claim.quotes) + len(claim.code)
-    return Agreement(presence, tuple(dict.fromkeys(clashing)), tuple(dict.fromkeys(missing)), unsaid, facts)
+    return Agreement(presence, tuple(dict.fromkeys(clashing)), tuple(dict.fromkeys(missing)), unsaid, facts, gap)
 
 
 Outcome = tuple[Clash | None, str]
 
 
-def _presence(pair: Pair, context: Sequence[Reading], weight: Weight, failed: int) -> tuple[float, tuple[str, ...]]:
+def _presence(pair: Pair, context: Sequence[Reading], weight: Weight, failed: int) -> tuple[float, tuple[str, ...], int]:
     known = {term for reading in context for word in reading.words for term in word.terms}
     total = have = 0.0
     unsaid: list[str] = []
+    gap = run = 0
     for index, word in enumerate(pair.claim.words):
         if not word.terms or word.fact or word.flat in HEDGES:
             continue
         worth = weight(word.terms[0])
         total += worth
+        run = 0 if pair.to[index] >= 0 or word.terms[0] in known else run + 1
+        gap = max(gap, run)
         if pair.to[index] >= 0:
             have += worth
         elif word.terms[0] in known:
@@ -85,7 +89,7 @@ def _presence(pair: Pair, context: Sequence[Reading], weight: Weight, failed: in
     facts = len(pair.claim.numbers) + len(pair.claim.dates)
     total += FACT * facts
     have += FACT * max(0, facts - failed)
-    return (have / total if total else 0.0), tuple(unsaid)
+    return (have / total if total else 0.0), tuple(unsaid), gap
 
 
 def _dates(pair: Pair, context: Sequence[Reading]) -> Iterator[Outcome]:

@@ -22,6 +22,9 @@ from nexi.values import frozen
 FOLLOWS = 0.5  # share of a sentence's words that keep the source's order
 MOST_WORDS = 200
 NEXT = 4  # words of an exchange that may hold a denial
+_FILLERS = frozenset(
+    ["number", "way", "rule", "variety", "lot", "deal", "range", "series", "case", "fact", "kind", "sort", "set"]
+)
 _LEADS = PREPOSITIONS | {"the", "a", "an", "his", "her", "its", "their", "this", "most", "more"}
 PUT, STOOD = 7, 9  # words of an exchange on either side; longer ones are another sentence, not another word
 
@@ -74,7 +77,7 @@ def exchanged(rewording: Rewording) -> Iterator[Clash]:
     claim, source = rewording.claim, rewording.source
     if rewording.follows < FOLLOWS:
         return
-    claimed = {term for word in claim.words for term in word.terms}
+    spare = _spare(claim, source)
     for place in rewording.exchanges:
         put, stood = claim.words[place.first : place.last], source.words[place.from_ : place.to]
         opposed = list(_opposed(put, stood))
@@ -85,7 +88,7 @@ def exchanged(rewording: Rewording) -> Iterator[Clash]:
             yield opposed[0]
         if put and stood:
             yield from _other_fact(claim, source, place)
-            new, gone = _only(put, stood), [w for w in _only(stood, put) if w.terms[0] not in claimed]
+            new, gone = _only(put, stood), [w for w in _only(stood, put) if w.terms[0] in spare]
             leaned = {w.flat for w in put} & PREPOSITIONS <= {w.flat for w in stood}
             if _is_renamed(new, gone) and leaned and not any(w.flat in PRONOUNS for w in stood):
                 yield Clash(_text(claim, put), _text(source, stood), "name")
@@ -106,13 +109,18 @@ def _denials(words: Sequence[Word]) -> int:
 def substituted(rewording: Rewording) -> Iterator[Clash]:
     """One plain word for another that is known not to mean the same: not a clash, but not said either."""
     claim, source = rewording.claim, rewording.source
-    claimed = {term for word in claim.words for term in word.terms}
+    spare = _spare(claim, source)
     for place in rewording.exchanges if rewording.follows >= FOLLOWS else ():
         put, stood = claim.words[place.first : place.last], source.words[place.from_ : place.to]
         if not place.first or place.last == len(claim.words):
             continue
-        new, gone = _only(put, stood), [w for w in _only(stood, put) if w.terms[0] not in claimed]
-        if len(new) == len(gone) == 1 and _is_led(claim, new[0]) and is_known(new[0].flat) == is_known(gone[0].flat):
+        new, gone = _only(put, stood), [w for w in _only(stood, put) if w.terms[0] in spare]
+        if (
+            len(new) == len(gone) == 1
+            and new[0].flat not in _FILLERS
+            and _is_led(claim, new[0])
+            and is_known(new[0].flat) == is_known(gone[0].flat)
+        ):
             yield Clash(new[0].text, gone[0].text, "word")
 
 
@@ -120,6 +128,12 @@ def _is_led(reading: Reading, word: Word) -> bool:
     """Whether an article or a preposition leads to a word: then it names something, and verbs are reworded more freely."""
     index = reading.at(word.start)
     return index > 0 and reading.words[index - 1].flat in _LEADS
+
+
+def _spare(claim: Reading, source: Reading) -> Counter[str]:
+    """The terms that the source has more often than the sentence: those were given up, not moved."""
+    count = (Counter(term for word in reading.words for term in word.terms) for reading in (source, claim))
+    return next(count) - next(count)
 
 
 def _only(words: Sequence[Word], others: Sequence[Word]) -> list[Word]:

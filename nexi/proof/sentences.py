@@ -38,7 +38,8 @@ _SOURCES = re.compile(
 _LABEL = re.compile(r"\s*(?:\*\*|__)[^*_\n]{1,120}(?:\*\*|__)\s*:?\s*$")
 _THINGS = r"(?:sources?|pages?|search results?|results?|evidence|information|answer|list|summary|table|passages?|documents?)"
 _SAY_NOTHING = (
-    r"(?:do(?:es)? not|did not|don't|doesn't|didn't|says? nothing|was found|were found|is available|was available|could be found"
+    r"(?:do(?:es)? not|did not|don't|doesn't|didn't|says? nothing|was found|were found|is available|was available"
+    r"|could be found"
     r"|mentions?|below|above|covers|gives? no|contains? no|disagree)"
 )
 _ABOUT_ITSELF = re.compile(
@@ -61,8 +62,8 @@ _ATTRIBUTION = re.compile(
     rf"|{_SELF} (?:also )?(?:states?|says?|notes?|reports?|explains?|mentions?|adds?|describes?) that\s+"
     r"|it is (?:also )?(?:reported|stated|said|noted|known|written) that\s+"
     rf"|as {_SELF} (?:puts it|notes|states|says|reports|explains),\s+"
-    r"|(?:in (?:summary|short|brief|conclusion|addition)|overall|notably|additionally|furthermore|moreover|however|also|finally),"
-    r"\s+)",
+    r"|(?:in (?:summary|short|brief|conclusion|addition)|overall|notably|additionally|furthermore|moreover|however|also)"
+    r",\s+|finally,\s+)",
     re.IGNORECASE,
 )
 _LEADS_IN = re.compile(r"[:：]\s*$")

@@ -29,6 +29,7 @@ TOUCHED = 0.4  # presence from which a source speaks of the same thing at all
 ALIKE = 0.8  # likeness by vectors that lets a rewording pass with fewer words
 LEAST_ALIKE = 0.4
 MOST_WORDS, MOST_FACTS = 400, 60  # of one sentence
+GAP = 4  # words in a row that the source does not have: a part of its own, not another wording
 SEARCHED = 6  # sentences looked at around
 READ = 5  # stretches read closely
 CLOSE, CLOSER = 0.6, 0.1  # a sentence followed so far, and so much further, is the one that counts
@@ -168,7 +169,8 @@ def _judge(
     if missing:
         return Verdict.PARTLY, f"the source does not say: {', '.join(missing[:4])}"
     enough = ENOUGH_WIDE if claim.wide else ENOUGH
-    if presence >= enough or (likeness >= ALIKE and presence >= LEAST_ALIKE):
+    whole = agreement.gap < (GAP if presence > ENOUGH_WIDE else GAP - 1) or claim.wide
+    if (presence >= enough and whole) or (likeness >= ALIKE and presence >= LEAST_ALIKE):
         return Verdict.SUPPORTED, "said word for word" if is_within(claim, source) else "said in other words"
     return Verdict.PARTLY, f"the source does not say: {', '.join(agreement.unsaid[:4])}"
 
