@@ -78,7 +78,7 @@ class SearchOutcome:
 
 @frozen
 class FetchLimits:
-    """What one page may cost. A PDF cannot be read from its beginning alone, so it has a size of its own."""
+    """What one page may cost. A PDF, EPUB or DOCX cannot be read from its beginning alone: `max_pdf_bytes` is for these."""
 
     max_bytes: int = 2_000_000
     max_pdf_bytes: int = 16_000_000
@@ -96,6 +96,8 @@ class FetchLimits:
         "application/rss+xml",
         "application/atom+xml",
         "application/pdf",
+        "application/epub+zip",
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
     )
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import nexi
 from nexi import urls
 from nexi.errors import FetchError
-from nexi.extract import Extracted, extract, media_type, sniff
+from nexi.extract import WHOLE, Extracted, extract, media_type, sniff
 from nexi.fetchers import github, obstacles, statuses
 from nexi.fetchers.body import Body, accepted_encodings, read_body
 from nexi.fetchers.guard import Guard, Resolver, resolve_host
@@ -35,7 +35,8 @@ RETRY_AFTER_S = 0.5
 HOPELESS_FACTOR = 10  # a page announced this many times over the limit is not worth its beginning
 
 PDF = "application/pdf"
-NO_TYPE = ("application/octet-stream", "binary/octet-stream", "application/x-pdf")
+NO_TYPE = ("application/octet-stream", "binary/octet-stream", "application/x-pdf", "application/zip")
+WHOLE_NAMES = (".pdf", ".epub", ".docx")
 MAX_VALIDATOR = 500
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -164,16 +165,16 @@ class HttpFetcher:
                 return None
             statuses.check(answer.status, answer.headers, url)
             said = answer.headers.get("content-type", "")
-            pdf = PDF in limits.content_types and _may_be_pdf(said, url)
-            most = limits.max_pdf_bytes if pdf else limits.max_bytes
+            whole = _may_be_whole(said, url, limits)
+            most = limits.max_pdf_bytes if whole else limits.max_bytes
             _check_length(answer, url, most)
-            if said and not pdf:
+            if said and not whole:
                 _check_type(said, url, limits)
             body = await read_body(answer.chunks, answer.headers.get("content-encoding", ""), most)
         content_type = _settled_type(said, body.data)
         _check_type(content_type, url, limits)
-        if media_type(content_type) == PDF and body.truncated:
-            raise _too_large(url, f"a PDF of more than {most:,} bytes is not read")
+        if media_type(content_type) in WHOLE and body.truncated:
+            raise _too_large(url, f"a PDF, EPUB or DOCX of more than {most:,} bytes is not read")
         return _Download(url, content_type, body, answer.headers.get("etag", ""), answer.headers.get("last-modified", ""))
 
     async def _robots_file(self, url: str) -> RobotsFile:
@@ -242,16 +243,17 @@ def _validators(url: Url, known: Page | None) -> dict[str, str]:
     return {name: value for name, value in given.items() if value and value.isascii() and value.isprintable()}
 
 
-def _may_be_pdf(content_type: str, url: Url) -> bool:
-    """PDFs are often sent as bytes of no type; the name in the URL tells."""
+def _may_be_whole(content_type: str, url: Url, limits: FetchLimits) -> bool:
+    """Whether it is a document that cannot be cut; they are often sent as bytes of no type, and the name in the URL tells."""
     kind = media_type(content_type)
-    return kind == PDF or (kind in (*NO_TYPE, "") and url.path.lower().endswith(".pdf"))
+    named = kind in (*NO_TYPE, "") and url.path.lower().endswith(WHOLE_NAMES)
+    return kind in limits.content_types if kind in WHOLE else named and not set(WHOLE).isdisjoint(limits.content_types)
 
 
 def _settled_type(said: str, data: bytes) -> str:
-    """What the server said, except where it said nothing or the bytes are a PDF's."""
+    """What the server said, except where it said nothing or the bytes are those of a document."""
     found = sniff(data)
-    return found if found == PDF or media_type(said) in (*NO_TYPE, "") else said
+    return found if found in WHOLE or media_type(said) in (*NO_TYPE, "") else said
 
 
 def _redirect_target(answer: Answer, url: Url) -> str:

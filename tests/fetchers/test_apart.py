@@ -57,7 +57,7 @@ async def test_bytes_called_pdf_that_are_none_are_refused_by_type() -> None:
 
 async def test_a_pdf_beyond_its_size_is_too_large_and_not_cut() -> None:
     error = await failure({"/": response(pdf(["x"]), content_type="application/pdf")}, limits=FetchLimits(max_pdf_bytes=100))
-    assert (error.reason, error.cause) == ("too_large", "a PDF of more than 100 bytes is not read")
+    assert (error.reason, error.cause) == ("too_large", "a PDF, EPUB or DOCX of more than 100 bytes is not read")
 
 
 async def test_an_encrypted_pdf_says_what_it_needs() -> None:
