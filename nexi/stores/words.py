@@ -106,7 +106,12 @@ def _and(where: Condition) -> str:
 
 
 def _among(db: sqlite3.Connection, match: str, chosen: Sequence[int]) -> Ranked:
-    """The chosen chunks, scored with every word."""
-    sql = f"SELECT bm25(words, {TEXT_WEIGHT}, {HEAD_WEIGHT}) FROM words WHERE words MATCH ? AND rowid = ?"  # noqa: S608
-    scored = [(chunk, -float(db.execute(sql, (match, chunk)).fetchone()[0])) for chunk in chosen]
+    """The chosen chunks, scored with every word.
+
+    One statement, because bm25 counts how common each word is once a statement; the plus keeps SQLite from making it one
+    statement a chunk.
+    """
+    marks = ",".join("?" * len(chosen))
+    sql = f"SELECT rowid, bm25(words, {TEXT_WEIGHT}, {HEAD_WEIGHT}) FROM words WHERE words MATCH ? AND +rowid IN ({marks})"  # noqa: S608
+    scored = [(int(chunk), -float(cost)) for chunk, cost in db.execute(sql, (match, *chosen))]
     return sorted(scored, key=lambda found: (-found[1], found[0]))
