@@ -213,8 +213,8 @@ def _direction(vector: Vector) -> Any:
 def _scores(rows: Any, query: Any, chosen: Any) -> Any:
     """Where most rows are chosen, all are multiplied in place: a copy of the chosen costs more.
 
-    The product is not `@`: that wakes a pool of threads whose waiting costs more than a product of this size. Few rows are
-    copied at a time, into one place that stays in the processor's cache.
+    The product of all is not `@`: that wakes a pool of threads whose waiting costs more than a product of this size. Of
+    the chosen, few are copied at a time, into one place that stays in the processor's cache and needs no threads.
     """
     np = numpy()
     if chosen is None or len(chosen) * 4 > len(rows):
@@ -224,8 +224,8 @@ def _scores(rows: Any, query: Any, chosen: Any) -> Any:
     copied = np.empty((min(COPIED, len(chosen)), rows.shape[1]), np.float32)
     for start in range(0, len(chosen), COPIED):
         some = chosen[start : start + COPIED]
-        block = np.take(rows, some, axis=0, out=copied[: len(some)], mode="clip")
-        np.einsum("ij,j->i", block, query, out=scores[start : start + COPIED])
+        block = rows.take(some, axis=0, out=copied[: len(some)], mode="clip")
+        np.dot(block, query, out=scores[start : start + COPIED])
     return scores
 
 

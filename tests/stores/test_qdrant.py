@@ -1,0 +1,165 @@
+"""Qdrant over HTTP: what is sent to the server, checked with the models that are generated from its published interface."""
+
+from __future__ import annotations
+
+import json
+import threading
+from array import array
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+pytest.importorskip("qdrant_client")
+from qdrant_client import models
+
+from nexi.errors import StoreError
+from nexi.stores.qdrant import QdrantStore
+from nexi.stores.qdrant.points import chunk_id, key_of, slug
+from nexi.types import Chunk, IndexedPage, Scope, StoredSource
+
+PAGE = IndexedPage(
+    StoredSource("https://space.example/moon", digest="d", tags=("space",)),
+    (Chunk("The moon is far."),),
+    (array("f", [0.6, 0.8]),),
+)
+
+
+class Server:
+    """The few answers that these tests need, and all that was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self.collections: set[str] = set()
+        self.points: dict[str, dict[str, Any]] = {}
+        self.status = 0
+
+    def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:
+        self.asked.append((method, path, body))
+        if self.status:
+            return self.status, {"status": {"error": "no"}, "time": 0.0}
+        parts = path.partition("?")[0].strip("/").split("/")
+        if parts[-1] == "exists":
+            return 200, _ok({"exists": parts[1] in self.collections})
+        if method == "PUT" and len(parts) == 2:
+            self.collections.add(parts[1])
+            return 200, _ok(True)
+        if method == "PUT" and parts[-1] == "points":
+            self.points.update({p["id"]: p for p in body["points"]})
+            return 200, _ok({"operation_id": 1, "status": "completed"})
+        if method == "POST" and parts[-1] == "points":
+            return 200, _ok([{"id": i, "payload": self.points[i]["payload"]} for i in body["ids"] if i in self.points])
+        if parts[-1] == "scroll":
+            return 200, _ok({"points": [], "next_page_offset": None})
+        if parts[-1] == "query":
+            found = [p for p in self.points.values() if "text" in p["payload"]]
+            return 200, _ok({"points": [{"id": p["id"], "version": 1, "score": 0.5, "payload": p["payload"]} for p in found]})
+        return 200, _ok({"operation_id": 1, "status": "completed"} if "points" in path or "index" in path else True)
+
+
+def _ok(result: Any) -> dict[str, Any]:
+    return {"result": result, "status": "ok", "time": 0.001}
+
+
+@contextmanager
+def serving(server: Server) -> Iterator[str]:
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            return
+
+        def answer(self) -> None:
+            raw = self.rfile.read(int(self.headers.get("content-length") or 0))
+            server.headers.append({k.lower(): v for k, v in self.headers.items()})
+            status, value = server.answer(self.command, self.path, json.loads(raw) if raw else None)
+            body = json.dumps(value).encode()
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = answer  # noqa: N815
+
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{http.server_address[1]}"
+    finally:
+        http.shutdown()
+        http.server_close()
+        thread.join(5)
+
+
+async def test_pages_and_questions_are_sent_as_the_interface_wants_them() -> None:
+    server = Server()
+    with serving(server) as url:
+        store = QdrantStore.at(url, shards=4, replicas=2)
+        await store.put([PAGE], embedder="toy")
+        found = await store.hybrid("moon", array("f", [1.0, 0.0]), embedder="toy", scope=Scope(tags=("space",)))
+        await store.aclose()
+    assert [(p.url, p.text, p.tags) for p in found] == [("https://space.example/moon", "The moon is far.", ("space",))]
+    name = f"nexi_{slug('toy')}_2"
+    assert server.collections == {"nexi_sources", "nexi_words", name}
+    made = {path.split("?")[0]: body for method, path, body in server.asked if method == "PUT"}
+    collection = models.CreateCollection.model_validate(made[f"/collections/{name}"])
+    assert (collection.shard_number, collection.replication_factor) == (4, 2)
+    assert (collection.vectors, collection.sparse_vectors) == (
+        {"dense": models.VectorParams(size=2, distance=models.Distance.COSINE)},
+        {"words": models.SparseVectorParams(modifier=models.Modifier.IDF)},
+    )
+    models.PointsList.model_validate(made[f"/collections/{name}/points"])
+    indexed = {body["field_name"] for _, path, body in server.asked if path.startswith(f"/collections/{name}/index")}
+    assert {"digest", "sources[].within", "sources[].tags", "sources[].fetched"} <= indexed
+    [query] = [models.QueryRequest.model_validate(body) for _, path, body in server.asked if path.endswith("/points/query")]
+    assert query.query == models.FusionQuery(fusion=models.Fusion.RRF)
+    assert isinstance(query.prefetch, list)
+    assert [part.using for part in query.prefetch] == ["dense", "words"]
+
+
+async def test_ids_come_from_the_url_and_the_number_alone() -> None:
+    key = key_of("https://space.example/moon")
+    assert chunk_id(key, 0) == chunk_id(key_of("http://space.example/moon#x"), 0) != chunk_id(key, 1)
+    server = Server()
+    with serving(server) as url:
+        store = QdrantStore.at(url)
+        await store.put([PAGE], embedder="toy")
+        await store.aclose()
+    assert chunk_id(key, 0) in server.points
+
+
+async def test_the_key_goes_to_the_server_and_into_no_message() -> None:
+    server = Server()
+    server.status = 403
+    with serving(server) as url:
+        with pytest.warns(UserWarning, match="insecure connection"):
+            store = QdrantStore.at(url, api_key="q-secret-key")
+        with pytest.raises(StoreError) as refused:
+            await store.stats()
+        await store.aclose()
+    assert server.headers[0]["api-key"] == "q-secret-key"
+    assert (refused.value.code, "QDRANT_API_KEY" in refused.value.fix) == ("store_qdrant", True)
+    assert "q-secret-key" not in f"{refused.value}{refused.value.fix}"
+
+
+@pytest.mark.parametrize("status", [404, 500, 503])
+async def test_a_server_in_trouble_is_an_error_with_a_fix(status: int) -> None:
+    server = Server()
+    server.status = status
+    with serving(server) as url:
+        store = QdrantStore.at(url)
+        with pytest.raises(StoreError) as failed:
+            await store.lexical("moon")
+        await store.aclose()
+    assert "QDRANT_URL" in failed.value.fix
+
+
+async def test_nobody_listening_is_an_error_with_a_fix() -> None:
+    store = QdrantStore.at("http://127.0.0.1:9")
+    with pytest.raises(StoreError) as failed:
+        await store.source("https://space.example/moon")
+    await store.aclose()
+    assert (failed.value.code, "QDRANT_URL" in failed.value.fix) == ("store_qdrant", True)
