@@ -27,7 +27,7 @@ from nexi.events import (
     encode,
     is_fact,
 )
-from nexi.types import Claim, Evidence, Failure, Hit, Proof, Review, Source, StopReason, ToolCall, Usage, Verdict
+from nexi.types import Claim, Evidence, Failure, Hit, Imprint, Proof, Review, Source, StopReason, ToolCall, Usage, Verdict
 
 EXAMPLES = [
     RunStarted("q", "m", "model", "search", 6, {"max_context": 1000, "nested": {"a": [1, None, "x"]}}),
@@ -84,6 +84,11 @@ def test_fields_of_a_later_version_are_left_out_and_absent_ones_take_their_defau
     data = encode(RunStarted("q", "m", "model"))
     del data["mode"]
     assert decode({**data, "colour": "red"}) == RunStarted("q", "m", "model")
+
+
+def test_a_source_of_an_older_log_has_no_imprint_and_no_link() -> None:
+    older = {"kind": "source_numbered", "source": {"number": 1, "url": "https://a.org/", "title": "A", "digest": "d"}}
+    assert decode(older) == SourceNumbered(Source(1, "https://a.org/", "A", "d", Imprint(), ""))
 
 
 @pytest.mark.parametrize("data", [{}, {"kind": "nonesuch"}, {"kind": ""}])

@@ -11,7 +11,7 @@ from html import escape
 from nexi.bench.report import Figures
 from nexi.bench.scores import Share
 
-WIDTH, BAR, GAP, LEFT, RIGHT = 720, 22, 12, 170, 90
+WIDTH, BAR, GAP, LEFT, RIGHT = 760, 22, 12, 230, 90
 BINS = 12
 HIST_HEIGHT = 120
 _STYLE = (

@@ -97,9 +97,10 @@ def _disagreements(
     if not behind or len(claim.text) > LONGEST_SENTENCE:
         return
     sentence = read(_MARKER.sub("", claim.text))
+    others = {number: PageReader(page) for number, page in pages.items() if number not in behind}
     for anchor in anchors(sentence, about[behind[0]], asked):
         short = shortened(anchor)
-        near = {number: _near(anchor, short, page) for number, page in pages.items() if number not in behind}
+        near = {number: page.near(anchor, short) for number, page in others.items()}
         group = Group(anchor)
         for number in behind:
             group.add(Statement(number, anchor.value or _quote(sentence.text), sentence.text, anchor))
@@ -129,19 +130,35 @@ def _said(anchor: Anchor, short: Anchor, number: int, sentences: Sequence[Senten
     return other
 
 
-def _near(anchor: Anchor, short: Anchor, page: Snapshot) -> list[Sentence]:
-    """The sentences of a page that share enough words with a sentence or with its clause, the nearest first."""
-    wanted = [terms_of(anchor.reading)] + ([terms_of(short.reading)] if short is not anchor else [])
-    places = dict.fromkeys(place for terms_ in wanted for place in _places(terms_, page))
-    return [read(text) for place in places if len(text := page.words_between(place, place)) <= LONGEST_SENTENCE]
+class PageReader:
+    """A page whose sentences are read when they are first looked at, for one sentence of the answer."""
 
+    def __init__(self, page: Snapshot) -> None:
+        self._page = page
+        self._read: dict[int, Sentence] = {}
 
-def _places(wanted: set[str], page: Snapshot) -> list[int]:
-    counts: Counter[int] = Counter()
-    for term in wanted:
-        counts.update(page.places.get(term, ()))
-    enough = max(2.0, FEWEST_SHARED * len(wanted))
-    return [place for place, shared in counts.most_common(MOST_READ) if shared >= enough]
+    def near(self, anchor: Anchor, short: Anchor) -> list[Sentence]:
+        """The sentences that share enough words with the anchor or with its clause, the nearest first."""
+        wanted = [terms_of(anchor.reading)] + ([terms_of(short.reading)] if short is not anchor else [])
+        places = dict.fromkeys(place for words in wanted for place in self._places(words))
+        return [self._sentence(place) for place in places]
+
+    def _sentence(self, place: int) -> Sentence:
+        if place not in self._read:
+            self._read[place] = read(self._page.words_between(place, place))
+        return self._read[place]
+
+    def _places(self, wanted: set[str]) -> list[int]:
+        counts: Counter[int] = Counter()
+        for term in wanted:
+            counts.update(self._page.places.get(term, ()))
+        enough = max(2.0, FEWEST_SHARED * len(wanted))
+        near = (place for place, shared in counts.most_common(MOST_READ) if shared >= enough)
+        return [place for place in near if self._length(place) <= LONGEST_SENTENCE]
+
+    def _length(self, place: int) -> int:
+        start, end = self._page.bounds[place]
+        return end - start
 
 
 def _about(page: Snapshot, title: str) -> frozenset[str]:
