@@ -19,8 +19,7 @@ MOST_CHARS = 200_000
 
 # Second labels under which the registries of countries sell names: co.uk, com.au, ac.jp.
 _SECOND_LEVEL = frozenset((
-    "ac", "asn", "co", "com", "edu", "firm", "gen", "go", "gob", "gov", "govt", "gouv", "gv", "id", "in", "info", "ind",
-    "ltd", "me", "mil", "muni", "ne", "net", "nhs", "nic", "nom", "or", "org", "plc", "police", "sch", "school", "web",
+    "ac", "co", "com", "edu", "go", "gob", "gouv", "gov", "govt", "ltd", "mil", "ne", "net", "nhs", "or", "org", "plc", "sch",
 ))  # fmt: skip
 # Hosts whose subdomains belong to different people.
 _SHARED_HOSTS = frozenset((
