@@ -31,6 +31,8 @@ Place = Callable[[str], int | None]
 def keep_given_addresses(text: str, place: Place) -> tuple[str, set[str]]:
     """The text with addresses of read pages as citations and without those nobody gave, and which those were."""
     removed: set[str] = set()
+    if "://" not in text:
+        return text, removed
 
     def settle(found: re.Match[str]) -> str:
         url = found["target"] or found["bare"]

@@ -291,9 +291,9 @@ def test_a_follow_up_sees_the_last_question_and_answer_and_keeps_the_numbers(
     moon, mars = f"{web}/moon.test/facts", f"{web}/mars.test/facts"
     scripted(monkeypatch, reading(moon), answering("The Moon is 384,400 km away on average [1]."))
     online("--plain", f"{QUESTION} {moon} {mars}")
-    llm = scripted(monkeypatch, reading(moon, mars), answering("It has almost no air [1], and Mars has two small moons [2]."))
+    llm = scripted(monkeypatch, reading(moon, mars), answering("It has almost no air [1]. Mars has two small moons [2]."))
     done = online("--plain", "-c", FOLLOW_UP)
-    said = "It has almost no air [1], and Mars has two small moons [2]."
+    said = "It has almost no air [1]. Mars has two small moons [2]."
     assert done.out == f"{said}\n\nSources:\n[1] Moon facts - {moon}\n[2] Mars facts - {mars}\n"
     assert llm.requests[0][1:] == (
         Message("user", f"{QUESTION} {moon} {mars}"),
@@ -306,7 +306,7 @@ def test_a_follow_up_sees_the_last_question_and_answer_and_keeps_the_numbers(
         f"{QUESTION} {moon} {mars}",
         "The Moon is 384,400 km away on average [1].",
         FOLLOW_UP,
-        "It has almost no air [1], and Mars has two small moons [2].",
+        "It has almost no air [1]. Mars has two small moons [2].",
         "Sure?",
     ]
 
