@@ -6,6 +6,7 @@ sets two things side by side, or when a page about its subject leads to the page
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from nexi.types import PageView
 MAX_WORDS = 57
 MAX_PAGES = 2
 ENOUGH = 0.4  # the share of the best score from which a further sentence is worth its words
+ENOUGH_ELSEWHERE = 0.8  # the same on a further page where the first ones say every word of the question
 BESIDE = 0.15  # a neighbour of the best sentence often goes on with it
 FILL = 12  # the room from which a part of a sentence is better than none
 SPENT = 0.7  # a second page should add to what the first one says
@@ -175,18 +177,32 @@ def _fill(evidence: Evidence, chosen: Sequence[Scored], usable: Sequence[Scored]
         lines.append((text, evidence.pages[s.page].number))
         left -= len(text.split())
     cited = {s.page for s in chosen}
+    said = frozenset[str]().union(*(s.covered for s in chosen))
     anchor = chosen[0]
     for s in sorted(usable, key=lambda s: -s.score * (1 + BESIDE * _beside(s, anchor))):
         text = _shown(evidence, s)
         if len(text.split()) > left >= FILL:
             text = shorten(text, evidence, left)
         fits = len(text.split()) <= left and len(cited | {s.page}) <= MAX_PAGES
-        if (s.page, s.place) not in taken and fits and s.score >= ENOUGH * anchor.score:
+        enough = _enough(evidence, s, cited, said) * anchor.score
+        if (s.page, s.place) not in taken and fits and s.score >= enough:
             lines.append((text, evidence.pages[s.page].number))
             left -= len(text.split())
             cited.add(s.page)
+            said |= s.covered
             taken.add((s.page, s.place))
     return tuple(lines)
+
+
+def _enough(evidence: Evidence, s: Scored, cited: set[int], said: frozenset[str]) -> float:
+    """The share of the best score a sentence needs: more on a further page once every word of the question is said.
+
+    There, a sentence that names a page already quoted only leads back to it.
+    """
+    if s.page in cited or not evidence.rarity.keys() <= said:
+        return ENOUGH
+    leads_back = any(is_named(evidence.subjects[page], s.sentence.text) for page in cited)
+    return math.inf if leads_back else ENOUGH_ELSEWHERE
 
 
 def _beside(s: Scored, anchor: Scored) -> bool:

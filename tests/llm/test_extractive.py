@@ -251,3 +251,28 @@ async def test_on_pages_full_of_code_the_identifier_is_part_of_the_answer() -> N
     text = "`lamp.on(level)`\n\nLights the lamp at a `level`.\n\n`lamp.off()`\n\nPuts the lamp out after `lamp.on`."
     answer = await final("How do I put the lamp out?", PageView("https://d.example/lamp", 1, "The lamp", text))
     assert answer.startswith("`lamp.off()`: Puts the lamp out after `lamp.on`. [1]")
+
+
+KEEPING = PageView(
+    "https://t.example/keeping",
+    1,
+    "Keeping tea",
+    "# Keeping tea\n\nThe shop keeps its tea in the cellar under the stairs. The cellar is dry all year.",
+)
+
+
+async def test_a_page_that_only_leads_to_the_quoted_one_is_not_cited() -> None:
+    start = PageView(
+        "https://t.example/start", 2, "Start", "# Start\n\nThe page Keeping tea says where the shop keeps its tea."
+    )
+    for pages in ((KEEPING, start), (start, KEEPING)):
+        text = await final("Where does the shop keep its tea?", *pages)
+        assert text.startswith("The shop keeps its tea in the cellar under the stairs. [1]")
+        assert "[2]" not in text
+
+
+async def test_a_further_page_is_cited_for_a_further_word_of_the_question() -> None:
+    more = PageView("https://t.example/coffee", 2, "Coffee", "# Coffee\n\nThe shop keeps its coffee in the attic.")
+    text = await final("Where does the shop keep its tea and its coffee?", KEEPING, more)
+    assert "in the cellar under the stairs. [1]" in text
+    assert "in the attic. [2]" in text
