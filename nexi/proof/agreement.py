@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from nexi.proof.dates import Date, clashes, says
-from nexi.proof.facts import Reading, names_of
+from nexi.proof.facts import Reading, Word, names_of
 from nexi.proof.lexicon import HEDGES, PREPOSITIONS, PRONOUNS
 from nexi.proof.numbers import Number, same
 from nexi.proof.pairs import NEAR, Pair, pair_up
@@ -58,7 +58,7 @@ def agree(claim: Reading, source: Reading, context: Sequence[Reading], weight: W
         missing += [lack] if lack else []
     missing += [clash.claimed for clash in substituted(rewording)]
     clashing += polarity_clashes(pair)
-    clashing += _roles(pair)
+    clashing += [*_roles(pair), *_other_doers(pair), *_other_end(pair)]
     clashing += exchanged(rewording)
     presence, unsaid, gap = _presence(pair, context, weight, len(missing) + len(clashing))
     facts = len(claim.numbers) + len(claim.dates) + len(names_of(claim)) + len(claim.quotes) + len(claim.code)
@@ -306,3 +306,45 @@ def _roles(pair: Pair) -> Iterator[Clash]:
                 pair.source.text[pair.source.words[low].start : pair.source.words[high].end],
                 "role",
             )
+
+
+def _other_doers(pair: Pair) -> Iterator[Clash]:
+    """`directed by B` where the source has `directed by A and scored by B`."""
+    for first, last in names_of(pair.claim):
+        if first < 2 or pair.claim.words[first - 1].flat != "by" or any(pair.to[i] < 0 for i in range(first, last)):
+            continue
+        act = pair.claim.words[first - 2]
+        doers = [_doers(pair.source, i) for i, word in enumerate(pair.source.words) if word.terms and word.terms == act.terms]
+        named = [run for run in doers if run]
+        wanted = {term for word in pair.claim.words[first:last] for term in word.terms}
+        if named and not any(wanted & {t for w in run for t in w.terms} for run in named):
+            words = pair.claim.words
+            other = pair.source.text[named[0][0].start : named[0][-1].end]
+            yield Clash(pair.claim.text[words[first].start : words[last - 1].end], other, "name")
+
+
+def _doers(source: Reading, act: int) -> list[Word]:
+    """The names that follow `act by`, up to the next plain word."""
+    if act + 1 >= len(source.words) or source.words[act + 1].flat != "by":
+        return []
+    found: list[Word] = []
+    for word in source.words[act + 2 :]:
+        if word.terms and not word.name:
+            break
+        if word.name:
+            found.append(word)
+    return found
+
+
+def _other_end(pair: Pair) -> Iterator[Clash]:
+    """`born` with the second date of `(1800 - 1857)`, or `died` with the first."""
+    said = {w.flat for w in pair.claim.words} & {"born", "died"}
+    claimed: list[Number | Date] = [*pair.claim.dates, *(n for n in pair.claim.numbers if n.year)]
+    facts = sorted(_stated_dates(pair.source), key=lambda date: date.start)
+    for birth, death in pairwise(facts) if len(said) == 1 and len(claimed) == 1 else ():
+        bracket = pair.source.text.rfind("(", max(0, birth.start - 40), birth.start)
+        if bracket < 0 or pair.source.text[birth.end : death.start].strip() != "-":
+            continue
+        right, wrong = (birth, death) if "born" in said else (death, birth)
+        if agrees(claimed[0], wrong) and not agrees(claimed[0], right):
+            yield Clash(claimed[0].text, right.text, "date")

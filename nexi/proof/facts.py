@@ -28,6 +28,8 @@ _CODE = re.compile(
 )
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+")
 _GERMAN = re.compile(r"\b(?:der|die|das|und|ist|nicht|eine[rsnm]?|wurde|sind|den|dem|auf|mit)\b")
+_STATES = re.compile(r"\bUnited States(?: of America)?\b|\bU\.S\.A\b\.?|\bU\.S\.(?! ?[a-z]{0,3}\b[A-Z])|\bUS(?=\b(?!\$))")
+_KINGDOM = re.compile(r"\bUnited Kingdom\b|\bU\.K\.")
 _CLAUSE_END = re.compile(r"[,;:.!?()]|\b(?:but|although|while|whereas|and)\b")
 _STARTS = re.compile(r"(?:^|[.!?:;•|]\s+|^\W+|[\"(]\s?)$")
 _PARTICLES = frozenset(
@@ -93,7 +95,7 @@ class Reading:
 
 def read(text: str) -> Reading:
     """Read a short text: a sentence of an answer or a few of a page."""
-    text = folded(text)
+    text = _KINGDOM.sub("UK", _STATES.sub("USA", folded(text)))
     dates = read_dates(text)
     taken = [(d.start, d.end) for d in dates]
     numbers = [n for n in read_numbers(text) if not any(n.start < e and s < n.end for s, e in taken)]
@@ -178,6 +180,8 @@ def _denies(words: tuple[Word, ...], index: int, word: Word) -> bool:
         return following is not None and following.flat == DENIED_BY_PHRASE[word.flat]
     if word.flat[0] in WIDE_DENIALS:
         return True
+    if word.text in ("None", "NONE") and index:
+        return False  # a value of code
     if word.flat == "no" and (following is None or following.fact or word.text == "NO"):
         return False
     return following is None or following.flat not in NOT_DENIED

@@ -162,7 +162,7 @@ _OPPOSITES = (
     "presence absence", "present absent", "active inactive", "direct indirect", "formal informal", "dependent independent",
     "same different", "similar different", "equal unequal", "superior inferior", "temporary permanent", "voluntary compulsory",
     "acquit convict", "ban allow", "deny admit", "deny confirm", "lowercase uppercase", "synchronous asynchronous", "local global",
-    "mutable immutable", "valid invalid", "raise lower", "encourage discourage", "approve veto", "attack defend", "victory loss", "developed developing",
+    "mutable immutable", "valid invalid", "raise lower", "encourage discourage", "approve veto", "attack defend", "victory loss", "concurrently sequentially", "parallel sequential", "parallel serial", "developed developing",
     "temporarily permanently", "temporary permanent", "partially fully", "partly fully",
 )  # fmt: skip
 OPPOSITES: dict[str, frozenset[str]] = {}

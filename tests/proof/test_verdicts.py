@@ -81,6 +81,24 @@ def test_what_the_page_does_not_say_is_not_supported(text: str) -> None:
     assert verdict(text) is not Verdict.SUPPORTED
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The Contract was directed by Robert Parrish.", Verdict.SUPPORTED),
+        ("The Contract was directed by Roy Budd.", Verdict.CONTRADICTED),
+        ("In the United States it was released as The Destructors.", Verdict.SUPPORTED),
+        ("James Robinson died on October 27, 1857.", Verdict.SUPPORTED),
+        ("James Robinson was born on October 27, 1857.", Verdict.CONTRADICTED),
+    ],
+)
+def test_another_doer_and_the_other_end_of_a_life_are_seen(text: str, expected: Verdict) -> None:
+    page = """The Contract is a film directed by Robert Parrish and scored by Roy Budd.
+It was released in the USA as "The Destructors".
+
+James Robinson (1800 – October 27, 1857) was a politician in Texas."""
+    assert check_claim(text, {1: prepare(page)}).verdict is expected
+
+
 def test_what_is_missing_is_named() -> None:
     found = check_claim("She founded the film company 50 Eggs with Ruth Levy.", {1: prepare(PAGE)})
     assert (found.verdict, found.evidence[0].missing) == (Verdict.PARTLY, ("Ruth Levy",))
