@@ -261,8 +261,9 @@ class Checker:
         for claim in claims:
             if claim.index in marked:
                 self._marked.append(len(self._claims))
-            placed = replace(claim, index=len(self._claims), start=claim.start + base, end=claim.end + base)
-            self._claims.append(placed)
+            cut = max(0, lead - claim.start)  # blanks of a claim that begin the answer go with it
+            start, end = claim.start + cut + base, claim.end + base
+            self._claims.append(replace(claim, index=len(self._claims), text=claim.text[cut:], start=start, end=end))
         body = (self._blanks + text[lead:]).rstrip()
         self._blanks = (self._blanks + text[lead:])[len(body) :]
         if body:

@@ -86,8 +86,12 @@ def edited(
             position += len(text[position:]) - len(text[position:].lstrip(_BLANKS))
             continue
         body = text[claim.start : claim.end]
-        kept.append(replace(claim, start=len(out), end=len(out) + len(body)))
-        out += _with_mark(body) if claim.index in marked else body
+        shown = _with_mark(body) if claim.index in marked else body
+        said = claim.text
+        if not shown.startswith(body):
+            said = body = shown  # the mark of a row stands inside it
+        kept.append(replace(claim, text=said, start=len(out), end=len(out) + len(body)))
+        out += shown
     out += text[position:]
     if dropped and not _WORD.search(out):
         return ("" if begins_line else _line_end(out)), ()
