@@ -18,10 +18,10 @@ from nexi.types import Passage
 
 LEXICAL = 1.0
 DENSE = 0.5
-FEEDBACK = 0.3
+FEEDBACK = 0.15
 CODE = 0.3
 NEXT = 0.2  # each next passage of a page counts a fifth of the one before
-MENTION = 0.4
+MENTION = 0.5
 LEAST_NAME = 6  # with the spaces around it: a shorter title is in every text
 MENTIONING = 2  # how many of the first pages may name others
 POOL = 60
