@@ -9,7 +9,7 @@ from pathlib import Path
 
 from evals.extraction.scoring import Extractor
 
-FOLDER = Path(__file__).resolve().parent.parent.parent / ".venv-peers"
+FOLDER = Path(__file__).resolve().parent.parent.parent / ".venv-extractors"
 # The second asks for a library of its own choice to clean HTML, and works with the first's.
 INSTALLS = (("trafilatura", "lxml_html_clean", "cssselect", "chardet"), ("--no-deps", "readability-lxml"))
 

@@ -1,0 +1,82 @@
+"""The extraction eval counts what survives, and holds whole runs and samples to their floors."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from evals.extraction import __main__ as command
+from evals.extraction import corpus, scoring
+
+FLOORS = json.loads(command.FLOORS.read_text(encoding="utf-8"))
+KEPT = scoring.Structure(dict.fromkeys(scoring.KINDS, 10), dict.fromkeys(scoring.KINDS, 10), 1.0)
+
+
+def row(*f1: float, structure: scoring.Structure = KEPT, kept: int = 100, times: float = 2.0) -> command.Row:
+    words = scoring.Words()
+    for value in f1:
+        for kind in ("all", *command.TYPES):
+            words.rows[kind].append((value, value, value))
+    return command.Row("nexi", words, structure, {"dev": scoring.Survival(kept, 100, 10.0)}, times)
+
+
+def test_words_are_compared_as_multisets_without_targets_of_links() -> None:
+    got, want = scoring.counted("A [link](https://x.test/y) b b"), scoring.counted("a link b c")
+    assert (got, scoring.compared(got, want)) == (Counter(a=1, link=1, b=2), (0.75, 0.75, 0.75))
+    assert scoring.compared(Counter(), want) == (0.0, 0.0, 0.0)
+
+
+def test_structure_is_what_the_main_part_has_and_the_text_keeps() -> None:
+    html = (
+        "<body><div id=apicontent><h1>Head</h1><pre>a = 1</pre><table><tr><td>x</td><td>is_dir</td></tr></table>"
+        "<ul><li>one two three</li></ul><a href='b.html'>b</a></div></body>"
+    )
+    text = "# Head\n\n```\na = 1\n```\n\n| x | `is_dir` |\n\n- one two three\n\n[b](https://x.test/b.html)"
+    whole = scoring.structure(lambda html, url: text, {"node_x": html})
+    assert (whole.kept, whole.asked) == (Counter(scoring.KINDS), Counter(scoring.KINDS))
+    none = scoring.structure(lambda html, url: "Head a = 1", {"node_x": html})
+    assert (none.kept.total() if isinstance(none.kept, Counter) else -1, none.words < 1) == (0, True)
+
+
+def test_an_answer_survives_where_the_text_of_its_pages_has_it() -> None:
+    questions = [corpus.Question(("by Night",), ("u",)), corpus.Question(("no",), ("u",)), corpus.Question(("absent",), ("u",))]
+    pages = {"u": "<p>no: it hunts <b>by</b> night</p>"}
+    assert scoring.survival(lambda html, url: "It hunts by night.", questions, pages) == scoring.Survival(1, 1, 4.5)
+    assert scoring.survival(lambda html, url: "It sleeps.", questions, pages).kept == 0
+
+
+def test_a_run_below_a_floor_is_named() -> None:
+    assert command.below(row(0.99, 0.99), FLOORS, whole=True) == []
+    lost = scoring.Structure({**KEPT.kept, "rows": 9}, KEPT.asked, 1.0)
+    found = command.below(row(0.99, structure=lost, kept=98, times=9.0), FLOORS, whole=True)
+    assert found == [
+        f"rows of documentation 0.900 < {FLOORS['rows']}",
+        f"answers of dev 98/100 < {FLOORS['answers']}",
+        f"CPU 9.0x > {FLOORS['cpu']}x",
+    ]
+    assert command.below(row(0.1), FLOORS, whole=True)[0] == f"all 0.100 < {FLOORS['all']:.3f}"
+
+
+def test_a_sample_may_fall_as_far_as_chance_takes_it() -> None:
+    assert command.below(row(0.5, 1.0), FLOORS, whole=False) == []
+    assert command.below(row(*[0.5] * 50), FLOORS, whole=False) == [f"all 0.500 < {FLOORS['all']:.3f}"]
+
+
+def test_the_table_is_saved_between_its_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "extraction.md"
+    file.write_text("Before\n<!-- table -->\nold\n<!-- end -->\nAfter\n", encoding="utf-8")
+    monkeypatch.setattr(command, "RESULTS", file)
+    command.save("| new |")
+    assert file.read_text(encoding="utf-8") == "Before\n<!-- table -->\n| new |\n<!-- end -->\nAfter\n"
+
+
+def test_without_the_data_one_line_says_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["extraction", "--data", str(tmp_path)])
+    assert command.main() == 0
+    assert capsys.readouterr().out.startswith(f"extraction: skipped, {corpus.ANNOTATED} and ")
