@@ -17,7 +17,7 @@ from nexi.reader import Reader
 from nexi.recording import Pace
 from nexi.runlog import MemoryPages
 from nexi.session import Session
-from nexi.types import FetchLimits, Page, Query, SearchOutcome, ToolCall, ToolResult
+from nexi.types import FetchLimits, Page, Query, Review, SearchOutcome, ToolCall, ToolResult
 from nexi.urls import is_web_url
 
 if TYPE_CHECKING:
@@ -106,6 +106,14 @@ class Nexi(Clients):
         asked = Query(query) if isinstance(query, str) else query
         asked = replace(asked, text=clean_question(asked.text))
         return await self.searcher(QuietEmit()).search(asked)
+
+    def review_of(self, run_id: str) -> Review | None:
+        """How the answer of a past run was checked; None where that is not known."""
+        from nexi.app.verification import facts_of
+        from nexi.events import AnswerChecked
+
+        checked = (f.review for f in reversed(facts_of(self.runs(), run_id)) if isinstance(f, AnswerChecked) and not f.agent)
+        return next(checked, None)
 
     async def verify(self, target: Target, *, refetch: bool = False) -> Verification:
         """Check an answer or any Markdown with links once more, against stored pages or fresh ones.

@@ -179,7 +179,17 @@ def _print_full(entry: HistoryEntry, *, as_json: bool, form: str = "") -> None:
         return print_references(sources_of(entry), form, entry.ts)
     if as_json:
         return _print_json(HistoryRead([entry]))
-    return write(format_entry_full(entry) + "\n")
+    figures = _figures(entry.id)
+    return write(format_entry_full(entry) + "\n" + (f"\n{figures}\n" if figures else ""))
+
+
+def _figures(run_id: str) -> str:
+    """What the answer stated about itself, as long as its run is kept."""
+    from nexi.app import Nexi
+    from nexi.config import load_config
+    from nexi.output.proof import figures_line
+
+    return figures_line(Nexi(load_config()).review_of(run_id))
 
 
 def _print_json(read: HistoryRead) -> None:
