@@ -15,8 +15,8 @@ from nexi.stores.scope import Condition, Value, condition
 from nexi.types import Scope
 
 TEXT_WEIGHT, HEAD_WEIGHT = 1.0, 1.0
-MOST_SCORED = 12_000
-CANDIDATES = 200
+MOST_SCORED = 20_000
+CANDIDATES = 300
 MOST_TERMS = 64
 
 Ranked = list[tuple[int, float]]
