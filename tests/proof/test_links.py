@@ -110,6 +110,11 @@ def test_marks_of_markdown_are_not_words() -> None:
     )
 
 
+def test_a_number_before_a_bracket_is_no_mark_of_a_list() -> None:
+    text = "The war (1754–1763) was long - it ended in 1763. Then came peace."
+    assert visible(text) == text
+
+
 def test_each_source_is_linked_to_what_it_is_first_cited_for() -> None:
     start = PAGE.index("Painters")
     found = Evidence(1, URL, verdict=Verdict.SUPPORTED, start=start, end=start + 13)
