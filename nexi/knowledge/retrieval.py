@@ -77,7 +77,7 @@ class Retriever:
             lists.append((code, scoring.CODE))
         if not dense:
             lists.append((await self._fed_back(query, lexical, scope), scoring.FEEDBACK))
-        return settle(query, lists)
+        return settle(lists)
 
     async def _fed_back(self, query: str, lexical: Sequence[Passage], scope: Scope) -> list[Passage]:
         """Where there are no vectors, the words of the first passages find what the question's own words miss."""
@@ -127,15 +127,14 @@ class Retriever:
             await self._emit(Warned(code, message))
 
 
-def settle(query: str, lists: Sequence[tuple[Sequence[Passage], float]]) -> list[Passage]:
+def settle(lists: Sequence[tuple[Sequence[Passage], float]]) -> list[Passage]:
     """One order of all passages found, with scores between 0 and 1."""
     passages = {p.id: p for found, _ in lists for p in found}
     scores = scoring.fuse(lists)
     worth = scoring.page_worth(scores, passages)
     scores = {key: score + worth[key] for key, score in scores.items()}
-    leading = [passages[key] for key in scoring.best_first(scores)[: scoring.POOL]]
-    for key, share in scoring.mentioned(leading).items():
-        scores[key] += scoring.MENTION * share
-    most = sum(weight for found, weight in lists if found) or 1.0
     order = scoring.best_first(scores)
-    return [replace(passages[key], score=round(min(1.0, max(0.0, scores[key] / most)), 4)) for key in order]
+    raised = scoring.drawn_up(scores, [passages[key] for key in order[: scoring.POOL]])
+    order.sort(key=lambda key: (-raised[key], -scores[key]))
+    most = sum(weight for found, weight in lists if found) or 1.0
+    return [replace(passages[key], score=round(min(1.0, max(0.0, raised[key] / most)), 4)) for key in order]

@@ -68,25 +68,27 @@ def page_worth(scores: Mapping[str, float], passages: Mapping[str, Passage]) -> 
     return {key: worth[passages[key].url] for key in scores}
 
 
-def mentioned(ranked: Sequence[Passage]) -> dict[str, float]:
-    """For passages whose page is named by a passage of the first pages: 1 for the first, less for the next.
+def drawn_up(scores: Mapping[str, float], ranked: Sequence[Passage]) -> dict[str, float]:
+    """The scores, with passages raised whose page is named by a passage of the first pages, though not above that one.
 
     A question about one thing often wants a second that only the page of the first names.
     """
-    naming: dict[str, str] = {}
+    naming: dict[str, tuple[str, str]] = {}
     for passage in ranked:
         if len(naming) < MENTIONING:
-            naming.setdefault(passage.url, _spelled(passage.text))
-    found: dict[str, float] = {}
+            naming.setdefault(passage.url, (passage.id, _spelled(passage.text)))
+    raised = dict(scores)
     for passage in ranked:
         name = _spelled(_TITLE_END.split(passage.title)[0])
         if len(name) < LEAST_NAME:
             continue
-        places = (rank for rank, (url, text) in enumerate(naming.items()) if url != passage.url and name in text)
-        first = next(places, None)
-        if first is not None:
-            found[passage.id] = 1 / (1 + first)
-    return found
+        others = [
+            (place, key) for place, (url, (key, text)) in enumerate(naming.items()) if url != passage.url and name in text
+        ]
+        for place, key in others[:1]:
+            wished = scores[passage.id] + MENTION / (1 + place)
+            raised[passage.id] = max(scores[passage.id], min(wished, scores[key]))
+    return raised
 
 
 def _spelled(text: str) -> str:
