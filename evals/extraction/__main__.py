@@ -110,7 +110,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=corpus.DATA)
     parser.add_argument("--sample", type=int, default=0, help="so many pages and questions of each kind")
-    parser.add_argument("--peers", action="store_true", help="also trafilatura and readability-lxml, installed in .venv-extractors")
+    parser.add_argument("--peers", action="store_true", help="also trafilatura and readability-lxml, in .venv-extractors")
     parser.add_argument("--save", action="store_true", help="write the table into evals/extraction.md")
     options = parser.parse_args()
     if (missing := corpus.missing(options.data)) or which("zstd") is None:
