@@ -1,6 +1,6 @@
 """Whether the right passages are found: mini-webs, Cranfield and CISI through the real indexer, store and retriever.
 
-    python -m evals.retrieval [--set dev] [--sample] [--words] [--save] [--data DIR]
+    python -m evals.retrieval [--set dev] [--sample] [--words] [--keep DIR] [--save] [--data DIR]
 
 Every set is indexed into a store of its own with the same settings, by words and, where the static vectors are installed,
 by vectors too. For the mini-webs it reports the share of questions whose gold page is in the first 3 (both gold pages in
@@ -126,24 +126,28 @@ def sampled(pages: list[Page], questions: list[Asked]) -> tuple[list[Page], list
     return [p for p in pages if p.url in gold] + chance.sample(others, min(SAMPLE_PAGES, len(others))), asked
 
 
-async def measure(name: str, pages: Sequence[Page], questions: Sequence[Asked], embedder: Embedder | None) -> Row:
-    with tempfile.TemporaryDirectory() as folder:
-        store = SqliteStore(Path(folder) / "knowledge.db")
-        indexer = Indexer(store, emit=Silent(), clock=FakeClock(), embedder=embedder)
-        retriever = Retriever(store, emit=Silent(), clock=FakeClock(), embedder=embedder)
-        started = time.perf_counter()
-        chunks = sum([(await indexer.index(page)).chunks for page in pages])
-        indexed = time.perf_counter()
-        figures = [figure(name, question, await ranked_pages(retriever, question.text)) for question in questions]
-        ended = time.perf_counter()
-        await store.aclose()
+async def measure(name: str, pages: Sequence[Page], questions: Sequence[Asked], embedder: Embedder | None, folder: Path) -> Row:
+    """Index the pages unless the folder has a store of them, and ask every question."""
+    place = folder / f"{name}.db"
+    kept = place.exists()
+    store = SqliteStore(place)
+    indexer = Indexer(store, emit=Silent(), clock=FakeClock(), embedder=embedder)
+    retriever = Retriever(store, emit=Silent(), clock=FakeClock(), embedder=embedder)
+    started = time.perf_counter()
+    for page in () if kept else pages:
+        await indexer.index(page)
+    indexed = time.perf_counter()
+    figures = [figure(name, question, await ranked_pages(retriever, question.text)) for question in questions]
+    ended = time.perf_counter()
+    stats = await store.stats()
+    await store.aclose()
     return Row(
         name,
         "words and vectors" if embedder else "words",
         len(questions),
         100 * sum(figures) / max(1, len(figures)),
-        len(pages),
-        chunks,
+        stats.sources,
+        stats.chunks,
         indexed - started,
         1000 * (ended - indexed) / max(1, len(questions)),
     )
@@ -219,6 +223,7 @@ def main() -> int:
     parser.add_argument("--sample", action="store_true", help="a part of the questions over a part of the pages")
     parser.add_argument("--words", action="store_true", help="leave the vectors out")
     parser.add_argument("--data", type=Path, default=DATA, help="folder with miniweb/ and retrieval/")
+    parser.add_argument("--keep", type=Path, help="folder of stores that are used again; their vectors must be there")
     parser.add_argument("--save", action="store_true", help="write evals/retrieval.md")
     args = parser.parse_args()
     vectors = None if args.words else static_vectors()
@@ -230,7 +235,8 @@ def main() -> int:
             continue
         pages, questions = sampled(*loaded) if args.sample else loaded
         for embedder in (None, vectors) if vectors else (None,):
-            rows.append(asyncio.run(measure(name, pages, questions, embedder)))
+            with tempfile.TemporaryDirectory() as folder:
+                rows.append(asyncio.run(measure(name, pages, questions, embedder, args.keep or Path(folder))))
             print(table(rows[-1:]) if len(rows) == 1 else table(rows[-1:]).splitlines()[-1], flush=True)
     if args.save and rows:
         save(rows)

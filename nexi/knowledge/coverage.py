@@ -16,6 +16,7 @@ from nexi.types import Hit, Passage
 
 NAME_WEIGHT = 2.0
 OTHER_PAGES = 0.5  # what a further page adds counts half: words gathered from anywhere prove little
+LENIENCE = 0.65  # an answer says some of the question in other words: seven tenths of its words are as good as enough
 PLACE_WORTH = 0.35
 PLACE_STEP = 0.25
 LEAST_FIT = 0.25
@@ -67,7 +68,9 @@ def assess(question: str, passages: Sequence[Passage]) -> Assessment:
     added = together - best
     score = share(weights, best) + share(weights, added & titled) + OTHER_PAGES * share(weights, added - titled)
     gaps = missing_words(question, together)
-    return Assessment(round(min(1.0, score), 4), f"{len(together)} of {len(weights)} words of the question are covered", gaps)
+    return Assessment(
+        round(min(1.0, score) ** LENIENCE, 4), f"{len(together)} of {len(weights)} words of the question are covered", gaps
+    )
 
 
 def missing_words(question: str, roots: set[str]) -> tuple[str, ...]:
@@ -89,13 +92,15 @@ def missing_words(question: str, roots: set[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(" ".join(words) for words in gaps))
 
 
-def rank(question: str, gaps: Sequence[str], hits: Sequence[Hit]) -> tuple[Score, ...]:
-    """Each hit by what its title, snippet and address hold of the question and of the gaps, beside the best hit, and by
-    the place the search gave it. A hit that holds next to nothing is not worth reading, however few others there are.
+def rank(question: str, hits: Sequence[Hit]) -> tuple[Score, ...]:
+    """Each hit by what its title, snippet and address hold of the question beside the best hit, and by its place.
+
+    What is still missing does not count: it changes with what is stored, and the same question asked again would read
+    other pages. A hit that holds next to nothing is not worth reading, however few others there are.
     """
-    asked, open_ = weights_of(question), weights_of(" ".join(gaps))
+    weights = weights_of(question)
     texts = [f"{hit.title} {hit.snippet} {re.sub(r'[/_-]+', ' ', hit.url)}" for hit in hits]
-    fits = [max(share(asked, covered(asked, text)), share(open_, covered(open_, text))) for text in texts]
+    fits = [share(weights, covered(weights, text)) for text in texts]
     best = max(fits, default=0.0)
     scores = []
     for index, fit in enumerate(fits):
@@ -105,18 +110,13 @@ def rank(question: str, gaps: Sequence[str], hits: Sequence[Hit]) -> tuple[Score
     return in_order(scores)
 
 
-def refine(question: str, current: str, gaps: Sequence[str]) -> tuple[str, ...]:
-    """Two or three other queries: the gaps with the question's names, the names alone, the bare words."""
+def refine(question: str, current: str) -> tuple[str, ...]:
+    """Two or three other queries: the bare words, the names alone, the longest words."""
     words = _WORD.findall(question)
     weights = weights_of(question)
     bare = [w for w in words if any(stem(t) in weights for t in terms(w))]
     names = [w for i, w in enumerate(words) if i and w[0].isupper()] or bare[:4]
-    drafts = [
-        " ".join(dict.fromkeys([*" ".join(gaps[:2]).split(), *names])),
-        " ".join(bare),
-        " ".join(names),
-        " ".join(sorted(bare, key=lambda w: -len(w))[:4]),
-    ]
+    drafts = [" ".join(bare), " ".join(names), " ".join(sorted(bare, key=lambda w: -len(w))[:4]), " ".join(bare[-4:])]
     used = {current.casefold().strip(), question.casefold().strip()}
     fresh = [q for q in dict.fromkeys(drafts) if q and q.casefold() not in used]
     return tuple(fresh[:MAX_QUERIES]) or (current,)

@@ -84,7 +84,7 @@ class Judge:
         data = f"Question: {question}\n\nStill missing:\n{_listed(gaps)}\n\nResults:\n{_hits(hits)}"
         task = Task("urls", "url_ranking", data, ranking.scores_schema(len(hits)), self._temperature)
         found = await self._ask(task, lambda text: ranking.read_scores(text, len(hits)))
-        scores = found or coverage.rank(question, gaps, hits)
+        scores = found or coverage.rank(question, hits)
         await self._emit(Judged(task.about, _by(found), scores[0].score, tuple(hits[s.index].url for s in scores)))
         return scores
 
@@ -93,7 +93,7 @@ class Judge:
         data = f"Original question: {question}\nLast query: {current}\n\nStill missing:\n{_listed(gaps)}"
         task = Task("queries", "query_refinement", data, ranking.queries_schema(*QUERIES), REFINER_TEMPERATURE)
         found = await self._ask(task, lambda text: ranking.read_queries(text, *QUERIES))
-        queries = found or coverage.refine(question, current, gaps)
+        queries = found or coverage.refine(question, current)
         await self._emit(Judged(task.about, _by(found), items=queries))
         return queries
 

@@ -31,7 +31,7 @@ def test_a_page_that_holds_every_word_is_complete() -> None:
 def test_gaps_are_the_questions_own_words() -> None:
     verdict = coverage.assess(QUESTION, [passage("A barn owl hunts by night.")])
     assert verdict.gaps == ("Iris Quill study", "Norway")
-    assert verdict.score < 0.5
+    assert verdict.score < 0.6
 
 
 def test_words_gathered_from_many_pages_count_less_than_on_one_unless_a_title_names_them() -> None:
@@ -51,18 +51,18 @@ def test_hits_that_hold_the_question_are_worth_reading_and_others_are_not() -> N
         Hit("http://a.test/fox", "Fox", "A fox sleeps."),
         Hit("http://a.test/iris-quill", "Iris Quill", "She studied the barn owl in Norway."),
     ]
-    scores = {hits[s.index].title: s.score for s in coverage.rank(QUESTION, ("Norway",), hits)}
+    scores = {hits[s.index].title: s.score for s in coverage.rank(QUESTION, hits)}
     assert scores["Iris Quill"] > 0.7 > scores["Fox"]
 
 
 def test_no_hit_is_worth_reading_when_none_holds_more_than_a_word() -> None:
     hits = [Hit(f"http://a.test/{i}", "Fox", "A fox in a barn.") for i in range(3)]
-    assert max(s.score for s in coverage.rank(QUESTION, (), hits)) <= 0.7
+    assert max(s.score for s in coverage.rank(QUESTION, hits)) <= 0.7
 
 
 def test_refined_queries_are_two_or_three_and_new() -> None:
-    queries = coverage.refine(QUESTION, QUESTION, ("Norway",))
-    assert queries == ("Norway Iris Quill", "Iris Quill study barn owl Norway", "Iris Quill Norway")
+    queries = coverage.refine(QUESTION, QUESTION)
+    assert queries == ("Iris Quill study barn owl Norway", "Iris Quill Norway", "Norway Quill study Iris")
     assert QUESTION not in queries
 
 
