@@ -25,6 +25,7 @@ from nexi.verify.edits import (
     failing,
     repair,
     substituted,
+    taken_as_quotation,
     without_idle_citations,
 )
 from nexi.verify.snapshots import Snapshots
@@ -175,7 +176,8 @@ class Checker:
     async def _claims_of(self, text: str) -> tuple[Claim, ...]:
         if text not in self._known:
             snapshots = await self._snapshots.of(sorted(extract_citation_markers(text)))
-            self._known[text] = await asyncio.to_thread(check, text, snapshots)
+            claims = await asyncio.to_thread(check, text, snapshots)
+            self._known[text] = claims if self._mends else await asyncio.to_thread(taken_as_quotation, claims, snapshots)
         return self._known[text]
 
     def _add_beyond(self) -> None:

@@ -23,6 +23,9 @@ HINTS = 3
 _WORD = re.compile(r"\w")
 _OPENING = re.compile(r"\s*(?:>\s?)*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?")
 _BLANKS = " \t"
+_DECORATION = re.compile(r"[*_`\u00ad]|…|\.{3}")
+_QUOTES = str.maketrans("“”„«»‘’", '"""""' + "''")
+SHORTEST_QUOTATION = 30
 
 
 @frozen
@@ -45,6 +48,30 @@ def check(text: str, snapshots: Mapping[int, Snapshot | None]) -> tuple[Claim, .
 
     cited = {number: snapshots.get(number) for number in sorted(extract_citation_markers(text))}
     return check_answer(text, cited).claims
+
+
+def taken_as_quotation(claims: Sequence[Claim], snapshots: Mapping[int, Snapshot | None]) -> tuple[Claim, ...]:
+    """The claims of a writer who only quotes: a sentence that stands in its source letter for letter is supported by it, also
+    where the cut leaves half a date."""
+    doubtful = {claim.index for claim in failing(claims)}
+    return tuple(_quotation(claim, snapshots) if claim.index in doubtful else claim for claim in claims)
+
+
+def _quotation(claim: Claim, snapshots: Mapping[int, Snapshot | None]) -> Claim:
+    words = _bare(recite(claim.text, ()))
+    for evidence in claim.evidence:
+        snapshot = snapshots.get(evidence.number)
+        if snapshot is not None and len(words) >= SHORTEST_QUOTATION and words in _bare(snapshot.text):
+            reason = "quoted letter for letter"
+            good = replace(evidence, verdict=Verdict.SUPPORTED, presence=1.0, fit=1.0, reason=reason, missing=(), other="")
+            others = (good if e is evidence else e for e in claim.evidence)
+            return replace(claim, verdict=Verdict.SUPPORTED, reason=reason, evidence=tuple(others))
+    return claim
+
+
+def _bare(text: str) -> str:
+    """Letters without emphasis, ellipses and the shape of blanks and quotation marks."""
+    return " ".join(_DECORATION.sub("", text).translate(_QUOTES).split())
 
 
 def repair(text: str, claims: Sequence[Claim], snapshots: Mapping[int, Snapshot | None]) -> Repair:

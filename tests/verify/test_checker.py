@@ -182,3 +182,11 @@ async def test_a_cancelled_check_loses_nothing() -> None:
     review = await desk.checker.finish()
     assert desk.text == f"{TRUE} {LIE} [unverified] {TRUE}"
     assert len(review.proof.claims) == 3
+
+
+async def test_a_writer_who_only_quotes_may_cut_a_date_in_two() -> None:
+    page = {"https://a.example/": "He wrote on Dec. 22, 1877 to the French Academy of Sciences in Paris. Nothing more."}
+    cut = "… 22, 1877 to the French Academy of Sciences in Paris. [1]"
+    quoting = Desk(page, mends=False)
+    review = await quoting.review(cut)
+    assert (quoting.text, review.proof.figures()) == (cut, "1 of 1 sentence supported")
