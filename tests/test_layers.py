@@ -45,7 +45,7 @@ MAY_IMPORT = {
     PURE: {WORDS, PURE},
     ENGINE: {WORDS, PURE, ENGINE},
     ADAPTER: {WORDS, PURE, ADAPTER},
-    ASSEMBLY: {WORDS, PURE, ENGINE, ADAPTER},
+    ASSEMBLY: {WORDS, PURE, ENGINE, ADAPTER, ASSEMBLY},
     DOOR: {WORDS, PURE, ENGINE, ADAPTER, ASSEMBLY, DOOR},
 }
 # The seeds' public faces that must reach upwards, each inside the one function that needs it.
