@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import sqlite3
+import sys
 from array import array
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from nexi import terms
+from nexi.errors import StoreError
 from nexi.stores import vectors, words, writing
 from nexi.stores.sqlite import SqliteStore
 from nexi.types import Chunk, IndexedPage, Scope, StoredSource, StoreStats
@@ -139,3 +142,24 @@ async def test_a_search_reads_one_moment_while_pages_change(store: SqliteStore) 
     await store.put([page(1, "gamma", version=1)], embedder="e")
     after = await store.dense(array("f", [1.0, 1.0, 1.0]), embedder="e")
     assert ([p.text for p in before], [p.text for p in after]) == (["beta", "alpha"], ["gamma"])
+
+
+async def test_without_numpy_words_are_found_and_vectors_name_what_is_missing(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    await store.put([IndexedPage(StoredSource("https://a.example/"), (Chunk("The moon is far."),))])
+    assert [p.text for p in await store.hybrid("moon", array("f", [1.0]), embedder="e")] == ["The moon is far."]
+    with pytest.raises(StoreError) as missing:
+        await store.put([page(1, "alpha")], embedder="e")
+    assert 'pip install "nexi[vectors]"' in missing.value.fix
+    assert (await store.repair()).sources == 1
+
+
+def test_without_its_client_qdrant_names_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("nexi.stores.qdrant")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "qdrant_client", None)
+    with pytest.raises(StoreError) as missing:
+        importlib.import_module("nexi.stores.qdrant")
+    assert 'pip install "nexi[qdrant]"' in missing.value.fix

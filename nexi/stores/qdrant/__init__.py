@@ -1,5 +1,16 @@
 """Knowledge in Qdrant, for those who outgrow one file: `store` is the port, `points` what is kept, `filters` what is asked."""
 
-from nexi.stores.qdrant.store import QdrantStore
+from nexi.errors import StoreError
+
+try:
+    from nexi.stores.qdrant.store import QdrantStore
+except ModuleNotFoundError as missing:
+    if (missing.name or "").partition(".")[0] != "qdrant_client":
+        raise
+    raise StoreError(
+        "Qdrant needs a part of nexi that is not installed",
+        cause="qdrant-client is missing",
+        fix='Install it with: pip install "nexi[qdrant]", or unset QDRANT_URL',
+    ) from None
 
 __all__ = ["QdrantStore"]

@@ -13,21 +13,14 @@ import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
+from qdrant_client import AsyncQdrantClient, models
+from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
+
 from nexi.errors import StoreError
 from nexi.stores import faults
 from nexi.stores.qdrant import filters, points
 from nexi.stores.qdrant.points import Payload, chunk_id, key_of, source_id
 from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
-
-try:
-    from qdrant_client import AsyncQdrantClient, models
-    from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
-except ImportError:
-    raise StoreError(
-        "Qdrant needs a part of nexi that is not installed",
-        cause="qdrant-client is missing",
-        fix='Install it with: pip install "nexi[qdrant]", or unset QDRANT_URL',
-    ) from None
 
 DENSE, WORDS = "dense", "words"
 PAGE = 256
