@@ -41,6 +41,10 @@ _CLAUSE_END = re.compile(
     r"| \w+(?:ed|en) (?:and|by)\b"
 )
 
+_PLACE = re.compile(
+    r"\b(?:\d+(?:st|nd|rd|th)|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth)\b", re.IGNORECASE
+)
+
 
 @frozen
 class Anchor:
@@ -114,6 +118,8 @@ def speaks_of_the_same(
     shared = one & two
     if len(shared) < FEWEST_SHARED or other.text.rstrip().endswith("?"):
         return False
+    if _places(anchor.reading) != _places(other):
+        return False  # the 51st of something is another thing than the 61st
     if len(one & (two | context)) < shares[0] * len(one) or len(two & (one | anchor.context)) < shares[1] * len(two):
         return False
     names, others = _names(anchor.reading), _names(other)
@@ -126,6 +132,11 @@ def speaks_of_the_same(
     if not _stands_alone(other) and not _related(context, one | anchor.context):
         return False
     return not any(OPPOSITES.get(term, frozenset()) & (two - one) for term in one - two)
+
+
+def _places(reading: Reading) -> set[str]:
+    """Which of a row of things a sentence speaks of."""
+    return {place.lower() for place in _PLACE.findall(reading.text)}
 
 
 def said_instead(anchor: Anchor, other: Reading) -> tuple[Value, bool] | None:

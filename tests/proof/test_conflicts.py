@@ -134,6 +134,10 @@ def test_a_denial_is_a_disagreement() -> None:
         ("The Forth Bridge carried 90 trains a day.", "In 2000 the Forth Bridge carried 200 trains a day."),
         ("The Forth Bridge has 10 to 15 painters.", "The Forth Bridge has 12 to 30 painters."),
         ("The Forth Bridge is open to trains.", "The Forth Bridge is not open to walkers."),
+        (
+            "The 51st Golden Globe Awards, honoring the best in film for 1993, were held on January 22, 1994.",
+            "The 61st Golden Globe Awards, honoring the best in film for 2003, were held on January 25, 2004.",
+        ),
     ],
 )
 def test_what_only_seems_to_disagree_is_not_shown(sentence: str, other: str) -> None:
