@@ -20,9 +20,11 @@ LENIENCE = 0.65  # an answer says some of the question in other words: seven ten
 PLACE_WORTH = 0.35
 PLACE_STEP = 0.25
 LEAST_FIT = 0.25
+WORTH_A_PAGE = 0.2  # of the question left out: less is no reason to read another page
 MAX_QUERIES = 3
 
 _WORD = re.compile(r"[^\W_][\w.'’+#-]*")
+_NAME = re.compile(r"(?<=\s)[^\W\d_a-z][\w.'’-]*(?:\s+(?:of|the|and|de|von)?\s*[^\W\d_a-z][\w.'’-]*)+")
 _ASKING_WORDS = """
     name names kind type sort term word called many much following example way thing first known used use did year years date
     time place tell describe explain list give find show difference both earlier later recently older younger larger smaller
@@ -100,8 +102,11 @@ def rank(question: str, hits: Sequence[Hit]) -> tuple[Score, ...]:
     """
     weights = weights_of(question)
     texts = [f"{hit.title} {hit.snippet} {re.sub(r'[/_-]+', ' ', hit.url)}" for hit in hits]
-    fits = [share(weights, covered(weights, text)) for text in texts]
+    found = [covered(weights, text) for text in texts]
+    fits = [share(weights, roots) for roots in found]
     best = max(fits, default=0.0)
+    if best:
+        fits = _beside_the_best(weights, found, fits)
     scores = []
     for index, fit in enumerate(fits):
         place = 1 / (1 + PLACE_STEP * index)
@@ -110,16 +115,36 @@ def rank(question: str, hits: Sequence[Hit]) -> tuple[Score, ...]:
     return in_order(scores)
 
 
+def _beside_the_best(weights: Mapping[str, float], found: Sequence[set[str]], fits: Sequence[float]) -> list[float]:
+    """The fits again, where a hit that holds what the best one leaves out is as good as the best."""
+    first = max(range(len(fits)), key=lambda index: fits[index])
+    rest = {root: weight for root, weight in weights.items() if root not in found[first]}
+    if share(weights, rest) < WORTH_A_PAGE:
+        return list(fits)
+    return [max(fit, fits[first] * share(rest, roots & rest.keys())) for fit, roots in zip(fits, found, strict=True)]
+
+
 def refine(question: str, current: str) -> tuple[str, ...]:
-    """Two or three other queries: the bare words, the names alone, the longest words."""
+    """Two or three other queries: the last name, the bare words, all names, the longest words."""
     words = _WORD.findall(question)
     weights = weights_of(question)
     bare = [w for w in words if any(stem(t) in weights for t in terms(w))]
     names = [w for i, w in enumerate(words) if i and w[0].isupper()] or bare[:4]
-    drafts = [" ".join(bare), " ".join(names), " ".join(sorted(bare, key=lambda w: -len(w))[:4]), " ".join(bare[-4:])]
+    drafts = [
+        _last_name(question),
+        " ".join(bare),
+        " ".join(names),
+        " ".join(sorted(bare, key=lambda w: -len(w))[:4]),
+        " ".join(bare[-4:]),
+    ]
     used = {current.casefold().strip(), question.casefold().strip()}
     fresh = [q for q in dict.fromkeys(drafts) if q and q.casefold() not in used]
     return tuple(fresh[:MAX_QUERIES]) or (current,)
+
+
+def _last_name(question: str) -> str:
+    """The last run of capitalised words after the first word: the thing a question comes to."""
+    return next(iter(_NAME.findall(question)[::-1]), "").strip()
 
 
 def hint(question: str, pages: Sequence[tuple[str, Sequence[str]]]) -> tuple[str, ...]:
