@@ -36,14 +36,18 @@ check: $(VENV)/dev.stamp  ## ruff, strict types, layers, coverage with its floor
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
-eval: $(VENV)/dev.stamp  ## answer quality and hostile pages (needs ../shared/data); SAMPLE=n for a seeded sample, SAVE=1 to keep the table
+eval: $(VENV)/dev.stamp  ## answers, text, proofs, hostile pages (needs ../shared/data); SAMPLE=n for a seeded sample, SAVE=1 to keep the tables, PEERS=1
 	$(BIN)/python -m evals.answers $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SAVE),--save)
+	$(BIN)/python -m evals.extraction $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(PEERS),--peers) $(if $(SAVE),--save)
+	$(BIN)/python -m evals.proof $(if $(SAMPLE),--sample) $(if $(SAVE),--save)
+	$(BIN)/python -m evals.conflicts --count $(if $(SAMPLE),$(SAMPLE),200) $(if $(SAVE),--save)
 	$(BIN)/python -m evals.injection
 	$(BIN)/python -m evals.security
 
 bench: $(VENV)/dev.stamp  ## speed and size, as ratios in one run; writes bench/results.md
 	$(BIN)/python -m bench --save
 	$(BIN)/python -m bench.fetching --save
+	$(BIN)/python -m bench.proof --save
 
 test-containers: $(VENV)/dev.stamp  ## the SearXNG container with real podman, where it is installed
 	$(BIN)/python -m pytest tests/containers
@@ -56,4 +60,4 @@ lock:  ## write the hashed requirements anew (needs uv)
 	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header --group dev -c requirements.txt pyproject.toml -o requirements-dev.txt
 
 clean:  ## remove everything the targets made
-	rm -rf $(VENV) .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis .eval dist build
+	rm -rf $(VENV) .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis .eval dist build .venv-*
