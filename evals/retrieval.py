@@ -45,8 +45,8 @@ SETS = (*WEBS, "cranfield", "cisi")
 BASELINES = {"dev": 92.2, "multi": 79.5, "docs": 91.9, "cranfield": 36.95, "cisi": 45.11}  # BM25 over whole pages
 DEPTH = 50
 SEED = 20
-SAMPLE_QUESTIONS = 40
-SAMPLE_PAGES = 300
+SAMPLE_QUESTIONS = 20
+SAMPLE_PAGES = 100
 
 
 @dataclass(frozen=True)
@@ -81,21 +81,22 @@ class Silent:
         return
 
 
-def load(name: str, data: Path) -> tuple[list[Page], list[Asked]] | None:
+def load(name: str, data: Path, sample: bool = False) -> tuple[list[Page], list[Asked]] | None:
     """The pages and questions of a set, or None where its file is missing."""
     if name in WEBS:
         source = next((p for p in (data / "miniweb" / name, data / "miniweb" / f"{name}.tar.gz") if p.exists()), None)
-        return _load_web(source) if source else None
+        return _load_web(source, sample) if source else None
     source = data / "retrieval" / f"{name}.tar.gz"
-    return _load_set(source, name) if source.exists() else None
+    return _load_set(source, name, sample) if source.exists() else None
 
 
-def _load_web(source: Path) -> tuple[list[Page], list[Asked]]:
-    pages = [_page(raw) for raw in miniweb.read_jsonl(source, "pages.jsonl")]
+def _load_web(source: Path, sample: bool) -> tuple[list[Page], list[Asked]]:
+    raw = {page["url"]: page for page in miniweb.read_jsonl(source, "pages.jsonl")}
     questions = [
         Asked(q["question"], dict.fromkeys(q["gold_urls"], 1.0)) for q in miniweb.read_jsonl(source, "questions.jsonl")
     ]
-    return pages, questions
+    urls, asked = sampled(list(raw), questions) if sample else (list(raw), questions)
+    return [_page(raw[url]) for url in urls], asked
 
 
 def _page(raw: Mapping[str, Any]) -> Page:
@@ -103,27 +104,28 @@ def _page(raw: Mapping[str, Any]) -> Page:
     return Page(raw["url"], found.text, title=found.title or raw["title"], language=found.language)
 
 
-def _load_set(source: Path, name: str) -> tuple[list[Page], list[Asked]]:
+def _load_set(source: Path, name: str, sample: bool = False) -> tuple[list[Page], list[Asked]]:
     with tarfile.open(source) as archive:
         member = archive.extractfile(f"{name}/set.json")
         assert member is not None, source
         loaded = json.load(member)
-    pages = [Page(f"http://{name}.test/{key}", text, title=title) for key, (title, text) in loaded["docs"].items()]
+    pages = {f"http://{name}.test/{key}": text for key, text in loaded["docs"].items()}
     asked = [
         Asked(text, {f"http://{name}.test/{doc}": float(grade) for doc, grade in loaded["qrels"][key].items()})
         for key, text in loaded["queries"].items()
         if loaded["qrels"].get(key)
     ]
-    return pages, asked
+    urls, asked = sampled(list(pages), asked) if sample else (list(pages), asked)
+    return [Page(url, pages[url][1], title=pages[url][0]) for url in urls], asked
 
 
-def sampled(pages: list[Page], questions: list[Asked]) -> tuple[list[Page], list[Asked]]:
+def sampled(urls: Sequence[str], questions: Sequence[Asked]) -> tuple[list[str], list[Asked]]:
     """A seeded part of the questions, and of the pages all that answer them and some that do not."""
     chance = random.Random(SEED)
     asked = chance.sample(questions, min(SAMPLE_QUESTIONS, len(questions)))
     gold = {url for question in asked for url in question.worth}
-    others = [page for page in pages if page.url not in gold]
-    return [p for p in pages if p.url in gold] + chance.sample(others, min(SAMPLE_PAGES, len(others))), asked
+    others = [url for url in urls if url not in gold]
+    return [url for url in urls if url in gold] + chance.sample(others, min(SAMPLE_PAGES, len(others))), asked
 
 
 async def measure(name: str, pages: Sequence[Page], questions: Sequence[Asked], embedder: Embedder | None, folder: Path) -> Row:
@@ -229,11 +231,11 @@ def main() -> int:
     vectors = None if args.words else static_vectors()
     rows: list[Row] = []
     for name in args.set or SETS:
-        loaded = load(name, args.data)
+        loaded = load(name, args.data, args.sample)
         if loaded is None:
             print(f"evals: the set {name} is not in {args.data}; give its folder with --data")
             continue
-        pages, questions = sampled(*loaded) if args.sample else loaded
+        pages, questions = loaded
         for embedder in (None, vectors) if vectors else (None,):
             with tempfile.TemporaryDirectory() as folder:
                 rows.append(asyncio.run(measure(name, pages, questions, embedder, args.keep or Path(folder))))
