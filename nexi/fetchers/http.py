@@ -28,6 +28,8 @@ from nexi.trust import MACHINE, Trust
 from nexi.types import FetchLimits, Page
 from nexi.urls import Url
 
+# What parsers written in other languages raise on input they were not made for: the page is lost, the run goes on.
+PARSER_FAULTS = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError)
 ROBOTS_TOKEN = "nexi"  # noqa: S105 - the name robots.txt files know us by
 DEFAULT_USER_AGENT = f"nexi/{nexi.__version__} (self-hosted answer engine)"
 ROBOTS_LIMITS = FetchLimits(max_bytes=MAX_ROBOTS_BYTES, timeout_s=5.0)
@@ -233,7 +235,14 @@ async def _extracted(download: _Download, limits: FetchLimits) -> Extracted:
         from nexi.fetchers.apart import read_pdf
 
         return await read_pdf(download.body.data, limits.max_chars)
-    return await asyncio.to_thread(extract, download.body.data, download.content_type, download.url.href)
+    try:
+        return await asyncio.to_thread(extract, download.body.data, download.content_type, download.url.href)
+    except PARSER_FAULTS as error:
+        raise FetchError(
+            f"{download.url.href[:200]} could not be turned into text",
+            cause=f"a parser failed on it ({type(error).__name__}: {str(error)[:200]})",
+            fix="try another page; if it matters, please report the address",
+        ) from error
 
 
 def _validators(url: Url, known: Page | None) -> dict[str, str]:

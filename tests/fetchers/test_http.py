@@ -391,3 +391,12 @@ async def test_behind_a_proxy_names_known_to_be_private_are_refused_and_unknown_
         assert (await fetcher.fetch("http://unknown.test/", LIMITS)).text == "the proxy knows"
         assert site.paths == ["http://unknown.test/"]
         await fetcher.aclose()
+
+
+async def test_a_fault_of_a_parser_costs_the_page_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("uninitialized collection")
+
+    monkeypatch.setattr("nexi.fetchers.http.extract", broken)
+    error = await failure({"/": page("<p>text</p>")})
+    assert (error.reason, error.cause) == ("error", "a parser failed on it (RuntimeError: uninitialized collection)")
