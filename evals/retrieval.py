@@ -203,9 +203,8 @@ def save(rows: Sequence[Row]) -> None:
         "# Retrieval\n\n"
         "Made by `python -m evals.retrieval --save`, with one setting for every set. dev and docs: share of questions\n"
         "whose gold page is in the first 3; multi: both gold pages in the first 5; cranfield and cisi: nDCG@10 times 100.\n"
-        "`words` needs the base install alone; vectors are the static ones. Times are of one busy two-core machine.\n\n"
-        + table(rows)
-        + "\n",
+        "`words` needs the base install alone; vectors are the static ones. Times are of one busy two-core machine;\n"
+        "no index time means that a store was kept.\n\n" + table(rows) + "\n",
         encoding="utf-8",
     )
 
