@@ -159,6 +159,10 @@ def _check_prices(name: str, value: Any) -> Iterator[str]:
             yield f"{name}.{model} must have input and output, in dollars per million tokens (got {short(price)})"
 
 
+def _up_to(most: int) -> Check:
+    return _rule(f"must be a whole number from 1 to {most}", lambda v: _is_int(v, 1) and v <= most)
+
+
 ROLE_CHECKS = ("base_url", "api_key", "model", "max_context")
 _positive_int = _rule("must be a positive integer", lambda v: _is_int(v, 1))
 _non_negative_int = _rule("must be a non-negative integer", lambda v: _is_int(v, 0))
@@ -167,6 +171,13 @@ _optional_int = _rule("must be a positive integer or null", lambda v: v is None 
 _optional_number = _rule("must be a positive number or null", lambda v: v is None or (_is_number(v) and v > 0))
 _bool = _rule("must be true or false", lambda v: isinstance(v, bool))
 _line = _rule("must be a non-empty string on one line", _is_line)
+_optional_line = _rule("must be a string on one line", lambda v: isinstance(v, str) and v.strip().isprintable())
+_optional_address = _rule(
+    "must be empty, or start with http:// or https:// and name a host",
+    lambda v: isinstance(v, str) and (not v.strip() or _is_web_address(v)),
+    secret=True,
+)
+_share = _rule("must be a number between 0.0 and 1.0", lambda v: _is_number(v) and 0 <= v <= 1)
 _names = _rule("must be a name or a list of names", _is_names)
 _proxy = _rule("must be the address of a proxy", _is_proxy, secret=True)
 CHECKS: Mapping[str, Check] = {
@@ -179,7 +190,7 @@ CHECKS: Mapping[str, Check] = {
     "max_timeout": _optional_int,
     "max_output_tokens": _positive_int,
     "max_context": _positive_int,
-    "auto_compact_thresh": _rule("must be a number between 0.0 and 1.0", lambda v: _is_number(v) and 0 <= v <= 1),
+    "auto_compact_thresh": _share,
     "compact_target_words": _positive_int,
     "preserve_last_n_messages": _non_negative_int,
     "tokenizer_encoding": _line,
@@ -222,6 +233,29 @@ CHECKS: Mapping[str, Check] = {
     "pages_max_mb": _non_negative_int,
     "page_cache": _bool,
     "page_cache_ttl_s": _positive_number,
+    "knowledge": _bool,
+    "knowledge_max_mb": _non_negative_int,
+    "knowledge_chunk_size": _rule(
+        "must be a number of characters from 200 to 20000", lambda v: _is_int(v, 200) and v <= 20_000
+    ),
+    "qdrant_url": _optional_address,
+    "qdrant_shards": _non_negative_int,
+    "qdrant_replicas": _positive_int,
+    "embedding_base_url": _optional_address,
+    "embedding_model": _optional_line,
+    "contextual_embedding_model": _optional_line,
+    "agentic_search_enabled": _bool,
+    "agentic_search_completeness_threshold": _share,
+    "agentic_search_max_iterations": _up_to(20),
+    "agentic_search_max_urls_per_iteration": _up_to(20),
+    "agentic_search_url_score_threshold": _share,
+    "agentic_search_use_search_hints": _bool,
+    "agentic_search_llm_temperature": _rule("must be a number between 0.0 and 2.0", lambda v: _is_number(v) and 0 <= v <= 2),
+    "agentic_search_max_qdrant_results": _up_to(100),
+    "use_contextual_embeddings": _bool,
+    "use_hybrid_search": _bool,
+    "use_reranking": _bool,
+    "use_agentic_rag": _bool,
     "system_prompt": _rule("must be text", lambda v: v is None or _is_encodable(v), secret=True),
 }
 

@@ -11,15 +11,20 @@ from pathlib import Path
 from typing import Any
 
 from nexi.config.checks import CHECKS
-from nexi.config.fields import frozen_copy, normal, roles_under
+from nexi.config.fields import Settings, frozen_copy, normal, roles_under
 from nexi.config.names import FIELD_VARIABLES, JUDGE_VARIABLE, KEY_VARIABLES
 from nexi.errors import ConfigError
+
+SWITCHES = {
+    **dict.fromkeys(("1", "true", "yes", "on"), True),
+    **dict.fromkeys(("0", "false", "no", "off"), False),
+}
 
 
 def overlay_of(env: Mapping[str, str], roles: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The settings the environment names; empty variables do not count."""
     values = {name: _variable(env, name, variables) for name, variables in FIELD_VARIABLES.items()}
-    overlay: dict[str, Any] = {name: normal(name, value) for name, value in values.items() if value}
+    overlay: dict[str, Any] = {name: normal(name, value) for name, value in values.items() if value != ""}
     if not wants_color(env):
         overlay["color"] = False
     merged = roles_under(roles, overlay)
@@ -28,9 +33,22 @@ def overlay_of(env: Mapping[str, str], roles: Mapping[str, Mapping[str, Any]]) -
     return overlay if merged == roles else {**overlay, "roles": frozen_copy(merged)}
 
 
-def _variable(env: Mapping[str, str], name: str, variables: tuple[str, ...]) -> str:
+def _variable(env: Mapping[str, str], name: str, variables: tuple[str, ...]) -> Any:
     found = ((variable, env.get(variable, "").strip()) for variable in variables)
-    return next((_checked(name, variable, value) for variable, value in found if value), "")
+    return next((_checked(name, variable, _typed(name, value)) for variable, value in found if value), "")
+
+
+def _typed(name: str, value: str) -> Any:
+    """A variable is text; where its setting is a switch or a number, what that text says, and itself where it says neither."""
+    default = getattr(Settings, name, "")
+    if isinstance(default, bool):
+        return SWITCHES.get(value.lower(), value)
+    if isinstance(default, int | float):
+        try:
+            return type(default)(value)
+        except ValueError:
+            return value
+    return value
 
 
 def keys_of(env: Mapping[str, str]) -> dict[str, str]:
@@ -38,9 +56,9 @@ def keys_of(env: Mapping[str, str]) -> dict[str, str]:
     return {provider: key for provider, key in keys.items() if key}
 
 
-def _checked(name: str, variable: str, value: str) -> str:
+def _checked(name: str, variable: str, value: Any) -> Any:
     """The value of a variable, held to the rule of the setting it stands for."""
-    if value and (problems := list(CHECKS[name](variable, value))):
+    if value != "" and (problems := list(CHECKS[name](variable, value))):
         fix = f"correct {variable} in your environment, or unset it"
         raise ConfigError("a variable of the environment cannot be used", cause="; ".join(problems), fix=fix)
     return value

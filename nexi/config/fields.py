@@ -80,6 +80,27 @@ class Settings:
     page_cache: bool = True
     page_cache_ttl_s: float = 86400
     system_prompt: str = ""
+    knowledge: bool = True
+    knowledge_max_mb: int = 2048
+    knowledge_chunk_size: int = 1200
+    qdrant_url: str = ""
+    qdrant_shards: int = 0
+    qdrant_replicas: int = 1
+    embedding_base_url: str = ""
+    embedding_model: str = ""
+    contextual_embedding_model: str = ""
+    agentic_search_enabled: bool = True
+    agentic_search_completeness_threshold: float = 0.8
+    agentic_search_max_iterations: int = 3
+    agentic_search_max_urls_per_iteration: int = 3
+    agentic_search_url_score_threshold: float = 0.7
+    agentic_search_use_search_hints: bool = False
+    agentic_search_llm_temperature: float = 0.3
+    agentic_search_max_qdrant_results: int = 10
+    use_contextual_embeddings: bool = False
+    use_hybrid_search: bool = True
+    use_reranking: bool = False
+    use_agentic_rag: bool = False
 
     home: Path | None = field(default=None, compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)

@@ -16,6 +16,7 @@ from nexi.config.environment import nexi_cache, nexi_home
 from nexi.config.fields import SAVED, UNSAVED, Settings, as_keys, as_names, distinct, known, normal, plain, roles_under
 from nexi.config.names import (
     DEFAULT_BASE_URL,
+    EMBEDDING_MODEL,
     EXTRACTIVE,
     FREE_BACKENDS,
     KEY_VARIABLES,
@@ -104,6 +105,15 @@ class Config(Settings):
             return Endpoint("", (), EXTRACTIVE, max_context)
         return Endpoint(base_url, keys, model, max_context)
 
+    def embedding(self) -> Endpoint | None:
+        """Where texts are turned into vectors; None where no endpoint is named. A model alone is asked of the main address."""
+        base_url = self.embedding_base_url or (self.base_url if self.embedding_model else "")
+        if not base_url:
+            return None
+        own = next(iter(self.keys_for("embedding")), "")
+        keys = self._endpoint_keys(base_url, {"api_key": own} if own else {})
+        return Endpoint(base_url, keys, self.embedding_model or EMBEDDING_MODEL, self.max_context)
+
     def _endpoint_keys(self, base_url: str, part: Mapping[str, Any]) -> Keys:
         """A key follows the address it was given for; another address gets only keys that are known to be its own."""
         if part.get("api_key"):
@@ -182,7 +192,7 @@ class Config(Settings):
         data = self.to_dict()
         for name in ("api_key", "jina_key"):
             data[name] = mask(data[name])
-        for name in ("base_url", "searxng_url", "http_proxy", "https_proxy"):
+        for name in ("base_url", "searxng_url", "http_proxy", "https_proxy", "qdrant_url", "embedding_base_url"):
             data[name] = without_password(data[name])
         data["api_keys"] = {k: [mask(key) for key in as_keys(v)] for k, v in self.api_keys.items()}
         data["roles"] = {role: masked_role(part) for role, part in self.roles.items()}
