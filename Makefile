@@ -36,11 +36,13 @@ check: $(VENV)/dev.stamp  ## ruff, strict types, layers, coverage with its floor
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
-eval: $(VENV)/dev.stamp  ## answers, text, proofs, hostile pages (needs ../shared/data); SAMPLE=n for a seeded sample, SAVE=1 to keep the tables, PEERS=1
+eval: $(VENV)/dev.stamp  ## answers, text, proofs, knowledge, hostile pages (needs ../shared/data); SAMPLE=n for a seeded sample, SAVE=1 to keep the tables, PEERS=1
 	$(BIN)/python -m evals.answers $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SAVE),--save)
 	$(BIN)/python -m evals.extraction $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(PEERS),--peers) $(if $(SAVE),--save)
 	$(BIN)/python -m evals.proof $(if $(SAMPLE),--sample) $(if $(SAVE),--save)
 	$(BIN)/python -m evals.conflicts --count $(if $(SAMPLE),$(SAMPLE),200) $(if $(SAVE),--save)
+	$(BIN)/python -m evals.retrieval $(if $(SAMPLE),--sample) $(if $(SAVE),--save)
+	$(BIN)/python -m evals.agentic $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SAVE),--save)
 	$(BIN)/python -m evals.injection
 	$(BIN)/python -m evals.security
 
