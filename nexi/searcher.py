@@ -60,7 +60,9 @@ class Searcher:
         breaker: Breaker | None = None,
         lanes: Lanes | None = None,
         track: Track | None = None,
+        retries: int = 1,
     ) -> None:
+        self._retries = retries
         self._chain = backends
         self._emit = emit
         self._clock = clock
@@ -115,7 +117,7 @@ class Searcher:
         """One backend's answer; its `backend` is empty where it failed."""
         name = backend.name
         try:
-            found = await self._with_one_retry(backend, query)
+            found = await self._with_retries(backend, query)
         except BackendError as error:
             if self._breaker:
                 await self._breaker.failed(name, error)
@@ -133,15 +135,16 @@ class Searcher:
     async def _rest(self, backend: SearchBackend) -> Suspension | None:
         return await self._breaker.admit(backend.name) if self._breaker else None
 
-    async def _with_one_retry(self, backend: SearchBackend, query: Query) -> list[Hit]:
+    async def _with_retries(self, backend: SearchBackend, query: Query) -> list[Hit]:
         async with self._lanes.turn(backend):
-            try:
-                return await backend.search(query)
-            except BackendError as error:
-                pause = RETRY_PAUSE_S if error.retry_after is None else error.retry_after
-                if not error.retryable or pause > LONGEST_PAUSE_S:
-                    raise
-            await self._clock.sleep(pause)
+            for _ in range(self._retries):
+                try:
+                    return await backend.search(query)
+                except BackendError as error:
+                    pause = RETRY_PAUSE_S if error.retry_after is None else error.retry_after
+                    if not error.retryable or pause > LONGEST_PAUSE_S:
+                        raise
+                await self._clock.sleep(pause)
             return await backend.search(query)
 
 

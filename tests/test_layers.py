@@ -35,10 +35,10 @@ LAYER = {
         ],
         PURE,
     ),
-    **dict.fromkeys(["agent", "tools", "compaction", "model", "reader", "searcher", "session", "verify", "recording", "research", "knowledge"], ENGINE),
+    **dict.fromkeys(["agent", "tools", "compaction", "model", "reader", "searcher", "session", "verify", "recording", "research", "knowledge", "search_api"], ENGINE),
     **dict.fromkeys(["backends", "fetchers", "llm", "history", "runlog", "suspensions", "plugins", "stores"], ADAPTER),
     **dict.fromkeys(["app", "conversation"], ASSEMBLY),
-    **dict.fromkeys(["search", "cli", "bench", "output", "demo", "doctor", "__main__", "testing"], DOOR),
+    **dict.fromkeys(["search", "cli", "bench", "output", "demo", "doctor", "__main__", "testing", "web"], DOOR),
 }
 MAY_IMPORT = {
     WORDS: {WORDS},
@@ -53,6 +53,9 @@ DELEGATIONS = {
     ("tools", "app"),
 }
 HOMES = {
+    "starlette": {"web"},
+    "uvicorn": {"web"},
+    "yaml": {"search_api"},
     "numpy": {"stores"},
     "qdrant_client": {"stores"},
     "fastembed": {"stores"},

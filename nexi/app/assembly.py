@@ -4,32 +4,34 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nexi.app.clients import Clients
 from nexi.app.emit import QuietEmit
 from nexi.app.options import AS_CONFIGURED, SearchOptions, clean_question, with_effort
+from nexi.app.pages import read_page
 from nexi.app.parts import Parts
 from nexi.app.run import Run, RunResult
 from nexi.budget import Budget, Meter
-from nexi.errors import FetchError, NexiError
-from nexi.reader import Reader
+from nexi.ports import Emit
 from nexi.recording import Pace
-from nexi.runlog import MemoryPages
 from nexi.session import Session
 from nexi.types import FetchLimits, Page, Query, Review, SearchOutcome, ToolCall, ToolResult
-from nexi.urls import is_web_url
 
 if TYPE_CHECKING:
     from nexi.app.research import ResearchRun
     from nexi.app.resume import Replay
     from nexi.app.verification import Target
     from nexi.research.orchestrator import Approve
+    from nexi.search_api import SearchService
     from nexi.verify.recheck import Verification
 
 
 class Nexi(Clients):
     """Searches, and single calls outside a search, over the clients of one config."""
+
+    _search_service: SearchService | None = None
 
     def search(self, question: str, *, options: SearchOptions = AS_CONFIGURED, session: Session | None = None) -> Run:
         """A run to enter: `async with nexi.search(q) as run`. Raises QuestionError or ConfigError at once."""
@@ -133,24 +135,12 @@ class Nexi(Clients):
 
     async def fetch(self, url: str) -> Page:
         """One page along the fetch chain, for a caller who vouches for its URL; the guard holds. Raises FetchError."""
-        if not is_web_url(url):
-            fix = "write it in full, like https://example.com/page"
-            raise FetchError(f"{url[:200]!r} is not the address of a web page", reason="blocked", fix=fix)
-        async with asyncio.TaskGroup() as tasks:
-            reader = Reader(
-                self.fetchers,
-                limits=FetchLimits(timeout_s=self.config.fetch_timeout),
-                session=Session(),
-                meter=Meter(Budget(), started=self.clock.monotonic()),
-                store=MemoryPages(),
-                emit=QuietEmit(),
-                clock=self.clock,
-                tasks=tasks,
-            )
-            try:
-                page: Page | NexiError = await reader.read(url)
-            except NexiError as error:
-                page = error  # carried past the task group, which would bundle it
-        if isinstance(page, NexiError):
-            raise page
-        return page
+        return await read_page(self, url, FetchLimits(timeout_s=self.config.fetch_timeout), emit=QuietEmit())
+
+    def search_api(self, settings: Path | None = None, *, emit: Emit | None = None) -> SearchService:
+        """The stateless search service, built once; the first caller may name its searcher.yaml. Raises ConfigError."""
+        if self._search_service is None:
+            from nexi.app.search_service import build, settings_of
+
+            self._search_service = build(self, settings_of(self.config.root, settings), emit or QuietEmit())
+        return self._search_service

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -95,8 +96,24 @@ class Clients:
             self._extra[name] = self._owned(create(name, self._backend_settings(name), sender))
         return self._extra[name]
 
-    def searcher(self, emit: Emit, track: Track | None = None) -> Searcher:
-        return Searcher(self.backends, emit=emit, clock=self.clock, breaker=self.breaker(), lanes=self._lanes, track=track)
+    def searcher(
+        self,
+        emit: Emit,
+        track: Track | None = None,
+        *,
+        backends: Callable[[], Sequence[SearchBackend]] | None = None,
+        retries: int = 1,
+    ) -> Searcher:
+        """The one way to ask backends: those of the chain, or others that were chosen among them."""
+        return Searcher(
+            backends or self.backends,
+            emit=emit,
+            clock=self.clock,
+            breaker=self.breaker(),
+            lanes=self._lanes,
+            track=track,
+            retries=retries,
+        )
 
     def breaker(self) -> Breaker | None:
         """What rests after failures, for the backends of the config; a backend with other settings starts afresh."""
@@ -120,6 +137,21 @@ class Clients:
 
             self._fetchers = tuple(self._owned(create(n, self._fetcher_settings(n))) for n in self._fetch_chain())
         return self._fetchers
+
+    def uncached_fetchers(self) -> tuple[ContentFetcher, ...]:
+        """The fetch chain anew, with no cache around it; fetchers that were given stay as they are."""
+        if self._fetchers_given is not None:
+            return self._fetchers_given
+        from nexi.fetchers import create
+
+        names = self._fetch_chain()
+        return tuple(self._owned(create(n, replace(self._fetcher_settings(n), cache_folder=None))) for n in names)
+
+    def check_url(self, url: str) -> object:
+        """Refuse an address the guard refuses, before anything is looked up. Raises FetchError."""
+        from nexi.fetchers.guard import Guard
+
+        return Guard(self.config.allow_private).check_url(url)
 
     def check(self) -> None:
         """Refuse what cannot work before anything is spent. Raises ConfigError."""

@@ -39,6 +39,8 @@ NAMES = (
     "evaluator",
     "may_delegate",
     "must_write",
+    "snippet_rank",
+    "llm_query",
 )
 
 _TOKEN = re.compile(r"\{\{|\}\}|\{([a-z_]+)\}|[{}]")

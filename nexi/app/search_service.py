@@ -1,0 +1,131 @@
+"""The search service of one `Nexi`: its ports, joined, and the file that may change its cache and its backends.
+
+Doors ask `Nexi.search_api()` for it. What a request means is for `nexi.search_api`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nexi.app.pages import read_page
+from nexi.budget import Budget, Meter
+from nexi.errors import ConfigError
+from nexi.fetchers.cache import CachedFetcher, PageCache
+from nexi.model import MeteredLLM
+from nexi.ports import LLM, ContentFetcher, Emit, SearchBackend
+from nexi.search_api.service import Ports, SearchService
+from nexi.search_api.settings import FILE, SearcherSettings, read_settings
+from nexi.token_counter import TokenCounter
+from nexi.types import FetchLimits, Page, Query, SearchOutcome
+
+if TYPE_CHECKING:
+    from nexi.app.assembly import Nexi
+
+
+def settings_of(folder: Path, given: Path | None = None) -> SearcherSettings:
+    """What searcher.yaml says: the given file, which must be there, or the one in nexi's folder. Raises ConfigError."""
+    path = given or folder / FILE
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        if given is None:
+            return SearcherSettings()
+        raise ConfigError(f"{path} is not there", fix="name a file that exists, or leave the option out") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read", cause=str(error), fix="make it a readable file in UTF-8") from error
+    return read_settings(text, str(path))
+
+
+def build(nexi: Nexi, settings: SearcherSettings, emit: Emit) -> SearchService:
+    """The service over the ports of one `Nexi`."""
+    cache = _cache(nexi, settings)
+    fetchers = _fetchers(nexi, settings, cache)
+
+    async def search(query: Query, chain: Sequence[SearchBackend], retries: int) -> SearchOutcome:
+        return await nexi.searcher(emit, backends=lambda: chain, retries=retries).search(query)
+
+    async def read(url: str, limits: FetchLimits) -> Page:
+        return await read_page(nexi, url, limits, fetchers=fetchers, emit=emit)
+
+    return SearchService(
+        Ports(
+            search,
+            Chains(nexi, settings).get,
+            read,
+            lambda: _judge(nexi, emit),
+            nexi.clock,
+            emit,
+            cache,
+            settings.cache.sweep_interval_s,
+        )
+    )
+
+
+class Chains:
+    """The backends for a wanted name: that one first, then the others where a fallback is allowed."""
+
+    def __init__(self, nexi: Nexi, settings: SearcherSettings) -> None:
+        self._nexi = nexi
+        self._settings = settings
+
+    def get(self, wanted: str) -> tuple[SearchBackend, ...]:
+        usual = self._usual()
+        first = self._first(wanted, usual)
+        others = tuple(b for b in usual if b.name != wanted) if wanted else usual[1:]
+        if first is None:
+            return others if self._settings.fallback else ()
+        return (first, *others) if self._settings.fallback else (first,)
+
+    def _usual(self) -> tuple[SearchBackend, ...]:
+        names = self._settings.backends
+        if not names:
+            return self._nexi.backends()
+        known = {b.name: b for b in self._nexi.backends()}
+        return tuple(b for name in names if (b := known.get(name) or self._extra(name)))
+
+    def _first(self, wanted: str, usual: Sequence[SearchBackend]) -> SearchBackend | None:
+        if not wanted:
+            return usual[0] if usual else None
+        own = next((b for b in usual if b.name == wanted), None)
+        return own or (None if self._settings.backends else self._extra(wanted))
+
+    def _extra(self, name: str) -> SearchBackend | None:
+        """A backend outside the chain; None where it is not set up."""
+        try:
+            return self._nexi.extra_backend(name)
+        except ConfigError:
+            return None
+
+
+def _judge(nexi: Nexi, emit: Emit) -> LLM | None:
+    """The model for one call; None where there is none but the built-in one, which ranks nothing."""
+    endpoint = nexi.config.endpoint("judge")
+    if endpoint.is_extractive:
+        return None
+    meter = Meter(Budget(max_model_calls=1), started=nexi.clock.monotonic())
+    counter = TokenCounter(nexi.config.tokenizer_encoding)
+    return MeteredLLM(nexi.llm("judge"), "judge", meter, emit, nexi.clock, counter, endpoint.max_context)
+
+
+def _cache(nexi: Nexi, settings: SearcherSettings) -> PageCache:
+    cache, config = settings.cache, nexi.config
+    folder = Path(cache.dir).expanduser() if cache.dir else config.page_cache_dir
+    return PageCache(folder, clock=nexi.clock, ttl_s=cache.ttl_s or config.page_cache_ttl_s)
+
+
+def _fetchers(nexi: Nexi, settings: SearcherSettings, cache: PageCache) -> Callable[[], Sequence[ContentFetcher]]:
+    """Nexi's own fetchers, unless the file has another word on caching."""
+    asked = settings.cache
+    if asked.enabled is None and not asked.dir and asked.ttl_s is None:
+        return nexi.fetchers
+    made: list[ContentFetcher] = []
+
+    def chain() -> Sequence[ContentFetcher]:
+        if not made:
+            bare = nexi.uncached_fetchers()
+            made.extend(bare if asked.enabled is False else (CachedFetcher(f, cache, check=nexi.check_url) for f in bare))
+        return made
+
+    return chain

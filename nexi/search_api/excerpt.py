@@ -1,0 +1,71 @@
+"""The part of a page that is about a query, within a number of characters. Pure, and the same for the same text.
+
+A short page is given whole. Of a longer one the paragraphs that hold most of the query's words are taken, in the order of
+the page, each gap marked; where no paragraph holds any, the beginning.
+"""
+
+from __future__ import annotations
+
+from nexi.knowledge.coverage import covered, share, weights_of
+
+GAP = "[...]"
+LEAST_PIECE = 80  # less of a paragraph than this says nothing
+MOST_PARAGRAPHS = 400
+
+
+def excerpt(text: str, query: str, room: int) -> str:
+    """At most `room` characters of a text."""
+    text = text.strip()
+    if room <= 0:
+        return ""
+    if len(text) <= room:
+        return text
+    paragraphs = [p for p in (piece.strip() for piece in text.split("\n\n")) if p][:MOST_PARAGRAPHS]
+    chosen = _chosen(paragraphs, query, room)
+    return _joined(paragraphs, chosen)[:room] if chosen else cut(text, room)
+
+
+def best_paragraphs(text: str, query: str, count: int, room: int) -> list[str]:
+    """The best `count` paragraphs for a query, each cut to `room`, in the order of the page."""
+    paragraphs = [p for p in (" ".join(piece.split()) for piece in text.split("\n\n")) if p][:MOST_PARAGRAPHS]
+    weights = weights_of(query)
+    fits = [share(weights, covered(weights, p)) for p in paragraphs]
+    best = sorted(range(len(paragraphs)), key=lambda i: (-fits[i], i))[:count]
+    return [cut(paragraphs[i], room) for i in sorted(best)]
+
+
+def cut(text: str, room: int) -> str:
+    """The beginning of a text, ended at a word and marked, where it is too long."""
+    if len(text) <= room:
+        return text
+    if room < 2:
+        return ""
+    head = text[: room - 1]
+    space = head.rfind(" ")
+    return (head[:space] if space > room * 0.6 else head).rstrip() + "…"
+
+
+def _chosen(paragraphs: list[str], query: str, room: int) -> dict[int, str]:
+    """Paragraphs by place: the best first, as long as there is room for them and for the marks of the gaps."""
+    weights = weights_of(query)
+    fits = [share(weights, covered(weights, p)) for p in paragraphs]
+    chosen: dict[int, str] = {}
+    left = room
+    for place in sorted(range(len(paragraphs)), key=lambda i: (-fits[i], i)):
+        own = left - len(GAP) - 4
+        if not fits[place] or own < LEAST_PIECE:
+            break
+        chosen[place] = cut(paragraphs[place], own)
+        left -= len(chosen[place]) + len(GAP) + 4
+    return chosen
+
+
+def _joined(paragraphs: list[str], chosen: dict[int, str]) -> str:
+    parts: list[str] = []
+    last = -1
+    for place in sorted(chosen):
+        if place != last + 1:
+            parts.append(GAP)
+        parts.append(chosen[place])
+        last = place
+    return "\n\n".join(parts)

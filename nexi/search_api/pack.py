@@ -1,0 +1,172 @@
+"""The response: a universal context pack, "ucp-1", from what one request found and read. Pure; it asks nobody.
+
+An item is a hit with its place in the backend's order (`rank`, from 1), how much of the query it holds (`relevance`), and
+what became of its page (`fetch`). The seed knows four reasons for a page that is not there; ours are told in those.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from nexi import __version__
+from nexi.errors import FetchError, FetchReason
+from nexi.knowledge.coverage import covered, share, weights_of
+from nexi.search_api.render import Rendered, render
+from nexi.search_api.schema import SearchRequest
+from nexi.types import Failure, Hit, Page
+from nexi.urls import is_web_url, page_id
+from nexi.values import frozen
+
+SCHEMA = "ucp-1"
+PRODUCER = "searcher-service"
+SEEDS = "seed_items"
+REASONS: Mapping[FetchReason, str] = {
+    "content_type": "content_type",
+    "too_large": "too_large",
+    "timeout": "timeout",
+    "blocked": "error",
+    "robots": "error",
+    "error": "error",
+}
+NOT_TRIED = ("content_type", "too_large")  # the service would not read it; every other reason is a failure
+
+
+@frozen
+class Found:
+    """A result of one request: the hit, its 0-based place, when it was found, and its page or why there is none."""
+
+    hit: Hit
+    place: int
+    found_at: str
+    page: Page | FetchError | None = None
+    read_at: str = ""
+
+
+@frozen
+class Outcome:
+    """All that one request came to. `picks` is None where no pick was asked for."""
+
+    results: tuple[Found, ...]
+    backend: str
+    fallback: bool = False
+    picks: tuple[int, ...] | None = None
+    failures: tuple[Failure, ...] = ()
+    search_s: float = 0.0
+    fetch_s: float = 0.0
+    total_s: float = 0.0
+    at: str = ""
+
+
+def response(echo: Mapping[str, Any], request: SearchRequest, outcome: Outcome) -> dict[str, Any]:
+    """The whole pack; `items` and `rendered_text` as far as they are wanted."""
+    text = rendered_text(request, outcome) if request.wants_text else ""
+    pack: dict[str, Any] = {
+        "schema": SCHEMA,
+        "created_utc": outcome.at,
+        "producer": {"name": PRODUCER, "version": __version__},
+        "request": echo,
+        "meta": _meta(request, outcome),
+        "usage": {
+            "results_returned": len(outcome.results),
+            "context_chars": len(text),
+            "fetch_pages_used": sum(found.page is not None for found in outcome.results),
+        },
+    }
+    if request.wants_items:
+        weights = weights_of(request.text)
+        pack["items"] = [_item(found, weights, outcome.backend) for found in outcome.results]
+    if request.wants_text:
+        pack["rendered_text"] = text
+    return pack
+
+
+def rendered_text(request: SearchRequest, outcome: Outcome) -> str:
+    shown = [Rendered(_title(f), f.hit.url, f.hit.snippet, _content(f)) for f in outcome.results]
+    return render(shown, backend=outcome.backend, mode=request.mode, query=request.text, room=request.limits.context_chars)
+
+
+def relevance(weights: Mapping[str, float], hit: Hit) -> float:
+    """How much of the query stands in the title, the snippet and the address."""
+    return round(share(weights, covered(weights, f"{hit.title} {hit.snippet} {hit.url}")), 2)
+
+
+def utc(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def item_id(url: str) -> str:
+    """The id of a result; one of this machine is no web page and goes by its own address."""
+    if is_web_url(url):
+        return page_id(url)
+    return "web:sha256:" + hashlib.sha256(url.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _meta(request: SearchRequest, outcome: Outcome) -> dict[str, Any]:
+    return {
+        "backend_used": outcome.backend,
+        "fallback_used": outcome.fallback,
+        "pick_applied": outcome.picks is not None,
+        "pick_ids": list(outcome.picks or ()),
+        "mode_used": request.mode,
+        "timing_ms": {
+            "search": round(outcome.search_s * 1000),
+            "fetch": round(outcome.fetch_s * 1000),
+            "total": round(outcome.total_s * 1000),
+        },
+        "failures": [{"provider": f.provider, "code": f.code, "message": f.message, "fix": f.fix} for f in outcome.failures],
+    }
+
+
+def _item(found: Found, weights: Mapping[str, float], backend: str) -> dict[str, Any]:
+    hit = found.hit
+    engine = hit.backend or backend
+    item: dict[str, Any] = {
+        "id": item_id(hit.url),
+        "type": "web_result",
+        "title": _title(found),
+        "url": hit.url,
+        "retrieved_utc": found.read_at or found.found_at,
+        "engine": engine,
+        "snippet": hit.snippet,
+        "score": {"rank": found.place + 1, "relevance": relevance(weights, hit), "method": f"{engine}_snippet"},
+        "fetch": _fetch(found.page),
+    }
+    if hit.published:
+        item["published"] = hit.published
+    if content := _content(found):
+        item["content"] = content
+    return item
+
+
+def _fetch(page: Page | FetchError | None) -> dict[str, Any]:
+    if isinstance(page, Page):
+        return {
+            "status": "fetched",
+            "skip_reason": None,
+            "content_type": page.content_type or None,
+            "downloaded_bytes": page.downloaded_bytes,
+            "truncated": page.truncated,
+            "extracted_chars": len(page.text),
+        }
+    reason = REASONS[page.reason] if page else None
+    status = "failed" if reason and reason not in NOT_TRIED else "skipped"
+    nothing: dict[str, Any] = {"content_type": None, "downloaded_bytes": 0, "truncated": False, "extracted_chars": 0}
+    told = {"message": str(page)} if page else {}
+    return {"status": status, "skip_reason": reason, **nothing, **told}
+
+
+def _title(found: Found) -> str:
+    page = found.page
+    return found.hit.title or (page.title if isinstance(page, Page) else "")
+
+
+def _content(found: Found) -> str:
+    return found.page.text if isinstance(found.page, Page) else ""
+
+
+def chosen(results: Sequence[Found], picks: Sequence[int]) -> tuple[Found, ...]:
+    """The picked results, in the order of the picks."""
+    return tuple(results[pick] for pick in picks)

@@ -1,0 +1,264 @@
+"""What a request may say, and the request as a value.
+
+The JSON schema here is what `check` holds a request against and what the API's own description shows, so the two cannot
+differ. Fields nobody knows are let through, so that a newer client can talk to an older service. Limits of the service lie
+over limits of the client: a larger number is taken as the service's own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nexi.errors import QuestionError
+from nexi.schema import check
+from nexi.types import FetchLimits, Hit
+from nexi.urls import is_web_url
+from nexi.values import frozen
+
+SIMPLE, FULL = "simple", "full"
+MAX_QUERY_CHARS = 2_000
+MAX_ITEMS = 50
+MAX_FETCH_PAGES = 20
+MAX_CONTEXT_CHARS = 400_000
+MAX_TIME_MS = 120_000
+MAX_RETRIES = 5
+FULL_MODE_PAGES = 3
+LANGUAGE = r"^([A-Za-z]{2,3}([_-][A-Za-z0-9]{1,8}){0,3}|all|auto)?$"
+INTENTS = ("fact_check", "fresh_data", "background", "verification")
+
+
+def _whole(default: int | None, about: str, least: int = 0) -> dict[str, Any]:
+    shown = {} if default is None else {"default": default}
+    return {"type": ["integer", "null"], "minimum": least, "description": about, **shown}
+
+
+def _text(about: str, **more: Any) -> dict[str, Any]:
+    return {"type": ["string", "null"], "description": about, **more}
+
+
+def _object(properties: dict[str, Any], about: str, **more: Any) -> dict[str, Any]:
+    return {"type": ["object", "null"], "properties": properties, "description": about, **more}
+
+
+QUERY_TEXT = {"type": "string", "minLength": 1, "maxLength": MAX_QUERY_CHARS}
+QUERY = {
+    "description": "The query, as text or as an object; `query.lang` wins over `constraints.lang`.",
+    "anyOf": [
+        QUERY_TEXT,
+        {
+            "type": "object",
+            "properties": {"text": QUERY_TEXT, "lang": _text("a language like `en` or `pt-BR`", pattern=LANGUAGE)},
+            "required": ["text"],
+        },
+    ],
+}
+SEED_ITEM = {
+    "type": "object",
+    "properties": {
+        "url": {"type": "string", "minLength": 1, "maxLength": 8192},
+        "title": _text("its title"),
+        "snippet": _text("its snippet"),
+        "engine": _text("the backend it came from"),
+    },
+    "required": ["url"],
+}
+CONSTRAINTS = _object(
+    {
+        "backend": _text("the backend to ask first: `searxng`, `duckduckgo`, or another one the server has"),
+        "search_mode": {"enum": [SIMPLE, FULL, None], "default": SIMPLE, "description": "`full` reads pages"},
+        "lang": _text("a language like `en` or `pt-BR`", pattern=LANGUAGE),
+        "pick_ids": {
+            "type": ["array", "null"],
+            "items": {},
+            "maxItems": 1000,
+            "description": "0-based indices into the results, in the order wanted; invalid ones are ignored",
+        },
+        "seed_items": {
+            "type": ["array", "null"],
+            "items": SEED_ITEM,
+            "maxItems": MAX_ITEMS,
+            "description": "the items the client saw: they are used instead of a new search, so that `pick_ids` fit",
+        },
+    },
+    "How the search is executed.",
+)
+TIMEOUTS = _object(
+    {"search": _whole(8000, "for the search", 1), "fetch": _whole(8000, "for each page", 1)}, "Milliseconds for one request."
+)
+BUDGET = _object(
+    {
+        "max_tool_calls": _whole(None, "echoed: one request is one call"),
+        "max_search_retries": _whole(1, "how often a backend is asked again after a failure that may pass"),
+        "max_results": _whole(10, f"items at most; the service gives up to {MAX_ITEMS}"),
+        "max_fetch_pages": _whole(None, f"pages read in `full` mode, {FULL_MODE_PAGES} when it is not given"),
+        "max_download_bytes_per_page": _whole(2_000_000, "bytes of one page", 1),
+        "max_extract_chars_per_page": _whole(300_000, "characters of one page's text"),
+        "allowed_content_types": {
+            "type": ["array", "null"],
+            "items": {"type": "string", "maxLength": 200},
+            "maxItems": 100,
+            "description": "media types that may be read; without it all that the service can read",
+        },
+        "max_redirects": _whole(5, "redirects of one page"),
+        "max_context_chars": _whole(8000, "characters of `rendered_text`"),
+        "max_total_time_ms": _whole(12_000, "milliseconds for everything", 1),
+        "per_request_timeout_ms": TIMEOUTS,
+    },
+    "Limits of this request.",
+)
+SEARCH_REQUEST: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "query": QUERY,
+        "intent": _text("a hint that changes nothing", maxLength=200, examples=list(INTENTS)),
+        "constraints": CONSTRAINTS,
+        "budget": BUDGET,
+        "want": _object(
+            {
+                "items": {"type": ["boolean", "null"], "default": True},
+                "rendered_text": {"type": ["boolean", "null"], "default": True},
+            },
+            "Which parts to return.",
+        ),
+        "context_hint": _object(
+            {"known_topics": {"type": ["array", "null"], "items": {"type": "string"}, "maxItems": 1000}},
+            "What the caller knows; echoed.",
+        ),
+    },
+    "required": ["query"],
+    "example": {"query": {"text": "bm25 ranking algorithm"}, "constraints": {"search_mode": "simple"}},
+}
+
+
+@frozen
+class Limits:
+    """The budget of one request, as far as it means something in one call."""
+
+    retries: int = 1
+    results: int = 10
+    pages: int = 0
+    page: FetchLimits = FetchLimits(timeout_s=8.0)
+    context_chars: int = 8000
+    total_s: float = 12.0
+    search_s: float = 8.0
+
+
+@frozen
+class SearchRequest:
+    """A checked request. `picks` is None where nothing was picked; `seeds` is None where a search is to be made."""
+
+    text: str
+    language: str = ""
+    mode: str = SIMPLE
+    backend: str = ""
+    picks: tuple[object, ...] | None = None
+    seeds: tuple[Hit, ...] | None = None
+    limits: Limits = Limits()
+    wants_items: bool = True
+    wants_text: bool = True
+
+
+def read_request(data: object) -> SearchRequest:
+    """The request in `data`. Raises QuestionError that names the field."""
+    problems = check(data, SEARCH_REQUEST)
+    if problems or not isinstance(data, Mapping):
+        raise wrong("; ".join(problems[:3]) or "expected an object")
+    query, constraints = data["query"], _part(data, "constraints")
+    own = query if isinstance(query, Mapping) else {"text": query}
+    mode = constraints.get("search_mode") or SIMPLE
+    want = _part(data, "want")
+    picks = constraints.get("pick_ids")
+    return SearchRequest(
+        clean_query(own["text"]),
+        read_language(own.get("lang") or constraints.get("lang") or ""),
+        mode,
+        (constraints.get("backend") or "").strip().lower(),
+        tuple(picks) if picks else None,
+        _seeds(constraints.get("seed_items")),
+        _limits(_part(data, "budget"), mode),
+        want.get("items") is not False,
+        want.get("rendered_text") is not False,
+    )
+
+
+def wrong(why: str, code: str = "bad_request") -> QuestionError:
+    return QuestionError("the request cannot be used", cause=why, fix="see /openapi.json for its fields", code=code)
+
+
+def clean_query(text: str) -> str:
+    """One line of printable text. Raises QuestionError when nothing is left."""
+    whole = text.encode("utf-8", "replace").decode()
+    line = " ".join("".join(c if _is_shown(c) else " " for c in whole).split())
+    if not line:
+        raise wrong("query: it is empty")
+    return line[:MAX_QUERY_CHARS]
+
+
+def read_language(text: str) -> str:
+    """A language as backends take it; "" where any will do."""
+    if not re.fullmatch(LANGUAGE, text):
+        raise wrong(f"lang: expected a language like en or pt-BR, got {text[:40]!r}")
+    return "" if text in ("all", "auto") else text.replace("_", "-")
+
+
+def pick_ids(picks: Sequence[object], count: int) -> tuple[int, ...]:
+    """The picks that name a result, each once, in their order."""
+    known = (p for p in picks if isinstance(p, int) and not isinstance(p, bool) and 0 <= p < count)
+    return tuple(dict.fromkeys(known))
+
+
+def _is_shown(c: str) -> bool:
+    return ord(c) >= 32 and not 0x7F <= ord(c) < 0xA0
+
+
+def _part(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    return data.get(name) or {}
+
+
+def _seeds(items: Sequence[Mapping[str, Any]] | None) -> tuple[Hit, ...] | None:
+    if items is None:
+        return None
+    for place, item in enumerate(items):
+        if not is_web_url(item["url"]):
+            raise wrong(f"constraints.seed_items[{place}].url: expected a web address, got {item['url'][:60]!r}")
+    return tuple(Hit(i["url"], i.get("title") or "", i.get("snippet") or "", backend=i.get("engine") or "") for i in items)
+
+
+def _limits(budget: Mapping[str, Any], mode: str) -> Limits:
+    times = budget.get("per_request_timeout_ms") or {}
+    pages = FULL_MODE_PAGES if budget.get("max_fetch_pages") is None else min(budget["max_fetch_pages"], MAX_FETCH_PAGES)
+    return Limits(
+        min(_given(budget, "max_search_retries", 1), MAX_RETRIES),
+        min(_given(budget, "max_results", 10), MAX_ITEMS),
+        pages if mode == FULL else 0,
+        _page_limits(budget, _seconds(_given(times, "fetch", 8000))),
+        min(_given(budget, "max_context_chars", 8000), MAX_CONTEXT_CHARS),
+        _seconds(_given(budget, "max_total_time_ms", 12_000)),
+        _seconds(_given(times, "search", 8000)),
+    )
+
+
+def _page_limits(budget: Mapping[str, Any], timeout_s: float) -> FetchLimits:
+    """What one page may cost: a limit that is named holds for documents too."""
+    usual = FetchLimits()
+    most = budget.get("max_download_bytes_per_page")
+    types = budget.get("allowed_content_types")
+    return FetchLimits(
+        max_bytes=usual.max_bytes if most is None else min(most, usual.max_pdf_bytes),
+        max_pdf_bytes=usual.max_pdf_bytes if most is None else min(most, usual.max_pdf_bytes),
+        max_chars=min(_given(budget, "max_extract_chars_per_page", usual.max_chars), usual.max_chars),
+        max_redirects=min(_given(budget, "max_redirects", usual.max_redirects), 20),
+        timeout_s=timeout_s,
+        content_types=usual.content_types if types is None else tuple(t.partition(";")[0].strip().lower() for t in types),
+    )
+
+
+def _given(part: Mapping[str, Any], name: str, default: int) -> int:
+    value = part.get(name)
+    return default if value is None else int(value)
+
+
+def _seconds(milliseconds: int) -> float:
+    return min(milliseconds, MAX_TIME_MS) / 1000

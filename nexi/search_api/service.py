@@ -1,0 +1,190 @@
+"""One request: search, or take the items a client saw; pick; read pages; pack.
+
+Doors stand above; a searcher, a page reader, a cache and a model stand below, each given as a function, so nothing here
+knows how they are built. The service has no state but the time of its last sweep. A limit that is reached ends a step, and
+what there is by then is returned: a search that fails is an empty pack with the reasons in `meta.failures`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from nexi.errors import FetchError
+from nexi.ports import LLM, Clock, Emit, SearchBackend
+from nexi.search_api import pack, snippets
+from nexi.search_api.pack import SEEDS, Found, Outcome
+from nexi.search_api.schema import MAX_ITEMS, SearchRequest, pick_ids, read_request, wrong
+from nexi.types import Failure, FetchLimits, Page, Query, SearchOutcome
+from nexi.values import frozen
+
+SUPPORTED = ("searxng", "duckduckgo")
+AT_ONCE = 4
+
+
+class Search(Protocol):
+    """The one searcher over a chain of backends."""
+
+    async def __call__(self, query: Query, chain: Sequence[SearchBackend], retries: int) -> SearchOutcome: ...
+
+
+class Read(Protocol):
+    """One page along the fetch chain, with the guard and the cache. Raises FetchError."""
+
+    async def __call__(self, url: str, limits: FetchLimits) -> Page: ...
+
+
+class Cache(Protocol):
+    def clear(self) -> int: ...
+
+    def sweep(self) -> int: ...
+
+
+@frozen
+class Ports:
+    """What the service reaches the world through. `chain` gives the backends for a wanted name, "" for the usual ones."""
+
+    search: Search
+    chain: Callable[[str], Sequence[SearchBackend]]
+    read: Read
+    llm: Callable[[], LLM | None]
+    clock: Clock
+    emit: Emit
+    cache: Cache
+    sweep_interval_s: float = 3600.0
+
+
+class SearchService:
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._clock = ports.clock
+        self._swept = ports.clock.monotonic()
+
+    async def search(self, data: object) -> dict[str, Any]:
+        """One request and its pack. Raises QuestionError for a request that cannot be used."""
+        request = read_request(data)
+        outcome = await self.run(request)
+        echo: Mapping[str, Any] = data if isinstance(data, Mapping) else {}
+        return pack.response(echo, request, outcome)
+
+    async def run(self, request: SearchRequest, query: Query | None = None) -> Outcome:
+        """What a request comes to; `query` may narrow the search by more than a request can say."""
+        started = self._clock.monotonic()
+        asked = query or Query(request.text, language=request.language)
+        found = await self._results(request, asked)
+        searched = self._clock.monotonic()
+        deadline = asyncio.get_running_loop().time() + max(0.0, request.limits.total_s - (searched - started))
+        results = await self._with_pages(found.results, request, deadline)
+        now = self._clock.monotonic()
+        return replace(
+            found,
+            results=results,
+            search_s=searched - started if request.seeds is None else 0.0,
+            fetch_s=now - searched if request.limits.pages else 0.0,
+            total_s=now - started,
+            at=pack.utc(self._clock.now()),
+        )
+
+    async def snippet_rank(self, data: object) -> dict[str, Any]:
+        """The best candidates by one model call, or the first ones. Raises QuestionError."""
+        return await snippets.rank(data, self._ports.llm(), clock=self._clock, emit=self._ports.emit)
+
+    async def llm_query(self, data: object) -> dict[str, Any]:
+        """A search query for what a user wrote, by one model call, or the user's own words. Raises QuestionError."""
+        return await snippets.rewrite(data, self._ports.llm(), clock=self._clock, emit=self._ports.emit)
+
+    async def read(self, url: str, limits: FetchLimits) -> Page | FetchError:
+        """One page, or why not."""
+        await self._sweep()
+        try:
+            async with asyncio.timeout(limits.timeout_s):
+                return await self._ports.read(url, limits)
+        except FetchError as error:
+            return error
+        except TimeoutError:
+            return _too_late(url)
+
+    async def read_all(self, urls: Sequence[str], limits: FetchLimits, deadline: float) -> list[Page | FetchError]:
+        """Pages in order, a few at once; what is not there at the deadline (of the event loop) is late."""
+        places = asyncio.Semaphore(AT_ONCE)
+        outcomes: list[Page | FetchError] = [_too_late(url) for url in urls]
+
+        async def one(place: int) -> None:
+            async with places:
+                outcomes[place] = await self.read(urls[place], limits)
+
+        try:
+            async with asyncio.timeout_at(deadline), asyncio.TaskGroup() as tasks:
+                for place in range(len(urls)):
+                    tasks.create_task(one(place))
+        except TimeoutError:
+            pass  # the pages that came are in their places
+        return outcomes
+
+    async def clear_cache(self) -> int:
+        """Forget every kept page; says how many there were."""
+        return await asyncio.to_thread(self._ports.cache.clear)
+
+    async def _results(self, request: SearchRequest, query: Query) -> Outcome:
+        if request.seeds is None:
+            outcome = await self._search(request, query)
+        else:
+            at = pack.utc(self._clock.now())
+            outcome = Outcome(tuple(Found(hit, place, at) for place, hit in enumerate(request.seeds)), SEEDS)
+        if request.picks is not None:
+            picks = pick_ids(request.picks, len(outcome.results))
+            outcome = replace(outcome, results=pack.chosen(outcome.results, picks), picks=picks)
+        return replace(outcome, results=outcome.results[: request.limits.results])
+
+    async def _search(self, request: SearchRequest, query: Query) -> Outcome:
+        chain = self._chain(request.backend)
+        wanted = request.backend or (chain[0].name if chain else "")
+        limits = request.limits
+        query = replace(query, count=_count(request, query.count))
+        try:
+            async with asyncio.timeout(min(limits.search_s, limits.total_s)):
+                found = await self._ports.search(query, chain, limits.retries)
+        except TimeoutError:
+            late = Failure("search", "timeout", "no backend answered in the time of this request", "raise its time limits")
+            found = SearchOutcome(query.text, failures=(late,))
+        at = pack.utc(self._clock.now())
+        results = tuple(Found(hit, place, at) for place, hit in enumerate(found.hits[: query.count]))
+        return Outcome(results, found.backend, bool(found.backend) and found.backend != wanted, failures=found.failures)
+
+    def _chain(self, wanted: str) -> Sequence[SearchBackend]:
+        usual = self._ports.chain("")
+        names = tuple(dict.fromkeys((*SUPPORTED, *(b.name for b in usual))))
+        if wanted and wanted not in names:
+            raise wrong(f"constraints.backend: expected one of {', '.join(names)}, got {wanted[:40]!r}")
+        return self._ports.chain(wanted) if wanted else usual
+
+    async def _with_pages(self, results: tuple[Found, ...], request: SearchRequest, deadline: float) -> tuple[Found, ...]:
+        first = results[: request.limits.pages]
+        if not first:
+            return results
+        pages = await self.read_all([f.hit.url for f in first], request.limits.page, deadline)
+        at = pack.utc(self._clock.now())
+        read = tuple(
+            replace(found, page=page, read_at=at if isinstance(page, Page) else "")
+            for found, page in zip(first, pages, strict=True)
+        )
+        return read + results[len(first) :]
+
+    async def _sweep(self) -> None:
+        """Now and then forget pages that are past their time."""
+        now = self._clock.monotonic()
+        if now - self._swept >= self._ports.sweep_interval_s:
+            self._swept = now
+            await asyncio.to_thread(self._ports.cache.sweep)
+
+
+def _count(request: SearchRequest, least: int) -> int:
+    """How many hits to ask for: what is wanted, and enough for the highest pick."""
+    picks = [p for p in request.picks or () if isinstance(p, int) and not isinstance(p, bool) and 0 <= p < MAX_ITEMS]
+    return min(MAX_ITEMS, max(least, request.limits.results, *(p + 1 for p in picks), 1))
+
+
+def _too_late(url: str) -> FetchError:
+    return FetchError(f"{url[:200]} took too long", reason="timeout", cause="the time of this request is over")

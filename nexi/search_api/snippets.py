@@ -1,0 +1,166 @@
+"""snippet_rank and llm_query: one model call each, a strict reply, and a fixed fallback.
+
+The service stands above, a model behind its port below; `ranking` says what a reply must be and what stands in for one.
+Nothing is asked twice. Each answer says whether it fell back, and is told as a fact, which `nexi serve -v` logs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nexi import ranking
+from nexi.errors import LLMError
+from nexi.events import Judged
+from nexi.ports import LLM, Clock, Emit
+from nexi.prompts import render
+from nexi.ranking import Pick
+from nexi.schema import check
+from nexi.search_api.schema import QUERY_TEXT, clean_query, wrong
+from nexi.types import Message
+
+TOP_K = 10
+WANT_N = 3
+MAX_TOP_K = 50
+TEMPERATURE = 0.0
+MAX_TEMPERATURE = 0.2
+MAX_TOKENS = (64, 128)
+CALL_S = 30.0
+SNIPPET_CHARS = 300
+TITLE_CHARS = 200
+USER_TEXT_CHARS = 8_000
+
+_TEXT = {"type": ["string", "null"]}
+_CALL = {
+    "temperature": {"type": ["number", "null"], "minimum": 0, "maximum": MAX_TEMPERATURE, "default": TEMPERATURE},
+    "max_tokens": {"type": ["integer", "null"], "minimum": MAX_TOKENS[0], "maximum": MAX_TOKENS[1], "default": MAX_TOKENS[0]},
+}
+CANDIDATE = {
+    "type": "object",
+    "properties": {
+        "i": {"type": ["integer", "null"], "minimum": 0, "description": "its index, as `pick_ids` has it; else its place"},
+        "title": _TEXT,
+        "snippet": _TEXT,
+        "url": _TEXT,
+    },
+}
+RANK_REQUEST: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "qid": {"type": ["string", "null"], "description": "the caller's own name for this request; echoed"},
+        "query": QUERY_TEXT,
+        "candidates": {"type": "array", "items": CANDIDATE, "maxItems": 1000},
+        "want_n": {"type": ["integer", "null"], "minimum": 1, "maximum": MAX_TOP_K, "default": WANT_N},
+        "top_k": {"type": ["integer", "null"], "minimum": 1, "maximum": MAX_TOP_K, "default": TOP_K},
+        **_CALL,
+    },
+    "required": ["query", "candidates"],
+    "example": {"query": "bm25", "candidates": [{"i": 0, "title": "Okapi BM25", "snippet": "a ranking function"}]},
+}
+QUERY_REQUEST: dict[str, Any] = {
+    "type": "object",
+    "properties": {"text": {"type": "string", "minLength": 1, "maxLength": 100_000}, **_CALL},
+    "required": ["text"],
+}
+
+
+async def rank(data: object, llm: LLM | None, *, clock: Clock, emit: Emit) -> dict[str, Any]:
+    """`{"pick": [...], "fallback_used": ...}`, the best candidates first. Raises QuestionError."""
+    request = _checked(data, RANK_REQUEST)
+    shown = request["candidates"][: request.get("top_k") or TOP_K]
+    indices = _indices(shown)
+    want = min(request.get("want_n") or WANT_N, len(shown))
+    query = clean_query(request["query"])
+    messages = (
+        Message("system", render("snippet_rank", today=f"{clock.now():%Y-%m-%d}", want_n=want)),
+        Message("user", f"Question: {query}\n\nCandidates:\n{_listed(shown)}\nReturn JSON only."),
+    )
+    pick, reason = await _picked(llm, messages, request, len(shown), want, clock)
+    urls = [_line(shown[place].get("url"), 8192) for place in pick.order]
+    chosen = [indices[place] for place in pick.order]
+    by = "fallback" if pick.fell_back else "model"
+    await emit(Judged("snippets", by, items=tuple(f"{i} {url}".strip() for i, url in zip(chosen, urls, strict=True))))
+    answer: dict[str, Any] = {"pick": chosen, "urls": urls, "fallback_used": pick.fell_back, "reason": reason}
+    if pick.why:
+        answer["why"] = list(pick.why)
+    return {"qid": request["qid"], **answer} if request.get("qid") is not None else answer
+
+
+async def rewrite(data: object, llm: LLM | None, *, clock: Clock, emit: Emit) -> dict[str, Any]:
+    """`{"query": ..., "fallback_used": ...}`: what to search for, from what a user wrote. Raises QuestionError."""
+    request = _checked(data, QUERY_REQUEST)
+    own = clean_query(request["text"])
+    messages = (
+        Message("system", render("llm_query", today=f"{clock.now():%Y-%m-%d}")),
+        Message("user", request["text"].encode("utf-8", "replace").decode()[:USER_TEXT_CHARS]),
+    )
+    text, reason = await _asked(llm, messages, request, ranking.queries_schema(1, 1), clock)
+    try:
+        query = ranking.read_queries(text, 1, 1)[0] if not reason else ""
+    except ValueError as error:
+        query, reason = "", f"the reply could not be used: {error}"
+    await emit(Judged("query", "model" if query else "fallback", items=(query or own,)))
+    return {"query": query or own, "fallback_used": not query, "reason": reason}
+
+
+async def _picked(
+    llm: LLM | None, messages: Sequence[Message], request: Mapping[str, Any], count: int, want: int, clock: Clock
+) -> tuple[Pick, str]:
+    if not count:
+        return Pick(()), ""
+    text, reason = await _asked(llm, messages, request, ranking.pick_schema(count, want), clock)
+    if reason:
+        return ranking.first_ones(count, want), reason
+    try:
+        return ranking.read_pick(text, count, want), ""
+    except ValueError as error:
+        return ranking.first_ones(count, want), f"the reply could not be used: {error}"
+
+
+async def _asked(
+    llm: LLM | None, messages: Sequence[Message], request: Mapping[str, Any], schema: Mapping[str, Any], clock: Clock
+) -> tuple[str, str]:
+    """What the model wrote, and why there is nothing where there is nothing."""
+    if llm is None:
+        return "", "no model is configured"
+    try:
+        reply = await llm.complete(
+            messages,
+            max_tokens=request.get("max_tokens") or MAX_TOKENS[0],
+            temperature=request.get("temperature") or TEMPERATURE,
+            deadline=clock.monotonic() + CALL_S,
+            schema=schema,
+        )
+    except LLMError as error:
+        return "", f"the model could not be asked: {error}"
+    return reply.text, ""
+
+
+def _checked(data: object, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    problems = check(data, schema)
+    if problems or not isinstance(data, Mapping):
+        raise wrong("; ".join(problems[:3]) or "expected an object")
+    return data
+
+
+def _indices(candidates: Sequence[Mapping[str, Any]]) -> list[int]:
+    """The callers' own indices; a candidate without one has its place."""
+    indices = [place if c.get("i") is None else int(c["i"]) for place, c in enumerate(candidates)]
+    if len(set(indices)) < len(indices):
+        raise wrong(f"candidates: two have the same index in {json.dumps(indices)}")
+    return indices
+
+
+def _listed(candidates: Sequence[Mapping[str, Any]]) -> str:
+    return "\n".join(f"{place}) {_told(candidate)}" for place, candidate in enumerate(candidates))
+
+
+def _told(candidate: Mapping[str, Any]) -> str:
+    url = _line(candidate.get("url"), 500)
+    told = f"{_line(candidate.get('title'), TITLE_CHARS)} — {_line(candidate.get('snippet'), SNIPPET_CHARS)}"
+    return f"{told} (URL: {url})" if url else told
+
+
+def _line(text: object, most: int) -> str:
+    return " ".join(str(text or "").encode("utf-8", "replace").decode().split())[:most]
