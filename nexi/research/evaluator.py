@@ -11,11 +11,12 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from nexi.citations import extract_citation_markers, strip_sources_section
+from nexi.citations import extract_citation_markers
 from nexi.errors import LLMError
-from nexi.language import STOP, stem
+from nexi.language import STOP
 from nexi.ports import LLM
 from nexi.prompts import render
+from nexi.research.digest import digest, is_covered, stems
 from nexi.research.state import MOST_TASKS, Evaluate, Researcher, ResearchState
 from nexi.schema import parse_lenient
 from nexi.types import Message
@@ -23,13 +24,11 @@ from nexi.values import frozen
 
 BYTES_PER_TOKEN = 3
 LEAST_REPORT_BYTES = 500
-COVERED = 0.5
 PROMPT_TOKENS = 900
 BUILT_IN_ROUNDS = 2  # coverage by words cannot tell when more rounds would help
 
 _FENCED = re.compile(r"\A\s*```(?:json)?\s*(.*?)\s*```\s*\Z", re.DOTALL)
 _LEAKED = re.compile(r"<think>.*?</think>|</?(?:think|answer|report|final)>", re.DOTALL)
-_HEADING = re.compile(r"^#{1,6}\s+", re.MULTILINE)
 
 
 @frozen
@@ -126,58 +125,22 @@ def cut(text: str, share: int) -> str:
 # without a model
 
 
-def stand_in(state: ResearchState, step: Evaluate) -> Judgement:
-    """The judgement without a model: what no report covers is looked for once more, then the reports become a digest."""
+def stand_in(state: ResearchState, step: Evaluate, *, quoted: bool = False) -> Judgement:
+    """The judgement without a model: what no report covers is looked for once more, then the reports become a digest.
+
+    `quoted` says that no model wrote the reports either.
+    """
     open_tasks = uncovered(state) if step.may_delegate and state.round < BUILT_IN_ROUNDS else []
     if open_tasks:
         return Judgement("delegate", tuple(open_tasks[:MOST_TASKS]), by="built-in")
-    return Judgement("synthesise", text=digest(state), by="built-in")
+    return Judgement("synthesise", text=digest(state, quoted=quoted), by="built-in")
 
 
 def uncovered(state: ResearchState) -> list[str]:
     """Agenda items whose words no cited report of the run covers, as queries of those words."""
-    cited = [_stems(r.report) for r in state.reported if extract_citation_markers(r.report)]
-    missing = []
-    for task in state.agenda:
-        terms = _stems(task)
-        best = max((len(terms & words) / len(terms) for words in cited), default=0.0) if terms else 1.0
-        if best < COVERED:
-            missing.append(" ".join(w for w in re.findall(r"[\w'’-]+", task) if w.lower() not in STOP) or task)
-    return missing
-
-
-def digest(state: ResearchState) -> str:
-    """The reports one after the other, each under its task; what was said before is not said again."""
-    seen: set[str] = set()
-    sections = [f"# {' '.join(state.question.split())}"]
-    for researcher in state.reported:
-        body = _without_repeats(_body(researcher), seen)
-        if body:
-            sections.append(f"## {researcher.task}\n\n{body}")
-    missing = [r for r in state.researchers if r.doing == "failed"]
-    if missing:
-        sections.append("## Not found\n\n" + "\n".join(f"- {r.task}" for r in missing))
-    return "\n\n".join(sections)
-
-
-def _body(researcher: Researcher) -> str:
-    """A report without its list of links, its headings two levels down."""
-    text = strip_sources_section(researcher.report).strip()
-    return _HEADING.sub("### ", text)
-
-
-def _without_repeats(text: str, seen: set[str]) -> str:
-    kept = []
-    for paragraph in text.split("\n\n"):
-        mark = " ".join(paragraph.split())
-        if mark and mark not in seen:
-            seen.add(mark)
-            kept.append(paragraph)
-    return "\n\n".join(kept)
-
-
-def _stems(text: str) -> set[str]:
-    return {stem(w) for w in re.findall(r"\w+", text.lower()) if w not in STOP}
+    cited = [stems(r.report) for r in state.reported if extract_citation_markers(r.report)]
+    missing = [task for task in state.agenda if not any(is_covered(stems(task), words) for words in cited)]
+    return [" ".join(w for w in re.findall(r"[\w'’-]+", task) if w.lower() not in STOP) or task for task in missing]
 
 
 def budget_words(used: float) -> str:

@@ -212,7 +212,9 @@ class Orchestrator:
             self.meter.deadline,
         )
         built_in = coordinator_is_built_in(coordinator)
-        judgement = stand_in(self.state, step) if built_in else await evaluate(self.state, step, coordinator, terms)
+        judgement = (
+            stand_in(self.state, step, quoted=True) if built_in else await evaluate(self.state, step, coordinator, terms)
+        )
         if judgement.decision == "synthesise" and judgement.by == "built-in":
             await self.emit(Warned("extractive", "the report was assembled from the researchers' reports without a model"))
         await self.emit(RoundEvaluated(step.round, judgement.decision, judgement.tasks, judgement.text, judgement.by))

@@ -23,6 +23,7 @@ from nexi.values import frozen
 MAX_TASK_CHARS = 2000
 PLAN_TOKENS = 1500
 CONVERSATION_CHARS = 6000
+MOST_NAMES = 2  # of a question with one part: a comparison has two sides
 SCHEMA = {
     "type": "object",
     "properties": {
@@ -36,12 +37,23 @@ TEXT_KEYS = ("task", "query", "question", "title", "name", "description")
 
 _BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,2}[.)])\s+(\S.*)$", re.MULTILINE)
 _SENTENCE = re.compile(r"[^?!。？！;]+[?!。？！;]?")
-_QUESTION_WORD = r"(?:how|what|who|when|where|why|which|whose|is|are|was|were|did|do|does)\b"
-_AND = re.compile(rf",?\s+(?:and|as well as)\s+(?={_QUESTION_WORD})", re.IGNORECASE)
-_VERSUS = re.compile(r"(.+?)\s+(?:vs\.?|versus|compared (?:to|with))\s+(.+)", re.IGNORECASE)
-_NAME = re.compile(
-    r"[\"“«]([^\"”»]{2,80})[\"”»]|((?:[A-ZÀ-ÞА-Я][\w'’.-]*)(?:\s+(?:of|the|de|von|van)?\s*[A-ZÀ-ÞА-Я][\w'’.-]*)*)"
+_WH = r"(?:how|what|who|whom|when|where|why|which|whose)\b"
+_ELSEWHERE = (
+    r"und\s+(?=(?:wie|was|wer|wen|wann|wo|warum|welche[rsnm]?)\b)|et\s+(?=(?:comment|quand|pourquoi|qui|où|quel(?:le)?s?)\b)"
+    r"|y\s+(?=(?:cómo|cuándo|dónde|quién|qué|cuál)\b)|и\s+(?=(?:как|когда|где|кто|что|почему)\b)"
 )
+_ASKS = re.compile(
+    rf"\b{_WH}|^\W*(?:is|are|was|were|did|do|does|can|should|wie|wer|wann|wo|warum|comment|quand|qui|cómo|quién|как|кто|что)\b",
+    re.IGNORECASE,
+)
+_AND = re.compile(
+    rf",?\s+(?:(?:and|as well as)\s+(?={_WH}|(?:is|are|did|do|does)\b)|{_ELSEWHERE})|,\s+(?={_WH})", re.IGNORECASE
+)
+_PRONOUN = re.compile(r"\b(he|she|it|they|him|them)\b|\b(his|her|its|their)\b", re.IGNORECASE)
+_VERSUS = re.compile(r"(.+?)\s+(?:vs\.?|versus|compared (?:to|with))\s+(.+)", re.IGNORECASE)
+_CAPITAL = r"[A-ZÀ-ÞΑ-ΩА-Я][\w'’.-]*"
+_NAME = re.compile(rf"[\"“«]([^\"”»]{{2,80}})[\"”»]|({_CAPITAL}(?:\s+(?:&\s+|(?:of|the|de|la|von|van|der)\s+)*{_CAPITAL})*)")
+_OPENINGS = frozenset(("compare", "explain", "describe", "list", "name", "find", "show", "tell", "give", "between", "besides"))
 
 
 @frozen
@@ -118,27 +130,52 @@ def complexity_for(tasks: int) -> int:
 
 
 def fallback_agenda(question: str, depth: int = 0, *, by: str = "fallback") -> Agenda:
-    """The question's parts, then the names in it, then the question itself, as many as the complexity wants."""
+    """The question itself, its parts, and the names in it, as many as the complexity wants."""
+    whole = _clean(question)
     parts = parts_of(question)
-    names = [f"What is known about {name}?" for name in names_in(question)]
-    wanted = [*parts, *names] if len(parts) > 1 else [question, *names]
-    tasks = list(dict.fromkeys(t for t in map(_clean, wanted) if t)) or [_clean(question) or "the question"]
-    complexity = depth or (complexity_for(len(parts)) if len(parts) > 1 else 1)
+    names = names_in(question)
+    wanted = [whole, *(parts if len(parts) > 1 else ()), *([n for n in names if " " in n] or names)]
+    tasks = list(dict.fromkeys(t for t in map(_clean, wanted) if t)) or ["the question"]
+    complexity = depth or complexity_for(1 + max(len(parts), min(len(names), MOST_NAMES)))
     return Agenda(tuple(tasks[: FIRST_RESEARCHERS[complexity]]), complexity, by)
 
 
 def parts_of(question: str) -> list[str]:
     """The questions inside a question: its sentences, and the sides of an "and what" or a "versus".
 
-    A part that names nothing is given the names of the whole, because its researcher sees nothing else.
+    A part stands alone: its pronouns become the name before them, because its researcher sees nothing else.
     """
     sentences = [s.strip() for s in _SENTENCE.findall(question) if _weight(s)]
-    parts = [part.strip(" ,") for sentence in sentences for part in _AND.split(sentence)]
+    parts = [part for sentence in sentences for part in _sides(sentence)]
     if len(parts) == 1 and (sides := _VERSUS.fullmatch(parts[0])):
-        return [sides[1].strip(), sides[2].strip(), parts[0]]
+        return [sides[1].strip(), sides[2].strip()]
+    told = [part for part in parts if _weight(part)]
     names = names_in(question)
-    named = [p if not names or any(n in p for n in names) else f"{p} ({', '.join(names)})" for p in parts if _weight(p)]
-    return named or [question.strip()]
+    return [*(_alone(part, names or told[:1]) for part in told)] or [question.strip()]
+
+
+def _sides(sentence: str) -> list[str]:
+    """The questions that "and" joins; words that ask nothing stay with the question after them."""
+    sides, start = [], 0
+    for cut in _AND.finditer(sentence):
+        side = sentence[start : cut.start()]
+        if _ASKS.search(side) and _weight(side):
+            sides.append(side)
+            start = cut.end()
+    sides.append(sentence[start:])
+    return [side.strip(" ,") for side in sides] if _weight(sides[-1]) else [sentence]
+
+
+def _alone(part: str, names: Sequence[str]) -> str:
+    """The part as a question that needs no other: `where did he die` of Ingmar Bergman."""
+    told = part
+    if names and not any(name in part for name in names):
+        if _PRONOUN.search(part) and not _ASKS.match(names[0]):
+            told = _PRONOUN.sub(lambda m: names[0] if m[1] else f"{names[0]}'s", part, count=1)
+        else:
+            told = f"{part.rstrip('?')} ({', '.join(names)})" + ("?" if part.endswith("?") else "")
+    told = told[:1].upper() + told[1:]
+    return f"{told}?" if _ASKS.match(told) and told[-1:] not in "?!.。？！" else told
 
 
 def names_in(question: str) -> list[str]:
@@ -147,10 +184,13 @@ def names_in(question: str) -> list[str]:
     for match in _NAME.finditer(question):
         name = (match[1] or match[2]).strip(" .,'’-")
         starts = match.start() == 0 or question[: match.start()].rstrip()[-1:] in "?!."
-        words = [w for w in name.split() if w.lower() not in STOP]
+        words = name.split()
+        while words and not match[1] and words[0].lower() in (STOP | _OPENINGS if starts else STOP - {"the"}):
+            words = words[1:]
+            starts = False
         if match[1] or len(words) > 1 or (words and not starts):
-            found.append(name if not starts or match[1] else " ".join(words))
-    return list(dict.fromkeys(found))
+            found.append(" ".join(words))
+    return list(dict.fromkeys(name for name in found if name))
 
 
 def _weight(text: str) -> int:

@@ -188,11 +188,12 @@ class ResearchToolbox(Toolbox):
         return ToolResult((), as_json(form))
 
     def _batch(self, urls: Sequence[str]) -> list[str]:
-        """What may be read now: the batch's size, what others have read last, and only what is projected to fit."""
-        known = self.pool.by_others(urls, self.me)
-        ordered = [u for u in urls if u not in known] or list(urls)
+        """What may be read now: as many as the batch takes and as are projected to fit, in the order asked for.
+
+        Pages that others have read are not fetched again: the run has them, and whoever asks after the handshake wants them.
+        """
         fitting = max(0, self.context.room() // self._projection())
-        return ordered[: min(BATCHES[self.phases.batches], fitting)]
+        return list(urls[: min(BATCHES[self.phases.batches], fitting)])
 
     def _projection(self) -> int:
         """Tokens to expect of one more page."""
