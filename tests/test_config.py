@@ -211,6 +211,8 @@ class TestValidation:
             ("runs_keep_days", [-1, None, 1.5]),
             ("pages_max_mb", [-1, None]),
             ("system_prompt", [3, "\ud800"]),
+            ("token", [None, 3, "ü", "a\nb"]),
+            ("serve_hosts", [None, 3, [3], ["a b"], ["http://x"], ["x:80"], ["*"], "a/b"]),
         ],
     )
     def test_names_the_field_of_every_bad_value(self, name: str, values: list[object]) -> None:
@@ -235,6 +237,8 @@ class TestValidation:
             ("allow_private", [[], ["localhost"], ["host:80", "[::1]:80", "::1", "10.0.0.0/8", "fd00::/8"], "a,b:1", ""]),
             ("http_proxy", ["", "proxy:3128", "socks5://user:pw@host:1"]),
             ("system_prompt", ["", None, "Line\nline {braces}"]),
+            ("token", ["", "t0ken"]),
+            ("serve_hosts", [[], ["nexi.example"], "nexi, search.example.org", ""]),
         ],
     )
     def test_accepts_every_good_value(self, name: str, values: list[object]) -> None:
@@ -292,6 +296,7 @@ class TestPrecedence:
             ("SEARXNG_QUERY_URL", "http://s:8080/search?q=<query>", "searxng_url", "http://s:8080"),
             ("SEARX_URL", "http://s", "searxng_url", "http://s"),
             ("NEXI_ALLOW_PRIVATE", "localhost:1, 10.0.0.0/8", "allow_private", ("localhost:1", "10.0.0.0/8")),
+            ("NEXI_TOKEN", "secret", "token", "secret"),
             ("HTTP_PROXY", "proxy:3128", "http_proxy", "http://proxy:3128"),
             ("https_proxy", "http://p:1", "https_proxy", "http://p:1"),
             ("NO_PROXY", "localhost,.corp", "no_proxy", "localhost,.corp"),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from nexi.config import EFFORT_LEVELS, Config
 from nexi.errors import ConfigError, QuestionError
@@ -26,9 +28,25 @@ class SearchOptions:
     max_cost: float | None = None
     keeps_history: bool = True
     keeps_log: bool = True
+    door: str = ""
 
 
 AS_CONFIGURED = SearchOptions()
+RECORDED_OPTIONS = ("time_target", "max_output_tokens", "system_prompt", "max_cost")
+
+
+def recorded_options(options: SearchOptions) -> dict[str, Any]:
+    """What a door was asked for, so that a run it began can be taken up within the same limits."""
+    narrowed = {name: value for name, value in vars(options.query).items() if name != "text"}
+    return {**{name: getattr(options, name) for name in RECORDED_OPTIONS}, "query": narrowed}
+
+
+def options_from(recorded: Mapping[str, Any], door: str) -> SearchOptions:
+    """The options that `recorded_options` wrote; unknown names are left out."""
+    narrowed = recorded.get("query")
+    told = {n: tuple(v) if isinstance(v, list) else v for n, v in narrowed.items()} if isinstance(narrowed, Mapping) else {}
+    query = Query("", **{name: told[name] for name in vars(Query("")) if name != "text" and name in told})
+    return SearchOptions(**{n: recorded[n] for n in RECORDED_OPTIONS if recorded.get(n)}, query=query, door=door)
 
 
 def clean_question(question: str) -> str:

@@ -142,5 +142,5 @@ class Parts:
 
 def secrets_of(config: Config) -> tuple[str, ...]:
     keys = [k for role in ("answer", "extract", "judge") for k in config.endpoint(role).api_keys]
-    keys += [k for provider in config.api_keys for k in config.keys_for(provider)] + list(config.keys_for("jina"))
+    keys += [k for provider in config.api_keys for k in config.keys_for(provider)] + list(config.keys_for("jina")) + [config.token]
     return tuple({k for k in keys if len(k) >= 8})

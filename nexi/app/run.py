@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from nexi.app.clients import Clients
 from nexi.app.emit import RunEmit
-from nexi.app.options import SearchOptions
+from nexi.app.options import SearchOptions, recorded_options
 from nexi.app.parts import Parts
 from nexi.app.past import Past, recorded_settings
 from nexi.budget import Budget, Meter
@@ -70,6 +70,7 @@ class Run:
         self._events: asyncio.Queue[Event | None] = asyncio.Queue()
         self.stopping = asyncio.Event()
         self._started = 0.0
+        self._stays_open = False
 
     async def __aenter__(self) -> Self:
         self._started = self.nexi.clock.monotonic()
@@ -98,6 +99,10 @@ class Run:
     def stop(self) -> None:
         """Ask for the answer now, from what was read."""
         self.stopping.set()
+
+    def suspend(self) -> None:
+        """Let the run, when its block is left, end without a last fact: its log can then be taken up again."""
+        self._stays_open = True
 
     @property
     def facts(self) -> tuple[Fact, ...]:
@@ -151,7 +156,8 @@ class Run:
         config = self.nexi.config
         chains = {"search": list(config.search_chain()), "fetch": list(config.fetch_chain())}
         links = {"continues": self.session.last_run, **({"resumes": self.past.run} if self.past.run else {})}
-        return {**chains, **links, "config": recorded_settings(config)}
+        door = {"door": self.options.door, "asked": recorded_options(self.options)} if self.options.door else {}
+        return {**chains, **links, **door, "config": recorded_settings(config)}
 
     @property
     def today(self) -> str:
@@ -225,7 +231,8 @@ class Run:
         await self.emit(failed)
 
     async def _end_as_cancelled(self) -> None:
-        await self._fail(NexiError("the search was cancelled", code="cancelled"), StopReason.CANCELLED)
+        if not self._stays_open:
+            await self._fail(NexiError("the search was cancelled", code="cancelled"), StopReason.CANCELLED)
         await self.emit.log.close()
 
     async def _internal(self, error: BaseException) -> NexiError:

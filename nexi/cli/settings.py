@@ -34,7 +34,7 @@ TEXTS = (
     "ssl_cert_dir",
     "system_prompt",
 )
-SECRETS = ("api_key", "jina_key", "api_keys")
+SECRETS = ("api_key", "jina_key", "api_keys", "token")
 WORDS = {"none": None, "yes": True, "on": True, "no": False, "off": False}
 
 

@@ -81,6 +81,14 @@ def _is_keys(value: Any) -> bool:
     return _is_key(value) or (isinstance(value, list | tuple) and all(_is_key(item) for item in value))
 
 
+def _is_hosts(value: Any) -> bool:
+    import re
+
+    names = as_names(value) if isinstance(value, str) else value
+    name = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
+    return isinstance(names, list | tuple) and all(isinstance(n, str) and name.fullmatch(n.strip()) for n in names)
+
+
 def _is_image(value: Any) -> bool:
     """What a container engine takes for an image and never for an option."""
     import re
@@ -256,6 +264,8 @@ CHECKS: Mapping[str, Check] = {
     "use_hybrid_search": _bool,
     "use_reranking": _bool,
     "use_agentic_rag": _bool,
+    "token": _rule("must be a string of one line of ASCII text", _is_key, secret=True),
+    "serve_hosts": _rule("must be a list of host names", _is_hosts),
     "system_prompt": _rule("must be text", lambda v: v is None or _is_encodable(v), secret=True),
 }
 

@@ -80,6 +80,8 @@ class Settings:
     page_cache: bool = True
     page_cache_ttl_s: float = 86400
     system_prompt: str = ""
+    token: str = ""
+    serve_hosts: tuple[str, ...] = ()
     knowledge: bool = True
     knowledge_max_mb: int = 2048
     knowledge_chunk_size: int = 1200
@@ -118,7 +120,7 @@ def normal(name: str, value: Any) -> Any:
         return Path(value) if name == "home" and value is not None else value
     if name in ("jina_key", "api_key", "system_prompt") and value is None:
         return ""
-    if name == "allow_private":
+    if name in ("allow_private", "serve_hosts"):
         return as_names(value)
     if name in ADDRESS_FORMS and isinstance(value, str):
         return ADDRESS_FORMS[name](value.strip())

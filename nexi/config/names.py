@@ -38,6 +38,7 @@ FIELD_VARIABLES = {
     "searxng_url": ("SEARXNG_URL", "SEARXNG_API_URL", "SEARXNG_QUERY_URL", "SEARX_URL"),
     "searxng_tag": ("SEARXNG_IMAGE_TAG",),
     "allow_private": ("NEXI_ALLOW_PRIVATE",),
+    "token": ("NEXI_TOKEN",),
     "http_proxy": ("http_proxy", "HTTP_PROXY"),
     "https_proxy": ("https_proxy", "HTTPS_PROXY"),
     "no_proxy": ("no_proxy", "NO_PROXY"),

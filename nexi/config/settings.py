@@ -190,7 +190,7 @@ class Config(Settings):
     def masked(self) -> dict[str, Any]:
         """The settings fit for eyes and logs: no key is whole, no password is in an address."""
         data = self.to_dict()
-        for name in ("api_key", "jina_key"):
+        for name in ("api_key", "token", "jina_key"):
             data[name] = mask(data[name])
         for name in ("base_url", "searxng_url", "http_proxy", "https_proxy", "qdrant_url", "embedding_base_url"):
             data[name] = without_password(data[name])
