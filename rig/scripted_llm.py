@@ -5,6 +5,8 @@ and GET /v1/models, and counts everything: GET /stats, POST /reset. It has no kn
 
 * with tools web_search / web_get / final_answer offered, it searches once with the question, reads the first
   N result pages and answers with the sentences of the pages that overlap most with the question, citing [n];
+* as a coordinator of research it makes the question and the names in it the agenda, as a researcher (search, scrape,
+  final_answer) it reports the best sentence of every page, and as the lead it puts those together;
 * a prompt that asks for a JSON list of queries gets ["<question>"]; for a JSON object, a small fixed object;
 * anything else gets the best-overlapping sentences of the prompt itself.
 
@@ -72,6 +74,13 @@ class Script:
         tools = {t["function"]["name"] for t in req.get("tools") or [] if t.get("function")}
         if {"web_search", "final_answer"} <= tools:
             return self.agent(messages, question)
+        if {"search", "scrape", "final_answer"} <= tools:
+            return self.researcher(messages)
+        rules = content_text(messages[0]) if messages else ""
+        if rules.startswith("You coordinate a piece of web research"):
+            return self.plan(users[-1]), []
+        if rules.startswith("You lead a piece of web research"):
+            return self.synthesis(rules, users[-1]), []
         prompt = "\n".join(content_text(m) for m in messages)
         asked = self.question_of(prompt)
         low = prompt.lower()
@@ -107,6 +116,46 @@ class Script:
                 return None, [("web_get", {"urls": urls[: self.read], "get_full": True})]
         answer = best_sentences(question, results[-1].replace("\\n", "\n"))
         return None, [("final_answer", {"answer": answer + " [1]"})]
+
+    # research
+
+    @staticmethod
+    def plan(asked: str) -> str:
+        question = asked.rsplit("Question: ", 1)[-1].strip()
+        names = re.findall(r"(?:[A-Z][\w'.-]+ )+[A-Z][\w'.-]+", question)
+        tasks = [question, *(f"What is known about {name}?" for name in dict.fromkeys(names))]
+        return json.dumps({"complexity": 1 if len(tasks) < 3 else 2, "tasks": tasks[:3]})
+
+    def researcher(self, messages: list[dict]) -> tuple[str | None, list[tuple[str, dict]]]:
+        """Search once, shake hands, read, and report the best sentence of every page with its number."""
+        asked = [content_text(m) for m in messages if m.get("role") == "user"]
+        task = next((text for text in asked if not text.startswith("Researcher ")), "")
+        results = [content_text(m) for m in messages if m.get("role") == "tool"]
+        if not results:
+            return None, [("search", {"queries": [task[:300]]})]
+        urls = list(dict.fromkeys(re.findall(r'https?://[^\s"\\<>\])]+', results[0])))
+        if len(results) < 3 and urls:
+            return None, [("scrape", {"urls": urls[: self.read]})]
+        return None, [("final_answer", {"answer": self.report(task, results[-1])})]
+
+    @staticmethod
+    def report(task: str, pages: str) -> str:
+        found = re.split(r"\[(\d+)\] https?://\S+?\\n---\\n", pages)
+        lines = []
+        for number, text in zip(found[1::2], found[2::2], strict=True):
+            sentence = best_sentences(task, text.split('"}')[0].replace("\\n", "\n").replace('\\"', '"'), 1)
+            if set(words(task)) & set(words(sentence)):
+                lines.append(f"- {sentence.rstrip('.')} [{number}].")
+        return "\n".join(lines) or "Nothing was found."
+
+    @staticmethod
+    def synthesis(rules: str, reports: str) -> str:
+        """What the reports say of the question, best first, each line once."""
+        question = re.search(r"The question: (.+)", rules)
+        asked = question.group(1).strip() if question else "Report"
+        found = list(dict.fromkeys(re.findall(r"^- (.+ \[\d+\])\.$", reports, re.M)))
+        found.sort(key=lambda line: -len(set(words(asked)) & set(words(line))))
+        return f"# {asked}\n\n" + "\n".join(f"- {line}." for line in found[:6])
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -53,7 +53,11 @@ class Terms:
 
 
 async def evaluate(state: ResearchState, step: Evaluate, llm: LLM, terms: Terms) -> Judgement:
-    """The judgement of a round; a model that may no longer delegate and does so is asked once more."""
+    """The judgement of a round; a model that may no longer delegate and does so is asked once more.
+
+    A report that cites nothing, where the researchers did, cannot be proved: theirs become a digest instead.
+    """
+    cited = any(extract_citation_markers(r.report) for r in state.reported)
     for may_delegate in dict.fromkeys((step.may_delegate, False)):
         try:
             reply = await llm.complete(
@@ -63,6 +67,8 @@ async def evaluate(state: ResearchState, step: Evaluate, llm: LLM, terms: Terms)
             return stand_in(state, step)
         judgement = read_judgement(reply.text)
         if judgement.decision == "synthesise" and judgement.text:
+            if cited and not extract_citation_markers(judgement.text):
+                break
             return judgement
         if judgement.decision == "delegate" and may_delegate:
             return judgement

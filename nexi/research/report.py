@@ -145,9 +145,11 @@ def lint(text: str, sources: Sequence[Source], question: str) -> Linted:
 def _without_repeated_sections(text: str) -> tuple[str, list[str]]:
     """Of sections with the same heading and the same words, the first stays."""
     heads = list(_SECTION.finditer(text))
+    if not heads:
+        return text, []
     ends = [*(h.start() for h in heads[1:]), len(text)]
     seen: set[tuple[str, str]] = set()
-    kept, repeated = [text[: heads[0].start()]] if heads else [text], []
+    kept, repeated = [text[: heads[0].start()]], []
     for head, end in zip(heads, ends, strict=True):
         mark = (head[2].casefold(), " ".join(text[head.end() : end].split()).casefold())
         if mark in seen and mark[1]:

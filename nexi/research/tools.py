@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nexi.recording import Track
 from nexi.research.state import GATHERING_CALLS, SCRAPING_TOOL
 from nexi.searcher import Searcher
-from nexi.tools import FINAL_ANSWER, Toolbox, as_json, error_result, pages_form, read_arguments
+from nexi.tools import FINAL_ANSWER, WEB_GET, WEB_SEARCH, Toolbox, as_json, error_result, pages_form, read_arguments
 from nexi.types import Page, ToolCall, ToolResult, ToolSpec
-from nexi.urls import dedup_key
+from nexi.urls import hit_key
 from nexi.values import frozen
 
 BATCHES = (3, 2, 3)
@@ -24,6 +24,8 @@ CONTEXT_GATE = 0.55
 PAGE_BYTES = 9_000
 FIRST_PROJECTION = 2_500  # tokens of a page, until this researcher has read some
 MOST_URLS = 8
+BYTES_PER_TOKEN = 3
+PAGES_A_WINDOW = 10  # of a small window no page takes more than a tenth
 
 _QUERY = {"type": "string", "minLength": 1, "maxLength": 1000}
 
@@ -62,6 +64,7 @@ SCRAPE = ToolSpec(
         "required": ["urls"],
     },
 )
+SAME = {WEB_SEARCH.name: SEARCH.name, WEB_GET.name: SCRAPE.name}
 SINGLE = {spec.name: spec for spec in (SECURITY_SEARCH, STACKEXCHANGE, GREP, LOCAL_SEARCH)}
 
 
@@ -72,11 +75,11 @@ class LinkPool:
     readers: dict[str, str] = field(default_factory=dict)
 
     def by_others(self, urls: Sequence[str], me: str) -> dict[str, str]:
-        return {url: who for url in urls if (who := self.readers.get(dedup_key(url), me)) != me}
+        return {url: who for url in urls if (who := self.readers.get(hit_key(url), me)) != me}
 
     def add(self, urls: Sequence[str], me: str) -> None:
         for url in urls:
-            self.readers.setdefault(dedup_key(url), me)
+            self.readers.setdefault(hit_key(url), me)
 
 
 @dataclass
@@ -112,6 +115,13 @@ class ResearchToolbox(Toolbox):
     context: Context = Context(lambda: 0, 1)
     track: Track = field(default_factory=Track)
 
+    async def run(self, call: ToolCall) -> ToolResult:
+        """The tools of an ordinary search are understood too: the loop uses them for a model that uses none, and some models
+        know no others. Who reads so has nobody to shake hands with."""
+        if call.name == WEB_GET.name:
+            self.phases.shook_hands = True
+        return await super().run(replace(call, name=SAME.get(call.name, call.name)))
+
     async def _dispatch(self, call: ToolCall) -> ToolResult:
         """What others had read by then decides what scraping does, so a recorded call is given its recorded pages."""
         known = self.track.tool(call.id) if call.name == SCRAPE.name else None
@@ -128,7 +138,8 @@ class ResearchToolbox(Toolbox):
 
     async def text_of(self, page: Page, arguments: Mapping[str, Any]) -> str:
         """A short page whole, of a long one the passages that matter, word for word, so that they can be proved."""
-        if len(page.text.encode("utf-8", "replace")) <= PAGE_BYTES:
+        most = min(PAGE_BYTES, self.context.window * BYTES_PER_TOKEN // PAGES_A_WINDOW, self.summary_tokens * BYTES_PER_TOKEN)
+        if len(page.text.encode("utf-8", "replace")) <= most:
             return page.text
         return await super().text_of(page, {})
 
@@ -198,7 +209,9 @@ class ResearchToolbox(Toolbox):
     def _projection(self) -> int:
         """Tokens to expect of one more page."""
         read = self.phases.read_bytes
-        return max(1, sum(read) // len(read) // 3) if read else min(FIRST_PROJECTION, max(1, self.context.window // 20))
+        if not read:
+            return min(FIRST_PROJECTION, max(1, self.context.window // 20))
+        return max(1, sum(read) // len(read) // BYTES_PER_TOKEN)
 
     def _fullness(self) -> str:
         return f"{self.context.used() / max(1, self.context.window):.0%}"
