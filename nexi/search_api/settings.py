@@ -91,7 +91,7 @@ def read_settings(text: str, where: str = FILE) -> SearcherSettings:
 
 def _parsed(text: str, where: str) -> Any:
     try:
-        import yaml  # type: ignore[import-untyped] - it ships no types
+        import yaml  # type: ignore[import-untyped]  # it ships no types
     except ImportError as error:
         cause = "reading YAML needs PyYAML"
         raise ConfigError(f"{where} cannot be read", cause=cause, fix="install it: pip install pyyaml") from error

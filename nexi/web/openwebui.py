@@ -1,0 +1,123 @@
+"""Open WebUI's external search engine and external web loader: `POST /openwebui/search` and `/openwebui/load`.
+
+Its client takes a plain list and calls `raise_for_status`, so a failure is a status with `{"detail": ...}`. A page that
+cannot be read is left out of a list that has others; where none can be read, the refusal says why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from nexi.errors import BackendError, FetchError
+from nexi.search_api.pack import Outcome
+from nexi.search_api.schema import MAX_QUERY_CHARS, Limits, SearchRequest, clean_query
+from nexi.types import FetchLimits, Page, Query
+from nexi.web.payload import answered, operation, read_json, reply
+from nexi.web.problems import Problem, refused
+from nexi.web.search import service_of
+
+TAG = "Open WebUI"
+COUNT = 5
+MAX_COUNT = 50
+MAX_URLS = 50
+LOAD_S = 60.0
+SEARCH_BODY = {
+    "type": "object",
+    "properties": {
+        "query": {"type": "string", "minLength": 1, "maxLength": MAX_QUERY_CHARS},
+        "count": {"type": ["integer", "null"], "minimum": 0, "default": COUNT},
+    },
+    "required": ["query"],
+}
+LOAD_BODY = {
+    "type": "object",
+    "properties": {"urls": {"type": "array", "items": {"type": "string", "maxLength": 8192}, "maxItems": MAX_URLS}},
+    "required": ["urls"],
+}
+
+
+def shape(problem: Problem) -> dict[str, Any]:
+    return {"detail": f"{problem.message}. {problem.fix}" if problem.fix else problem.message}
+
+
+@answered(shape)
+async def search(request: Request) -> Response:
+    body = await read_json(request, SEARCH_BODY)
+    count = COUNT if body.get("count") is None else min(body["count"], MAX_COUNT)
+    text = clean_query(body["query"])
+    outcome = await service_of(request).run(SearchRequest(text, limits=Limits(results=count)), Query(text))
+    require_answer(outcome)
+    return reply([{"link": f.hit.url, "title": f.hit.title, "snippet": f.hit.snippet} for f in outcome.results])
+
+
+@answered(shape)
+async def load(request: Request) -> Response:
+    urls: list[str] = (await read_json(request, LOAD_BODY))["urls"]
+    deadline = asyncio.get_running_loop().time() + LOAD_S
+    outcomes = await service_of(request).read_all(urls, FetchLimits(), deadline)
+    pages = [page for page in outcomes if isinstance(page, Page)]
+    if urls and not pages:
+        raise refused(422, "unreadable", f"no page could be read: {_reasons(outcomes)}")
+    return reply([{"page_content": page.text, "metadata": _metadata(page)} for page in pages])
+
+
+def require_answer(outcome: Outcome) -> None:
+    """Raises BackendError where no backend answered at all; an answer without results is one."""
+    if outcome.results or outcome.backend:
+        return
+    told = "; ".join(f"{f.provider}: {f.message}" for f in outcome.failures) or "no backend answered"
+    fix = next((f.fix for f in outcome.failures if f.fix), "")
+    raise BackendError("the search failed", cause=told, fix=fix)
+
+
+def routes(_state: object = None) -> list[Route]:
+    return [Route("/openwebui/search", search, methods=["POST"]), Route("/openwebui/load", load, methods=["POST"])]
+
+
+def openapi() -> dict[str, Any]:
+    """The paths of this module."""
+    error = {"type": "object", "properties": {"detail": {"type": "string"}}, "required": ["detail"]}
+    text = {"type": "string"}
+    hit = {
+        "type": "object",
+        "properties": dict.fromkeys(("link", "title", "snippet"), text),
+        "required": ["link", "title", "snippet"],
+    }
+    page = {
+        "type": "object",
+        "properties": {"page_content": text, "metadata": {"type": "object"}},
+        "required": ["page_content", "metadata"],
+    }
+    return {
+        "/openwebui/search": {
+            "post": operation(
+                "Open WebUI's external search engine.", TAG, body=SEARCH_BODY, ok={"type": "array", "items": hit}, error=error
+            )
+        },
+        "/openwebui/load": {
+            "post": operation(
+                "Open WebUI's external web loader.", TAG, body=LOAD_BODY, ok={"type": "array", "items": page}, error=error
+            )
+        },
+    }
+
+
+def _metadata(page: Page) -> dict[str, Any]:
+    told = {
+        "title": page.title,
+        "description": page.description,
+        "language": page.language,
+        "author": page.author,
+        "published": page.published,
+    }
+    return {"source": page.final_url or page.url, **{name: value for name, value in told.items() if value}}
+
+
+def _reasons(outcomes: Sequence[Page | FetchError]) -> str:
+    return "; ".join(str(o) for o in outcomes[:3] if isinstance(o, FetchError))

@@ -1,0 +1,90 @@
+"""Payload: JSON in and out, for contracts whose errors have a shape of their own.
+
+The contract modules stand above. A body is read strictly; a reply can hold whatever a request or a page held, halves of
+characters too. An endpoint that is `answered` turns every refusal and NexiError into its contract's shape.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from nexi.errors import NexiError
+from nexi.schema import check, parse
+from nexi.web.problems import Problem, Refused, Shape, bad_request, problem_of
+
+Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
+
+
+async def read_json(request: Request, schema: Mapping[str, Any] | None = None) -> Any:
+    """The body as a JSON value that fits the schema. Raises Refused."""
+    try:
+        value = parse((await request.body()).decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise bad_request("the body is not UTF-8", fix="send JSON encoded as UTF-8") from error
+    except ValueError as error:
+        raise bad_request(f"the body is not JSON: {error}"[:200], fix="send one JSON object") from error
+    if schema is not None and (problems := check(value, schema)):
+        raise bad_request("; ".join(problems[:3]), fix="see /openapi.json for the fields")
+    return value
+
+
+def reply(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A JSON response of any text."""
+    return Response(encoded(value), status, headers, media_type="application/json")
+
+
+def encoded(value: Any) -> bytes:
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:  # half of a character
+        return json.dumps(value, separators=(",", ":")).encode()
+
+
+def refusal(problem: Problem, shape: Shape) -> Response:
+    headers = {"retry-after": str(problem.retry_after)} if problem.retry_after else {}
+    return reply(shape(problem), problem.status, headers)
+
+
+def answered(shape: Shape) -> Callable[[Endpoint], Endpoint]:
+    """An endpoint whose refusals and errors have this shape."""
+
+    def wrap(endpoint: Endpoint) -> Endpoint:
+        @functools.wraps(endpoint)
+        async def answering(request: Request) -> Response:
+            try:
+                return await endpoint(request)
+            except Refused as error:
+                return refusal(error.problem, shape)
+            except NexiError as error:
+                return refusal(problem_of(error), shape)
+
+        return answering
+
+    return wrap
+
+
+def operation(
+    summary: str,
+    tag: str,
+    *,
+    body: Mapping[str, Any] | None = None,
+    ok: Mapping[str, Any],
+    error: Mapping[str, Any],
+    **more: Any,
+) -> dict[str, Any]:
+    """One operation of an OpenAPI document: what is sent, and what comes back."""
+    sent = {"requestBody": {"required": True, "content": _json(body)}} if body else {}
+    failed = {"description": "The request cannot be used.", "content": _json(error)}
+    unserved = {"description": "The service could not answer.", "content": _json(error)}
+    responses = {"200": {"description": "The answer.", "content": _json(ok)}, "400": failed, "default": unserved}
+    return {"summary": summary, "tags": [tag], **sent, "responses": responses, **more}
+
+
+def _json(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"application/json": {"schema": dict(schema)}}

@@ -1,0 +1,204 @@
+"""Passes as a SearXNG: `GET` and `POST /searxng/search`, `GET /searxng/?q=`.
+
+Programs that read SearXNG's JSON work with it unchanged: always JSON, every field they look for, and their tolerance for
+engines and categories nobody has. Refusals are `{"error": ...}` with status 400. What backends did not answer is in
+`unresponsive_engines`, and the status is 200 then too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from nexi import __version__
+from nexi.search_api.pack import Found, Outcome
+from nexi.search_api.schema import LANGUAGE, MAX_ITEMS, MAX_QUERY_CHARS, Limits, SearchRequest, clean_query, read_language
+from nexi.types import Query
+from nexi.web.payload import answered, operation, reply
+from nexi.web.problems import Problem, bad_request
+from nexi.web.search import service_of
+
+TAG = "SearXNG"
+PER_PAGE = 10
+ANSWER_S = 9.0  # clients give up after ten
+TIME_RANGES = ("day", "week", "month", "year")
+ANSWERED = ("empty", "filter_ignored")  # failures of a backend that did answer
+
+
+def shape(problem: Problem) -> dict[str, Any]:
+    return {"error": f"{problem.message}. {problem.fix}".rstrip(". ") if problem.fix else problem.message}
+
+
+@answered(shape)
+async def search(request: Request) -> Response:
+    asked = await _parameters(request)
+    query, page = _query(asked), _page(asked)
+    wanted = min(MAX_ITEMS, page * PER_PAGE)
+    limits = Limits(results=wanted, total_s=ANSWER_S, search_s=ANSWER_S)
+    outcome = await service_of(request).run(SearchRequest(query.text, query.language, limits=limits), query)
+    first = (page - 1) * PER_PAGE
+    return reply(_answer(query.text, outcome, outcome.results[first : first + PER_PAGE]))
+
+
+async def config(request: Request) -> Response:
+    """What clients look at before they search."""
+    engine = {"name": "nexi", "categories": ["general"], "shortcut": "nx", "enabled": True, "paging": True}
+    return reply({"instance_name": "nexi", "version": __version__, "categories": ["general"], "engines": [engine]})
+
+
+async def healthz(request: Request) -> Response:
+    return PlainTextResponse("OK")
+
+
+def routes(_state: object = None) -> list[Route]:
+    return [
+        Route("/searxng/search", search, methods=["GET", "POST"]),
+        Route("/searxng/", search, methods=["GET", "POST"]),
+        Route("/searxng", search, methods=["GET", "POST"]),
+        Route("/searxng/config", config),
+        Route("/searxng/healthz", healthz),
+    ]
+
+
+async def _parameters(request: Request) -> Mapping[str, str]:
+    """Those of the address, and over them those of a form."""
+    sent: dict[str, str] = dict(request.query_params)
+    if request.method == "POST":
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind not in ("application/x-www-form-urlencoded", ""):
+            raise bad_request("Invalid content type", fix="send the form as application/x-www-form-urlencoded")
+        text = (await request.body()).decode("utf-8", "replace")
+        try:
+            sent.update(parse_qsl(text, keep_blank_values=True, max_num_fields=100))
+        except ValueError as error:
+            raise bad_request("Invalid form", fix="send at most 100 fields") from error
+    return sent
+
+
+def _query(asked: Mapping[str, str]) -> Query:
+    text = asked.get("q", "")
+    if not text.strip():
+        raise bad_request("No query", parameter="q")
+    if len(text) > MAX_QUERY_CHARS:
+        raise bad_request(f"The query has more than {MAX_QUERY_CHARS} characters", parameter="q")
+    period = asked.get("time_range", "").strip()
+    if period not in ("", "None", *TIME_RANGES):
+        raise _invalid("time_range", period)
+    language = asked.get("language", "").strip()
+    if not re.fullmatch(LANGUAGE, language):
+        raise _invalid("language", language)
+    return Query(clean_query(text), time_range=period if period in TIME_RANGES else "", language=read_language(language))
+
+
+def _page(asked: Mapping[str, str]) -> int:
+    """Which page, from 1; those beyond what a backend gives are empty."""
+    text = asked.get("pageno", "").strip() or "1"
+    if not re.fullmatch("[0-9]{1,6}", text) or int(text) < 1:
+        raise _invalid("pageno", text)
+    return int(text)
+
+
+def _invalid(name: str, value: str) -> Exception:
+    return bad_request(f'Invalid value "{value[:60]}" for parameter {name}', parameter=name)
+
+
+def _answer(query: str, outcome: Outcome, shown: tuple[Found, ...]) -> dict[str, Any]:
+    return {
+        "query": query,
+        "number_of_results": len(outcome.results),
+        "results": [_result(found) for found in shown],
+        "answers": [],
+        "corrections": [],
+        "infoboxes": [],
+        "suggestions": [],
+        "unresponsive_engines": [
+            [f.provider, f.message] for f in outcome.failures if f.code not in ("empty", "filter_ignored")
+        ],
+    }
+
+
+def _result(found: Found) -> dict[str, Any]:
+    hit = found.hit
+    place = found.place + 1
+    return {
+        "url": hit.url,
+        "title": hit.title,
+        "content": hit.snippet,
+        "engine": hit.backend,
+        "engines": [hit.backend],
+        "category": "general",
+        "score": round(1 / place, 3),
+        "positions": [place],
+        "publishedDate": hit.published or None,
+        "thumbnail": "",
+        "img_src": "",
+        "template": "default.html",
+        "parsed_url": _parsed(hit.url),
+    }
+
+
+def _parsed(url: str) -> list[str]:
+    """Scheme, host, path, parameters, query, fragment."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ["", "", url, "", "", ""]
+    return [parts.scheme, parts.netloc, parts.path, "", parts.query, parts.fragment]
+
+
+def openapi() -> dict[str, Any]:
+    """The paths of this module."""
+    parameters: list[dict[str, Any]] = [
+        {"name": "q", "in": "query", "required": True, "schema": {"type": "string", "minLength": 1}},
+        {"name": "format", "in": "query", "schema": {"type": "string"}, "description": "whatever it says, the answer is JSON"},
+        {"name": "pageno", "in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": 999_999}},
+        {"name": "language", "in": "query", "schema": {"type": "string", "pattern": LANGUAGE}},
+        {"name": "time_range", "in": "query", "schema": {"enum": ["", *TIME_RANGES]}},
+        *({"name": n, "in": "query", "schema": {"type": "string"}} for n in ("categories", "engines", "safesearch")),
+    ]
+    error = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
+    search_ = operation("Search as SearXNG does.", TAG, ok=_ANSWER, error=error, parameters=parameters)
+    fields = {p["name"]: p["schema"] for p in parameters}
+    form = {"schema": {"type": "object", "properties": fields, "required": ["q"]}}
+    posted = operation("The same, with a form.", TAG, ok=_ANSWER, error=error)
+    posted["requestBody"] = {"required": True, "content": {"application/x-www-form-urlencoded": form}}
+    about = operation("What this instance has.", TAG, ok={"type": "object"}, error=error)
+    health = {"summary": "Whether it is there.", "tags": [TAG], "responses": {"200": {"description": "OK"}}}
+    return {
+        "/searxng/search": {"get": search_, "post": posted},
+        "/searxng/": {"get": search_},
+        "/searxng/config": {"get": about},
+        "/searxng/healthz": {"get": health},
+    }
+
+
+_TEXT = {"type": "string"}
+_LIST: dict[str, Any] = {"type": "array"}
+_RESULT = {
+    "type": "object",
+    "properties": {
+        **dict.fromkeys(("url", "title", "content", "engine", "category", "template", "thumbnail", "img_src"), _TEXT),
+        "engines": {"type": "array", "items": _TEXT},
+        "score": {"type": "number"},
+        "positions": {"type": "array", "items": {"type": "integer"}},
+        "publishedDate": {"type": ["string", "null"]},
+        "parsed_url": {"type": "array", "items": _TEXT},
+    },
+    "required": ["url", "title", "content", "engine", "engines", "category", "score", "publishedDate"],
+}
+_ANSWER = {
+    "type": "object",
+    "properties": {
+        "query": _TEXT,
+        "number_of_results": {"type": "integer"},
+        "results": {"type": "array", "items": _RESULT},
+        **dict.fromkeys(("answers", "corrections", "infoboxes", "suggestions", "unresponsive_engines"), _LIST),
+    },
+    "required": ["query", "results", "answers", "corrections", "infoboxes", "suggestions", "unresponsive_engines"],
+}

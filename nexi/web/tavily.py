@@ -1,0 +1,287 @@
+"""Passes as Tavily: `POST /tavily/search` and `/tavily/extract`, in the shapes its own client knows.
+
+A request may hold anything Tavily documents; what nexi has no counterpart for (images, a country, usage in credits) is
+accepted and changes nothing. `include_answer` asks nexi's engine for a short answer beside the results. Errors are
+`{"detail": {"error": ...}}`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import date
+from itertools import accumulate
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from nexi.app import SearchOptions
+from nexi.errors import FetchError, NexiError
+from nexi.knowledge.coverage import weights_of
+from nexi.ports import Clock
+from nexi.search_api.excerpt import best_paragraphs
+from nexi.search_api.pack import Found, relevance
+from nexi.search_api.schema import MAX_QUERY_CHARS, Limits, SearchRequest, clean_query
+from nexi.types import FetchLimits, Page, Query
+from nexi.web.openwebui import require_answer
+from nexi.web.payload import answered, operation, read_json, reply
+from nexi.web.problems import Problem, bad_request
+from nexi.web.search import service_of
+
+TAG = "Tavily"
+MAX_RESULTS = 20
+MAX_URLS = 20
+CHUNK_CHARS = 500
+CHUNKS = 3
+JOINED = " [...] "
+SEARCH_S = 20.0
+ANSWER_S = 45.0
+EXTRACT_S = {"basic": 10.0, "advanced": 30.0}
+
+_CITATION = re.compile(r"\s?\[\d+\]")  # the numbers are of the engine's own sources, which Tavily has no place for
+_TEXT: dict[str, Any] = {"type": ["string", "null"]}
+_FLAG: dict[str, Any] = {"type": ["boolean", "null"]}
+_DOMAINS = {"type": ["array", "null"], "items": {"type": "string", "minLength": 1, "maxLength": 300}, "maxItems": 300}
+_PERIODS = ("day", "week", "month", "year", "d", "w", "m", "y")
+SEARCH_BODY: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "query": {"type": "string", "minLength": 1, "maxLength": MAX_QUERY_CHARS},
+        "search_depth": {"enum": ["basic", "advanced", "fast", "ultra-fast", None], "default": "basic"},
+        "topic": {"enum": ["general", "news", "finance", None], "default": "general"},
+        "max_results": {"type": ["integer", "null"], "minimum": 0, "maximum": MAX_RESULTS, "default": 5},
+        "chunks_per_source": {"type": ["integer", "null"], "minimum": 1, "maximum": CHUNKS, "default": CHUNKS},
+        "time_range": {"enum": [*_PERIODS, None]},
+        "days": {"type": ["integer", "null"], "minimum": 1},
+        "start_date": {**_TEXT, "description": "YYYY-MM-DD"},
+        "end_date": {**_TEXT, "description": "YYYY-MM-DD"},
+        "include_answer": {"enum": [True, False, "basic", "advanced", None], "default": False},
+        "include_raw_content": {"enum": [True, False, "markdown", "text", None], "default": False},
+        "include_domains": _DOMAINS,
+        "exclude_domains": _DOMAINS,
+        **dict.fromkeys(("include_images", "include_image_descriptions", "include_favicon", "include_usage"), _FLAG),
+    },
+    "required": ["query"],
+}
+EXTRACT_BODY: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "urls": {
+            "anyOf": [
+                {"type": "string", "minLength": 1, "maxLength": 8192},
+                {
+                    "type": "array",
+                    "items": {"type": "string", "minLength": 1, "maxLength": 8192},
+                    "minItems": 1,
+                    "maxItems": MAX_URLS,
+                },
+            ]
+        },
+        "extract_depth": {"enum": ["basic", "advanced", None], "default": "basic"},
+        "format": {"enum": ["markdown", "text", None], "default": "markdown"},
+        "timeout": {"type": ["number", "null"], "minimum": 1, "maximum": 60},
+        "query": {**_TEXT, "maxLength": MAX_QUERY_CHARS},
+        "chunks_per_source": {"type": ["integer", "null"], "minimum": 1, "maximum": 5, "default": CHUNKS},
+        **dict.fromkeys(("include_images", "include_favicon", "include_usage"), _FLAG),
+    },
+    "required": ["urls"],
+}
+
+
+def shape(problem: Problem) -> dict[str, Any]:
+    return {"detail": {"error": f"{problem.message}. {problem.fix}" if problem.fix else problem.message}}
+
+
+@answered(shape)
+async def search(request: Request) -> Response:
+    body = await read_json(request, SEARCH_BODY)
+    started = _now(request)
+    query, days = _query(body), _days(body)
+    async with asyncio.TaskGroup() as tasks:
+        answering = tasks.create_task(_answer(request, query.text, body.get("include_answer") or False))
+        searching = tasks.create_task(_results(request, query, body, days))
+    results = searching.result()
+    if isinstance(results, NexiError):
+        raise results
+    return reply(
+        {
+            "query": body["query"],
+            "follow_up_questions": None,
+            "answer": answering.result(),
+            "images": [],
+            "results": results,
+            **_closing(request, started),
+        }
+    )
+
+
+@answered(shape)
+async def extract(request: Request) -> Response:
+    body = await read_json(request, EXTRACT_BODY)
+    started = _now(request)
+    urls: list[str] = list(dict.fromkeys([body["urls"]] if isinstance(body["urls"], str) else body["urls"]))
+    patience = float(body.get("timeout") or EXTRACT_S[body.get("extract_depth") or "basic"])
+    limits = FetchLimits(timeout_s=patience)
+    deadline = asyncio.get_running_loop().time() + patience
+    outcomes = await service_of(request).read_all(urls, limits, deadline)
+    read = [(url, page) for url, page in zip(urls, outcomes, strict=True) if isinstance(page, Page)]
+    failed = [(url, error) for url, error in zip(urls, outcomes, strict=True) if isinstance(error, FetchError)]
+    return reply(
+        {
+            "results": [{"url": url, "raw_content": _extracted(page, body), "images": []} for url, page in read],
+            "failed_results": [{"url": url, "error": str(error)} for url, error in failed],
+            **_closing(request, started),
+        }
+    )
+
+
+def routes(_state: object = None) -> list[Route]:
+    return [Route("/tavily/search", search, methods=["POST"]), Route("/tavily/extract", extract, methods=["POST"])]
+
+
+async def _results(
+    request: Request, query: Query, body: Mapping[str, Any], days: tuple[str, str]
+) -> list[dict[str, Any]] | NexiError:
+    """The results, or why there are none: an error raised here would reach the caller in a bundle."""
+    count = 5 if body.get("max_results") is None else int(body["max_results"])
+    reads = bool(body.get("include_raw_content")) or body.get("search_depth") == "advanced"
+    limits = Limits(results=count, pages=count if reads else 0, total_s=SEARCH_S)
+    try:
+        outcome = await service_of(request).run(SearchRequest(query.text, limits=limits), query)
+        require_answer(outcome)
+    except NexiError as error:
+        return error
+    shown = [f for f in outcome.results if days[0] <= (f.hit.published[:10] or days[0]) <= days[1]]
+    scores = _scores(query.text, shown)
+    return [_result(found, score, query.text, body) for found, score in zip(shown, scores, strict=True)]
+
+
+def _scores(query: str, results: Sequence[Found]) -> list[float]:
+    """From 0 to 1 by what a result holds of the query and by its place; never more than the one before it."""
+    weights = weights_of(query)
+    own = ((1 + 3 * relevance(weights, f.hit) + 1 / (f.place + 1)) / 5 for f in results)
+    return [round(score, 4) for score in accumulate(own, min)]
+
+
+def _result(found: Found, score: float, query: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    hit, page = found.hit, found.page
+    result: dict[str, Any] = {
+        "url": hit.url,
+        "title": hit.title,
+        "content": hit.snippet,
+        "score": score,
+        "raw_content": None,
+    }
+    if isinstance(page, Page):
+        if body.get("search_depth") == "advanced":
+            chunks = best_paragraphs(page.text, query, body.get("chunks_per_source") or CHUNKS, CHUNK_CHARS)
+            result["content"] = JOINED.join(chunks) or hit.snippet
+        if body.get("include_raw_content"):
+            result["raw_content"] = page.text
+    if hit.published:
+        result["published_date"] = hit.published
+    return result
+
+
+async def _answer(request: Request, question: str, wanted: object) -> str | None:
+    """A short answer by the engine; None where none is wanted or there is none in time."""
+    if not wanted:
+        return None
+    nexi = request.app.state.nexi
+    effort = "m" if wanted == "advanced" else "s"
+    options = SearchOptions(effort=effort, time_target=ANSWER_S / 2, keeps_history=False, keeps_log=False)
+    try:
+        async with asyncio.timeout(ANSWER_S):
+            result = await nexi.answer(question, options=options)
+    except (NexiError, TimeoutError):
+        return None
+    return _CITATION.sub("", result.answer.text)
+
+
+def _extracted(page: Page, body: Mapping[str, Any]) -> str:
+    """The whole text, or its best paragraphs where a query says for what."""
+    query = " ".join((body.get("query") or "").split())
+    if not query:
+        return page.text
+    return JOINED.join(best_paragraphs(page.text, query, body.get("chunks_per_source") or CHUNKS, CHUNK_CHARS))
+
+
+def _query(body: Mapping[str, Any]) -> Query:
+    return Query(
+        clean_query(body["query"]),
+        sites=tuple(body.get("include_domains") or ()),
+        excluded_sites=tuple(body.get("exclude_domains") or ()),
+        time_range=_period(body),
+    )
+
+
+def _period(body: Mapping[str, Any]) -> str:
+    """The shortest period that covers what is asked for."""
+    if body.get("time_range"):
+        return str(body["time_range"])[:1]
+    if not body.get("days"):
+        return ""
+    return next((name for name, days in (("d", 1), ("w", 7), ("m", 31), ("y", 366)) if body["days"] <= days), "")
+
+
+def _days(body: Mapping[str, Any]) -> tuple[str, str]:
+    """The first and the last day a result may be of, where its day is known."""
+    days: Sequence[str] = [_day(body, "start_date") or "0001-01-01", _day(body, "end_date") or "9999-12-31"]
+    if body.get("start_date") and body.get("end_date") and days[0] > days[1]:
+        raise bad_request("start_date must not be after end_date")
+    return days[0], days[1]
+
+
+def _day(body: Mapping[str, Any], name: str) -> str:
+    text = body.get(name) or ""
+    try:
+        return date.fromisoformat(text).isoformat() if text else ""
+    except ValueError as error:
+        raise bad_request(f"{name} must be a day like 2026-01-31", parameter=name) from error
+
+
+def _now(request: Request) -> float:
+    clock: Clock = request.app.state.nexi.clock
+    return clock.monotonic()
+
+
+def _closing(request: Request, started: float) -> dict[str, Any]:
+    return {"response_time": round(_now(request) - started, 2), "request_id": str(uuid.uuid4())}
+
+
+def openapi() -> dict[str, Any]:
+    """The paths of this module."""
+    detail = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
+    error = {"type": "object", "properties": {"detail": detail}, "required": ["detail"]}
+    text, maybe, number = {"type": "string"}, {"type": ["string", "null"]}, {"type": "number"}
+    result = {
+        "type": "object",
+        "properties": {"url": text, "title": text, "content": text, "score": number, "raw_content": maybe},
+        "required": ["url", "title", "content", "score", "raw_content"],
+    }
+    closing = {"response_time": number, "request_id": text}
+    found = {
+        "query": text,
+        "follow_up_questions": {"type": "null"},
+        "answer": maybe,
+        "images": {"type": "array"},
+        "results": {"type": "array", "items": result},
+        **closing,
+    }
+    read = {"type": "object", "properties": {"url": text, "raw_content": text, "images": {"type": "array"}}}
+    failed = {"type": "object", "properties": {"url": text, "error": text}}
+    pages = {"results": {"type": "array", "items": read}, "failed_results": {"type": "array", "items": failed}, **closing}
+    return {
+        "/tavily/search": {"post": operation("Search as Tavily does.", TAG, body=SEARCH_BODY, ok=_whole(found), error=error)},
+        "/tavily/extract": {
+            "post": operation("Read pages as Tavily does.", TAG, body=EXTRACT_BODY, ok=_whole(pages), error=error)
+        },
+    }
+
+
+def _whole(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties)}
