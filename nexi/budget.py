@@ -49,6 +49,11 @@ class Meter:
         return Meter(budget, started=started, parent=self)
 
     @property
+    def reserved(self) -> int:
+        """Tokens set aside for calls in flight."""
+        return self._reserved_tokens
+
+    @property
     def deadline(self) -> float | None:
         """The monotonic time at which this meter, or one above it, runs out."""
         own = None if self.budget.max_seconds is None else self.started + self.budget.max_seconds

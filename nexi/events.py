@@ -72,7 +72,7 @@ class ModelReplied:
 
 @frozen
 class ModelFailed:
-    """A call that brought no reply, after its retries."""
+    """A call that brought no reply, after its retries, or that was broken off; what it cost all the same is `usage`."""
 
     kind: ClassVar[str] = "model_failed"
     call: int
@@ -81,6 +81,7 @@ class ModelFailed:
     fix: str
     seconds: float
     agent: str = ""
+    usage: Usage = Usage()
 
 
 @frozen

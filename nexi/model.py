@@ -7,6 +7,7 @@ already holds is given out again instead of being bought twice.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +18,7 @@ from nexi.budget import Meter, Reservation
 from nexi.errors import ContextOverflowError, LLMError
 from nexi.events import ModelAsked, ModelFailed, ModelReplied
 from nexi.ports import LLM, Clock, Emit
-from nexi.recording import Track
+from nexi.recording import CANCELLED, Track
 from nexi.token_counter import TokenCounter
 from nexi.types import Message, Purpose, Reply, StopReason, ToolCall, ToolSpec, Usage
 from nexi.values import frozen
@@ -102,14 +103,20 @@ class MeteredLLM:
             usage = reply.usage
         except LLMError as error:
             usage = error.usage or Usage()
-            seconds = round(self.clock.monotonic() - started, 3)
-            await self.emit(ModelFailed(call, error.code, str(error), error.fix, seconds))
+            await self.emit(ModelFailed(call, error.code, str(error), error.fix, self._since(started), usage=usage))
+            raise
+        except asyncio.CancelledError:
+            await self.emit(ModelFailed(call, CANCELLED, "the call was broken off", "", self._since(started), usage=usage))
             raise
         finally:
             self.meter.settle_call(reservation, usage)
-        seconds = round(self.clock.monotonic() - started, 3)
-        await self.emit(ModelReplied(call, reply.text, reply.tool_calls, reply.usage, reply.finish, seconds))
+        await self.emit(
+            ModelReplied(call, reply.text, reply.tool_calls, reply.usage, reply.finish, self._since(started))
+        )
         return reply
+
+    def _since(self, started: float) -> float:
+        return round(self.clock.monotonic() - started, 3)
 
     async def _again(
         self,
@@ -123,7 +130,7 @@ class MeteredLLM:
         await self.emit(asked)
         await self.emit(spoken)
         if isinstance(spoken, ModelFailed):
-            self.meter.replay_call(Usage())
+            self.meter.replay_call(spoken.usage)
             raise LLMError(spoken.message, fix=spoken.fix, code=spoken.code)
         self.meter.replay_call(spoken.usage)
         if on_text and spoken.text:

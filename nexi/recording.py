@@ -28,6 +28,8 @@ from nexi.events import (
 Pace: TypeAlias = Callable[[float], Awaitable[None]]
 Spoken: TypeAlias = ModelReplied | ModelFailed
 
+CANCELLED = "cancelled"  # the code of a call that we broke off ourselves: it says nothing of the model
+
 
 class Track:
     """The recorded results of one agent, each given out once, in the order in which they came.
@@ -70,6 +72,8 @@ class Track:
                 self._keep(fact, asked)
 
     def _keep(self, fact: Fact, asked: dict[int, ModelAsked]) -> None:
+        if isinstance(fact, ModelFailed) and fact.code == CANCELLED:
+            return
         if isinstance(fact, ModelReplied | ModelFailed) and (request := asked.pop(fact.call, None)):
             self._spoken[request.prompt_digest].append((request, fact))
         elif isinstance(fact, SearchFinished):
