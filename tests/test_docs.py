@@ -104,7 +104,7 @@ def _commands_of(place: str, line: str) -> Iterator[Command]:
             simple[-1].append(word)
     for words in simple:
         names = [w.partition("=")[0] for w in words if re.match(r"[A-Za-z_]+=", w)]
-        rest = [w for w in words if not re.match(r"[A-Za-z_]+=", w) and w != "export"]
+        rest = [w for at, w in enumerate(words) if not re.match(r"[A-Za-z_]+=", w) and (at or w != "export")]
         if rest[:1] == ["nexi"]:
             yield Command(f"{place} {line.strip()}", line, tuple(names), tuple(rest[1:]))
 
@@ -254,6 +254,7 @@ def run_nexi(arguments: list[str], said: str = "", **env: str) -> subprocess.Com
     return subprocess.run(
         [sys.executable, "-m", "nexi", *arguments],
         env={"PATH": os.environ["PATH"], **env},
+        cwd=env.get("NEXI_HOME"),  # what a command writes beside itself stays there
         input=said,
         capture_output=True,
         text=True,

@@ -32,6 +32,20 @@ VALUES: dict[str, dict[str, object]] = {
     "chunk_context": {},
     "rerank": {"want": 3},
     "read_first": {},
+    "planner": {"depth": "The complexity is given: 2.", "today": "2031-05-06"},
+    "researcher": {"question": "who?", "gathering": 4, "gathering_tools": "`search`", "today": "2031-05-06"},
+    "shared_report": {"researcher": "1.2", "task": "find out who", "report": "It was her [3]."},
+    "evaluator": {
+        "question": "who?",
+        "agenda": "- find out who",
+        "round": 1,
+        "target": 3,
+        "most": 5,
+        "budget": "81% of the budget is used: finish soon.",
+        "choice": "Write the report.",
+    },
+    "may_delegate": {"most_tasks": 5},
+    "must_write": {},
 }
 
 
