@@ -32,7 +32,7 @@ UNUSED = {
 
 @click.command("research", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("words", nargs=-1, metavar='"QUESTION"')
-@click.option("--depth", type=click.IntRange(1, 3), help="1 to 3; without it the coordinator chooses.")
+@click.option("--depth", type=click.IntRange(1, 3), metavar="N", help="1 to 3; without it the coordinator chooses.")
 @click.option("--plan", is_flag=True, help="Show the plan first, and let me change it.")
 @click.option("--yes", is_flag=True, help="Ask nothing.")
 @click.option("-m", "--model", help="The model; `extractive` needs none.")
