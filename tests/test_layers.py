@@ -38,7 +38,7 @@ LAYER = {
     **dict.fromkeys(["agent", "tools", "compaction", "model", "reader", "searcher", "session", "verify", "recording", "research", "knowledge", "search_api"], ENGINE),
     **dict.fromkeys(["backends", "fetchers", "llm", "history", "runlog", "suspensions", "plugins", "stores"], ADAPTER),
     **dict.fromkeys(["app", "conversation"], ASSEMBLY),
-    **dict.fromkeys(["search", "cli", "bench", "output", "demo", "doctor", "__main__", "testing", "web"], DOOR),
+    **dict.fromkeys(["search", "cli", "bench", "output", "demo", "doctor", "mcp_server", "mcp_server_cli", "__main__", "testing", "web"], DOOR),
 }
 MAY_IMPORT = {
     WORDS: {WORDS},
@@ -54,7 +54,10 @@ DELEGATIONS = {
 }
 HOMES = {
     "starlette": {"web"},
-    "uvicorn": {"web"},
+    "uvicorn": {"web", "mcp_server_cli"},
+    "mcp": {"mcp_server"},
+    "mcp_types": {"mcp_server"},
+    "pydantic": {"mcp_server"},
     "yaml": {"search_api"},
     "numpy": {"stores"},
     "qdrant_client": {"stores"},

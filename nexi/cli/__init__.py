@@ -154,7 +154,7 @@ def main() -> None:
 @click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Spend at most this much.")
 @click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Use at most N tokens in all.")
 @click.option("--deep", is_flag=True, help="Research it in rounds and write a report, as `nexi research` does.")
-@click.option("--depth", type=click.IntRange(1, 3), metavar="N", help="How deep, from 1 to 3; without it the coordinator chooses.")
+@click.option("--depth", type=click.IntRange(1, 3), metavar="N", help="How deep, 1 to 3; else the coordinator chooses.")
 @click.option("--plan", is_flag=True, help="Show the plan of a deep run first, and let me change it.")
 @click.option("--yes", is_flag=True, help="Ask nothing.")
 @click.option("--strict", is_flag=True, help="Leave out sentences that the pages do not support.")

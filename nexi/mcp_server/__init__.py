@@ -1,0 +1,54 @@
+"""The Model Context Protocol door: nexi's tools, past runs and a research prompt, for any MCP client.
+
+Above are `mcp_server_cli` (stdio, streamable HTTP) and whoever mounts `/mcp` in a web server; below is `nexi.app`. The tools
+decide nothing: they call `Nexi`, follow the events of its runs and show what came out. The SDK is imported here alone, and
+only when a server is made.
+
+    server = create_server(nexi)          # stdio: await server.run_stdio_async()
+    door = HttpDoor(nexi)                 # HTTP: door.app at /mcp, inside `async with door.running()`
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from nexi.errors import ConfigError
+
+if TYPE_CHECKING:
+    from nexi.app import Nexi
+    from nexi.mcp_server.http import HttpDoor
+    from nexi.mcp_server.server import NexiServer
+
+__all__ = ["HttpDoor", "create_server", "require_sdk"]
+
+
+def require_sdk() -> None:
+    """Say how to install the SDK where it is missing. Raises ConfigError."""
+    from importlib.util import find_spec
+
+    if find_spec("mcp") is None or find_spec("mcp_types") is None:
+        raise ConfigError(
+            "the MCP server cannot start",
+            cause="the mcp package, 2.3 or newer, is not installed",
+            fix="install it: pip install 'nexi[mcp]', or in a checkout: uv sync --group mcp",
+        )
+
+
+def create_server(nexi: Nexi) -> NexiServer:
+    """A server over the clients of this Nexi. Raises ConfigError where the SDK is missing."""
+    require_sdk()
+    from nexi.mcp_server.server import NexiServer
+
+    return NexiServer(nexi)
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """The door over HTTP, when it is asked for."""
+        if name != "HttpDoor":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        require_sdk()
+        from nexi.mcp_server.http import HttpDoor
+
+        return HttpDoor

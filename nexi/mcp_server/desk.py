@@ -1,0 +1,176 @@
+"""The desk: research that goes on after the call that began it, and every run that a client may ask about.
+
+Above are the tools and resources; below are `Nexi` and the run log. A run of this process is known by its facts, any other by
+its log, so that a client may ask another server, or the same one after a restart. How a state is shown is not known here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from nexi.app import Nexi, RunResult, SearchOptions, error_of
+from nexi.app.research import ResearchRun
+from nexi.errors import NexiError, ResearchError, StoreError
+from nexi.events import TERMINAL, AnswerChecked, Fact, RunFailed, RunFinished, RunStarted
+from nexi.mcp_server.shapes import RunState
+from nexi.research.reducer import fold
+from nexi.research.state import ResearchState
+from nexi.runlog import DamagedLogError, RunSummary
+from nexi.session import Session
+from nexi.types import Answer
+from nexi.values import frozen
+
+AT_ONCE = 4
+REMEMBERED = 20
+LISTED = 20
+
+
+@frozen
+class Seen:
+    """A run as it stands: its facts, and whether somebody is at work on it."""
+
+    id: str
+    facts: tuple[Fact, ...]
+    state: RunState
+    created: str = ""
+
+    @property
+    def started(self) -> RunStarted:
+        first = self.facts[0] if self.facts else None
+        return first if isinstance(first, RunStarted) else RunStarted("", "", "")
+
+    @property
+    def research(self) -> ResearchState:
+        return fold(self.facts) if self.started.mode == "research" else fold(())
+
+    def failure(self) -> NexiError | None:
+        end = self.facts[-1] if self.facts else None
+        return error_of(end) if isinstance(end, RunFailed) else None
+
+    def result(self) -> RunResult | None:
+        end = self.facts[-1] if self.facts else None
+        if not isinstance(end, RunFinished):
+            return None
+        review = next((f.review for f in reversed(self.facts) if isinstance(f, AnswerChecked) and not f.agent), None)
+        answer = Answer(end.answer, end.sources, end.stop, end.warnings, end.conflicts, review)
+        return RunResult(self.id, answer, end, self.facts, Session())
+
+
+class Desk:
+    """Owns the research runs of one server; they end with it."""
+
+    def __init__(self, nexi: Nexi) -> None:
+        self.nexi = nexi
+        self._group: asyncio.TaskGroup | None = None
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._runs: dict[str, ResearchRun] = {}
+        self._ended: dict[str, asyncio.Event] = {}
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[None]:
+        """While this block runs, research can be begun; leaving it cancels what still runs and waits for it."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            try:
+                yield
+            finally:
+                self._group = None
+                for task in list(self._tasks.values()):
+                    task.cancel()
+
+    async def begin(self, question: str, depth: int, options: SearchOptions) -> str:
+        """Start a research run and return its id. Raises NexiError."""
+        if self._group is None:
+            raise ResearchError("no research can be started", cause="the server is shutting down", fix="start it again")
+        if len(self._tasks) >= AT_ONCE:
+            raise ResearchError(
+                "no more research can be started now",
+                cause=f"{len(self._tasks)} runs are under way: {', '.join(self._tasks)}",
+                fix="wait for one of them, or end one with nexi_research_cancel",
+            )
+        run = self.nexi.research(question, depth=depth, options=options)
+        began: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._group.create_task(self._follow(run, began))
+        return await asyncio.shield(began)
+
+    async def _follow(self, run: ResearchRun, began: asyncio.Future[str]) -> None:
+        try:
+            async with run:
+                self._note(run)
+                began.set_result(run.id)
+                async for _ in run:
+                    pass
+        finally:
+            began.cancel()  # where the run never began
+            if run.id in self._tasks:
+                del self._tasks[run.id]
+                self._ended[run.id].set()
+
+    def _note(self, run: ResearchRun) -> None:
+        task = asyncio.current_task()
+        if task is None:
+            raise ResearchError("research runs in a task")
+        self._tasks[run.id], self._runs[run.id], self._ended[run.id] = task, run, asyncio.Event()
+        for old in [known for known in self._runs if known not in self._tasks][: max(0, len(self._runs) - REMEMBERED)]:
+            del self._runs[old], self._ended[old]
+
+    async def ended(self, run_id: str, seconds: float) -> None:
+        """Wait until a run has ended, but no longer than that; a run of another process is looked at once."""
+        if run_id in self._ended and seconds > 0:
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._ended[run_id].wait()
+            except TimeoutError:
+                return
+
+    async def cancel(self, run_id: str) -> bool:
+        """Cancel a run of this server and wait for its clean-up; False when it is not one."""
+        task = self._tasks.get(run_id)
+        if task is None:
+            return False
+        task.cancel()
+        await asyncio.wait([task])
+        return True
+
+    async def stop(self, run_id: str) -> bool:
+        """Ask a run, here or in another process, to write its report from what it has. Raises StoreError."""
+        if run_id in self._tasks:
+            self._runs[run_id].stop()
+            return True
+        return await asyncio.to_thread(self.nexi.runs().request_stop, run_id)
+
+    async def seen(self, run_id: str) -> Seen:
+        """A run as it stands. Raises StoreError when there is none."""
+        if run := self._runs.get(run_id):
+            return Seen(run_id, run.facts, _state(run.facts, running=run_id in self._tasks), self._today())
+        return await asyncio.to_thread(self._read, run_id)
+
+    def _read(self, run_id: str) -> Seen:
+        runs = self.nexi.runs()
+        try:
+            log = runs.open_log(run_id)
+        except DamagedLogError as error:
+            if error.readable is None:
+                raise
+            log = error.readable
+        facts = tuple(fact for _, fact in log.facts)
+        return Seen(run_id, facts, _state(facts, running=runs.is_running(run_id)), log.header.created)
+
+    def _today(self) -> str:
+        return self.nexi.clock.now().isoformat()
+
+    async def latest(self, count: int = LISTED) -> Sequence[RunSummary]:
+        """Past runs, newest first; none where the folder cannot be read."""
+        try:
+            return (await asyncio.to_thread(self.nexi.runs().list_runs))[:count]
+        except (OSError, StoreError):
+            return ()
+
+
+def _state(facts: Sequence[Fact], *, running: bool) -> RunState:
+    end = facts[-1] if facts else None
+    if isinstance(end, TERMINAL):
+        return "finished" if isinstance(end, RunFinished) else "failed"
+    return "running" if running else "unfinished"

@@ -1,0 +1,201 @@
+"""The entry for nexi in the config file of an MCP client: its text, and a merge that loses nothing.
+
+Above is `nexi mcp install`; below are the client's files, JSON or TOML, which are theirs: a file that cannot be understood is
+left alone, everything else in it stays as it was, and the file as it was is kept beside it. No key is ever written.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nexi.errors import StoreError
+from nexi.files import replace_file, store_error
+from nexi.values import frozen
+
+NAMES = {"claude": "Claude Desktop", "cursor": "Cursor", "codex": "Codex"}
+BACKUP = ".before-nexi"
+_TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)
+_OURS = re.compile(r"^[ \t]*\[[ \t]*mcp_servers[ \t]*\.[ \t]*[\"']?nexi[\"']?[ \t]*(?:\.[^\]\n]*)?\][^\n]*$", re.MULTILINE)
+
+
+@frozen
+class Installed:
+    """What was done to a file."""
+
+    told: str
+    backup: Path | None = None
+
+
+def place_of(client: str) -> Path:
+    """Where a client keeps its config on this system."""
+    home = Path.home()
+    if client == "cursor":
+        return home / ".cursor" / "mcp.json"
+    if client == "codex":
+        return home / ".codex" / "config.toml"
+    name = "claude_desktop_config.json"
+    if sys.platform == "darwin":
+        return home / "Library" / "Application Support" / "Claude" / name
+    if sys.platform == "win32":
+        return home / "AppData" / "Roaming" / "Claude" / name
+    return home / ".config" / "Claude" / name
+
+
+def entry() -> dict[str, Any]:
+    """How a client starts the server: this very Python, since a desktop program has another PATH."""
+    from nexi.config import nexi_home
+
+    home, usual = nexi_home(), nexi_home({"HOME": str(Path.home()), "USERPROFILE": str(Path.home())})
+    made: dict[str, Any] = {"command": sys.executable, "args": ["-m", "nexi.mcp_server_cli"]}
+    return made if home == usual else {**made, "env": {"NEXI_HOME": str(home)}}
+
+
+def entry_text(client: str) -> str:
+    """The entry as it stands in the client's file."""
+    if client == "codex":
+        return _toml(entry())
+    return json.dumps({"mcpServers": {"nexi": entry()}}, indent=2, ensure_ascii=False) + "\n"
+
+
+def install(client: str, path: Path) -> Installed:
+    """Put the entry into a file. Raises StoreError, and then nothing was changed."""
+    place = path.expanduser().resolve()
+    before = _read(place)
+    after = _with_toml(before, place) if client == "codex" else _with_json(before, place)
+    if after == before:
+        return Installed("has the entry already")
+    backup = _write(place, before, after)
+    return Installed("has the entry now", backup)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        return ""
+    except UnicodeDecodeError as error:
+        raise _not_understood(path, "it is not UTF-8 text") from error
+    except OSError as error:
+        raise store_error("Could not read the client's config", path, error) from error
+
+
+def _with_json(text: str, path: Path) -> str:
+    try:
+        whole = json.loads(text.removeprefix("\ufeff"), object_pairs_hook=_no_twins) if text.strip() else {}
+    except (ValueError, RecursionError) as error:
+        raise _not_understood(path, str(error)) from error
+    if not isinstance(whole, dict):
+        raise _not_understood(path, "it holds no JSON object")
+    servers = whole.get("mcpServers", {})
+    old = servers.get("nexi", {}) if isinstance(servers, dict) else None
+    if not isinstance(servers, dict) or not isinstance(old, dict):
+        raise _not_understood(path, "mcpServers in it is no object of objects")
+    new = _merged(old)
+    if new == old:
+        return text
+    return json.dumps({**whole, "mcpServers": {**servers, "nexi": new}}, indent=2, ensure_ascii=False) + "\n"
+
+
+def _merged(old: Mapping[str, Any]) -> dict[str, Any]:
+    """Ours, with what the user added, such as variables."""
+    new = entry()
+    if isinstance(old.get("env"), dict) or "env" in new:
+        new["env"] = {**(old.get("env") or {}), **new.get("env", {})}
+    return {**old, **new}
+
+
+def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise ValueError("a name stands in it twice")
+    return dict(pairs)
+
+
+def _with_toml(text: str, path: Path) -> str:
+    """The text with our table in place of an older one, or at its end; what it then means is checked."""
+    try:
+        before = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise _not_understood(path, str(error)) from error
+    servers = before.get("mcp_servers", {})
+    old = servers.get("nexi", {}) if isinstance(servers, dict) else None
+    if not isinstance(servers, dict) or not isinstance(old, dict):
+        raise _not_understood(path, "mcp_servers in it is no table of tables")
+    new = _merged(old)
+    if new == old:
+        return text
+    after = _without_ours(text)
+    after = f"{after.rstrip()}\n\n{_toml(new)}" if after.strip() else _toml(new)
+    if not _means(after, {**before, "mcp_servers": {**servers, "nexi": new}}):
+        raise _not_understood(path, "its table mcp_servers.nexi is written in a way that cannot be changed safely")
+    return after
+
+
+def _without_ours(text: str) -> str:
+    kept, at = "", 0
+    for found in _OURS.finditer(text):
+        if found.start() < at:
+            continue
+        following = _TABLE.search(text, found.end())
+        kept, at = kept + text[at : found.start()], following.start() if following else len(text)
+        while (again := _OURS.match(text, at)) is not None:
+            following = _TABLE.search(text, again.end())
+            at = following.start() if following else len(text)
+    return kept + text[at:]
+
+
+def _means(text: str, wanted: Mapping[str, Any]) -> bool:
+    try:
+        return tomllib.loads(text) == wanted
+    except tomllib.TOMLDecodeError:
+        return False
+
+
+def _toml(values: Mapping[str, Any]) -> str:
+    """A table of strings, lists and one table of strings; JSON strings are TOML strings."""
+    plain = {name: value for name, value in values.items() if not isinstance(value, dict)}
+    lines = ["[mcp_servers.nexi]", *(f"{_toml_name(name)} = {_toml_value(value)}" for name, value in plain.items())]
+    for name, table in values.items():
+        if isinstance(table, dict):
+            lines += ["", f"[mcp_servers.nexi.{_toml_name(name)}]"]
+            lines += [f"{_toml_name(key)} = {_toml_value(value)}" for key, value in table.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _toml_name(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _toml_value(name)
+
+
+def _toml_value(value: Any) -> str:
+    """As JSON writes it, which TOML reads alike for strings, numbers, switches and lists of them."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+
+
+def _write(path: Path, before: str, after: str) -> Path | None:
+    """The file anew, whole, with its permissions, and its old text beside it."""
+    backup = path.with_name(path.name + BACKUP) if before.strip() else None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
+        if backup:
+            replace_file(backup, before.encode("utf-8"))
+            backup.chmod(mode)
+        replace_file(path, after.encode("utf-8"))
+        path.chmod(mode)
+    except OSError as error:
+        raise store_error("Could not write the client's config", path, error) from error
+    return backup
+
+
+def _not_understood(path: Path, cause: str) -> StoreError:
+    return StoreError(
+        f"{path} was left as it is",
+        cause=cause,
+        fix="put the entry in by hand; without --write it is printed",
+        code="client_config",
+    )

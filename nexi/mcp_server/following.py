@@ -1,0 +1,73 @@
+"""Following work from inside a tool call: progress to the client, and an end when the client cancels.
+
+Above are the tools; below are a run's events and the SDK's request. What an event means to a person is `output.status`'s word.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+import anyio
+from mcp.server.mcpserver import Context
+
+from nexi.app import Run, RunResult
+from nexi.events import Event
+from nexi.output.controls import clean_line
+from nexi.output.status import detail_of, progress_of, status_of
+
+T = TypeVar("T")
+MESSAGE_CHARS = 300
+
+
+class Teller:
+    """Progress of one tool call. The count only rises, as the protocol asks; a client that left is told no more."""
+
+    def __init__(self, ctx: Context[Any, Any], *, verbose: bool = False) -> None:
+        self._ctx = ctx
+        self._verbose = verbose
+        self._count = 0.0
+        self._gone = False
+        self.lines: list[str] = []
+
+    async def take(self, event: Event) -> None:
+        """Tell of an event what a person waiting would like to know."""
+        text = detail_of(event)[0] if self._verbose else (progress_of(event) or status_of(event))
+        line = clean_line(text)[:MESSAGE_CHARS]
+        if not line or line == (self.lines[-1] if self.lines else ""):
+            return
+        self.lines.append(line)
+        await self.tell(self._count + 1, None, line)
+
+    async def tell(self, progress: float, total: float | None, message: str) -> None:
+        if self._gone or progress <= self._count:
+            return
+        self._count = progress
+        try:
+            await self._ctx.report_progress(progress, total, message)
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+            self._gone = True
+
+
+async def followed(run: Run, teller: Teller) -> RunResult:
+    """A run from its first event to its last. Raises the run's error when it has no answer."""
+    async with run:
+        async for event in run:
+            await teller.take(event)
+        return run.result()
+
+
+async def apart(work: Coroutine[Any, Any, T]) -> T:
+    """Work in a task of its own, cancelled once and awaited when the request is cancelled.
+
+    The SDK cancels a handler again and again until it is gone, which would tear the clean-up of a run.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.cancel()
+        with anyio.CancelScope(shield=True):
+            await asyncio.wait([task])
+        raise

@@ -1,0 +1,102 @@
+"""MCP over streamable HTTP: the ASGI app, what it lets in, and its life.
+
+Above is `mcp_server_cli`, or a web server that mounts it at `/mcp`; below is the server. On loopback the SDK's transport checks
+Host and Origin; anywhere else a token is needed. A web server with a guard of its own passes `guarded=True`.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any
+
+from mcp.server.mcpserver import MCPServer
+from mcp.server.transport_security import TransportSecuritySettings
+
+from nexi.errors import ConfigError
+from nexi.mcp_server.server import NexiServer
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, MutableMapping
+
+    from nexi.app import Nexi
+
+    Scope = MutableMapping[str, Any]
+    Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+    Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+    App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+PATH = "/mcp"
+MOST_BODY = 2_000_000
+MOST_SESSIONS = 1000
+ORIGINS = ("http://{host}:*", "http://{host}", "https://{host}:*", "https://{host}")
+LOCAL = ("127.0.0.1", "localhost", "[::1]")
+
+
+class HttpDoor:
+    """`app` serves one path; it works inside `async with door.running()`, which owns the sessions and the research."""
+
+    def __init__(self, nexi: Nexi, *, host: str = "127.0.0.1", token: str = "", guarded: bool = False) -> None:
+        self.server = NexiServer(nexi)
+        self._whole = streamable(self.server, host=host, token=token, guarded=guarded)
+
+    @property
+    def app(self) -> App:
+        """The endpoint itself, for `Route("/mcp", endpoint=door.app)`."""
+        return self._whole
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        return self.server.session_manager.run()
+
+
+def streamable(server: MCPServer[Any], *, host: str, token: str = "", guarded: bool = False) -> App:
+    """The app of any MCP server under our rules. Raises ConfigError for an address that needs a token and has none."""
+    from nexi.web.guard import is_loopback
+
+    local = is_loopback(host)
+    if not (local or token or guarded):
+        raise ConfigError(
+            f"the MCP server does not listen on {host} without a token",
+            cause="anyone who reaches that address could search and spend in your name",
+            fix="set NEXI_TOKEN to a long secret and give it to your clients, or listen on 127.0.0.1",
+        )
+    checks = local and not guarded
+    security = TransportSecuritySettings(
+        enable_dns_rebinding_protection=checks,
+        allowed_hosts=[name for h in LOCAL for name in (h, f"{h}:*")],
+        allowed_origins=[form.format(host=h) for h in LOCAL for form in ORIGINS],
+    )
+    app: App = server.streamable_http_app(
+        streamable_http_path=PATH,
+        transport_security=security,
+        max_request_body_size=MOST_BODY,
+        max_sessions=MOST_SESSIONS,
+    )
+    return TokenGate(app, token) if token and not guarded else app
+
+
+class TokenGate:
+    """Lets in who sends `Authorization: Bearer TOKEN`."""
+
+    def __init__(self, app: App, token: str) -> None:
+        self._app = app
+        self._token = token.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and not self._is_known(scope):
+            return await _refuse(send)
+        return await self._app(scope, receive, send)
+
+    def _is_known(self, scope: Scope) -> bool:
+        given = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+        kind, _, secret = given.partition(b" ")
+        return kind.lower() == b"bearer" and hmac.compare_digest(secret.strip(), self._token)
+
+
+async def _refuse(send: Send) -> None:
+    message = "a token is needed: send Authorization: Bearer and the value of NEXI_TOKEN"
+    body = json.dumps({"jsonrpc": "2.0", "id": None, "error": {"code": -32001, "message": message}}).encode()
+    headers = [(b"content-type", b"application/json"), (b"www-authenticate", b"Bearer"), (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": 401, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,105 @@
+"""Past runs and reports as resources: `nexi://runs`, `nexi://runs/{id}`, `nexi://runs/{id}/events`, `nexi://reports/{id}`.
+
+Above is the server; below is the desk, which reads run logs. Nothing is written here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from mcp_types import Completion, CompletionArgument, CompletionContext, PromptReference, Resource, ResourceTemplateReference
+
+from nexi.errors import StoreError
+from nexi.events import encode
+from nexi.mcp_server import shown
+from nexi.output import answer_json
+from nexi.output.proof import figures_line
+
+if TYPE_CHECKING:
+    from mcp.server.mcpserver import MCPServer
+
+    from nexi.mcp_server.desk import Desk
+
+JSON, MARKDOWN, LINES = "application/json", "text/markdown", "application/jsonl"
+NAME_CHARS = 80
+DEPTHS = ("1", "2", "3")
+
+
+def register(server: MCPServer[Any], desk: Desk) -> None:
+    """Offer the runs of a desk."""
+
+    @server.resource("nexi://runs", name="runs", title="Past runs", mime_type=JSON)
+    async def runs() -> str:
+        """The latest runs, newest first, with their state."""
+        return _json({"runs": [shown.run_listed(run) for run in await desk.latest(200)]})
+
+    @server.resource("nexi://runs/{run_id}", name="run", title="A run", mime_type=JSON)
+    async def run(run_id: str) -> str:
+        """One run: the answer with its sources and proof, or how far it is."""
+        return _json(await run_json(desk, run_id))
+
+    @server.resource("nexi://runs/{run_id}/events", name="events", title="The events of a run", mime_type=LINES)
+    async def events(run_id: str) -> str:
+        """Everything that happened in a run, one JSON object a line."""
+        seen = await desk.seen(run_id)
+        return "".join(json.dumps(encode(fact), ensure_ascii=False) + "\n" for fact in seen.facts)
+
+    @server.resource("nexi://reports/{run_id}", name="report", title="A report", mime_type=MARKDOWN)
+    async def report(run_id: str) -> str:
+        """The answer or report of a run as a Markdown document."""
+        return await report_markdown(desk, run_id)
+
+    @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]  # the SDK leaves it untyped
+    async def complete(
+        ref: PromptReference | ResourceTemplateReference, argument: CompletionArgument, context: CompletionContext | None
+    ) -> Completion:
+        return Completion(values=await completed(desk, ref, argument.name, argument.value))
+
+
+async def run_json(desk: Desk, run_id: str) -> dict[str, Any]:
+    seen = await desk.seen(run_id)
+    if result := seen.result():
+        return {**answer_json(result, seen.started.query, seen.started.model), "read": _read_in(seen.facts)}
+    return {"schema": "nexi-run-1", **shown.research(seen).model_dump(mode="json"), "mode": seen.started.mode}
+
+
+def _read_in(facts: Sequence[Any]) -> list[str]:
+    return list(dict.fromkeys(fact.source.url for fact in facts if fact.kind == "source_numbered"))
+
+
+async def report_markdown(desk: Desk, run_id: str) -> str:
+    seen = await desk.seen(run_id)
+    result = seen.result()
+    if result is None:
+        fix = "wait for it" if seen.state == "running" else f"nexi resume {run_id} goes on with it"
+        raise StoreError(f"run {run_id} has no answer", cause=f"it is {seen.state}", fix=fix)
+    told = figures_line(result.answer.review)
+    return "\n".join(filter(None, [shown.report(seen).report, told and f"{told}\n"]))
+
+
+async def recent(desk: Desk) -> list[Resource]:
+    """The latest finished runs, so that a client can offer them by name."""
+    runs = [run for run in await desk.latest() if run.state == "finished"]
+    return [
+        Resource(
+            uri=f"nexi://reports/{run.id}",
+            name=f"report-{run.id}",
+            title=" ".join(run.query.split())[:NAME_CHARS] or run.id,
+            description=f"{'Report' if run.mode == 'research' else 'Answer'} of {run.created[:10]}, run {run.id}.",
+            mime_type=MARKDOWN,
+        )
+        for run in runs
+    ]
+
+
+async def completed(desk: Desk, ref: object, name: str, begun: str) -> list[str]:
+    """The ids of runs for a resource, the depths for the prompt."""
+    if isinstance(ref, ResourceTemplateReference) and name == "run_id":
+        return [run.id for run in await desk.latest(100) if run.id.startswith(begun)]
+    return [d for d in DEPTHS if d.startswith(begun)] if name == "depth" else []
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)

@@ -1,0 +1,187 @@
+"""What the tools give back: the output schemas, and the structured content that fits them.
+
+Above are the tools; below are nexi's own values. Nothing here runs anything.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+RunState = Literal["running", "finished", "failed", "unfinished"]
+
+
+class CitedSource(BaseModel):
+    """A page that the answer cites as [n]."""
+
+    n: int
+    url: str
+    title: str = ""
+
+
+class FoundAnswer(BaseModel):
+    """An answer with its sources, and what it took."""
+
+    id: str = Field(description="The id of the run; nexi://runs/{id} has everything about it.")
+    question: str
+    answer: str = Field(description="Markdown; [n] names a source.")
+    sources: list[CitedSource]
+    verified: str = Field(description="How many sentences the cited pages support.")
+    stop: str = Field(description="Why the search ended; final_answer unless a limit was reached.")
+    warnings: list[str]
+    model: str
+    iterations: int
+    pages: int = Field(description="Pages read.")
+    seconds: float
+    tokens: int
+    cost: float | None = Field(description="US dollars; null where a price is unknown.")
+
+
+class Found(BaseModel):
+    """One search result."""
+
+    url: str
+    title: str
+    snippet: str
+    published: str = ""
+    backend: str = ""
+
+
+class Trouble(BaseModel):
+    """A search service that could not answer."""
+
+    provider: str
+    code: str
+    message: str
+    fix: str = ""
+
+
+class FoundHits(BaseModel):
+    """Raw search results."""
+
+    query: str
+    backend: str
+    hits: list[Found]
+    failures: list[Trouble]
+
+
+class ReadPage(BaseModel):
+    """A stretch of a page as Markdown."""
+
+    url: str
+    final_url: str
+    title: str
+    text: str
+    start: int = Field(description="Where in the page this stretch begins, in characters.")
+    chars: int = Field(description="How long the whole page is.")
+    next_start: int | None = Field(description="Where to go on; null at the end of the page.")
+    author: str = ""
+    published: str = ""
+    language: str = ""
+    content_type: str = ""
+    truncated: bool = Field(description="Whether the page was longer than nexi reads.")
+
+
+class ResearcherShown(BaseModel):
+    """One researcher of a run."""
+
+    id: str
+    task: str
+    phase: str
+    last_action: str = ""
+
+
+class ResearchShown(BaseModel):
+    """How far a research run is."""
+
+    id: str
+    question: str
+    state: RunState = Field(description="unfinished: it was cut off and can be resumed with `nexi resume`.")
+    status: str = Field(description="The line a person watches.")
+    progress: float = Field(description="From 0 to 1.")
+    round: int
+    researchers: list[ResearcherShown]
+    tokens: int
+    cost: float | None
+    error: str = ""
+    fix: str = ""
+
+
+class Report(BaseModel):
+    """The report of a research run, once there is one."""
+
+    id: str
+    state: RunState
+    status: str
+    progress: float
+    report: str = Field(description="Markdown with front matter, [n] citations and the list of sources; empty while it runs.")
+    sources: list[CitedSource]
+    verified: str = ""
+    stop: str = ""
+    warnings: list[str] = []
+
+
+class Cancelled(BaseModel):
+    """What was done about a run."""
+
+    id: str
+    state: RunState
+    done: Literal["cancelled", "asked_to_stop", "nothing"]
+    message: str
+
+
+class SearchResultChunk(BaseModel):
+    """A passage of the knowledge store."""
+
+    content: str
+    url: str
+    similarity_score: float
+    chunk_index: int
+
+
+class AgenticResult(BaseModel):
+    """The response of agentic_search."""
+
+    success: bool
+    query: str
+    iterations: int
+    completeness: float
+    results: list[SearchResultChunk]
+    search_history: list[dict[str, Any]]
+    status: Literal["complete", "max_iterations_reached", "error"]
+
+
+class Checked(BaseModel):
+    """A document checked against the pages it cites."""
+
+    model_config = ConfigDict(extra="allow")
+
+    ok: bool
+    strict: bool
+    refetched: bool
+    run: str
+    proof: dict[str, Any]
+    sources: list[dict[str, Any]]
+    changes: list[dict[str, Any]]
+
+
+class Indexed(BaseModel):
+    """What became of pages that were to be indexed."""
+
+    pages: list[IndexedPage]
+    stored: int
+    failed: int
+
+
+class IndexedPage(BaseModel):
+    """One page in the knowledge store, or why it is not there."""
+
+    url: str
+    outcome: str
+    chunks: int = 0
+    error: str = ""
+    fix: str = ""
+
+
+Indexed.model_rebuild()

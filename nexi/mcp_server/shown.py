@@ -1,0 +1,186 @@
+"""What nexi's values look like to a client: Markdown for a model to read, and the structured content beside it.
+
+Above are the tools and resources; below are nexi's values and `output`, which words the same things for a terminal. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from nexi.app.report import report_text
+from nexi.mcp_server import shapes
+from nexi.output.proof import figures_line, verification_json
+from nexi.output.proof import verification_markdown as verification_markdown
+
+if TYPE_CHECKING:
+    from nexi.app import RunResult
+    from nexi.mcp_server.desk import Seen
+    from nexi.runlog import RunSummary
+    from nexi.types import Page, SearchOutcome, Source
+    from nexi.verify.recheck import Verification
+
+MOST_STEPS = 200
+
+
+def cited(sources: Sequence[Source]) -> list[shapes.CitedSource]:
+    return [shapes.CitedSource(n=s.number, url=s.url, title=s.title) for s in sources]
+
+
+def answer(result: RunResult) -> shapes.FoundAnswer:
+    end, started = result.finished, result.facts[0]
+    return shapes.FoundAnswer(
+        id=result.id,
+        question=getattr(started, "query", ""),
+        answer=result.answer.text,
+        sources=cited(result.answer.sources),
+        verified=figures_line(result.answer.review),
+        stop=end.stop.value,
+        warnings=list(end.warnings),
+        model=getattr(started, "model", ""),
+        iterations=end.iterations,
+        pages=end.pages,
+        seconds=end.seconds,
+        tokens=end.usage.total,
+        cost=end.usage.cost,
+    )
+
+
+def answer_markdown(result: RunResult, steps: Sequence[str] = ()) -> str:
+    """The answer, its sources, how it was checked and what it took."""
+    told = answer(result)
+    spent = "" if not told.cost else f", ${told.cost:.4f}"
+    took = f"{told.iterations} iterations, {told.pages} pages, {told.seconds:.1f} s, {told.tokens:,} tokens{spent}"
+    parts = [
+        told.answer,
+        sources_markdown(told.sources),
+        "\n".join(f"Warning: {warning}" for warning in told.warnings),
+        " ".join(filter(None, [told.verified, f"*{took}; run {told.id}, model {told.model}.*"])),
+        "## Steps\n\n" + "\n".join(f"- {step}" for step in steps[:MOST_STEPS]) if steps else "",
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def sources_markdown(sources: Sequence[shapes.CitedSource]) -> str:
+    listed = "\n".join(f"[{s.n}] {' '.join(s.title.split()) or s.url}: {s.url}" for s in sources)
+    return f"## Sources\n\n{listed}" if listed else ""
+
+
+def hits(outcome: SearchOutcome) -> shapes.FoundHits:
+    return shapes.FoundHits(
+        query=outcome.query,
+        backend=outcome.backend,
+        hits=[
+            shapes.Found(url=h.url, title=h.title, snippet=h.snippet, published=h.published, backend=h.backend)
+            for h in outcome.hits
+        ],
+        failures=[shapes.Trouble(provider=f.provider, code=f.code, message=f.message, fix=f.fix) for f in outcome.failures],
+    )
+
+
+def hits_markdown(outcome: SearchOutcome) -> str:
+    if not outcome.hits:
+        return f"Nothing was found for {outcome.query!r}.\n"
+    lines = [
+        f"{number}. {' '.join(hit.title.split()) or hit.url}\n   {hit.url}\n   {' '.join(hit.snippet.split())}".rstrip()
+        for number, hit in enumerate(outcome.hits, 1)
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def stretch(page: Page, start: int, most: int) -> shapes.ReadPage:
+    """A part of a page, and where it goes on."""
+    end = min(len(page.text), start + most)
+    return shapes.ReadPage(
+        url=page.url,
+        final_url=page.final_url or page.url,
+        title=page.title,
+        text=page.text[start:end],
+        start=start,
+        chars=len(page.text),
+        next_start=end if end < len(page.text) else None,
+        author=page.author,
+        published=page.published,
+        language=page.language,
+        content_type=page.content_type,
+        truncated=page.truncated,
+    )
+
+
+def page_markdown(page: shapes.ReadPage) -> str:
+    more = (
+        f"\n\n[There are {page.chars - page.next_start:,} more characters: start={page.next_start}]" if page.next_start else ""
+    )
+    head = f"# {' '.join(page.title.split())}\n{page.final_url}\n\n" if page.title else f"{page.final_url}\n\n"
+    return f"{head if not page.start else ''}{page.text}{more}"
+
+
+def research(seen: Seen) -> shapes.ResearchShown:
+    state, failure = seen.research, seen.failure()
+    return shapes.ResearchShown(
+        id=seen.id,
+        question=seen.started.query,
+        state=seen.state,
+        status=state.header if seen.state == "running" else f"Research: {seen.state}",
+        progress=1.0 if seen.state == "finished" else state.progress,
+        round=state.round,
+        researchers=[
+            shapes.ResearcherShown(id=r.id, task=r.task, phase=r.phase, last_action=r.last_action) for r in state.researchers
+        ],
+        tokens=state.usage.total,
+        cost=state.usage.cost,
+        error=str(failure) if failure else "",
+        fix=failure.fix if failure else "",
+    )
+
+
+def research_markdown(shown: shapes.ResearchShown) -> str:
+    lines = [f"{shown.status} (run {shown.id}, {shown.tokens:,} tokens)"]
+    lines += [f"- {r.id} {r.phase}: {r.task}" + (f" ({r.last_action})" if r.last_action else "") for r in shown.researchers]
+    if shown.error:
+        lines.append(f"{shown.error}. {shown.fix}".rstrip())
+    if shown.state == "finished":
+        lines.append("nexi_research_result gives the report.")
+    return "\n".join(lines) + "\n"
+
+
+def report(seen: Seen) -> shapes.Report:
+    """The report of a run that has ended; one without text of a run that has not."""
+    shown, result = research(seen), seen.result()
+    if result is None:
+        return shapes.Report(
+            id=seen.id, state=seen.state, status=shown.status, progress=shown.progress, report="", sources=[], warnings=[]
+        )
+    text, linted = report_text(result, seen.created[:10])
+    return shapes.Report(
+        id=seen.id,
+        state=seen.state,
+        status=shown.status,
+        progress=1.0,
+        report=text,
+        sources=cited(linted.sources),
+        verified=figures_line(result.answer.review),
+        stop=result.finished.stop.value,
+        warnings=[*result.finished.warnings, *linted.notes],
+    )
+
+
+def waiting(shown: shapes.Report) -> str:
+    if shown.state == "running":
+        return f"{shown.status}. There is no report yet; ask again in a while, or with wait_s."
+    return f"Run {shown.id} was cut off before it ended; `nexi resume {shown.id}` goes on with it."
+
+
+def verification(found: Verification, target: str, *, strict: bool) -> shapes.Checked:
+    return shapes.Checked.model_validate(verification_json(found, target, strict=strict))
+
+
+def run_listed(run: RunSummary) -> dict[str, Any]:
+    """A line of the list of runs."""
+    return {"id": run.id, "created": run.created, "question": run.query, "mode": run.mode, "state": run.state}
+
+
+def indexed_markdown(done: shapes.Indexed) -> str:
+    lines = [f"{done.stored} pages are in the knowledge store, {done.failed} are not."]
+    lines += [f"- {p.url}: {p.outcome}" + (f", {p.error} {p.fix}".rstrip() if p.error else "") for p in done.pages]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,130 @@
+"""Running the MCP server: `python -m nexi.mcp_server_cli` over stdio, `... http HOST PORT` over streamable HTTP.
+
+Above is a person's or a client's command; below is `mcp_server`. On stdio, stdout belongs to the protocol: everything else
+goes to stderr, in words. `nexi mcp` is the same door.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import socket
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from nexi.errors import ConfigError, NexiError
+
+if TYPE_CHECKING:
+    from nexi.config import Config
+
+HOST, PORT = "127.0.0.1", 8000
+EXIT_CANCELLED = 130
+DRAIN_S = 5
+BACKLOG = 512
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command; the exit code is 0, 1 for a failure, 2 for wrong use, 130 for Ctrl-C."""
+    arguments = _parser().parse_args(argv)
+    try:
+        if arguments.transport == "http":
+            serve_http(arguments.host, arguments.port)
+        else:
+            serve_stdio()
+    except NexiError as error:
+        say(f"Error: {error}" + (f"\n{error.fix}" if error.fix else ""))
+        return error.exit_code
+    except KeyboardInterrupt:
+        return EXIT_CANCELLED
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m nexi.mcp_server_cli", description="nexi for MCP clients.")
+    parser.add_argument("transport", nargs="?", choices=["stdio", "http"], default="stdio")
+    parser.add_argument("host", nargs="?", default=HOST, help="the address to listen on (http)")
+    parser.add_argument("port", nargs="?", type=int, default=PORT, help="the port to listen on (http)")
+    return parser
+
+
+def serve_stdio() -> None:
+    """Serve one client on stdin and stdout until it leaves. Raises NexiError."""
+    config = _ready()
+    asyncio.run(_stdio(config))
+
+
+async def _stdio(config: Config) -> None:
+    from nexi.app import Nexi
+    from nexi.cli.ask import measured
+    from nexi.mcp_server import create_server
+
+    async with Nexi(await measured(config)) as nexi:
+        await create_server(nexi).run_stdio_async()
+
+
+def serve_http(host: str = HOST, port: int = PORT) -> None:
+    """Serve clients over HTTP until a signal ends it. Raises NexiError: off loopback it needs a token."""
+    config = _ready()
+    asyncio.run(_http(config, host, port))
+
+
+async def _http(config: Config, host: str, port: int) -> None:
+    import uvicorn
+
+    from nexi.app import Nexi
+    from nexi.cli.ask import measured
+    from nexi.mcp_server import HttpDoor
+    from nexi.mcp_server.http import PATH
+
+    async with Nexi(await measured(config)) as nexi:
+        door: Any = HttpDoor(nexi, host=host, token=config.token)
+        with _listening(host, port) as listener:
+            settings = uvicorn.Config(
+                door.app,
+                log_level="warning",
+                access_log=False,
+                lifespan="on",
+                timeout_graceful_shutdown=DRAIN_S,
+                log_config=None,
+            )
+            where = f"[{host}]" if ":" in host else host
+            say(f"MCP at http://{where}:{listener.getsockname()[1]}{PATH}" + (", with the token" if config.token else ""))
+            await uvicorn.Server(settings).serve(sockets=[listener])
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """The socket, bound before anything else is said. Raises ConfigError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except (OSError, OverflowError) as error:
+        cause = getattr(error, "strerror", None) or str(error)
+        raise ConfigError(
+            f"the MCP server cannot listen on {host} port {port}", cause=cause, fix="choose another port or address"
+        ) from error
+
+
+def _ready() -> Config:
+    """The config, the SDK and a log on stderr, or an error that says what is missing. Raises ConfigError."""
+    from nexi.config import load_config
+    from nexi.mcp_server import require_sdk
+
+    require_sdk()
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="nexi mcp: %(message)s")
+    config = load_config()
+    for note in config.notes:
+        say(f"Note: {note}")
+    return config
+
+
+def say(text: str) -> None:
+    """A line on stderr, whatever became of it."""
+    from nexi.output import write
+
+    write(f"{text}\n", sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
