@@ -82,7 +82,7 @@ def test_help_fits_80_columns_and_has_every_option_and_subcommand_under_a_headin
     assert [line for line in text.splitlines() if len(line) > 80] == []
     headings = [line for line in text.splitlines() if line.endswith(":") and not line.startswith(" ")]
     assert headings == [
-        "Search:", "Output:", "History:", "Configuration:", "Commands (nexi COMMAND --help tells more):",
+        "Search:", "Research:", "Output:", "History:", "Configuration:", "Commands (nexi COMMAND --help tells more):",
     ]  # fmt: skip
     ask = main.commands["ask"]
     assert [o for p in ask.params if isinstance(p, click.Option) and not p.hidden for o in p.opts if o not in text] == []
