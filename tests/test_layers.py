@@ -55,6 +55,7 @@ DELEGATIONS = {
 HOMES = {
     "starlette": {"web"},
     "uvicorn": {"web", "mcp_server_cli"},
+    "markdown_it": {"web"},
     "mcp": {"mcp_server"},
     "mcp_types": {"mcp_server"},
     "pydantic": {"mcp_server"},

@@ -1,1 +1,85 @@
-"""HTTP: `nexi serve` and its contracts, over one `Nexi` that all requests share."""
+"""HTTP: `nexi serve` and its contracts, over one `Nexi` that all requests share.
+
+    guard       what every request must pass
+    runs        runs over HTTP: start, follow, stop, fetch; hosting keeps them, feeds lets many read one
+    openai      passes as OpenAI
+    search      the Search API; searxng, tavily and openwebui pass as others
+    operations  health, metrics, the OpenAPI document
+    server      sockets, workers, signals
+
+Contracts parse, call the app and show what it says; each gives its errors its own shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from types import ModuleType
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from nexi.app import Nexi
+from nexi.config import Config
+from nexi.web import openai, openwebui, operations, runs, search, searxng, tavily
+from nexi.web.guard import Guard, Rules
+from nexi.web.hosting import MOST_RUNS, RunHost
+from nexi.web.metrics import Metrics
+from nexi.web.problems import Problem, Refused, Shape
+
+CONTRACTS: tuple[ModuleType, ...] = (runs, openai, search, searxng, tavily, openwebui, operations)
+SHAPES: Mapping[str, Shape] = {
+    "/v1/chat/": openai.shape,
+    "/v1/models": openai.shape,
+    "/searxng": searxng.shape,
+    "/tavily": tavily.shape,
+    "/openwebui": openwebui.shape,
+}
+
+
+def create_app(
+    config: Config,
+    *,
+    rules: Rules | None = None,
+    most_runs: int = MOST_RUNS,
+    nexi: Nexi | None = None,
+    more: Sequence[BaseRoute] = (),
+) -> Starlette:
+    """The app over one `Nexi`, which it builds and closes unless one is given. `more` are routes of other doors."""
+    shared = nexi or Nexi(config)
+    metrics = Metrics()
+    host = RunHost(shared, metrics, most=most_runs)
+    guard = Middleware(
+        Guard, rules=rules or Rules(token=config.token), metrics=metrics, clock=shared.clock, shapes=SHAPES, host=host
+    )
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with shared:
+            host.open()
+            try:
+                yield
+            finally:
+                await host.close()
+
+    routes: list[BaseRoute] = [route for contract in CONTRACTS for route in contract.routes()]
+    app = Starlette(
+        routes=[*routes, *more], middleware=[guard], lifespan=lifespan, exception_handlers={HTTPException: _unrouted}
+    )
+    app.router.redirect_slashes = False
+    app.state.nexi, app.state.host, app.state.metrics = shared, host, metrics
+    app.state.openapi = operations.assembled(contract.openapi() for contract in CONTRACTS)
+    return app
+
+
+async def _unrouted(request: Request, error: Exception) -> Response:
+    """What the router refuses goes to the guard, which knows the shape."""
+    status = getattr(error, "status_code", 500)
+    words = {404: ("not_found", "there is nothing at this path"), 405: ("method_not_allowed", "this path knows other methods")}
+    code, message = words.get(status, ("refused", str(error)))
+    allow = (getattr(error, "headers", None) or {}).get("Allow", "")
+    raise Refused(Problem(status, code, message, "see /openapi.json", allow=allow))

@@ -1,0 +1,59 @@
+"""`nexi serve`: the HTTP server, from flags and config to the moment it listens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from nexi.cli.exits import failing_politely
+
+
+@click.command("serve", context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="The port; 0 chooses a free one.")
+@click.option(
+    "--token", metavar="TEXT", help="What clients must send; others on this machine can see it, NEXI_TOKEN they cannot."
+)
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, metavar="N", help="Processes.")
+@click.option(
+    "--max-runs", type=click.IntRange(1, 1000), default=8, show_default=True, metavar="N", help="Runs at a time, per process."
+)
+@click.option(
+    "--rate", type=click.IntRange(1), default=600, show_default=True, metavar="N", help="Requests a minute from one client."
+)
+@click.option(
+    "--drain", type=click.FloatRange(0), default=10, show_default=True, metavar="S", help="Seconds that runs get to end."
+)
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="What is logged; questions only at debug.",
+)
+def serve(**given: Any) -> None:
+    """Answer over HTTP: the Search API, runs with events, and the APIs of OpenAI, SearXNG, Tavily and Open WebUI.
+
+    It listens on this machine only. To listen elsewhere it needs a token: set NEXI_TOKEN, or `token` in the config.
+    """
+    with failing_politely():
+        from nexi.config import load_config
+        from nexi.output import note, print_warning
+        from nexi.web.server import Options
+        from nexi.web.server import serve as run
+
+        config = load_config()
+        for told in config.notes:
+            print_warning(told)
+        options = Options(
+            given["host"],
+            given["port"],
+            given["token"] or "",
+            given["workers"],
+            given["max_runs"],
+            given["rate"],
+            given["drain"],
+            given["log_level"],
+        )
+        run(config, options, on_listening=lambda address: note(f"nexi serves {address}"))

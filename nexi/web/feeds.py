@@ -1,0 +1,135 @@
+"""Feeds: the events of a run as a list that many readers follow, each from where it left off.
+
+A fact has its number in the run log as its id; a delta after fact 7 has 7.1, 7.2 and so on. Facts can be read again from the
+log when the feed is gone; deltas live as long as the feed. How a reader is reached is for `runs` and `openai`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Iterable
+
+from nexi.events import Event, Fact, encode, is_fact
+from nexi.values import frozen
+
+MOST_DELTAS = 20_000  # a reader that comes later still finds them; beyond this only facts are kept
+_MARK = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?")
+
+
+@frozen
+class Mark:
+    """A place in a feed: after so many facts, and so many deltas since the last of them."""
+
+    fact: int = 0
+    delta: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.fact}.{self.delta}" if self.delta else str(self.fact)
+
+
+@frozen
+class Item:
+    """One event and its place."""
+
+    mark: Mark
+    event: Event
+
+
+def mark_of(text: str) -> Mark | None:
+    """The place a Last-Event-ID names; None for what is no such id."""
+    match = _MARK.fullmatch(text.strip())
+    return Mark(int(match[1]), int(match[2] or 0)) if match else None
+
+
+def sse(item: Item) -> bytes:
+    """An event as a server-sent event: JSON in ASCII, so that no text can break the frame."""
+    data = json.dumps(encode(item.event), separators=(",", ":"))
+    return f"id: {item.mark}\nevent: {item.event.kind}\ndata: {data}\n\n".encode("ascii")
+
+
+class Feed:
+    """The events of one run, as far as it has come. One writer, any number of readers, one event loop."""
+
+    def __init__(self, before: Iterable[Fact] = ()) -> None:
+        self._items: list[Item] = []
+        self._frames: list[bytes | None] = []
+        self._after: list[int] = [0]  # by number of facts: the index of the first item after them
+        self._deltas = 0
+        self._here = Mark()
+        self._changed = asyncio.Event()
+        self.ended = False
+        for fact in before:
+            self.put(fact)
+
+    @property
+    def facts(self) -> int:
+        return self._here.fact
+
+    def put(self, event: Event) -> None:
+        fact = is_fact(event)
+        if not fact:
+            self._deltas += 1
+            if self._deltas > MOST_DELTAS:
+                return
+        self._here = Mark(self._here.fact + 1) if fact else Mark(self._here.fact, self._here.delta + 1)
+        self._items.append(Item(self._here, event))
+        self._frames.append(None)
+        if fact:
+            self._after.append(len(self._items))
+        self._wake()
+
+    def end(self) -> None:
+        """Nothing more will come."""
+        self.ended = True
+        self._wake()
+
+    async def follow(self, mark: Mark = Mark(), *, beat_s: float = 15.0) -> AsyncIterator[Item | None]:  # noqa: B008
+        """Every item after the mark, without gap or repeat, until the end; None when nothing came for a while."""
+        index = self._index_after(mark)
+        while True:
+            while index < len(self._items):
+                yield self._items[index]
+                index += 1
+            if self.ended:
+                return
+            if not await self._changes(beat_s):
+                yield None
+
+    async def frames(self, mark: Mark = Mark(), *, beat_s: float = 15.0) -> AsyncIterator[bytes]:  # noqa: B008
+        """The same as server-sent events; each is written once, however many read it."""
+        index = self._index_after(mark)
+        while True:
+            while index < len(self._items):
+                yield self._frame(index)
+                index += 1
+            if self.ended:
+                return
+            if not await self._changes(beat_s):
+                yield b": still here\n\n"
+
+    def _frame(self, index: int) -> bytes:
+        frame = self._frames[index]
+        if frame is None:
+            frame = self._frames[index] = sse(self._items[index])
+        return frame
+
+    def _index_after(self, mark: Mark) -> int:
+        if mark.fact >= len(self._after):
+            return len(self._items)
+        first = self._after[mark.fact]
+        following = self._after[mark.fact + 1] - 1 if mark.fact + 1 < len(self._after) else len(self._items)
+        return min(first + mark.delta, following)
+
+    async def _changes(self, beat_s: float) -> bool:
+        try:
+            async with asyncio.timeout(beat_s):
+                await self._changed.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()

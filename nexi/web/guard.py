@@ -1,0 +1,309 @@
+"""Guard: what every request must pass before a door sees it, and what every response passes on its way out.
+
+Host and Origin (another site's page may not use a server of this machine), the token, the rate of one client, the size and
+pace of the body, the time until a response begins. Above is the web server, below are the routes. Refusals have the shape of
+the contract whose path was asked for. Questions, keys and bodies are not known here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hmac
+import ipaddress
+import logging
+import re
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from nexi.errors import NexiError
+from nexi.ports import Clock
+from nexi.values import frozen
+from nexi.web.metrics import Metrics
+from nexi.web.problems import Problem, Refused, Shape, own_shape, problem_of, response_of
+from nexi.web.rates import Buckets
+
+log = logging.getLogger("nexi.web")
+LOCAL_NAMES = ("localhost", "localhost.localdomain")
+HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]{1,253})(?::[0-9]{1,5})?")
+
+
+@frozen
+class Rules:
+    """What the guard holds requests to. `bound` is the address listened on; `hosts` are further names it is known by."""
+
+    bound: str = "127.0.0.1"
+    token: str = ""
+    hosts: tuple[str, ...] = ()
+    public: tuple[str, ...] = ("/healthz", "/readyz")
+    max_body: int = 2_000_000
+    body_s: float = 30.0
+    respond_s: float = 900.0
+    per_minute: float = 600.0
+    burst: float = 120.0
+    most_requests: int = 256
+
+    def __repr__(self) -> str:
+        return f"Rules(bound={self.bound!r}, hosts={self.hosts!r})"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address or name means this machine and nobody else."""
+    name = host.strip("[]").lower()
+    if name in LOCAL_NAMES or name.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+class Draining(Protocol):
+    """Who knows whether the server is shutting down."""
+
+    draining: bool
+
+
+class Guard:
+    """The outermost layer of the app."""
+
+    def __init__(
+        self, app: ASGIApp, *, rules: Rules, metrics: Metrics, clock: Clock, shapes: Mapping[str, Shape], host: Draining
+    ) -> None:
+        self._app, self._rules, self._metrics, self._clock, self._host = app, rules, metrics, clock, host
+        self._shapes = sorted(shapes.items(), key=lambda item: -len(item[0]))
+        self._buckets = Buckets(rules.per_minute, rules.burst)
+        self._open = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            return await send({"type": "websocket.close", "code": 1008})
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        exchange = _Exchange(scope, send, self._clock, self.shape_of(scope["path"]))
+        self._open += 1
+        try:
+            await self._serve(exchange, receive)
+        finally:
+            self._open -= 1
+            self._account(exchange)
+
+    def shape_of(self, path: str) -> Shape:
+        return next((shape for prefix, shape in self._shapes if path.startswith(prefix)), own_shape)
+
+    async def _serve(self, exchange: _Exchange, receive: Receive) -> None:
+        """The edge of this door: whatever goes wrong inside ends as a response, and never as a traceback in one."""
+        try:
+            self._admit(exchange)
+            body = await self._body(exchange.headers, receive)
+        except Refused as refusal:
+            self._metrics.count("nexi_refusals_total", reason=refusal.problem.code)
+            exchange.closes = True
+            return await exchange.fail(refusal.problem)
+        try:
+            async with asyncio.timeout(self._rules.respond_s) as limit:
+                exchange.on_start = lambda: limit.reschedule(None)
+                await self._app(exchange.scope, _replayed(body, receive), exchange.send)
+        except Refused as refusal:
+            await exchange.fail(refusal.problem)
+        except NexiError as error:
+            await exchange.fail(problem_of(error))
+        except TimeoutError:
+            await exchange.fail(Problem(504, "timeout", "the answer took too long", "ask for a run instead: POST /v1/runs"))
+        except Exception:
+            log.exception("a request failed", extra={"path": exchange.scope["path"], "request": exchange.id})
+            await exchange.fail(Problem(500, "internal", "an internal error ended the request", f"its log has {exchange.id}"))
+
+    def _admit(self, exchange: _Exchange) -> None:
+        headers, scope = exchange.headers, exchange.scope
+        self._check_host(headers)
+        self._check_origin(headers, scope)
+        if wait := self._buckets.take(exchange.client, self._clock.monotonic()):
+            raise _refusal(429, "rate_limited", "too many requests from this client", "ask less often", wait)
+        if scope["path"] not in self._rules.public:
+            self._check_token(headers)
+            self._check_room()
+        length = headers.get("content-length", "")
+        if length.isdigit() and int(length) > self._rules.max_body:
+            raise _too_large(self._rules.max_body)
+
+    def _check_host(self, headers: Headers) -> None:
+        given = headers.getlist("host")
+        match = _HOST.fullmatch(given[0]) if len(given) == 1 else None
+        if match is None or not self._knows(match[1].strip("[]").lower().rstrip(".")):
+            fix = "call it by its address, or name the host in serve_hosts"
+            raise _refusal(421, "host_refused", "the Host header names no host of this server", fix)
+
+    def _knows(self, host: str) -> bool:
+        """A page of another site can make its own name mean this machine, but not an address, nor a name without a dot."""
+        if host in self._rules.hosts or host == self._rules.bound.strip("[]").lower() or is_loopback(host):
+            return True
+        return not is_loopback(self._rules.bound) and (_is_address(host) or "." not in host)
+
+    def _check_origin(self, headers: Headers, scope: Scope) -> None:
+        origin = headers.get("origin")
+        foreign = origin is not None and origin.partition("://")[2].lower() != headers["host"].lower()
+        site = headers.get("sec-fetch-site", "none")
+        opened = scope["path"] == "/" and scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate"
+        if foreign or (site not in ("none", "same-origin") and not opened):
+            fix = "call it from a program, or from its own page"
+            raise _refusal(403, "origin_refused", "pages of other origins may not use this server", fix)
+
+    def _check_token(self, headers: Headers) -> None:
+        wanted = self._rules.token.encode()
+        if wanted and not hmac.compare_digest(given_token(headers).encode("utf-8", "replace"), wanted):
+            fix = "send it as `Authorization: Bearer TOKEN`"
+            raise _refusal(401, "unauthorized", "the token is missing or wrong", fix)
+
+    def _check_room(self) -> None:
+        if self._host.draining:
+            raise _refusal(503, "draining", "the server is shutting down", "ask again soon", 5)
+        if self._open > self._rules.most_requests:
+            raise _refusal(503, "overloaded", "too many requests are open", "ask again soon", 1)
+
+    async def _body(self, headers: Headers, receive: Receive) -> bytes:
+        """The whole body, if it comes in time and is not too large."""
+        parts: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(self._rules.body_s):
+                while (message := await receive())["type"] == "http.request":
+                    parts.append(message.get("body", b""))
+                    size += len(parts[-1])
+                    if size > self._rules.max_body:
+                        raise _too_large(self._rules.max_body)
+                    if not message.get("more_body"):
+                        break
+        except TimeoutError:
+            raise _refusal(408, "slow_body", "the body did not come in time", "send it faster") from None
+        return b"".join(parts)
+
+    def _account(self, exchange: _Exchange) -> None:
+        seconds = exchange.seconds
+        self._metrics.request(exchange.route, exchange.method, exchange.status, seconds)
+        log.info(
+            "request",
+            extra={
+                "request": exchange.id,
+                "method": exchange.method,
+                "route": exchange.route,
+                "status": exchange.status,
+                "ms": round(seconds * 1000, 1),
+                "client": exchange.client,
+            },
+        )
+
+
+class _Exchange:
+    """One request and what became of it."""
+
+    def __init__(self, scope: Scope, send: Send, clock: Clock, shape: Shape) -> None:
+        self.scope, self._send, self._clock, self._shape = scope, send, clock, shape
+        self.headers = Headers(scope=scope)
+        self.client = (scope.get("client") or ("local", 0))[0]
+        self.method = scope["method"] if scope["method"] in METHODS else "other"
+        self.id = binascii.b2a_hex(_random(6)).decode()
+        self.status = 499  # the client left before anything was said
+        self.closes = False
+        self.on_start: Callable[[], None] = _pass
+        self._started = clock.monotonic()
+        self._began = 0.0
+        self._ended = False
+
+    @property
+    def route(self) -> str:
+        """The pattern of the path, so that neither ids nor questions become labels."""
+        route = self.scope.get("route")
+        return str(getattr(route, "path", "")) or "unknown"
+
+    @property
+    def seconds(self) -> float:
+        return (self._began or self._clock.monotonic()) - self._started
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._began, self.status = self._clock.monotonic(), message["status"]
+            self.on_start()
+            message["headers"] = [*message.get("headers", ()), *HEADERS, (b"x-request-id", self.id.encode())]
+            if self.closes:
+                message["headers"].append((b"connection", b"close"))
+        self._ended = message["type"] == "http.response.body" and not message.get("more_body")
+        await self._send(message)
+
+    async def fail(self, problem: Problem) -> None:
+        """Answer with the problem; where a response has begun, end it there."""
+        self.on_start = _pass
+        if self._began:
+            if not self._ended:
+                await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+            return
+        await response_of(problem, self._shape)(self.scope, _nothing, self.send)
+
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+
+
+def given_token(headers: Headers) -> str:
+    """The token a client sent: as a bearer, as X-API-Key, or as the password of a basic login."""
+    kind, _, value = headers.get("authorization", "").partition(" ")
+    if kind.lower() == "bearer":
+        return value.strip()
+    if kind.lower() == "basic":
+        try:
+            return base64.b64decode(value.strip(), validate=True).decode("utf-8").partition(":")[2]
+        except (ValueError, UnicodeDecodeError):
+            return ""
+    return headers.get("x-api-key", "")
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """A receive that gives the body once, and then whatever comes after it."""
+    given = False
+
+    async def replay() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replay
+
+
+async def _nothing() -> Message:
+    return {"type": "http.disconnect"}
+
+
+def _refusal(status: int, code: str, message: str, fix: str, retry_after: int = 0) -> Refused:
+    return Refused(Problem(status, code, message, fix, retry_after))
+
+
+def _too_large(most: int) -> Refused:
+    return _refusal(413, "too_large", f"the body is larger than {most:,} bytes", "send less")
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _pass() -> None:
+    return None
+
+
+def _random(count: int) -> bytes:
+    import os
+
+    return os.urandom(count)

@@ -1,0 +1,132 @@
+"""Metrics: numbers about the work of one process, counted from facts and requests, and written as Prometheus reads them.
+
+`guard` counts requests, `hosting` shows every event of a run; nothing here is a question, a key or an address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from nexi.events import (
+    AnswerChecked,
+    Event,
+    Judged,
+    KnowledgeSearched,
+    ModelFailed,
+    ModelReplied,
+    PageFailed,
+    PageFetched,
+    PageIndexed,
+    RunFailed,
+    RunFinished,
+    SearchFinished,
+)
+
+HELP: Mapping[str, tuple[str, str]] = {
+    "nexi_requests_total": ("counter", "Requests by route, method and status."),
+    "nexi_request_seconds": ("histogram", "Seconds until a response began, by route."),
+    "nexi_refusals_total": ("counter", "Requests that were refused before a door saw them, by reason."),
+    "nexi_runs_started_total": ("counter", "Runs that were started here, by mode."),
+    "nexi_runs_ended_total": ("counter", "Runs that ended here, by mode and by how they ended."),
+    "nexi_runs_active": ("gauge", "Runs under way in this process."),
+    "nexi_completeness": ("summary", "Completeness of what was known, from 0 to 1, as judged."),
+    "nexi_sentences_checked_total": ("counter", "Sentences of answers that were compared with their pages."),
+    "nexi_sentences_supported_total": ("counter", "Sentences of answers that their pages support."),
+    "nexi_searches_total": ("counter", "Searches, by the backend that answered; none where all failed."),
+    "nexi_urls_found_total": ("counter", "URLs that searches found."),
+    "nexi_urls_crawled_total": ("counter", "Pages that were read."),
+    "nexi_urls_failed_total": ("counter", "Pages that could not be read, by reason."),
+    "nexi_model_calls_total": ("counter", "Calls of a model that were answered."),
+    "nexi_model_failures_total": ("counter", "Calls of a model that were not."),
+    "nexi_tokens_total": ("counter", "Tokens of model calls, by direction."),
+    "nexi_embeddings_total": ("counter", "Chunks that were embedded."),
+    "nexi_knowledge_searches_total": ("counter", "Questions put to the knowledge store."),
+    "nexi_cost_dollars_total": ("counter", "What model calls cost in US dollars, where the price is known."),
+}
+BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+Labels = tuple[tuple[str, str], ...]
+
+
+class Metrics:
+    """Counters of one process. One event loop, no locks."""
+
+    def __init__(self) -> None:
+        self._values: dict[tuple[str, Labels], float] = {}
+
+    def count(self, name: str, amount: float = 1, **labels: str) -> None:
+        key = (name, tuple(sorted(labels.items())))
+        self._values[key] = self._values.get(key, 0) + amount
+
+    def value(self, name: str, **labels: str) -> float:
+        return self._values.get((name, tuple(sorted(labels.items()))), 0)
+
+    def request(self, route: str, method: str, status: int, seconds: float) -> None:
+        self.count("nexi_requests_total", route=route, method=method, status=str(status))
+        for bound in BUCKETS:
+            self.count("nexi_request_seconds_bucket", float(seconds <= bound), route=route, le=f"{bound:g}")
+        self.count("nexi_request_seconds_bucket", route=route, le="+Inf")
+        self.count("nexi_request_seconds_sum", seconds, route=route)
+        self.count("nexi_request_seconds_count", route=route)
+
+    def observe(self, event: Event, mode: str = "search") -> None:
+        """Count what an event says."""
+        match event:
+            case ModelReplied():
+                self._model_replied(event)
+            case ModelFailed():
+                self.count("nexi_model_failures_total")
+            case SearchFinished():
+                self.count("nexi_searches_total", backend=event.backend or "none")
+                self.count("nexi_urls_found_total", len(event.hits))
+            case PageFetched():
+                self.count("nexi_urls_crawled_total")
+            case PageFailed():
+                self.count("nexi_urls_failed_total", reason=event.reason)
+            case PageIndexed():
+                self.count("nexi_embeddings_total", event.embedded)
+            case KnowledgeSearched():
+                self.count("nexi_knowledge_searches_total")
+            case Judged(about="completeness"):
+                self.count("nexi_completeness_sum", event.score)
+                self.count("nexi_completeness_count")
+            case AnswerChecked():
+                self.count("nexi_sentences_checked_total", len(event.review.proof.checked))
+                self.count("nexi_sentences_supported_total", event.review.proof.supported)
+            case RunFinished() | RunFailed():
+                self.count("nexi_runs_ended_total", mode=mode, stop=event.stop.value)
+            case _:
+                pass
+
+    def _model_replied(self, event: ModelReplied) -> None:
+        self.count("nexi_model_calls_total")
+        self.count("nexi_tokens_total", event.usage.input_tokens, direction="input")
+        self.count("nexi_tokens_total", event.usage.output_tokens, direction="output")
+        self.count("nexi_cost_dollars_total", event.usage.cost or 0.0)
+
+    def text(self, gauges: Mapping[str, float] | None = None) -> str:
+        """Every metric there is, also those that are still zero."""
+        values = dict(self._values)
+        values.update({(name, ()): value for name, value in (gauges or {}).items()})
+        lines: list[str] = []
+        for name, (kind, told) in HELP.items():
+            lines += [f"# HELP {name} {told}", f"# TYPE {name} {kind}"]
+            samples = [(n, labels, v) for (n, labels), v in values.items() if _belongs(n, name, kind)]
+            lines += [_sample(*sample) for sample in samples] or _zero(name, kind)
+        return "\n".join(lines) + "\n"
+
+
+def _belongs(sample: str, name: str, kind: str) -> bool:
+    return sample == name or (kind in ("histogram", "summary") and sample.rpartition("_")[0] == name)
+
+
+def _zero(name: str, kind: str) -> list[str]:
+    return [f"{name}_sum 0", f"{name}_count 0"] if kind == "summary" else [] if kind == "histogram" else [f"{name} 0"]
+
+
+def _sample(name: str, labels: Labels, value: float) -> str:
+    told = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels)
+    return f"{name}{{{told}}} {value:.10g}" if told else f"{name} {value:.10g}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -1,0 +1,92 @@
+"""Operations: `/healthz`, `/readyz`, `/metrics` and `/openapi.json`, for whoever runs the server.
+
+The OpenAPI document is put together from the modules that serve the paths, so that it says what is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from nexi import __version__
+from nexi.web.payload import reply
+
+TAG = "Operations"
+
+
+def routes() -> list[Route]:
+    return [
+        Route("/healthz", healthz, methods=["GET"]),
+        Route("/readyz", readyz, methods=["GET"]),
+        Route("/metrics", metrics, methods=["GET"]),
+        Route("/openapi.json", document, methods=["GET"]),
+    ]
+
+
+async def healthz(request: Request) -> Response:
+    """The process answers."""
+    return PlainTextResponse("ok\n")
+
+
+async def readyz(request: Request) -> Response:
+    """It takes work: not while it shuts down, nor with all the runs it can carry."""
+    host = request.app.state.host
+    if host.draining or host.is_full:
+        return PlainTextResponse("draining\n" if host.draining else "full\n", 503, {"retry-after": "5"})
+    return PlainTextResponse("ready\n")
+
+
+async def metrics(request: Request) -> Response:
+    state = request.app.state
+    text = state.metrics.text({"nexi_runs_active": state.host.active})
+    return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+async def document(request: Request) -> Response:
+    return reply(request.app.state.openapi)
+
+
+def openapi() -> dict[str, Any]:
+    """The paths of this module."""
+    text = {"200": _text("It does."), "503": _text("Not now; Retry-After says when.")}
+    return {
+        "/healthz": {
+            "get": {
+                "summary": "Whether the process answers.",
+                "tags": [TAG],
+                "security": [],
+                "responses": {"200": _text("It does.")},
+            }
+        },
+        "/readyz": {"get": {"summary": "Whether it takes work.", "tags": [TAG], "security": [], "responses": text}},
+        "/metrics": {"get": {"summary": "Numbers for Prometheus.", "tags": [TAG], "responses": {"200": _text("The numbers.")}}},
+        "/openapi.json": {
+            "get": {
+                "summary": "This document.",
+                "tags": [TAG],
+                "responses": {"200": {"description": "It.", "content": {"application/json": {"schema": {"type": "object"}}}}},
+            }
+        },
+    }
+
+
+def _text(description: str) -> dict[str, Any]:
+    return {"description": description, "content": {"text/plain": {"schema": {"type": "string"}}}}
+
+
+def assembled(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """One OpenAPI document of the paths of all modules."""
+    paths: dict[str, Any] = {}
+    for part in parts:
+        paths.update(part)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "nexi", "version": __version__, "summary": "Answers with proof, over HTTP."},
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+    }

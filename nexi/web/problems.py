@@ -1,0 +1,89 @@
+"""Problems: what goes wrong with a request, as a status, a code and words; each contract gives them its own shape.
+
+Every module of this package raises `Refused` or lets a NexiError through; `guard` and the app turn both into responses. What a
+run does is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from starlette.responses import JSONResponse, Response
+
+from nexi.errors import BackendError, ConfigError, LLMError, NexiError, NoEvidenceError, QuestionError, VerificationError
+from nexi.values import frozen
+
+STATUSES: Mapping[str, int] = {
+    "no_such_run": 404,
+    "bad_run_id": 404,
+    "not_found": 404,
+    "run_locked": 409,
+    "complete": 409,
+    "cancelled": 409,
+}
+RETRY_S = 5
+
+
+@frozen
+class Problem:
+    """One refusal or failure. `retry_after` in seconds, 0 where asking again would not help."""
+
+    status: int
+    code: str
+    message: str
+    fix: str = ""
+    retry_after: int = 0
+    parameter: str = ""
+    allow: str = ""
+
+
+Shape: TypeAlias = Callable[[Problem], Any]
+
+
+class Refused(Exception):  # noqa: N818 - it is an answer, not a fault
+    """Ends a request with this problem."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
+
+
+def refused(status: int, code: str, message: str, *, fix: str = "", retry_after: int = 0, parameter: str = "") -> Refused:
+    return Refused(Problem(status, code, message, fix, retry_after, parameter))
+
+
+def bad_request(message: str, *, fix: str = "", parameter: str = "") -> Refused:
+    return refused(400, "bad_request", message, fix=fix, parameter=parameter)
+
+
+def problem_of(error: NexiError) -> Problem:
+    """An error of ours as a status. The caller's own doing is 4xx; what the operator or a provider must mend is 5xx."""
+    status = STATUSES.get(error.code) or _status_of(error)
+    wait = getattr(error, "retry_after", None) if status in (429, 502, 503) else None
+    return Problem(status, error.code, str(error), error.fix, round(wait) if wait else 0)
+
+
+def _status_of(error: NexiError) -> int:
+    if isinstance(error, QuestionError):
+        return 400
+    if isinstance(error, NoEvidenceError | VerificationError):
+        return 422  # the request was sound; asking again at once would change nothing
+    if isinstance(error, ConfigError):
+        return 503
+    return 502 if isinstance(error, LLMError | BackendError) else 500
+
+
+def own_shape(problem: Problem) -> dict[str, Any]:
+    """The shape of nexi's own paths."""
+    told = {"code": problem.code, "message": problem.message, "fix": problem.fix, "parameter": problem.parameter}
+    return {"error": {name: value for name, value in told.items() if value}}
+
+
+def response_of(problem: Problem, shape: Shape = own_shape) -> Response:
+    headers = {"retry-after": str(problem.retry_after)} if problem.retry_after else {}
+    if problem.status == 401:
+        headers["www-authenticate"] = 'Bearer realm="nexi"'
+    if problem.allow:
+        headers["allow"] = problem.allow
+    return JSONResponse(shape(problem), problem.status, headers)

@@ -1,0 +1,316 @@
+"""Runs over HTTP: start a search or research and get an id at once; follow, stop, cancel, fetch and delete it.
+
+Events come from the feed of a run that lives here, and from the run log of one that does not, so that a reader who comes back
+with the id of the last event it saw misses nothing and gets nothing twice. Below are `hosting` and the run log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from nexi.app import RunResult, SearchOptions
+from nexi.conversation import conversation_after
+from nexi.errors import NexiError
+from nexi.runlog import RunDirectory, check_run_id
+from nexi.session import Session
+from nexi.types import Query
+from nexi.web.feeds import Item, Mark, mark_of, sse
+from nexi.web.hosting import DOOR, Hosted, Order, RunHost
+from nexi.web.payload import operation, read_json, reply
+from nexi.web.problems import bad_request, refused
+from nexi.web.schemas import ERROR, ID, NEW_RUN, RUN, RUNS, answers, parameters
+from nexi.web.statuses import FORMATS, rendered, result_of, state_of, status_of, summary_of
+
+TAG = "Runs"
+POLL_S = 0.2
+BEAT_S = 15.0
+LISTED = 50
+MOST_LISTED = 1000
+SSE_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
+SAFE_PAGE = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox allow-popups"}
+
+
+def routes() -> list[Route]:
+    return [
+        Route("/v1/runs", start, methods=["POST"]),
+        Route("/v1/runs", listed, methods=["GET"]),
+        Route("/v1/runs/{id}", status, methods=["GET"]),
+        Route("/v1/runs/{id}", remove, methods=["DELETE"]),
+        Route("/v1/runs/{id}/events", events, methods=["GET"]),
+        Route("/v1/runs/{id}/result", result, methods=["GET"]),
+        Route("/v1/runs/{id}/stop", stop, methods=["POST"]),
+        Route("/v1/runs/{id}/cancel", cancel, methods=["POST"]),
+    ]
+
+
+# starting
+
+
+async def start(request: Request) -> Response:
+    """An id at once; the run goes on whoever stays."""
+    host: RunHost = request.app.state.host
+    asked = await read_json(request, NEW_RUN)
+    session = await _session_after(host, asked.get("continues", ""))
+    hosted = await host.start(_order(asked), session)
+    told = _told(hosted.id, "running", "", hosted)
+    return reply(told, 202, {"location": f"/v1/runs/{hosted.id}"})
+
+
+async def _session_after(host: RunHost, run_id: str) -> Session | None:
+    """The conversation a follow-up goes on from. Raises StoreError for a run that is not there."""
+    if not run_id:
+        return None
+    await asyncio.to_thread(host.nexi.runs().open_log, check_run_id(run_id))
+    return await conversation_after(host.nexi.runs(), run_id)
+
+
+def _order(asked: Mapping[str, Any]) -> Order:
+    given = asked.get("options") or {}
+    query = Query(
+        "",
+        given.get("count") or 10,
+        tuple(given.get("sites") or ()),
+        tuple(given.get("excluded_sites") or ()),
+        given.get("time_range") or "",
+        given.get("language") or "",
+    )
+    options = SearchOptions(
+        effort=given.get("effort") or "",
+        max_iterations=given.get("max_iterations"),
+        time_target=given.get("time_target"),
+        max_output_tokens=given.get("max_output_tokens"),
+        system_prompt=given.get("system_prompt") or "",
+        max_cost=given.get("max_cost"),
+        query=query,
+        door=DOOR,
+    )
+    return Order(asked.get("mode") or "search", asked["question"], options, int(given.get("depth") or 0))
+
+
+# looking
+
+
+async def listed(request: Request) -> Response:
+    """Runs of this home, newest first."""
+    host: RunHost = request.app.state.host
+    limit = _number(request, "limit", LISTED, most=MOST_LISTED)
+    wanted = request.query_params.get("state", "")
+    found = await asyncio.to_thread(host.nexi.runs().list_runs)
+    shown = [run for run in found if not wanted or run.state == wanted][:limit]
+    return reply({"runs": [summary_of(run) for run in shown]})
+
+
+def _number(request: Request, name: str, default: int, *, most: int) -> int:
+    text = request.query_params.get(name, "")
+    if not text:
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= most):
+        raise bad_request(f"{name} must be a number from 1 to {most}", parameter=name)
+    return int(text)
+
+
+async def status(request: Request) -> Response:
+    host: RunHost = request.app.state.host
+    return reply(await _status(host, _id(request)))
+
+
+async def _status(host: RunHost, run_id: str) -> dict[str, Any]:
+    if (hosted := host.get(run_id)) and host.is_active(run_id):
+        return _told(run_id, "running", "", hosted)
+    return await asyncio.to_thread(_logged_status, host.nexi.runs(), run_id, hosted)
+
+
+def _told(run_id: str, state: str, created: str, hosted: Hosted) -> dict[str, Any]:
+    return status_of(run_id, state, created or hosted.created, hosted.run.facts)
+
+
+def _logged_status(runs: RunDirectory, run_id: str, hosted: Hosted | None) -> dict[str, Any]:
+    try:
+        read = runs.open_log(run_id)
+    except NexiError:
+        if hosted is None:
+            raise
+        return _told(run_id, state_of(hosted.run.facts), "", hosted)  # its log could not be kept
+    facts = [fact for _, fact in read.facts]
+    state = state_of(facts)
+    if state == "unfinished" and runs.is_running(run_id):
+        state = "running"
+    return status_of(run_id, state, read.header.created, facts)
+
+
+def _id(request: Request) -> str:
+    return check_run_id(request.path_params["id"])
+
+
+# following
+
+
+async def events(request: Request) -> Response:
+    """Server-sent events after the last one the reader saw; 204 when there is nothing more to come."""
+    host: RunHost = request.app.state.host
+    run_id, mark = _id(request), _last_seen(request)
+    hosted = host.get(run_id)
+    if hosted is not None:
+        if hosted.feed.ended and mark.fact >= hosted.feed.facts:
+            return Response(status_code=204)
+        return _stream(hosted.feed.frames(mark, beat_s=BEAT_S))
+    runs = host.nexi.runs()
+    read = await asyncio.to_thread(runs.open_log, run_id)
+    if mark.fact >= len(read.facts) and not await asyncio.to_thread(runs.is_running, run_id):
+        return Response(status_code=204)
+    return _stream(_tail(runs, run_id, mark, host))
+
+
+def _last_seen(request: Request) -> Mark:
+    text = request.headers.get("last-event-id") or request.query_params.get("last_event_id") or "0"
+    mark = mark_of(text)
+    if mark is None:
+        raise bad_request("Last-Event-ID must be the id of an event of this run", parameter="last-event-id")
+    return mark
+
+
+def _stream(frames: AsyncIterator[bytes]) -> Response:
+    return StreamingResponse(frames, media_type="text/event-stream", headers=SSE_HEADERS)
+
+
+async def _tail(runs: RunDirectory, run_id: str, mark: Mark, host: RunHost) -> AsyncIterator[bytes]:
+    """Facts of a run of another process, as its log grows; its deltas are not in the log."""
+    seen, quiet = mark.fact, 0.0
+    while True:
+        running = await asyncio.to_thread(runs.is_running, run_id)
+        read = await asyncio.to_thread(runs.open_log, run_id)
+        for number, fact in read.facts[seen:]:
+            yield sse(Item(Mark(number), fact))
+        quiet = 0.0 if len(read.facts) > seen else quiet + POLL_S
+        seen = max(seen, len(read.facts))
+        if read.ended or not running or host.draining:
+            return
+        if quiet >= BEAT_S:
+            quiet = 0.0
+            yield b": still here\n\n"
+        await asyncio.sleep(POLL_S)
+
+
+# results
+
+
+async def result(request: Request) -> Response:
+    """The answer as Markdown, JSON or HTML, by `format` or by what the client accepts."""
+    host: RunHost = request.app.state.host
+    run_id, form = _id(request), _form(request)
+    if host.is_active(run_id):
+        raise refused(409, "not_ended", f"run {run_id} has not ended", fix="follow its events, or stop it", retry_after=1)
+    found = await _result(host, run_id)
+    today = found.created[:10] or host.nexi.clock.now().date().isoformat()
+    text = await asyncio.to_thread(rendered, found.result, form, today)
+    return Response(text, media_type=FORMATS[form], headers=SAFE_PAGE if form == "html" else {})
+
+
+async def _result(host: RunHost, run_id: str) -> Any:
+    hosted = host.get(run_id)
+    runs = host.nexi.runs()
+    try:
+        read = await asyncio.to_thread(runs.open_log, run_id)
+    except NexiError:
+        if hosted is None:
+            raise
+        return _Found(hosted.run.result(), hosted.created)
+    if not read.ended:
+        raise refused(409, "not_ended", f"run {run_id} has not ended", fix="follow its events, or stop it", retry_after=1)
+    return _Found(result_of(run_id, [fact for _, fact in read.facts]), read.header.created)
+
+
+class _Found:
+    def __init__(self, result: RunResult, created: str) -> None:
+        self.result, self.created = result, created
+
+
+def _form(request: Request) -> str:
+    wanted = request.query_params.get("format", "")
+    if wanted and wanted not in FORMATS:
+        raise bad_request(f"format must be one of {', '.join(FORMATS)}", parameter="format")
+    accepted = request.headers.get("accept", "")
+    by_header = next((form for form, kind in FORMATS.items() if kind in accepted), "json")
+    return wanted or by_header
+
+
+# ending
+
+
+async def stop(request: Request) -> Response:
+    """Ask for the answer now, from what was read."""
+    host: RunHost = request.app.state.host
+    run_id = _id(request)
+    hosted = host.get(run_id) if host.is_active(run_id) else None
+    if hosted:
+        hosted.stop()
+    elif not await asyncio.to_thread(host.nexi.runs().request_stop, run_id):
+        raise refused(409, "not_running", f"run {run_id} is not running", fix=f"GET /v1/runs/{run_id} says how it ended")
+    return reply({"id": run_id, "stopping": True}, 202)
+
+
+async def cancel(request: Request) -> Response:
+    """End it now, without an answer."""
+    host: RunHost = request.app.state.host
+    run_id = _id(request)
+    if host.is_active(run_id) and (hosted := host.get(run_id)):
+        await hosted.cancel()
+        return reply(await _status(host, run_id))
+    runs = host.nexi.runs()
+    await asyncio.to_thread(runs.open_log, run_id)
+    if not await asyncio.to_thread(runs.is_running, run_id):
+        raise refused(409, "not_running", f"run {run_id} is not running", fix=f"GET /v1/runs/{run_id} says how it ended")
+    host.request_cancel(run_id)
+    return reply({"id": run_id, "cancelling": True}, 202)
+
+
+async def remove(request: Request) -> Response:
+    """Forget a run; one that is under way here is cancelled first."""
+    host: RunHost = request.app.state.host
+    run_id = _id(request)
+    hosted = host.get(run_id)
+    if hosted:
+        await hosted.cancel()
+        host.forget(run_id)
+    try:
+        await asyncio.to_thread(host.nexi.runs().remove, run_id)
+    except NexiError as error:
+        if hosted is None or error.code != "no_such_run":
+            raise
+    return Response(status_code=204)
+
+
+def openapi() -> dict[str, Any]:
+    """The paths of this module."""
+    seen = {"last_event_id": "Also as the header Last-Event-ID: the id of the last event that was seen."}
+    form = {"format": "md, json or html; otherwise by the header Accept."}
+    some = {"limit": "At most so many.", "state": "Only runs in this state."}
+    start_body, both = {"body": NEW_RUN}, {200: RUN, 202: {"type": "object"}}
+    return {
+        "/v1/runs": {
+            "post": _operation("Start a run, and get its id at once.", {202: RUN}, **start_body),
+            "get": _operation("Runs, newest first.", {200: RUNS}, parameters=parameters(query=some)),
+        },
+        "/v1/runs/{id}": {
+            "get": _operation("How a run is doing.", {200: RUN}, parameters=parameters(ID)),
+            "delete": _operation("Cancel and forget a run.", {204: None}, parameters=parameters(ID)),
+        },
+        "/v1/runs/{id}/events": {
+            "get": _operation("Its events.", {200: ("text/event-stream",), 204: None}, parameters=parameters(ID, seen))
+        },
+        "/v1/runs/{id}/result": {
+            "get": _operation("Its answer.", {200: tuple(FORMATS.values())}, parameters=parameters(ID, form))
+        },
+        "/v1/runs/{id}/stop": {"post": _operation("Let it answer now.", {202: {"type": "object"}}, parameters=parameters(ID))},
+        "/v1/runs/{id}/cancel": {"post": _operation("End it without an answer.", both, parameters=parameters(ID))},
+    }
+
+
+def _operation(summary: str, outcomes: Mapping[int, Any], **more: Any) -> dict[str, Any]:
+    return operation(summary, TAG, ok={}, error=ERROR, responses=answers(outcomes), **more)

@@ -1,0 +1,107 @@
+"""Schemas: JSON schemas of nexi's own paths, and how responses and parameters are written down for OpenAPI.
+
+The same schema checks a body and documents it, so that the document cannot say anything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+MODES = ("search", "research")
+_SITES = {"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 253}, "maxItems": 50}
+
+OPTIONS: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "effort": {"type": "string", "enum": ["s", "m", "l"]},
+        "max_iterations": {"type": "integer", "minimum": 1, "maximum": 1000},
+        "time_target": {
+            "type": "number",
+            "minimum": 0.001,
+            "maximum": 86400,
+            "description": "Answer after about so many seconds.",
+        },
+        "max_output_tokens": {"type": "integer", "minimum": 1, "maximum": 1_000_000},
+        "max_cost": {"type": "number", "minimum": 0.000001, "maximum": 100_000, "description": "In US dollars."},
+        "system_prompt": {"type": "string", "maxLength": 100_000, "description": "Instructions of your own."},
+        "depth": {"type": "integer", "minimum": 0, "maximum": 3, "description": "Of research; 0 lets the coordinator choose."},
+        "count": {"type": "integer", "minimum": 1, "maximum": 100, "description": "Hits a search asks for."},
+        "sites": {**_SITES, "description": "Search only these."},
+        "excluded_sites": {**_SITES, "description": "Search these not."},
+        "time_range": {"type": "string", "enum": ["", "d", "w", "m", "y"]},
+        "language": {"type": "string", "maxLength": 20},
+    },
+}
+NEW_RUN: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["question"],
+    "properties": {
+        "question": {"type": "string", "minLength": 1, "maxLength": 100_000},
+        "mode": {"type": "string", "enum": list(MODES)},
+        "options": OPTIONS,
+        "continues": {"type": "string", "description": "The id of a run whose conversation goes on.", "maxLength": 100},
+    },
+}
+RUN: dict[str, Any] = {
+    "type": "object",
+    "required": ["schema", "id", "state", "mode", "question", "created", "last_event_id", "links"],
+    "properties": {
+        "schema": {"type": "string"},
+        "id": {"type": "string"},
+        "state": {"type": "string", "enum": ["running", "finished", "failed", "unfinished", "damaged"]},
+        "mode": {"type": "string"},
+        "question": {"type": "string"},
+        "created": {"type": "string"},
+        "last_event_id": {"type": "integer"},
+        "links": {"type": "object"},
+    },
+}
+RUNS: dict[str, Any] = {
+    "type": "object",
+    "required": ["runs"],
+    "properties": {"runs": {"type": "array", "items": {"type": "object", "required": ["id", "state", "question", "created"]}}},
+}
+ERROR: dict[str, Any] = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["code", "message"],
+            "properties": {name: {"type": "string"} for name in ("code", "message", "fix", "parameter")},
+        }
+    },
+}
+ID = {"id": "The id of the run."}
+ANSWERS = {
+    200: "Done.",
+    202: "Accepted.",
+    204: "Nothing to say.",
+}
+
+
+def answers(outcomes: Mapping[int, Any], error: Mapping[str, Any] = ERROR) -> dict[str, Any]:
+    """The responses of an operation. An outcome is a schema, media types, or None for no body; all else is an error."""
+    told = {str(status): {"description": ANSWERS[status], **_content(outcome)} for status, outcome in outcomes.items()}
+    return {**told, "default": {"description": "Refused or failed; Retry-After says when to ask again.", **_content(error)}}
+
+
+def parameters(path: Mapping[str, str] | None = None, query: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+    """The parameters of an operation, by name and with what they say."""
+    places = (("path", path or {}), ("query", query or {}))
+    return [
+        {"name": name, "in": place, "required": place == "path", "description": text, "schema": {"type": "string"}}
+        for place, named in places
+        for name, text in named.items()
+    ]
+
+
+def _content(outcome: Any) -> dict[str, Any]:
+    if outcome is None:
+        return {}
+    if isinstance(outcome, tuple):
+        return {"content": {kind: {"schema": {}} for kind in outcome}}
+    return {"content": {"application/json": {"schema": dict(outcome)}}}

@@ -1,0 +1,185 @@
+"""Server: the socket, the processes and the signals behind `nexi serve`.
+
+It listens on this machine unless it has a token. On SIGTERM it takes no new connection, gives runs and requests some time,
+leaves the runs that are not done open in their logs, and ends. What the paths do is not known here.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.supervisors.multiprocess import Multiprocess, Process
+
+from nexi.config import Config
+from nexi.errors import ConfigError
+from nexi.values import frozen
+from nexi.web import logs
+from nexi.web.guard import Rules, is_loopback
+from nexi.web.hosting import MOST_RUNS
+
+log = logging.getLogger("nexi.web")
+HEAD_S = 20.0
+HEAD_BYTES = 32_768
+KEEP_ALIVE_S = 15
+MOST_CONNECTIONS = 1024
+
+
+@frozen
+class Options:
+    """How to serve; it travels to the workers whole."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    token: str = ""
+    workers: int = 1
+    most_runs: int = MOST_RUNS
+    per_minute: float = 600.0
+    drain_s: float = 10.0
+    log_level: str = "info"
+
+    def __repr__(self) -> str:
+        return f"Options(host={self.host!r}, port={self.port}, workers={self.workers})"
+
+    def rules(self, config: Config) -> Rules:
+        names = tuple(name.lower() for name in config.serve_hosts)
+        return Rules(
+            self.host, self.token or config.token, names, per_minute=self.per_minute, burst=max(20.0, self.per_minute / 5)
+        )
+
+
+def serve(config: Config, options: Options, *, on_listening: Callable[[str], None] = lambda _: None) -> None:
+    """Serve until a signal ends it. Raises ConfigError when it may not or cannot listen."""
+    require_token(config, options)
+    listener = bind(options)
+    web = uvicorn_config(config, options)
+    on_listening(address_of(listener))
+    if options.workers > 1:
+        _Workers(web, [listener]).run()
+    else:
+        logs.configure(options.log_level, secrets_of(config, options))
+        Server(web).run([listener])
+    listener.close()
+
+
+def require_token(config: Config, options: Options) -> None:
+    """Beyond this machine only with a token."""
+    if not is_loopback(options.host) and not (options.token or config.token):
+        raise ConfigError(
+            f"nexi does not listen on {options.host} without a token",
+            cause="anybody who reaches this address could use it",
+            fix="set NEXI_TOKEN to a long random text, or leave --host out",
+        )
+
+
+def bind(options: Options) -> socket.socket:
+    """A listening socket. Raises ConfigError."""
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((options.host.strip("[]"), options.port))
+        listener.listen(1024)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        fix = "use another --port, or stop what listens there; 0 chooses a free one"
+        raise ConfigError(f"nexi cannot listen on {options.host}:{options.port}", cause=str(error), fix=fix) from error
+    listener.set_inheritable(True)
+    return listener
+
+
+def address_of(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def uvicorn_config(config: Config, options: Options) -> uvicorn.Config:
+    return uvicorn.Config(
+        functools.partial(build, config, options),
+        factory=True,
+        http=PatientProtocol,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        workers=options.workers,
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=max(1, round(options.drain_s)),
+        h11_max_incomplete_event_size=HEAD_BYTES,
+    )
+
+
+def build(config: Config, options: Options) -> Starlette:
+    """The app of one process."""
+    from nexi.web import create_app
+
+    if options.workers > 1:
+        logs.configure(options.log_level, secrets_of(config, options))
+    app = create_app(config, rules=options.rules(config), most_runs=options.most_runs)
+    app.state.drain_s = options.drain_s
+    return app
+
+
+def secrets_of(config: Config, options: Options) -> tuple[str, ...]:
+    from nexi.app.parts import secrets_of as keys_of
+
+    return (*keys_of(config), options.token, config.token)
+
+
+class Server(uvicorn.Server):
+    """Drains runs between the last connection that is taken and the end of those that are open."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        log.info("draining", extra={"pid": os.getpid()})
+        for server in self.servers:
+            server.close()
+        app: Any = self.config.loaded_app
+        await app.state.host.drain(app.state.drain_s)
+        await super().shutdown(sockets)
+
+
+class PatientProtocol(H11Protocol):
+    """HTTP/1.1 with a limit on the time until the head of the first request is there."""
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._head = self.loop.call_later(HEAD_S, self._give_up)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._head.cancel()
+        super().connection_lost(exc)
+
+    def _give_up(self) -> None:
+        waiting: Any = self.cycle  # the base class says it is always there, and sets it with the first request
+        if waiting is None:
+            self.transport.close()
+
+
+class _Worker(Process):
+    """A process of several."""
+
+    @property
+    def server(self) -> uvicorn.Server:
+        if self._server is None:
+            self._server = Server(self.config)
+        return self._server
+
+
+class _Workers(Multiprocess):
+    """Several processes on one socket; the lock of each run log decides between them."""
+
+    def init_processes(self) -> None:
+        for _ in range(self.processes_num):
+            process = _Worker(self.config, self.sockets)
+            process.start()
+            self.processes.append(process)

@@ -1,0 +1,155 @@
+"""Statuses: what is told of a run, from its facts, and its result as Markdown, JSON or HTML.
+
+Above, `runs` sends them; below are the words. Page text and answers are hostile here: HTML is made with everything escaped,
+no raw markup, no images, and links to web addresses only.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from nexi.app import RunResult, error_of
+from nexi.citations import CitationBook, format_citations_section
+from nexi.errors import InternalError
+from nexi.events import (
+    AnswerChecked,
+    Fact,
+    ModelReplied,
+    PageFetched,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    SearchFinished,
+    SourceNumbered,
+)
+from nexi.runlog import RunSummary
+from nexi.session import Session
+from nexi.types import Answer, Usage
+from nexi.urls import dedup_key
+
+SCHEMA = "nexi-run-1"
+FORMATS = {"md": "text/markdown", "json": "application/json", "html": "text/html"}
+
+
+def state_of(facts: Sequence[Fact]) -> str:
+    """How a run that nobody works on ended, if it did."""
+    last = facts[-1] if facts else None
+    return "finished" if isinstance(last, RunFinished) else "failed" if isinstance(last, RunFailed) else "unfinished"
+
+
+def status_of(run_id: str, state: str, created: str, facts: Sequence[Fact]) -> dict[str, Any]:
+    """A run as one object: what was asked, how far it is, and how it ended."""
+    start = next((f for f in facts if isinstance(f, RunStarted)), None)
+    usage = sum((f.usage for f in facts if isinstance(f, ModelReplied)), Usage())
+    told: dict[str, Any] = {
+        "schema": SCHEMA,
+        "id": run_id,
+        "state": state,
+        "mode": start.mode if start else "",
+        "question": start.query if start else "",
+        "effort": start.effort if start else "",
+        "model": start.model if start else "",
+        "created": created,
+        "last_event_id": len(facts),
+        "searches": sum(isinstance(f, SearchFinished) for f in facts),
+        "pages": sum(isinstance(f, PageFetched) for f in facts),
+        "model_calls": sum(isinstance(f, ModelReplied) for f in facts),
+        "tokens": {"input": usage.input_tokens, "output": usage.output_tokens},
+        "cost": usage.cost,
+        "links": {"events": f"/v1/runs/{run_id}/events", "result": f"/v1/runs/{run_id}/result"},
+    }
+    if start and start.mode == "research":
+        told["progress"] = progress_of(facts)
+    return {**told, **_end(facts)}
+
+
+def progress_of(facts: Sequence[Fact]) -> dict[str, Any]:
+    """The researchers of a deep run, as the reducer sees them."""
+    from nexi.research.reducer import fold
+
+    state = fold(facts)
+    people = [{"id": r.id, "task": r.task, "phase": r.phase} for r in state.researchers]
+    return {"header": state.header, "researchers": people}
+
+
+def _end(facts: Sequence[Fact]) -> dict[str, Any]:
+    last = facts[-1] if facts else None
+    if isinstance(last, RunFinished):
+        return {"stop": last.stop.value, "seconds": last.seconds, "warnings": list(last.warnings)}
+    if isinstance(last, RunFailed):
+        error = {"code": last.code, "message": last.message, "cause": last.cause, "fix": last.fix}
+        return {"stop": last.stop.value, "seconds": last.seconds, "error": error}
+    return {}
+
+
+def summary_of(run: RunSummary) -> dict[str, Any]:
+    """One line of the list of runs."""
+    told = {"id": run.id, "state": run.state, "mode": run.mode, "question": run.query, "created": run.created}
+    return {**told, "links": {"self": f"/v1/runs/{run.id}"}}
+
+
+def result_of(run_id: str, facts: Sequence[Fact]) -> RunResult:
+    """The result of a run that has ended, from its log. Raises its error."""
+    end = facts[-1]
+    if isinstance(end, RunFailed):
+        raise error_of(end)
+    if not isinstance(end, RunFinished):
+        raise InternalError("the run has not ended")
+    review = next((f.review for f in reversed(facts) if isinstance(f, AnswerChecked) and not f.agent), None)
+    session = Session()
+    session.book = CitationBook(dedup_key, {f.source.number: f.source for f in facts if isinstance(f, SourceNumbered)}.values())
+    answer = Answer(end.answer, end.sources, end.stop, end.warnings, end.conflicts, review)
+    return RunResult(run_id, answer, end, tuple(facts), session)
+
+
+def rendered(result: RunResult, form: str, today: str) -> str:
+    """The result in one of the forms."""
+    if form == "json":
+        return _as_json(result)
+    text = _as_markdown(result, today)
+    return text if form == "md" else page_of(_started(result).query, _body(result))
+
+
+def _started(result: RunResult) -> RunStarted:
+    return next(f for f in result.facts if isinstance(f, RunStarted))
+
+
+def _as_json(result: RunResult) -> str:
+    from nexi.output import answer_json
+
+    started = _started(result)
+    return json.dumps(answer_json(result, started.query, started.model), ensure_ascii=True)
+
+
+def _as_markdown(result: RunResult, today: str) -> str:
+    """A report with its front matter, or an answer with its sources."""
+    if _started(result).mode == "research":
+        from nexi.app.report import report_text
+
+        return report_text(result, today)[0]
+    return _body(result)
+
+
+def _body(result: RunResult) -> str:
+    urls = {s.number: s.url for s in result.answer.sources}
+    listed = format_citations_section(urls, url_to_title={s.url: s.title for s in result.answer.sources})
+    return f"{result.answer.text}\n\n{listed}".strip() + "\n"
+
+
+def page_of(title: str, markdown: str) -> str:
+    """A page that loads nothing and runs nothing."""
+    name = html.escape(title[:200])
+    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{name}</title>'
+    return f"<!doctype html><html><head>{head}</head><body><h1>{name}</h1>\n{html_of(markdown)}</body></html>\n"
+
+
+def html_of(markdown: str) -> str:
+    """Markdown as HTML: raw markup is shown as text, images become their words, links lead to web addresses only."""
+    from markdown_it import MarkdownIt
+
+    maker = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+    maker.validateLink = lambda url: url.lower().startswith(("https://", "http://"))  # type: ignore[method-assign]
+    return str(maker.render(markdown))
