@@ -23,6 +23,7 @@ from nexi.values import frozen
 PREVIEW_CHARS = 200
 PREVIEW_URLS = 3
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
+_TITLE = re.compile(r"\A\s*# [^\n]*\n+(?=\s*\S)")
 _CONTROL_BUT_LINES = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -201,9 +202,10 @@ def format_time_ago(ts: str, now: datetime | None = None) -> str:
 def format_entry_preview(entry: HistoryEntry, index: int, now: datetime | None = None) -> str:
     """A question with the beginning of its answer and its first URLs."""
     ago = format_time_ago(entry.ts, now)
-    took = f"{_line(entry.effort)}, {entry.iterations} iter, {entry.duration_s:.0f}s"
+    work = f"{entry.iterations} iter" if entry.iterations else "research"  # which has researchers instead of iterations
+    took = f"{_line(entry.effort)}, {work}, {entry.duration_s:.0f}s"
     head = f'[{index}] {ago} ({took}): "{_beginning(entry.query)}"'
-    answer = _beginning(entry.answer)
+    answer = _beginning(_TITLE.sub("", entry.answer))
     more = len(entry.urls) - PREVIEW_URLS
     urls = [f"    {_line(url)}" for url in entry.urls[:PREVIEW_URLS]] + ([f"    (+{more} more)"] if more > 0 else [])
     return "\n".join([head, *([f"    {answer}"] if answer else []), *urls, f"    ID: {_line(entry.id)}"])
@@ -212,7 +214,8 @@ def format_entry_preview(entry: HistoryEntry, index: int, now: datetime | None =
 def format_entry_full(entry: HistoryEntry) -> str:
     """A whole entry."""
     plural = "" if entry.iterations == 1 else "s"
-    facts = f"{entry.iterations} iteration{plural}, {entry.duration_s:.1f}s, {entry.tokens} tokens"
+    work = f"{entry.iterations} iteration{plural}" if entry.iterations else "research"
+    facts = f"{work}, {entry.duration_s:.1f}s, {entry.tokens} tokens"
     urls = ["", "URLs:", *(f"  {_line(url)}" for url in entry.urls)] if entry.urls else []
     head = [
         f"Query: {_line(entry.query)}",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from nexi.agent import Loop
 from nexi.app.clients import Clients, built_in
+from nexi.app.kept import KeptPages
 from nexi.app.options import SearchOptions
 from nexi.app.parts import Parts
 from nexi.app.past import Past
@@ -27,10 +28,10 @@ from nexi.research.planner import Brief, conversation_of
 from nexi.research.reducer import fold
 from nexi.research.researcher import Desk
 from nexi.research.state import ResearchState
-from nexi.research.tools import Context, ResearchToolbox, specs_for
+from nexi.research.tools import LOCAL_SEARCH, Context, ResearchToolbox, specs_for
 from nexi.searcher import Searcher
 from nexi.session import Session
-from nexi.types import Answer
+from nexi.types import Answer, Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -75,11 +76,18 @@ class ResearchRun(Run):
         """The tools besides the web search that researchers are offered; a run that began before keeps its own."""
         told = self.past.settings.get("tools")
         if isinstance(told, list):
-            return [name for name in told if name in EXTRA_TOOLS]
-        return [tool for tool, backend in EXTRA_TOOLS.items() if self.nexi.extra_backend(backend)]
+            return [name for name in told if name in EXTRA_TOOLS or name == LOCAL_SEARCH.name]
+        local = [LOCAL_SEARCH.name] if self._may_know() else []
+        return [tool for tool, backend in EXTRA_TOOLS.items() if self.nexi.extra_backend(backend)] + local
 
     def _open_conversation(self) -> None:
         return None  # every researcher has a conversation of its own
+
+    async def _finish(self, answer: Answer) -> None:
+        """What is asked next may refer to the report and cite its sources."""
+        self.session.ask(self.question)
+        self.session.messages.append(Message("assistant", answer.text))
+        await super()._finish(answer)
 
     def _budget(self) -> Budget:
         return replace(super()._budget(), max_iterations=None)
@@ -87,7 +95,8 @@ class ResearchRun(Run):
     async def _engine(self) -> Answer:
         async with asyncio.TaskGroup() as tasks:
             watcher = tasks.create_task(self._watch_for_stop())
-            bench = Bench(self, tasks)
+            knows = await self._knows()
+            bench = Bench(self, tasks, self._keeping(tasks), knows=knows)
             self._orchestrator = self._build(bench)
             await bench.remember_pages(self._orchestrator.state)
             try:
@@ -95,7 +104,7 @@ class ResearchRun(Run):
             except NexiError as error:
                 answer = error  # carried past the task group, which would bundle it
             watcher.cancel()
-            await bench.close()
+            await bench.close(hurried=self.stopping.is_set())
         if isinstance(answer, NexiError):
             raise answer
         return answer
@@ -126,9 +135,11 @@ class ResearchRun(Run):
 class Bench:
     """Builds the loops of one research run; the orchestrator's `Lead`."""
 
-    def __init__(self, run: ResearchRun, tasks: asyncio.TaskGroup) -> None:
+    def __init__(self, run: ResearchRun, tasks: asyncio.TaskGroup, kept: KeptPages, *, knows: bool) -> None:
         self._run = run
         self._tasks = tasks
+        self._kept = kept
+        self._knows = knows
         self._calls = CallCounter(run.past.calls)
         self._parts: list[Parts] = []
         run.session.pages = dict(run.session.pages)
@@ -162,7 +173,7 @@ class Bench:
     def researcher_loop(self, agent: str, task: str, session: Session, meter: Meter, desk: Desk, emit: Emit) -> Loop:
         parts = self._made(agent, session, meter, emit, task)
         loop = parts.loop(self._run.stopping)
-        others = self._others(emit, agent)
+        others = self._others(emit, agent, parts)
         window = loop.llm.max_context
         loop.toolbox = ResearchToolbox(
             **{name: getattr(loop.toolbox, name) for name in _TOOLBOX_FIELDS},
@@ -177,11 +188,13 @@ class Bench:
         loop.verifier = None  # the report of the run is checked as a whole
         return loop
 
-    def _others(self, emit: Emit, agent: str) -> Mapping[str, Searcher]:
+    def _others(self, emit: Emit, agent: str, parts: Parts) -> Mapping[str, Searcher]:
         """A searcher over the one backend of each tool; over none where a tool is only remembered."""
         nexi, track = self._run.nexi, self._run.past.recording.of(agent)
-        backends = {tool: nexi.extra_backend(EXTRA_TOOLS[tool]) for tool in self._run.tools()}
-        return {tool: Searcher(_only(backend), emit=emit, clock=nexi.clock, track=track) for tool, backend in backends.items()}
+        tools = self._run.tools()
+        backends = {tool: nexi.extra_backend(EXTRA_TOOLS[tool]) for tool in tools if tool in EXTRA_TOOLS}
+        others = {t: Searcher(_only(backend), emit=emit, clock=nexi.clock, track=track) for t, backend in backends.items()}
+        return {**others, LOCAL_SEARCH.name: parts.local_searcher()} if LOCAL_SEARCH.name in tools else others
 
     def _made(self, agent: str, session: Session, meter: Meter, emit: Emit, question: str) -> Parts:
         run = self._run
@@ -196,14 +209,17 @@ class Bench:
             track=run.past.recording.of(agent),
             calls=self._calls,
             ahead=False,  # colleagues would read the same pages ahead, each for itself
+            knows=self._knows,
+            keep=self._kept.keep,
         )
         self._parts.append(parts)
         return parts
 
-    async def close(self) -> None:
+    async def close(self, *, hurried: bool) -> None:
         for parts in self._parts:
             parts.reader.cancel()
             await parts.reader.report()
+        await self._kept.close(hurried=hurried)
 
 
 _TOOLBOX_FIELDS = (

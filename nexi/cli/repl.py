@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +20,10 @@ from nexi.errors import NexiError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from nexi.app import Nexi, RunResult
+    from nexi.app import Nexi, Run, RunResult
     from nexi.cli.prompt import Prompt
     from nexi.config import Config
+    from nexi.output import Screen
     from nexi.types import Message
 
 LEAVING = ("exit", "quit", "q", "/exit", "/quit", "/q")
@@ -30,6 +31,7 @@ HELPING = ("help", "h", "/help", "/h", "/?")
 SLASH_WORDS: Mapping[str, str] = {
     "/model": "/model NAME      answer with another model; alone it names the one in use",
     "/effort": "/effort s|m|l    quick, balanced or thorough",
+    "/deep": "/deep QUESTION   research it in rounds, within this conversation, and save a report",
     "/sources": "/sources         the sources of the last answer",
     "/retry": "/retry           ask the last question again",
     "/save": "/save [FILE]     the last answer as Markdown, in a new file",
@@ -102,6 +104,7 @@ class Conversation:
         self._question = ""
         self._result: RunResult | None = None
         self._before: list[Message] = []  # the conversation in front of the last question
+        self._again: Callable[[str], Awaitable[None]] = self._ask  # the way the last question went
 
     async def __aenter__(self) -> Conversation:
         if self._options["go_on"]:
@@ -131,6 +134,8 @@ class Conversation:
                 await self._change_model(rest)
             case "/effort":
                 self._change_effort(rest)
+            case "/deep":
+                await self._research(rest)
             case "/sources":
                 self._show_sources()
             case "/retry":
@@ -145,12 +150,35 @@ class Conversation:
     async def _ask(self, question: str) -> None:
         """Search and show the answer. Ctrl-C ends the search and not the conversation."""
         from nexi.cli.templates import asked
-        from nexi.output import note, write
+        from nexi.output import write
 
-        self._question, self._before = question, list(self._session.messages)
+        self._again, self._question, self._before = self._ask, question, list(self._session.messages)
         screen = screen_for(self._options)
         settings = replace(search_options(self._options), effort=self._effort)
         run = self._nexi.search(asked(question, self._options), options=settings, session=self._session)
+        if await self._followed(run, screen):
+            screen.finish(self._answered())
+            write("\n", sys.stderr)
+
+    async def _research(self, question: str) -> None:
+        """Research within the conversation; what follows may refer to the report and cite its sources."""
+        from nexi.cli.research import deliver, screen_for
+        from nexi.output import write
+        from nexi.research.state import ResearchState
+
+        if not question:
+            raise NexiError("there is nothing to research", fix="type the question behind it: /deep QUESTION")
+        self._again, self._question, self._before = self._research, question, list(self._session.messages)
+        settings = replace(search_options(self._options), effort=self._effort)
+        run = self._nexi.research(question, options=settings, session=self._session)
+        if await self._followed(run, screen_for(self._options, ResearchState())):
+            deliver(self._answered(), self._nexi.config, {**self._options, "copy": False, "output": None, "form": None})
+            write("\n", sys.stderr)
+
+    async def _followed(self, run: Run, screen: Screen) -> bool:
+        """Whether a run ended with an answer, which is then the last one. Ctrl-C ends it and not the conversation."""
+        from nexi.output import note
+
         search = asyncio.ensure_future(follow(run, screen, self._interrupts))
         try:
             self._result = await search
@@ -159,15 +187,14 @@ class Conversation:
                 await _ended(search)
                 raise
             note("Stopped.", None, "dim")
-        else:
-            screen.finish(self._result)
-            write("\n", sys.stderr)
+            return False
+        return True
 
     async def _retry(self) -> None:
         if not self._question:
             raise NexiError("there is nothing to ask again", cause="no question was asked yet", fix="ask one first")
         self._session.messages[:] = self._before
-        await self._ask(self._question)
+        await self._again(self._question)
 
     # settings
 

@@ -65,7 +65,17 @@ def stop(run_id: str) -> None:
         if _directory().request_stop(run_id):
             print_success(f"Run {run_id} was asked to write its answer now.")
         else:
-            print_warning(f"run {run_id} is not running; nexi resume {run_id} goes on with it")
+            print_warning(f"run {run_id} is not running; {_way_on(run_id)}")
+
+
+def _way_on(run_id: str) -> str:
+    """What can be done with a run that nobody is running."""
+    from nexi.events import RunFinished
+
+    facts = _directory().open_log(run_id).facts
+    if facts and isinstance(facts[-1][1], RunFinished):
+        return f"nexi --show {run_id} shows its answer"
+    return f"nexi resume {run_id} goes on with it"
 
 
 @click.command("resume", context_settings=HELP)
@@ -98,13 +108,17 @@ async def _resumed(config: Config, run_id: str, options: dict[str, Any], interru
     from nexi.app import Nexi, SearchOptions
     from nexi.cli.ask import follow, measured, screen_for
     from nexi.cli.research import screen_for as panel_for
+    from nexi.output import note
     from nexi.research.reducer import fold
 
     async with Nexi(await measured(config)) as nexi:
         run = await nexi.resume(run_id, options=SearchOptions(time_target=options["time_target"]))
         researches = run.mode == "research"
         screen = panel_for(options, fold(run.past.facts if run.past.log else ())) if researches else screen_for(options)
-        return await follow(run, screen, interrupts)
+        result = await follow(run, screen, interrupts)
+        if result.id != run_id:
+            note(f"Run {run_id} had ended. What it held was taken over by a run of its own: {result.id}")
+        return result
 
 
 def _deliver(result: RunResult, config: Config, options: dict[str, Any]) -> None:

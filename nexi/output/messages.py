@@ -71,9 +71,11 @@ def print_result_summary(
     *,
     cost: str = "",
     figures: str = "",
+    calls: int = 0,
 ) -> None:
-    """One line on what the answer took."""
-    parts = (f"{duration_s:.1f} s", _number(iterations, "iteration"), f"{_number(len(urls), 'page')} read")
+    """One line on what the answer took; research has model calls and no iterations of its own."""
+    work = _number(calls, "model call") if calls and not iterations else _number(iterations, "iteration")
+    parts = (f"{duration_s:.1f} s", work, f"{_number(len(urls), 'page')} read")
     note(", ".join(filter(None, (*parts, _number(tokens, "token"), cost, figures))), plain, "dim")
 
 

@@ -241,7 +241,9 @@ class Screen:
             read = [source.url for source in result.session.book.sources]
             figures = review.proof.figures() if review and review.proof.checked else ""
             cost = cost_text(end.usage.cost)
-            print_result_summary(end.iterations, end.seconds, end.usage.total, read, cost=cost, figures=figures)
+            print_result_summary(
+                end.iterations, end.seconds, end.usage.total, read, cost=cost, figures=figures, calls=end.model_calls
+            )
 
     def _tell(self, event: Event) -> None:
         if isinstance(event, Warned):

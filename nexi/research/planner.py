@@ -32,6 +32,7 @@ SCHEMA = {
     },
     "required": ["complexity", "tasks"],
 }
+ASKED = "Question: "
 LIST_KEYS = ("tasks", "agenda", "queries", "items", "plan")
 TEXT_KEYS = ("task", "query", "question", "title", "name", "description")
 
@@ -88,8 +89,10 @@ async def plan(question: str, llm: LLM, brief: Brief) -> Agenda:
             schema=SCHEMA,
         )
     except LLMError as error:
-        return fallback_agenda(question, brief.depth, by="built-in" if error.code == "unsupported" else "fallback")
-    return read_agenda(reply.text, brief.depth) or fallback_agenda(question, brief.depth)
+        by = "built-in" if error.code == "unsupported" else "fallback"
+        return fallback_agenda(in_context(question, brief.conversation), brief.depth, by=by)
+    agenda = read_agenda(reply.text, brief.depth)
+    return agenda or fallback_agenda(in_context(question, brief.conversation), brief.depth)
 
 
 def read_agenda(text: str, depth: int = 0) -> Agenda | None:
@@ -201,7 +204,14 @@ def _clean(task: str) -> str:
     return " ".join(task.replace("**", "").split())[:MAX_TASK_CHARS]
 
 
+def in_context(question: str, conversation: str) -> str:
+    """A question that names nothing, with the names of the last one that did."""
+    asked = [line.removeprefix(ASKED) for line in conversation.splitlines() if line.startswith(ASKED)]
+    names = next((found for text in reversed(asked) if (found := names_in(text))), [])
+    return question if names_in(question) or not names else _alone(question, names[:1])
+
+
 def conversation_of(messages: Sequence[Message]) -> str:
     """What was asked and answered before, for a coordinator that must know what "it" means."""
     told = [m for m in messages if m.role in ("user", "assistant") and m.content.strip()]
-    return "\n\n".join(f"{'Question' if m.role == 'user' else 'Answer'}: {m.content.strip()}" for m in told)
+    return "\n\n".join(f"{ASKED if m.role == 'user' else 'Answer: '}{m.content.strip()}" for m in told)
