@@ -17,7 +17,7 @@ from nexi.ports import Clock
 from nexi.runlog import RunDirectory
 from nexi.session import Session
 from nexi.types import Message, Page, Source
-from nexi.urls import dedup_key
+from nexi.urls import hit_key
 from nexi.values import frozen
 
 MOST_TURNS = 10
@@ -52,7 +52,7 @@ async def conversation_after(runs: RunDirectory, run_id: str) -> Session:
 async def _session_after(runs: RunDirectory, turns: Sequence[Turn]) -> Session:
     session = Session(message for turn in reversed(turns) for message in _messages(turn))
     session.last_run = turns[0].id
-    session.book = CitationBook(dedup_key, turns[0].sources)
+    session.book = CitationBook(hit_key, turns[0].sources)
     for source in turns[0].sources:
         await _take_up(session, runs, source)
     return session

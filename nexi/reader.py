@@ -17,7 +17,7 @@ from nexi.ports import Clock, ContentFetcher, Emit, PageStore
 from nexi.recording import Track
 from nexi.session import Session
 from nexi.types import FetchLimits, Page
-from nexi.urls import dedup_key
+from nexi.urls import hit_key
 
 AHEAD_PER_SEARCH = 3
 
@@ -26,6 +26,7 @@ class Reader:
     """Owned by a run: `tasks` is the run's task group, which ends every fetch that is still going.
 
     `fetchers` is asked for the chain when the first page is wanted, so that building it does not delay the first request.
+    `keep` is told of every page and must not wait.
     """
 
     def __init__(
@@ -41,7 +42,9 @@ class Reader:
         tasks: asyncio.TaskGroup,
         ahead: Callable[[ContentFetcher], bool] = lambda _: False,
         track: Track | None = None,
+        keep: Callable[[Page], object] | None = None,
     ) -> None:
+        self._keep = keep
         self._fetchers = fetchers
         self._may_read_ahead = ahead
         self._limits = limits
@@ -58,7 +61,7 @@ class Reader:
 
     async def read(self, url: str) -> Page:
         """The page, fetched now or before. Raises FetchError."""
-        key = dedup_key(url)
+        key = hit_key(url)
         self._used.setdefault(key, url)
         if not self._track.has_own_page(url) and (page := self._session.page(url)):
             return page
@@ -77,11 +80,11 @@ class Reader:
     def warm(self, urls: Iterable[str]) -> None:
         """Begin to read the best hits while the model thinks, through free fetchers only."""
         fetchers = [f for f in self._fetchers() if self._may_read_ahead(f)]
-        fresh = [u for u in urls if dedup_key(u) not in self._running and not self._session.page(u)]
+        fresh = [u for u in urls if hit_key(u) not in self._running and not self._session.page(u)]
         for url in fresh[:AHEAD_PER_SEARCH] if fetchers else ():
             if not self._take_page(url, ahead=True):
                 return
-            key = dedup_key(url)
+            key = hit_key(url)
             self._warmed[key] = url
             self._start(url, key, fetchers, ahead=True)
 
@@ -128,6 +131,7 @@ class Reader:
             return outcome
         links = await self._keep_evidence(outcome)
         self._session.keep(url, outcome)
+        self._remember(url, outcome)
         await self._emit(
             PageFetched(
                 url,
@@ -144,6 +148,11 @@ class Reader:
         )
         return outcome
 
+    def _remember(self, url: str, page: Page) -> None:
+        """Hand the page to whoever keeps pages for later runs, under the address that it answered at."""
+        if self._keep:
+            self._keep(replace(page, url=page.final_url or url))
+
     async def _again(self, url: str, known: PageFetched | PageFailed) -> Page | FetchError | None:
         """A page as it was recorded; None when its text is gone, so that it must be fetched anew."""
         if isinstance(known, PageFailed):
@@ -155,6 +164,7 @@ class Reader:
         links = await self._store.get(known.links) if known.links else ""
         page = rebuilt(known, text, tuple((links or "").split()))
         self._session.keep(url, page)
+        self._remember(url, page)
         await self._emit(known)
         return page
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from nexi.citations import CitationBook
 from nexi.types import Message, Page
-from nexi.urls import dedup_key, find_urls, is_web_url, parse
+from nexi.urls import find_urls, hit_key, is_web_url, parse
 
 MAX_KNOWN_URLS = 20_000
 
@@ -18,11 +18,12 @@ MAX_KNOWN_URLS = 20_000
 class Session:
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         self.messages: list[Message] = list(messages)
-        self.book = CitationBook(key=dedup_key)
+        self.book = CitationBook(key=hit_key)
         self.pages: dict[str, Page] = {}
         self.last_run = ""  # the run that answered last, which the next one continues
         self._instructions: Message | None = None
         self._known: set[str] = set()
+        self.stored: set[str] = set()  # pages that the knowledge store brought up
         for message in self.messages:
             if message.role == "user":
                 self.allow(find_urls(message.content))
@@ -53,18 +54,29 @@ class Session:
             if key := _verbatim(url):
                 self._known.add(key)
 
+    def allow_stored(self, urls: Iterable[str]) -> None:
+        """Let pages of the knowledge store be read; only these may have addresses of this machine."""
+        for url in urls:
+            if key := _verbatim(url) or _of_this_machine(url):
+                self._known.add(key)
+                self.stored.add(url)
+
     def may_fetch(self, url: str) -> bool:
-        return _verbatim(url) in self._known
+        return (_verbatim(url) or _of_this_machine(url)) in self._known
 
     def page(self, url: str) -> Page | None:
-        return self.pages.get(dedup_key(url))
+        return self.pages.get(hit_key(url))
 
     def keep(self, url: str, page: Page) -> None:
         """Remember a page under the URL that was asked for and the one that answered, and let its links be followed."""
-        self.pages[dedup_key(url)] = page
+        self.pages[hit_key(url)] = page
         if page.final_url:
-            self.pages.setdefault(dedup_key(page.final_url), page)
+            self.pages.setdefault(hit_key(page.final_url), page)
         self.allow(page.links)
+
+
+def _of_this_machine(url: str) -> str:
+    return url if url.startswith("file:///") else ""
 
 
 def _verbatim(url: str) -> str:

@@ -12,7 +12,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from nexi.errors import FetchError, NexiError
 from nexi.events import SourceNumbered, ToolFinished, ToolStarted
@@ -26,11 +26,15 @@ from nexi.types import Message, Page, PageView, Query, SearchOutcome, ToolCall, 
 from nexi.urls import hit_key, is_web_url
 from nexi.values import frozen
 
+if TYPE_CHECKING:
+    from nexi.knowledge.lookup import Known, Lookup
+
 SUMMARY_TOKENS = 2000
 FALLBACK_CHARS = 2000
 CHUNK_CHARS = 2000
 CHUNKS_SHOWN = 60
 AT_ONCE = 8
+STORED = "local"  # the name under which the knowledge store answers searches
 
 WEB_SEARCH = ToolSpec(
     "web_search",
@@ -77,6 +81,19 @@ FINAL_ANSWER = ToolSpec(
         "type": "object",
         "properties": {"answer": {"type": "string", "minLength": 1, "description": "the complete answer"}},
         "required": ["answer"],
+    },
+)
+LOCAL_SEARCH = ToolSpec(
+    "local_search",
+    "Search what nexi already knows: pages read before and the user's own files. Ask here first, and search the web only for "
+    "what is missing. Returns passages, each page with its citation number, and how much of the question they cover.",
+    {
+        "type": "object",
+        "properties": {
+            "queries": WEB_SEARCH.parameters["properties"]["queries"],
+            "get_full": {"type": "boolean", "description": "return whole pages instead of passages"},
+        },
+        "required": ["queries"],
     },
 )
 SPECS = (WEB_SEARCH, WEB_GET, FINAL_ANSWER)
@@ -131,6 +148,7 @@ class Toolbox:
     extract_bytes: int = 60_000
     summary_tokens: int = SUMMARY_TOKENS
     specs: tuple[ToolSpec, ...] = SPECS
+    lookup: Lookup | None = None
 
     async def run(self, call: ToolCall) -> ToolResult:
         """Run one call from start to finish; whatever goes wrong is a result for the model."""
@@ -147,7 +165,8 @@ class Toolbox:
 
     def runners(self) -> Mapping[str, Callable[[Mapping[str, Any]], Awaitable[ToolResult]]]:
         """What runs each tool; another toolbox may have others."""
-        return {WEB_SEARCH.name: self._web_search, WEB_GET.name: self._web_get}
+        local = {LOCAL_SEARCH.name: self._local_search} if self.lookup else {}
+        return {**local, WEB_SEARCH.name: self._web_search, WEB_GET.name: self._web_get}
 
     async def _dispatch(self, call: ToolCall) -> ToolResult:
         runner = self.runners().get(call.name)
@@ -174,9 +193,24 @@ class Toolbox:
         outcomes = _without_repeats([t.result() for t in tasks])
         for outcome in outcomes:
             self.session.allow(h.url for h in outcome.hits if is_web_url(h.url))
+            self.session.allow_stored(h.url for h in outcome.hits if h.backend == STORED)
         rows = zip_longest(*(o.hits for o in outcomes))
         self.reader.warm(h.url for row in rows for h in row if h and is_web_url(h.url))
         return ToolResult(outcomes, as_json(searches_form(outcomes)), any(o.hits for o in outcomes))
+
+    async def _local_search(self, arguments: Mapping[str, Any]) -> ToolResult:
+        """Pages of the knowledge store, numbered like any that are read, with the passages that matter."""
+        if self.lookup is None:
+            return error_result("nothing is stored")
+        known = await self.lookup.find(arguments["queries"])
+        self.session.allow_stored(hit.url for hit in known.hits)
+        views = await self.read_pages({"urls": [hit.url for hit in known.hits], "get_full": True}) if known.hits else ()
+        if not arguments.get("get_full"):
+            passages = {hit.url: hit.snippet for hit in known.hits}
+            views = tuple(replace(v, text=passages[v.url] or v.text[:FALLBACK_CHARS]) for v in views)
+        verdict = known.assessment
+        form = {**pages_form(views), "completeness": verdict.score, "missing": list(verdict.gaps), "note": _note_of(known)}
+        return ToolResult((verdict, *views), as_json(form), any(not v.error for v in views))
 
     async def _web_get(self, arguments: Mapping[str, Any]) -> ToolResult:
         views = await self.read_pages(arguments)
@@ -297,6 +331,14 @@ def split_chunks(text: str, size: int = CHUNK_CHARS) -> list[str]:
                 current = ""
             current = f"{current}\n\n{piece}" if current else piece
     return [c for c in [*chunks, current] if c.strip()]
+
+
+def _note_of(known: Known) -> str:
+    if not known.hits:
+        return "Nothing is known about this: search the web."
+    if known.repeated:
+        return "The same question was answered from these pages before: answer from them unless they have grown old."
+    return "Search the web for what these pages leave open."
 
 
 def error_result(message: str) -> ToolResult:

@@ -24,9 +24,10 @@ from nexi.types import content_digest
 from nexi.urls import host_of
 
 if TYPE_CHECKING:
+    from nexi.app.knowledge import Knowledge
     from nexi.backends import Settings as BackendSettings
     from nexi.backends.container import Options as ContainerOptions
-    from nexi.config import EndpointRole
+    from nexi.config import Endpoint, EndpointRole
     from nexi.fetchers import Settings as FetcherSettings
     from nexi.fetchers.cache import PageCache
 
@@ -58,6 +59,7 @@ class Clients:
         self._fetchers = None if fetchers is None else _given_fetchers(fetchers)
         self._fetchers_given = self._fetchers
         self._closing = AsyncExitStack()
+        self._knowledge: Knowledge | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -152,6 +154,14 @@ class Clients:
         from nexi.fetchers.guard import Guard
 
         return Guard(self.config.allow_private).check_url(url)
+
+    def knowledge(self) -> Knowledge:
+        """What was read before, and the user's files; opened when it is first asked."""
+        if self._knowledge is None:
+            from nexi.app.knowledge import Knowledge
+
+            self._knowledge = self._owned(Knowledge(self))
+        return self._knowledge
 
     def check(self) -> None:
         """Refuse what cannot work before anything is spent. Raises ConfigError."""
@@ -290,7 +300,10 @@ class Clients:
         }
 
     def _build_llm(self, role: EndpointRole) -> LLM:
-        endpoint = self.config.endpoint(role)
+        return self.llm_called(self.config.endpoint(role))
+
+    def llm_called(self, endpoint: Endpoint) -> LLM:
+        """A model of its own at an endpoint."""
         if endpoint.is_extractive:
             return built_in()
         from nexi.llm.openai import OpenAICompatible

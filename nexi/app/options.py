@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nexi.config import EFFORT_LEVELS, Config
 from nexi.errors import ConfigError, QuestionError
 from nexi.types import Query
 from nexi.values import frozen
+
+if TYPE_CHECKING:
+    from nexi.app.knowledge import Knowledge
 
 MAX_QUESTION_CHARS = 100_000
 
@@ -29,6 +32,8 @@ class SearchOptions:
     keeps_history: bool = True
     keeps_log: bool = True
     door: str = ""
+    only_local: bool = False  # ask what is known, and nobody else
+    shelf: Knowledge | None = None  # what to look into first, where it is not what nexi knows
 
 
 AS_CONFIGURED = SearchOptions()
@@ -44,7 +49,8 @@ def recorded_options(options: SearchOptions) -> dict[str, Any]:
 def options_from(recorded: Mapping[str, Any], door: str) -> SearchOptions:
     """The options that `recorded_options` wrote; unknown names are left out."""
     narrowed = recorded.get("query")
-    told = {n: tuple(v) if isinstance(v, list) else v for n, v in narrowed.items()} if isinstance(narrowed, Mapping) else {}
+    narrow = narrowed if isinstance(narrowed, Mapping) else {}
+    told: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in narrow.items()}
     query = Query("", **{name: told[name] for name in vars(Query("")) if name != "text" and name in told})
     return SearchOptions(**{n: recorded[n] for n in RECORDED_OPTIONS if recorded.get(n)}, query=query, door=door)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,17 +13,20 @@ from nexi.app.options import SearchOptions
 from nexi.budget import Meter
 from nexi.config import EXTRACTIVE, Config
 from nexi.model import CallCounter, MeteredLLM
-from nexi.ports import LLM, Emit
+from nexi.ports import LLM, ContentFetcher, Emit
 from nexi.reader import Reader
 from nexi.recording import Track
+from nexi.searcher import Searcher
 from nexi.session import Session
 from nexi.token_counter import TokenCounter
-from nexi.tools import SUMMARY_TOKENS, Toolbox
-from nexi.types import FetchLimits, ToolCall
+from nexi.tools import LOCAL_SEARCH, SPECS, SUMMARY_TOKENS, Toolbox
+from nexi.types import FetchLimits, Hit, Page, ToolCall, ToolSpec
 from nexi.verify import Snapshots, Verifier
 
 if TYPE_CHECKING:
+    from nexi.app.knowledge import Knowledge
     from nexi.config import EndpointRole
+    from nexi.knowledge.lookup import Lookup
 
 MOST_EXTRACT_BYTES = 60_000
 EXTRACT_PROMPT_TOKENS = 500
@@ -46,14 +50,18 @@ class Parts:
         track: Track | None = None,
         calls: CallCounter | None = None,
         ahead: bool = True,
+        knows: bool = False,
+        keep: Callable[[Page], object] | None = None,
     ) -> None:
+        """`knows` says that the store holds something to look into; `keep` takes pages for it."""
         self.nexi, self.session, self.meter, self.emit = nexi, session, meter, emit
         self.question, self.options = question, options
         self.counter = TokenCounter(nexi.config.tokenizer_encoding)
         self.calls = calls or CallCounter()
         self.track = track or Track()
+        self.knows = knows
         self.reader = Reader(
-            nexi.fetchers,
+            self._fetchers,
             limits=FetchLimits(timeout_s=nexi.config.fetch_timeout),
             session=session,
             meter=meter,
@@ -63,7 +71,45 @@ class Parts:
             tasks=tasks,
             ahead=lambda fetcher: ahead and nexi.config.prefetch and fetcher.name in FREE_FETCHERS,
             track=self.track,
+            keep=keep,
         )
+
+    def _fetchers(self) -> tuple[ContentFetcher, ...]:
+        """What is stored is read from the store, before and, where only that is wanted, instead of the web."""
+        if not self.knows:
+            return self.nexi.fetchers()
+        from nexi.app.local import LocalFetcher
+
+        only = self.options.only_local
+        stored = LocalFetcher(self.knowledge, None if only else self.session.stored)
+        return (stored,) if only else (stored, *self.nexi.fetchers())
+
+    @property
+    def knowledge(self) -> Knowledge:
+        return self.options.shelf or self.nexi.knowledge()
+
+    def _searcher(self) -> Searcher:
+        if not self.options.only_local:
+            return self.nexi.searcher(self.emit, self.track)
+        return self.local_searcher()
+
+    def local_searcher(self) -> Searcher:
+        """A searcher over what is known alone."""
+        from nexi.app.local import LocalBackend
+
+        backends = (LocalBackend(self.knowledge, self.emit),) if self.knows else ()
+        return Searcher(lambda: backends, emit=self.emit, clock=self.nexi.clock, track=self.track)
+
+    def _lookup(self) -> Lookup | None:
+        if not self.knows or self.options.only_local:
+            return None
+        from nexi.app.local import answered_before
+        from nexi.knowledge.lookup import Lookup
+
+        async def before(question: str) -> tuple[Hit, ...]:
+            return () if self.options.shelf else await answered_before(self.knowledge, question)
+
+        return Lookup(self.local_searcher(), question=self.question, emit=self.emit, template=self.options.query, before=before)
 
     def metered(self, role: EndpointRole) -> MeteredLLM:
         nexi = self.nexi
@@ -71,10 +117,10 @@ class Parts:
         return MeteredLLM(nexi.llm(role), role, self.meter, self.emit, nexi.clock, self.counter, window, self.calls, self.track)
 
     def toolbox(self, extractor: LLM) -> Toolbox:
-        config = self.nexi.config
+        config, lookup = self.nexi.config, self._lookup()
         return Toolbox(
             session=self.session,
-            searcher=self.nexi.searcher(self.emit, self.track),
+            searcher=self._searcher(),
             reader=self.reader,
             extractor=extractor,
             emit=self.emit,
@@ -86,7 +132,13 @@ class Parts:
             secrets=secrets_of(config),
             deadline=self.meter.deadline,
             extract_bytes=self._extract_bytes(),
+            specs=(self._local_spec(), *SPECS) if lookup else SPECS,
+            lookup=lookup,
         )
+
+    def _local_spec(self) -> ToolSpec:
+        about = self.options.shelf.about if self.options.shelf else ""
+        return replace(LOCAL_SEARCH, description=about) if about else LOCAL_SEARCH
 
     def verifier(self) -> Verifier:
         """How the answer is checked; the built-in model quotes, so it has nothing to mend."""
@@ -142,5 +194,7 @@ class Parts:
 
 def secrets_of(config: Config) -> tuple[str, ...]:
     keys = [k for role in ("answer", "extract", "judge") for k in config.endpoint(role).api_keys]
-    keys += [k for provider in config.api_keys for k in config.keys_for(provider)] + list(config.keys_for("jina")) + [config.token]
+    keys += (
+        [k for provider in config.api_keys for k in config.keys_for(provider)] + list(config.keys_for("jina")) + [config.token]
+    )
     return tuple({k for k in keys if len(k) >= 8})

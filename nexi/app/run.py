@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from nexi.app.clients import Clients
 from nexi.app.emit import RunEmit
+from nexi.app.kept import KeptPages
 from nexi.app.options import SearchOptions, recorded_options
 from nexi.app.parts import Parts
 from nexi.app.past import Past, recorded_settings
@@ -69,8 +70,8 @@ class Run:
         self.id = ""
         self._events: asyncio.Queue[Event | None] = asyncio.Queue()
         self.stopping = asyncio.Event()
+        self._local: bool | None = None
         self._started = 0.0
-        self._stays_open = False
 
     async def __aenter__(self) -> Self:
         self._started = self.nexi.clock.monotonic()
@@ -101,8 +102,8 @@ class Run:
         self.stopping.set()
 
     def suspend(self) -> None:
-        """Let the run, when its block is left, end without a last fact: its log can then be taken up again."""
-        self._stays_open = True
+        """Tell nothing more: when its block is left, the run ends without a last fact and can be taken up again."""
+        self.emit.seal()
 
     @property
     def facts(self) -> tuple[Fact, ...]:
@@ -143,7 +144,7 @@ class Run:
         else:
             model, most = self.nexi.config.endpoint("answer").model, self.options.max_iterations or 0
             await self.emit(RunStarted(self.question, self.options.effort, model, self.mode, most, self._settings()))
-        if not self.past.recording.only:
+        if not self.past.recording.only and not self.options.only_local:
             self.nexi.check()
         if self._log_warning:
             await self.emit(Warned("log_not_kept", self._log_warning))
@@ -157,7 +158,7 @@ class Run:
         chains = {"search": list(config.search_chain()), "fetch": list(config.fetch_chain())}
         links = {"continues": self.session.last_run, **({"resumes": self.past.run} if self.past.run else {})}
         door = {"door": self.options.door, "asked": recorded_options(self.options)} if self.options.door else {}
-        return {**chains, **links, **door, "config": recorded_settings(config)}
+        return {**chains, **links, **door, "local": self._may_know(), "config": recorded_settings(config)}
 
     @property
     def today(self) -> str:
@@ -174,8 +175,9 @@ class Run:
         async with asyncio.TaskGroup() as tasks:
             watcher = tasks.create_task(self._watch_for_stop())
             parts: Parts | None = None
+            kept = self._keeping(tasks)
             try:
-                parts = self._parts(tasks)
+                parts = self._parts(tasks, kept, knows=await self._knows())
                 answer: Answer | NexiError = await parts.loop(self.stopping).run()
             except NexiError as error:
                 answer = error  # carried past the task group, which would bundle it
@@ -183,15 +185,49 @@ class Run:
             if parts:
                 parts.reader.cancel()
                 await parts.reader.report()
+            await kept.close(hurried=self.stopping.is_set())
         if isinstance(answer, NexiError):
             raise answer
         return answer
 
-    def _parts(self, tasks: asyncio.TaskGroup) -> Parts:
-        track, calls = self.past.recording.of(""), CallCounter(self.past.calls)
+    def _parts(self, tasks: asyncio.TaskGroup, kept: KeptPages, *, knows: bool) -> Parts:
         return Parts(
-            self.nexi, self.session, self.meter, self.emit, tasks, self.question, self.options, track=track, calls=calls
+            self.nexi,
+            self.session,
+            self.meter,
+            self.emit,
+            tasks,
+            self.question,
+            self.options,
+            track=self.past.recording.of(""),
+            calls=CallCounter(self.past.calls),
+            knows=knows,
+            keep=kept.keep,
         )
+
+    # knowledge
+
+    def _may_know(self) -> bool:
+        """Whether there may be something to look into before the web; a run that began before goes on as it was."""
+        if self._local is None:  # once: what this run itself keeps does not count
+            self._local = self._has_store()
+        return self._local
+
+    def _has_store(self) -> bool:
+        if self.past.facts:
+            return bool(self.past.settings.get("local"))
+        wanted = self.nexi.config.knowledge or self.options.only_local or self.options.shelf is not None
+        return wanted and (self.options.shelf or self.nexi.knowledge()).may_hold_something()
+
+    async def _knows(self) -> bool:
+        if not self._may_know() or self.past.recording.only:
+            return self._may_know()
+        return await (self.options.shelf or self.nexi.knowledge()).holds_something()
+
+    def _keeping(self, tasks: asyncio.TaskGroup) -> KeptPages:
+        """Where the pages of this run go; a run that leaves no trace leaves none there either."""
+        keeps = self.nexi.config.knowledge and self.options.keeps_log and not self.options.only_local
+        return KeptPages(self.nexi, self.emit, tasks, keeps=keeps and not self.past.recording.only)
 
     async def _watch_for_stop(self) -> None:
         """Another process asks with a file. Polling it is I/O, not time, so it does not go through the clock."""
@@ -231,8 +267,7 @@ class Run:
         await self.emit(failed)
 
     async def _end_as_cancelled(self) -> None:
-        if not self._stays_open:
-            await self._fail(NexiError("the search was cancelled", code="cancelled"), StopReason.CANCELLED)
+        await self._fail(NexiError("the search was cancelled", code="cancelled"), StopReason.CANCELLED)
         await self.emit.log.close()
 
     async def _internal(self, error: BaseException) -> NexiError:

@@ -11,7 +11,7 @@ import contextlib
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, Protocol
 
 from nexi.errors import LLMError, StoreError
 from nexi.events import PageIndexed, StatusDelta, Warned
@@ -190,6 +190,12 @@ def source_of(page: Page, tags: tuple[str, ...], chunk_count: int, now: str) -> 
     )
 
 
+class Keeps(Protocol):
+    """What a queue hands its pages to."""
+
+    async def index(self, page: Page, tags: Sequence[str] = ()) -> IndexReport: ...
+
+
 class IndexQueue:
     """Indexes what a run reads, behind its back: `offer` never waits, `drain` ends it within a deadline.
 
@@ -199,7 +205,7 @@ class IndexQueue:
 
     def __init__(
         self,
-        indexer: Indexer,
+        indexer: Keeps,
         *,
         tasks: asyncio.TaskGroup,
         emit: Emit,

@@ -19,6 +19,7 @@ from nexi.llm.composition import Draft, compose, missing_name
 from nexi.llm.evidence import rank_hits
 from nexi.llm.questions import MAX_QUESTION_CHARS, Question, keywords, read_question, search_queries
 from nexi.llm.summary import page_views, pick_parts, summarise
+from nexi.ranking import Assessment
 from nexi.types import Finish, Message, PageView, Reply, SearchOutcome, ToolCall, ToolSpec, Usage
 
 FIRST_PAGES = 4
@@ -30,6 +31,8 @@ NOTHING_FOUND = "Nothing on the pages that could be read answers this question."
 NOTHING_READ = "No page could be read, so this question has no answer from the web."
 SEARCHING = ("web_search", "search")  # what the tools that search and those that read may be called
 READING = ("web_get", "scrape")
+LOCAL = "local_search"
+ENOUGH = 0.8  # completeness from which what is known is enough
 _URL = re.compile(r"https?://[^\s<>\"'`\])]+")
 _PAGE_TEXT = re.compile(r"\[\d{1,4}\] \S+(?:\n|\\n)---(?:\n|\\n)")
 
@@ -79,10 +82,22 @@ class Turn:
     asked: frozenset[str]
     searches: int
     reads: int
+    known: Assessment | None = None
+    stored: frozenset[int] = frozenset()
 
     @property
     def read(self) -> tuple[PageView, ...]:
-        return tuple(p for p in self.pages if p.text and not p.error and p.number > 0)
+        """What may be quoted. Stored pages of the web that no search brought up again give way to those that one did."""
+        read = tuple(p for p in self.pages if p.text and not p.error and p.number > 0)
+        if self.knows_enough:
+            return read
+        found = tuple(p for p in read if p.number not in self.stored or p.url in self.asked or p.url.startswith("file:"))
+        return found if any(p.number not in self.stored or p.url in self.asked for p in found) else read
+
+    @property
+    def knows_enough(self) -> bool:
+        """Whether what was known already answers the question."""
+        return self.known is not None and self.known.score >= ENOUGH and bool(self.stored)
 
 
 def respond(messages: Sequence[Message], tools: frozenset[str], max_tokens: int) -> Reply:
@@ -95,7 +110,12 @@ def respond(messages: Sequence[Message], tools: frozenset[str], max_tokens: int)
 
 
 def _next_call(turn: Turn, tools: frozenset[str], step: int) -> Reply | None:
-    """A search or a read that may still help, else None."""
+    """A search or a read that may still help, else None. What is known comes first; the web is for what is missing."""
+    begins = turn.known is None and not turn.searches and not turn.reads and not _URL.search(turn.question.text)
+    if LOCAL in tools and begins:
+        return _called(LOCAL, {"queries": search_queries(turn.question), "get_full": True}, step)
+    if turn.knows_enough:
+        return None
     unread = [u for u in _wanted_urls(turn) if u not in turn.asked]
     reading = next((name for name in READING if name in tools), "")
     searching = next((name for name in SEARCHING if name in tools), "")
@@ -153,6 +173,7 @@ def read_turn(messages: Sequence[Message]) -> Turn:
     question = read_question(messages[at].content if messages else "", " ".join(asked_before[-CONTEXT_QUESTIONS:]))
     names = {call.id: call.name for m in messages for call in m.tool_calls}
     here = [messages[i] for i in results if i > at]
+    stored = [m for m in here if names.get(m.tool_call_id) == LOCAL]
     used = [names.get(m.tool_call_id, "") for m in here]
     return Turn(
         question,
@@ -161,6 +182,8 @@ def read_turn(messages: Sequence[Message]) -> Turn:
         _asked_urls(messages, results),
         sum(name in SEARCHING for name in used),
         sum(name in READING and _answers_with_pages(m) for m, name in zip(here, used, strict=True)),
+        next((a for m in stored for a in _typed(m, Assessment)), Assessment(0.0) if stored else None),
+        frozenset(view.number for m in stored for view in _pages(m)),
     )
 
 

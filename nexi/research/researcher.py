@@ -28,7 +28,7 @@ from nexi.research.state import GATHERING_CALLS, GATHERING_TOOLS, Researcher
 from nexi.research.tools import LinkPool
 from nexi.session import Session
 from nexi.types import Answer, Message, Page, ToolSpec
-from nexi.urls import dedup_key
+from nexi.urls import hit_key
 
 MAX_SHARED_CHARS = 50_000
 SHARED_OF_WINDOW = 0.25
@@ -39,7 +39,7 @@ BYTES_PER_TOKEN = 3
 class Desk:
     """What the researchers of one run have in common."""
 
-    book: CitationBook = field(default_factory=lambda: CitationBook(key=dedup_key))
+    book: CitationBook = field(default_factory=lambda: CitationBook(key=hit_key))
     pages: dict[str, Page] = field(default_factory=dict)
     pool: LinkPool = field(default_factory=LinkPool)
     ended: dict[str, asyncio.Event] = field(default_factory=lambda: defaultdict(asyncio.Event))

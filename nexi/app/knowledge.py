@@ -1,0 +1,252 @@
+"""Knowledge: the store of one config, with what indexes into it and finds in it.
+
+Above, `assembly`, `parts` and the doors; below, the engines of `nexi.knowledge` and the adapters of `nexi.stores`, which meet
+here. Nothing is imported or opened until it is asked for, so a search that knows nothing yet pays nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from nexi.errors import StoreError
+from nexi.ports import LLM, Clock, Embedder, Emit, KnowledgeStore, PageStore
+from nexi.types import EVERYTHING, Page, Passage, Scope, StoredSource
+
+if TYPE_CHECKING:
+    from nexi.app.clients import Clients
+    from nexi.config import Config
+    from nexi.knowledge.indexing import Indexer
+    from nexi.knowledge.retrieval import Retriever
+    from nexi.knowledge.settings import KnowledgeSettings
+
+BATCH = 64
+SOURCES_AT_ONCE = 500
+
+
+def settings_of(config: Config) -> KnowledgeSettings:
+    """The engine's settings out of the config's."""
+    from nexi.knowledge.settings import VARIABLES, KnowledgeSettings
+
+    return KnowledgeSettings(**{name: getattr(config, variable.lower()) for variable, name in VARIABLES.items()})
+
+
+class Knowledge:
+    """Built once for a config by `Clients.knowledge`, which closes it."""
+
+    def __init__(self, clients: Clients, *, store: KnowledgeStore | None = None, about: str = "") -> None:
+        """`about` says to a model what is in a store that is not what nexi knows."""
+        self.about = about
+        self._clients = clients
+        self._store = store
+        self._embedder: Embedder | None = None
+        self._sought_embedder = False
+        self._vectors: bool | None = None
+
+    @property
+    def config(self) -> Config:
+        return self._clients.config
+
+    @property
+    def clock(self) -> Clock:
+        return self._clients.clock
+
+    @property
+    def pages(self) -> PageStore:
+        return self._clients.pages()
+
+    async def aclose(self) -> None:
+        if self._store:
+            await self._store.aclose()
+        if self._embedder and hasattr(self._embedder, "aclose"):
+            await self._embedder.aclose()
+
+    # what it is made of
+
+    @property
+    def is_remote(self) -> bool:
+        return bool(self.config.qdrant_url)
+
+    def may_hold_something(self) -> bool:
+        """Whether there is a store at all, said without opening it."""
+        return self._store is not None or self.is_remote or self.config.knowledge_path.exists()
+
+    async def holds_something(self) -> bool:
+        """Whether a page is stored; a store that cannot be read is one that holds nothing now."""
+        if not self.may_hold_something():
+            return False
+        try:
+            return bool(await (await self.opened()).sources(count=1))
+        except StoreError:
+            return True  # asking it says why it cannot be read
+
+    async def opened(self) -> KnowledgeStore:
+        """The store, its libraries loaded off the event loop. Raises StoreError."""
+        if self._store is None:
+            made = await asyncio.to_thread(self._make_store)
+            self._store = self._store or made
+        return self._store
+
+    def _make_store(self) -> KnowledgeStore:
+        config = self.config
+        if config.qdrant_url:
+            remote: KnowledgeStore = _qdrant(config)
+            return remote
+        from nexi.stores.sqlite import SqliteStore
+
+        return SqliteStore(config.knowledge_path)
+
+    def embedder(self) -> Embedder | None:
+        """What makes vectors: the endpoint that is named, else static vectors where they are installed, else nothing."""
+        if not self._sought_embedder:
+            self._sought_embedder = True
+            self._embedder = self._make_embedder()
+        return self._embedder
+
+    def _make_embedder(self) -> Embedder | None:
+        endpoint, clients = self.config.embedding(), self._clients
+        if endpoint:
+            from nexi.llm.embeddings import OpenAIEmbedder
+
+            return OpenAIEmbedder(
+                endpoint.base_url,
+                endpoint.model,
+                api_keys=endpoint.api_keys,
+                clock=clients.clock,
+                max_retries=self.config.llm_max_retries,
+                proxy=clients.proxy_for(endpoint.base_url),
+                trust=self.config.trust,
+            )
+        from nexi.stores.embedders.static import StaticEmbedder
+
+        try:
+            return StaticEmbedder()
+        except StoreError:
+            return None  # words alone; `nexi doctor` says so
+
+    async def has_vectors(self) -> bool:
+        """Whether the store has vectors to compare with; loading an embedder for none would only cost time."""
+        if not self._vectors:
+            self._vectors = bool((await (await self.opened()).stats()).embedder)
+        return self._vectors
+
+    # what works with it
+
+    async def retriever(self, emit: Emit) -> Retriever:
+        from nexi.knowledge.retrieval import Retriever
+
+        config, store = self.config, await self.opened()
+        compares = config.use_hybrid_search and await self.has_vectors()
+        return Retriever(
+            store,
+            emit=emit,
+            clock=self.clock,
+            embedder=await asyncio.to_thread(self.embedder) if compares else None,
+            hybrid=config.use_hybrid_search,
+            code_aware=config.use_agentic_rag,
+            reranker=self.judge_llm() if config.use_reranking else None,
+        )
+
+    async def indexer(self, emit: Emit, *, embeds: bool = True) -> Indexer:
+        """`embeds` is False where the words are enough for now: `embed_the_rest` makes up for it."""
+        from nexi.knowledge.indexing import Indexer
+
+        config, store = self.config, await self.opened()
+        return Indexer(
+            store,
+            emit=emit,
+            clock=self.clock,
+            embedder=await asyncio.to_thread(self.embedder) if embeds else None,
+            context_llm=self.context_llm() if config.use_contextual_embeddings else None,
+            chunk_size=config.knowledge_chunk_size,
+        )
+
+    async def embeds_behind_a_run(self) -> bool:
+        """Whether what a run reads is embedded at once: where an endpoint is named, or where vectors are in use already."""
+        return self.config.embedding() is not None or await self.has_vectors()
+
+    def judge_llm(self) -> LLM | None:
+        return None if self.config.endpoint("judge").is_extractive else self._clients.llm("judge")
+
+    def context_llm(self) -> LLM | None:
+        """The model that puts chunks in context; none where there is only the built-in one."""
+        named = self.config.contextual_embedding_model
+        if not named or self.config.endpoint("judge").is_extractive:
+            return self.judge_llm()
+        return self._clients.llm_called(replace(self.config.endpoint("judge"), model=named))
+
+    async def embed_the_rest(self, *, afresh: bool = False) -> AsyncIterator[int]:
+        """Give every chunk its vector, in batches, and say how many got one; `afresh` drops other vectors first."""
+        store, embedder = await self.opened(), await asyncio.to_thread(self.embedder)
+        if afresh:
+            await store.forget_vectors()
+        while embedder and (left := await store.unembedded(BATCH)):
+            from nexi.knowledge.indexing import embedded_text
+            from nexi.types import Chunk
+
+            texts = [embedded_text(p.title, Chunk(p.text, p.heading, p.context, p.code, p.start)) for p in left]
+            vectors = (await embedder.embed(texts)).vectors
+            await store.add_vectors({p.id: v for p, v in zip(left, vectors, strict=True)}, embedder=embedder.name)
+            yield len(left)
+        self._vectors = None
+
+    # pages out of it
+
+    async def page(self, url: str) -> Page | None:
+        """A stored page with its text: as it was read where that is kept, else put together from its chunks."""
+        store = await self.opened()
+        source = await store.source(url)
+        if source is None:
+            return None
+        text = await self.pages.get(source.digest) if source.digest else None
+        if text is None:
+            text = joined(await store.passages(url))
+        return page_of(source, text)
+
+    async def sources(self, scope: Scope = EVERYTHING) -> AsyncIterator[StoredSource]:
+        store, skip = await self.opened(), 0
+        while found := await store.sources(scope, count=SOURCES_AT_ONCE, skip=skip):
+            for source in found:
+                yield source
+            skip += len(found)
+
+    async def is_full(self) -> bool:
+        """Whether the file has reached its bound; a server keeps its own."""
+        most = self.config.knowledge_max_mb
+        return bool(most) and not self.is_remote and await asyncio.to_thread(_size, self.config) > most * 1_000_000
+
+
+def page_of(source: StoredSource, text: str) -> Page:
+    return Page(source.url, text, title=source.title, language=source.language, fetched_at=source.fetched_at, fetcher="local")
+
+
+def joined(passages: list[Passage]) -> str:
+    """The text of a page from its chunks, each at its place; what was between them were line ends."""
+    parts: list[str] = []
+    at = 0
+    for passage in passages:
+        parts.append("\n" * max(0, min(2, passage.start - at)) + passage.text)
+        at = passage.start + len(passage.text)
+    return "".join(parts).strip()
+
+
+def _size(config: Config) -> int:
+    path = config.knowledge_path
+    return sum(file.stat().st_size for file in path.parent.glob(f"{path.name}*") if file.is_file())
+
+
+def _qdrant(config: Config) -> Any:
+    try:
+        from nexi.stores.qdrant import QdrantStore
+    except ImportError as error:
+        raise StoreError(
+            "Qdrant cannot be asked", cause=f"{error.name} is not installed", fix="Install it: pip install nexi[qdrant]"
+        ) from error
+    return QdrantStore.at(
+        config.qdrant_url,
+        api_key=next(iter(config.keys_for("qdrant")), ""),
+        shards=config.qdrant_shards or None,
+        replicas=config.qdrant_replicas,
+    )

@@ -1,0 +1,190 @@
+"""What is known, as a search service and as a fetcher, so that the loop and research use it like the web.
+
+Above, `parts` and the doors; below, `knowledge`. A hit is a stored page with the passages that matter; its page is read from
+the store and becomes evidence like any other. Who may ask for which address is `session`'s rule, not known here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Container, Sequence
+from datetime import datetime, timedelta
+
+from nexi.app.knowledge import Knowledge
+from nexi.errors import BackendError, FetchError, StoreError
+from nexi.events import Delta, Fact, Warned
+from nexi.knowledge.indexing import IndexReport
+from nexi.ports import Emit
+from nexi.types import FetchLimits, Hit, Page, Passage, Query, Scope, StoredSource
+
+NAME = "local"
+PASSAGES_PER_HIT = 3
+MOST_PASSAGES = 60
+SPANS = {"d": 1, "w": 7, "m": 31, "y": 366}
+HISTORY_LOOKED_AT = 200
+
+
+class LocalBackend:
+    """The SearchBackend port over the knowledge store. `scope` narrows every search, to a user's files for instance."""
+
+    name = NAME
+    local = True
+    filters = frozenset(("site", "time", "language"))
+
+    def __init__(self, knowledge: Knowledge, emit: Emit, scope: Scope = Scope()) -> None:  # noqa: B008 - a frozen value
+        self._knowledge = knowledge
+        self._emit = emit
+        self._scope = scope
+
+    async def search(self, query: Query) -> list[Hit]:
+        scope = scope_of(query, self._knowledge.clock.now(), self._scope)
+        try:
+            retriever = await self._knowledge.retriever(self._emit)
+            most = min(MOST_PASSAGES, query.count * PASSAGES_PER_HIT)
+            return hits_of(await retriever.search(query.text, scope, most), query.count)
+        except StoreError as error:
+            raise BackendError(error.message, cause=error.cause, fix=error.fix, code=error.code) from error
+
+
+class LocalFetcher:
+    """The ContentFetcher port over the knowledge store."""
+
+    name = NAME
+
+    def __init__(self, knowledge: Knowledge, only: Container[str] | None = None) -> None:
+        """`only` are the addresses it may answer for: others are left to the web, which has them as they are now."""
+        self._knowledge = knowledge
+        self._only = only
+
+    async def fetch(self, url: str, limits: FetchLimits) -> Page:
+        if self._only is not None and url not in self._only:
+            raise FetchError("the page is not asked of the knowledge store", cause="no search of it brought it up")
+        try:
+            page = await self._knowledge.page(url)
+        except StoreError as error:
+            raise FetchError(error.message, cause=error.cause, fix=error.fix) from error
+        if page is None:
+            raise FetchError("the page is not in the knowledge store", cause="it was never stored, or it was removed")
+        return page
+
+
+def scope_of(query: Query, now: datetime, within: Scope) -> Scope:
+    """The part of the store that the filters of a query leave."""
+    days = SPANS.get(query.time_range, 0)
+    return Scope(
+        urls=within.urls,
+        domains=tuple(site.partition("/")[0].removeprefix("www.") for site in query.sites),
+        excluded_domains=tuple(site.partition("/")[0].removeprefix("www.") for site in query.excluded_sites),
+        languages=(query.language,) if query.language else (),
+        tags=within.tags,
+        since=(now - timedelta(days=days)).isoformat() if days else "",
+    )
+
+
+def hits_of(passages: Sequence[Passage], count: int) -> list[Hit]:
+    """One hit a page, the best first, with its passages in the order of the page."""
+    pages: dict[str, list[Passage]] = {}
+    for passage in passages:
+        pages.setdefault(passage.url, []).append(passage)
+    best = list(pages.values())[:count]
+    return [Hit(p[0].url, p[0].title, _told(p[:PASSAGES_PER_HIT]), "", NAME) for p in best]
+
+
+def _told(passages: Sequence[Passage]) -> str:
+    ordered = sorted(passages, key=lambda p: p.number)
+    return "\n\n[…]\n\n".join(f"{p.heading}\n{p.text}" if p.heading else p.text for p in ordered)
+
+
+async def answered_before(knowledge: Knowledge, question: str) -> tuple[Hit, ...]:
+    """The pages from which this very question was answered, while all of them are stored and none is out of date."""
+    from nexi.citations import extract_citation_markers
+    from nexi.history import read_last
+
+    def earlier() -> list[str]:
+        entries = read_last(HISTORY_LOOKED_AT, knowledge.config.history_path).entries
+        same = (e for e in entries if _alike(e.query) == _alike(question) and extract_citation_markers(e.answer))
+        return next((list(e.urls) for e in same), [])
+
+    try:
+        urls = await asyncio.to_thread(earlier)
+        store = await knowledge.opened() if urls else None
+        found = [await store.source(url) for url in urls] if store else []
+    except StoreError:
+        return ()
+    sources = [source for source in found if source]
+    oldest = knowledge.clock.now() - timedelta(seconds=knowledge.config.page_cache_ttl_s)
+    if not sources or len(sources) < len(urls) or not all(is_fresh(source, oldest) for source in sources):
+        return ()
+    return tuple(Hit(s.url, s.title, "", "", NAME) for s in sources)
+
+
+def _alike(question: str) -> str:
+    return " ".join(question.split()).casefold().rstrip(" ?!.")
+
+
+def is_fresh(source: StoredSource, oldest: datetime) -> bool:
+    """The user's own files are as old as they are; a page of the web grows old as it does in the page cache."""
+    if source.url.startswith("file:"):
+        return True
+    try:
+        return datetime.fromisoformat(source.fetched_at) >= oldest
+    except (ValueError, TypeError):
+        return False
+
+
+class Keeper:
+    """Indexes the pages of one run behind its back; what `IndexQueue` takes for its indexer.
+
+    A store that fails is said once and left alone for the rest of the run: knowledge is never worth an answer.
+    """
+
+    def __init__(self, knowledge: Knowledge, emit: Emit) -> None:
+        self._knowledge = knowledge
+        self._emit = emit
+        self._given_up = False
+
+    async def index(self, page: Page, tags: Sequence[str] = ()) -> IndexReport:
+        if self._given_up or page.fetcher == NAME or not page.text.strip():
+            return IndexReport(page.url, "empty")
+        try:
+            if await self._knowledge.is_full():
+                return await self._give_up(_full(self._knowledge.config.knowledge_max_mb), page)
+            indexer = await self._knowledge.indexer(
+                OnlyWarnings(self._emit), embeds=await self._knowledge.embeds_behind_a_run()
+            )
+            return await indexer.index(page, tags)
+        except (StoreError, OSError) as error:
+            return await self._give_up(error, page)
+        except Exception as error:  # noqa: BLE001 - the edge of a background task: a fault in it must not end the run
+            return await self._give_up(error, page)
+
+    async def _give_up(self, error: Exception, page: Page) -> IndexReport:
+        self._given_up = True
+        why = f"{error}. {getattr(error, 'fix', '')}".strip()
+        await self._emit(Warned("not_indexed", f"what this run reads is not kept in the knowledge store: {why}"))
+        return IndexReport(page.url, "empty")
+
+
+class OnlyWarnings:
+    """An emit for work behind a run: its progress is nobody's concern, its trouble is."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+
+    async def __call__(self, fact: Fact) -> None:
+        if isinstance(fact, Warned):
+            await self._emit(fact)
+
+    def delta(self, delta: Delta) -> None:
+        return None
+
+
+def _full(most: int) -> StoreError:
+    return StoreError(
+        "the knowledge store is full",
+        cause=f"it has reached knowledge_max_mb, which is {most}",
+        fix=f"forget some of it with nexi sources rm, or: nexi config set knowledge_max_mb {most * 2}",
+    )
+
+
+__all__ = ["NAME", "Keeper", "LocalBackend", "LocalFetcher", "answered_before", "hits_of", "scope_of"]

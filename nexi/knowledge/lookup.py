@@ -1,0 +1,86 @@
+"""What is known for the question of a run: the pages to read from the store, and whether they are enough.
+
+The tools above hand its findings to the model; below is a searcher over the store. Where pages lie and how they are read is
+not known here. The judgement is the stand-in's, by words alone: it costs nothing and is only an offer to the model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+
+from nexi.events import Warned
+from nexi.knowledge.coverage import assess
+from nexi.ports import Emit
+from nexi.ranking import Assessment
+from nexi.searcher import Searcher
+from nexi.types import Failure, Hit, Passage, Query
+from nexi.values import frozen
+
+PAGES = 4
+UNSURE = 0.79  # below any threshold of "enough"
+
+_CHANGING = re.compile(
+    r"\b(?:today|tonight|now|currently|current|latest|newest|recent(?:ly)?|yesterday|this (?:week|month|year)|so far|still|"
+    r"weather|price|news|score)\b",
+    re.I,
+)
+
+
+@frozen
+class Known:
+    """Pages of the store for a question, best first. `repeated` says that the question was answered from them before."""
+
+    hits: tuple[Hit, ...] = ()
+    assessment: Assessment = Assessment(0.0)
+    repeated: bool = False
+    failures: tuple[Failure, ...] = ()
+
+
+class Lookup:
+    """`before` gives the pages from which the same question was answered, where it was."""
+
+    def __init__(
+        self,
+        searcher: Searcher,
+        *,
+        question: str,
+        emit: Emit,
+        template: Query = Query(""),
+        before: Callable[[str], Awaitable[tuple[Hit, ...]]] | None = None,
+    ) -> None:
+        self._searcher = searcher
+        self._question = question
+        self._emit = emit
+        self._template = template
+        self._before = before
+        self._warned = False
+
+    async def find(self, queries: Sequence[str]) -> Known:
+        before = await self._before(self._question) if self._before else ()
+        hits: dict[str, Hit] = {hit.url: hit for hit in before}
+        failures: list[Failure] = []
+        for query in dict.fromkeys(q.strip() for q in queries if q.strip()):
+            outcome = await self._searcher.search(replace(self._template, text=query, count=PAGES))
+            failures += [f for f in outcome.failures if f.code.startswith("store")]
+            for hit in outcome.hits:
+                known = hits.get(hit.url)
+                hits[hit.url] = replace(known, snippet=known.snippet or hit.snippet) if known else hit
+        await self._warn(failures)
+        shown = tuple(hits.values())[: max(PAGES, len(before))]
+        verdict = Assessment(1.0, "this question was answered from these pages before") if before else self._judged(shown)
+        return Known(shown, verdict, bool(before), tuple(failures))
+
+    def _judged(self, hits: Sequence[Hit]) -> Assessment:
+        """A question whose answer changes, or one with a word that nothing says, is never enough by itself."""
+        passages = [Passage(hit.url, hit.url, 0, hit.snippet, title=hit.title) for hit in hits]
+        found = assess(self._question, passages) if passages else Assessment(0.0)
+        unsure = found.gaps or _CHANGING.search(self._question)
+        return replace(found, score=min(found.score, UNSURE)) if unsure else found
+
+    async def _warn(self, failures: Sequence[Failure]) -> None:
+        if failures and not self._warned:
+            self._warned = True
+            first = failures[0]
+            await self._emit(Warned("store", f"the knowledge store was not asked: {first.message}. {first.fix}".strip()))
