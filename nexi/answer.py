@@ -21,6 +21,7 @@ _LINK = re.compile(
     re.IGNORECASE,
 )
 _HOLLOW = re.compile(r"[ \t]*(?:\(\s*\)|<\s*>|\*\*\*\*)")  # what stood around an address that is gone
+_PLAIN_RUN = re.compile(r'[^"\\]+')
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\": "\\", "/": "/"}
 
 
@@ -142,14 +143,13 @@ class AnswerArgument:
     def _drain(self) -> None:
         text, used = [], 0
         while used < len(self._buffer):
-            char = self._buffer[used]
-            if char == '"':
+            if run := _PLAIN_RUN.match(self._buffer, used):
+                text.append(run[0])
+                used = run.end()
+                continue
+            if self._buffer[used] == '"':
                 self._done = True
                 break
-            if char != "\\":
-                text.append(char)
-                used += 1
-                continue
             decoded, length = self._escape(used)
             if not length:
                 break

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from nexi.citations import normalise_markers
 from nexi.language import sentence_bounds
 from nexi.proof.facts import read
+from nexi.proof.terms import WORD, terms
 from nexi.values import frozen
 
 LONGEST = 4_000
@@ -116,13 +118,20 @@ def needs_citation(text: str) -> tuple[bool, str]:
         return False, "a question"
     if _ABOUT_ITSELF.match(bare):
         return False, "speaks of the answer itself"
-    reading = read(bare)
+    if not _LEADS_IN.search(bare) and _says_enough(bare):
+        return True, ""
+    reading = read(bare[:LONGEST])
     content = sum(bool(w.terms) for w in reading.words)
     if _LEADS_IN.search(bare) and not reading.numbers and not reading.dates:
         return False, "leads in what follows"
     if content < FEWEST and not reading.numbers and not reading.dates:
         return False, "says too little to be a claim"
     return True, ""
+
+
+def _says_enough(text: str) -> bool:
+    said = (word for word in WORD.finditer(text) if not word[0][0].isdecimal() and terms(word[0]))
+    return len(list(islice(said, FEWEST))) == FEWEST
 
 
 def _sentence(text: str, start: int, end: int) -> Sentence:

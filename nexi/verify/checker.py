@@ -31,6 +31,7 @@ from nexi.verify.edits import (
 from nexi.verify.snapshots import Snapshots
 
 MOST_STRETCHES = 1000
+MOST_CHARS = 400_000  # of one answer
 SHOWN_CHARS = 200
 _OWN_MARK = re.compile(re.escape(MARK.strip()) + " ?")  # written by the model it says nothing
 
@@ -87,7 +88,7 @@ class Checker:
         self._judge = judge
         self._queue: deque[tuple[str, bool]] = deque()
         self._held: list[Piece] = []
-        self._taken = 0
+        self._taken = self._chars = 0
         self._beyond: list[str] = []
         self._known: dict[str, tuple[Claim, ...]] = {}
         self._turn = asyncio.Lock()
@@ -113,7 +114,8 @@ class Checker:
     def take(self, stretch: str, is_code: bool = False) -> None:
         """One more stretch to check; what is beyond all measure is kept for the end, unchecked."""
         self._taken += 1
-        if self._taken > MOST_STRETCHES:
+        self._chars += len(stretch)
+        if self._taken > MOST_STRETCHES or self._chars > MOST_CHARS:
             self._beyond.append(stretch)
         elif stretch:
             self._queue.append((stretch if is_code else _OWN_MARK.sub("", stretch), is_code))
@@ -185,7 +187,7 @@ class Checker:
         text, self._beyond = "".join(self._beyond), []
         if text.strip():
             end = len(text.rstrip())
-            reason = f"only {MOST_STRETCHES} sentences of an answer are checked"
+            reason = f"only {MOST_STRETCHES} sentences or {MOST_CHARS} characters of an answer are checked"
             self._held.append(Piece(text, (Claim(0, text[:SHOWN_CHARS], 0, end, Verdict.UNCHECKED, reason=reason),)))
 
     # holding and mending

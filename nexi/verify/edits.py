@@ -26,6 +26,7 @@ _BLANKS = " \t"
 _DECORATION = re.compile(r"[*_`\u00ad]|…|\.{3}")
 _QUOTES = str.maketrans("“”„«»‘’", '"""""' + "''")
 SHORTEST_QUOTATION = 30
+LONGEST_COMPARED = 2000  # characters of a sentence that is looked for in sources it does not cite
 
 
 @frozen
@@ -149,6 +150,8 @@ def _others(claim: Claim, snapshots: Mapping[int, Snapshot | None]) -> list[Evid
     """What every source that the sentence does not cite says to it, the best first."""
     from nexi.proof import check_claim
 
+    if len(claim.text) > LONGEST_COMPARED:
+        return []
     bare = recite(claim.text, ())
     found: list[Evidence] = []
     for number, snapshot in snapshots.items():
