@@ -38,6 +38,11 @@ class RunEmit:
         self._committed = Committed(before)
         self._publish = publish
         self._order = asyncio.Lock()
+        self._sealed = False
+
+    def seal(self) -> None:
+        """Commit nothing more: the log stays as it is, for whoever takes the run up."""
+        self._sealed = True
 
     async def __call__(self, fact: Fact) -> None:
         commit = asyncio.ensure_future(self._commit_in_order(fact))
@@ -52,7 +57,7 @@ class RunEmit:
             await self._commit(fact)
 
     async def _commit(self, fact: Fact) -> None:
-        if self._committed.has(fact):
+        if self._sealed or self._committed.has(fact):
             return
         try:
             await self.log.append(fact)
