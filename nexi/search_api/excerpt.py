@@ -1,7 +1,7 @@
 """The part of a page that is about a query, within a number of characters. Pure, and the same for the same text.
 
-A short page is given whole. Of a longer one the paragraphs that hold most of the query's words are taken, in the order of
-the page, each gap marked; where no paragraph holds any, the beginning.
+A short page is given whole. Of a longer one the paragraphs that hold most of the query's words are taken, then those beside
+them, in the order of the page, each gap marked; where no paragraph holds any, the beginning.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from nexi.knowledge.coverage import covered, share, weights_of
 
 GAP = "[...]"
+BESIDE = 0.4  # what a paragraph has of its neighbours: a heading holds the words, and what follows it the answer
 LEAST_PIECE = 80  # less of a paragraph than this says nothing
 MOST_PARAGRAPHS = 400
 
@@ -28,8 +29,7 @@ def excerpt(text: str, query: str, room: int) -> str:
 def best_paragraphs(text: str, query: str, count: int, room: int) -> list[str]:
     """The best `count` paragraphs for a query, each cut to `room`, in the order of the page."""
     paragraphs = [p for p in (" ".join(piece.split()) for piece in text.split("\n\n")) if p][:MOST_PARAGRAPHS]
-    weights = weights_of(query)
-    fits = [share(weights, covered(weights, p)) for p in paragraphs]
+    fits = _fits(paragraphs, query)
     best = sorted(range(len(paragraphs)), key=lambda i: (-fits[i], i))[:count]
     return [cut(paragraphs[i], room) for i in sorted(best)]
 
@@ -47,8 +47,7 @@ def cut(text: str, room: int) -> str:
 
 def _chosen(paragraphs: list[str], query: str, room: int) -> dict[int, str]:
     """Paragraphs by place: the best first, as long as there is room for them and for the marks of the gaps."""
-    weights = weights_of(query)
-    fits = [share(weights, covered(weights, p)) for p in paragraphs]
+    fits = _fits(paragraphs, query)
     chosen: dict[int, str] = {}
     left = room
     for place in sorted(range(len(paragraphs)), key=lambda i: (-fits[i], i)):
@@ -58,6 +57,13 @@ def _chosen(paragraphs: list[str], query: str, room: int) -> dict[int, str]:
         chosen[place] = cut(paragraphs[place], own)
         left -= len(chosen[place]) + len(GAP) + 4
     return chosen
+
+
+def _fits(paragraphs: list[str], query: str) -> list[float]:
+    """How much each paragraph has of the query, itself and by its neighbours."""
+    weights = weights_of(query)
+    own = [0.0, *(share(weights, covered(weights, p)) for p in paragraphs), 0.0]
+    return [fit + BESIDE * max(before, after) for before, fit, after in zip(own, own[1:], own[2:], strict=False)]
 
 
 def _joined(paragraphs: list[str], chosen: dict[int, str]) -> str:

@@ -43,16 +43,14 @@ def _object(properties: dict[str, Any], about: str, **more: Any) -> dict[str, An
 
 
 QUERY_TEXT = {"type": "string", "minLength": 1, "maxLength": MAX_QUERY_CHARS}
+QUERY_OBJECT = {
+    "type": "object",
+    "properties": {"text": QUERY_TEXT, "lang": _text("a language like `en` or `pt-BR`", pattern=LANGUAGE)},
+    "required": ["text"],
+}
 QUERY = {
     "description": "The query, as text or as an object; `query.lang` wins over `constraints.lang`.",
-    "anyOf": [
-        QUERY_TEXT,
-        {
-            "type": "object",
-            "properties": {"text": QUERY_TEXT, "lang": _text("a language like `en` or `pt-BR`", pattern=LANGUAGE)},
-            "required": ["text"],
-        },
-    ],
+    "anyOf": [QUERY_TEXT, QUERY_OBJECT],
 }
 SEED_ITEM = {
     "type": "object",
@@ -162,9 +160,9 @@ class SearchRequest:
 
 def read_request(data: object) -> SearchRequest:
     """The request in `data`. Raises QuestionError that names the field."""
-    problems = check(data, SEARCH_REQUEST)
-    if problems or not isinstance(data, Mapping):
-        raise wrong("; ".join(problems[:3]) or "expected an object")
+    if isinstance(data, Mapping) and isinstance(data.get("query"), Mapping):
+        checked(data["query"], QUERY_OBJECT, "query.")  # among two forms, the one that was meant
+    data = checked(data, SEARCH_REQUEST)
     query, constraints = data["query"], _part(data, "constraints")
     own = query if isinstance(query, Mapping) else {"text": query}
     mode = constraints.get("search_mode") or SIMPLE
@@ -181,6 +179,14 @@ def read_request(data: object) -> SearchRequest:
         want.get("items") is not False,
         want.get("rendered_text") is not False,
     )
+
+
+def checked(value: object, schema: Mapping[str, Any], path: str = "") -> Mapping[str, Any]:
+    """The object, if it fits the schema. Raises QuestionError that names the fields."""
+    problems = check(value, schema)
+    if problems or not isinstance(value, Mapping):
+        raise wrong("; ".join(f"{path}{problem}" for problem in problems[:3]) or "expected an object")
+    return value
 
 
 def wrong(why: str, code: str = "bad_request") -> QuestionError:

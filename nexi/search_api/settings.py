@@ -99,8 +99,10 @@ def _parsed(text: str, where: str) -> Any:
         raise _unusable(where, f"it has more than {MAX_CHARS:,} characters")
     try:
         value = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise _unusable(where, " ".join(str(error).split())[:300] or "it is nested too deeply") from error
+    except RecursionError as error:
+        raise _unusable(where, "it is nested too deeply") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise _unusable(where, " ".join(str(error).split())[:300]) from error
     return dict(value) if isinstance(value, Mapping) else value
 
 

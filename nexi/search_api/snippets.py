@@ -16,8 +16,7 @@ from nexi.events import Judged
 from nexi.ports import LLM, Clock, Emit
 from nexi.prompts import render
 from nexi.ranking import Pick
-from nexi.schema import check
-from nexi.search_api.schema import QUERY_TEXT, clean_query, wrong
+from nexi.search_api.schema import QUERY_TEXT, checked, clean_query, wrong
 from nexi.types import Message
 
 TOP_K = 10
@@ -67,7 +66,7 @@ QUERY_REQUEST: dict[str, Any] = {
 
 async def rank(data: object, llm: LLM | None, *, clock: Clock, emit: Emit) -> dict[str, Any]:
     """`{"pick": [...], "fallback_used": ...}`, the best candidates first. Raises QuestionError."""
-    request = _checked(data, RANK_REQUEST)
+    request = checked(data, RANK_REQUEST)
     shown = request["candidates"][: request.get("top_k") or TOP_K]
     indices = _indices(shown)
     want = min(request.get("want_n") or WANT_N, len(shown))
@@ -89,7 +88,7 @@ async def rank(data: object, llm: LLM | None, *, clock: Clock, emit: Emit) -> di
 
 async def rewrite(data: object, llm: LLM | None, *, clock: Clock, emit: Emit) -> dict[str, Any]:
     """`{"query": ..., "fallback_used": ...}`: what to search for, from what a user wrote. Raises QuestionError."""
-    request = _checked(data, QUERY_REQUEST)
+    request = checked(data, QUERY_REQUEST)
     own = clean_query(request["text"])
     messages = (
         Message("system", render("llm_query", today=f"{clock.now():%Y-%m-%d}")),
@@ -135,13 +134,6 @@ async def _asked(
     except LLMError as error:
         return "", f"the model could not be asked: {error}"
     return reply.text, ""
-
-
-def _checked(data: object, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    problems = check(data, schema)
-    if problems or not isinstance(data, Mapping):
-        raise wrong("; ".join(problems[:3]) or "expected an object")
-    return data
 
 
 def _indices(candidates: Sequence[Mapping[str, Any]]) -> list[int]:
