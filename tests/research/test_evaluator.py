@@ -1,0 +1,152 @@
+"""The lead evaluator: delegation is recognised, everything else is the report, and reports stand in for it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from nexi.errors import LLMError
+from nexi.events import AgendaSet, Fact, ResearcherFailed, ResearcherReported, ResearcherStarted, RoundEvaluated, RunStarted
+from nexi.research.evaluator import Judgement, Terms, budget_words, cut, evaluate, in_order, read_judgement, stand_in, uncovered
+from nexi.research.reducer import fold
+from nexi.research.state import Evaluate, Researcher, ResearchState
+from nexi.testing import ScriptedLLM
+from nexi.types import Reply
+
+TERMS = Terms(window=8000, max_tokens=1000)
+MORE = json.dumps({"action": "delegate", "queries": ["What is a neap tide?"]})
+DELEGATES = Judgement("delegate", ("What is a neap tide?",))
+MAY, MUST = Evaluate(1, may_delegate=True), Evaluate(1, may_delegate=False)
+
+
+def after(
+    *reports: str, question: str = "How far is the Moon, and what are tides?", tasks: tuple[str, ...] = ()
+) -> ResearchState:
+    """A round whose researchers reported this; "" failed."""
+    agenda = tasks or tuple(f"task {n}" for n in range(1, len(reports) + 1))
+    facts: list[Fact] = [RunStarted(question, "m", "model", "research"), AgendaSet(agenda, 2)]
+    facts += [ResearcherStarted(f"1.{n}", 1, task) for n, task in enumerate(agenda, 1)]
+    for n, report in enumerate(reports, 1):
+        facts.append(ResearcherReported(f"1.{n}", report) if report else ResearcherFailed(f"1.{n}", "llm", "the model is gone"))
+    return fold(facts)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        MORE,
+        f"```json\n{MORE}\n```",
+        f"```\n{MORE}\n```",
+        f"<think>Tides are missing.</think>\n{MORE}",
+        f"  {MORE}  ",
+        json.dumps({"action": "delegate", "tasks": ["What is a neap tide?"]}),
+        json.dumps({"action": "delegate", "queries": ["What is a neap tide?", "", 3, "What is\n a neap tide?"]}),
+    ],
+)
+def test_a_delegation_is_read_bare_fenced_and_behind_leaked_thoughts(text: str) -> None:
+    assert read_judgement(text) == DELEGATES
+
+
+@pytest.mark.parametrize(
+    ("text", "report"),
+    [
+        ("# Tides\n\nThey follow the Moon [1].", "# Tides\n\nThey follow the Moon [1]."),
+        (f"I would delegate: {MORE}", f"I would delegate: {MORE}"),
+        ('{"action": "synthesise"}', '{"action": "synthesise"}'),
+        ("{not json", "{not json"),
+        ("<think>hm</think><answer># Tides [1]</answer>", "# Tides [1]"),
+        ("", ""),
+    ],
+)
+def test_everything_else_is_the_report(text: str, report: str) -> None:
+    assert read_judgement(text) == Judgement("synthesise", text=report)
+
+
+def test_a_delegation_of_nothing_is_no_delegation() -> None:
+    assert read_judgement('{"action": "delegate", "queries": []}') == Judgement("synthesise")
+
+
+def test_at_most_five_tasks_are_delegated() -> None:
+    many = json.dumps({"action": "delegate", "queries": [f"q{n}" for n in range(9)]})
+    assert read_judgement(many).tasks == ("q0", "q1", "q2", "q3", "q4")
+
+
+async def test_the_evaluator_reads_the_agenda_every_report_and_what_failed() -> None:
+    model = ScriptedLLM(Reply("# Report [1]"))
+    state = after("The Moon is far [1].", "", tasks=("How far is the Moon?", "What are tides?"))
+    terms = Terms(8000, 1000, budget_words(0.85))
+    assert await evaluate(state, MAY, model, terms) == Judgement("synthesise", text="# Report [1]")
+    rules, reports = (m.content for m in model.requests[0])
+    assert "- How far is the Moon?\n- What are tides?" in rules
+    assert "Round 1 of 3 planned rounds has ended; 5 is the most there can be. 85% of the budget is used: finish soon." in rules
+    assert '"action": "delegate"' in rules
+    assert reports == (
+        "## Researcher 1.1: How far is the Moon?\n\nThe Moon is far [1].\n\n"
+        "## Without a report\n\n- 1.2 (What are tides?): the model is gone"
+    )
+
+
+async def test_one_who_may_not_delegate_and_does_is_answered_with_a_digest() -> None:
+    model = ScriptedLLM(Reply(MORE))
+    judgement = await evaluate(after("The Moon is far [1]."), MUST, model, TERMS)
+    assert (judgement.decision, judgement.by, len(model.requests)) == ("synthesise", "built-in", 1)
+    assert "No further round is possible." in model.requests[0][0].content
+
+
+async def test_an_empty_reply_is_asked_for_once_more_without_the_choice() -> None:
+    model = ScriptedLLM(Reply(""), Reply("# Report [1]"))
+    assert await evaluate(after("Far [1]."), MAY, model, TERMS) == Judgement("synthesise", text="# Report [1]")
+    assert ['"action": "delegate"' in request[0].content for request in model.requests] == [True, False]
+
+
+async def test_a_report_that_cites_nothing_gives_way_to_what_was_cited() -> None:
+    judgement = await evaluate(after("The Moon is far [1]."), MUST, ScriptedLLM(Reply("# The Moon\n\nIt is far.")), TERMS)
+    assert judgement.by == "built-in"
+    assert "The Moon is far [1]." in judgement.text
+
+
+async def test_a_dead_model_costs_the_judgement_and_not_the_reports() -> None:
+    judgement = await evaluate(after("The Moon is far [1]."), MUST, ScriptedLLM(LLMError("gone")), TERMS)
+    assert "The Moon is far [1]." in judgement.text
+
+
+async def test_reports_are_cut_to_their_share_of_the_window() -> None:
+    model = ScriptedLLM(Reply("# Report [1]"))
+    state = after(*(f"{n} " + "ünï " * 20_000 for n in range(3)))
+    await evaluate(state, MUST, model, Terms(window=6000, max_tokens=1000))
+    told = model.requests[0][1].content
+    assert len(told.encode()) < (6000 - 1000) * 3
+    assert told.count("[cut here]") == 3
+
+
+def test_a_cut_never_splits_a_character() -> None:
+    assert cut("äöü", 3) == "ä\n\n[cut here]"
+    assert cut("äöü", 6) == "äöü"
+
+
+def test_without_a_model_what_no_report_covers_is_looked_for_once_more() -> None:
+    state = after("The Moon is far from Earth [1].", "Nothing.", tasks=("How far is the Moon?", "What causes ocean tides?"))
+    assert uncovered(state) == ["causes ocean tides"]
+    assert stand_in(state, MAY) == Judgement("delegate", ("causes ocean tides",), by="built-in")
+    assert stand_in(state, MUST).decision == "synthesise"
+
+
+def test_without_a_model_there_is_no_third_round() -> None:
+    state = after("The Moon is far [1].", "Nothing.", tasks=("How far is the Moon?", "What causes ocean tides?"))
+    second: list[Fact] = [
+        RoundEvaluated(1, "delegate", ("causes ocean tides",)),
+        ResearcherStarted("2.1", 2, "causes ocean tides"),
+        ResearcherReported("2.1", "Nothing."),
+    ]
+    assert stand_in(fold(second, state), Evaluate(2, may_delegate=True)).decision == "synthesise"
+
+
+def test_the_budget_is_mentioned_from_eighty_per_cent_on() -> None:
+    said = ["", "", "80% of the budget is used: finish soon.", "The budget is spent."]
+    assert [budget_words(used) for used in (0.0, 0.79, 0.8, 1.0)] == said
+
+
+def test_researchers_are_ordered_by_round_and_number() -> None:
+    names = ["2.1", "1.10", "1.9"]
+    assert [r.id for r in in_order([Researcher(n, int(n[0]), "t") for n in names])] == ["1.9", "1.10", "2.1"]
