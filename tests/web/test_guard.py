@@ -1,0 +1,258 @@
+"""What every request must pass: Host and Origin, token, rate, size and pace; and what no response may hold."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import logging
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from nexi.config import Config
+from nexi.errors import ConfigError
+from nexi.testing import FakeClock
+from nexi.web import SHAPES, logs, server
+from nexi.web.guard import Guard, Rules, is_loopback
+from nexi.web.metrics import Metrics
+from nexi.web.problems import own_shape
+from nexi.web.server import Options, require_token
+from tests.web.world import MANY, QUESTION, GatedWeb, serving
+
+PATHS = [("GET", "/v1/models"), ("POST", "/v1/chat/completions"), ("POST", "/v1/runs"), ("POST", "/v1/search")]
+PATHS += [("GET", "/searxng/search?q=x"), ("POST", "/tavily/search"), ("POST", "/openwebui/search"), ("GET", "/metrics")]
+TOKEN = "a-long-random-token"
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", "a b", "", "user@localhost"]
+)
+async def test_a_name_of_another_site_is_refused_at_every_path(tmp_path: Path, host: str) -> None:
+    async with serving(tmp_path) as served:
+        for method, path in PATHS:
+            reply = await served.client.request(method, path, headers={"host": host})
+            assert (path, reply.status_code) == (path, 421)
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8000", "127.0.0.1:1", "[::1]:8000", "nexi.localhost", "localhost."])
+async def test_names_of_this_machine_are_taken(tmp_path: Path, host: str) -> None:
+    async with serving(tmp_path) as served:
+        assert (await served.client.get("/v1/models", headers={"host": host})).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("rules", "host", "status"),
+    [
+        (Rules(bound="0.0.0.0"), "192.168.1.5:8000", 200),
+        (Rules(bound="0.0.0.0"), "nexi:8000", 200),
+        (Rules(bound="0.0.0.0"), "evil.example", 421),
+        (Rules(bound="0.0.0.0", hosts=("nexi.example",)), "nexi.example", 200),
+        (Rules(hosts=("nexi.example",)), "nexi.example", 200),
+        (Rules(), "192.168.1.5", 421),
+        (Rules(), "nexi", 421),
+    ],
+)
+async def test_beyond_this_machine_addresses_plain_names_and_named_hosts_are_taken(
+    tmp_path: Path, rules: Rules, host: str, status: int
+) -> None:
+    async with serving(tmp_path, rules=rules) as served:
+        assert (await served.client.get("/healthz", headers={"host": host})).status_code == status
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "https://evil.example"},
+        {"origin": "null"},
+        {"origin": "http://localhost:3000"},
+        {"origin": ""},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+        {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"},
+    ],
+)
+async def test_pages_of_other_origins_may_not_use_it_and_get_no_permission(tmp_path: Path, headers: dict[str, str]) -> None:
+    async with serving(tmp_path) as served:
+        for method, path in PATHS:
+            reply = await served.client.request(method, path, headers=headers)
+            assert (path, reply.status_code) == (path, 403)
+            assert not [name for name in reply.headers if name.startswith("access-control")]
+        preflight = await served.client.options("/v1/runs", headers={**headers, "access-control-request-method": "POST"})
+        assert preflight.status_code in (403, 405)
+
+
+async def test_its_own_page_may_use_it(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        headers = {"origin": served.base, "sec-fetch-site": "same-origin"}
+        assert (await served.client.get("/v1/models", headers=headers)).status_code == 200
+
+
+def basic(password: str) -> str:
+    return "Basic " + base64.b64encode(f"user:{password}".encode()).decode()
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 401),
+        ({"authorization": "Bearer wrong"}, 401),
+        ({"authorization": f"Bearer {TOKEN}x"}, 401),
+        ({"authorization": TOKEN}, 401),
+        ({"authorization": "Basic !!"}, 401),
+        ({"authorization": basic("wrong")}, 401),
+        ({"x-api-key": "wrong"}, 401),
+        ({"authorization": f"Bearer {TOKEN}"}, 200),
+        ({"authorization": f"bearer  {TOKEN}"}, 200),
+        ({"authorization": basic(TOKEN)}, 200),
+        ({"x-api-key": TOKEN}, 200),
+    ],
+)
+async def test_with_a_token_only_those_who_send_it_are_served(tmp_path: Path, headers: dict[str, str], status: int) -> None:
+    async with serving(tmp_path, rules=Rules(token=TOKEN)) as served:
+        reply = await served.client.get("/v1/models", headers=headers)
+        assert reply.status_code == status
+        assert TOKEN not in reply.text
+        assert (await served.client.get("/healthz")).status_code == 200
+
+
+async def test_a_missing_token_is_told_in_the_shape_of_each_contract(tmp_path: Path) -> None:
+    async with serving(tmp_path, rules=Rules(token=TOKEN)) as served:
+        for method, path in PATHS:
+            reply = await served.client.request(method, path)
+            assert (path, reply.status_code, reply.headers["www-authenticate"]) == (path, 401, 'Bearer realm="nexi"')
+            shape = next((s for prefix, s in SHAPES.items() if path.startswith(prefix)), own_shape)
+            assert set(reply.json()) == set(shape_keys(shape))
+
+
+def shape_keys(shape: object) -> set[str]:
+    from nexi.web.problems import Problem
+
+    return set(shape(Problem(401, "x", "y")))  # type: ignore[operator]
+
+
+async def test_a_client_that_asks_too_often_is_told_when_to_come_back(tmp_path: Path) -> None:
+    async with serving(tmp_path, rules=Rules(per_minute=60, burst=5)) as served:
+        replies = [await served.client.get("/v1/models") for _ in range(20)]
+        assert [r.status_code for r in replies[:5]] == [200] * 5
+        refused = [r for r in replies if r.status_code == 429]
+        assert len(refused) >= 10
+        assert {r.headers["retry-after"] for r in refused} == {"1"}
+        assert refused[0].json()["error"]["type"] == "rate_limit_error"
+
+
+async def test_too_many_open_requests_are_refused(tmp_path: Path) -> None:
+    rules = Rules(per_minute=1e6, burst=1e6, most_requests=2)
+    async with serving(tmp_path, rules=rules, web=GatedWeb(is_open=False)) as served:
+        body = {"model": "nexi-s", "messages": [{"role": "user", "content": QUESTION}]}
+        waiting = [asyncio.create_task(served.client.post("/v1/chat/completions", json=body)) for _ in range(2)]
+        await served.web.asked.wait()
+        while served.app.state.host.active < 2:
+            await asyncio.sleep(0.01)
+        reply = await served.client.get("/v1/models")
+        assert (reply.status_code, reply.headers["retry-after"]) == (503, "1")
+        served.web.gate.set()
+        assert [(await task).status_code for task in waiting] == [200, 200]
+
+
+async def test_a_body_that_is_too_large_is_refused_whether_its_length_is_told_or_not(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        for path in ("/v1/runs", "/v1/chat/completions", "/tavily/search"):
+            assert await raw(served.base, head(path, "Content-Length: 10000000")) == 413
+            chunk = b"186A0\r\n" + b" " * 100_000 + b"\r\n"
+            assert await raw(served.base, head(path, "Transfer-Encoding: chunked") + chunk * 30) == 413
+        assert (await served.client.get("/healthz")).status_code == 200
+
+
+async def test_a_body_that_does_not_come_in_time_is_refused(tmp_path: Path) -> None:
+    async with serving(tmp_path, rules=Rules(body_s=0.05)) as served:
+        assert await raw(served.base, head("/v1/runs", "Content-Length: 10") + b"{") == 408
+
+
+async def test_a_head_that_does_not_come_in_time_ends_the_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "HEAD_S", 0.05)
+    async with serving(tmp_path) as served:
+        assert await raw(served.base, b"GET /healthz HTTP/1.1\r\nHost: ") == 0
+
+
+async def test_a_head_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        assert await raw(served.base, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + b"y" * 70_000) == 400
+
+
+def head(path: str, *fields: str) -> bytes:
+    return "\r\n".join([f"POST {path} HTTP/1.1", "Host: localhost", *fields, "", ""]).encode()
+
+
+async def raw(base: str, sent: bytes) -> int:
+    """The status of what comes back for these bytes; 0 when the connection ends without a word."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(base.rpartition(":")[2]))
+    try:
+        writer.write(sent)
+        line = await asyncio.wait_for(reader.readline(), 10)
+    finally:
+        writer.close()
+    return int(line.split()[1]) if line else 0
+
+
+async def test_what_fails_inside_is_told_without_a_traceback_and_logged_with_one(tmp_path: Path) -> None:
+    heard = StringIO()
+    logs.configure("info", ["sk-canary"], heard)
+
+    async def broken(scope: object, receive: object, send: object) -> None:
+        raise RuntimeError("sk-canary must not be seen")
+
+    class Host:
+        draining = False
+
+    sent: list[dict[str, object]] = []
+
+    async def send(message: dict[str, object]) -> None:
+        sent.append(message)
+
+    async def receive() -> dict[str, object]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    guard = Guard(broken, rules=MANY, metrics=Metrics(), clock=FakeClock(), shapes=SHAPES, host=Host())  # type: ignore[arg-type]
+    scope = {"type": "http", "path": "/v1/models", "method": "GET", "headers": [(b"host", b"localhost")], "client": None}
+    await guard(scope, receive, send)  # type: ignore[arg-type]
+    body = json.loads(bytes(sent[1]["body"]))  # type: ignore[call-overload]
+    assert (sent[0]["status"], body["error"]["type"]) == (500, "server_error")
+    assert "canary" not in json.dumps(body)
+    assert "Traceback" in heard.getvalue()
+    assert "canary" not in heard.getvalue()
+
+
+def test_logs_hold_questions_only_at_debug() -> None:
+    for level, seen in (("info", False), ("debug", True)):
+        heard = StringIO()
+        logs.configure(level, [], heard)
+        logging.getLogger("nexi.web").debug("question", extra={"question": "who am I"})
+        assert ("who am I" in heard.getvalue()) is seen
+
+
+@pytest.fixture(autouse=True)
+def logging_as_it_was() -> object:
+    root, ours = logging.getLogger(), logging.getLogger("nexi")
+    before = (list(root.handlers), root.level, ours.level)
+    yield
+    root.handlers[:], root.level = before[0], before[1]
+    ours.setLevel(before[2])
+
+
+@pytest.mark.parametrize(
+    ("host", "own"),
+    [("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("[::1]", True), ("localhost", True), ("0.0.0.0", False)]
+    + [("::", False), ("10.0.0.1", False), ("nas", False), ("", False), ("127.0.0.1.evil", False)],
+)
+def test_it_listens_beyond_this_machine_only_with_a_token(tmp_path: Path, host: str, own: bool) -> None:
+    assert is_loopback(host) is own
+    config = Config(home=tmp_path)
+    if own:
+        require_token(config, Options(host=host))
+    else:
+        with pytest.raises(ConfigError, match="without a token"):
+            require_token(config, Options(host=host))
+    require_token(config, Options(host=host, token="t"))
+    require_token(config.override(token="t"), Options(host=host))

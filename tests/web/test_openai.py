@@ -1,0 +1,180 @@
+"""Passes as OpenAI: completions, streams of checked text, citations with right indexes, and its errors."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nexi.config import Config
+from nexi.errors import LLMError
+from nexi.testing import ScriptedLLM, answering, reading, searching
+from nexi.types import Source
+from nexi.web.openai import MODELS, asked_of, citations, marks_in
+from nexi.web.problems import Refused
+from tests.web.world import MOON, QUESTION, GatedWeb, Served, serving
+
+PATH = "/v1/chat/completions"
+
+
+def body(*messages: tuple[str, Any], model: str = "nexi-s", **more: Any) -> dict[str, Any]:
+    said = messages or (("user", QUESTION),)
+    return {"model": model, "messages": [{"role": role, "content": text} for role, text in said], **more}
+
+
+async def chunks(served: Served, **more: Any) -> list[dict[str, Any]]:
+    async with served.client.stream("POST", PATH, json=body(stream=True, **more)) as stream:
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        lines = [line.removeprefix("data: ") async for line in stream.aiter_lines() if line.startswith("data: ")]
+    assert lines[-1] == "[DONE]"
+    return [json.loads(line) for line in lines[:-1]]
+
+
+async def test_the_models_are_listed_and_found_by_name(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        listed = (await served.client.get("/v1/models")).json()
+        assert [m["id"] for m in listed["data"]] == list(MODELS)
+        assert (await served.client.get("/v1/models/nexi-m")).json() == listed["data"][1]
+        missing = await served.client.get("/v1/models/gpt-4o")
+        assert (missing.status_code, missing.json()["error"]["code"]) == (404, "model_not_found")
+
+
+async def test_a_completion_has_the_answer_its_citations_and_its_usage(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        told = (await served.client.post(PATH, json=body())).json()
+        message = told["choices"][0]["message"]
+        assert (told["object"], told["model"], told["choices"][0]["finish_reason"]) == ("chat.completion", "nexi-s", "stop")
+        assert "384,400 km" in message["content"]
+        assert told["citations"][0] == MOON
+        assert message["annotations"]
+        for mark in message["annotations"]:
+            cited = mark["url_citation"]
+            number = int(message["content"][cited["start_index"] : cited["end_index"]].strip("[]"))
+            assert told["citations"][number - 1] == cited["url"]
+        assert told["usage"]["total_tokens"] == told["usage"]["prompt_tokens"] + told["usage"]["completion_tokens"]
+
+
+async def test_a_stream_says_what_the_whole_answer_says(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        whole = (await served.client.post(PATH, json=body())).json()
+        streamed = await chunks(served, stream_options={"include_usage": True})
+        assert streamed[0]["choices"][0]["delta"] == {"role": "assistant", "content": ""}
+        text = "".join(c["choices"][0]["delta"].get("content", "") for c in streamed if c["choices"])
+        assert text == whole["choices"][0]["message"]["content"]
+        last = streamed[-2]
+        assert last["choices"][0]["finish_reason"] == "stop"
+        assert last["choices"][0]["delta"]["annotations"] == whole["choices"][0]["message"]["annotations"]
+        assert last["citations"] == whole["citations"]
+        assert (streamed[-1]["choices"], streamed[-1]["usage"]) == ([], whole["usage"])
+        assert {c["object"] for c in streamed} == {"chat.completion.chunk"}
+
+
+async def test_deep_is_research(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        told = (await served.client.post(PATH, json=body(model="nexi-deep"))).json()
+        run_id = told["id"].removeprefix("chatcmpl-")
+        assert (await served.client.get(f"/v1/runs/{run_id}")).json()["mode"] == "research"
+
+
+async def test_a_conversation_reaches_the_model_with_ones_own_instructions(tmp_path: Path) -> None:
+    model = ScriptedLLM(searching("moon"), reading(MOON), answering("The Moon is 384,400 km from Earth on average [1]."))
+    config = Config(home=tmp_path, base_url="http://127.0.0.1:9/v1", model="scripted")
+    web = GatedWeb()
+    async with serving(tmp_path, config=config, web=web, llms={"answer": model, "extract": model, "judge": model}) as served:
+        said = [("system", "Answer in one sentence."), ("user", "Which moon?"), ("assistant", "Ours [3]."), ("user", QUESTION)]
+        told = (await served.client.post(PATH, json=body(*said))).json()
+        assert "384,400 km" in told["choices"][0]["message"]["content"]
+        first = model.requests[0]
+        assert [m.role for m in first] == ["system", "user", "assistant", "user"]
+        assert "Answer in one sentence." in first[0].content
+        assert [m.content for m in first[1:3]] == ["Which moon?", "Ours ."]
+        assert QUESTION in first[3].content
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "code"),
+    [
+        (body(model="gpt-4o"), 404, "model_not_found"),
+        ({"model": "nexi-s"}, 400, "bad_request"),
+        ({"messages": []}, 400, "bad_request"),
+        (body(("system", "hello")), 400, "bad_request"),
+        (body(("user", "x"), ("assistant", "y")), 400, "bad_request"),
+        (body(("robot", "x")), 400, "bad_request"),
+        (body(("user", None)), 400, "question"),
+        (body(("user", [])), 400, "question"),
+        (body(("user", [{"type": "image_url", "image_url": {"url": "https://x"}}])), 400, "bad_request"),
+        (body(n=2), 400, "bad_request"),
+        (body(max_tokens=0), 400, "bad_request"),
+        (body(stream="yes"), 400, "bad_request"),
+        ([], 400, "bad_request"),
+    ],
+)
+async def test_what_cannot_be_asked_is_refused_in_openais_shape(tmp_path: Path, sent: Any, status: int, code: str) -> None:
+    async with serving(tmp_path) as served:
+        reply = await served.client.post(PATH, json=sent)
+        assert (reply.status_code, reply.json()["error"]["code"]) == (status, code)
+        assert set(reply.json()["error"]) == {"message", "type", "param", "code"}
+
+
+async def test_text_in_parts_is_text(tmp_path: Path) -> None:
+    parts = [{"type": "text", "text": "How far is the Moon"}, {"type": "text", "text": "from Earth on average?"}]
+    assert asked_of(body(("user", parts))).order.question == "How far is the Moon\nfrom Earth on average?"
+
+
+async def test_a_failure_while_streaming_is_an_error_event(tmp_path: Path) -> None:
+    model = ScriptedLLM(*[LLMError("the model is away", status=500)] * 20)
+    config = Config(home=tmp_path, base_url="http://127.0.0.1:9/v1", model="scripted")
+    async with serving(tmp_path, config=config, llms={"answer": model, "extract": model, "judge": model}) as served:
+        streamed = await chunks(served)
+        assert streamed[-1]["error"]["type"] in ("server_error", "invalid_request_error")
+        reply = await served.client.post(PATH, json=body())
+        assert reply.status_code in (422, 502)
+
+
+async def test_a_client_that_leaves_ends_its_completion(tmp_path: Path) -> None:
+    async with serving(tmp_path, web=GatedWeb(is_open=False)) as served:
+        async with served.client.stream("POST", PATH, json=body(stream=True)) as stream:
+            async for _ in stream.aiter_lines():
+                break
+        waiting = asyncio.create_task(served.client.post(PATH, json=body()))
+        await served.web.asked.wait()
+        while served.app.state.host.active < 1:
+            await asyncio.sleep(0.01)
+        waiting.cancel()
+        while served.app.state.host.active:
+            await asyncio.sleep(0.01)
+        listed = (await served.client.get("/v1/runs")).json()["runs"]
+        assert {run["state"] for run in listed} == {"failed"}
+
+
+@given(st.lists(st.one_of(st.text(max_size=20), st.integers(0, 9).map(lambda n: f"[{n}]"))), st.sets(st.integers(1, 9)))
+def test_every_mark_stands_where_its_indexes_say(pieces: list[str], numbers: set[int]) -> None:
+    text = "".join(pieces)
+    sources = [Source(n, f"https://{n}.example/") for n in numbers]
+    for mark in marks_in(text, sources):
+        cited = mark["url_citation"]
+        number = int(text[cited["start_index"] + 1 : cited["end_index"] - 1])
+        assert (text[cited["start_index"]], text[cited["end_index"] - 1]) == ("[", "]")
+        assert cited["url"] == f"https://{number}.example/" == citations(sources)[number - 1]
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=9), lambda c: st.lists(c) | st.dictionaries(st.text(), c)
+    )
+)
+def test_any_content_is_text_or_refused(content: Any) -> None:
+    from nexi.schema import check
+    from nexi.web.openai import BODY
+
+    sent = body(("user", content))
+    if not check(sent, BODY):
+        try:
+            asked_of(sent)
+        except Refused as refusal:
+            assert refusal.problem.status == 400
