@@ -23,6 +23,7 @@ HOST, PORT = "127.0.0.1", 8000
 EXIT_CANCELLED = 130
 DRAIN_S = 5
 BACKLOG = 512
+MOST_PORT = 65535
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -45,8 +46,14 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m nexi.mcp_server_cli", description="nexi for MCP clients.")
     parser.add_argument("transport", nargs="?", choices=["stdio", "http"], default="stdio")
     parser.add_argument("host", nargs="?", default=HOST, help="the address to listen on (http)")
-    parser.add_argument("port", nargs="?", type=int, default=PORT, help="the port to listen on (http)")
+    parser.add_argument("port", nargs="?", type=_port, default=PORT, help="the port to listen on (http)")
     return parser
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > MOST_PORT:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port, 0 to {MOST_PORT}")
+    return int(text)
 
 
 def serve_stdio() -> None:
@@ -99,8 +106,8 @@ def _listening(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
-    except (OSError, OverflowError) as error:
-        cause = getattr(error, "strerror", None) or str(error)
+    except OSError as error:
+        cause = error.strerror or str(error)
         raise ConfigError(
             f"the MCP server cannot listen on {host} port {port}", cause=cause, fix="choose another port or address"
         ) from error

@@ -14,6 +14,7 @@ from mcp.server.mcpserver import Context
 
 from nexi.app import Run, RunResult
 from nexi.events import Event
+from nexi.mcp_server.shown import sound
 from nexi.output.controls import clean_line
 from nexi.output.status import detail_of, progress_of, status_of
 
@@ -34,7 +35,7 @@ class Teller:
     async def take(self, event: Event) -> None:
         """Tell of an event what a person waiting would like to know."""
         text = detail_of(event)[0] if self._verbose else (progress_of(event) or status_of(event))
-        line = clean_line(text)[:MESSAGE_CHARS]
+        line = sound(clean_line(text)[:MESSAGE_CHARS])
         if not line or line == (self.lines[-1] if self.lines else ""):
             return
         self.lines.append(line)

@@ -44,7 +44,7 @@ def register(server: MCPServer[Any], desk: Desk) -> None:
     async def events(run_id: str) -> str:
         """Everything that happened in a run, one JSON object a line."""
         seen = await desk.seen(run_id)
-        return "".join(json.dumps(encode(fact), ensure_ascii=False) + "\n" for fact in seen.facts)
+        return "".join(json.dumps(shown.sound(encode(fact)), ensure_ascii=False) + "\n" for fact in seen.facts)
 
     @server.resource("nexi://reports/{run_id}", name="report", title="A report", mime_type=MARKDOWN)
     async def report(run_id: str) -> str:
@@ -76,7 +76,8 @@ async def report_markdown(desk: Desk, run_id: str) -> str:
         fix = "wait for it" if seen.state == "running" else f"nexi resume {run_id} goes on with it"
         raise StoreError(f"run {run_id} has no answer", cause=f"it is {seen.state}", fix=fix)
     told = figures_line(result.answer.review)
-    return "\n".join(filter(None, [shown.report(seen).report, told and f"{told}\n"]))
+    text: str = shown.sound("\n".join(filter(None, [shown.report(seen).report, told and f"{told}\n"])))
+    return text
 
 
 async def recent(desk: Desk) -> list[Resource]:
@@ -86,7 +87,7 @@ async def recent(desk: Desk) -> list[Resource]:
         Resource(
             uri=f"nexi://reports/{run.id}",
             name=f"report-{run.id}",
-            title=" ".join(run.query.split())[:NAME_CHARS] or run.id,
+            title=shown.sound(" ".join(run.query.split())[:NAME_CHARS]) or run.id,
             description=f"{'Report' if run.mode == 'research' else 'Answer'} of {run.created[:10]}, run {run.id}.",
             mime_type=MARKDOWN,
         )
@@ -102,4 +103,4 @@ async def completed(desk: Desk, ref: object, name: str, begun: str) -> list[str]
 
 
 def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2)
+    return json.dumps(shown.sound(value), ensure_ascii=False, indent=2)

@@ -20,7 +20,7 @@ from pydantic import AnyUrl, ValidationError
 from nexi import __version__
 from nexi.app import Nexi
 from nexi.errors import InternalError, NexiError, QuestionError
-from nexi.mcp_server import knowledge, resources
+from nexi.mcp_server import knowledge, resources, shown
 from nexi.mcp_server.desk import Desk
 from nexi.mcp_server.prompts import research_prompt
 from nexi.mcp_server.tools import Tools, annotations_of
@@ -115,13 +115,16 @@ class NexiServer(MCPServer[None]):
 
 def in_words(error: NexiError) -> str:
     """What happened, why, and what mends it."""
-    return "\n".join([str(error), *([f"To mend it: {error.fix}"] if error.fix else [])])
+    text: str = shown.sound("\n".join([str(error), *([f"To mend it: {error.fix}"] if error.fix else [])]))
+    return text
 
 
 def _failed(error: NexiError) -> CallToolResult:
     told = {"error": error.message, "code": error.code, "cause": error.cause, "fix": error.fix}
     return CallToolResult(
-        content=[TextContent(type="text", text=f"Error: {in_words(error)}")], is_error=True, _meta={"nexi/error": told}
+        content=[TextContent(type="text", text=f"Error: {in_words(error)}")],
+        is_error=True,
+        _meta={"nexi/error": shown.sound(told)},
     )
 
 

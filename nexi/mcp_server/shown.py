@@ -5,6 +5,7 @@ Above are the tools and resources; below are nexi's values and `output`, which w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,16 @@ if TYPE_CHECKING:
     from nexi.verify.recheck import Verification
 
 MOST_STEPS = 200
+_HALVES = re.compile("[\ud800-\udfff]")
+
+
+def sound(value: Any) -> Any:
+    """A value whose texts can be sent: halves of characters, which a stranger's page may hold, are replaced."""
+    if isinstance(value, str):
+        return _HALVES.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {sound(name): sound(item) for name, item in value.items()}
+    return [sound(item) for item in value] if isinstance(value, list) else value
 
 
 def cited(sources: Sequence[Source]) -> list[shapes.CitedSource]:

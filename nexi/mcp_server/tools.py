@@ -101,7 +101,7 @@ class Tools:
         """Search and give the raw results: titles, addresses and snippets, without reading pages or answering."""
         asked = Query(query, count, tuple(sites), tuple(excluded_sites), time_range, language)
         outcome = await apart(self._nexi.find(asked))
-        if not outcome.hits and outcome.failures:
+        if not outcome.hits and not outcome.backend:
             raise _nobody_answered(outcome.failures)
         return _result(shown.hits_markdown(outcome), shown.hits(outcome))
 
@@ -219,7 +219,10 @@ class Tools:
 
 
 def _result(text: str, structured: BaseModel) -> CallToolResult:
-    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=structured.model_dump(mode="json"))
+    return CallToolResult(
+        content=[TextContent(type="text", text=shown.sound(text))],
+        structured_content=shown.sound(structured.model_dump(mode="json")),
+    )
 
 
 def _nobody_answered(failures: Any) -> BackendError:

@@ -1,0 +1,152 @@
+"""Streamable HTTP on loopback: the official client, who is let in, and a client that leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from mcp import Client
+
+from nexi.app import Nexi
+from nexi.errors import ConfigError
+from nexi.mcp_server import HttpDoor
+from nexi.mcp_server_cli import _http
+from tests.mcp.world import ANSWER, QUESTION, Gate, config_for, listening, text_of, until
+
+TOKEN = "a-long-secret-token-4711"
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+}
+ACCEPT = {"accept": "application/json, text/event-stream"}
+
+
+@asynccontextmanager
+async def door(web: str, home: Path, *, token: str = "", **ports: Any) -> AsyncIterator[tuple[str, Nexi]]:
+    async with Nexi(config_for(web, home), **ports) as nexi, listening(HttpDoor(nexi, token=token).app) as address:
+        yield f"{address}/mcp", nexi
+
+
+async def test_a_client_lists_calls_and_hears_progress(web: str, tmp_path: Path) -> None:
+    told: list[float] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        told.append(progress)
+
+    async with door(web, tmp_path) as (url, _), Client(url) as client:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        answer = await client.call_tool("nexi_search", {"query": QUESTION}, progress_callback=hear)
+    assert "nexi_research" in names
+    assert text_of(answer).startswith(ANSWER)
+    assert told == sorted(set(told))
+    assert len(told) > 3
+
+
+async def test_research_goes_on_when_the_client_that_began_it_has_left(web: str, tmp_path: Path) -> None:
+    async with door(web, tmp_path) as (url, _):
+        async with Client(url, read_timeout_seconds=5) as client:
+            run_id = (await client.call_tool("nexi_research", {"question": QUESTION, "depth": 1})).structured_content["id"]
+        async with Client(url) as another:
+            report = await another.call_tool("nexi_research_result", {"run_id": run_id, "wait_s": 30})
+    assert ANSWER in text_of(report)
+
+
+async def test_cancelling_over_http_stops_the_run(web: str, tmp_path: Path) -> None:
+    gate = Gate()
+    async with door(web, tmp_path, backends=[gate]) as (url, nexi), Client(url) as client:
+        call = asyncio.create_task(client.call_tool("nexi_search", {"query": QUESTION}))
+        await gate.asked.wait()
+        call.cancel()
+        await asyncio.wait([call])
+        await until(lambda: [run.state for run in nexi.runs().list_runs()] == ["failed"])
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"origin": "http://localhost:3000"}, 200),
+        ({"origin": "http://127.0.0.1"}, 200),
+        ({"origin": "https://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": "http://localhost.evil.example"}, 403),
+        ({"host": "evil.example"}, 421),
+        ({"host": "localhost.evil.example:80"}, 421),
+        ({"host": "127.0.0.1.evil.example"}, 421),
+    ],
+)
+async def test_other_hosts_and_origins_are_refused(web: str, tmp_path: Path, headers: dict[str, str], status: int) -> None:
+    async with door(web, tmp_path) as (url, _), httpx2.AsyncClient() as http:
+        reply = await http.post(url, json=HELLO, headers={**ACCEPT, **headers})
+    assert reply.status_code == status
+
+
+async def test_a_token_is_asked_for_and_told_how_to_send(web: str, tmp_path: Path) -> None:
+    async with door(web, tmp_path, token=TOKEN) as (url, _), httpx2.AsyncClient() as http:
+        wrong = [{}, {"authorization": "Bearer wrong"}, {"authorization": TOKEN}, {"authorization": "Basic " + TOKEN}]
+        refused = [await http.post(url, json=HELLO, headers={**ACCEPT, **headers}) for headers in wrong]
+        welcome = await http.post(url, json=HELLO, headers={**ACCEPT, "authorization": f"bearer {TOKEN}"})
+    assert [r.status_code for r in refused] == [401] * 4
+    assert {r.headers["www-authenticate"] for r in refused} == {"Bearer"}
+    assert "NEXI_TOKEN" in refused[0].json()["error"]["message"]
+    assert TOKEN not in refused[1].text
+    assert welcome.status_code == 200
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "nexi.example"])
+def test_off_loopback_a_token_is_needed(web: str, tmp_path: Path, host: str) -> None:
+    nexi = Nexi(config_for(web, tmp_path))
+    with pytest.raises(ConfigError) as refused:
+        HttpDoor(nexi, host=host)
+    assert "NEXI_TOKEN" in refused.value.fix
+    assert HttpDoor(nexi, host=host, token=TOKEN).app
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"[]", b"null", b'"x"', b"\xff\xfe", b'{"jsonrpc":"2.0"}', b'{"a":' * 500, b"x" * 3_000_000],
+    ids=["empty", "torn", "list", "null", "text", "bytes", "nothing", "deep", "large"],
+)
+async def test_bad_bodies_are_refused_with_a_client_error(web: str, tmp_path: Path, body: bytes) -> None:
+    async with door(web, tmp_path) as (url, _), httpx2.AsyncClient() as http:
+        reply = await http.post(url, content=body, headers={**ACCEPT, "content-type": "application/json"})
+    assert 400 <= reply.status_code < 500
+    assert "Traceback" not in reply.text
+
+
+async def test_the_command_serves_until_it_is_told_to_end(web: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    serving = asyncio.create_task(_http(config_for(web, tmp_path, token=TOKEN), "127.0.0.1", port))
+    said = ""
+    async with httpx2.AsyncClient() as http, asyncio.timeout(20):
+        while "MCP at" not in said:
+            await asyncio.sleep(0.01)
+            said += capsys.readouterr().err
+        headers = {**ACCEPT, "authorization": f"Bearer {TOKEN}"}
+        reply = await http.post(f"http://127.0.0.1:{port}/mcp", json=HELLO, headers=headers)
+    serving.cancel()
+    await asyncio.wait([serving])
+    assert said == f"MCP at http://127.0.0.1:{port}/mcp, with the token\n"
+    assert json.loads(reply.text.partition("data: ")[2])["result"]["serverInfo"]["name"] == "nexi"
+
+
+async def test_a_web_server_mounts_the_door_under_a_guard_of_its_own(web: str, tmp_path: Path) -> None:
+    from starlette.applications import Starlette
+    from starlette.routing import Route
+
+    async with Nexi(config_for(web, tmp_path)) as nexi:
+        mounted = HttpDoor(nexi, host="0.0.0.0", guarded=True)
+        app = Starlette(routes=[Route("/mcp", endpoint=mounted.app)], lifespan=lambda _: mounted.running())
+        async with listening(app) as address, Client(f"{address}/mcp") as client:
+            found = await client.call_tool("nexi_find", {"query": "moon"})
+    assert len(found.structured_content["hits"]) == 2

@@ -1,0 +1,409 @@
+"""Every tool as a client sees it: its description, its results, its words for what goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from mcp import Client, MCPError
+
+from nexi.app import Nexi
+from nexi.errors import FetchError
+from nexi.events import RunFailed
+from nexi.mcp_server import create_server
+from tests.mcp.world import ANSWER, QUESTION, Gate, config_for, inside, text_of, until
+
+TOOLS = [
+    "nexi_search",
+    "nexi_find",
+    "nexi_fetch",
+    "nexi_research",
+    "nexi_research_status",
+    "nexi_research_result",
+    "nexi_research_cancel",
+    "nexi_verify",
+]
+READ_ONLY = {"nexi_search", "nexi_find", "nexi_fetch", "nexi_research_status", "nexi_research_result", "nexi_verify"}
+CLOSED_WORLD = {"nexi_research_status", "nexi_research_result", "nexi_research_cancel"}
+
+
+async def test_the_tools_are_listed_with_title_hints_and_output_schema(web: str, tmp_path: Path) -> None:
+    async with inside(config_for(web, tmp_path)) as (client, _):
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert [name for name in tools if name in TOOLS] == TOOLS
+    assert all(tool.title and tool.description and tool.annotations and tool.output_schema for tool in tools.values())
+    assert {n for n in TOOLS if tools[n].annotations.read_only_hint} == READ_ONLY
+    assert {n for n in TOOLS if not tools[n].annotations.open_world_hint} == CLOSED_WORLD
+    assert [t for t in tools.values() if t.annotations.destructive_hint] == []
+
+
+async def test_the_search_tool_has_the_parameters_of_the_seed(web: str, tmp_path: Path) -> None:
+    async with inside(config_for(web, tmp_path)) as (client, _):
+        tool = next(t for t in (await client.list_tools()).tools if t.name == "nexi_search")
+    schema = tool.input_schema
+    assert list(schema["properties"]) == ["query", "effort", "max_iter", "time_target", "max_timeout", "verbose"]
+    assert schema["required"] == ["query"]
+    assert schema["properties"]["effort"]["default"] == "m"
+    assert schema["properties"]["effort"]["enum"] == ["s", "m", "l"]
+
+
+async def test_an_answer_comes_as_markdown_with_sources_and_as_structured_content(web: str, tmp_path: Path) -> None:
+    async with inside(config_for(web, tmp_path)) as (client, _):
+        tool = next(t for t in (await client.list_tools()).tools if t.name == "nexi_search")
+        result = await client.call_tool("nexi_search", {"query": QUESTION, "effort": "s"})
+    found = result.structured_content
+    jsonschema.validate(found, tool.output_schema)
+    lines = text_of(result).splitlines()
+    assert lines[:5] == [ANSWER, "", "## Sources", "", f"[1] Moon facts: {web}/moon.test/facts"]
+    assert lines[6].startswith("Verified: 1 of 1 sentence supported. *")
+    assert found["answer"] == ANSWER
+    assert found["sources"] == [{"n": 1, "url": f"{web}/moon.test/facts", "title": "Moon facts"}]
+    assert (found["stop"], found["model"], found["question"]) == ("final_answer", "extractive", QUESTION)
+
+
+async def test_progress_only_rises_and_says_what_goes_on(web: str, tmp_path: Path) -> None:
+    told: list[tuple[float, str]] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, message or ""))
+
+    async with inside(config_for(web, tmp_path)) as (client, _):
+        await client.call_tool("nexi_search", {"query": QUESTION}, progress_callback=hear)
+    assert [p for p, _ in told] == [float(n + 1) for n in range(len(told))]
+    assert "Thinking" in told[0][1]
+    assert any(f'Searched "{QUESTION}": 2 results from searxng' in message for _, message in told)
+
+
+async def test_verbose_lists_the_steps(web: str, tmp_path: Path) -> None:
+    async with inside(config_for(web, tmp_path)) as (client, _):
+        plain = await client.call_tool("nexi_search", {"query": QUESTION})
+        verbose = await client.call_tool("nexi_search", {"query": QUESTION, "verbose": True})
+    assert "## Steps" not in text_of(plain)
+    assert "web_search" in text_of(verbose).partition("## Steps")[2]
+
+
+@pytest.mark.parametrize("name", ["time_target", "max_timeout"])
+async def test_both_names_of_the_time_limit_are_taken(web: str, tmp_path: Path, name: str) -> None:
+    async with inside(config_for(web, tmp_path)) as (client, _):
+        result = await client.call_tool("nexi_search", {"query": QUESTION, name: 0.000001})
+    assert result.is_error
+    assert result.meta["nexi/error"]["code"] == "no_evidence"
+
+
+async def test_raw_hits_are_found(web: str, tmp_path: Path) -> None:
+    async with inside(config_for(web, tmp_path)) as (client, _):
+        result = await client.call_tool("nexi_find", {"query": "moon craters", "count": 1})
+        nothing = await client.call_tool("nexi_find", {"query": "zzzzqqq"})
+    (hit,) = result.structured_content["hits"]
+    assert (hit["url"], hit["title"], result.structured_content["backend"]) == (
+        f"{web}/moon.test/facts",
+        "Moon facts",
+        "searxng",
+    )
+    assert text_of(result).startswith(f"1. Moon facts\n   {web}/moon.test/facts\n   ")
+    assert (nothing.is_error, nothing.structured_content["hits"]) == (False, [])
+
+
+async def test_a_search_service_that_is_down_is_an_error_with_its_fix(tmp_path: Path) -> None:
+    config = config_for("http://127.0.0.1:9", tmp_path)
+    async with inside(config) as (client, _):
+        result = await client.call_tool("nexi_find", {"query": "moon"})
+    assert result.is_error
+    assert text_of(result).startswith("Error: no search service answered: searxng: ")
+    assert "To mend it: " in text_of(result)
+
+
+async def test_a_long_page_is_read_in_stretches(web: str, tmp_path: Path) -> None:
+    url = f"{web}/moon.test/facts"
+    async with inside(config_for(web, tmp_path)) as (client, _):
+        whole = (await client.call_tool("nexi_fetch", {"url": url})).structured_content
+        first = await client.call_tool("nexi_fetch", {"url": url, "max_chars": 40})
+        second = await client.call_tool("nexi_fetch", {"url": url, "start": 40})
+        past = await client.call_tool("nexi_fetch", {"url": url, "start": 10_000})
+    assert (whole["next_start"], whole["title"], whole["author"]) == (None, "Moon facts", "Selene")
+    assert first.structured_content["text"] + second.structured_content["text"] == whole["text"]
+    assert first.structured_content["next_start"] == 40
+    assert text_of(first).endswith(f"[There are {whole['chars'] - 40:,} more characters: start=40]")
+    assert past.structured_content["text"] == ""
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("not a page", "is not the address of a web page"),
+        ("file:///etc/passwd", "is not the address of a web page"),
+        ("http://127.0.0.1:1/private", "private"),
+        ("", "is not the address of a web page"),
+    ],
+)
+async def test_a_page_that_may_not_be_read_is_refused_in_words(web: str, tmp_path: Path, url: str, said: str) -> None:
+    async with inside(config_for(web, tmp_path)) as (client, _):
+        result = await client.call_tool("nexi_fetch", {"url": url})
+    assert result.is_error
+    assert said in text_of(result)
+
+
+async def test_research_starts_at_once_and_its_report_can_be_fetched_later(web: str, tmp_path: Path) -> None:
+    async with inside(config_for(web, tmp_path)) as (client, _):
+        begun = (await client.call_tool("nexi_research", {"question": QUESTION, "depth": 1})).structured_content
+        done = await client.call_tool("nexi_research_result", {"run_id": begun["id"], "wait_s": 30})
+        status = (await client.call_tool("nexi_research_status", {"run_id": begun["id"]})).structured_content
+        nothing = await client.call_tool("nexi_research_cancel", {"run_id": begun["id"]})
+    assert (begun["state"], begun["question"]) == ("running", QUESTION)
+    assert (status["state"], status["progress"], status["error"]) == ("finished", 1.0, "")
+    assert {r["phase"] for r in status["researchers"]} == {"reported"}
+    assert done.structured_content["state"] == "finished"
+    assert ANSWER in text_of(done)
+    assert text_of(done).startswith(f'---\nquestion: "{QUESTION}"\n')
+    assert done.structured_content["sources"][0] == {"n": 1, "url": f"{web}/moon.test/facts", "title": "Moon facts"}
+    assert nothing.structured_content["done"] == "nothing"
+
+
+async def test_a_report_outlives_the_server_that_made_it(web: str, tmp_path: Path) -> None:
+    config = config_for(web, tmp_path)
+    async with inside(config) as (client, _):
+        begun = (await client.call_tool("nexi_research", {"question": QUESTION, "depth": 1})).structured_content
+        first = await client.call_tool("nexi_research_result", {"run_id": begun["id"], "wait_s": 30})
+    async with inside(config) as (client, _):
+        again = await client.call_tool("nexi_research_result", {"run_id": begun["id"]})
+    assert again.structured_content == first.structured_content
+
+
+async def test_a_run_that_still_works_says_so_and_is_cancelled_on_request(web: str, tmp_path: Path) -> None:
+    gate = Gate()
+    async with inside(config_for(web, tmp_path), backends=[gate]) as (client, nexi):
+        begun = (await client.call_tool("nexi_research", {"question": QUESTION, "depth": 1})).structured_content
+        await gate.asked.wait()
+        waiting = await client.call_tool("nexi_research_result", {"run_id": begun["id"]})
+        cancelled = (await client.call_tool("nexi_research_cancel", {"run_id": begun["id"]})).structured_content
+        after = await client.call_tool("nexi_research_result", {"run_id": begun["id"]})
+        last = nexi.runs().open_log(begun["id"]).facts[-1][1]
+    assert (waiting.is_error, waiting.structured_content["state"]) == (False, "running")
+    assert "There is no report yet" in text_of(waiting)
+    assert (cancelled["done"], cancelled["state"]) == ("cancelled", "failed")
+    assert (after.is_error, after.meta["nexi/error"]["code"]) == (True, "cancelled")
+    assert isinstance(last, RunFailed)
+
+
+async def test_a_run_may_be_asked_to_write_its_report_now(web: str, tmp_path: Path) -> None:
+    gate = Gate()
+    async with inside(config_for(web, tmp_path), backends=[gate]) as (client, _):
+        begun = (await client.call_tool("nexi_research", {"question": QUESTION, "depth": 1})).structured_content
+        await gate.asked.wait()
+        asked = await client.call_tool("nexi_research_cancel", {"run_id": begun["id"], "write_report": True})
+        gate.open.set()
+        after = await client.call_tool("nexi_research_result", {"run_id": begun["id"], "wait_s": 30})
+    assert asked.structured_content["done"] == "asked_to_stop"
+    assert after.meta["nexi/error"]["code"] == "no_evidence"  # nothing had been read
+
+
+async def test_more_research_than_there_is_room_for_is_refused_with_the_ids_under_way(web: str, tmp_path: Path) -> None:
+    async with inside(config_for(web, tmp_path), backends=[Gate()]) as (client, _):
+        begun = [(await client.call_tool("nexi_research", {"question": QUESTION})).structured_content["id"] for _ in range(4)]
+        refused = await client.call_tool("nexi_research", {"question": QUESTION})
+    assert refused.is_error
+    assert all(run_id in text_of(refused) for run_id in begun)
+
+
+async def test_leaving_ends_the_research_that_still_runs(web: str, tmp_path: Path) -> None:
+    gate, config = Gate(), config_for(web, tmp_path)
+    async with inside(config, backends=[gate]) as (client, nexi):
+        begun = (await client.call_tool("nexi_research", {"question": QUESTION})).structured_content
+        await gate.asked.wait()
+    assert isinstance(nexi.runs().open_log(begun["id"]).facts[-1][1], RunFailed)
+
+
+async def test_cancelling_a_search_stops_its_run(web: str, tmp_path: Path) -> None:
+    gate = Gate()
+    async with inside(config_for(web, tmp_path), backends=[gate]) as (client, nexi):
+        call = asyncio.create_task(client.call_tool("nexi_search", {"query": QUESTION}))
+        await gate.asked.wait()
+        call.cancel()
+        await asyncio.wait([call])
+        await until(lambda: nexi.runs().list_runs()[0].state == "failed")
+        (run,) = nexi.runs().list_runs()
+        last = nexi.runs().open_log(run.id).facts[-1][1]
+    assert isinstance(last, RunFailed)
+    assert last.code == "cancelled"
+
+
+async def test_an_answer_can_be_verified_by_its_id_and_as_text(web: str, tmp_path: Path) -> None:
+    async with inside(config_for(web, tmp_path)) as (client, _):
+        answer = (await client.call_tool("nexi_search", {"query": QUESTION})).structured_content
+        by_id = await client.call_tool("nexi_verify", {"run_id": answer["id"]})
+        wrong = f"The Moon is 12 km from Earth. [1]\n\nSources:\n[1] {web}/moon.test/facts"
+        as_text = await client.call_tool("nexi_verify", {"text": wrong, "refetch": True})
+    assert (by_id.structured_content["ok"], by_id.structured_content["proof"]["supported"]) == (True, 1)
+    assert (as_text.is_error, as_text.structured_content["ok"]) == (False, False)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"text": "  "}, {"text": "a [1]", "run_id": "abcdef"}])
+async def test_verifying_nothing_or_two_things_is_refused(web: str, tmp_path: Path, arguments: dict[str, Any]) -> None:
+    async with inside(config_for(web, tmp_path)) as (client, _):
+        result = await client.call_tool("nexi_verify", arguments)
+    assert result.is_error
+    assert "give text, or run_id, and not both" in text_of(result)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("nexi_search", {}, "query: Field required"),
+        ("nexi_search", {"query": 5}, "query: Input should be a valid string (given '5')"),
+        ("nexi_search", {"query": QUESTION, "effort": "xl"}, "effort: Input should be 's', 'm' or 'l' (given 'xl')"),
+        ("nexi_search", {"query": QUESTION, "max_iter": 0}, "max_iter: "),
+        ("nexi_search", {"query": QUESTION, "time_target": -1}, "time_target: "),
+        ("nexi_search", {"query": " \x00 "}, "the question is empty"),
+        ("nexi_find", {"query": "moon", "count": 10_000}, "count: "),
+        ("nexi_find", {"query": "moon", "time_range": "century"}, "time_range: "),
+        ("nexi_fetch", {"url": ["a"]}, "url: Input should be a valid string"),
+        ("nexi_research", {"question": QUESTION, "depth": 9}, "depth: "),
+        ("nexi_research_status", {"run_id": "../../etc"}, "is not a run id"),
+        ("nexi_research_status", {"run_id": "ffffff"}, "There is no run ffffff"),
+        ("nexi_research_result", {"run_id": "ffffff", "wait_s": -1}, "wait_s: "),
+        ("nexi_research_cancel", {"run_id": ""}, "is not a run id"),
+        ("nexi_verify", {"run_id": "ffffff"}, "ffffff"),
+        ("rm_rf", {}, "there is no tool 'rm_rf'"),
+    ],
+)
+async def test_bad_arguments_are_answered_in_words_and_never_with_a_traceback(
+    web: str, tmp_path: Path, tool: str, arguments: dict[str, Any], said: str
+) -> None:
+    async with inside(config_for(web, tmp_path)) as (client, _):
+        result = await client.call_tool(tool, arguments)
+    assert result.is_error
+    assert said in text_of(result)
+    assert "Traceback" not in text_of(result)
+    assert "pydantic" not in text_of(result)
+
+
+async def test_a_fault_of_ours_is_told_without_its_text(web: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(self: Nexi, url: str) -> None:
+        raise RuntimeError("secret-canary")
+
+    monkeypatch.setattr(Nexi, "fetch", broken)
+    async with inside(config_for(web, tmp_path)) as (client, _):
+        result = await client.call_tool("nexi_fetch", {"url": "https://example.com/"})
+    assert text_of(result).splitlines()[0] == "Error: nexi_fetch failed by a fault in nexi: RuntimeError"
+    assert "secret-canary" not in result.model_dump_json()
+
+
+async def test_halves_of_characters_in_a_page_do_not_end_the_connection(
+    web: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(self: Nexi, url: str) -> None:
+        raise FetchError("half \ud800 a character", fix="none \udfff")
+
+    monkeypatch.setattr(Nexi, "fetch", broken)
+    async with inside(config_for(web, tmp_path)) as (client, _):
+        result = await client.call_tool("nexi_fetch", {"url": "https://example.com/"})
+    assert text_of(result) == "Error: half \ufffd a character\nTo mend it: none \ufffd"
+
+
+async def test_naughty_strings_through_every_text_argument_bring_an_answer_or_words(web: str, tmp_path: Path) -> None:
+    places = [
+        ("nexi_find", "query"),
+        ("nexi_fetch", "url"),
+        ("nexi_research_status", "run_id"),
+        ("nexi_verify", "text"),
+        ("nexi_verify", "run_id"),
+    ]
+    async with Nexi(config_for(web, tmp_path)) as nexi:
+        server = create_server(nexi)
+
+        async def check(place: tuple[str, str], text: str) -> None:
+            result = await server.call_tool(place[0], {place[1]: text})
+            assert "Traceback" not in result.model_dump_json()
+            assert "fault in nexi" not in result.model_dump_json()
+
+        loop = asyncio.get_running_loop()
+
+        @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+        @given(place=st.sampled_from(places), text=st.text(max_size=60) | st.sampled_from(NAUGHTY))
+        def hold(place: tuple[str, str], text: str) -> None:
+            asyncio.run_coroutine_threadsafe(check(place, text), loop).result(30)
+
+        await asyncio.to_thread(hold)
+
+
+NAUGHTY = [
+    "undefined",
+    "NULL",
+    "1;DROP TABLE users",
+    "../../../../etc/passwd%00",
+    "<script>alert(1)</script>",
+    "${jndi:ldap://127.0.0.1/a}",
+    "{{7*7}}",
+    "%s%s%s%n",
+    "\u202etest\u202c",
+    "ثم نفس سقطت",
+    "👩‍👩‍👧‍👦",
+    "Ṱ̺̺̕o͞ ̷i̲̬͇̪͙n̝̗͕v̟̜̘̦͟o̶̙̰̠kè͚̮̺̪̹̱̤",
+    "\ufeff\ufffe\uffff",
+    "http://127.0.0.1:1/%%30%30",
+    "http://[::1",
+    "https://127.0.0.1/" + "a" * 5000,
+    "[1]: javascript:alert(1)",
+    "[" * 500,
+    "()" * 500,
+    "\\x41\\u0041\n\r\t\x0b\x1b[31m",
+]
+
+
+# resources and the prompt
+
+
+async def test_past_runs_and_reports_are_resources(web: str, tmp_path: Path) -> None:
+    async with inside(config_for(web, tmp_path)) as (client, _):
+        run_id = (await client.call_tool("nexi_search", {"query": QUESTION})).structured_content["id"]
+        listed = {str(r.uri): r.title for r in (await client.list_resources()).resources}
+        templates = [t.uri_template for t in (await client.list_resource_templates()).resource_templates]
+        runs = json.loads(await read(client, "nexi://runs"))
+        run = json.loads(await read(client, f"nexi://runs/{run_id}"))
+        events = [json.loads(line) for line in (await read(client, f"nexi://runs/{run_id}/events")).splitlines()]
+        report = await read(client, f"nexi://reports/{run_id}")
+    assert listed == {"nexi://runs": "Past runs", f"nexi://reports/{run_id}": QUESTION}
+    assert templates == ["nexi://runs/{run_id}", "nexi://runs/{run_id}/events", "nexi://reports/{run_id}"]
+    assert [(r["id"], r["question"], r["state"]) for r in runs["runs"]] == [(run_id, QUESTION, "finished")]
+    assert (run["schema"], run["answer"]) == ("nexi-answer-1", ANSWER)
+    assert (events[0]["kind"], events[-1]["kind"]) == ("run_started", "run_finished")
+    assert ANSWER in report
+
+
+@pytest.mark.parametrize("uri", ["nexi://runs/ffffff", "nexi://reports/ffffff", "nexi://runs/zzz", "nexi://nothing"])
+async def test_a_resource_that_is_not_there_says_so(web: str, tmp_path: Path, uri: str) -> None:
+    async with inside(config_for(web, tmp_path)) as (client, _):
+        with pytest.raises(MCPError) as refused:
+            await client.read_resource(uri)
+    assert refused.value.code == -32602
+
+
+async def test_the_ids_of_runs_are_completed(web: str, tmp_path: Path) -> None:
+    from mcp_types import ResourceTemplateReference
+
+    async with inside(config_for(web, tmp_path)) as (client, _):
+        run_id = (await client.call_tool("nexi_search", {"query": QUESTION})).structured_content["id"]
+        ref = ResourceTemplateReference(uri="nexi://reports/{run_id}")
+        found = await client.complete(ref, {"name": "run_id", "value": run_id[:2]})
+    assert found.completion.values == [run_id]
+
+
+async def test_the_research_prompt_names_the_question_and_the_tools(web: str, tmp_path: Path) -> None:
+    async with inside(config_for(web, tmp_path)) as (client, _):
+        (prompt,) = (await client.list_prompts()).prompts
+        got = await client.get_prompt("research", {"question": QUESTION, "depth": "2"})
+    text = got.messages[0].content.text
+    assert [(a.name, a.required) for a in prompt.arguments] == [("question", True), ("depth", False)]
+    assert QUESTION in text
+    assert "nexi_research with the question and depth 2." in text
+
+
+async def read(client: Client, uri: str) -> str:
+    (content,) = (await client.read_resource(uri)).contents
+    return str(content.text)
