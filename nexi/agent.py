@@ -18,10 +18,12 @@ from nexi.budget import Meter
 from nexi.citations import extract_citation_markers
 from nexi.compaction import compact, should_compact
 from nexi.errors import ContextOverflowError, LLMError, NexiError, NoEvidenceError, VerificationError
-from nexi.events import AnswerChecked, ConflictsFound, ContextCompacted, TextDelta, Warned
+from nexi.events import AnswerChecked, ConflictsFound, ContextCompacted, TextDelta, ToolFinished, ToolStarted, Warned
 from nexi.model import MeteredLLM, prompt_tokens
 from nexi.ports import LLM, Clock, Emit
 from nexi.prompts import render
+from nexi.repeats import WORDS as REPEATED
+from nexi.repeats import Repeats
 from nexi.session import Session
 from nexi.tasks import to_the_end
 from nexi.token_counter import TokenCounter
@@ -50,6 +52,7 @@ WORDS = {
     StopReason.BUDGET_SPENT: "the budget is spent",
     StopReason.API_ERROR: "the model failed",
     StopReason.CANCELLED: "the search was stopped",
+    StopReason.REPEATED: "the model made the same calls again and again",
 }
 FIXES = {
     StopReason.TIME_TARGET: "raise it with --time-target",
@@ -57,6 +60,7 @@ FIXES = {
     StopReason.CONTEXT_LIMIT: "raise max_context if the model allows it, or ask a narrower question",
     StopReason.BUDGET_SPENT: "raise --max-cost or --max-tokens",
     StopReason.CANCELLED: "ask again to go on",
+    StopReason.REPEATED: "try another model with -m, or ask in other words",
 }
 
 
@@ -88,6 +92,7 @@ class Loop:
     judge: MeteredLLM | None = None
     steer: Callable[[int], Awaitable[Sequence[Message]]] | None = None
     warnings: list[str] = field(default_factory=list)
+    repeats: Repeats = field(default_factory=Repeats)
     _unread: int = 0
     _current: Turn | None = None
 
@@ -119,8 +124,8 @@ class Loop:
 
     # one turn
 
-    async def _turn(self) -> Answer | None:
-        """Ask once and act on the reply; None means go on."""
+    async def _turn(self) -> Answer | StopReason | None:
+        """Ask once and act on the reply; None means go on, a reason that the model gets no further."""
         turn = self._current = Turn(self)
         async with asyncio.TaskGroup() as group:
             turn.group = group
@@ -134,7 +139,8 @@ class Loop:
             results = await turn.finish_calls(reply)
         await self._make_room([Message("tool", r.text) for r in results])
         self._remember(reply, results)
-        return None
+        in_circles = self.repeats.turned(len(reply.tool_calls), turn.refused)
+        return StopReason.REPEATED if in_circles else None
 
     async def _prepare_pages(self) -> None:
         if self.verifier:
@@ -211,6 +217,13 @@ class Loop:
             return ""
         return reply.text
 
+    async def refuse(self, call: ToolCall, why: str) -> ToolResult:
+        """A call that is not run, as a fact like those that are."""
+        result = error_result(why)
+        await self.emit(ToolStarted(call.id, call.name, call.arguments[:4000]))
+        await self.emit(ToolFinished(call.id, call.name, result.ok, result.text, 0.0))
+        return result
+
     def _remember(self, reply: Reply, results: Sequence[ToolResult]) -> None:
         if not reply.tool_calls:
             return
@@ -221,9 +234,11 @@ class Loop:
     # limits and context
 
     def _limit(self) -> StopReason | None:
+        """What forbids another turn. Turns that the record of an interrupted run still holds cost neither time nor money."""
         if self.stop.is_set():
             return StopReason.CANCELLED
-        return self.meter.stop_reason(self.clock.monotonic())
+        reason = self.meter.stop_reason(self.clock.monotonic())
+        return None if self.llm.track.is_ahead and reason is not StopReason.MAX_ITERATIONS else reason
 
     async def _make_room(self, coming: Sequence[Message] = ()) -> bool:
         """Compact when the conversation, with what is about to join it, nears the window; False when it does not fit then."""
@@ -240,6 +255,7 @@ class Loop:
         )
         if compacted is not None:
             self.session.messages[:] = compacted
+            self.repeats.forget()
         after = self._tokens()
         await self.emit(ContextCompacted(before, after, compacted is not None))
         return after + following <= self.llm.max_context
@@ -262,8 +278,13 @@ class Loop:
         return min(self.settings.max_output_tokens, self.llm.max_context // 4)
 
     def _call_deadline(self) -> float | None:
-        deadline, target = self.meter.deadline, self.meter.budget.max_seconds
-        return None if deadline is None else deadline + min(GRACE_S, target or GRACE_S)
+        deadline = self.meter.deadline
+        return None if deadline is None else deadline + self.meter.grace(GRACE_S)
+
+    def _last_deadline(self) -> float:
+        """Until when the last answer may be written."""
+        patience, deadline = self.clock.monotonic() + GRACE_S * 2, self.meter.deadline
+        return patience if deadline is None else min(patience, deadline + self.meter.grace(GRACE_S * 2, part=1.0))
 
     async def _until_stopped(self, work: Coroutine[Any, Any, T]) -> T | StopReason:
         """The work's result, or CANCELLED as soon as somebody asks the run to stop."""
@@ -418,7 +439,7 @@ class Loop:
         messages = shrunk([*flattened(self.session.messages), Message("user", prompt)], self.counter, window)
         try:
             reply = await self.llm.complete(
-                messages, max_tokens=self.settings.max_output_tokens, deadline=self.clock.monotonic() + GRACE_S * 2
+                messages, max_tokens=self.settings.max_output_tokens, deadline=self._last_deadline()
             )
         except LLMError as error:
             await self._warn("model_failed", f"the model could not write the answer ({error})")
@@ -478,6 +499,7 @@ class Turn:
         self._started: dict[str, tuple[ToolCall, asyncio.Task[ToolResult]]] = {}
         self._argument: AnswerArgument | None = None
         self.refusal = ""
+        self.refused = 0
         self.broken = False
 
     @property
@@ -535,9 +557,21 @@ class Turn:
         left = None if deadline is None else deadline - self.loop.clock.monotonic() + TOOL_GRACE_S
         try:
             async with asyncio.timeout(left):
-                return await self.loop.toolbox.run(call)
+                return await self._once(call)
         except TimeoutError:
             return error_result("stopped: the time target was reached")
+
+    async def _once(self, call: ToolCall) -> ToolResult:
+        """Run a call, unless it is the same as one before."""
+        loop, result = self.loop, None
+        if not loop.repeats.begin(call):
+            self.refused += 1
+            return await loop.refuse(call, REPEATED)
+        try:
+            result = await loop.toolbox.run(call)
+        finally:
+            loop.repeats.end(call, result)
+        return result
 
     def _on_arguments(self, name: str, piece: str) -> None:
         """Release the answer while it is being written, once there is evidence to cite."""

@@ -60,6 +60,19 @@ class Meter:
         above = self.parent.deadline if self.parent else None
         return min((t for t in (own, above) if t is not None), default=None)
 
+    def grace(self, most: float, part: float = 0.5) -> float:
+        """Seconds past the deadline for what is in flight then: as much again as the target, and at most `most`.
+
+        Below another meter it is a `part` of the time that one still has, so that who waits above is not kept waiting.
+        """
+        holder = self
+        while holder.parent and holder.parent.deadline == self.deadline:
+            holder = holder.parent
+        above = holder.parent.deadline if holder.parent else None
+        if self.deadline is None or above is None:
+            return min(most, holder.budget.max_seconds or most)
+        return min(most, (above - self.deadline) * part)
+
     def stop_reason(self, now: float) -> StopReason | None:
         """The limit that forbids another step, if one does."""
         if self.deadline is not None and now >= self.deadline:
@@ -70,8 +83,7 @@ class Meter:
         """Whether one more model call is within the limits; it need not be an iteration."""
         if self.deadline is not None and now >= self.deadline:
             return False
-        too_dear = self.budget.max_cost is not None and (self.usage.cost or 0.0) >= self.budget.max_cost
-        return not too_dear and not self._would_overrun(0) and (self.parent is None or self.parent.may_call(now))
+        return not self._would_overrun(0) and (self.parent is None or self.parent.may_call(now))
 
     def used(self, now: float) -> float:
         """The largest share of any limit that is used up, from 0 to 1 and beyond."""
@@ -135,13 +147,13 @@ class Meter:
         limits = self.budget
         if limits.max_iterations is not None and self.iterations >= limits.max_iterations:
             return StopReason.MAX_ITERATIONS
-        if limits.max_cost is not None and (self.usage.cost or 0.0) >= limits.max_cost:
-            return StopReason.BUDGET_SPENT
         return StopReason.BUDGET_SPENT if self._would_overrun(0) else None
 
     def _would_overrun(self, tokens: int) -> bool:
         limits = self.budget
         if limits.max_model_calls is not None and self.model_calls >= limits.max_model_calls:
+            return True
+        if limits.max_cost is not None and (self.usage.cost or 0.0) >= limits.max_cost:
             return True
         spent = self.usage.total + self._reserved_tokens
         return limits.max_tokens is not None and (spent + tokens > limits.max_tokens or spent >= limits.max_tokens)

@@ -110,9 +110,7 @@ class MeteredLLM:
             raise
         finally:
             self.meter.settle_call(reservation, usage)
-        await self.emit(
-            ModelReplied(call, reply.text, reply.tool_calls, reply.usage, reply.finish, self._since(started))
-        )
+        await self.emit(ModelReplied(call, reply.text, reply.tool_calls, reply.usage, reply.finish, self._since(started)))
         return reply
 
     def _since(self, started: float) -> float:

@@ -56,6 +56,7 @@ class Track:
         self._pages: dict[str, deque[PageFetched | PageFailed]] = defaultdict(deque)
         self._shared: dict[int, tuple[str, ...]] = {}
         self._tools: dict[str, deque[ToolFinished]] = defaultdict(deque)
+        self._missed = False
         settled = max((i for i, fact in enumerate(facts) if isinstance(fact, ModelReplied)), default=-1)
         self._take(facts, len(facts) if only else settled)
 
@@ -85,10 +86,16 @@ class Track:
         """What a request with this digest brought."""
         spoken = self._spoken.get(digest)
         if not spoken:
+            self._missed = True
             return None
         asked, fact = spoken.popleft()
         await self.pass_time(fact.seconds)
         return asked, fact
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether an interrupted run is still where it was: replies are left, and every request so far was recorded."""
+        return not self.only and not self._missed and any(self._spoken.values())
 
     async def search(self, query: str) -> SearchFinished | None:
         found = self._found.get(query)

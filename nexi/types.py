@@ -31,6 +31,7 @@ class StopReason(StrEnum):
     BUDGET_SPENT = "budget_spent"
     API_ERROR = "api_error"
     CANCELLED = "cancelled"
+    REPEATED = "repeated"
 
 
 @frozen

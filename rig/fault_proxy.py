@@ -66,7 +66,7 @@ class FaultProxy:
 
     async def start(self) -> None:
         self._listener = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.url = "http://127.0.0.1:{}".format(self._listener.sockets[0].getsockname()[1])
+        self.url = f"http://127.0.0.1:{self._listener.sockets[0].getsockname()[1]}"
 
     async def stop(self) -> None:
         if self._listener:

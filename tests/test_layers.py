@@ -23,6 +23,7 @@ LAYER = {
             "answer",
             "schema",
             "ranking",
+            "repeats",
             "token_counter",
             "files",
             "tasks",

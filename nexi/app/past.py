@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from nexi.config import Config
-from nexi.events import Fact, ModelAsked, ModelReplied, PageFetched, RunResumed, RunStarted, SourceNumbered
+from nexi.events import Fact, ModelAsked, ModelFailed, ModelReplied, PageFetched, RunResumed, RunStarted, SourceNumbered
 from nexi.ports import RunLog
 from nexi.recording import Pace, Recording
 from nexi.types import Source, Usage
@@ -65,7 +65,7 @@ class Past:
     def spent(self, *, agents: bool) -> tuple[Usage, int, int]:
         """Usage, model calls and pages, of the researchers or of everyone."""
         counted = [f for f in self.facts if not agents or getattr(f, "agent", None)]
-        replies = [f for f in counted if isinstance(f, ModelReplied)]
+        replies = [f for f in counted if isinstance(f, ModelReplied | ModelFailed)]
         usage = sum((f.usage for f in replies), Usage())
         return usage, len(replies), sum(isinstance(f, PageFetched) for f in counted)
 

@@ -8,11 +8,11 @@ starts here with a state folded from its log.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from nexi.agent import Loop
+from nexi.agent import GRACE_S, Loop
 from nexi.budget import Budget, Meter
 from nexi.errors import NexiError, NoEvidenceError, ResearchError
 from nexi.events import (
@@ -47,6 +47,7 @@ from nexi.research.state import (
 )
 from nexi.types import Answer, StopReason, Usage
 
+PLAN_SHARE = 0.3  # of the time: a coordinator that says nothing must leave some for the research
 RESEARCH_SHARE = 0.85  # of the budget; the rest is kept for the report
 RESEARCHER_ITERATIONS = UNITS + 4
 
@@ -134,20 +135,29 @@ class Orchestrator:
                 return error
 
     async def _watch_limits(self) -> None:
+        """A step that the record of an interrupted run has paid for is taken before a limit counts."""
         if self.state.limit is not None:
             return
         reason = StopReason.CANCELLED if self.stop.is_set() else self._research.stop_reason(self.clock.monotonic())
-        if reason:
+        if reason and (reason is StopReason.CANCELLED or not self._is_paid_for()):
             await self.emit(LimitReached(reason))
+
+    def _is_paid_for(self) -> bool:
+        return isinstance(next_step(self.state), Plan | Evaluate) and self.recording.of("").is_ahead
 
     async def _plan(self) -> None:
         self.emit.delta(StatusDelta("planning"))
-        agenda: Agenda | None = await plan(self.state.question, self.lead.coordinator(), self.brief)
+        brief = replace(self.brief, deadline=self._part_of_time(PLAN_SHARE))
+        agenda: Agenda | None = await plan(self.state.question, self.lead.coordinator(), brief)
         if agenda and self.approve:
             agenda = await self.approve(agenda)
         if agenda is None:
             raise ResearchError("the research was not started", cause="its plan was not approved", code="not_approved")
         await self.emit(AgendaSet(agenda.tasks, agenda.complexity, agenda.by))
+
+    def _part_of_time(self, share: float) -> float | None:
+        seconds = self.meter.budget.max_seconds
+        return None if seconds is None else self.meter.started + seconds * share
 
     async def _start(self, step: Start) -> None:
         for name, task in step.tasks:
@@ -209,7 +219,7 @@ class Orchestrator:
             min(self.max_output_tokens, coordinator.max_context // 4),
             budget_words(1.0 if self.state.limit else used),
             self.prompts_folder,
-            self.meter.deadline,
+            None if self.meter.deadline is None else self.meter.deadline + self.meter.grace(GRACE_S),
         )
         built_in = coordinator_is_built_in(coordinator)
         judgement = (
@@ -221,12 +231,26 @@ class Orchestrator:
 
     async def _finish(self, step: Finish) -> Answer:
         loop = self.lead.lead_loop(self.desk)
+        for code, message in self._gaps():
+            loop.warnings.append(message)
+            await self.emit(Warned(code, message))
+        by_model = self.state.written_by == "model"
+        return await loop.deliver(step.text, self._stop_reason(by_model), by_model=by_model)
+
+    def _gaps(self) -> list[tuple[str, str]]:
+        """What the report lacks, and why."""
+        limit, failed = self.state.limit, [r for r in self.state.researchers if r.doing == "failed"]
+        gaps = [(limit.value, f"{_WHY[limit]}; the report uses what was found until then")] if limit else []
+        gaps += [("not_researched", f"nothing was found out on: {r.task} ({r.reason})") for r in failed]
+        unstarted = self.state.waiting if limit else ()
+        return gaps + [("not_researched", f"nobody got to: {task}") for task in unstarted]
+
+    def _stop_reason(self, by_model: bool) -> StopReason:
+        """A report that the model could not write is no final one: the run may be taken up again."""
         if self.state.limit:
-            await self.emit(
-                Warned(self.state.limit.value, f"{_WHY[self.state.limit]}; the report uses what was found until then")
-            )
-        by_model = not coordinator_is_built_in(self.lead.coordinator())
-        return await loop.deliver(step.text, self.state.limit or StopReason.FINAL_ANSWER, by_model=by_model)
+            return self.state.limit
+        wanted = not coordinator_is_built_in(self.lead.coordinator())
+        return StopReason.API_ERROR if wanted and not by_model else StopReason.FINAL_ANSWER
 
     def _failed(self, step: Fail) -> NexiError:
         if step.code == "no_evidence" or self.state.limit:

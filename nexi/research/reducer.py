@@ -15,6 +15,7 @@ from nexi.events import (
     AgendaSet,
     Fact,
     LimitReached,
+    ModelFailed,
     ModelReplied,
     ReportsShared,
     ResearcherFailed,
@@ -160,7 +161,7 @@ def _on_tool_finished(state: ResearchState, fact: ToolFinished) -> ResearchState
     return state
 
 
-def _on_reply(state: ResearchState, fact: ModelReplied) -> ResearchState:
+def _on_reply(state: ResearchState, fact: ModelReplied | ModelFailed) -> ResearchState:
     state = replace(state, usage=state.usage + fact.usage)
     if not fact.agent:
         return state
@@ -192,7 +193,7 @@ def _on_evaluation(state: ResearchState, fact: RoundEvaluated) -> ResearchState:
     if fact.round != state.round:
         raise _impossible(fact, f"the round is {state.round}")
     if fact.decision == "synthesise":
-        return replace(state, synthesis=fact.text, waiting=())
+        return replace(state, synthesis=fact.text, written_by=fact.by)
     if fact.decision != "delegate":
         raise _impossible(fact, f"{fact.decision!r} is no decision")
     if not step.may_delegate:
@@ -222,6 +223,7 @@ RULES: Mapping[type[Any], Callable[[ResearchState, Any], ResearchState]] = {
     ToolStarted: _on_tool_started,
     ToolFinished: _on_tool_finished,
     ModelReplied: _on_reply,
+    ModelFailed: _on_reply,
     ReportsShared: _on_shared,
     ResearcherReported: _on_report,
     ResearcherFailed: _on_failure,

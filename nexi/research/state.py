@@ -73,6 +73,7 @@ class ResearchState:
     waiting: tuple[str, ...] = ()
     researchers: tuple[Researcher, ...] = ()
     synthesis: str | None = None
+    written_by: str = ""
     limit: StopReason | None = None
     usage: Usage = Usage()
     progress: float = 0.0

@@ -97,6 +97,7 @@ CLOSED = "closed the connection in the middle of a reply"
 GOES_ON = "going on with what had arrived"
 FULL = "the context window is full before any page was read"
 LIMIT = "the iteration limit was reached"
+CIRCLES = "the model made the same calls again and again"
 TABLE = [
     #     the endpoint                     nothing was read                           a page was read
     Fault("no content", (1, "sent an empty reply"), (0, "choose another model: -m MODEL")),
@@ -118,7 +119,7 @@ TABLE = [
     Fault("closes in the first sentence", (1, CLOSED), (0, CLOSED)),
     Fault("closes in the second sentence", (1, CLOSED), (0, "the answer breaks off"), ANSWER),
     Fault("unknown tool once", (0, ""), (0, ""), ANSWER, stays=False),
-    Fault("unknown tool always", (5, f"{LIMIT} before any page was read"), (0, LIMIT), flags=("--max-iter", "4")),
+    Fault("unknown tool always", (5, f"{CIRCLES} before any page was read"), (0, LIMIT), flags=("--max-iter", "4")),
     Fault("half a call", (0, ""), (0, ""), ANSWER, stays=False),
     Fault("no arguments", (0, ""), (0, ""), ANSWER, stays=False),
     Fault("30 tool calls", (0, ""), (0, ""), ANSWER, stays=False),

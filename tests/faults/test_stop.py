@@ -52,7 +52,7 @@ async def test_in_the_last_answer(make_config: Make) -> None:
 async def test_in_compaction(make_config: Make) -> None:
     long = PAGES[MOON] + " It is far away, people say." * 600
     config = make_config(max_context=6000, max_output_tokens=1000)
-    world = World(config, answer=Hanging(reading(MOON), reading(MOON)), web=FakeWeb({MOON: long}))
+    world = World(config, answer=Hanging(reading(MOON), reading(MOON, instructions="how far")), web=FakeWeb({MOON: long}))
     asked: list[str] = []
 
     def stop(run: Any, event: Event) -> None:

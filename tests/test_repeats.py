@@ -1,0 +1,93 @@
+"""The same call with the same arguments is answered with a word, and a model that goes on is ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from nexi.config import Config
+from nexi.errors import NoEvidenceError
+from nexi.events import SearchFinished, ToolFinished
+from nexi.repeats import MOST_TRIES, Repeats, mark_of
+from nexi.testing import answering, calling, reading, searching
+from nexi.types import StopReason, ToolCall, ToolResult
+from tests.scenarios.world import MOON, World
+
+Make = Callable[..., Config]
+
+FOUND = ToolResult(("hit",), "{}")
+NOTHING = ToolResult((), "{}")
+FAILED = ToolResult(None, "{}", ok=False)
+
+
+def call(arguments: str = '{"queries": ["moon"]}', name: str = "web_search") -> ToolCall:
+    return ToolCall("c", name, arguments)
+
+
+def test_keys_in_another_order_and_blanks_make_no_other_call() -> None:
+    assert mark_of(call('{"a":1, "b": 2}')) == mark_of(call('{"b": 2,"a": 1}'))
+    assert mark_of(call('{"a": 1}')) != mark_of(call('{"a": 2}'))
+    assert mark_of(call("", "x")) == mark_of(call("{}", "x"))
+    assert mark_of(call("[broken", "x")) == "x [broken"
+
+
+def test_a_call_that_brought_something_runs_once() -> None:
+    repeats = Repeats()
+    assert repeats.begin(call())
+    repeats.end(call(), FOUND)
+    assert not repeats.begin(call())
+
+
+@pytest.mark.parametrize("result", [NOTHING, FAILED, None])
+def test_a_call_that_brought_nothing_may_be_tried_once_more(result: ToolResult | None) -> None:
+    repeats, ran = Repeats(), 0
+    for _ in range(5):
+        if repeats.begin(call()):
+            ran += 1
+            repeats.end(call(), result)
+    assert ran == MOST_TRIES
+
+
+def test_a_call_that_is_under_way_is_not_begun_beside_itself() -> None:
+    repeats = Repeats()
+    assert [repeats.begin(call()), repeats.begin(call())] == [True, False]
+
+
+def test_two_turns_of_repeats_in_a_row_are_a_circle_and_another_call_breaks_it() -> None:
+    repeats = Repeats()
+    turns = [(2, 2), (2, 1), (1, 1), (0, 0), (1, 1), (3, 3)]
+    assert [repeats.turned(*turn) for turn in turns] == [False, False, False, False, False, True]
+
+
+def test_what_is_out_of_sight_may_be_asked_for_again() -> None:
+    repeats = Repeats()
+    repeats.begin(call())
+    repeats.end(call(), FOUND)
+    repeats.forget()
+    assert repeats.begin(call())
+
+
+async def test_a_search_that_is_repeated_is_not_run_again(make_config: Make) -> None:
+    world = World(
+        make_config(), searching("moon"), searching("moon"), reading(MOON), answering("The Moon is 384,400 km from Earth [1].")
+    )
+    result = await world.ask("How far is the Moon?")
+    assert result.answer.stop is StopReason.FINAL_ANSWER
+    assert sum(isinstance(f, SearchFinished) for f in result.facts) == 1
+    second = [f for f in result.facts if isinstance(f, ToolFinished)][1]
+    assert (second.ok, "not run again" in second.text) == (False, True)
+
+
+async def test_a_model_that_goes_round_in_circles_is_ended_with_what_was_read(make_config: Make) -> None:
+    world = World(make_config(), *[reading(MOON)] * 9)
+    result = await world.ask(f"How far is the Moon, says {MOON}?")
+    assert result.answer.stop is StopReason.REPEATED
+    assert "384,400 km" in result.answer.text
+    assert any("the same calls again and again" in warning for warning in result.answer.warnings)
+
+
+async def test_circles_before_anything_was_read_are_an_error(make_config: Make) -> None:
+    world = World(make_config(), *[calling("web_search", queries=["moon"])] * 9)
+    with pytest.raises(NoEvidenceError, match="the model made the same calls again and again before any page was read"):
+        await world.ask("How far is the Moon?")
