@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +92,9 @@ async def plan(question: str, llm: LLM, brief: Brief) -> Agenda:
     except LLMError as error:
         by = "built-in" if error.code == "unsupported" else "fallback"
         return fallback_agenda(in_context(question, brief.conversation), brief.depth, by=by)
-    agenda = read_agenda(reply.text, brief.depth)
-    return agenda or fallback_agenda(in_context(question, brief.conversation), brief.depth)
+    if agenda := read_agenda(reply.text, brief.depth):
+        return replace(agenda, tasks=tuple(_named(task, question) for task in agenda.tasks))
+    return fallback_agenda(in_context(question, brief.conversation), brief.depth)
 
 
 def read_agenda(text: str, depth: int = 0) -> Agenda | None:
@@ -179,6 +181,13 @@ def _alone(part: str, names: Sequence[str]) -> str:
             told = f"{part.rstrip('?')} ({', '.join(names)})" + ("?" if part.endswith("?") else "")
     told = told[:1].upper() + told[1:]
     return f"{told}?" if _ASKS.match(told) and told[-1:] not in "?!.。？！" else told
+
+
+def _named(task: str, question: str) -> str:
+    """A task that says only "he" or "it", as models write them in spite of all, with the name that the question has."""
+    names = names_in(question)
+    refers = names and _PRONOUN.search(task) and not names_in(task) and not any(n.lower() in task.lower() for n in names)
+    return _alone(task, names[:1]) if refers else task
 
 
 def names_in(question: str) -> list[str]:

@@ -175,3 +175,9 @@ def test_a_conversation_is_told_as_questions_and_answers_without_tools() -> None
         Message("assistant", "Far [1]."),
     ]
     assert conversation_of(messages) == "Question: How far?\n\nAnswer: Far [1]."
+
+
+async def test_a_task_that_says_only_he_is_given_the_name_of_the_question() -> None:
+    model = ScriptedLLM(Reply(json.dumps({"complexity": 1, "tasks": ["Who was Ada Lovelace?", "where did she die?"]})))
+    agenda = await plan("Who was Ada Lovelace, and where did she die?", model, Brief("2026-01-02"))
+    assert agenda.tasks == ("Who was Ada Lovelace?", "Where did Ada Lovelace die?")

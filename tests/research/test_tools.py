@@ -1,0 +1,242 @@
+"""What a researcher may do in each phase, and what it is told when that is used up."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from nexi.budget import Budget, Meter
+from nexi.events import Delta, Fact, SourceNumbered, ToolFinished
+from nexi.llm.extractive import Extractive
+from nexi.reader import Reader
+from nexi.recording import Track
+from nexi.research.tools import CONTEXT_GATE, Context, LinkPool, Phases, ResearchToolbox, specs_for
+from nexi.runlog import MemoryPages
+from nexi.searcher import Searcher
+from nexi.session import Session
+from nexi.testing import FakeClock, FakeWeb
+from nexi.types import FetchLimits, Hit, Query, ToolCall, ToolResult
+from tests.research.world import MARS, MOON, PAGES, SUN, TIDE
+
+MORE = {f"https://page.example/{n}": f"# Page {n}\n\nThe Moon is page {n}." for n in range(1, 9)}
+
+
+class Told:
+    """An emit that keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.facts: list[Fact] = []
+
+    async def __call__(self, fact: Fact) -> None:
+        self.facts.append(fact)
+
+    def delta(self, delta: Delta) -> None:
+        return None
+
+
+class Bench:
+    """A researcher's tools over a web in memory."""
+
+    def __init__(self, pages: dict[str, str], *, used: Callable[[], int] = lambda: 0, window: int = 100_000) -> None:
+        self.web, self.told = FakeWeb({**PAGES, **pages}), Told()
+        self.pool, self.phases = LinkPool(), Phases()
+        self._used, self._window = used, window
+        self._calls = 0
+
+    async def run(self, *calls: tuple[str, dict[str, Any]], others: Sequence[str] = (), me: str = "1.1") -> list[ToolResult]:
+        clock = FakeClock()
+        session = Session()
+        session.allow([*self.web.pages])
+        searchers = {name: Searcher(lambda: (self.web,), emit=self.told, clock=clock) for name in others}
+        async with asyncio.TaskGroup() as tasks:
+            reader = Reader(
+                lambda: (self.web,),
+                limits=FetchLimits(),
+                session=session,
+                meter=Meter(Budget(), started=0.0),
+                store=MemoryPages(),
+                emit=self.told,
+                clock=clock,
+                tasks=tasks,
+            )
+            box = ResearchToolbox(
+                session=session,
+                searcher=Searcher(lambda: (self.web,), emit=self.told, clock=clock),
+                reader=reader,
+                extractor=Extractive(),
+                emit=self.told,
+                clock=clock,
+                question="How far is the Moon?",
+                room=lambda: 60_000,
+                specs=specs_for(searchers),
+                me=me,
+                phases=self.phases,
+                pool=self.pool,
+                others=searchers,
+                context=Context(self._used, self._window),
+                track=Track(),
+            )
+            results = []
+            for name, arguments in calls:
+                self._calls += 1
+                results.append(await box.run(ToolCall(f"c{self._calls}", name, json.dumps(arguments))))
+            reader.cancel()
+        return results
+
+
+def search(*queries: str) -> tuple[str, dict[str, Any]]:
+    return "search", {"queries": list(queries or ("Moon",))}
+
+
+def scrape(*urls: str) -> tuple[str, dict[str, Any]]:
+    return "scrape", {"urls": list(urls)}
+
+
+def form(result: ToolResult) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads(result.text)
+    return loaded
+
+
+def read_in(result: ToolResult) -> list[str]:
+    return [page["url"] for page in form(result)["pages"]]
+
+
+async def test_four_gathering_calls_are_shared_by_all_tools_that_gather() -> None:
+    bench = Bench({})
+    asked = {"query": "Moon"}
+    tools = ("stackexchange", "grep", "security_search")
+    results = await bench.run(search("Moon", "tides"), *((name, asked) for name in tools), search(), others=tools)
+    assert [form(r).get("note", "") for r in results[:4]] == [
+        "3 gathering calls are left.",
+        "2 gathering calls are left.",
+        "1 gathering calls are left.",
+        "That was the last gathering call: scrape what matters now.",
+    ]
+    assert [form(r) for r in results[4:]] == [
+        {"error": "all 4 gathering calls are used; read pages with scrape, or write the report"}
+    ]
+    assert bench.web.queries == ["Moon", "tides", "Moon", "Moon", "Moon"]
+
+
+async def test_only_tools_that_can_be_used_are_offered() -> None:
+    searcher = Searcher(lambda: (), emit=Told(), clock=FakeClock())
+    assert [s.name for s in specs_for({})] == ["search", "scrape", "final_answer"]
+    assert [s.name for s in specs_for({"grep": searcher, "local_search": searcher})] == [
+        "search",
+        "grep",
+        "local_search",
+        "scrape",
+        "final_answer",
+    ]
+    (result,) = await Bench({}).run(("grep", {"query": "x"}))
+    assert form(result) == {"error": "there is no tool called 'grep'; the tools are search, scrape, final_answer"}
+
+
+async def test_the_handshake_fetches_nothing_and_names_who_has_read_what() -> None:
+    bench = Bench({})
+    bench.pool.add([MOON], "1.2")
+    (result,) = await bench.run(scrape(MOON, TIDE))
+    assert form(result) == {
+        "already_read_by_others": [{"url": MOON, "researcher": "1.2"}],
+        "note": "Nothing was fetched yet. Call scrape again with at most 3 URLs, best those nobody has read.",
+    }
+    assert bench.web.fetched == []
+
+
+async def test_batches_take_three_two_and_three_pages_and_then_there_are_no_more() -> None:
+    urls = list(MORE)
+    bench = Bench(MORE)
+    results = await bench.run(scrape(*urls), scrape(*urls), scrape(*urls[3:]), scrape(*urls[5:]), scrape(urls[0]))
+    assert [read_in(r) for r in results[1:4]] == [urls[:3], urls[3:5], urls[5:]]
+    assert form(results[1])["not_read_in_this_batch"] == urls[3:]
+    assert "not_read_in_this_batch" not in form(results[3])
+    assert [form(r)["note"] for r in results[1:4]] == [
+        "2 batches are left; the next takes at most 2 URLs.",
+        "1 batches are left; the next takes at most 3 URLs.",
+        "That was the last batch: write the report with final_answer now.",
+    ]
+    assert form(results[4]) == {"error": "all scraping batches are used; write the report with final_answer"}
+
+
+async def test_pages_are_numbered_and_the_pool_knows_who_read_them() -> None:
+    bench = Bench({})
+    results = await bench.run(scrape(MOON), scrape(MOON, TIDE), me="1.3")
+    assert [page["content"].splitlines()[0] for page in form(results[1])["pages"]] == [f"[1] {MOON}", f"[2] {TIDE}"]
+    assert bench.pool.by_others([MOON, TIDE, SUN], "1.1") == {MOON: "1.3", TIDE: "1.3"}
+    assert [f.source.url for f in bench.told.facts if isinstance(f, SourceNumbered)] == [MOON, TIDE]
+
+
+async def test_a_page_that_cannot_be_read_uses_a_place_of_its_batch_and_says_why() -> None:
+    gone = "https://gone.example/"
+    bench = Bench({})
+    del bench.web.pages[MARS]
+    results = await bench.run(scrape(MARS), scrape(MARS, gone, SUN))
+    pages = form(results[1])["pages"]
+    assert [("error" in page, page["url"]) for page in pages] == [(True, MARS), (True, gone), (False, SUN)]
+    assert "came from no search result" in pages[1]["error"]
+
+
+async def test_a_full_context_skips_the_batch_and_asks_for_the_report() -> None:
+    bench = Bench({}, used=lambda: 5_600, window=10_000)
+    results = await bench.run(scrape(MOON), scrape(MOON))
+    assert form(results[1]) == {"error": "skipped: the context is 56% full and pages are read up to 55%; write the report"}
+    assert (bench.web.fetched, bench.phases.batches) == ([], 0)
+
+
+@pytest.mark.parametrize(("used", "read"), [(0, 3), (4_500, 2), (4_999, 1), (5_001, 0)])
+async def test_before_anything_is_read_a_page_is_projected_at_a_twentieth_of_the_window(used: int, read: int) -> None:
+    bench = Bench(MORE, used=lambda: used, window=10_000)
+    results = await bench.run(scrape(*MORE), scrape(*MORE))
+    assert len(form(results[1]).get("pages", ())) == read
+
+
+async def test_after_that_the_projection_is_what_pages_took_so_far() -> None:
+    long = {f"https://long.example/{n}": "The Moon. " * 290 for n in range(3)}
+    used = {"tokens": 0}
+    bench = Bench({**long, **MORE}, used=lambda: used["tokens"], window=100_000)
+    first = await bench.run(scrape(*long), scrape(*long))
+    assert len(read_in(first[1])) == 3
+    room = 100_000 * CONTEXT_GATE
+    used["tokens"] = int(room - 1.5 * sum(bench.phases.read_bytes) / 9)  # one and a half pages
+    second = await bench.run(scrape(*MORE))
+    assert len(read_in(second[0])) == 1
+
+
+async def test_the_tools_of_an_ordinary_search_are_understood_and_need_no_handshake() -> None:
+    bench = Bench({})
+    results = await bench.run(("web_search", {"queries": ["Moon"]}), ("web_get", {"urls": [MOON]}))
+    assert [r.ok for r in results] == [True, True]
+    finished = [f.name for f in bench.told.facts if isinstance(f, ToolFinished)]
+    assert (finished, bench.phases.gathered, bench.phases.batches) == (["search", "scrape"], 1, 1)
+
+
+async def test_of_a_long_page_the_passages_that_matter_are_given_word_for_word() -> None:
+    url = "https://long.example/"
+    text = "\n\n".join(["Bees make honey."] * 2000 + ["The Moon is 384,400 km away."] + ["Wasps do not."] * 2000)
+    bench = Bench({url: text})
+    results = await bench.run(scrape(url), scrape(url))
+    content = form(results[1])["pages"][0]["content"]
+    assert "The Moon is 384,400 km away." in content
+    assert len(content) < len(text) / 3
+
+
+@pytest.mark.parametrize("arguments", [{}, {"urls": []}, {"urls": [""]}, {"urls": 7}, {"urls": [MOON] * 9}])
+async def test_bad_arguments_are_explained_and_cost_nothing(arguments: dict[str, Any]) -> None:
+    bench = Bench({})
+    (result,) = await bench.run(("scrape", arguments))
+    assert (result.ok, "error" in form(result), bench.phases.shook_hands) == (False, True, False)
+
+
+async def test_a_search_that_finds_nothing_counts_and_says_who_failed() -> None:
+    bench = Bench({})
+
+    async def nothing(query: Query) -> list[Hit]:
+        return []
+
+    bench.web.search = nothing  # type: ignore[method-assign]
+    (result,) = await bench.run(search("xyzzy"))
+    assert (result.ok, form(result)["note"]) == (False, "3 gathering calls are left.")
