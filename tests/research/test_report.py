@@ -1,0 +1,116 @@
+"""The report as a document: what is mended, what is noted, where it goes and what it is called."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath, PureWindowsPath
+
+import pytest
+
+from nexi.research.report import Linted, Place, document, file_name, folder_for, front_matter, lint, slug
+from nexi.types import Source
+
+MOON, TIDE = Source(1, "https://moon.example/", "Moon"), Source(3, "https://tide.example/", "Tides")
+SOURCES = (MOON, TIDE)
+
+
+def place(cwd: str, *subfolders: str) -> Place:
+    return Place(PurePosixPath(cwd), subfolders, PurePosixPath("/home/ada"), PurePosixPath("/tmp"))
+
+
+@pytest.mark.parametrize("cwd", ["/home/ada", "/", "/usr", "/usr/local/share", "/etc", "/root", "/home", "/Users", "/tmp"])
+def test_a_report_does_not_clutter_a_home_or_a_system_folder(cwd: str) -> None:
+    assert str(folder_for(place(cwd, "docs"))) == "/tmp"
+
+
+@pytest.mark.parametrize(
+    ("subfolders", "folder"),
+    [
+        (("notes", "docs", "research"), "research"),
+        (("notes", "DOCS", "src"), "DOCS"),
+        (("References", "Notes"), "References"),
+        (("doc", "docs"), "docs"),
+        (("src", "documents"), ""),
+        ((), ""),
+    ],
+)
+def test_a_report_goes_into_a_folder_made_for_it_or_where_the_user_stands(subfolders: tuple[str, ...], folder: str) -> None:
+    assert folder_for(place("/home/ada/project", *subfolders)) == PurePosixPath("/home/ada/project") / folder
+
+
+@pytest.mark.parametrize(("cwd", "is_system"), [("C:\\", True), ("C:\\Windows\\System32", True), ("C:\\work\\moon", False)])
+def test_drive_roots_and_system_folders_of_windows_are_left_alone(cwd: str, is_system: bool) -> None:
+    there = Place(PureWindowsPath(cwd), (), PureWindowsPath("C:\\Users\\ada"), PureWindowsPath("C:\\Temp"))
+    assert (folder_for(there) == there.temporary) is is_system
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("Rust async runtimes", "nexi-research-rust-async-runtimes-a3.md"),
+        ("How far?! (../../etc/passwd)", "nexi-research-how-far-etc-passwd-a3.md"),
+        ("Wie groß ist der Mond?", "nexi-research-wie-gross-ist-der-mond-a3.md"),
+        ("月球有多远？", "nexi-research-月球有多远-a3.md"),
+        ("???", "nexi-research-report-a3.md"),
+        ("x" * 200, f"nexi-research-{'x' * 60}-a3.md"),
+        ("word " * 40, f"nexi-research-{'-'.join(['word'] * 12)}-a3.md"),
+    ],
+)
+def test_the_file_is_named_after_the_question(question: str, name: str) -> None:
+    assert file_name(question, 0, 3) == name
+    assert slug(question) == name.removeprefix("nexi-research-").removesuffix("-a3.md")
+
+
+def test_letters_and_digits_stay_within_the_alphabet() -> None:
+    assert [file_name("q", *pair)[-5:-3] for pair in ((25, 9), (26, 10), (255, 255))] == ["z9", "a0", "v5"]
+
+
+def test_front_matter_is_yaml_that_no_text_can_break() -> None:
+    fields = {"question": 'a: "b"\n---\nc', "cost_usd": None, "pages": 3, "ok": True}
+    assert front_matter(fields) == '---\nquestion: "a: \\"b\\"\\n---\\nc"\npages: 3\nok: true\n---\n'
+
+
+def test_the_document_has_front_matter_text_sources_and_its_path() -> None:
+    assert document("# Moon\n\nFar [1].\n", SOURCES, {"run": "3fa9c1"}, "/work/moon.md") == (
+        '---\nrun: "3fa9c1"\n---\n\n# Moon\n\nFar [1].\n\n## Sources\n\n'
+        "[1] Moon  \n    https://moon.example/\n[3] Tides  \n    https://tide.example/\n\n---\n\n*Saved as `/work/moon.md`*\n"
+    )
+
+
+def test_a_document_without_sources_or_path_ends_after_its_text() -> None:
+    assert document("Nothing.", (), {}) == "---\n---\n\nNothing.\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "linted"),
+    [
+        ("# Moon\n\nFar [1].", Linted("# Moon\n\nFar [1].", (MOON,))),
+        ("Far [1] and wet [3].", Linted("Far [1] and wet [3].", SOURCES)),
+        ("", Linted("", ())),
+        (
+            "<think>hm</think>Far [1].</answer>",
+            Linted("Far [1].", (MOON,), ("tags of the model were left out",)),
+        ),
+        (
+            "Far [1][9].",
+            Linted("Far [1].", (MOON,), ("citations without a source were left out: [9]",)),
+        ),
+        ("Far [1].\n\n## Sources\n\n[1] https://moon.example/", Linted("Far [1].", (MOON,))),
+        (
+            "## Far\n\nIt is far [1].\n\n## Near\n\nNo.\n\n## Far\n\nIt is  far [1].",
+            Linted("## Far\n\nIt is far [1].\n\n## Near\n\nNo.", (MOON,), ("the section 'Far' stood there twice",)),
+        ),
+        ("## Far\n\nOne [1].\n\n## Far\n\nTwo [1].", Linted("## Far\n\nOne [1].\n\n## Far\n\nTwo [1].", (MOON,))),
+        ("Use `<think>` in code [1].", Linted("Use `<think>` in code [1].", (MOON,))),
+    ],
+)
+def test_what_a_reader_should_not_see_is_mended_and_said(text: str, linted: Linted) -> None:
+    assert lint(text, SOURCES, "How far is the Moon?") == linted
+
+
+def test_a_report_in_another_script_than_the_question_is_noted() -> None:
+    russian = "Луна находится далеко от Земли, и приливы следуют за ней каждый день [1]."
+    assert lint(russian, SOURCES, "How far is the Moon from Earth?").notes == (
+        "the report seems to be in another language than the question (Cyrillic letters, not Latin)",
+    )
+    assert lint(russian, SOURCES, "Как далеко находится Луна?").notes == ()
+    assert lint("Far [1].", SOURCES, "月球有多远？").notes == ()
