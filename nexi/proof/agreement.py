@@ -22,6 +22,7 @@ from nexi.values import frozen
 
 Weight = Callable[[str], float]
 FACT = 2.0  # what a hard fact weighs beside a word
+BRACKETED = 80  # characters from a bracket to the value in it
 BORROWED = 0.6  # what a word is worth that stands in the context instead
 _ACTS = re.compile(r"\b(?:by|from|than)\b")
 _EVEN = frozenset(["and", "or", "with", "met", "married", "between", "versus", "vs", "joined"])
@@ -180,9 +181,19 @@ def _crossed(pair: Pair, fact: Number | Date, stated: Sequence[Number | Date]) -
     before = claim.at(fact.start) - 1
     for index, step in ((after, -1), (before, 1)):
         values = list(_values_beside(pair, index, step, stated))
+        values = [v for v in values if not _is_restated(pair.source, fact, v, stated)]
         if values and not any(_may_be_same(fact, v) for v in values):
             return values[0].text
     return ""
+
+
+def _is_restated(source: Reading, fact: Number | Date, value: Number | Date, stated: Sequence[Number | Date]) -> bool:
+    """`six miles (10 km)` and `1672 (some say 1671)`: what stands in brackets is said beside the value, not in its place."""
+    opens = source.text.rfind("(", max(0, value.start - BRACKETED), value.start)
+    if opens < 0 or ")" in source.text[opens : value.start]:
+        return False
+    before = [s for s in stated if s.end <= opens]
+    return bool(before) and not source.text[before[-1].end : opens].strip() and agrees(fact, before[-1])
 
 
 def _values_beside(pair: Pair, index: int, step: int, stated: Sequence[Number | Date]) -> Iterator[Number | Date]:

@@ -21,6 +21,7 @@ _JOINT = re.compile(
     r"\s*[;；。]\s*|\s+[-–—]+\s+|\.\s+(?=[A-Z])|，(?=而|但|并|同时)|,\s+(?=[A-Za-z]+ing\b)"
     r"|,?\s+(?:and|but|while|whereas|although|though|which|who|where|when|with|yet|so|including|as well as|and also)\s+"
 )
+_LEADING = re.compile(r"(?:and|but|while|whereas|although|though|yet|so|whilst)\s+")
 _STRONG = re.compile(r"\s*[;；。.，]\s*|\s+[-–—]+\s+|,?\s+(?:but|while|whereas|although|though)\s+|,\s+and\s+")
 
 
@@ -37,16 +38,16 @@ def segments(text: str, markers: re.Pattern[str]) -> list[Part]:
     parts: list[Part] = []
     start = 0
     for group in re.finditer(rf"(?:(?:{markers.pattern})[ \t]*)+", text):
-        words = without_markers(text[start : group.start()]).strip(" ,;.")
-        if words and _says_something(words):
+        words = _LEADING.sub("", without_markers(text[start : group.start()]).strip(" ,;."))
+        if words and _is_clause(words):
             parts.append(Part(words, numbers_of(group[0])))
         elif parts:
             parts[-1] = Part(f"{parts[-1].text} {words}".strip(), (*parts[-1].numbers, *numbers_of(group[0])))
         else:
             continue
         start = group.end()
-    rest = without_markers(text[start:]).strip(" ,;.")
-    if parts and rest and _says_something(rest):
+    rest = _LEADING.sub("", without_markers(text[start:]).strip(" ,;."))
+    if parts and rest and _is_clause(rest):
         parts.append(Part(rest))
     return parts
 
@@ -65,6 +66,12 @@ def _pieces(text: str, joints: Sequence[re.Match[str]]) -> Iterator[list[Part]]:
     pieces = [text[a[1] : b[0]].strip(" ,;") for a, b in pairwise(cuts)]
     if len(pieces) > 1 and all(map(_says_something, pieces)):
         yield [Part(piece) for piece in pieces]
+
+
+def _is_clause(text: str) -> bool:
+    """What somebody put a source behind need not say much."""
+    reading = read(text)
+    return sum(bool(w.terms) or w.fact for w in reading.words) >= FEWEST
 
 
 def _says_something(text: str) -> bool:

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from nexi.proof.disputes import given_by, readings_of
 from nexi.proof.facts import read
 from nexi.proof.parts import Part, segments, splits
 from nexi.proof.sentences import MARKERS, Sentence, needs_citation, numbers_of, read_answer, without_markers
 from nexi.proof.snapshots import Snapshot
 from nexi.proof.spans import CLOSE, Finding, Similarity, find
+from nexi.proof.terms import WORD
 from nexi.types import Claim, Evidence, Proof, Verdict
 
 Judge = Callable[[Claim, Evidence], Verdict]
@@ -53,9 +55,14 @@ def check_claim(
 
 def _check(sentence: Sentence, cited: Mapping[int, Snapshot | None], similarity: Similarity | None, index: int) -> Claim:
     claim = Claim(index, sentence.text, sentence.start, sentence.end, Verdict.NOT_FOUND, sentence.claims, sentence.reason)
-    if not cited:
+    if not cited or not WORD.search(sentence.plain):
         return replace(claim, reason=sentence.reason or "needs a source and cites none")
     pages = dict(list(cited.items())[:MAX_CITED])
+    if told := _told(sentence, pages):
+        return replace(claim, verdict=Verdict.SUPPORTED, reason="each source gives the reading it is cited for", evidence=told)
+    if placed := _placed(sentence, pages, similarity):
+        blank = tuple(_evidence(n, page, Finding(Verdict.NOT_FOUND, "nothing here rests on it")) for n, page in cited.items())
+        return replace(claim, verdict=placed[0], reason=placed[1], evidence=_with_parts(blank, pages, placed[2]))
     findings = _found(sentence.plain, pages, similarity)
     evidence = tuple(_evidence(number, page, findings.get(number)) for number, page in cited.items())
     best = min(evidence, key=lambda e: (_TELLING.index(e.verdict), -e.fit, -e.presence))
@@ -88,7 +95,30 @@ def _evidence(number: int, page: Snapshot | None, finding: Finding | None) -> Ev
     return replace(made, start=start, end=end, span=page.text[start:end], page=page.page_at(start))
 
 
+def _told(sentence: Sentence, pages: Mapping[int, Snapshot | None]) -> tuple[Evidence, ...]:
+    """What the sources say in a sentence about their disagreement; nothing where one of them does not."""
+    subject, parts = readings_of(sentence.text)
+    found: dict[int, Finding] = {}
+    for part in parts:
+        found |= (given := given_by(subject, part, pages))
+        if len(given) < len(part.numbers):
+            return ()
+    shown = (_evidence(number, pages[number], finding) for number, finding in found.items())
+    return tuple(replace(e, verdict=Verdict.SUPPORTED, fit=1.0, reason="gives this reading", missing=()) for e in shown)
+
+
 Joint = tuple[Verdict, str, dict[int, list[tuple[Part, Finding]]]]
+
+
+def _placed(sentence: Sentence, pages: Mapping[int, Snapshot | None], similarity: Similarity | None) -> Joint | None:
+    """A sentence with citations inside it: each clause is said by the sources that stand behind it."""
+    parts = segments(sentence.text, MARKERS)
+    said: dict[int, list[tuple[Part, Finding]]] = {}
+    if len({part.numbers for part in parts if part.numbers}) < 2:
+        return None
+    if not all(_say(part, pages, similarity, said) for part in parts):
+        return None
+    return Verdict.SUPPORTED, f"said part by part by {' and '.join(f'[{n}]' for n in said)}", said
 
 
 def _jointly(

@@ -1,0 +1,50 @@
+"""Citations inside a sentence, sentences about a disagreement, and values in brackets."""
+
+from __future__ import annotations
+
+import pytest
+
+from nexi.proof import check_answer, prepare
+from nexi.proof.conflicts import find_conflicts
+from nexi.types import Verdict
+
+MOON = prepare("# Moon\n\nThe Moon is the only natural satellite of Earth. It has almost no air.", "http://moon.test/")
+MARS = prepare("# Mars\n\nMars is the fourth planet. Mars has two small moons, Phobos and Deimos.", "http://mars.test/")
+LONG = prepare("# Varn bridge\n\nThe Varn bridge is 186 metres long.", "http://one.test/varn")
+LONGER = prepare("# Varn bridge\n\nThe Varn bridge is 192 metres long.", "http://two.test/varn")
+AIRPORT = prepare("# Airport\n\nIt is a public airport six miles (10 km) southwest of Christiansted on the island of St. Croix.")
+
+
+def verdicts(text: str, *pages: object) -> list[Verdict]:
+    return [c.verdict for c in check_answer(text, dict(enumerate(pages, 1))).checked]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("It has almost no air [1], and Mars has two small moons [2].", Verdict.SUPPORTED),
+        ("It has almost no air [1], and Mars has three small moons [2].", Verdict.CONTRADICTED),
+        ("Mars has two small moons [1], and the Moon has almost no air [2].", Verdict.PARTLY),
+    ],
+)
+def test_each_clause_is_judged_by_the_sources_that_stand_behind_it(text: str, verdict: Verdict) -> None:
+    assert verdicts(text, MOON, MARS) == [verdict]
+
+
+def test_our_own_sentence_about_a_disagreement_is_judged_reading_by_reading() -> None:
+    pages = {1: LONG, 2: LONGER}
+    claims = check_answer("The Varn bridge is 186 metres long [1].", pages).claims
+    said = find_conflicts("How long is the Varn bridge?", claims, pages)[0].sentence()
+    assert verdicts(said, LONG, LONGER) == [Verdict.SUPPORTED]
+    assert verdicts(said.replace("192", "195"), LONG, LONGER) != [Verdict.SUPPORTED]
+    assert verdicts(said, LONGER, LONG) != [Verdict.SUPPORTED]
+
+
+def test_a_value_in_brackets_stands_beside_the_value_it_restates() -> None:
+    text = "It is a public airport {} southwest of Christiansted on the island of St. Croix [1]."
+    assert verdicts(text.format("six miles"), AIRPORT) == [Verdict.SUPPORTED]
+    assert verdicts(text.format("eight miles"), AIRPORT) == [Verdict.CONTRADICTED]
+
+
+def test_a_citation_behind_no_word_is_no_claim() -> None:
+    assert verdicts("... [1]", MOON) == []
