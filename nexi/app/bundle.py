@@ -6,12 +6,15 @@ takes only names that belong there, within caps: it may come from a stranger.
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import re
 import tarfile
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 from nexi.errors import StoreError
 from nexi.files import make_private_directory, store_error
@@ -46,9 +49,9 @@ def write_bundle(runs: RunDirectory, run_id: str, path: Path, secrets: Iterable[
 def read_bundle(path: Path, runs: RunDirectory) -> str:
     """Unpack a bundle into a home of runs and return the id of its run. Raises StoreError."""
     try:
-        with tarfile.open(path, "r:*") as archive:
+        with tarfile.open(path, "r:gz") as archive:
             return _unpacked(archive, runs)
-    except (tarfile.TarError, EOFError, ValueError, KeyError, TypeError) as error:
+    except (tarfile.TarError, zlib.error, gzip.BadGzipFile, EOFError, ValueError, KeyError, TypeError) as error:
         raise StoreError(
             f"{path} is not a bundle of a run",
             cause=str(error) or type(error).__name__,
@@ -102,21 +105,39 @@ def _pages_of(log: bytes, pages: FilePages) -> Iterator[tuple[str, str]]:
 
 
 def _redacted_log(log: bytes, keys: list[str]) -> bytes:
-    """The log without keys; lines that held one are sealed anew."""
-    if not any(json.dumps(key)[1:-1].encode() in log for key in keys):
+    """The log without keys; lines that held one are sealed anew, and one that was cut off is left out."""
+    written = [_escaped(form) for key in keys for form in _forms(key)]
+    if not any(form.encode() in log for form in written):
         return log
     lines = []
     for line in log.splitlines():
-        record = unseal(line)
+        try:
+            record = unseal(line)
+        except ValueError:
+            break
         record.pop("sum", None)
-        lines.append(seal(json.loads(_redacted(json.dumps(record), [json.dumps(k)[1:-1] for k in keys]))))
+        text = json.dumps(record)
+        for form in written:
+            text = text.replace(form, REDACTED)
+        lines.append(seal(json.loads(text)))
     return b"".join(lines)
 
 
 def _redacted(text: str, keys: list[str]) -> str:
     for key in keys:
-        text = text.replace(key, REDACTED)
+        for form in _forms(key):
+            text = text.replace(form, REDACTED)
     return text
+
+
+def _forms(key: str) -> list[str]:
+    """A key as it may stand in a text: as it is, inside JSON, inside JSON in JSON, in an address."""
+    escaped = _escaped(key)
+    return list(dict.fromkeys((_escaped(escaped), escaped, key, quote(key, safe=""))))
+
+
+def _escaped(text: str) -> str:
+    return json.dumps(text)[1:-1]
 
 
 def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:

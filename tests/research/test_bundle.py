@@ -1,0 +1,182 @@
+"""A run in one file: without keys, playable elsewhere, and harmless when a stranger made it."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from nexi.app.bundle import read_bundle, write_bundle
+from nexi.config import Config
+from nexi.errors import StoreError
+from nexi.runlog import RunDirectory
+from nexi.testing import FakeClock
+from tests.research.test_resume import research
+from tests.research.world import PAGES, PromptModel, SlowWeb, nexi_over, play
+
+Make = Callable[..., Config]
+
+
+def directory(config: Config) -> RunDirectory:
+    return RunDirectory(config.runs_dir, config.pages_dir, clock=FakeClock())
+
+
+def replayed(config: Config, run_id: str) -> tuple[bool, str]:
+    async def work() -> tuple[bool, str]:
+        async with nexi_over(config, SlowWeb({}), PromptModel()) as nexi:
+            replay = await nexi.replay(run_id)
+            return replay.is_same, replay.result.answer.text
+
+    return play(work)
+
+
+def archive(path: Path, **members: bytes) -> Path:
+    with tarfile.open(path, "w:gz") as tar:
+        for name, data in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+    return path
+
+
+def test_a_bundle_is_played_again_in_another_home_byte_for_byte(make_config: Make, tmp_path: Path) -> None:
+    config = make_config()
+    whole = research(config, PromptModel())
+    path = tmp_path / "run.tar.gz"
+    assert write_bundle(directory(config), whole.id, path, ["sk-unused"]) == len(list(config.pages_dir.rglob("*.txt")))
+    there = config.override(home=tmp_path / "elsewhere")
+    assert read_bundle(path, directory(there)) == whole.id
+    assert replayed(there, whole.id) == (True, whole.answer.text)
+
+
+def test_keys_are_taken_out_of_log_and_pages_and_the_log_still_opens(make_config: Make, tmp_path: Path) -> None:
+    key = 'sk-"secret"-123'
+    config = make_config()
+
+    async def work() -> str:
+        pages = {url: f"{text} Key {key}." for url, text in PAGES.items()}
+        async with nexi_over(config, SlowWeb(pages), PromptModel()) as nexi, nexi.research(f"What is {key}?") as run:
+            async for _ in run:
+                pass
+            return run.id
+
+    run_id = play(work)
+    path = tmp_path / "run.tar.gz"
+    write_bundle(directory(config), run_id, path, [key, ""])
+    with tarfile.open(path) as tar:
+        texts = [file.read().decode() for m in tar if (file := tar.extractfile(m))]
+    assert not any("secret" in text for text in texts)
+    assert "What is [redacted]?" in texts[0]
+    there = directory(config.override(home=tmp_path / "elsewhere"))
+    assert read_bundle(path, there) == run_id
+    assert len(there.open_log(run_id).facts) == len(directory(config).open_log(run_id).facts)
+
+
+def test_a_run_that_was_cut_off_can_be_sent_too(make_config: Make, tmp_path: Path) -> None:
+    config = make_config()
+    whole = research(config, PromptModel())
+    log = config.runs_dir / whole.id / "log.jsonl"
+    log.write_bytes(log.read_bytes()[:-300])
+    path = tmp_path / "run.tar.gz"
+    write_bundle(directory(config), whole.id, path, ["The"])
+    there = directory(config.override(home=tmp_path / "elsewhere"))
+    assert there.open_log(read_bundle(path, there)).ended is False
+
+
+def test_an_existing_file_and_an_unknown_run_are_refused(make_config: Make, tmp_path: Path) -> None:
+    config = make_config()
+    whole = research(config, PromptModel())
+    path = tmp_path / "run.tar.gz"
+    path.write_text("mine")
+    with pytest.raises(StoreError, match="is not overwritten: it exists"):
+        write_bundle(directory(config), whole.id, path, [])
+    assert path.read_text() == "mine"
+    with pytest.raises(StoreError):
+        write_bundle(directory(config), "ffffff", tmp_path / "other.tar.gz", [])
+    assert not (tmp_path / "other.tar.gz").exists()
+    with pytest.raises(StoreError, match="Could not write the bundle"):
+        write_bundle(directory(config), whole.id, tmp_path / "no" / "where.tar.gz", [])
+
+
+def spoilt(path: Path, whole: bytes, kind: str) -> Path:
+    match kind:
+        case "nothing":
+            path.write_bytes(b"")
+        case "no archive":
+            path.write_bytes(b"# a report, not a bundle\n" * 50)
+        case "cut off":
+            path.write_bytes(whole[: len(whole) // 2])
+        case "spoilt inside":
+            path.write_bytes(whole[:200] + bytes(b ^ 0x5A for b in whole[200:400]) + whole[400:])
+        case "no log":
+            archive(path, **{"pages/x.txt": b"x"})
+        case "a log of nothing":
+            archive(path, **{"log.jsonl": b""})
+        case "an id that is a path":
+            archive(path, **{"log.jsonl": b'{"schema":1,"run":"../../x","created":"2026-01-02T00:00:00+00:00"}\n'})
+        case "no text":
+            archive(path, **{f"pages/{'0' * 64}.txt": b"\xff\xfe"})
+    return path
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["nothing", "no archive", "cut off", "spoilt inside", "no log", "a log of nothing", "an id that is a path", "no text"],
+)
+def test_what_is_no_bundle_is_refused_with_a_reason(make_config: Make, tmp_path: Path, kind: str) -> None:
+    config = make_config()
+    whole = tmp_path / "whole.tar.gz"
+    write_bundle(directory(config), research(config, PromptModel()).id, whole, [])
+    there = config.override(home=tmp_path / "elsewhere")
+    with pytest.raises(StoreError, match="is not a bundle of a run") as refused:
+        read_bundle(spoilt(tmp_path / "bad.tar.gz", whole.read_bytes(), kind), directory(there))
+    assert (bool(refused.value.cause), refused.value.fix) == (True, "nexi export ID --bundle makes one")
+
+
+def test_paths_links_and_devices_of_a_stranger_are_ignored(make_config: Make, tmp_path: Path) -> None:
+    config = make_config()
+    path = tmp_path / "run.tar.gz"
+    run_id = research(config, PromptModel()).id
+    log = (config.runs_dir / run_id / "log.jsonl").read_bytes()
+    with tarfile.open(path, "w:gz") as tar:
+        for name, kind in (
+            ("../../evil", tarfile.REGTYPE),
+            ("/etc/evil", tarfile.REGTYPE),
+            ("pages/../evil", tarfile.REGTYPE),
+            (f"pages/{'a' * 64}.txt", tarfile.SYMTYPE),
+            (f"pages/{'b' * 64}.txt", tarfile.LNKTYPE),
+            ("pages", tarfile.DIRTYPE),
+            ("device", tarfile.CHRTYPE),
+        ):
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname = kind, "/etc/passwd"
+            tar.addfile(member)
+        for name, data in (("log.jsonl", log), (f"pages/{'c' * 64}.txt", b"another text than its name says")):
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+    home = tmp_path / "elsewhere"
+    assert read_bundle(path, directory(config.override(home=home))) == run_id
+    assert [str(p.relative_to(home)) for p in sorted(home.rglob("*")) if p.is_file()] == [f"runs/{run_id}/log.jsonl"]
+    assert not (tmp_path / "evil").exists()
+
+
+def test_an_archive_larger_than_a_run_can_be_is_not_unpacked(
+    make_config: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nexi.app.bundle.MOST_BYTES", 10_000)
+    path = archive(tmp_path / "bomb.tar.gz", **{"log.jsonl": b"0" * 10_001})
+    with pytest.raises(StoreError, match="larger than a run can be"):
+        read_bundle(path, directory(make_config()))
+    monkeypatch.setattr("nexi.app.bundle.MOST_FILES", 3)
+    many = archive(tmp_path / "many.tar.gz", **{f"f{n}": b"" for n in range(5)})
+    with pytest.raises(StoreError, match="larger than a run can be"):
+        read_bundle(many, directory(make_config()))
+
+
+def test_a_bundle_that_cannot_be_opened_says_so(make_config: Make, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="Could not read the bundle"):
+        read_bundle(tmp_path, directory(make_config()))
