@@ -118,6 +118,10 @@ class Loop:
             if isinstance(turn, Answer):
                 return turn
 
+    async def quoted(self) -> str:
+        """What was read on the question, as passages with their numbers, for a caller to whom an uncited text is no use."""
+        return await self._spare_answer()
+
     async def deliver(self, text: str, stop: StopReason, *, by_model: bool = True) -> Answer:
         """A text that was written elsewhere, checked and released like an answer of this loop."""
         return await self._answer(text, stop, self._writing(by_model=by_model))

@@ -94,17 +94,19 @@ class Work:
         loop.steer = lambda turn: self._arriving(turn, session)
         try:
             answer = await loop.run()
+            text = answer.text if extract_citation_markers(answer.text) else await self._quoted(loop, answer)
         except NexiError as error:
             await self.emit(ResearcherFailed(me, error.code, str(error)))
             return
-        await self._report(answer)
-
-    async def _report(self, answer: Answer) -> None:
-        me = self.researcher.id
-        if not answer.text.strip():
+        if not text.strip():
             await self.emit(ResearcherFailed(me, "empty_report", "the report is empty"))
             return
-        await self.emit(ResearcherReported(me, answer.text[:MAX_SHARED_CHARS], answer.stop))
+        await self.emit(ResearcherReported(me, text[:MAX_SHARED_CHARS], answer.stop))
+
+    async def _quoted(self, loop: Loop, answer: Answer) -> str:
+        """A report that cites nothing proves nothing: where pages were read, their passages take its place."""
+        text = await loop.quoted() if loop.session.has_evidence else ""
+        return text if extract_citation_markers(text) else answer.text
 
     def _session(self) -> Session:
         session = Session()

@@ -41,7 +41,10 @@ class OneTurn:
 
     def __init__(self, session: Session, turns: Sequence[Callable[[], None]], end: Answer | LLMError) -> None:
         self.toolbox = type("Toolbox", (), {"specs": ()})
-        self._session, self._turns, self._end = session, turns, end
+        self.session, self._session, self._turns, self._end = session, session, turns, end
+
+    async def quoted(self) -> str:
+        return "Mars is the red planet. [3]"
 
     async def run(self) -> Answer:
         for number, happens in enumerate(self._turns, 1):
@@ -72,6 +75,7 @@ def worked(
     class Shop:
         def researcher_loop(self, agent: str, task: str, session: Session, *rest: object) -> OneTurn:
             sessions.append(session)
+            session.book.adopt([3])  # as if it had been read
             return OneTurn(session, turns, end or Answer("Mars is red [3].", (), StopReason.FINAL_ANSWER))
 
     asyncio.run(work.run(Shop(), Meter(Budget(), started=0.0)))  # type: ignore[arg-type]
@@ -124,8 +128,13 @@ def test_in_a_small_window_all_reports_together_take_a_quarter() -> None:
 
 
 def test_a_report_longer_than_that_is_cut_before_it_is_kept() -> None:
-    _, facts = worked([], end=Answer("y" * 60_000, (), StopReason.FINAL_ANSWER))
-    assert facts == [ResearcherReported("1.3", "y" * MAX_SHARED_CHARS, StopReason.FINAL_ANSWER)]
+    _, facts = worked([], end=Answer("[3]" + "y" * 60_000, (), StopReason.FINAL_ANSWER))
+    assert facts == [ResearcherReported("1.3", "[3]" + "y" * (MAX_SHARED_CHARS - 3), StopReason.FINAL_ANSWER)]
+
+
+def test_a_report_that_cites_nothing_gives_way_to_passages_of_what_was_read() -> None:
+    _, facts = worked([], end=Answer("Mars is red.", (), StopReason.PLAIN_ANSWER))
+    assert facts == [ResearcherReported("1.3", "Mars is the red planet. [3]", StopReason.PLAIN_ANSWER)]
 
 
 def test_a_researcher_that_fails_or_says_nothing_is_a_fact_and_not_an_error() -> None:
