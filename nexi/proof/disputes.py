@@ -33,7 +33,7 @@ def readings_of(text: str) -> tuple[str, list[Part]]:
         value = re.sub(r"^(?:and|,)\s+", "", told[start : group.start()].strip(" ,;.")).strip()
         parts += [Part(value, numbers_of(group[0]))] if value else []
         start = group.end()
-    subject = " ".join((dispute["subject"] or "").strip("“”\" ").replace("…", " ").split())
+    subject = " ".join((dispute["subject"] or "").strip('“”" ').replace("…", " ").split())
     return subject, parts if len(parts) > 1 else []
 
 
@@ -49,7 +49,7 @@ def given_by(subject: str, part: Part, pages: Mapping[int, Snapshot | None]) -> 
 
 
 def _said(subject: str, value: str, page: Snapshot) -> Finding | None:
-    bare = value.strip("“”\" ").removesuffix("…")
+    bare = value.strip('“”" ').removesuffix("…")
     finding = find(read(f"{subject} {bare}"), page)
     if not subject:
         return finding if finding.first >= 0 and is_quoted(bare, page) else None

@@ -20,7 +20,7 @@ _MARK_OR_COMBINING = re.compile(rf"{_MARK.pattern}|\w[{_COMBINING}]+")
 _ODD = re.compile(
     rf"(?P<gone>[{_INVISIBLE}]+"
     r"|\]\([^()\s]{0,2000}(?:\([^()\s]{0,300}\)[^()\s]{0,500})?(?:\s+\"[^\"\n]{0,300}\")?\)"
-    r"|\[\^?(?:\d{1,3}|[a-z]|note \d{1,3}|citation needed)\]"
+    r"|\[\^?(?:\d{1,3}|[a-z]|note \d{1,3}|citation needed)\](?!\((?!#))"
     r"|</?(?:a|b|i|u|em|strong|sup|sub|span|small|mark|code|q|cite|abbr|p|li|td|th|tr)\b[^<>\n]{0,200}>"
     r"|\\(?=[\\`*_{}\[\]()#+.!|<>~$-])"
     r"|-\n[ \t]*(?=[a-z]))"

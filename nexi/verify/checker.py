@@ -25,9 +25,9 @@ from nexi.verify.edits import (
     failing,
     repair,
     substituted,
-    taken_as_quotation,
     without_idle_citations,
 )
+from nexi.verify.quotations import taken_as_quotation
 from nexi.verify.snapshots import Snapshots
 
 MOST_STRETCHES = 1000

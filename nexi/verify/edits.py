@@ -23,10 +23,6 @@ HINTS = 3
 _WORD = re.compile(r"\w")
 _OPENING = re.compile(r"\s*(?:>\s?)*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?")
 _BLANKS = " \t"
-_DECORATION = re.compile(r"[*_`\u00ad]|…|\.{3}")
-_BRACKETS = re.compile(r"\s*\([^()]{0,300}\)")
-_QUOTES = str.maketrans("“”„«»‘’", '"""""' + "''")
-SHORTEST_QUOTATION = 30
 LONGEST_COMPARED = 2000  # characters of a sentence that is looked for in sources it does not cite
 
 
@@ -50,38 +46,6 @@ def check(text: str, snapshots: Mapping[int, Snapshot | None]) -> tuple[Claim, .
 
     cited = {number: snapshots.get(number) for number in sorted(extract_citation_markers(text))}
     return check_answer(text, cited).claims
-
-
-def taken_as_quotation(claims: Sequence[Claim], snapshots: Mapping[int, Snapshot | None]) -> tuple[Claim, ...]:
-    """The claims of a writer who only quotes: a sentence that stands in its source letter for letter is supported by it, also
-    where the cut leaves half a date."""
-    doubtful = {claim.index for claim in failing(claims)}
-    return tuple(_quotation(claim, snapshots) if claim.index in doubtful else claim for claim in claims)
-
-
-def _quotation(claim: Claim, snapshots: Mapping[int, Snapshot | None]) -> Claim:
-    sentence = recite(claim.text, ())
-    for evidence in claim.evidence:
-        snapshot = snapshots.get(evidence.number)
-        if snapshot is not None and _is_quoted(sentence, snapshot.text):
-            reason = "quoted letter for letter"
-            good = replace(evidence, verdict=Verdict.SUPPORTED, presence=1.0, fit=1.0, reason=reason, missing=(), other="")
-            others = (good if e is evidence else e for e in claim.evidence)
-            return replace(claim, verdict=Verdict.SUPPORTED, reason=reason, evidence=tuple(others))
-    return claim
-
-
-def _is_quoted(sentence: str, text: str) -> bool:
-    """Letter for letter, with what the page says in brackets or without it."""
-    words = _bare(sentence)
-    if len(words) < SHORTEST_QUOTATION:
-        return False
-    return words in _bare(text) or _bare(_BRACKETS.sub(" ", sentence)) in _bare(_BRACKETS.sub(" ", text))
-
-
-def _bare(text: str) -> str:
-    """Letters without emphasis, ellipses and the shape of blanks and quotation marks."""
-    return " ".join(_DECORATION.sub("", text).translate(_QUOTES).split()).replace(" ,", ",").replace(" .", ".")
 
 
 def repair(text: str, claims: Sequence[Claim], snapshots: Mapping[int, Snapshot | None]) -> Repair:

@@ -1,0 +1,94 @@
+"""Sentences of a writer who only quotes: the built-in model.
+
+Beside `edits`, below the checker. What stands in its page letter for letter is supported by it, also where the cut leaves half
+a date: as one stretch, with or without what the page says in brackets, as cells of one row, or behind the line above it that
+names what it is about. Nothing is reworded here, so nothing is compared by meaning.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from nexi.citations import recite
+from nexi.types import Claim, Verdict
+from nexi.verify.edits import failing
+
+if TYPE_CHECKING:
+    from nexi.proof import Snapshot
+
+SHORTEST = 30  # characters of a quotation; less may stand anywhere
+SHORTEST_BODY = 20  # the same behind the line that names what it is about
+REACH = 8_000  # characters that a line may stand above what it names
+
+_DECORATION = re.compile(r"[*_`\[\]\u00ad\\\\]|…|\.{3}")
+_BRACKETS = re.compile(r"\s*\([^()]{0,300}\)")
+_QUOTES = str.maketrans("“”„«»‘’", '"""""' + "''")
+_CELLS = " – "
+
+
+def taken_as_quotation(claims: Sequence[Claim], snapshots: Mapping[int, Snapshot | None]) -> tuple[Claim, ...]:
+    """The claims, where a quotation is supported by the page it stands in."""
+    doubtful = {claim.index for claim in failing(claims)}
+    return tuple(_quotation(claim, snapshots) if claim.index in doubtful else claim for claim in claims)
+
+
+def _quotation(claim: Claim, snapshots: Mapping[int, Snapshot | None]) -> Claim:
+    sentence = recite(claim.text, ())
+    for evidence in claim.evidence:
+        snapshot = snapshots.get(evidence.number)
+        if snapshot is not None and is_quoted(sentence, snapshot.plain.text):
+            reason = "quoted letter for letter"
+            good = replace(evidence, verdict=Verdict.SUPPORTED, presence=1.0, fit=1.0, reason=reason, missing=(), other="")
+            others = (good if e is evidence else e for e in claim.evidence)
+            return replace(claim, verdict=Verdict.SUPPORTED, reason=reason, evidence=tuple(others))
+    return claim
+
+
+def is_quoted(sentence: str, text: str) -> bool:
+    """Whether a sentence was put together from letters of a page alone."""
+    words = _bare(sentence)
+    if len(words) < SHORTEST:
+        return False
+    plain = _bare(text)
+    if words in plain or _is_row(sentence, text):
+        return True
+    words, plain = _bare(_unbracketed(sentence)), _bare(_unbracketed(text))
+    return (len(words) >= SHORTEST and words in plain) or _is_under_its_line(sentence, text)
+
+
+def _is_row(sentence: str, text: str) -> bool:
+    """The cells of one row of a table, each as it stands there."""
+    cells = [bare for cell in sentence.split(_CELLS) if (bare := _bare(cell).rstrip("."))]
+    return len(cells) > 1 and any(
+        all(cell in row for cell in cells) for line in text.split("\n") if line.startswith("|") and (row := _bare(line))
+    )
+
+
+def _is_under_its_line(sentence: str, text: str) -> bool:
+    """`line: sentence`, where the page has the line above the sentence."""
+    plain = _bare(text)
+    for colon in re.finditer(r":\s", sentence):
+        head, body = _bare(sentence[: colon.start()]), _bare(sentence[colon.end() :])
+        if len(body) < SHORTEST_BODY or not head:
+            return False
+        at = plain.find(body)
+        if at >= 0 and head in plain[max(0, at - REACH) : at]:
+            return True
+        bare, shorter = _bare(_unbracketed(body)), _bare(_unbracketed(text))
+        at = shorter.find(bare) if len(bare) >= SHORTEST_BODY else -1
+        if at >= 0 and _bare(_unbracketed(head)) in shorter[max(0, at - REACH) : at]:
+            return True
+    return False
+
+
+def _unbracketed(text: str) -> str:
+    """Without what stands in brackets, and in brackets inside them."""
+    return _BRACKETS.sub(" ", _BRACKETS.sub("", text))
+
+
+def _bare(text: str) -> str:
+    """Letters without emphasis, ellipses and the shape of blanks and quotation marks."""
+    return " ".join(_DECORATION.sub("", text).translate(_QUOTES).split()).replace(" ,", ",").replace(" .", ".")
