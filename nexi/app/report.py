@@ -14,7 +14,7 @@ from typing import Any
 
 from nexi.app.run import RunResult
 from nexi.errors import StoreError
-from nexi.events import RunStarted
+from nexi.events import RoundEvaluated, RunStarted
 from nexi.files import store_error
 from nexi.research.report import Linted, Place, document, file_name, folder_for, lint
 from nexi.types import Verdict
@@ -81,10 +81,17 @@ def fields_of(result: RunResult, started: RunStarted, today: str) -> dict[str, A
         "seconds": end.seconds,
         "pages_read": end.pages,
         "model_calls": end.model_calls,
+        "written_by": _writer_of(result),
         "stopped_by": end.stop.value,
         "sentences_checked": len(claims) if review else None,
         "sentences_supported": sum(c.verdict is Verdict.SUPPORTED for c in claims) if review else None,
     }
+
+
+def _writer_of(result: RunResult) -> str | None:
+    """`model`, or `passages` for a report that was put together without one."""
+    judged = next((f for f in reversed(result.facts) if isinstance(f, RoundEvaluated)), None)
+    return None if judged is None else {"built-in": "passages"}.get(judged.by, judged.by)
 
 
 def _any_pair() -> tuple[int, int]:

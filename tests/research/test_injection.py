@@ -60,7 +60,7 @@ def worked(
     *turns: Callable[[], None],
     end: Answer | LLMError | None = None,
     window: int = 100_000,
-    track: Track | None = None,
+    read: bool = True,
 ) -> tuple[list[Message], list[Fact]]:
     """The conversation of a researcher, and the facts that came of it."""
     emit = Emitted()
@@ -68,14 +68,12 @@ def worked(
     for number in (1, 2, 3):
         desk.book.number_for(f"https://page.example/{number}", f"Page {number}")
     sessions: list[Session] = []
-    work = Work(
-        Researcher("1.3", 1, "What is Mars?"), QUESTION, desk, lambda: reports, emit, track or Track(), "2026-01-02", window
-    )
+    work = Work(Researcher("1.3", 1, "What is Mars?"), QUESTION, desk, lambda: reports, emit, Track(), "2026-01-02", window)
 
     class Shop:
         def researcher_loop(self, agent: str, task: str, session: Session, *rest: object) -> OneTurn:
             sessions.append(session)
-            session.book.adopt([3])  # as if it had been read
+            session.book.adopt([3] if read else [])  # as if it had been read
             return OneTurn(session, turns, end or Answer("Mars is red [3].", (), StopReason.FINAL_ANSWER))
 
     asyncio.run(work.run(Shop(), Meter(Budget(), started=0.0)))  # type: ignore[arg-type]
@@ -141,7 +139,7 @@ def test_a_researcher_that_fails_or_says_nothing_is_a_fact_and_not_an_error() ->
     assert worked([], end=LLMError("the model is gone", code="unavailable"))[1] == [
         ResearcherFailed("1.3", "unavailable", "the model is gone")
     ]
-    assert worked([], end=Answer("  ", (), StopReason.FINAL_ANSWER))[1] == [
+    assert worked([], end=Answer("  ", (), StopReason.FINAL_ANSWER), read=False)[1] == [
         ResearcherFailed("1.3", "empty_report", "the report is empty")
     ]
 

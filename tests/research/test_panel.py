@@ -1,0 +1,106 @@
+"""Research as it is shown: plain lines, the header, and a line for each researcher."""
+
+from __future__ import annotations
+
+import pytest
+
+from nexi.events import (
+    AgendaSet,
+    Event,
+    LimitReached,
+    ModelReplied,
+    ResearcherFailed,
+    ResearcherReported,
+    ResearcherStarted,
+    RoundEvaluated,
+    RunResumed,
+    RunStarted,
+    SearchFinished,
+    StatusDelta,
+    ToolFinished,
+    ToolStarted,
+    is_fact,
+)
+from nexi.output.panel import PlainPanel, change_of, headline, line_of
+from nexi.research.reducer import fold
+from nexi.research.state import ResearchState
+from nexi.types import StopReason, Usage
+
+EVENTS: list[Event] = [
+    RunStarted("How far is the Moon?", "m", "model", "research"),
+    StatusDelta("planning"),
+    AgendaSet(("How far is the Moon?", "What are\x1b[31m tides?"), 1),
+    ResearcherStarted("1.1", 1, "How far is the Moon?"),
+    ResearcherStarted("1.2", 1, "What are\x1b[31m tides?"),
+    ToolStarted("c1", "search", '{"queries": ["Moon"]}', "1.1"),
+    SearchFinished("Moon", "searxng", (), (), 0.1, "1.1"),
+    ToolFinished("c1", "search", True, "", 0.1, "1.1"),
+    ModelReplied(1, "", (), Usage(1200, 34, cost=0.0123), "stop", 0.5, "1.1"),
+    ResearcherReported("1.1", "Far [1]."),
+    ResearcherFailed("1.2", "llm", "the model is gone"),
+    RoundEvaluated(1, "delegate", ("What is a neap tide?",)),
+    ResearcherStarted("2.1", 2, "What is a neap tide?"),
+    LimitReached(StopReason.BUDGET_SPENT),
+    ResearcherReported("2.1", "Low [2]."),
+    RoundEvaluated(2, "synthesise", text="# Report"),
+]
+
+
+def after(count: int) -> ResearchState:
+    return fold(e for e in EVENTS[:count] if is_fact(e))
+
+
+def test_off_a_terminal_everything_that_changes_the_picture_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    panel = PlainPanel(verbose=False)
+    for event in EVENTS:
+        panel.tell(event)
+    assert capsys.readouterr().err.splitlines() == [
+        "Planned 2 tasks (depth 1): How far is the Moon?; What are tides?",
+        "Researcher 1.1 started: How far is the Moon?",
+        "Researcher 1.2 started: What are tides?",
+        "Researcher 1.1 reported",
+        "Researcher 1.2 failed: the model is gone",
+        "Round 1 leaves open: What is a neap tide?",
+        "Researcher 2.1 started: What is a neap tide?",
+        "Finishing: budget spent",
+        "Researcher 2.1 reported",
+        "Round 2 is enough; the report is written",
+    ]
+
+
+def test_with_verbose_the_details_stand_between_the_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    panel = PlainPanel(verbose=True)
+    for event in EVENTS[:9]:
+        panel.tell(event)
+    lines = capsys.readouterr().err.splitlines()
+    assert "Researcher 1.1 started: How far is the Moon?" in lines
+    assert any("search" in line and "Moon" in line for line in lines[-4:])
+
+
+def test_a_run_that_is_taken_up_says_how_much_is_known() -> None:
+    assert change_of(RunResumed(17, 3.0)) == "Going on after 17 facts"
+
+
+@pytest.mark.parametrize(
+    ("count", "status", "head"),
+    [
+        (1, "planning", "Research: planning · planning · 31 s"),
+        (5, "", "Research: 10% · round 1 of 2 · 31 s"),
+        (9, "", "Research: 15% · round 1 of 2 · 1,234 tokens · $0.0123 · 31 s"),
+        (11, "evaluating", "Research: 99% · round 1 of 2 · evaluating · 1,234 tokens · $0.0123 · 31 s"),
+        (14, "", "Research: 99% · round 2 of 2 · finishing: budget spent · 1,234 tokens · $0.0123 · 31 s"),
+    ],
+)
+def test_the_header_tells_progress_round_cost_and_time(count: int, status: str, head: str) -> None:
+    assert headline(after(count), 31.2, status) == head
+
+
+def test_each_researcher_is_a_line_with_its_phase_its_last_action_and_what_it_took() -> None:
+    assert [line_of(r) for r in after(9).researchers] == [
+        '1.1 · gathering · search {"queries": ["Moon"]} · 1,234 tokens · $0.0123 · How far is the Moon?',
+        "1.2 · starting · What are tides?",
+    ]
+    assert [line_of(r) for r in after(11).researchers] == [
+        "1.1 · reported · 1,234 tokens · $0.0123 · How far is the Moon?",
+        "1.2 · failed · the model is gone · What are tides?",
+    ]
