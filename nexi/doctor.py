@@ -25,7 +25,7 @@ from nexi.config import Config, load_config
 from nexi.errors import ConfigError, FetchError, LLMError, NexiError, StoreError
 from nexi.llm.local import PORTS, LocalServer, describe, find_servers
 from nexi.ports import LLM, Clock, SearchBackend
-from nexi.types import FetchLimits, Message, Query, ToolSpec
+from nexi.types import FetchLimits, Message, Query, StoreStats, ToolSpec
 from nexi.values import frozen
 
 if TYPE_CHECKING:
@@ -133,6 +133,8 @@ def _checks(nexi: Nexi, surroundings: Surroundings) -> list[Work]:
         ("fetch", _fetch(nexi)),
         ("fetch DNS", _dns(config, surroundings)),
         ("store", _store(config)),
+        ("knowledge", _knowledge(nexi)),
+        ("embedder", _embedder(nexi)),
         ("disk", _disk(config)),
         ("clock", _clock(nexi, surroundings)),
         _versions(),
@@ -359,6 +361,48 @@ def _store_now(config: Config) -> list[Check]:
         cause = f"{history.damaged} damaged lines are skipped"
         return [Check("store", False, kept, cause, f"delete them in {config.history_path}, or all: nexi --clear-history")]
     return [Check("store", True, kept)]
+
+
+async def _knowledge(nexi: Nexi) -> list[Check]:
+    """What the knowledge store holds, and whether it is sound; one that does not exist is not made."""
+    config, knowledge = nexi.config, nexi.knowledge()
+    if not config.knowledge:
+        return [Check("knowledge", True, "off: nothing that is read is kept", fix="nexi config set knowledge true")]
+    if not knowledge.may_hold_something():
+        return [Check("knowledge", True, f"empty: {config.knowledge_path} is made with the first page that is read")]
+    try:
+        store = await knowledge.opened()
+        await store.lexical("nexi", count=1)
+        stats = await store.stats()
+    except StoreError as error:
+        return [Check("knowledge", False, error.message, error.cause, error.fix)]
+    held = f"{stats.sources:,} sources, {stats.chunks:,} passages, {stats.bytes / 1e6:,.1f} MB in {store.name}"
+    if stats.damage:
+        return [Check("knowledge", False, held, stats.damage, "nexi doctor --repair")]
+    if await knowledge.is_full():
+        fix = f"nexi sources rm URL forgets some, or: nexi config set knowledge_max_mb {config.knowledge_max_mb * 2}"
+        return [Check("knowledge", False, f"{held}: full, so nothing more is kept", "knowledge_max_mb is reached", fix)]
+    return [Check("knowledge", True, held)]
+
+
+async def _embedder(nexi: Nexi) -> list[Check]:
+    """Which vectors are made, by one short text, and whether they are those that the store has."""
+    config, knowledge = nexi.config, nexi.knowledge()
+    if not config.use_hybrid_search:
+        return [Check("embedder", True, "off: use_hybrid_search is false, so words alone are compared")]
+    embedder = await asyncio.to_thread(knowledge.embedder)
+    if embedder is None:
+        return [Check("embedder", True, "none: words alone are compared", fix="pip install nexi[vectors]")]
+    try:
+        length = len((await embedder.embed(["test"])).vectors[0])
+        stats = await (await knowledge.opened()).stats() if knowledge.may_hold_something() else StoreStats()
+    except (LLMError, StoreError) as error:
+        return [failed("embedder", error)]
+    if stats.embedder and stats.embedder != embedder.name:
+        cause = f"the store has vectors of {stats.embedder}, and {embedder.name} is configured"
+        return [Check("embedder", False, "words alone are compared", cause, "nexi index --reembed")]
+    waiting = f"; {stats.unembedded:,} passages have none yet" if stats.unembedded else ""
+    return [Check("embedder", True, f"{embedder.name}, {length} dimensions{waiting}")]
 
 
 def _writable(place: Path) -> bool:

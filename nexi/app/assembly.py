@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nexi.app.clients import Clients
 from nexi.app.emit import QuietEmit
@@ -102,6 +103,27 @@ class Nexi(Clients):
             result = await toolbox.run(call)
             parts.reader.cancel()
         return result
+
+    async def find_known(self, query: Query | str, *, tags: Sequence[str] = ()) -> SearchOutcome:
+        """Hits out of the knowledge store, with no network unless a Qdrant or embedding server is named."""
+        from nexi.app.local import LocalBackend
+        from nexi.searcher import Searcher
+        from nexi.types import Scope
+
+        asked = Query(query) if isinstance(query, str) else query
+        asked = replace(asked, text=clean_question(asked.text))
+        backends = (LocalBackend(self.knowledge(), QuietEmit(), Scope(tags=tuple(tags))),)
+        return await Searcher(lambda: backends, emit=QuietEmit(), clock=self.clock).search(asked)
+
+    async def agentic_search(self, query: str, **asked: Any) -> dict[str, Any]:
+        """Look at what is known, and read only what is missing; the seed's JSON.
+
+        `asked` may name completeness_threshold, max_iterations, max_urls_per_iteration, url_score_threshold and
+        use_search_hints; what is not named is as configured. Raises QuestionError or ConfigError.
+        """
+        from nexi.app.agentic import agentic_search
+
+        return await agentic_search(self, query, asked)
 
     async def find(self, query: Query | str) -> SearchOutcome:
         """Raw hits along the search chain; an empty outcome says who failed and why. Raises QuestionError or ConfigError."""

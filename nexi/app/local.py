@@ -92,7 +92,12 @@ def hits_of(passages: Sequence[Passage], count: int) -> list[Hit]:
 
 def _told(passages: Sequence[Passage]) -> str:
     ordered = sorted(passages, key=lambda p: p.number)
-    return "\n\n[…]\n\n".join(f"{p.heading}\n{p.text}" if p.heading else p.text for p in ordered)
+    return "\n\n[…]\n\n".join(p.text if _begins_with_it(p) else f"{p.heading}\n{p.text}" for p in ordered)
+
+
+def _begins_with_it(passage: Passage) -> bool:
+    """Whether a passage names the heading it stands under itself."""
+    return passage.heading.rpartition(" > ")[2] in passage.text[:250]
 
 
 async def answered_before(knowledge: Knowledge, question: str) -> tuple[Hit, ...]:
@@ -148,7 +153,7 @@ class Keeper:
             return IndexReport(page.url, "empty")
         try:
             if await self._knowledge.is_full():
-                return await self._give_up(_full(self._knowledge.config.knowledge_max_mb), page)
+                return await self._give_up(full_error(self._knowledge.config.knowledge_max_mb), page)
             indexer = await self._knowledge.indexer(
                 OnlyWarnings(self._emit), embeds=await self._knowledge.embeds_behind_a_run()
             )
@@ -179,7 +184,7 @@ class OnlyWarnings:
         return None
 
 
-def _full(most: int) -> StoreError:
+def full_error(most: int) -> StoreError:
     return StoreError(
         "the knowledge store is full",
         cause=f"it has reached knowledge_max_mb, which is {most}",
@@ -187,4 +192,4 @@ def _full(most: int) -> StoreError:
     )
 
 
-__all__ = ["NAME", "Keeper", "LocalBackend", "LocalFetcher", "answered_before", "hits_of", "scope_of"]
+__all__ = ["NAME", "Keeper", "LocalBackend", "LocalFetcher", "answered_before", "full_error", "hits_of", "scope_of"]

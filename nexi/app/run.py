@@ -19,7 +19,7 @@ from nexi.app.parts import Parts
 from nexi.app.past import Past, recorded_settings
 from nexi.budget import Budget, Meter
 from nexi.config import get_system_prompt
-from nexi.errors import ConfigError, InternalError, NexiError, QuestionError, StoreError
+from nexi.errors import ConfigError, InternalError, NexiError, NoEvidenceError, QuestionError, StoreError
 from nexi.events import (
     TERMINAL,
     AnswerChecked,
@@ -220,9 +220,12 @@ class Run:
         return wanted and (self.options.shelf or self.nexi.knowledge()).may_hold_something()
 
     async def _knows(self) -> bool:
-        if not self._may_know() or self.past.recording.only:
+        if self.past.recording.only or (not self._may_know() and not self.options.only_local):
             return self._may_know()
-        return await (self.options.shelf or self.nexi.knowledge()).holds_something()
+        knows = await (self.options.shelf or self.nexi.knowledge()).holds_something()
+        if self.options.only_local and not knows:
+            raise _nothing_known()
+        return knows
 
     def _keeping(self, tasks: asyncio.TaskGroup) -> KeptPages:
         """Where the pages of this run go; a run that leaves no trace leaves none there either."""
@@ -324,9 +327,17 @@ class Run:
         )
 
 
+def _nothing_known() -> NoEvidenceError:
+    return NoEvidenceError(
+        "nothing is known yet",
+        cause="--local asks the knowledge store alone, and it is empty",
+        fix="nexi index PATH takes files into it; without --local the web is asked, and what is read is kept",
+    )
+
+
 def error_of(failed: RunFailed) -> NexiError:
     """The error a terminal fact stands for."""
-    from nexi.errors import LLMError, NoEvidenceError, VerificationError
+    from nexi.errors import LLMError, VerificationError
 
     known = (NoEvidenceError, VerificationError, ConfigError, QuestionError, InternalError)
     kinds: dict[str, type[NexiError]] = {cls.code: cls for cls in known}

@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, str] = {
     "fetch": "nexi.cli.fetch:fetch",
     "find": "nexi.cli.find:find",
     "history": "nexi.cli.history:history",
+    "index": "nexi.cli.knowledge:index",
     "open": "nexi.cli.open:open_source",
     "doctor": "nexi.cli.doctor:doctor",
     "mcp": "nexi.cli.mcp:mcp",
@@ -36,6 +37,7 @@ COMMANDS: Mapping[str, str] = {
     "runs": "nexi.cli.runs:runs",
     "searxng": "nexi.cli.searxng:searxng",
     "serve": "nexi.cli.serve:serve",
+    "sources": "nexi.cli.knowledge:sources",
     "stop": "nexi.cli.runs:stop",
     "templates": "nexi.cli.templates:templates_command",
     "verify": "nexi.cli.verify:verify",
@@ -151,6 +153,8 @@ def main() -> None:
 @click.option("--template", metavar="NAME", shell_complete=_completing("complete_template"), help="Use a saved template.")
 @click.option("-c", "--continue", "go_on", is_flag=True, help="Go on from the last answer.")
 @narrowing
+@click.option("-f", "--file", "files", multiple=True, metavar="PATH", help="Ask about this file, folder or URL, too.")
+@click.option("--local", is_flag=True, help="Ask only what nexi knows already; nothing goes over a network.")
 @click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Spend at most this much.")
 @click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Use at most N tokens in all.")
 @click.option("--deep", is_flag=True, help="Research it in rounds and write a report, as `nexi research` does.")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +15,7 @@ from nexi.cli.stdin import read_question, with_piped_text
 
 if TYPE_CHECKING:
     from nexi.app import Nexi, Run, RunResult, SearchOptions
+    from nexi.app.knowledge import Knowledge
     from nexi.config import Config
     from nexi.output import Screen
     from nexi.session import Session
@@ -38,10 +42,14 @@ def dispatch(ctx: click.Context, words: tuple[str, ...], options: dict[str, Any]
     elif not is_tty(sys.stdin):
         question = read_question()
     elif not words:
+        if options["files"]:
+            raise click.UsageError('--file goes with a question: nexi -f notes.md "what did we decide"')
         from nexi.cli.repl import _interactive_mode
 
         return _interactive_mode(options)
     if options["deep"] or options["depth"] or options["plan"]:
+        if options["local"] or options["files"]:
+            raise click.UsageError("--local and --file are for one question; they do not go with --deep, --depth or --plan")
         from nexi.cli.research import run_research
         from nexi.cli.templates import asked
 
@@ -105,9 +113,22 @@ async def _search(config: Config, question: str, options: dict[str, Any], screen
     from nexi.app import Nexi
 
     say_what_answers(config)
-    async with Nexi(await measured(config)) as nexi:
+    async with Nexi(await measured(config)) as nexi, _shelf(nexi, options) as shelf:
         session = await earlier(nexi) if options["go_on"] else None
-        return await follow(nexi.search(question, options=search_options(options), session=session), screen, interrupts)
+        asked = replace(search_options(options), shelf=shelf)
+        return await follow(nexi.search(question, options=asked, session=session), screen, interrupts)
+
+
+@asynccontextmanager
+async def _shelf(nexi: Nexi, options: dict[str, Any]) -> AsyncIterator[Knowledge | None]:
+    """The files that came with the question, to look into first."""
+    if not options["files"]:
+        yield None
+        return
+    from nexi.app.intake import shelf_of
+
+    async with shelf_of(nexi, options["files"]) as shelf:
+        yield shelf
 
 
 async def earlier(nexi: Nexi) -> Session:
@@ -143,6 +164,7 @@ def search_options(options: dict[str, Any]) -> SearchOptions:
         max_output_tokens=options["max_len"],
         query=query_of("", options),
         system_prompt=instructions(options),
+        only_local=bool(options.get("local")),
     )
 
 
@@ -159,7 +181,33 @@ def load(options: dict[str, Any]) -> Config:
     flags = {"model": options["model"], "max_cost": options["max_cost"], "max_tokens": options["max_tokens"]}
     flags["stream"] = False if options["no_stream"] else None
     flags["strict"] = True if options.get("strict") else None
-    return config.override(**{k: v for k, v in flags.items() if v is not None})
+    config = config.override(**{k: v for k, v in flags.items() if v is not None})
+    return off_the_network(config) if options.get("local") else config
+
+
+def off_the_network(config: Config) -> Config:
+    """The config of a question that may leave the machine by no way: no model, vectors or store elsewhere."""
+    from nexi.config import EXTRACTIVE
+    from nexi.errors import ConfigError
+    from nexi.output import write
+
+    if config.qdrant_url and not _is_here(config.qdrant_url):
+        raise ConfigError("--local cannot ask this store", cause="qdrant_url is not of this machine", fix="ask without --local")
+    changes: dict[str, Any] = {"knowledge": True}
+    remote = config.embedding()
+    if remote and not _is_here(remote.base_url):
+        changes["use_hybrid_search"] = False
+    endpoints = [config.endpoint("answer"), config.endpoint("extract"), config.endpoint("judge")]
+    if any(not e.is_extractive and not _is_here(e.base_url) for e in endpoints):
+        changes["model"] = EXTRACTIVE
+        write("--local asks no model elsewhere: the built-in extractive model answers with passages.\n", sys.stderr)
+    return config.override(**changes)
+
+
+def _is_here(url: str) -> bool:
+    from nexi.urls import host_of
+
+    return host_of(url) in ("localhost", "127.0.0.1", "::1")
 
 
 async def measured(config: Config) -> Config:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -13,8 +14,9 @@ if TYPE_CHECKING:
 
 
 @click.command("doctor")
+@click.option("--repair", is_flag=True, help="First save what can be read of a damaged knowledge store.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-def doctor(as_json: bool) -> None:
+def doctor(as_json: bool, repair: bool) -> None:
     """Say what works, what does not, and how to mend it.
 
     Asks the configured model and search services once each. Exits with 1 if a search could not work.
@@ -24,6 +26,11 @@ def doctor(as_json: bool) -> None:
 
         from nexi.doctor import examine
 
+        if repair:
+            from nexi.cli.knowledge import repaired
+            from nexi.output import write
+
+            write(asyncio.run(repaired()), sys.stderr)
         show(asyncio.run(examine()), as_json=as_json)
 
 

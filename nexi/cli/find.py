@@ -20,11 +20,16 @@ SCHEMA = "nexi-hits-1"
 @click.command("find", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("query")
 @narrowing
+@click.option("--local", is_flag=True, help="In what nexi knows already, with no network.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="With --local: only what was indexed with this tag.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-def find(query: str, as_json: bool, **options: Any) -> None:
+def find(query: str, as_json: bool, local: bool, tags: tuple[str, ...], **options: Any) -> None:
     """Search and print the raw hits, without an answer."""
+    if tags and not local:
+        raise click.UsageError("--tag narrows what nexi knows: use it with --local")
     with failing_politely(as_json=as_json):
-        outcome = _ask(query_of(query, options))
+        asked = query_of(query, options)
+        outcome = _ask_what_is_known(asked, tags) if local else _ask(asked)
         if not outcome.hits:
             raise _nothing(outcome)
         _print(outcome, as_json=as_json)
@@ -39,6 +44,20 @@ def _ask(query: Query) -> SearchOutcome:
     async def go() -> SearchOutcome:
         async with Nexi(load_config()) as nexi:
             return await nexi.find(query)
+
+    return asyncio.run(go())
+
+
+def _ask_what_is_known(query: Query, tags: tuple[str, ...]) -> SearchOutcome:
+    import asyncio
+
+    from nexi.app import Nexi
+    from nexi.cli.ask import off_the_network
+    from nexi.config import load_config
+
+    async def go() -> SearchOutcome:
+        async with Nexi(off_the_network(load_config().override(model="extractive"))) as nexi:
+            return await nexi.find_known(query, tags=tags)
 
     return asyncio.run(go())
 

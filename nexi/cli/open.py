@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 
@@ -34,12 +35,23 @@ def source_of_last_answer(n: int) -> str:
     if n > len(urls):
         has = f"it has {len(urls)} source{'' if len(urls) == 1 else 's'}"
         raise NexiError(f"the last answer has no source {n}", cause=has, code="not_found", fix="nexi --prev shows them")
+    if urls[n - 1].startswith("file:///") and (path := _own_file(urls[n - 1])):
+        return path.as_uri()
     if not is_web_url(urls[n - 1]):
         raise NexiError(
             f"source {n} is not opened", cause=f"{clean_line(urls[n - 1])[:200]} is no web address", fix="nexi --prev shows it"
         )
     link = next((s.link for s in sources_of(entry) if s.number == n and s.url == urls[n - 1]), "")
     return link if is_web_url(link) else str(parse(urls[n - 1]).href)
+
+
+def _own_file(url: str) -> Path | None:
+    """The file behind an address of the knowledge store, where it still is."""
+    from nexi.app.folders import Folders
+    from nexi.config import load_config
+
+    path = Folders(load_config().state_dir / "folders.json").path_of(url)
+    return path if path and path.exists() else None
 
 
 def _open(url: str) -> bool:

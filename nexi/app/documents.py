@@ -1,0 +1,141 @@
+"""Files and folders of this machine as pages: which files are taken, and what each of them says.
+
+Above, `intake`; below, `nexi.extract`. A file that is not taken has a reason in words. Links are not followed, so no loop can
+be walked. Where pages are kept is not known here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from nexi.errors import FetchError
+from nexi.types import Page
+from nexi.values import frozen
+
+MAX_BYTES = 25_000_000
+MAX_CHARS = 20_000_000
+LOOKED_AT = 8_192
+CODE_CHARS = 1_100
+IGNORED = frozenset((
+    ".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox", ".mypy_cache", ".ruff_cache",
+    ".pytest_cache", ".idea", ".vscode", ".cache",
+))  # fmt: skip
+CODE = {
+    "py": "python", "js": "javascript", "mjs": "javascript", "ts": "typescript", "tsx": "tsx", "jsx": "jsx", "go": "go",
+    "rs": "rust", "java": "java", "kt": "kotlin", "c": "c", "h": "c", "cc": "cpp", "cpp": "cpp", "hpp": "cpp", "cs": "csharp",
+    "rb": "ruby", "php": "php", "swift": "swift", "scala": "scala", "sh": "sh", "bash": "sh", "sql": "sql", "lua": "lua",
+    "pl": "perl", "r": "r", "jl": "julia", "ex": "elixir", "erl": "erlang", "hs": "haskell", "clj": "clojure", "css": "css",
+    "yaml": "yaml", "yml": "yaml", "toml": "toml", "ini": "ini", "tf": "hcl", "proto": "protobuf",
+}  # fmt: skip
+DOCUMENTS = ("pdf", "docx", "epub")
+
+_TOP_LEVEL = re.compile(r"\n(?=\n*[^\s#/*}\])])")
+
+
+@frozen
+class Skipped:
+    """A file that was not taken, and why."""
+
+    path: Path
+    reason: str
+
+
+def files_in(folder: Path) -> Iterator[Path | Skipped]:
+    """The regular files below a folder in the order of their names; what is passed over comes with its reason."""
+    waiting = [folder]
+    while waiting:
+        here = waiting.pop()
+        try:
+            entries = sorted(os.scandir(here), key=lambda entry: entry.name)
+        except OSError as error:
+            yield Skipped(here, error.strerror or "it cannot be read")
+            continue
+        folders: list[Path] = []
+        for entry in entries:
+            path = Path(entry.path)
+            if entry.is_symlink():
+                yield Skipped(path, "a link")
+            elif entry.is_dir(follow_symlinks=False):
+                if entry.name in IGNORED:
+                    yield Skipped(path, "an ignored folder")
+                else:
+                    folders.append(path)
+            else:
+                yield path if entry.is_file(follow_symlinks=False) else Skipped(path, "no regular file")
+        waiting += reversed(folders)
+
+
+async def read_document(path: Path, url: str) -> Page:
+    """The page of a file. Raises FetchError with the reason where it cannot be one."""
+    data = await asyncio.to_thread(_bytes_of, path)
+    kind = path.suffix.lstrip(".").lower()
+    if kind == "pdf" or b"%PDF-" in data[:1_024]:
+        from nexi.fetchers.apart import read_pdf
+
+        found = await read_pdf(data, MAX_CHARS)
+    else:
+        from nexi.extract import to_text
+
+        found = await asyncio.to_thread(to_text, data, name=path.name)
+    text = in_fences(found.text, CODE[kind]) if kind in CODE else found.text
+    content_type = "application/pdf" if kind == "pdf" else ""
+    return Page(
+        url,
+        text[:MAX_CHARS],
+        title=path.name if kind in CODE else found.title or path.name,
+        content_type=content_type,
+        language=found.language,
+        author=found.author,
+        published=found.published,
+        description=found.description,
+        headings=found.headings,
+        code_languages=found.code_languages,
+        fetcher="file",
+        downloaded_bytes=len(data),
+    )
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode):
+            raise _unfit("no regular file")
+        if about.st_size > MAX_BYTES:
+            raise _unfit(f"larger than {MAX_BYTES // 1_000_000} MB", "too_large")
+        with path.open("rb") as file:
+            start = file.read(LOOKED_AT)
+            if is_binary(start, path.suffix.lstrip(".").lower()):
+                raise _unfit("no text", "content_type")
+            data = start + file.read(MAX_BYTES + 1 - len(start))
+    except OSError as error:
+        raise _unfit(error.strerror or "it cannot be read") from error
+    if not data.strip():
+        raise _unfit("empty")
+    return data
+
+
+def is_binary(start: bytes, kind: str) -> bool:
+    """Whether a file is no text and no document; UTF-16 and UTF-32 say so at their beginning."""
+    wide = start.startswith((b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff"))
+    return b"\0" in start and not wide and kind not in DOCUMENTS and not start.startswith((b"PK\x03\x04", b"%PDF-"))
+
+
+def _unfit(reason: str, code: str = "error") -> FetchError:
+    return FetchError(reason, reason="too_large" if code == "too_large" else "content_type" if code != "error" else "error")
+
+
+def in_fences(code: str, language: str) -> str:
+    """Code as Markdown: blocks of its own, cut where something new begins, so that each can be found alone."""
+    blocks: list[str] = []
+    for part in _TOP_LEVEL.split(code):
+        if blocks and len(blocks[-1]) + len(part) < CODE_CHARS:
+            blocks[-1] += f"\n{part}"
+        else:
+            blocks.append(part)
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`{3,}", code)), default=0))
+    return "\n\n".join(f"{fence}{language}\n{block.strip(chr(10))}\n{fence}" for block in blocks if block.strip())

@@ -1,0 +1,255 @@
+"""Intake: files, folders, pages and sitemaps into the knowledge store, one after the other, and what became of each.
+
+Above, the doors that index; below, `documents`, `folders`, `knowledge` and the fetch chain. A document that cannot be taken is
+counted with its reason and never stops the rest; a store that fails does. What is unchanged costs no embedding.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nexi.app.documents import Skipped, files_in, read_document
+from nexi.app.emit import QuietEmit
+from nexi.app.folders import SCHEME, Folders
+from nexi.errors import FetchError, NexiError, StoreError
+from nexi.tools import LOCAL_SEARCH
+from nexi.types import Page
+from nexi.urls import find_urls, hit_key, is_web_url
+from nexi.values import frozen
+
+if TYPE_CHECKING:
+    from nexi.app.assembly import Nexi
+    from nexi.app.knowledge import Knowledge
+
+MOST_PAGES = 500
+SITEMAP_DEPTH = 2
+MOST_NAMED = 1_000
+WATCH_S = 2.0
+
+
+@frozen
+class Step:
+    """One document done: what became of it, how many are done and, where that is known, of how many."""
+
+    name: str
+    outcome: str
+    done: int
+    total: int = 0
+
+
+@dataclass
+class Intake:
+    """What became of what was given."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    chunks: int = 0
+    warnings: list[str] = field(default_factory=list)
+
+    def skip(self, name: str, reason: str) -> None:
+        self.reasons[reason] += 1
+        if len(self.skipped) < MOST_NAMED:
+            self.skipped.append((name, reason))
+
+    def as_json(self) -> dict[str, Any]:
+        counts = {name: self.outcomes[name] for name in ("stored", "unchanged", "linked", "removed")}
+        skipped = [{"name": name, "reason": reason} for name, reason in self.skipped]
+        return {**counts, "chunks": self.chunks, "skipped": dict(self.reasons), "files": skipped, "warnings": self.warnings}
+
+
+class Taking:
+    """One call of `nexi index`: takes targets into a store, and tells of each step."""
+
+    def __init__(
+        self,
+        nexi: Nexi,
+        knowledge: Knowledge,
+        *,
+        tags: Sequence[str] = (),
+        embeds: bool = True,
+        on_step: Callable[[Step], None] = lambda _: None,
+    ) -> None:
+        self._nexi = nexi
+        self._knowledge = knowledge
+        self._tags = tuple(sorted(set(tags)))
+        self._embeds = embeds
+        self._on_step = on_step
+        self.folders = Folders(nexi.config.state_dir / "folders.json")
+        self.taken = Intake()
+        self._done = 0
+
+    async def take(self, target: str) -> None:
+        """Take one target. Raises NexiError: where the store fails, and for what is neither a path nor a web address."""
+        if is_web_url(target):
+            return await self._take_site(target)
+        path, is_folder = await asyncio.to_thread(place_of, target)
+        return await (self._take_folder(path) if is_folder else self._take_file(path, path.parent, 1))
+
+    # files
+
+    async def _take_folder(self, folder: Path) -> None:
+        found = await asyncio.to_thread(lambda: list(files_in(folder)))
+        files = [item for item in found if isinstance(item, Path)]
+        for item in found:
+            if isinstance(item, Skipped):
+                self.taken.skip(str(item.path.relative_to(folder)), item.reason)
+        for file in files:
+            await self._take_file(file, folder, len(files))
+        await self._forget_what_is_gone(folder)
+
+    async def _take_file(self, file: Path, root: Path, total: int) -> None:
+        url = self.folders.address_of(file, root)
+        try:
+            page = await read_document(file, url)
+        except FetchError as error:
+            reason = str(error)
+            self.taken.skip(file.name, reason)
+            return self._tell(file.name, f"skipped: {reason}", total)
+        return await self._keep(page, file.name, total)
+
+    async def _forget_what_is_gone(self, folder: Path) -> None:
+        """What was indexed from this folder and is no longer there."""
+        gone = []
+        async for source in self._knowledge.sources():
+            path = self.folders.path_of(source.url) if source.url.startswith(SCHEME) else None
+            if path and path.is_relative_to(folder) and not path.exists():
+                gone.append(source.url)
+        if gone:
+            self.taken.outcomes["removed"] += await (await self._knowledge.opened()).remove(gone)
+
+    async def watch(self, target: str) -> AsyncIterator[Intake]:
+        """Take a folder, and again whatever changes in it, until the caller has enough. Raises NexiError."""
+        folder, is_folder = await asyncio.to_thread(place_of, target)
+        if not is_folder:
+            raise NexiError(f"{target[:200]} cannot be watched", cause="it is no folder", fix="watch the folder it is in")
+        seen = await asyncio.to_thread(_stamps, folder)
+        await self._take_folder(folder)
+        yield self.taken
+        while True:
+            await self._nexi.clock.sleep(WATCH_S)
+            now = await asyncio.to_thread(_stamps, folder)
+            changed = [file for file, stamp in now.items() if seen.get(file) != stamp]
+            if not changed and now.keys() == seen.keys():
+                continue
+            seen, self.taken, self._done = now, Intake(), 0
+            for file in changed:
+                await self._take_file(file, folder, len(changed))
+            await self._forget_what_is_gone(folder)
+            yield self.taken
+
+    # pages
+
+    async def _take_site(self, url: str, depth: int = 0) -> None:
+        try:
+            page = await self._nexi.fetch(url)
+        except FetchError as error:
+            self.taken.skip(url, str(error))
+            return self._tell(url, f"skipped: {error}", 1)
+        if not is_sitemap(url, page):
+            return await self._keep(replace(page, url=page.final_url or url), url, 1)
+        urls = [u for u in find_urls(page.text) if hit_key(u) != hit_key(url)]
+        if len(urls) > MOST_PAGES:
+            self.taken.warnings.append(f"{url} lists {len(urls)} pages; the first {MOST_PAGES} were taken")
+        for listed in urls[:MOST_PAGES]:
+            if depth < SITEMAP_DEPTH or "sitemap" not in listed:
+                await self._take_site(listed, depth + 1)
+        return None
+
+    # both
+
+    async def _keep(self, page: Page, name: str, total: int) -> None:
+        if await self._knowledge.is_full():
+            from nexi.app.local import full_error
+
+            raise full_error(self._knowledge.config.knowledge_max_mb)
+        indexer = await self._knowledge.indexer(QuietEmit(), embeds=self._embeds)
+        try:
+            report = await indexer.index(page, self._tags or await self._tags_of(page.url))
+        except StoreError as error:
+            if error.code != "store_embedder":
+                raise
+            self.taken.warnings.append(f"{error}. {error.fix}".strip())
+            self._embeds = False
+            return await self._keep(page, name, total)
+        self.taken.warnings += [f for f in report.failures if f not in self.taken.warnings]
+        if report.outcome == "empty":
+            self.taken.skip(name, "no text in it")
+        else:
+            self.taken.outcomes[report.outcome] += 1
+            self.taken.chunks += report.chunks if report.outcome == "stored" else 0
+        return self._tell(name, report.outcome, total)
+
+    async def _tags_of(self, url: str) -> tuple[str, ...]:
+        """What is taken again without a tag keeps the tags it has."""
+        known = await (await self._knowledge.opened()).source(url)
+        return known.tags if known else ()
+
+    def _tell(self, name: str, outcome: str, total: int) -> None:
+        self._done += 1
+        self._on_step(Step(name, outcome, self._done, max(total, self._done)))
+
+
+def place_of(target: str) -> tuple[Path, bool]:
+    """Where a path leads, and whether to a folder. Raises NexiError where it leads nowhere."""
+    try:
+        path = Path(target).expanduser().resolve(strict=True)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise NexiError(
+            f"{target[:200]!r} cannot be read",
+            cause=getattr(error, "strerror", None) or "it is no path and no web address",
+            fix="give a file, a folder, or a URL with http:// or https://",
+            code="not_found",
+        ) from error
+    return path, path.is_dir()
+
+
+@asynccontextmanager
+async def shelf_of(nexi: Nexi, targets: Sequence[str]) -> AsyncIterator[Knowledge]:
+    """A store for one question with these files in it, gone with the block. Raises NexiError when none can be read."""
+    import tempfile
+
+    from nexi.app.knowledge import Knowledge
+    from nexi.stores.sqlite import SqliteStore
+
+    with tempfile.TemporaryDirectory(prefix="nexi-files-", ignore_cleanup_errors=True) as folder:
+        names = ", ".join(target.rstrip("/").rpartition("/")[2] for target in targets)[:300]
+        about = f"Search the files the user gave with this question: {names}. Ask here first. " + LOCAL_SEARCH.description
+        shelf = Knowledge(nexi, store=SqliteStore(Path(folder) / "files.db"), about=about)
+        try:
+            taking = Taking(nexi, shelf, embeds=False)
+            for target in targets:
+                await taking.take(target)
+            if not sum(taking.taken.outcomes.values()):
+                raise _nothing_in(names, taking.taken)
+            yield shelf
+        finally:
+            await shelf.aclose()
+
+
+def _nothing_in(names: str, taken: Intake) -> NexiError:
+    why = "; ".join(f"{name}: {reason}" for name, reason in taken.skipped[:5]) or "the folder is empty"
+    return NexiError(f"there is nothing to read in {names}", cause=why, fix="give files with text in them")
+
+
+def is_sitemap(url: str, page: Page) -> bool:
+    kind = page.content_type.partition(";")[0].strip().lower()
+    return kind.endswith(("/xml", "+xml")) and "sitemap" in url.rpartition("/")[2].lower()
+
+
+def _stamps(folder: Path) -> dict[Path, tuple[int, int]]:
+    stamps = {}
+    for file in files_in(folder):
+        if isinstance(file, Path):
+            try:
+                about = file.stat()
+            except OSError:
+                continue
+            stamps[file] = (about.st_mtime_ns, about.st_size)
+    return stamps

@@ -1,0 +1,272 @@
+"""`nexi index` and `nexi sources`: what nexi knows, taken in, listed and forgotten. Paths are shown here and nowhere else."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nexi.cli.exits import failing_politely
+
+if TYPE_CHECKING:
+    from nexi.app import Nexi
+    from nexi.app.folders import Folders
+    from nexi.app.intake import Intake, Step, Taking
+    from nexi.types import StoredSource, StoreRepair
+
+INDEX_SCHEMA, SOURCES_SCHEMA = "nexi-index-1", "nexi-sources-1"
+MOST_LISTED = 1000
+
+
+@click.command("index", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("targets", nargs=-1, metavar="PATH|DIR|URL|SITEMAP...")
+@click.option("--watch", is_flag=True, help="Stay, and take in what changes in the folder.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Mark what is taken in, to be found by it.")
+@click.option("--reembed", is_flag=True, help="Make all vectors again, with the embedder that is configured now.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def index(targets: tuple[str, ...], watch: bool, tags: tuple[str, ...], reembed: bool, as_json: bool) -> None:
+    """Take files, folders, pages or the pages of a sitemap into what nexi knows.
+
+    Markdown, HTML, text, PDF, DOCX, EPUB and code. What has not changed since is not stored again; what is gone from a folder
+    is forgotten. Links, binary files and folders like .git and node_modules are left out.
+    """
+    if not targets and not reembed:
+        raise click.UsageError("name a file, a folder, a URL or a sitemap")
+    if watch and len(targets) != 1:
+        raise click.UsageError("--watch goes with one folder")
+    with failing_politely(as_json=as_json):
+        import asyncio
+
+        from nexi.config import load_config
+        from nexi.output import print_json, write
+
+        taken = asyncio.run(_index(load_config(), targets, tags, watch=watch, reembed=reembed, as_json=as_json))
+        if as_json:
+            print_json({"schema": INDEX_SCHEMA, **taken.as_json()})
+        else:
+            write(summary(taken))
+
+
+async def _index(
+    config: Any, targets: Sequence[str], tags: Sequence[str], *, watch: bool, reembed: bool, as_json: bool
+) -> Intake:
+    from nexi.app import Nexi
+    from nexi.app.intake import Taking
+    from nexi.output import print_warning, write
+
+    async with Nexi(config) as nexi:
+        with _progress(quiet=as_json) as on_step:
+            taking = Taking(nexi, nexi.knowledge(), tags=tags, on_step=on_step)
+            if watch:
+                async for taken in taking.watch(targets[0]):
+                    write(summary(taken))
+            for target in targets:
+                await taking.take(target)
+            await _embed(nexi, taking, afresh=reembed)
+        for warning in taking.taken.warnings:
+            print_warning(warning)
+        return taking.taken
+
+
+async def _embed(nexi: Nexi, taking: Taking, *, afresh: bool) -> None:
+    """Vectors for what has none yet: pages that runs kept are stored by their words first."""
+    from nexi.errors import LLMError, StoreError
+    from nexi.output import write
+
+    if not nexi.config.use_hybrid_search:
+        return
+    total = 0
+    try:
+        async for made in nexi.knowledge().embed_the_rest(afresh=afresh):
+            total += made
+    except (LLMError, StoreError) as error:
+        if afresh:
+            raise
+        taking.taken.warnings.append(f"some passages have no vector yet: {error}. {error.fix}".strip())
+    if total:
+        write(f"{total:,} passages got their vectors\n", sys.stderr)
+
+
+def summary(taken: Intake) -> str:
+    """One line of what became of everything, and why some was left out."""
+    counts = [
+        f"{taken.outcomes[name]:,} {name}" for name in ("stored", "unchanged", "linked", "removed") if taken.outcomes[name]
+    ]
+    skipped = sum(taken.reasons.values())
+    why = ", ".join(f"{count:,} {reason}" for reason, count in taken.reasons.most_common(8))
+    told = [*counts, *([f"{skipped:,} left out ({why})"] if skipped else [])] or ["nothing to do"]
+    return f"{', '.join(told)}; {taken.chunks:,} new passages\n"
+
+
+@contextmanager
+def _progress(*, quiet: bool) -> Iterator[Callable[[Step], None]]:
+    """A bar on a terminal, a line for each document elsewhere, nothing under --json."""
+    from nexi.output import clean_line, is_tty, write
+
+    if quiet:
+        yield lambda _: None
+    elif not is_tty(sys.stderr):
+        yield lambda step: write(f"{step.outcome}  {clean_line(step.name)}\n", sys.stderr)
+    else:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task("", total=None)
+
+            def show(step: Step) -> None:
+                name = clean_line(step.name)[:60].replace("[", "\\[")
+                bar.update(task, completed=step.done, total=step.total, description=name)
+
+            yield show
+
+
+@click.group("sources", invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("-n", "--num", type=click.IntRange(1), default=50, metavar="N", help="At most N of them.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only what was indexed with this tag.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.pass_context
+def sources(ctx: click.Context, num: int, tags: tuple[str, ...], as_json: bool) -> None:
+    """List the pages and files that nexi knows, the last ones first."""
+    if ctx.invoked_subcommand is None:
+        _list("", num, tags, as_json=as_json)
+
+
+@sources.command("search")
+@click.argument("text")
+@click.option("-n", "--num", type=click.IntRange(1), default=50, metavar="N", help="At most N of them.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def search(text: str, num: int, as_json: bool) -> None:
+    """List those whose address, path, title or tag has TEXT in it."""
+    _list(text, num, (), as_json=as_json)
+
+
+@sources.command("rm")
+@click.argument("which", nargs=-1, required=True, metavar="URL|PATH...")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def rm(which: tuple[str, ...], as_json: bool) -> None:
+    """Forget pages by address, and files or whole folders by path."""
+    from nexi.output import print_json, write
+
+    with failing_politely(as_json=as_json):
+        removed = _in_nexi(lambda nexi, folders: _remove(nexi, folders, which))
+        if as_json:
+            print_json({"schema": SOURCES_SCHEMA, "removed": removed})
+        else:
+            write(f"{removed:,} forgotten\n")
+
+
+def _list(text: str, num: int, tags: tuple[str, ...], *, as_json: bool) -> None:
+    from nexi.output import print_json, write
+
+    with failing_politely(as_json=as_json):
+        found = _in_nexi(lambda nexi, folders: _found(nexi, folders, text, min(num, MOST_LISTED), tags))
+        if as_json:
+            print_json({"schema": SOURCES_SCHEMA, "sources": [_json_of(source, path) for source, path in found]})
+        else:
+            nothing = "Nothing of that is known.\n" if text or tags else "Nothing is known yet.\n"
+            write("".join(_line_of(source, path) for source, path in found) or nothing)
+
+
+def _in_nexi(work: Callable[[Nexi, Folders], Any]) -> Any:
+    import asyncio
+
+    from nexi.app import Nexi
+    from nexi.app.folders import Folders
+    from nexi.config import load_config
+
+    async def go() -> Any:
+        async with Nexi(load_config()) as nexi:
+            return await work(nexi, Folders(nexi.config.state_dir / "folders.json"))
+
+    return asyncio.run(go())
+
+
+async def _found(nexi: Nexi, folders: Folders, text: str, num: int, tags: tuple[str, ...]) -> list[tuple[StoredSource, str]]:
+    """The sources that fit, with the path of a file."""
+    from nexi.types import Scope
+
+    knowledge, wanted = nexi.knowledge(), text.casefold()
+    found: list[tuple[StoredSource, str]] = []
+    if not knowledge.may_hold_something():
+        return found
+    async for source in knowledge.sources(Scope(tags=tags)):
+        path = str(folders.path_of(source.url) or "")
+        if wanted in f"{source.url}\n{path}\n{source.title}\n{' '.join(source.tags)}".casefold():
+            found.append((source, path))
+        if len(found) == num:
+            break
+    return found
+
+
+async def _remove(nexi: Nexi, folders: Folders, which: Sequence[str]) -> int:
+    """By address as it is listed; a path stands for what was indexed from it. Raises NexiError when there is none."""
+    import asyncio
+    from pathlib import Path
+
+    from nexi.errors import NexiError
+
+    knowledge = nexi.knowledge()
+    if not knowledge.may_hold_something():
+        return 0
+    paths = await asyncio.to_thread(lambda: [Path(w).expanduser().absolute() for w in which if "://" not in w])
+    urls = [w for w in which if "://" in w]
+    async for source in knowledge.sources():
+        own = folders.path_of(source.url)
+        if own and any(own.is_relative_to(path) for path in paths):
+            urls.append(source.url)
+    removed = await (await knowledge.opened()).remove(urls) if urls else 0
+    if not removed:
+        raise NexiError(
+            "nothing was forgotten", cause="none of it is known", fix="nexi sources lists what is", code="not_found"
+        )
+    return removed
+
+
+def _line_of(source: StoredSource, path: str) -> str:
+    from nexi.output import clean_line
+
+    tags = "".join(f"  #{clean_line(tag)}" for tag in source.tags)
+    passages = f"{source.chunk_count:,} passage{'s' * (source.chunk_count != 1)}"
+    title = clean_line(source.title or "(no title)")
+    return f"{clean_line(path or source.url)}\n    {title}  {source.fetched_at[:10]}  {passages}{tags}\n"
+
+
+def _json_of(source: StoredSource, path: str) -> dict[str, Any]:
+    return {
+        "url": source.url,
+        "path": path,
+        "title": source.title,
+        "domain": source.domain,
+        "language": source.language,
+        "fetched_at": source.fetched_at,
+        "digest": source.digest,
+        "chunks": source.chunk_count,
+        "words": source.words,
+        "tags": list(source.tags),
+    }
+
+
+async def repaired() -> str:
+    """Repair the knowledge store, and say what came of it. Raises StoreError."""
+    from nexi.app import Nexi
+    from nexi.config import load_config
+
+    async with Nexi(load_config()) as nexi:
+        knowledge = nexi.knowledge()
+        if not knowledge.may_hold_something():
+            return "There is no knowledge store to repair.\n"
+        return repair_text(await (await knowledge.opened()).repair())
+
+
+def repair_text(repair: StoreRepair) -> str:
+    if not repair.kept_aside:
+        return "The knowledge store is sound: nothing was changed.\n"
+    lost = f"{len(repair.lost_sources):,} sources and {repair.lost_chunks:,} passages could not be read"
+    return (
+        f"Saved {repair.sources:,} sources with {repair.chunks:,} passages; {lost}. The damaged file is {repair.kept_aside}.\n"
+    )
