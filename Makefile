@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test check eval bench test-containers screenshots lock clean
+.PHONY: help demo test check eval bench test-containers test-browser screenshots lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -53,6 +53,17 @@ bench: $(VENV)/dev.stamp  ## speed and size, as ratios in one run; writes bench/
 
 test-containers: $(VENV)/dev.stamp  ## the SearXNG container with real podman, where it is installed
 	$(BIN)/python -m pytest tests/containers
+
+test-browser: .venv-browser/stamp  ## the page and links to evidence in an installed Chromium; says how to get one
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || echo "no Chromium here: apt-get install chromium"
+	.venv-browser/bin/python -m pytest tests/browser
+
+.venv-browser/stamp: requirements-dev.txt
+	$(PYTHON) -m venv .venv-browser
+	.venv-browser/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	.venv-browser/bin/python -m pip install --quiet --disable-pip-version-check "playwright>=1.55"
+	.venv-browser/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
 
 screenshots: $(VENV)/dev.stamp  ## draw the terminal picture of the README anew
 	$(BIN)/python -m rig.screenshot

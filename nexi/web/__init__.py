@@ -5,6 +5,7 @@
     openai      passes as OpenAI
     search      the Search API; searxng, tavily and openwebui pass as others
     operations  health, metrics, the OpenAPI document
+    page        the web page
     server      sockets, workers, signals
 
 Contracts parse, call the app and show what it says; each gives its errors its own shape.
@@ -25,7 +26,7 @@ from starlette.routing import BaseRoute
 
 from nexi.app import Nexi
 from nexi.config import Config
-from nexi.web import openai, openwebui, operations, runs, search, searxng, tavily
+from nexi.web import openai, openwebui, operations, page, runs, search, searxng, tavily
 from nexi.web.guard import Guard, Rules
 from nexi.web.hosting import MOST_RUNS, RunHost
 from nexi.web.metrics import Metrics
@@ -68,7 +69,10 @@ def create_app(
 
     routes: list[BaseRoute] = [route for contract in CONTRACTS for route in contract.routes()]
     app = Starlette(
-        routes=[*routes, *more], middleware=[guard], lifespan=lifespan, exception_handlers={HTTPException: _unrouted}
+        routes=[*routes, *page.routes(), *more],
+        middleware=[guard],
+        lifespan=lifespan,
+        exception_handlers={HTTPException: _unrouted},
     )
     app.router.redirect_slashes = False
     app.state.nexi, app.state.host, app.state.metrics = shared, host, metrics

@@ -8,11 +8,12 @@ from pathlib import Path
 from starlette.routing import Route
 
 from nexi.config import Config
-from nexi.web import CONTRACTS, create_app
+from nexi.web import CONTRACTS, create_app, page
 from nexi.web.metrics import HELP
 from tests.web.world import GatedWeb, serving
 
-UNDOCUMENTED = {("/searxng", "GET"), ("/searxng", "POST"), ("/searxng/", "POST")}  # other spellings of a documented path
+SPELLINGS = {("/searxng", "GET"), ("/searxng", "POST"), ("/searxng/", "POST")}  # of a documented path
+UNDOCUMENTED = SPELLINGS | {(route.path, method) for route in page.routes() for method in route.methods or ()}
 
 
 async def test_the_openapi_document_has_exactly_the_paths_that_are_served(tmp_path: Path) -> None:

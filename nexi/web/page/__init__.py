@@ -1,0 +1,134 @@
+"""The page: three static files, and what they ask for besides the runs themselves.
+
+HTML is made here, on the server, from Markdown in which nothing is raw: no markup, no images, no addresses but web addresses.
+The browser is told to run our one script, to load nothing from elsewhere, and to be framed by nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from importlib import resources
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from nexi.events import RunFinished, RunStarted
+from nexi.proof.links import link_to
+from nexi.runlog import check_run_id
+from nexi.types import Source
+from nexi.web.page.timeline import timeline_of
+from nexi.web.page.view import Answered, safe_html, view_of
+from nexi.web.payload import read_json, reply
+from nexi.web.problems import bad_request, refused
+
+FILES = {"app.js": "text/javascript", "style.css": "text/css"}
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'none'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-cache",
+}
+AROUND = 1500  # characters shown before and after the evidence
+RENDERED_CHARS = 400_000
+TO_RENDER = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["text"],
+    "properties": {"text": {"type": "string", "maxLength": RENDERED_CHARS}},
+}
+
+
+def routes() -> list[Route]:
+    return [
+        Route("/", index, methods=["GET"]),
+        Route("/runs/{id}", index, methods=["GET"]),
+        Route("/static/{name}", static, methods=["GET"]),
+        Route("/page/render", render, methods=["POST"]),
+        Route("/page/setup", setup, methods=["GET"]),
+        Route("/page/runs/{id}", run, methods=["GET"]),
+        Route("/page/runs/{id}/passage", passage, methods=["GET"]),
+    ]
+
+
+async def index(request: Request) -> Response:
+    return Response(_file("index.html"), media_type="text/html", headers=HEADERS)
+
+
+async def static(request: Request) -> Response:
+    name = request.path_params["name"]
+    if name not in FILES:
+        raise refused(404, "not_found", "there is nothing at this path", fix="open /")
+    return Response(_file(name), media_type=FILES[name], headers=HEADERS)
+
+
+def _file(name: str) -> bytes:
+    return (resources.files(__name__) / name).read_bytes()
+
+
+async def render(request: Request) -> Response:
+    """An answer under way, as HTML."""
+    asked = await read_json(request, TO_RENDER)
+    return reply({"html": await asyncio.to_thread(safe_html, asked["text"])})
+
+
+async def run(request: Request) -> Response:
+    """A finished run as the page shows it: its answer with its evidence, its sources and where the time went."""
+    answered, log = await _answered(request)
+    view = await asyncio.to_thread(view_of, answered)
+    return reply({**view, "timeline": timeline_of(log.facts, log.moments, log.header.created)})
+
+
+async def passage(request: Request) -> Response:
+    """The evidence in the stored text of its page, with what stands around it."""
+    answered, _ = await _answered(request)
+    numbers = [_whole(request, name) for name in ("source", "start", "end")]
+    source = next((s for s in answered.end.sources if s.number == numbers[0]), None)
+    if source is None:
+        raise refused(404, "no_such_source", f"the answer has no source {numbers[0]}", fix="cite one of its sources")
+    text = await request.app.state.nexi.pages().get(source.digest)
+    if text is None:
+        raise refused(404, "no_snapshot", "the text of this page is no longer kept", fix="open the page itself")
+    return reply(_cut(source, text, *sorted(numbers[1:])))
+
+
+def _cut(source: Source, text: str, start: int, end: int) -> dict[str, Any]:
+    start, end = min(start, len(text)), min(end, len(text))
+    before, span, after = text[max(0, start - AROUND) : start], text[start:end], text[end : end + AROUND]
+    link = link_to(source.url, text, start, end, source.imprint.content_type)
+    return {"before": before, "span": span, "after": after, "link": link}
+
+
+def _whole(request: Request, name: str) -> int:
+    given = request.query_params.get(name, "")
+    if not (given.isascii() and given.isdigit() and len(given) < 10):
+        raise bad_request(f"{name} must be a whole number", parameter=name)
+    return int(given)
+
+
+async def _answered(request: Request) -> tuple[Answered, Any]:
+    run_id = check_run_id(request.path_params["id"])
+    log = await asyncio.to_thread(request.app.state.nexi.runs().open_log, run_id)
+    facts = [fact for _, fact in log.facts]
+    if not facts or not isinstance(facts[0], RunStarted) or not isinstance(facts[-1], RunFinished):
+        raise refused(409, "not_ended", f"run {run_id} has no answer yet", fix="follow its events, or resume it")
+    return Answered(run_id, facts[0], facts[-1], tuple(facts)), log
+
+
+async def setup(request: Request) -> Response:
+    """Which parts are configured; never a key."""
+    config = request.app.state.nexi.config
+    model = config.endpoint("answer")
+    told = {
+        "Model": "none: the built-in extractive model" if model.is_extractive else f"{model.model} at {model.base_url}",
+        "Search": ", ".join(config.search_chain()) or "none",
+        "Pages": ", ".join(config.fetch_chain()) or "none",
+        "Kept in": str(config.root),
+        "More": "nexi doctor, in a terminal, says what works and how to mend what does not",
+    }
+    return reply([{"name": name, "value": value} for name, value in told.items()])

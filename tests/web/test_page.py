@@ -1,0 +1,128 @@
+"""The page's own paths: safe HTML, evidence in its place, and a policy that lets nothing else in."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from nexi.events import ModelReplied, PageFailed, SearchFinished, Warned
+from nexi.types import Claim, Evidence, Source, Usage, Verdict
+from nexi.web.page.timeline import timeline_of
+from nexi.web.page.view import answer_html, safe_html
+from tests.web.world import MOON, QUESTION, serving
+
+FILES = ("index.html", "app.js", "style.css")
+FOLDER = Path(__file__).resolve().parent.parent.parent / "nexi" / "web" / "page"
+SOURCE = Source(1, "https://moon.example/", "Moon")
+
+
+def claim(index: int, text: str, answer: str, verdict: Verdict = Verdict.SUPPORTED) -> Claim:
+    start = answer.index(text)
+    evidence = Evidence(1, "https://moon.example/", "d", verdict, 1.0, 1.0, 0, 5, "The M", "said so")
+    return Claim(index, text, start, start + len(text), verdict, True, "said so", (evidence,))
+
+
+def test_the_page_is_small_and_loads_nothing_from_elsewhere() -> None:
+    assert sum((FOLDER / name).stat().st_size for name in FILES) < 150_000
+    html = (FOLDER / "index.html").read_text(encoding="utf-8")
+    assert re.findall(r'(?:src|href)="([^"#]+)"', html) == ["/static/style.css", "/static/app.js", "/"]
+    assert re.findall(r" on\w+=| style=|<style|<script>", html) == []
+
+
+async def test_it_is_served_under_a_strict_policy_also_for_a_run(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        for path in ("/", "/runs/aaaaaa", "/static/app.js", "/static/style.css"):
+            reply = await served.client.get(path)
+            policy = reply.headers["content-security-policy"]
+            assert (reply.status_code, policy.startswith("default-src 'none'; script-src 'self'")) == (200, True)
+        assert (await served.client.get("/static/..%2f__init__.py")).status_code == 404
+
+
+async def test_a_finished_run_is_shown_with_its_evidence_in_the_stored_page(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        run_id = await served.ask()
+        await served.events(run_id)
+        view = (await served.client.get(f"/page/runs/{run_id}")).json()
+        assert (view["question"], view["figures"], view["sources"][0]["url"]) == (QUESTION, "2 of 2 sentences supported", MOON)
+        assert {bar["lane"] for bar in view["timeline"]} == {"model", "search", "page"}
+        evidence = view["claims"][0]["evidence"][0]
+        asked = f"/page/runs/{run_id}/passage?source=1&start={evidence['start']}&end={evidence['end']}"
+        passage = (await served.client.get(asked)).json()
+        assert passage["span"] == "The Moon is 384,400 km from Earth on average."
+        assert passage["before"].endswith("# Moon facts\n\n")
+
+
+@pytest.mark.parametrize("asked", ["source=9&start=0&end=1", "source=1&start=-1&end=2", "source=1", "source=x&start=0&end=1"])
+async def test_a_passage_that_cannot_be_shown_is_refused_in_words(tmp_path: Path, asked: str) -> None:
+    async with serving(tmp_path) as served:
+        run_id = await served.ask()
+        await served.events(run_id)
+        reply = await served.client.get(f"/page/runs/{run_id}/passage?{asked}")
+        assert reply.status_code in (400, 404)
+        assert reply.json()["error"]
+
+
+async def test_a_run_that_is_not_there_or_has_no_answer_is_refused_in_words(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        assert (await served.client.get("/page/runs/aaaaaa")).status_code == 404
+        assert (await served.client.get("/page/runs/nonsense")).status_code in (400, 404)
+
+
+async def test_setup_names_the_parts_and_no_key(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        parts = (await served.client.get("/page/setup")).json()
+        assert [part["name"] for part in parts] == ["Model", "Search", "Pages", "Kept in", "More"]
+        assert "key" not in json.dumps(parts).lower()
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "<script>alert(1)</script>",
+        "<img src=x onerror=alert(1)>",
+        "![x](https://evil.example/pixel.png)",
+        "[x](javascript:alert(1))",
+        "[x](data:text/html,<script>1</script>)",
+        '[x](https://a.example/"onmouseover="alert(1))',
+        "<svg/onload=alert(1)>",
+        "`<b>code</b>`",
+        "\ue0007\ue001 <b>",
+    ],
+)
+def test_nothing_in_an_answer_becomes_markup_of_its_own(hostile: str) -> None:
+    for html in (safe_html(hostile), answer_html(hostile, (), ())):
+        tags = {tag.lower() for tag in re.findall(r"<\s*/?\s*([a-zA-Z]+)", html)}
+        assert tags <= {"p", "a", "code", "pre", "em", "strong"}
+        assert not re.search(r"<[^>]*\son\w+\s*=", html)
+        assert not re.search(r'href="(?!https?://)', html)
+
+
+def test_citations_and_sentences_lead_to_their_claim_and_code_is_left_alone() -> None:
+    answer = "The Moon is far [1]. It is **bright** [1].\n\n```\nx[1]\n```\n"
+    claims = [claim(0, "The Moon is far [1].", answer), claim(1, "It is **bright** [1].", answer, Verdict.CONTRADICTED)]
+    html = answer_html(answer, claims, [SOURCE])
+    assert re.findall(r'data-n="1" data-claim="(\d)"', html) == ["0", "1"]
+    assert re.findall(r'class="check v-(\w+)" data-claim="(\d)"', html) == [("supported", "0"), ("contradicted", "1")]
+    assert "<code>x[1]\n</code>" in html
+
+
+def test_a_number_that_names_no_source_is_left_as_text() -> None:
+    assert answer_html("See [7].", (), [SOURCE]) == "<p>See [7].</p>\n"
+
+
+def test_the_timeline_has_a_bar_for_every_call_search_and_page() -> None:
+    facts = [
+        (1, ModelReplied(1, "", (), Usage(), "stop", 0.5, "1.2")),
+        (2, SearchFinished("q", "", (), (), 0.25)),
+        (3, Warned("w", "w")),
+        (4, PageFailed("https://a.example/x", "timeout", "too slow", 2.0)),
+    ]
+    moments = [f"2026-01-02T00:00:0{n}+00:00" for n in (1, 2, 3, 4)]
+    assert timeline_of(facts, moments, "2026-01-02T00:00:00+00:00") == [
+        {"lane": "model", "who": "1.2", "label": "call 1", "failed": False, "start": 0.5, "end": 1.0},
+        {"lane": "search", "who": "", "label": "q", "failed": True, "start": 1.75, "end": 2.0},
+        {"lane": "page", "who": "", "label": "a.example: too slow", "failed": True, "start": 2.0, "end": 4.0},
+    ]
