@@ -50,7 +50,7 @@ class HttpDoor:
         return self.server.session_manager.run()
 
 
-def streamable(server: MCPServer[Any], *, host: str, token: str = "", guarded: bool = False) -> App:
+def streamable(server: MCPServer[Any], *, host: str, token: str = "", guarded: bool = False, **transport: Any) -> App:
     """The app of any MCP server under our rules. Raises ConfigError for an address that needs a token and has none."""
     from nexi.web.guard import is_loopback
 
@@ -72,6 +72,7 @@ def streamable(server: MCPServer[Any], *, host: str, token: str = "", guarded: b
         transport_security=security,
         max_request_body_size=MOST_BODY,
         max_sessions=MOST_SESSIONS,
+        **transport,
     )
     return TokenGate(app, token) if token and not guarded else app
 

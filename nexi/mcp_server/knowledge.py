@@ -1,6 +1,7 @@
-"""The knowledge store behind `agentic_search` and `nexi_index`, where this Nexi has one.
+"""The knowledge store behind `agentic_search` and `nexi_index`, where the config switches it on.
 
-Above are the tools; below is `Nexi`. Which tools a server offers depends on what is found here.
+Above are the tools; below are `nexi.app.agentic` and `nexi.app.intake`. Files of this machine are not taken here: what a model
+asks for may have come out of a web page, and `nexi index` is there for a person.
 """
 
 from __future__ import annotations
@@ -9,9 +10,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nexi.app import Nexi
+from nexi.errors import QuestionError
 from nexi.events import Delta, Fact
 from nexi.mcp_server import shapes
 from nexi.mcp_server.following import Teller
+from nexi.urls import is_web_url
+
+SETTINGS = (
+    "completeness_threshold",
+    "max_iterations",
+    "max_urls_per_iteration",
+    "url_score_threshold",
+    "use_search_hints",
+)
 
 
 class TellingEmit:
@@ -28,22 +39,38 @@ class TellingEmit:
 
 
 def can_search(nexi: Nexi) -> bool:
-    return hasattr(nexi, "agentic_search")
+    return nexi.config.agentic_search_enabled
 
 
 def can_index(nexi: Nexi) -> bool:
-    return hasattr(nexi, "index")
+    return nexi.config.knowledge
 
 
-async def agentic(nexi: Nexi, query: str, settings: Mapping[str, Any], teller: Teller) -> dict[str, Any]:
+def defaults(nexi: Nexi) -> dict[str, Any]:
+    """What agentic_search does where a client does not say."""
+    return {name: getattr(nexi.config, f"agentic_search_{name}") for name in SETTINGS}
+
+
+async def agentic(nexi: Nexi, query: str, asked: Mapping[str, Any], teller: Teller) -> dict[str, Any]:
     """The seed's response. Raises QuestionError or ConfigError."""
-    search: Any = nexi.agentic_search  # type: ignore[attr-defined]
-    found: dict[str, Any] = await search(query, emit=TellingEmit(teller), **settings)
-    return found
+    from nexi.app.agentic import agentic_search
+
+    return await agentic_search(nexi, query, asked, TellingEmit(teller))
 
 
 async def indexed(nexi: Nexi, urls: Sequence[str], tags: Sequence[str], teller: Teller) -> shapes.Indexed:
-    index: Any = nexi.index  # type: ignore[attr-defined]
-    reports = [await index(url, tags=tags, emit=TellingEmit(teller)) for url in urls]
-    pages = [shapes.IndexedPage(url=r.url, outcome=r.outcome, chunks=r.chunks) for r in reports]
-    return shapes.Indexed(pages=pages, stored=len(pages), failed=0)
+    """Pages into the store, and what became of each. Raises NexiError where the store fails."""
+    from nexi.app.intake import Step, Taking
+
+    steps: list[Step] = []
+    for url in urls:
+        if not is_web_url(url):
+            fix = "give full web addresses; for files of yours there is `nexi index PATH`"
+            raise QuestionError(f"{url[:200]!r} is not the address of a web page", fix=fix)
+    taking = Taking(nexi, nexi.knowledge(), tags=tags, on_step=steps.append)
+    for number, url in enumerate(urls, 1):
+        await taking.take(url)
+        await teller.tell(number, len(urls), f"{steps[-1].outcome}: {url}" if steps else url)
+    told = taking.taken.as_json()
+    counts = {name: told[name] for name in ("stored", "unchanged", "linked", "chunks", "warnings")}
+    return shapes.Indexed(pages=[shapes.IndexedPage(url=s.name, outcome=s.outcome) for s in steps], **counts)

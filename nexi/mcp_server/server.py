@@ -9,12 +9,14 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, contextmanager
+from inspect import getdoc
 from typing import Any
 
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
-from mcp_types import CallToolResult, InputRequiredResult, Resource, TextContent
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult, Resource, TextContent
 from pydantic import AnyUrl, ValidationError
 
 from nexi import __version__
@@ -76,7 +78,11 @@ class NexiServer(MCPServer[None]):
         if knowledge.can_index(self.desk.nexi):
             table.append((tools.nexi_index, "Keep pages in the knowledge store", acts))
         for function, title, hints in table:
-            self.add_tool(function, title=title, annotations=annotations_of(title, **hints))
+            about = getdoc(function)
+            self.add_tool(function, title=title, description=about, annotations=annotations_of(title, **hints))
+        if tool := self._tool_manager.get_tool("agentic_search"):
+            for name, value in knowledge.defaults(self.desk.nexi).items():
+                tool.parameters["properties"][name]["default"] = value
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
@@ -98,6 +104,14 @@ class NexiServer(MCPServer[None]):
         log.error("%s failed: %s", name, type(cause).__name__)
         fix = "please report it, with what the server wrote on stderr"
         return InternalError(f"{name} failed by a fault in nexi", cause=type(cause).__name__, fix=fix)
+
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[None, Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        try:
+            return await super().get_prompt(name, arguments, context)
+        except ValueError as error:
+            raise MCPError(code=INVALID_PARAMS, message=shown.sound(str(error))) from error
 
     async def list_resources(self) -> list[Resource]:
         return [*await super().list_resources(), *await resources.recent(self.desk)]

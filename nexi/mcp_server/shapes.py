@@ -166,22 +166,19 @@ class Checked(BaseModel):
     changes: list[dict[str, Any]]
 
 
-class Indexed(BaseModel):
-    """What became of pages that were to be indexed."""
-
-    pages: list[IndexedPage]
-    stored: int
-    failed: int
-
-
 class IndexedPage(BaseModel):
-    """One page in the knowledge store, or why it is not there."""
+    """One page, and what became of it: stored, unchanged, linked (equal content is there), empty, or skipped with a reason."""
 
     url: str
     outcome: str
-    chunks: int = 0
-    error: str = ""
-    fix: str = ""
 
 
-Indexed.model_rebuild()
+class Indexed(BaseModel):
+    """What became of pages that were to be kept."""
+
+    pages: list[IndexedPage]
+    stored: int
+    unchanged: int
+    linked: int
+    chunks: int = Field(description="Passages that are new in the store.")
+    warnings: list[str]

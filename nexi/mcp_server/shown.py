@@ -192,6 +192,7 @@ def run_listed(run: RunSummary) -> dict[str, Any]:
 
 
 def indexed_markdown(done: shapes.Indexed) -> str:
-    lines = [f"{done.stored} pages are in the knowledge store, {done.failed} are not."]
-    lines += [f"- {p.url}: {p.outcome}" + (f", {p.error} {p.fix}".rstrip() if p.error else "") for p in done.pages]
+    lines = [f"{done.stored} stored, {done.unchanged + done.linked} known already, {done.chunks} new passages."]
+    lines += [f"- {page.url}: {page.outcome}" for page in done.pages]
+    lines += [f"Warning: {warning}" for warning in done.warnings]
     return "\n".join(lines) + "\n"

@@ -65,18 +65,18 @@ class Tools:
         self,
         ctx: Context[Any, Any],
         query: Annotated[str, Field(description="What to find.", max_length=100_000)],
-        completeness_threshold: Annotated[float, Field(ge=0, le=1, description="How complete is enough.")] = 0.8,
-        max_iterations: Annotated[int, Field(ge=1, le=20, description="At most this many cycles.")] = 3,
-        max_urls_per_iteration: Annotated[int, Field(ge=1, le=20, description="Pages to read in a cycle.")] = 3,
-        url_score_threshold: Annotated[float, Field(ge=0, le=1, description="Read a page only above this score.")] = 0.7,
-        use_search_hints: Annotated[bool, Field(description="Ask the store again in the words of new pages.")] = False,
+        completeness_threshold: Annotated[float | None, Field(ge=0, le=1, description="How complete is enough.")] = None,
+        max_iterations: Annotated[int | None, Field(ge=1, le=20, description="At most this many cycles.")] = None,
+        max_urls_per_iteration: Annotated[int | None, Field(ge=1, le=20, description="Pages to read in a cycle.")] = None,
+        url_score_threshold: Annotated[float | None, Field(ge=0, le=1, description="Read only pages above this.")] = None,
+        use_search_hints: Annotated[bool | None, Field(description="Ask the store in the words of new pages too.")] = None,
     ) -> Annotated[CallToolResult, shapes.AgenticResult]:
         """Look into the knowledge store first and go to the web only for what is missing.
 
         Gives passages, not an answer: what is stored is judged for completeness, promising pages are read and stored, the
         query is refined, until it is enough or the cycles are used up.
         """
-        settings = {
+        asked = {
             "completeness_threshold": completeness_threshold,
             "max_iterations": max_iterations,
             "max_urls_per_iteration": max_urls_per_iteration,
@@ -84,7 +84,7 @@ class Tools:
             "use_search_hints": use_search_hints,
         }
         teller = Teller(ctx)
-        found: dict[str, Any] = await apart(knowledge.agentic(self._nexi, query, settings, teller))
+        found: dict[str, Any] = await apart(knowledge.agentic(self._nexi, query, asked, teller))
         return _result(json.dumps(found, ensure_ascii=False, indent=2), shapes.AgenticResult.model_validate(found))
 
     async def nexi_find(

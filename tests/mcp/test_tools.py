@@ -407,3 +407,71 @@ async def test_the_research_prompt_names_the_question_and_the_tools(web: str, tm
 async def read(client: Client, uri: str) -> str:
     (content,) = (await client.read_resource(uri)).contents
     return str(content.text)
+
+
+@pytest.mark.parametrize(("name", "arguments"), [("nope", {}), ("research", {})])
+async def test_a_prompt_that_is_not_there_or_lacks_its_question_is_refused_as_a_client_error(
+    web: str, tmp_path: Path, name: str, arguments: dict[str, str]
+) -> None:
+    async with inside(config_for(web, tmp_path)) as (client, _):
+        with pytest.raises(MCPError) as refused:
+            await client.get_prompt(name, arguments)
+    assert refused.value.code == -32602
+
+
+# knowledge
+
+
+async def test_agentic_search_gives_the_response_of_the_seed_and_tells_progress(web: str, tmp_path: Path) -> None:
+    told: list[str] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        told.append(message or "")
+
+    async with inside(config_for(web, tmp_path, knowledge=True)) as (client, _):
+        tool = next(t for t in (await client.list_tools()).tools if t.name == "agentic_search")
+        result = await client.call_tool(
+            "agentic_search", {"query": QUESTION, "max_iterations": 1, "url_score_threshold": 0.1}, progress_callback=hear
+        )
+    found = result.structured_content
+    jsonschema.validate(found, tool.output_schema)
+    assert json.loads(text_of(result)) == found
+    assert list(found) == ["success", "query", "iterations", "completeness", "results", "search_history", "status"]
+    assert (found["success"], found["query"], found["iterations"]) == (True, QUESTION, 1)
+    assert [step["action"] for step in found["search_history"]][:3] == ["local_check", "web_search", "crawl"]
+    assert list(found["results"][0]) == ["content", "url", "similarity_score", "chunk_index"]
+    assert any("Searched" in message for message in told)
+
+
+async def test_the_defaults_of_agentic_search_are_the_seeds_or_the_configs(web: str, tmp_path: Path) -> None:
+    async with inside(config_for(web, tmp_path, agentic_search_max_iterations=5)) as (client, _):
+        tool = next(t for t in (await client.list_tools()).tools if t.name == "agentic_search")
+    given = {name: field.get("default") for name, field in tool.input_schema["properties"].items()}
+    assert given == {
+        "query": None,
+        "completeness_threshold": 0.8,
+        "max_iterations": 5,
+        "max_urls_per_iteration": 3,
+        "url_score_threshold": 0.7,
+        "use_search_hints": False,
+    }
+
+
+async def test_pages_are_indexed_and_found_again_and_files_are_not_taken(web: str, tmp_path: Path) -> None:
+    url = f"{web}/moon.test/facts"
+    async with inside(config_for(web, tmp_path, knowledge=True)) as (client, _):
+        first = await client.call_tool("nexi_index", {"urls": [url], "tags": ["moon"]})
+        again = (await client.call_tool("nexi_index", {"urls": [url]})).structured_content
+        lost = (await client.call_tool("nexi_index", {"urls": [f"{web}/moon.test/nothing"]})).structured_content
+        file = await client.call_tool("nexi_index", {"urls": ["/etc/passwd"]})
+    assert first.structured_content["pages"] == [{"url": url, "outcome": "stored"}]
+    assert text_of(first).startswith("1 stored, 0 known already, ")
+    assert again["pages"] == [{"url": url, "outcome": "unchanged"}]
+    assert lost["pages"][0]["outcome"].startswith("skipped: ")
+    assert (file.is_error, "nexi index PATH" in text_of(file)) == (True, True)
+
+
+async def test_what_is_switched_off_is_not_offered(web: str, tmp_path: Path) -> None:
+    async with inside(config_for(web, tmp_path, knowledge=False, agentic_search_enabled=False)) as (client, _):
+        names = [tool.name for tool in (await client.list_tools()).tools]
+    assert names == TOOLS
