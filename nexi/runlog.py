@@ -56,17 +56,12 @@ class ReadLog:
     facts: list[tuple[int, Fact]] = field(default_factory=list)
     damage: str = ""
     moments: list[str] = field(default_factory=list, compare=False)
+    elapsed: list[float | None] = field(default_factory=list, compare=False)
 
     @property
     def seconds(self) -> float:
         """How long the run has worked; the time between an interruption and its end does not count."""
-        worked, before = 0.0, _moment(self.header.created)
-        for (_, fact), stamp in zip(self.facts, self.moments, strict=True):
-            now = _moment(stamp)
-            if now and before and not isinstance(fact, events.RunResumed):
-                worked += max(0.0, (now - before).total_seconds())
-            before = now or before
-        return round(worked, 3)
+        return max(self._worked(), default=0.0)
 
     @property
     def ended(self) -> bool:
@@ -74,14 +69,22 @@ class ReadLog:
 
     @property
     def beginnings(self) -> dict[str, float]:
-        """When each researcher began, in seconds after the log was made."""
-        created = _moment(self.header.created)
-        starts = [
-            (fact.researcher, _moment(stamp))
-            for (_, fact), stamp in zip(self.facts, self.moments, strict=True)
-            if isinstance(fact, events.ResearcherStarted)
-        ]
-        return {name: (moment - created).total_seconds() for name, moment in starts if moment and created}
+        """When each researcher began, in seconds of work."""
+        starts = zip(self.facts, self._worked(), strict=True)
+        return {fact.researcher: worked for (_, fact), worked in starts if isinstance(fact, events.ResearcherStarted)}
+
+    def _worked(self) -> list[float]:
+        """Seconds of work at each fact: as the writer counted them, since clocks jump; by the clock in older logs."""
+        worked, before, all_of_them = 0.0, _moment(self.header.created), []
+        for (_, fact), stamp, counted in zip(self.facts, self.moments, self.elapsed, strict=True):
+            now = _moment(stamp)
+            if counted is not None:
+                worked = max(worked, counted)
+            elif now and before and not isinstance(fact, events.RunResumed):
+                worked += max(0.0, (now - before).total_seconds())
+            before = now or before
+            all_of_them.append(round(worked, 3))
+        return all_of_them
 
 
 @frozen
@@ -116,48 +119,47 @@ class DamagedLogError(StoreError):
 
 
 class FileRunLog:
-    """A run's log, open for writing. Made by RunDirectory."""
+    """A run's log, open for writing. Made by RunDirectory. `worked` are the seconds that earlier writers of it have worked."""
 
-    def __init__(self, path: Path, fd: int, clock: Clock, *, count: int = 0) -> None:
+    def __init__(self, path: Path, fd: int, clock: Clock, *, count: int = 0, worked: float = 0.0) -> None:
         self.path = path
         self._fd = fd
         self._clock = clock
+        self._began = clock.monotonic() - worked
         self._count = count
         self._end = os.fstat(fd).st_size
         self._torn = False
         self._ended = False
         self._closed = False
         self._named = False
-        self._turn = asyncio.Lock()
-        self._syncing: asyncio.Future[None] | None = None
+        self._flushing: _Flush | None = None  # under way
+        self._next: _Flush | None = None  # begins when that has ended; who comes meanwhile shares it
 
     @property
     def run_id(self) -> str:
         return self.path.parent.name
 
     async def append(self, fact: Fact) -> int:
-        """Commit a fact; what costs money or ends the run is on the disk when this returns."""
-        async with self._turn:
-            await self._finish_sync()
-            self._refuse_when_over()
-            line = _encode_fact(self._count + 1, self._clock.now(), fact)
-            self._write(line)
-            self._count += 1
-            self._ended = isinstance(fact, events.TERMINAL)
-            if isinstance(fact, events.DURABLE):
-                await self._sync(len(line))
-            return self._count
+        """Commit a fact; what costs money or ends the run is on the disk when this returns. Facts that come together share a
+        flush."""
+        self._refuse_when_over()
+        elapsed = max(0.0, self._clock.monotonic() - self._began)
+        line = _encode_fact(self._count + 1, self._clock.now(), elapsed, fact)
+        self._write(line)
+        self._count += 1
+        number, self._ended = self._count, isinstance(fact, events.TERMINAL)
+        if isinstance(fact, events.DURABLE):
+            await self._flushed(number, len(line))
+        return number
 
     def stop_requested(self) -> bool:
         return (self.path.parent / "stop").exists()
 
     async def close(self) -> None:
         """Give up the file and its lock. Closing twice is harmless."""
-        async with self._turn:
-            if self._closed:
-                return
-            if self._syncing:
-                await asyncio.wait([self._syncing])
+        while flush := self._next or self._flushing:
+            await asyncio.wait([flush.task])
+        if not self._closed:
             self._closed = True
             os.close(self._fd)
 
@@ -190,14 +192,30 @@ class FileRunLog:
         except OSError:
             return  # the next append tries again before it writes
 
-    async def _sync(self, written: int) -> None:
+    async def _flushed(self, number: int, size: int) -> None:
         """Wait for the disk. A cancelled caller leaves the line in place: it was written, and its number is taken."""
-        self._syncing = asyncio.get_running_loop().run_in_executor(None, self._sync_now)
+        if self._next is None:
+            self._next = _Flush(number, self._end - size)
+            self._next.task = asyncio.ensure_future(self._flush(self._next, self._flushing))
+        flush = self._next
+        await asyncio.wait([flush.task])  # unlike awaiting it, a cancelled wait leaves the flush alone
+        if flush.failure:
+            raise files.store_error(f"Could not flush the log of run {self.run_id}", self.path, flush.failure)
+
+    async def _flush(self, mine: _Flush, before: _Flush | None) -> None:
+        if before:
+            await asyncio.wait([before.task])
+        self._flushing, self._next = mine, None
         try:
-            await self._finish_sync()
-        except StoreError:
-            self._take_back(written)
-            raise
+            if before and before.failure:
+                mine.failure = before.failure  # what was to be flushed went with the lines before it
+                return
+            await asyncio.get_running_loop().run_in_executor(None, self._sync_now)
+        except OSError as error:
+            mine.failure = error
+            self._take_back(mine)
+        finally:
+            self._flushing = None
 
     def _sync_now(self) -> None:
         os.fsync(self._fd)
@@ -206,24 +224,22 @@ class FileRunLog:
             files.sync_directory(self.path.parent.parent)
             self._named = True
 
-    async def _finish_sync(self) -> None:
-        """Collect the last flush, also one whose caller went away."""
-        if self._syncing is None:
-            return
-        await asyncio.wait([self._syncing])  # unlike awaiting it, a cancelled wait leaves the flush alone
-        flush, self._syncing = self._syncing, None
-        try:
-            flush.result()
-        except OSError as error:
-            raise files.store_error(f"Could not flush the log of run {self.run_id}", self.path, error) from error
-
-    def _take_back(self, written: int) -> None:
-        """A fact whose flush failed was refused to its caller, so it is not in the log either."""
-        self._count -= 1
-        self._end -= written
+    def _take_back(self, flush: _Flush) -> None:
+        """Facts whose flush failed were refused to their callers, so they are not in the log either."""
+        self._count, self._end = flush.number - 1, flush.start
         self._ended = False
         self._torn = True
         self._try_to_mend()
+
+
+class _Flush:
+    """One wait for the disk: from the fact `number`, whose line begins at the byte `start`, to the last that was written."""
+
+    def __init__(self, number: int, start: int) -> None:
+        self.number = number
+        self.start = start
+        self.failure: OSError | None = None
+        self.task: asyncio.Future[None]
 
 
 class MemoryRunLog:
@@ -335,7 +351,7 @@ class RunDirectory:
             _refuse_ended(run_id, log)
             os.ftruncate(fd, _sound_length(data, len(log.facts)))
             (path.parent / "stop").unlink(missing_ok=True)
-            return log, FileRunLog(path, fd, self._clock, count=len(log.facts))
+            return log, FileRunLog(path, fd, self._clock, count=len(log.facts), worked=log.seconds)
         except OSError as error:
             os.close(fd)
             raise files.store_error(f"Could not reopen run {run_id}", path, error) from error
@@ -529,8 +545,8 @@ def check_run_id(run_id: str) -> str:
     )
 
 
-def _encode_fact(number: int, now: datetime, fact: Fact) -> bytes:
-    return seal({"n": number, "t": _iso(now), "fact": events.encode(fact)})
+def _encode_fact(number: int, now: datetime, elapsed: float, fact: Fact) -> bytes:
+    return seal({"n": number, "t": _iso(now), "s": round(elapsed, 3), "fact": events.encode(fact)})
 
 
 def seal(record: dict[str, Any]) -> bytes:
@@ -561,9 +577,10 @@ def _parse(run_id: str, data: bytes) -> ReadLog:
             tail = line
             break
         try:
-            fact, stamp = _parse_fact(line, index)
+            fact, stamp, elapsed = _parse_fact(line, index)
             log.facts.append((index, fact))
             log.moments.append(stamp)
+            log.elapsed.append(elapsed)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise _damaged(run_id, index + 1, str(error), log) from error
     if not tail:
@@ -587,14 +604,15 @@ def _parse_header(run_id: str, line: bytes) -> LogHeader:
     return header
 
 
-def _parse_fact(line: bytes, expected: int) -> tuple[Fact, str]:
+def _parse_fact(line: bytes, expected: int) -> tuple[Fact, str, float | None]:
     record = unseal(line)
     if record["n"] != expected:
         raise ValueError(f"fact {record['n']} stands where fact {expected} belongs")
     event = events.decode(record["fact"])
     if not events.is_fact(event):
         raise ValueError(f"{event.kind} is no fact")
-    return event, str(record.get("t", ""))
+    elapsed = record.get("s")
+    return event, str(record.get("t", "")), float(elapsed) if isinstance(elapsed, int | float) else None
 
 
 def _refuse_ended(run_id: str, log: ReadLog) -> None:

@@ -122,6 +122,7 @@ async def test_a_line_holds_number_time_fact_and_checksum(runs: RunDirectory) ->
     assert json.loads(line) == {
         "n": 1,
         "t": "2026-03-01T12:00:00.000+00:00",
+        "s": 0.0,
         "fact": {"kind": "warned", "code": "slow", "message": "wait"},
         "sum": json.loads(line)["sum"],
     }

@@ -37,37 +37,46 @@ class RunEmit:
         self.facts: list[Fact] = list(before)
         self._committed = Committed(before)
         self._publish = publish
-        self._order = asyncio.Lock()
-        self._sealed = False
-
-    def seal(self) -> None:
-        """Commit nothing more: the log stays as it is, for whoever takes the run up."""
-        self._sealed = True
+        self._last: asyncio.Future[None] | None = None
 
     async def __call__(self, fact: Fact) -> None:
-        commit = asyncio.ensure_future(self._commit_in_order(fact))
+        commit = self._last = asyncio.ensure_future(self._commit_after(self._last, fact))
         await to_the_end(commit)
         commit.result()
 
     def delta(self, delta: Delta) -> None:
         self._publish(delta)
 
-    async def _commit_in_order(self, fact: Fact) -> None:
-        async with self._order:
-            await self._commit(fact)
-
-    async def _commit(self, fact: Fact) -> None:
-        if self._sealed or self._committed.has(fact):
-            return
+    async def _commit_after(self, before: asyncio.Future[None] | None, fact: Fact) -> None:
+        """Written at once and in order, so that facts which come together share a flush; shown when those before it were."""
+        if self._committed.has(fact):
+            return await _passed(before)
+        log, trouble = self.log, None
         try:
-            await self.log.append(fact)
+            await log.append(fact)
         except StoreError as error:
-            await self._leave_the_disk(error)
-            await self.log.append(fact)
+            trouble = error
+        await _passed(before)
+        if trouble:
+            await self._write_elsewhere(log, fact, trouble)
+        self._show(fact)
+        return None
+
+    async def _write_elsewhere(self, broken: RunLog, fact: Fact, trouble: StoreError) -> None:
+        """The disk is left once, aloud; what was on its way to it follows."""
+        if self.log is broken:
+            self.log = MemoryRunLog(broken.run_id, after=len(self.facts))
+            await broken.close()
+            told = Warned("log_not_kept", f"this run is not kept: {trouble}. {trouble.fix}".strip())
+            await self.log.append(told)
+            self._show(told)
+        await self.log.append(fact)
+
+    def _show(self, fact: Fact) -> None:
         self.facts.append(fact)
         self._publish(fact)
 
-    async def _leave_the_disk(self, error: StoreError) -> None:
-        broken, self.log = self.log, MemoryRunLog(self.log.run_id, after=len(self.facts))
-        await broken.close()
-        await self._commit(Warned("log_not_kept", f"this run is not kept: {error}. {error.fix}".strip()))
+
+async def _passed(before: asyncio.Future[None] | None) -> None:
+    if before and not before.done():
+        await asyncio.wait([before])

@@ -126,7 +126,7 @@ class ResearchRun(Run):
             max_output_tokens=self.options.max_output_tokens or config.max_output_tokens,
             prompts_folder=config.prompts_dir,
         )
-        if self.past.log:
+        if self.past.run and not self.past.recording.only:
             self.meter.restore(*self.past.spent(agents=False))
             orchestrator.restore(*self.past.spent(agents=True))
         return orchestrator

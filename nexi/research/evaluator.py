@@ -150,10 +150,10 @@ def uncovered(state: ResearchState) -> list[str]:
 
 
 def budget_words(used: float) -> str:
-    """What the evaluator is told of the budget."""
+    """What the evaluator is told of the budget: no figures, so that a run which is taken up again asks in the same words."""
     if used >= 1:
         return "The budget is spent."
-    return f"{used:.0%} of the budget is used: finish soon." if used >= 0.8 else ""
+    return "More than 80 % of the budget is used: finish soon." if used >= 0.8 else ""
 
 
 def in_order(researchers: Sequence[Researcher]) -> list[Researcher]:

@@ -79,7 +79,10 @@ async def test_the_evaluator_reads_the_agenda_every_report_and_what_failed() -> 
     assert await evaluate(state, MAY, model, terms) == Judgement("synthesise", text="# Report [1]")
     rules, reports = (m.content for m in model.requests[0])
     assert "- How far is the Moon?\n- What are tides?" in rules
-    assert "Round 1 of 3 planned rounds has ended; 5 is the most there can be. 85% of the budget is used: finish soon." in rules
+    assert (
+        "Round 1 of 3 planned rounds has ended; 5 is the most there can be. More than 80 % of the budget is used: finish soon."
+        in rules
+    )
     assert '"action": "delegate"' in rules
     assert reports == (
         "## Researcher 1.1: How far is the Moon?\n\nThe Moon is far [1].\n\n"
@@ -143,7 +146,7 @@ def test_without_a_model_there_is_no_third_round() -> None:
 
 
 def test_the_budget_is_mentioned_from_eighty_per_cent_on() -> None:
-    said = ["", "", "80% of the budget is used: finish soon.", "The budget is spent."]
+    said = ["", "", "More than 80 % of the budget is used: finish soon.", "The budget is spent."]
     assert [budget_words(used) for used in (0.0, 0.79, 0.8, 1.0)] == said
 
 

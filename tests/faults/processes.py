@@ -1,0 +1,160 @@
+"""Real processes over the rig: started, watched by their log, killed at a fact, and taken up again by another process."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nexi.events import TERMINAL, Fact, ModelAsked, ModelFailed, ModelReplied, PageFetched, SourceNumbered
+from tests.faults.world import QUESTION, Servers, facts_in, servers
+
+PATIENCE_S = 60.0
+
+
+@dataclass
+class Home:
+    """A home of runs that processes work in, over one rig."""
+
+    rig: Servers
+    path: Path
+    children: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {
+            "PATH": os.environ["PATH"],
+            "NEXI_HOME": str(self.path),
+            "OPENAI_BASE_URL": f"{self.rig.hosts['model']}/v1",
+            "NEXI_MODEL": "scripted",
+            "SEARXNG_URL": self.rig.hosts["search"],
+            "NEXI_ALLOW_PRIVATE": "127.0.0.0/8",
+            "PYTHONPATH": str(Path(__file__).parents[2]),
+        }
+
+    def start(self, *arguments: str, under: Sequence[str] = ()) -> subprocess.Popen[str]:
+        child = subprocess.Popen(
+            [*under, sys.executable, "-m", "nexi", *arguments],
+            env=self.environment,
+            cwd=self.path.parent,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.children.append(child)
+        return child
+
+    def research(self, *flags: str, under: Sequence[str] = ()) -> subprocess.Popen[str]:
+        return self.start("research", "--plain", "-o", "-", *flags, QUESTION, under=under)
+
+    def resume(self, run_id: str, *flags: str) -> tuple[int, str, str]:
+        child = self.start("resume", "--plain", "-o", "-", *flags, run_id)
+        out, err = child.communicate(timeout=PATIENCE_S)
+        return child.returncode, out, err
+
+    @property
+    def logs(self) -> list[Path]:
+        return sorted((self.path / "runs").glob("*/log.jsonl"), key=lambda p: p.stat().st_mtime)
+
+    @property
+    def asked(self) -> int:
+        """Requests that reached the model, with those that were on their way when a process died."""
+        until = time.monotonic() + PATIENCE_S
+        while self.rig.at["model"].open and time.monotonic() < until:
+            time.sleep(0.005)
+        return self.rig.script.asked.total()
+
+    def facts(self, run_id: str) -> list[Fact]:
+        return facts_in(self.path, run_id)
+
+    def wait_for(self, child: subprocess.Popen[str], seen: Callable[[list[str]], bool]) -> str:
+        """Until the log of the only run is as wished; the run's id. A child that ends first has ended too early or well."""
+        until = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until:
+            if self.logs and seen(kinds_in(self.logs[-1])):
+                return self.logs[-1].parent.name
+            if child.poll() is not None:
+                return self.logs[-1].parent.name if self.logs else ""
+            time.sleep(0.001)
+        raise AssertionError("the log never came so far")
+
+
+@contextmanager
+def home(folder: Path, **settings: object) -> Iterator[Home]:
+    with servers(**settings) as rig:
+        made = Home(rig, folder / "nexi")
+        try:
+            yield made
+        finally:
+            for child in made.children:
+                child.kill()
+                child.communicate()
+
+
+def kinds_in(log: Path) -> list[str]:
+    """The kinds of the facts on the disk, as far as lines are whole."""
+    kinds = []
+    for line in log.read_bytes().splitlines()[1:]:
+        try:
+            kinds.append(str(json.loads(line)["fact"]["kind"]))
+        except (ValueError, KeyError):
+            break
+    return kinds
+
+
+def kill(child: subprocess.Popen[str]) -> None:
+    child.send_signal(signal.SIGKILL)
+    child.communicate(timeout=PATIENCE_S)
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What a log says and what the model was asked, at one moment."""
+
+    facts: tuple[Fact, ...]
+    asked: int
+
+    @property
+    def requests(self) -> int:
+        return sum(isinstance(f, ModelAsked) for f in self.facts)
+
+    @property
+    def ended(self) -> int:
+        return sum(isinstance(f, ModelReplied | ModelFailed) for f in self.facts)
+
+    @property
+    def is_over(self) -> bool:
+        return any(isinstance(f, TERMINAL) for f in self.facts)
+
+    @property
+    def sources(self) -> list[tuple[int, str]]:
+        return [(f.source.number, f.source.url) for f in self.facts if isinstance(f, SourceNumbered)]
+
+    @property
+    def pages(self) -> list[str]:
+        return [f.url for f in self.facts if isinstance(f, PageFetched)]
+
+
+def check_taken_up(at: Home, run_id: str) -> str:
+    """Resume a killed run to its report: no answered call is repeated, and no source or page is lost. Gives the report."""
+    before = Ledger(tuple(at.facts(run_id)), at.asked)
+    code, out, err = at.resume(run_id)
+    if before.is_over:
+        assert "is complete" in err, err
+        return ""
+    assert (code, "Sources:" in out) == (0, True), err
+    after = Ledger(tuple(at.facts(run_id)), at.asked)
+    assert after.is_over
+    assert after.asked - before.asked == after.ended - before.ended
+    assert after.sources[: len(before.sources)] == before.sources
+    assert len(dict(after.sources)) == len(set(after.sources)) == len({url for _, url in after.sources})
+    assert set(before.pages) <= set(after.pages)
+    return out
