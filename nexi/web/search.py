@@ -5,27 +5,49 @@ They hand the body to the search service of the shared `Nexi` and return what it
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from nexi.events import Delta, Fact, Judged
 from nexi.search_api.schema import SEARCH_REQUEST
 from nexi.search_api.snippets import RANK_REQUEST
+from nexi.web.metrics import Metrics
 from nexi.web.payload import answered, operation, read_json, reply
 from nexi.web.problems import own_shape
 
 if TYPE_CHECKING:
     from nexi.search_api import SearchService
 
+log = logging.getLogger("nexi.web")
 TAG = "Search API"
 shape = own_shape
 
 
+class Told:
+    """An emit for work outside of runs: facts are counted, and judgements logged for who debugs."""
+
+    def __init__(self, metrics: Metrics | None) -> None:
+        self._metrics = metrics
+
+    async def __call__(self, fact: Fact) -> None:
+        if self._metrics:
+            self._metrics.observe(fact)
+        if isinstance(fact, Judged):
+            log.debug("judged", extra={"about": fact.about, "by": fact.by, "items": fact.items})
+
+    def delta(self, delta: Delta) -> None:
+        return None
+
+
 def service_of(request: Request) -> SearchService:
-    """The search service of the `Nexi` all requests share."""
-    service: SearchService = request.app.state.nexi.search_api()
+    """The search service of the `Nexi` all requests share; the server may name its file in `searcher_config`."""
+    state = request.app.state
+    told = Told(getattr(state, "metrics", None))
+    service: SearchService = state.nexi.search_api(getattr(state, "searcher_config", None), emit=told)
     return service
 
 
