@@ -1,0 +1,123 @@
+"""One request to the model and the tool calls it starts.
+
+Below `loop`, whose parts it uses. The answer is fed to its checking while it is still being written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from nexi.answer import AnswerArgument
+from nexi.errors import LLMError
+from nexi.repeats import WORDS as REPEATED
+from nexi.tools import FINAL_ANSWER, error_result
+from nexi.types import Reply, ToolCall, ToolResult
+from nexi.verify import Writing
+
+if TYPE_CHECKING:
+    from nexi.agent.loop import Loop
+
+TOOL_GRACE_S = 1.0
+
+
+class Turn:
+    """One request and the tool calls it starts, each as soon as its arguments are complete."""
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        self.group: asyncio.TaskGroup | None = None
+        self.writing: Writing | None = None
+        self._checking: asyncio.Task[None] | None = None
+        self._started: dict[str, tuple[ToolCall, asyncio.Task[ToolResult]]] = {}
+        self._argument: AnswerArgument | None = None
+        self.refusal = ""
+        self.refused = 0
+        self.broken = False
+
+    @property
+    def streaming(self) -> bool:
+        """Whether part of the answer has come."""
+        return self.writing is not None and self.writing.released
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the answer began and its end never came."""
+        return self._argument is not None and self._argument.is_open
+
+    async def ask(self) -> Reply:
+        loop = self.loop
+        try:
+            reply = await loop.llm.complete(
+                loop.session.messages,
+                loop.toolbox.specs,
+                max_tokens=loop.settings.max_output_tokens,
+                temperature=loop.settings.temperature,
+                deadline=loop.call_deadline(),
+                on_call=self._start,
+                on_arguments=self._on_arguments,
+            )
+        except LLMError as error:
+            if not self._started and not self.streaming:
+                raise
+            self.broken = True
+            await loop.warn("stream_closed", f"{error}; going on with what had arrived. {error.fix}".strip())
+            reply = Reply("", tuple(call for call, _ in self._started.values()), finish="length")
+        return reply
+
+    async def finish_calls(self, reply: Reply) -> list[ToolResult]:
+        for call in reply.tool_calls:
+            self._start(call)
+        return [await self._result(call) for call in reply.tool_calls]
+
+    def drop_calls(self) -> None:
+        for _, task in self._started.values():
+            task.cancel()
+
+    async def _result(self, call: ToolCall) -> ToolResult:
+        if call.name == FINAL_ANSWER.name:
+            return error_result(self.refusal or "the answer was not accepted")
+        return await self._started[call.id][1]
+
+    def _start(self, call: ToolCall) -> None:
+        if call.id in self._started or call.name == FINAL_ANSWER.name or self.group is None:
+            return
+        self._started[call.id] = (call, self.group.create_task(self._bounded(call), name=f"tool {call.name[:40]}"))
+
+    async def _bounded(self, call: ToolCall) -> ToolResult:
+        """The tool's result. At the time target a tool ends by itself with what it has; soon after, it is ended."""
+        deadline = self.loop.meter.deadline
+        left = None if deadline is None else deadline - self.loop.clock.monotonic() + TOOL_GRACE_S
+        try:
+            async with asyncio.timeout(left):
+                return await self._once(call)
+        except TimeoutError:
+            return error_result("stopped: the time target was reached")
+
+    async def _once(self, call: ToolCall) -> ToolResult:
+        """Run a call, unless it is the same as one before."""
+        loop, result = self.loop, None
+        if not loop.repeats.begin(call):
+            self.refused += 1
+            return await loop.refuse(call, REPEATED)
+        try:
+            result = await loop.toolbox.run(call)
+        finally:
+            loop.repeats.end(call, result)
+        return result
+
+    def _on_arguments(self, name: str, piece: str) -> None:
+        """Release the answer while it is being written, once there is evidence to cite."""
+        if name != FINAL_ANSWER.name or not self.loop.session.has_evidence:
+            return
+        if self._argument is None:
+            self.writing = self.loop.checking.writing()
+            self._argument = AnswerArgument(self.writing.feed)
+        self._argument.take(piece)
+        self._check()
+
+    def _check(self) -> None:
+        """Check what has come while more is coming."""
+        idle = self._checking is None or self._checking.done()
+        if self.group and self.writing and self.writing.waiting and idle:
+            self._checking = self.group.create_task(self.writing.drain(), name="check the answer")
