@@ -540,7 +540,7 @@ def check_run_id(run_id: str) -> str:
     raise StoreError(
         f"{run_id!r} is not a run id",
         cause="an id is six hexadecimal digits, such as 3fa9c1",
-        fix="`nexi --last 10` shows the ids there are.",
+        fix="`nexi runs` shows the ids there are.",
         code="bad_run_id",
     )
 
@@ -666,7 +666,7 @@ def _no_such_run(run_id: str) -> StoreError:
     return StoreError(
         f"There is no run {run_id}",
         cause="it was never made here, or it was removed",
-        fix="`nexi --last 10` shows the ids there are.",
+        fix="`nexi runs` shows the ids there are.",
         code="no_such_run",
     )
 

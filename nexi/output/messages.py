@@ -74,7 +74,7 @@ def print_result_summary(
     calls: int = 0,
 ) -> None:
     """One line on what the answer took; research has model calls and no iterations of its own."""
-    work = _number(calls, "model call") if calls and not iterations else _number(iterations, "iteration")
+    work = _number(iterations, "iteration") if iterations or not calls else _number(calls, "model call")
     parts = (f"{duration_s:.1f} s", work, f"{_number(len(urls), 'page')} read")
     note(", ".join(filter(None, (*parts, _number(tokens, "token"), cost, figures))), plain, "dim")
 

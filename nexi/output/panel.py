@@ -158,7 +158,9 @@ def change_of(event: Event) -> str:
     """What is worth a line where nothing can be redrawn; "" for nothing."""
     match event:
         case AgendaSet(tasks=tasks, complexity=complexity):
-            return f"Planned {len(tasks)} tasks (depth {complexity}): " + "; ".join(clean_line(t) for t in tasks)
+            return f"Planned {len(tasks)} task{'s' * (len(tasks) > 1)} (depth {complexity}): " + "; ".join(
+                clean_line(t) for t in tasks
+            )
         case RunResumed(after=after):
             return f"Going on after {after} facts"
         case ResearcherStarted(researcher=name, task=task):

@@ -253,8 +253,13 @@ class Orchestrator:
         return StopReason.API_ERROR if wanted and not by_model else StopReason.FINAL_ANSWER
 
     def _failed(self, step: Fail) -> NexiError:
-        if step.code == "no_evidence" or self.state.limit:
-            return NoEvidenceError("there is no report", cause=step.message, fix="raise the budget, or ask again later")
+        if step.code == NoEvidenceError.code or self.state.limit:
+            fix = (
+                "raise the budget, or ask again later"
+                if self.state.limit
+                else "ask in other words, or check the search service"
+            )
+            return NoEvidenceError("there is no report", cause=step.message, fix=fix)
         return ResearchError(
             "the research failed", cause=step.message, fix="check the model and the search service: nexi doctor", code=step.code
         )

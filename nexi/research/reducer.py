@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from nexi.errors import ResearchError
+from nexi.errors import NoEvidenceError, ResearchError
 from nexi.events import (
     AgendaSet,
     Fact,
@@ -86,7 +86,8 @@ def next_step(state: ResearchState) -> Step:
 
 def _after_round(state: ResearchState) -> Step:
     if not state.reported:
-        return Fail("critical_failure", _why_all_failed(state))
+        found_nothing = {r.code for r in state.researchers} == {NoEvidenceError.code}
+        return Fail(NoEvidenceError.code if found_nothing else "critical_failure", _why_all_failed(state))
     any_reported = any(r.doing == "reported" for r in state.of_this_round)
     may_delegate = any_reported and state.limit is None and state.round < state.most_rounds
     return Evaluate(state.round, may_delegate)
@@ -183,7 +184,8 @@ def _on_report(state: ResearchState, fact: ResearcherReported) -> ResearchState:
 
 
 def _on_failure(state: ResearchState, fact: ResearcherFailed) -> ResearchState:
-    return _changed(state, _running(state, fact.researcher, fact), doing="failed", reason=fact.message or fact.code)
+    who = _running(state, fact.researcher, fact)
+    return _changed(state, who, doing="failed", reason=fact.message or fact.code, code=fact.code)
 
 
 def _on_evaluation(state: ResearchState, fact: RoundEvaluated) -> ResearchState:

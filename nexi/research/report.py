@@ -19,6 +19,7 @@ from nexi.values import frozen
 
 PREFIX = "nexi-research"
 SLUG_CHARS = 60
+SLUG_BYTES = 200  # a file name holds 255
 GOOD_FOLDERS = ("research", "docs", "doc", "ref", "references", "notes")
 SYSTEM_FOLDERS = (
     "/",
@@ -107,7 +108,8 @@ def slug(question: str) -> str:
         if len(kept) + len(word) + 1 > SLUG_CHARS:
             break
         kept = f"{kept}-{word}" if kept else word
-    return kept or (words[0][:SLUG_CHARS] if words else "report")
+    kept = kept or (words[0][:SLUG_CHARS] if words else "report")
+    return kept.encode()[:SLUG_BYTES].decode(errors="ignore").rstrip("-")
 
 
 def front_matter(fields: Mapping[str, Any]) -> str:

@@ -43,6 +43,7 @@ class Researcher:
     usage: Usage = Usage()
     report: str = ""
     reason: str = ""
+    code: str = ""
 
     @property
     def phase(self) -> Phase:

@@ -94,9 +94,7 @@ def test_a_file_name_is_one_name_that_every_system_takes(question: str, letter: 
     assert len(name.encode()) <= 255
 
 
-@given(
-    st.dictionaries(st.sampled_from(["question", "model", "cost"]), st.one_of(TEXT, st.integers(), st.none(), st.booleans()))
-)
+@given(st.dictionaries(st.sampled_from(["question", "model"]), st.one_of(TEXT, st.integers(), st.none(), st.booleans())))
 def test_front_matter_is_read_back_as_it_was_written(fields: dict[str, object]) -> None:
     lines = front_matter(fields).split("\n")
     assert (lines[0], lines[-2], lines[-1]) == ("---", "---", "")

@@ -46,6 +46,11 @@ def test_when_all_failed_the_run_fails_with_their_reasons() -> None:
     assert next_step(fold(ended)) == Fail("critical_failure", "all researchers failed: no key")
 
 
+def test_when_nobody_found_anything_the_run_ends_without_evidence() -> None:
+    ended = [*TWO, ResearcherFailed("1.1", "no_evidence", "nothing"), ResearcherFailed("1.2", "no_evidence", "nothing")]
+    assert next_step(fold(ended)) == Fail("no_evidence", "all researchers failed: nothing")
+
+
 def test_when_a_later_round_fails_whole_the_report_is_written_from_the_earlier_ones() -> None:
     second = [RoundEvaluated(1, "delegate", ("c",)), ResearcherStarted("2.1", 2, "c"), ResearcherFailed("2.1", "llm", "gone")]
     reported = [ResearcherReported("1.1", "r"), ResearcherReported("1.2", "r")]

@@ -52,6 +52,7 @@ def test_drive_roots_and_system_folders_of_windows_are_left_alone(cwd: str, is_s
         ("月球有多远？", "nexi-research-月球有多远-a3.md"),
         ("???", "nexi-research-report-a3.md"),
         ("x" * 200, f"nexi-research-{'x' * 60}-a3.md"),
+        ("𠀀" * 200, f"nexi-research-{'𠀀' * 50}-a3.md"),
         ("word " * 40, f"nexi-research-{'-'.join(['word'] * 12)}-a3.md"),
     ],
 )
