@@ -189,21 +189,60 @@ def _replayable(run: str, folder: Path) -> tuple[Config, str]:
 
 @click.command("export", context_settings=HELP)
 @click.argument("run_id", metavar="ID")
-@click.option("--bundle", is_flag=True, help="The whole run with its pages in one file, without keys.")
-@click.option("-o", "--output", metavar="FILE", help="The file to write; without it a name is made here.")
-def export(run_id: str, bundle: bool, output: str | None) -> None:
-    """Write a run to a file: with --bundle everything, to replay it elsewhere."""
+@click.option("--bundle", is_flag=True, help="The whole run with its pages in one file, without keys, to replay it elsewhere.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["md", "html", "pdf", "json", "ris", "bibtex", "csl"]),
+    help="The answer or report: html has the evidence and the timeline inside, pdf is made by an installed Chromium.",
+)
+@click.option("-o", "--output", metavar="FILE", help="The file to write; without it a name is made here; - is stdout.")
+def export(run_id: str, bundle: bool, form: str | None, output: str | None) -> None:
+    """Write a run to a file: its answer in a form, or with --bundle everything."""
+    import asyncio
+
+    with failing_politely():
+        if bundle == bool(form):
+            raise click.UsageError("say what to export: --format or --bundle")
+        if form is None:
+            return _export_bundle(run_id, output)
+        from nexi.config import load_config
+        from nexi.runlog import FilePages
+        from nexi.web.page.exports import exported, suffix_of
+
+        body = asyncio.run(exported(_directory(), FilePages(load_config().pages_dir), run_id, form))
+        return _put(body, output or f"nexi-{run_id}.{suffix_of(form)}")
+
+
+def _put(body: bytes, output: str) -> None:
+    """The bytes on stdout or in a new file. Raises StoreError."""
+    from nexi.errors import StoreError
+    from nexi.files import store_error
+    from nexi.output import print_success
+
+    if output == "-":
+        sys.stdout.buffer.write(body)
+        return
+    path = Path(output).expanduser()
+    try:
+        with path.open("xb") as file:
+            file.write(body)
+    except FileExistsError as error:
+        raise StoreError(f"{path} is not overwritten", cause="it exists", fix="name another file with -o") from error
+    except OSError as error:
+        raise store_error("Could not write the export", path, error) from error
+    print_success(f"The run is in {path}.")
+
+
+def _export_bundle(run_id: str, output: str | None) -> None:
     from nexi.app.bundle import write_bundle
     from nexi.app.parts import secrets_of
     from nexi.config import load_config
     from nexi.output import print_success
 
-    with failing_politely():
-        if not bundle:
-            raise click.UsageError("say what to export: --bundle")
-        path = Path(output or f"nexi-run-{run_id}.tar.gz").expanduser()
-        pages = write_bundle(_directory(), run_id, path, secrets_of(load_config()))
-        print_success(f"The run and its {pages} texts are in {path}.")
+    path = Path(output or f"nexi-run-{run_id}.tar.gz").expanduser()
+    pages = write_bundle(_directory(), run_id, path, secrets_of(load_config()))
+    print_success(f"The run and its {pages} texts are in {path}.")
 
 
 def _directory() -> RunDirectory:

@@ -14,10 +14,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from nexi.events import RunFinished, RunStarted
+from nexi.errors import NexiError
 from nexi.proof.links import link_to
 from nexi.runlog import check_run_id
 from nexi.types import Source
+from nexi.web.page.exports import TYPES, answered_of, exported, suffix_of
 from nexi.web.page.timeline import timeline_of
 from nexi.web.page.view import Answered, safe_html, view_of
 from nexi.web.payload import read_json, reply
@@ -53,6 +54,7 @@ def routes() -> list[Route]:
         Route("/page/setup", setup, methods=["GET"]),
         Route("/page/runs/{id}", run, methods=["GET"]),
         Route("/page/runs/{id}/passage", passage, methods=["GET"]),
+        Route("/page/runs/{id}/export", export, methods=["GET"]),
     ]
 
 
@@ -82,6 +84,21 @@ async def run(request: Request) -> Response:
     answered, log = await _answered(request)
     view = await asyncio.to_thread(view_of, answered)
     return reply({**view, "timeline": timeline_of(log.facts, log.moments, log.header.created)})
+
+
+async def export(request: Request) -> Response:
+    """The run as a file, in one of the forms."""
+    form, run_id = request.query_params.get("format", ""), check_run_id(request.path_params["id"])
+    if form not in TYPES:
+        raise bad_request(f"format must be one of {', '.join(TYPES)}", parameter="format")
+    nexi = request.app.state.nexi
+    body = await exported(nexi.runs(), nexi.pages(), run_id, form)
+    name = f"nexi-{run_id}.{suffix_of(form)}"
+    headers = {
+        "content-disposition": f'attachment; filename="{name}"',
+        "content-security-policy": "default-src 'none'; sandbox",
+    }
+    return Response(body, media_type=TYPES[form], headers=headers)
 
 
 async def passage(request: Request) -> Response:
@@ -114,10 +131,10 @@ def _whole(request: Request, name: str) -> int:
 async def _answered(request: Request) -> tuple[Answered, Any]:
     run_id = check_run_id(request.path_params["id"])
     log = await asyncio.to_thread(request.app.state.nexi.runs().open_log, run_id)
-    facts = [fact for _, fact in log.facts]
-    if not facts or not isinstance(facts[0], RunStarted) or not isinstance(facts[-1], RunFinished):
-        raise refused(409, "not_ended", f"run {run_id} has no answer yet", fix="follow its events, or resume it")
-    return Answered(run_id, facts[0], facts[-1], tuple(facts)), log
+    try:
+        return answered_of(run_id, log), log
+    except NexiError as error:
+        raise refused(409, error.code, error.message, fix="follow its events, or resume it") from error
 
 
 async def setup(request: Request) -> Response:

@@ -201,8 +201,20 @@ async function showEvidence(claim, number) {
 
 function tools() {
   $("tools").hidden = false;
-  const forms = [["md", "Markdown"], ["html", "HTML"], ["json", "JSON"]];
-  $("exports").replaceChildren(...forms.map(([form, name]) => element("a", { href: `/v1/runs/${state.id}/result?format=${form}`, textContent: name, target: "_blank", rel: "noopener" })));
+  const forms = [["md", "Markdown"], ["html", "HTML"], ["pdf", "PDF"], ["json", "JSON"], ["ris", "RIS"], ["bibtex", "BibTeX"]];
+  $("exports").replaceChildren(...forms.map(([form, name]) => {
+    const link = element("a", { href: `/page/runs/${state.id}/export?format=${form}`, textContent: name, download: "" });
+    if (token()) link.onclick = (event) => { event.preventDefault(); save(form); };
+    return link;
+  }));
+}
+
+async function save(form) {
+  const answer = await fetch(`/page/runs/${state.id}/export?format=${form}`, { headers: { authorization: `Bearer ${token()}` } });
+  if (!answer.ok) return note(problemOf(await answer.json()) || "the export failed", true);
+  const link = element("a", { href: URL.createObjectURL(await answer.blob()), download: `nexi-${state.id}.${form}` });
+  link.click();
+  URL.revokeObjectURL(link.href);
 }
 
 // the timeline
