@@ -77,7 +77,8 @@ async def test_all_is_well(make: Callable[..., Config]) -> None:
         report = await examine(lambda: config, around())
     assert (report.ok, [c.name for c in report.checks if not c.ok]) == (True, [])
     assert [c.name for c in report.checks] == [
-        "config", "model", "search searxng", "fetch", "fetch DNS", "store", "disk", "clock", "versions",
+        "config", "model", "search searxng", "fetch", "fetch DNS", "store", "knowledge", "embedder", "disk",
+        "clock", "versions",
     ]  # fmt: skip
     by_name = {c.name: c for c in report.checks}
     assert by_name["model"].fix == "choose a model: nexi config setup"

@@ -47,9 +47,7 @@ def test_the_table_has_every_variable_of_the_engine() -> None:
 
 
 @pytest.mark.parametrize(("variable", "default", "text", "value"), TABLE, ids=lambda v: v if isinstance(v, str) else "")
-def test_a_variable_has_its_default_and_its_effect(
-    variable: str, default: Any, text: str, value: Any, tmp_path: Path
-) -> None:
+def test_a_variable_has_its_default_and_its_effect(variable: str, default: Any, text: str, value: Any, tmp_path: Path) -> None:
     home = {"NEXI_HOME": str(tmp_path)}
     name = VARIABLES[variable]
     unset, given = settings_of(load_config(env=home)), settings_of(load_config(env={**home, variable: text}))
@@ -104,6 +102,11 @@ def test_nothing_named_means_no_endpoint(tmp_path: Path) -> None:
 
 
 def test_the_judge_and_the_contextual_model_are_their_own_variables(tmp_path: Path) -> None:
-    env = {"NEXI_HOME": str(tmp_path), "MODEL_CHOICE": "gpt-4o-mini", "CONTEXTUAL_EMBEDDING_MODEL": "small", "OPENROUTER_API_KEY": "k"}
+    env = {
+        "NEXI_HOME": str(tmp_path),
+        "MODEL_CHOICE": "gpt-4o-mini",
+        "CONTEXTUAL_EMBEDDING_MODEL": "small",
+        "OPENROUTER_API_KEY": "k",
+    }
     config = load_config(env=env)
     assert (config.endpoint("judge").model, config.contextual_embedding_model) == ("gpt-4o-mini", "small")
