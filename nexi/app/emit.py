@@ -38,6 +38,11 @@ class RunEmit:
         self._committed = Committed(before)
         self._publish = publish
         self._last: asyncio.Future[None] | None = None
+        self._sealed = False
+
+    def seal(self) -> None:
+        """Commit nothing more: the log stays as it is, for whoever takes the run up."""
+        self._sealed = True
 
     async def __call__(self, fact: Fact) -> None:
         commit = self._last = asyncio.ensure_future(self._commit_after(self._last, fact))
@@ -49,7 +54,7 @@ class RunEmit:
 
     async def _commit_after(self, before: asyncio.Future[None] | None, fact: Fact) -> None:
         """Written at once and in order, so that facts which come together share a flush; shown when those before it were."""
-        if self._committed.has(fact):
+        if self._sealed or self._committed.has(fact):
             return await _passed(before)
         log, trouble = self.log, None
         try:
