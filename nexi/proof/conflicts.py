@@ -86,7 +86,8 @@ def find_conflicts(
     groups = [group for claim in claims[:MOST_CLAIMS] for group in _disagreements(claim, pages, about, asked)]
     if not groups:
         return ()
-    origins = group_origins({number: (_host(page.url), page.text) for number, page in pages.items()})
+    concerned = {statement.number for group in groups for statements in group.values for statement in statements}
+    origins = group_origins({number: (_host(pages[number].url), pages[number].text) for number in sorted(concerned)})
     return tuple(dict.fromkeys(_conflict(group, origins) for group in groups))[:MOST_CONFLICTS]
 
 
@@ -131,22 +132,16 @@ def _said(anchor: Anchor, short: Anchor, number: int, sentences: Sequence[Senten
 
 
 class PageReader:
-    """A page whose sentences are read when they are first looked at, for one sentence of the answer."""
+    """A page whose sentences are read when they are first looked at."""
 
     def __init__(self, page: Snapshot) -> None:
         self._page = page
-        self._read: dict[int, Sentence] = {}
 
     def near(self, anchor: Anchor, short: Anchor) -> list[Sentence]:
         """The sentences that share enough words with the anchor or with its clause, the nearest first."""
         wanted = [terms_of(anchor.reading)] + ([terms_of(short.reading)] if short is not anchor else [])
         places = dict.fromkeys(place for words in wanted for place in self._places(words))
-        return [self._sentence(place) for place in places]
-
-    def _sentence(self, place: int) -> Sentence:
-        if place not in self._read:
-            self._read[place] = read(self._page.words_between(place, place))
-        return self._read[place]
+        return [self._page.reading(place) for place in places]
 
     def _places(self, wanted: set[str]) -> list[int]:
         counts: Counter[int] = Counter()
