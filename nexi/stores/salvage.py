@@ -175,6 +175,7 @@ def _is_sound(db: sqlite3.Connection, path: Path) -> bool:
         if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
             return False
         db.execute("INSERT INTO words(words) VALUES ('integrity-check')")
+        db.execute("INSERT INTO pages(pages) VALUES ('integrity-check')")
         return _held(db, path) is not None or not int(meta(db, "slots") or 0)
     except sqlite3.DatabaseError as error:
         if not faults.is_damage(error):

@@ -1,14 +1,15 @@
 """The tables of the embedded store, their version, and the way from each version to the next.
 
-Lanes prepare every new connection with it. A chunk's id is the number of its body times CHUNKS plus its place, so that a
-body is a range of ids and no index is needed between the two. Vectors lie in files beside it (`vectors.py`): a body has a
-range of their slots, from `slot` on; `epoch` names the files, `slots` is how many are taken, `holes` how many of those are
-free again.
+Lanes prepare every new connection with it. `words` indexes chunks, `pages` whole bodies. A chunk's id is the number of its
+body times CHUNKS plus its place, so that a body is a range of ids and no index is needed between the two. Vectors lie in
+files beside it (`vectors.py`): a body has a range of their slots, from `slot` on; `epoch` names the files, `slots` is how
+many are taken, `holes` how many of those are free again.
 """
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 
 from nexi import terms
@@ -17,10 +18,11 @@ from nexi.stores.lane import in_transaction
 from nexi.types import Chunk
 
 APPLICATION = 0x4E455849  # "NEXI", in the header of the file
-VERSION = 2
+VERSION = 3
 CHUNKS = 65536
 
 WORDS = """CREATE VIRTUAL TABLE words USING fts5(text, head, content='', tokenize="porter ascii tokenchars '_.+#'")"""
+PAGES = """CREATE VIRTUAL TABLE pages USING fts5(title, text, content='', tokenize="porter ascii tokenchars '_.+#'")"""
 TABLES = f"""
 CREATE TABLE meta(key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
 CREATE TABLE bodies(
@@ -42,6 +44,7 @@ CREATE TABLE chunks(
 CREATE INDEX chunks_code ON chunks(id) WHERE code <> '';
 CREATE TABLE unembedded(id INTEGER PRIMARY KEY);
 {WORDS};
+{PAGES};
 INSERT INTO meta VALUES ('terms', {terms.VERSION}), ('generation', 0), ('embedder', ''), ('dims', 0),
     ('epoch', 1), ('slots', 0), ('holes', 0);
 PRAGMA application_id = {APPLICATION};
@@ -73,8 +76,11 @@ def _upgrade(db: sqlite3.Connection, path: Path) -> None:
         run(db, TABLES)
     elif version == 1:
         _vectors_to_files(db, path)
-    if meta(db, "terms") != str(terms.VERSION):
+    if 0 < version < 3:
+        run(db, f"{PAGES};\n")
+    if 0 < version < 3 or meta(db, "terms") != str(terms.VERSION):
         _index_again(db)
+    db.execute(f"PRAGMA user_version = {VERSION}")
 
 
 def _vectors_to_files(db: sqlite3.Connection, path: Path) -> None:
@@ -104,26 +110,40 @@ INSERT INTO meta VALUES ('epoch', 1), ('slots', 0), ('holes', 0);
 _END_OF_VERSION_1 = f"""
 INSERT INTO unembedded SELECT id FROM chunks WHERE id / {CHUNKS} IN (SELECT id FROM bodies WHERE slot < 0);
 DROP TABLE vectors;
-PRAGMA user_version = 2;
 """  # noqa: S608  # a number of ours
 
 
 def _index_again(db: sqlite3.Connection) -> None:
-    """The same texts give other terms in this nexi, so the index of words is made anew."""
-    run(db, f"DROP TABLE words;\n{WORDS};\n")
-    columns = "c.id, b.title, c.text, c.heading, c.context"
-    rows = db.execute(f"SELECT {columns} FROM chunks c JOIN bodies b ON b.id = c.id / {CHUNKS}")  # noqa: S608
-    db.executemany(
-        "INSERT INTO words(rowid, text, head) VALUES (?, ?, ?)",
-        ((row[0], *indexed(row[1], Chunk(row[2], row[3], row[4]))) for row in rows),
-    )
+    """The same texts give other terms in this nexi, or other indexes, so these are made anew."""
+    run(db, f"DROP TABLE words;\nDROP TABLE pages;\n{WORDS};\n{PAGES};\n")
+    for body, title in db.execute("SELECT id, title FROM bodies ORDER BY id").fetchall():
+        ids = (body * CHUNKS, body * CHUNKS + CHUNKS - 1)
+        rows = db.execute("SELECT id, text, heading, context FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id", ids).fetchall()
+        index(db, body, title, [(row[0], Chunk(row[1], row[2], row[3])) for row in rows])
     set_meta(db, "terms", terms.VERSION)
 
 
-def indexed(title: str, chunk: Chunk) -> tuple[str, str]:
-    """The terms of a chunk, and those of what stands above it."""
-    head = f"{title}\n{chunk.heading}\n{chunk.context}"
-    return " ".join(terms.terms(chunk.text)), " ".join(terms.terms(head))
+def index(db: sqlite3.Connection, body: int, title: str, chunks: Sequence[tuple[int, Chunk]]) -> None:
+    """Make the words of a body findable."""
+    rows, page = _indexed(title, chunks)
+    db.executemany("INSERT INTO words(rowid, text, head) VALUES (?, ?, ?)", rows)
+    db.execute("INSERT INTO pages(rowid, title, text) VALUES (?, ?, ?)", (body, *page))
+
+
+def unindex(db: sqlite3.Connection, body: int, title: str, chunks: Sequence[tuple[int, Chunk]]) -> None:
+    """Forget the words of a body: an index forgets only when told the same terms again."""
+    rows, page = _indexed(title, chunks)
+    db.executemany("INSERT INTO words(words, rowid, text, head) VALUES ('delete', ?, ?, ?)", rows)
+    db.execute("INSERT INTO pages(pages, rowid, title, text) VALUES ('delete', ?, ?, ?)", (body, *page))
+
+
+def _indexed(title: str, chunks: Sequence[tuple[int, Chunk]]) -> tuple[list[tuple[int, str, str]], tuple[str, str]]:
+    """(id, terms of the text, terms of what stands above it) of each chunk, and (title, text) of their page."""
+    rows = [
+        (number, " ".join(terms.terms(chunk.text)), " ".join(terms.terms(f"{title}\n{chunk.heading}\n{chunk.context}")))
+        for number, chunk in chunks
+    ]
+    return rows, (" ".join(terms.terms(title)), " ".join(text for _, text, _ in rows))
 
 
 def run(db: sqlite3.Connection, script: str) -> None:

@@ -1,7 +1,9 @@
-"""Chunks by their words: BM25 in SQLite's full-text index.
+"""Chunks by their words: BM25 in SQLite's full-text indexes.
 
-The embedded store asks; below is the table `words`. Scoring costs about two microseconds a chunk that matches, whatever
-its score, so in a large store the rarest words of a question choose the candidates, and all of its words order them.
+The embedded store asks; below are the tables `words` and `pages`. The words of a chunk find it; the first are put in order by
+their own score and twice that of their page, because the page that says most of a question is where its answer is. Scoring
+costs about two microseconds a chunk that matches, whatever its score, so in a large store the rarest words of a question
+choose the candidates, and all of its words order them.
 """
 
 from __future__ import annotations
@@ -17,6 +19,9 @@ from nexi.types import Scope
 TEXT_WEIGHT, HEAD_WEIGHT = 1.0, 1.0
 MOST_SCORED = 20_000
 CANDIDATES = 300
+ORDERED = 100  # how many of the first are put in order with their pages
+PAGE_WORTH = 2.0
+PAGE_TITLE, PAGE_TEXT = 2.0, 0.4  # a weight below 1 lets a word count longer the more often it is there
 MOST_TERMS = 64
 
 Ranked = list[tuple[int, float]]
@@ -38,10 +43,13 @@ class Words:
         rare = self._rarest(db, asked)
         if self._matches(db, rare[0]) > MOST_SCORED:
             where = _newest(db, rare[0], where)
+        wide = max(ORDERED, count)
         if len(rare) == len(asked):
-            return _scored(db, " OR ".join(asked), where, count)
-        chosen = _scored(db, " OR ".join(rare), where, max(CANDIDATES, count))
-        return _among(db, " OR ".join(asked), [chunk for chunk, _ in chosen])[:count]
+            found = _scored(db, " OR ".join(asked), where, wide)
+        else:
+            chosen = _scored(db, " OR ".join(rare), where, max(CANDIDATES, wide))
+            found = _among(db, " OR ".join(asked), [chunk for chunk, _ in chosen])[:wide]
+        return _with_pages(db, " OR ".join(rare), found)[:count]
 
     def _rarest(self, db: sqlite3.Connection, asked: Sequence[str]) -> list[str]:
         """As many of the words as match no more chunks than may be scored; at least one."""
@@ -115,3 +123,15 @@ def _among(db: sqlite3.Connection, match: str, chosen: Sequence[int]) -> Ranked:
     sql = f"SELECT rowid, bm25(words, {TEXT_WEIGHT}, {HEAD_WEIGHT}) FROM words WHERE words MATCH ? AND +rowid IN ({marks})"  # noqa: S608
     scored = [(int(chunk), -float(cost)) for chunk, cost in db.execute(sql, (match, *chosen))]
     return sorted(scored, key=lambda found: (-found[1], found[0]))
+
+
+def _with_pages(db: sqlite3.Connection, match: str, found: Ranked) -> Ranked:
+    """The chunks found, each with the worth of its page added to its own."""
+    bodies = sorted({chunk // CHUNKS for chunk, _ in found})
+    sql = (
+        f"SELECT rowid, -bm25(pages, {PAGE_TITLE}, {PAGE_TEXT}) FROM pages "  # noqa: S608
+        f"WHERE pages MATCH ? AND +rowid IN ({','.join('?' * len(bodies))})"
+    )
+    worth = dict(db.execute(sql, (match, *bodies)))
+    scored = [(chunk, score + PAGE_WORTH * worth.get(chunk // CHUNKS, 0.0)) for chunk, score in found]
+    return sorted(scored, key=lambda one: (-one[1], one[0]))

@@ -14,7 +14,7 @@ from typing import Any
 
 from nexi import urls
 from nexi.stores import faults, scope
-from nexi.stores.schema import CHUNKS, indexed, meta, set_meta
+from nexi.stores.schema import CHUNKS, index, meta, set_meta, unindex
 from nexi.stores.vectors import VectorReader, VectorWriter, empty, matrix
 from nexi.types import Chunk, IndexedPage, StoredSource, Vector, content_digest
 
@@ -135,9 +135,7 @@ class Writing:
             "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)",
             ((i, c.text, c.heading, c.context, c.code, c.start) for i, c in chunks),
         )
-        self._db.executemany(
-            "INSERT INTO words(rowid, text, head) VALUES (?, ?, ?)", ((i, *indexed(title, c)) for i, c in chunks)
-        )
+        index(self._db, body, title, chunks)
         self._db.executemany("INSERT INTO unembedded VALUES (?)", ((i,) for i, _ in chunks))
 
     def _put_source(self, source: StoredSource, body: int) -> None:
@@ -160,14 +158,12 @@ class Writing:
             self._db.execute("DELETE FROM bodies WHERE id = ?", (body,))
 
     def _drop_contents(self, body: int) -> None:
-        """The index forgets a chunk only when told its terms again."""
         title, slot, count = self._db.execute("SELECT title, slot, chunks FROM bodies WHERE id = ?", (body,)).fetchone()
         ids = (body * CHUNKS, body * CHUNKS + CHUNKS - 1)
-        rows = self._db.execute("SELECT id, text, heading, context FROM chunks WHERE id BETWEEN ? AND ?", ids).fetchall()
-        self._db.executemany(
-            "INSERT INTO words(words, rowid, text, head) VALUES ('delete', ?, ?, ?)",
-            ((row[0], *indexed(title, Chunk(row[1], row[2], row[3]))) for row in rows),
-        )
+        rows = self._db.execute(
+            "SELECT id, text, heading, context FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id", ids
+        ).fetchall()
+        unindex(self._db, body, title, [(row[0], Chunk(row[1], row[2], row[3])) for row in rows])
         self._db.execute("DELETE FROM chunks WHERE id BETWEEN ? AND ?", ids)
         self._db.execute("DELETE FROM unembedded WHERE id BETWEEN ? AND ?", ids)
         if slot >= 0:
