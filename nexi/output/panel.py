@@ -158,9 +158,8 @@ def change_of(event: Event) -> str:
     """What is worth a line where nothing can be redrawn; "" for nothing."""
     match event:
         case AgendaSet(tasks=tasks, complexity=complexity):
-            return f"Planned {len(tasks)} task{'s' * (len(tasks) > 1)} (depth {complexity}): " + "; ".join(
-                clean_line(t) for t in tasks
-            )
+            count = f"{len(tasks)} task{'' if len(tasks) == 1 else 's'}"
+            return f"Planned {count} (depth {complexity}): " + "; ".join(clean_line(t) for t in tasks)
         case RunResumed(after=after):
             return f"Going on after {after} facts"
         case ResearcherStarted(researcher=name, task=task):
