@@ -21,6 +21,7 @@ from nexi.session import Session
 from nexi.types import FetchLimits, Page, Query, Review, SearchOutcome, ToolCall, ToolResult
 
 if TYPE_CHECKING:
+    from nexi.app.agentic import AgenticRun
     from nexi.app.research import ResearchRun
     from nexi.app.resume import Replay
     from nexi.app.verification import Target
@@ -124,6 +125,12 @@ class Nexi(Clients):
         from nexi.app.agentic import agentic_search
 
         return await agentic_search(self, query, asked)
+
+    def agentic(self, question: str, *, options: SearchOptions = AS_CONFIGURED, **asked: Any) -> AgenticRun:
+        """The same as a run to enter, with facts, a log and a stop. Raises QuestionError or ConfigError at once."""
+        from nexi.app.agentic import AgenticRun
+
+        return AgenticRun(self, clean_question(question), with_effort(options, self.config), Session(), asked=asked)
 
     async def find(self, query: Query | str) -> SearchOutcome:
         """Raw hits along the search chain; an empty outcome says who failed and why. Raises QuestionError or ConfigError."""

@@ -37,7 +37,7 @@ class SearchOptions:
 
 
 AS_CONFIGURED = SearchOptions()
-RECORDED_OPTIONS = ("time_target", "max_output_tokens", "system_prompt", "max_cost")
+RECORDED_OPTIONS = ("time_target", "max_output_tokens", "system_prompt", "max_cost", "only_local")
 
 
 def recorded_options(options: SearchOptions) -> dict[str, Any]:

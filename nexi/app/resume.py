@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from nexi.app.clients import Clients
 from nexi.app.options import SearchOptions, with_effort
@@ -25,6 +25,9 @@ from nexi.runlog import ReadLog, RunDirectory
 from nexi.session import Session
 from nexi.types import Message, Reply, StopReason, ToolSpec
 from nexi.values import frozen
+
+if TYPE_CHECKING:
+    from nexi.app.assembly import Nexi
 
 
 def reopened(runs: RunDirectory, run_id: str, *, pace: Pace | None = None) -> tuple[RunStarted, Past]:
@@ -97,6 +100,11 @@ def build(nexi: Clients, started: RunStarted, past: Past, session: Session, opti
     options = replace(options, effort=options.effort or started.effort)
     options = replace(options, max_iterations=options.max_iterations or started.max_iterations or None)
     options = with_effort(options, nexi.config)
+    if started.mode == "agentic":
+        from nexi.app.agentic import AgenticRun
+
+        asked = started.settings.get("agentic")
+        return AgenticRun(cast("Nexi", nexi), started.query, options, session, past, asked=asked)
     if started.mode != "research":
         return Run(nexi, started.query, options, session, past)
     from nexi.app.research import ResearchRun

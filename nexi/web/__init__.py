@@ -5,6 +5,7 @@
     openai      passes as OpenAI
     search      the Search API; searxng, tavily and openwebui pass as others
     operations  health, metrics, the OpenAPI document
+    mcp         MCP at /mcp
     page        the web page
     server      sockets, workers, signals
 
@@ -29,6 +30,7 @@ from nexi.config import Config
 from nexi.web import openai, openwebui, operations, page, runs, search, searxng, tavily
 from nexi.web.guard import Guard, Rules
 from nexi.web.hosting import MOST_RUNS, RunHost
+from nexi.web.mcp import McpDoor
 from nexi.web.metrics import Metrics
 from nexi.web.problems import Problem, Refused, Shape
 
@@ -53,7 +55,7 @@ def create_app(
     """The app over one `Nexi`, which it builds and closes unless one is given. `more` are routes of other doors."""
     shared = nexi or Nexi(config)
     metrics = Metrics()
-    host = RunHost(shared, metrics, most=most_runs)
+    host, mcp = RunHost(shared, metrics, most=most_runs), McpDoor(shared)
     guard = Middleware(
         Guard, rules=rules or Rules(token=config.token), metrics=metrics, clock=shared.clock, shapes=SHAPES, host=host
     )
@@ -66,10 +68,11 @@ def create_app(
                 yield
             finally:
                 await host.close()
+                await mcp.close()
 
     routes: list[BaseRoute] = [route for contract in CONTRACTS for route in contract.routes()]
     app = Starlette(
-        routes=[*routes, *page.routes(), *more],
+        routes=[*routes, *page.routes(), *mcp.routes(), *more],
         middleware=[guard],
         lifespan=lifespan,
         exception_handlers={HTTPException: _unrouted},

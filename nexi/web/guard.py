@@ -129,12 +129,15 @@ class Guard:
         self._check_origin(headers, scope)
         if wait := self._buckets.take(exchange.client, self._clock.monotonic()):
             raise _refusal(429, "rate_limited", "too many requests from this client", "ask less often", wait)
-        if scope["path"] not in self._rules.public:
+        if not self._is_public(scope["path"]):
             self._check_token(headers)
             self._check_room()
         length = headers.get("content-length", "")
         if length.isdigit() and int(length) > self._rules.max_body:
             raise _too_large(self._rules.max_body)
+
+    def _is_public(self, path: str) -> bool:
+        return any(path == p or (p.endswith("*") and path.startswith(p[:-1])) for p in self._rules.public)
 
     def _check_host(self, headers: Headers) -> None:
         given = headers.getlist("host")

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ class Order:
     question: str
     options: SearchOptions = AS_CONFIGURED
     depth: int = 0
+    asked: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Hosted:
@@ -111,6 +113,8 @@ class RunHost:
     def _made(self, order: Order, session: Session | None) -> Run:
         if order.mode == "research":
             return self.nexi.research(order.question, depth=order.depth, options=order.options, session=session)
+        if order.mode == "agentic":
+            return self.nexi.agentic(order.question, options=order.options, **order.asked)
         return self.nexi.search(order.question, options=order.options, session=session)
 
     async def _begin(self, make: Callable[[], Run]) -> Hosted:

@@ -31,11 +31,13 @@ from nexi.web.schemas import answers, parameters
 TAG = "OpenAI"
 BEAT_S = 10.0
 STREAM_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
+LOCAL = "nexi-local"
 MODELS: Mapping[str, tuple[str, str]] = {
     "nexi-s": ("search", "s"),
     "nexi-m": ("search", "m"),
     "nexi-l": ("search", "l"),
     "nexi-deep": ("research", ""),
+    LOCAL: ("search", "m"),
 }
 TYPES = {400: "invalid_request_error", 401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
 _CITATION = re.compile(r"\[(\d{1,6})\]")
@@ -150,6 +152,7 @@ def asked_of(body: Mapping[str, Any]) -> Asked:
         effort=effort,
         max_output_tokens=body.get("max_completion_tokens") or body.get("max_tokens"),
         system_prompt=instructions,
+        only_local=name == LOCAL,
         door="openai",
     )
     counts = bool((body.get("stream_options") or {}).get("include_usage"))

@@ -24,7 +24,7 @@ from nexi.web.feeds import Item, Mark, mark_of, sse
 from nexi.web.hosting import DOOR, Hosted, Order, RunHost
 from nexi.web.payload import operation, read_json, reply
 from nexi.web.problems import bad_request, refused
-from nexi.web.schemas import ERROR, ID, NEW_RUN, RUN, RUNS, answers, parameters
+from nexi.web.schemas import AGENTIC, ERROR, ID, NEW_RUN, RUN, RUNS, answers, parameters
 from nexi.web.statuses import FORMATS, rendered, result_of, state_of, status_of, summary_of
 
 TAG = "Runs"
@@ -88,9 +88,11 @@ def _order(asked: Mapping[str, Any]) -> Order:
         system_prompt=given.get("system_prompt") or "",
         max_cost=given.get("max_cost"),
         query=query,
+        only_local=bool(given.get("only_local")),
         door=DOOR,
     )
-    return Order(asked.get("mode") or "search", asked["question"], options, int(given.get("depth") or 0))
+    judged = {name: given[name] for name in AGENTIC if given.get(name) is not None}
+    return Order(asked.get("mode") or "search", asked["question"], options, int(given.get("depth") or 0), judged)
 
 
 # looking

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-MODES = ("search", "research")
+MODES = ("search", "agentic", "research")
 _SITES = {"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 253}, "maxItems": 50}
 
 OPTIONS: dict[str, Any] = {
@@ -32,8 +32,14 @@ OPTIONS: dict[str, Any] = {
         "excluded_sites": {**_SITES, "description": "Search these not."},
         "time_range": {"type": "string", "enum": ["", "d", "w", "m", "y"]},
         "language": {"type": "string", "maxLength": 20},
+        "only_local": {"type": "boolean", "description": "Ask what is known, and nobody else."},
+        "completeness_threshold": {"type": "number", "minimum": 0, "maximum": 1, "description": "Of an agentic search."},
+        "max_urls_per_iteration": {"type": "integer", "minimum": 1, "maximum": 20, "description": "Of an agentic search."},
+        "url_score_threshold": {"type": "number", "minimum": 0, "maximum": 1, "description": "Of an agentic search."},
+        "use_search_hints": {"type": "boolean", "description": "Of an agentic search."},
     },
 }
+AGENTIC = ("completeness_threshold", "max_iterations", "max_urls_per_iteration", "url_score_threshold", "use_search_hints")
 NEW_RUN: dict[str, Any] = {
     "type": "object",
     "additionalProperties": False,

@@ -268,3 +268,36 @@ async def test_a_result_is_asked_for_too_early_or_in_a_form_there_is_not(tmp_pat
         await served.end_of(run_id)
         assert (await served.client.get(f"/v1/runs/{run_id}/result?format=exe")).status_code == 400
         assert (await served.client.get(f"/v1/runs/{run_id}/events?last_event_id=x")).status_code == 400
+
+
+async def test_an_agentic_search_is_a_run_whose_result_is_the_seeds_response(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        run_id = await served.ask(mode="agentic", options={"max_iterations": 1})
+        status = await served.end_of(run_id)
+        assert (status["mode"], status["state"]) == ("agentic", "finished")
+        told = (await served.client.get(f"/v1/runs/{run_id}/result")).json()
+        assert set(told) == {"success", "query", "iterations", "completeness", "results", "search_history", "status"}
+        assert MOON in (await served.client.get(f"/v1/runs/{run_id}/result?format=md")).text
+        assert "nexi_completeness_count 0" not in (await served.client.get("/metrics")).text
+
+
+async def test_a_stopped_agentic_search_tells_what_is_known(tmp_path: Path) -> None:
+    async with serving(tmp_path, web=GatedWeb(is_open=False)) as served:
+        run_id = await served.ask(mode="agentic")
+        await served.web.asked.wait()
+        await served.client.post(f"/v1/runs/{run_id}/stop")
+        status = await served.end_of(run_id)
+        assert (status["state"], status["stop"]) == ("finished", "cancelled")
+        assert (await served.client.get(f"/v1/runs/{run_id}/result")).json()["results"] == []
+
+
+async def test_an_agentic_search_that_was_left_open_is_taken_up(tmp_path: Path) -> None:
+    held = GatedWeb(is_open=False)
+    async with serving(tmp_path, web=held) as served:
+        run_id = await served.ask(mode="agentic", options={"max_iterations": 1})
+        await held.asked.wait()
+    async with serving(tmp_path) as served:
+        while not served.app.state.host.get(run_id):
+            await asyncio.sleep(0.01)
+        status = await served.end_of(run_id)
+        assert (status["mode"], status["state"]) == ("agentic", "finished")
