@@ -84,7 +84,7 @@ def test_a_run_that_is_taken_up_says_how_much_is_known() -> None:
 @pytest.mark.parametrize(
     ("count", "status", "head"),
     [
-        (1, "planning", "Research: planning · planning · 31 s"),
+        (1, "planning", "Research: planning · 31 s"),
         (5, "", "Research: 10% · round 1 of 2 · 31 s"),
         (9, "", "Research: 15% · round 1 of 2 · 1,234 tokens · $0.0123 · 31 s"),
         (11, "evaluating", "Research: 99% · round 1 of 2 · evaluating · 1,234 tokens · $0.0123 · 31 s"),
