@@ -74,13 +74,15 @@ class Knowledge:
         return self._store is not None or self.is_remote or self.config.knowledge_path.exists()
 
     async def holds_something(self) -> bool:
-        """Whether a page is stored; a store that cannot be read is one that holds nothing now."""
-        if not self.may_hold_something():
-            return False
+        """Whether a page is stored."""
         try:
-            return bool(await (await self.opened()).sources(count=1))
+            return self.may_hold_something() and await self.first_source() is not None
         except StoreError:
             return True  # asking it says why it cannot be read
+
+    async def first_source(self) -> StoredSource | None:
+        """The page that was stored last. Raises StoreError."""
+        return next(iter(await (await self.opened()).sources(count=1)), None)
 
     async def opened(self) -> KnowledgeStore:
         """The store, its libraries loaded off the event loop. Raises StoreError."""

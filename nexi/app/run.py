@@ -222,10 +222,10 @@ class Run:
     async def _knows(self) -> bool:
         if self.past.recording.only or (not self._may_know() and not self.options.only_local):
             return self._may_know()
-        knows = await (self.options.shelf or self.nexi.knowledge()).holds_something()
-        if self.options.only_local and not knows:
+        knowledge = self.options.shelf or self.nexi.knowledge()
+        if self.options.only_local and not (knowledge.may_hold_something() and await knowledge.first_source()):
             raise _nothing_known()
-        return knows
+        return await knowledge.holds_something()
 
     def _keeping(self, tasks: asyncio.TaskGroup) -> KeptPages:
         """Where the pages of this run go; a run that leaves no trace leaves none there either."""
@@ -322,6 +322,7 @@ class Run:
             max_iterations=self.options.max_iterations,
             max_seconds=self.options.time_target,
             max_tokens=config.max_tokens,
+            max_model_calls=config.max_model_calls,
             max_cost=config.max_cost if self.options.max_cost is None else self.options.max_cost,
             max_pages=config.max_pages,
         )

@@ -156,15 +156,17 @@ def test_what_does_not_go_together_is_a_usage_error(nexi: Command, args: list[st
 def test_a_damaged_store_is_named_by_the_doctor_and_repaired(nexi: Command, notes: Path) -> None:
     nexi("index", "--json", str(notes))
     path = nexi.home / "knowledge.db"
-    path.write_bytes(b"\0" * 100 + path.read_bytes()[100:])
-    listed = nexi("sources")
+    data = path.read_bytes()
+    path.write_bytes(data[:4096] + b"\xff" * 4096 + data[8192:])
+    listed, asked = nexi("sources"), nexi("--local", "Where does the shed key hang?")
     assert (listed.code, "doctor --repair" in listed.err) == (1, True)
+    assert (asked.code, "doctor --repair" in asked.err) == (1, True)
     from asyncio import run
 
     from nexi.cli.knowledge import repaired
 
-    assert run(repaired()).startswith("Saved ")
-    assert nexi("sources").code == 0
+    assert run(repaired()).startswith("Saved 2 sources with 2 passages; ")
+    assert str(notes / "garden.md") in nexi("sources").out
 
 
 def test_a_store_of_a_newer_nexi_is_left_alone(nexi: Command, notes: Path) -> None:
