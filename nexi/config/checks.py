@@ -229,6 +229,7 @@ CHECKS: Mapping[str, Check] = {
     "max_pages": _positive_int,
     "max_cost": _optional_number,
     "max_tokens": _optional_int,
+    "max_model_calls": _optional_int,
     "fetch_timeout": _positive_number,
     "search_timeout": _positive_number,
     "llm_timeout": _positive_number,

@@ -67,6 +67,7 @@ class Settings:
     max_pages: int = 60
     max_cost: float | None = None
     max_tokens: int | None = None
+    max_model_calls: int | None = None
     fetch_timeout: float = 20
     search_timeout: float = 10
     llm_timeout: float = 120

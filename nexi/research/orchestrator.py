@@ -49,6 +49,7 @@ from nexi.types import Answer, StopReason, Usage
 
 PLAN_SHARE = 0.3  # of the time: a coordinator that says nothing must leave some for the research
 RESEARCH_SHARE = 0.85  # of the budget; the rest is kept for the report
+LEAD_CALLS = 2  # of the model calls, kept for the plan and the report
 RESEARCHER_ITERATIONS = UNITS + 4
 
 
@@ -288,6 +289,6 @@ def _share(budget: Budget) -> Budget:
         max_seconds=seconds,
         max_tokens=None if tokens is None else int(tokens),
         max_cost=part(budget.max_cost),
-        max_model_calls=None if calls is None else max(1, calls - 1),
+        max_model_calls=None if calls is None else max(1, calls - LEAD_CALLS),
         max_pages=budget.max_pages,
     )

@@ -65,12 +65,13 @@ needs_strace = pytest.mark.skipif(not strace_works(), reason="strace is not inst
 
 
 def injecting(call: str, what: str) -> list[str]:
-    return ["strace", "-f", "-qq", "-o", "/dev/null", "--seccomp-bpf", "-e", f"trace={call}", "-e", f"inject={call}:{what}"]
+    return ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:{what}"]
 
 
 @needs_strace
-@pytest.mark.parametrize("when", [1, 2, 3, 6, 11, 17, 23])
+@pytest.mark.parametrize("when", [1, 2, 3, 4, 5, 6, 7])
 def test_killed_inside_a_flush_it_goes_on_to_its_report(tmp_path: Path, when: int) -> None:
+    """strace counts for each thread, so the first thread to come so far is the one."""
     with home(tmp_path) as at:
         child = at.research(under=injecting("fsync", f"signal=KILL:when={when}"))
         child.communicate(timeout=60)

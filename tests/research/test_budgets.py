@@ -81,6 +81,16 @@ def test_tokens_are_reserved_before_a_call_so_that_they_are_never_overrun(make_c
     assert result.answer.sources
 
 
+@pytest.mark.parametrize("most", [10, 14])
+def test_a_budget_of_model_calls_is_kept_and_one_is_left_for_the_report(make_config: Make, most: int) -> None:
+    model = Listening()
+    result = research(make_config(max_model_calls=most), model)
+    assert len(model.asked) <= most
+    assert result.answer.stop is StopReason.BUDGET_SPENT
+    assert result.answer.sources
+    assert model.rules  # the evaluator was asked
+
+
 def test_a_page_budget_holds_and_the_report_is_written(make_config: Make) -> None:
     result = research(make_config(max_pages=2), PromptModel())
     assert sum(isinstance(f, PageFetched) for f in result.facts) <= 2
