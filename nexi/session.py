@@ -42,6 +42,11 @@ class Session:
             self.messages.insert(0, told)
         self._instructions = told
 
+    @property
+    def said(self) -> tuple[Message, ...]:
+        """The conversation without what runs told the model about themselves."""
+        return tuple(m for m in self.messages if m is not self._instructions)
+
     def ask(self, question: str) -> None:
         self.messages.append(Message("user", question))
         self.allow(find_urls(question))

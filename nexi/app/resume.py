@@ -8,6 +8,8 @@ nothing that is not recorded.
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -24,10 +26,13 @@ from nexi.recording import Pace
 from nexi.runlog import ReadLog, RunDirectory
 from nexi.session import Session
 from nexi.types import Message, Reply, StopReason, ToolSpec
+from nexi.urls import find_urls
 from nexi.values import frozen
 
 if TYPE_CHECKING:
     from nexi.app.assembly import Nexi
+
+_URL_FIELD = re.compile(r'"url": "([^"]+)"')  # of hits and pages, as tools write them
 
 
 def reopened(runs: RunDirectory, run_id: str, *, pace: Pace | None = None) -> tuple[RunStarted, Past]:
@@ -83,9 +88,24 @@ def worth_keeping(log: ReadLog) -> list[Fact]:
 
 
 async def session_of(started: RunStarted, runs: RunDirectory) -> Session:
-    """The conversation a run belonged to, as far as its logs are kept."""
+    """The conversation a run belonged to, word for word where that is kept, else as questions and answers."""
     before = str(started.settings.get("continues") or "")
-    return await conversation_after(runs, before) if before else Session()
+    session = await conversation_after(runs, before) if before else Session()
+    if said := await _said_before(started, runs):
+        session.messages[:] = said
+        for message in said:
+            found = _URL_FIELD.findall(message.content) if message.role == "tool" else find_urls(message.content)
+            session.allow(found if message.role in ("tool", "user") else ())
+    return session
+
+
+async def _said_before(started: RunStarted, runs: RunDirectory) -> list[Message]:
+    kept = started.settings.get("conversation")
+    text = await runs.pages.get(str(kept.get("digest"))) if isinstance(kept, Mapping) else None
+    try:
+        return [Message.from_dict(form) for form in json.loads(text or "[]")]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return []  # not what this program writes
 
 
 def config_of(started: RunStarted, config: Config) -> Config:

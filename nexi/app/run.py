@@ -6,6 +6,7 @@ The engine is `Parts`; the clients belong to `Nexi`. What a door shows is not kn
 from __future__ import annotations
 
 import asyncio
+import json
 import traceback
 from collections.abc import AsyncIterator
 from types import TracebackType
@@ -143,7 +144,8 @@ class Run:
             await self.emit(RunResumed(len(self.past.facts), self.past.seconds))
         else:
             model, most = self.nexi.config.endpoint("answer").model, self.options.max_iterations or 0
-            await self.emit(RunStarted(self.question, self.options.effort, model, self.mode, most, self._settings()))
+            settings = {**self._settings(), **await self._said_before()}
+            await self.emit(RunStarted(self.question, self.options.effort, model, self.mode, most, settings))
         if not self.past.recording.only and not self.options.only_local:
             self.nexi.check()
         if self._log_warning:
@@ -159,6 +161,16 @@ class Run:
         links = {"continues": self.session.last_run, **({"resumes": self.past.run} if self.past.run else {})}
         door = {"door": self.options.door, "asked": recorded_options(self.options)} if self.options.door else {}
         return {**chains, **links, **door, "local": self._may_know(), "config": recorded_settings(config)}
+
+    async def _said_before(self) -> dict[str, Any]:
+        """The conversation this run goes on from, kept word for word: every request of a follow-up rests on it."""
+        if not self.session.said or not self.options.keeps_log:
+            return {}
+        try:
+            digest = await self.nexi.pages().put(json.dumps([m.to_dict() for m in self.session.said]))
+        except StoreError:
+            return {}  # the run is not lost for that; taken up again, it goes on from questions and answers
+        return {"conversation": {"digest": digest}}
 
     @property
     def today(self) -> str:
