@@ -35,6 +35,7 @@ SUMMARIES: Mapping[str, str] = {
     "resume": "Go on with a run that was cut off, stopped, or ended by a limit or a dead provider.",
     "runs": "List runs with their state, newest first.",
     "searxng": "Start, stop and look at a SearXNG of your own.",
+    "serve": "Answer over HTTP: runs with events, the Search API, and the APIs of OpenAI, SearXNG, Tavily and Open WebUI.",
     "sources": "List the pages and files that nexi knows, the last ones first.",
     "stop": "Ask a running run to answer now from what it has.",
     "templates": "List the saved templates.",

@@ -33,7 +33,7 @@ from nexi.cli.exits import failing_politely
     help="What is logged; questions only at debug.",
 )
 def serve(**given: Any) -> None:
-    """Answer over HTTP: the Search API, runs with events, and the APIs of OpenAI, SearXNG, Tavily and Open WebUI.
+    """Answer over HTTP: runs with events, the Search API, and the APIs of OpenAI, SearXNG, Tavily and Open WebUI.
 
     It listens on this machine only. To listen elsewhere it needs a token: set NEXI_TOKEN, or `token` in the config.
     """
