@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 _CLOSERS = r"[\"'”’»)\]*_`]*"
 _OPENERS = r"[\"'“‘«(\[`*_]*"
@@ -99,6 +100,7 @@ def _goes_on(before: str) -> bool:
     return initial or numbered or last.lower() in ABBREVIATIONS
 
 
+@lru_cache(maxsize=32_768)
 def stem(word: str) -> str:
     """A crude root: irregular forms by table, a plural, at most two suffixes, a doubled last consonant."""
     if word in IRREGULAR:

@@ -17,7 +17,7 @@ from nexi.events import SearchFinished
 from nexi.ports import Breaker, Clock, Emit, SearchBackend
 from nexi.recording import Track
 from nexi.types import Failure, Hit, Query, SearchOutcome
-from nexi.urls import hit_key, host_of, is_web_url
+from nexi.urls import dedup_key, host_of, is_web_url
 
 RETRY_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 5.0
@@ -125,7 +125,8 @@ class Searcher:
         if self._breaker:
             await self._breaker.succeeded(name)
         kept = _clean(found, name, local=getattr(backend, "local", False))
-        hits = tuple(hit for hit in kept if not is_web_url(hit.url) or wanted(hit.url, query))
+        narrowed = query.sites or query.excluded_sites
+        hits = tuple(hit for hit in kept if not is_web_url(hit.url) or wanted(hit.url, query)) if narrowed else kept
         partial: tuple[Failure, ...] = tuple(getattr(found, "failures", ()))
         if hits:
             return SearchOutcome(query.text, hits, name, (*partial, *_ignored(backend, query)))
@@ -198,6 +199,8 @@ def _clean(hits: Sequence[Hit], backend: str, *, local: bool = False) -> tuple[H
     """Web addresses only (of a backend that searches this machine, its own), each once, signed with the backend."""
     seen: dict[str, Hit] = {}
     for hit in hits:
-        if is_web_url(hit.url) or (local and hit.url.startswith("file:///")):
-            seen.setdefault(hit_key(hit.url), Hit(hit.url, hit.title, hit.snippet, hit.published, hit.backend or backend))
+        web = is_web_url(hit.url)
+        if web or (local and hit.url.startswith("file:///")):
+            key = dedup_key(hit.url) if web else hit.url
+            seen.setdefault(key, Hit(hit.url, hit.title, hit.snippet, hit.published, hit.backend or backend))
     return tuple(seen.values())

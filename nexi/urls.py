@@ -11,6 +11,7 @@ import hashlib
 import ipaddress
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from urllib.parse import unquote_plus
 
 from nexi.values import frozen
@@ -64,6 +65,7 @@ class Url:
         return f"{self.path}?{self.query}" if self.query else self.path
 
 
+@lru_cache(maxsize=4096)
 def parse(url: str) -> Url:
     """Read one absolute URL; ValueError for what the WHATWG parser refuses."""
     # Reading a URL is needed late in a run, and the parser's library is not free to import.
@@ -98,6 +100,7 @@ def join(base: str, href: str) -> str:
     return joined
 
 
+@lru_cache(maxsize=4096)
 def normal(url: str) -> str:
     """The form under which two spellings of one web page are the same: no fragment, no default port, no tracking."""
     parsed = _web(url)

@@ -7,6 +7,7 @@ which words is the caller's. It knows no web framework, and a model only for `sn
     service    one request: search or take the client's items, pick, read, pack
     pack       the response, "ucp-1"
     render     the same as text for a model
+    relevance  how much of a query a result holds
     excerpt    the part of a page that is about a query
     snippets   snippet_rank and llm_query, one model call each
     settings   searcher.yaml

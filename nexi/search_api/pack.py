@@ -13,11 +13,11 @@ from typing import Any
 
 from nexi import __version__
 from nexi.errors import FetchError, FetchReason
-from nexi.knowledge.coverage import covered, share, weights_of
+from nexi.search_api.relevance import Relevance
 from nexi.search_api.render import Rendered, render
 from nexi.search_api.schema import SearchRequest
 from nexi.types import Failure, Hit, Page
-from nexi.urls import is_web_url, page_id
+from nexi.urls import page_id
 from nexi.values import frozen
 
 SCHEMA = "ucp-1"
@@ -76,8 +76,8 @@ def response(echo: Mapping[str, Any], request: SearchRequest, outcome: Outcome) 
         },
     }
     if request.wants_items:
-        weights = weights_of(request.text)
-        pack["items"] = [_item(found, weights, outcome.backend) for found in outcome.results]
+        relevance = Relevance(request.text)
+        pack["items"] = [_item(found, relevance, outcome.backend) for found in outcome.results]
     if request.wants_text:
         pack["rendered_text"] = text
     return pack
@@ -88,20 +88,16 @@ def rendered_text(request: SearchRequest, outcome: Outcome) -> str:
     return render(shown, backend=outcome.backend, mode=request.mode, query=request.text, room=request.limits.context_chars)
 
 
-def relevance(weights: Mapping[str, float], hit: Hit) -> float:
-    """How much of the query stands in the title, the snippet and the address."""
-    return round(share(weights, covered(weights, f"{hit.title} {hit.snippet} {hit.url}")), 2)
-
-
 def utc(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def item_id(url: str) -> str:
     """The id of a result; one of this machine is no web page and goes by its own address."""
-    if is_web_url(url):
+    try:
         return page_id(url)
-    return "web:sha256:" + hashlib.sha256(url.encode("utf-8", "surrogatepass")).hexdigest()
+    except ValueError:
+        return "web:sha256:" + hashlib.sha256(url.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _meta(request: SearchRequest, outcome: Outcome) -> dict[str, Any]:
@@ -120,7 +116,7 @@ def _meta(request: SearchRequest, outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _item(found: Found, weights: Mapping[str, float], backend: str) -> dict[str, Any]:
+def _item(found: Found, relevance: Relevance, backend: str) -> dict[str, Any]:
     hit = found.hit
     engine = hit.backend or backend
     item: dict[str, Any] = {
@@ -131,7 +127,7 @@ def _item(found: Found, weights: Mapping[str, float], backend: str) -> dict[str,
         "retrieved_utc": found.read_at or found.found_at,
         "engine": engine,
         "snippet": hit.snippet,
-        "score": {"rank": found.place + 1, "relevance": relevance(weights, hit), "method": f"{engine}_snippet"},
+        "score": {"rank": found.place + 1, "relevance": relevance.of(hit), "method": f"{engine}_snippet"},
         "fetch": _fetch(found.page),
     }
     if hit.published:

@@ -64,7 +64,7 @@ def one_line(text: str, most: int) -> str:
 
 def harmless(text: str) -> str:
     """A marker inside the text reads as text."""
-    return _MARKER.sub(r"(\1", text)
+    return _MARKER.sub(r"(\1", text) if "[" in text else text
 
 
 def _head(backend: str, mode: str, query: str) -> str:

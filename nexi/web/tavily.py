@@ -21,10 +21,10 @@ from starlette.routing import Route
 
 from nexi.app import SearchOptions
 from nexi.errors import FetchError, NexiError
-from nexi.knowledge.coverage import weights_of
 from nexi.ports import Clock
 from nexi.search_api.excerpt import best_paragraphs
-from nexi.search_api.pack import Found, relevance
+from nexi.search_api.pack import Found
+from nexi.search_api.relevance import Relevance
 from nexi.search_api.schema import MAX_QUERY_CHARS, Limits, SearchRequest, clean_query
 from nexi.types import FetchLimits, Page, Query
 from nexi.web.openwebui import require_answer
@@ -162,8 +162,8 @@ async def _results(
 
 def _scores(query: str, results: Sequence[Found]) -> list[float]:
     """From 0 to 1 by what a result holds of the query and by its place; never more than the one before it."""
-    weights = weights_of(query)
-    own = ((1 + 3 * relevance(weights, f.hit) + 1 / (f.place + 1)) / 5 for f in results)
+    relevance = Relevance(query)
+    own = ((1 + 3 * relevance.of(f.hit) + 1 / (f.place + 1)) / 5 for f in results)
     return [round(score, 4) for score in accumulate(own, min)]
 
 
