@@ -52,10 +52,15 @@ async def conversation_after(runs: RunDirectory, run_id: str) -> Session:
 async def _session_after(runs: RunDirectory, turns: Sequence[Turn]) -> Session:
     session = Session(message for turn in reversed(turns) for message in _messages(turn))
     session.last_run = turns[0].id
-    session.book = CitationBook(hit_key, turns[0].sources)
-    for source in turns[0].sources:
-        await _take_up(session, runs, source)
+    await take_up(session, runs, turns[0].sources)
     return session
+
+
+async def take_up(session: Session, runs: RunDirectory, sources: Sequence[Source]) -> None:
+    """Give a session the sources of an earlier one, with their numbers and texts."""
+    session.book = CitationBook(hit_key, sources)
+    for source in sources:
+        await _take_up(session, runs, source)
 
 
 def cited_sources(config: Config, clock: Clock, entry: HistoryEntry) -> tuple[Source, ...]:

@@ -63,7 +63,7 @@ class Nexi(Clients):
 
         runs = self.runs()
         started, past = await asyncio.to_thread(reopened, runs, run_id, pace=pace)
-        return build(self, started, past, await session_of(started, runs), options)
+        return build(self, started, past, await session_of(started, runs, past.facts), options)
 
     async def replay(self, run_id: str) -> Replay:
         """A finished run played again from its log, with no network. Raises StoreError."""
@@ -74,7 +74,7 @@ class Nexi(Clients):
         silent = Silent(started.model)
         llms = {"answer": silent, "extract": silent, "judge": silent}
         options = SearchOptions(keeps_history=False, keeps_log=False)
-        session, config = await session_of(started, runs), config_of(started, self.config)
+        session, config = await session_of(started, runs, past.facts), config_of(started, self.config)
         async with (
             Nexi(config, clock=self.clock, llms=llms, backends=(), fetchers=()) as nexi,
             build(nexi, started, past, session, options) as run,

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, cast
 
 from nexi.app.clients import Clients
@@ -19,13 +20,13 @@ from nexi.app.options import SearchOptions, with_effort
 from nexi.app.past import RECORDED_SETTINGS, Past, past_of
 from nexi.app.run import Run, RunResult
 from nexi.config import Config
-from nexi.conversation import conversation_after
+from nexi.conversation import conversation_after, take_up
 from nexi.errors import LLMError, StoreError
-from nexi.events import TERMINAL, Fact, LimitReached, RunFinished, RunStarted
+from nexi.events import TERMINAL, Fact, LimitReached, RunFinished, RunStarted, SourceNumbered, Warned
 from nexi.recording import Pace
 from nexi.runlog import ReadLog, RunDirectory
 from nexi.session import Session
-from nexi.types import Message, Reply, StopReason, ToolSpec
+from nexi.types import Message, Reply, Source, StopReason, ToolSpec
 from nexi.urls import find_urls
 from nexi.values import frozen
 
@@ -87,16 +88,27 @@ def worth_keeping(log: ReadLog) -> list[Fact]:
     return [fact for _, fact in log.facts if not isinstance(fact, (*TERMINAL, LimitReached))]
 
 
-async def session_of(started: RunStarted, runs: RunDirectory) -> Session:
-    """The conversation a run belonged to, word for word where that is kept, else as questions and answers."""
+async def session_of(started: RunStarted, runs: RunDirectory, facts: Sequence[Fact] = ()) -> Session:
+    """The conversation a run belonged to, word for word where that is kept, else as questions and answers.
+
+    `facts` are those of the run, which names the sources it began with; the runs before it may be gone.
+    """
     before = str(started.settings.get("continues") or "")
     session = await conversation_after(runs, before) if before else Session()
+    if not session.has_evidence and (known := _known_at_first(facts)):
+        await take_up(session, runs, known)
     if said := await _said_before(started, runs):
         session.messages[:] = said
         for message in said:
             found = _URL_FIELD.findall(message.content) if message.role == "tool" else find_urls(message.content)
             session.allow(found if message.role in ("tool", "user") else ())
     return session
+
+
+def _known_at_first(facts: Sequence[Fact]) -> tuple[Source, ...]:
+    """The sources that were numbered before the run did anything."""
+    first = takewhile(lambda fact: isinstance(fact, RunStarted | SourceNumbered | Warned), facts)
+    return tuple(fact.source for fact in first if isinstance(fact, SourceNumbered))
 
 
 async def _said_before(started: RunStarted, runs: RunDirectory) -> list[Message]:
