@@ -34,6 +34,7 @@ FALLBACK_CHARS = 2000
 CHUNK_CHARS = 2000
 CHUNKS_SHOWN = 60
 AT_ONCE = 8
+REPEATED = "The same question was answered from these pages before: answer from them unless they have grown old."
 STORED = "local"  # the name under which the knowledge store answers searches
 
 WEB_SEARCH = ToolSpec(
@@ -337,7 +338,7 @@ def _note_of(known: Known) -> str:
     if not known.hits:
         return "Nothing is known about this: search the web."
     if known.repeated:
-        return "The same question was answered from these pages before: answer from them unless they have grown old."
+        return REPEATED
     return "Search the web for what these pages leave open."
 
 

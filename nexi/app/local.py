@@ -7,14 +7,16 @@ the store and becomes evidence like any other. Who may ask for which address is 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Container, Sequence
+import json
+from collections.abc import Container, Iterable, Sequence
 from datetime import datetime, timedelta
 
 from nexi.app.knowledge import Knowledge
 from nexi.errors import BackendError, FetchError, StoreError
-from nexi.events import Delta, Fact, Warned
+from nexi.events import Delta, Fact, ToolFinished, Warned
 from nexi.knowledge.indexing import IndexReport
 from nexi.ports import Emit
+from nexi.tools import LOCAL_SEARCH, REPEATED
 from nexi.types import FetchLimits, Hit, Page, Passage, Query, Scope, StoredSource
 
 NAME = "local"
@@ -121,6 +123,19 @@ async def answered_before(knowledge: Knowledge, question: str) -> tuple[Hit, ...
     if not sources or len(sources) < len(urls) or not all(is_fresh(source, oldest) for source in sources):
         return ()
     return tuple(Hit(s.url, s.title, "", "", NAME) for s in sources)
+
+
+def told_before(facts: Iterable[Fact]) -> tuple[Hit, ...] | None:
+    """The same as a run was told of it, from its log; None where it had not asked yet."""
+    asked = [fact for fact in facts if isinstance(fact, ToolFinished) and fact.name == LOCAL_SEARCH.name]
+    if not asked:
+        return None
+    try:
+        told = json.loads(asked[0].text)
+        pages = told["pages"] if told["note"] == REPEATED else ()
+        return tuple(Hit(str(page["url"]), str(page.get("title", "")), "", "", NAME) for page in pages)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return ()
 
 
 def _alike(question: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -52,14 +52,17 @@ class Parts:
         ahead: bool = True,
         knows: bool = False,
         keep: Callable[[Page], object] | None = None,
+        before: Callable[[str], Awaitable[tuple[Hit, ...]]] | None = None,
     ) -> None:
-        """`knows` says that the store holds something to look into; `keep` takes pages for it."""
+        """`knows` says that the store holds something to look into, `before` from which pages of it the same question was
+        answered; `keep` takes pages for it."""
         self.nexi, self.session, self.meter, self.emit = nexi, session, meter, emit
         self.question, self.options = question, options
         self.counter = TokenCounter(nexi.config.tokenizer_encoding)
         self.calls = calls or CallCounter()
         self.track = track or Track()
         self.knows = knows
+        self._before = before
         self.reader = Reader(
             self._fetchers,
             limits=FetchLimits(timeout_s=nexi.config.fetch_timeout),
@@ -103,13 +106,11 @@ class Parts:
     def _lookup(self) -> Lookup | None:
         if not self.knows or self.options.only_local:
             return None
-        from nexi.app.local import answered_before
         from nexi.knowledge.lookup import Lookup
 
-        async def before(question: str) -> tuple[Hit, ...]:
-            return () if self.options.shelf else await answered_before(self.knowledge, question)
-
-        return Lookup(self.local_searcher(), question=self.question, emit=self.emit, template=self.options.query, before=before)
+        return Lookup(
+            self.local_searcher(), question=self.question, emit=self.emit, template=self.options.query, before=self._before
+        )
 
     def metered(self, role: EndpointRole) -> MeteredLLM:
         nexi = self.nexi

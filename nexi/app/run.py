@@ -38,7 +38,7 @@ from nexi.ports import RunLog
 from nexi.runlog import MemoryRunLog
 from nexi.session import Session
 from nexi.tasks import to_the_end
-from nexi.types import Answer, StopReason
+from nexi.types import Answer, Hit, StopReason
 from nexi.values import frozen
 
 STOP_POLL_S = 0.5
@@ -215,6 +215,7 @@ class Run:
             calls=CallCounter(self.past.calls),
             knows=knows,
             keep=kept.keep,
+            before=self._answered_before,
         )
 
     # knowledge
@@ -238,6 +239,15 @@ class Run:
         if self.options.only_local and not (knowledge.may_hold_something() and await knowledge.first_source()):
             raise _nothing_known()
         return await knowledge.holds_something()
+
+    async def _answered_before(self, question: str) -> tuple[Hit, ...]:
+        """The pages of an earlier answer to the same question; a run that began before is told what it was told then."""
+        from nexi.app.local import answered_before, told_before
+
+        told = told_before(self.past.facts)
+        if told is not None or self.past.recording.only or self.options.shelf:
+            return told or ()
+        return await answered_before(self.nexi.knowledge(), question)
 
     def _keeping(self, tasks: asyncio.TaskGroup) -> KeptPages:
         """Where the pages of this run go; a run that leaves no trace leaves none there either."""

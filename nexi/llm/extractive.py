@@ -87,8 +87,8 @@ class Turn:
 
     @property
     def read(self) -> tuple[PageView, ...]:
-        """What may be quoted. Stored pages of the web that no search brought up again give way to those that one did."""
-        read = tuple(p for p in self.pages if p.text and not p.error and p.number > 0)
+        """What may be quoted, each page once. Stored pages of the web give way to those that a search brought up now."""
+        read = tuple({p.number: p for p in self.pages if p.text and not p.error and p.number > 0}.values())
         if self.knows_enough:
             return read
         found = tuple(p for p in read if p.number not in self.stored or p.url in self.asked or p.url.startswith("file:"))

@@ -179,4 +179,5 @@ def _spread(text: str) -> float:
 
 def nexi_over(config: Config, web: FakeWeb, model: PromptModel) -> Nexi:
     llms: Mapping[str, Any] = {"answer": model, "extract": model, "judge": model}
+    config = config.override(knowledge=False)  # a store has threads of its own, which know nothing of virtual time
     return Nexi(config, clock=LoopClock(), llms=llms, backends=[web], fetchers=[web])

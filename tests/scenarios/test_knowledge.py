@@ -215,6 +215,14 @@ async def test_a_run_with_local_search_is_replayed_without_the_store(make_config
     assert replay.is_same
 
 
+async def test_a_question_that_was_asked_before_is_replayed_as_it_was(make_config: Make) -> None:
+    config, web = make_config(model="extractive"), CountingWeb()
+    results = [await extractive(config, web).ask() for _ in range(3)]
+    async with extractive(config, CountingWeb({})).nexi() as nexi:
+        replays = [await nexi.replay(result.id) for result in results]
+    assert [replay.is_same for replay in replays] == [True, True, True]
+
+
 async def test_an_address_of_this_machine_that_no_search_gave_is_refused(make_config: Make) -> None:
     config = make_config()
     await World(config, searching("moon"), reading(MOON, get_full=True), answering("It has no air. [1]")).ask()
