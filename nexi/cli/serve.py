@@ -32,6 +32,7 @@ from nexi.cli.exits import failing_politely
     show_default=True,
     help="What is logged; questions only at debug.",
 )
+@click.option("--searcher-config", metavar="PATH", help="The searcher.yaml of the Search API; else the one in nexi's folder.")
 def serve(**given: Any) -> None:
     """Answer over HTTP: runs with events, the Search API, and the APIs of OpenAI, SearXNG, Tavily and Open WebUI.
 
@@ -55,5 +56,6 @@ def serve(**given: Any) -> None:
             given["rate"],
             given["drain"],
             given["log_level"],
+            given["searcher_config"] or "",
         )
         run(config, options, on_listening=lambda address: note(f"nexi serves {address}"))

@@ -11,6 +11,7 @@ import logging
 import os
 import socket
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -18,6 +19,7 @@ from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.supervisors.multiprocess import Multiprocess, Process
 
+from nexi.app.search_service import settings_of
 from nexi.config import Config
 from nexi.errors import ConfigError
 from nexi.values import frozen
@@ -44,6 +46,7 @@ class Options:
     per_minute: float = 600.0
     drain_s: float = 10.0
     log_level: str = "info"
+    searcher_config: str = ""  # the file of the Search API, where it is not the one in nexi's folder
 
     def __repr__(self) -> str:
         return f"Options(host={self.host!r}, port={self.port}, workers={self.workers})"
@@ -56,8 +59,9 @@ class Options:
 
 
 def serve(config: Config, options: Options, *, on_listening: Callable[[str], None] = lambda _: None) -> None:
-    """Serve until a signal ends it. Raises ConfigError when it may not or cannot listen."""
+    """Serve until a signal ends it. Raises ConfigError when it may not or cannot listen, or has a file it cannot use."""
     require_token(config, options)
+    settings_of(config.root, _file(options))  # a file that cannot be used is refused now, not at the first search
     listener = bind(options)
     web = uvicorn_config(config, options)
     on_listening(address_of(listener))
@@ -127,7 +131,12 @@ def build(config: Config, options: Options) -> Starlette:
         logs.configure(options.log_level, secrets_of(config, options))
     app = create_app(config, rules=options.rules(config), most_runs=options.most_runs)
     app.state.drain_s = options.drain_s
+    app.state.searcher_config = _file(options)
     return app
+
+
+def _file(options: Options) -> Path | None:
+    return Path(options.searcher_config).expanduser() if options.searcher_config else None
 
 
 def secrets_of(config: Config, options: Options) -> tuple[str, ...]:

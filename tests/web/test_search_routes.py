@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 
 from nexi.testing import ScriptedLLM
 from nexi.types import Reply
-from tests.search_api.support import GOLDEN, HITS
+from tests.search_api.support import GOLDEN, HITS, config, nexi
 from tests.web.doors import client
 
 QUERY = "bm25 ranking algorithm"
@@ -83,3 +84,37 @@ def test_half_a_character_is_no_reason_to_fail(tmp_path: Path) -> None:
 def test_only_post_is_served(tmp_path: Path, path: str) -> None:
     with client(tmp_path) as http:
         assert http.get(path).status_code == 405
+
+
+def test_the_server_refuses_a_file_it_cannot_use_before_it_listens(tmp_path: Path) -> None:
+    from nexi.errors import ConfigError
+    from nexi.web.server import Options, serve
+
+    for named, text in (("missing.yaml", None), ("broken.yaml", "service: {cash: 1}")):
+        if text:
+            (tmp_path / named).write_text(text)
+        with pytest.raises(ConfigError, match=named):
+            serve(config(tmp_path), Options(port=0, searcher_config=str(tmp_path / named)))
+
+
+def test_the_server_uses_the_file_it_was_given_and_counts_what_it_did(tmp_path: Path) -> None:
+    from nexi.web.server import Options, build
+
+    own = tmp_path / "own.yaml"
+    own.write_text(f"service: {{cache: {{dir: '{tmp_path / 'kept'}'}}}}\n")
+    shared = nexi(tmp_path)
+    app = build(shared.config, Options(searcher_config=str(own)))
+    app.state.nexi = shared
+    with TestClient(app, base_url="http://127.0.0.1:8000") as http:
+        assert http.post("/v1/search", json={"query": QUERY, "constraints": {"search_mode": "full"}}).status_code == 200
+        counted = {name: app.state.metrics.value(f"nexi_urls_{name}_total") for name in ("found", "crawled")}
+    assert (counted, len(list((tmp_path / "kept").iterdir()))) == ({"found": 4, "crawled": 3}, 3)
+
+
+def test_picks_are_logged_for_who_debugs(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    candidates = [{"url": "https://a.example/"}, {"url": "https://b.example/"}]
+    with client(tmp_path, llm=ScriptedLLM(Reply('{"pick":[1]}'), Reply("?"))) as http, caplog.at_level("DEBUG", "nexi.web"):
+        for _ in range(2):
+            http.post("/v1/snippet_rank", json={"query": QUERY, "candidates": candidates, "want_n": 1})
+    told = [(vars(r)["about"], vars(r)["by"], vars(r)["items"]) for r in caplog.records if r.getMessage() == "judged"]
+    assert told == [("snippets", "model", ("1 https://b.example/",)), ("snippets", "fallback", ("0 https://a.example/",))]
