@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from nexi.proof.dates import Date, clashes, says
+from nexi.proof.doers import exchanged_sides, is_told_from_the_other_side
 from nexi.proof.facts import Reading, Word, names_of
-from nexi.proof.lexicon import HEDGES, PREPOSITIONS, PRONOUNS
+from nexi.proof.lexicon import HEDGES, LIGHT, PREPOSITIONS, PRONOUNS
 from nexi.proof.numbers import Number, same
 from nexi.proof.pairs import NEAR, Pair, pair_up
 from nexi.proof.polarity import Clash, polarity_clashes
 from nexi.proof.rewording import Rewording, agrees, exchanged, substituted
+from nexi.proof.strength import overstated
 from nexi.proof.terms import flat
 from nexi.values import frozen
 
@@ -25,6 +27,9 @@ FACT = 2.0  # what a hard fact weighs beside a word
 BRACKETED = 80  # characters from a bracket to the value in it
 BORROWED = 0.6  # what a word is worth that stands in the context instead
 _ACTS = re.compile(r"\b(?:by|from|than)\b")
+_ENDS_OF_LIFE = frozenset(("born", "died"))
+_LIFE = re.compile(r"\([^()]*\d{3,4}\s?-\s?[^()]*\d{3,4}\)")
+_BREAK = re.compile("[,;]")
 _EVEN = frozenset(["and", "or", "with", "met", "married", "between", "versus", "vs", "joined"])
 
 
@@ -58,12 +63,19 @@ def agree(claim: Reading, source: Reading, context: Sequence[Reading], weight: W
         clashing += [clash] if clash else []
         missing += [lack] if lack else []
     missing += [clash.claimed for clash in substituted(rewording)]
-    clashing += polarity_clashes(pair)
-    clashing += [*_roles(pair), *_other_doers(pair), *_other_end(pair)]
-    clashing += exchanged(rewording)
+    missing += overstated(pair)
+    clashing += polarity_clashes(pair, is_told_from_the_other_side)
+    clashing += [*_roles(pair), *_other_doers(pair), *_other_end(pair), *exchanged_sides(pair)]
+    clashing += [c for c in exchanged(rewording) if c.kind != "opposite" or not _is_converse(pair, c)]
     presence, unsaid, gap = _presence(pair, context, weight, len(missing) + len(clashing))
     facts = len(claim.numbers) + len(claim.dates) + len(names_of(claim)) + len(claim.quotes) + len(claim.code)
     return Agreement(presence, tuple(dict.fromkeys(clashing)), tuple(dict.fromkeys(missing)), unsaid, facts, gap)
+
+
+def _is_converse(pair: Pair, clash: Clash) -> bool:
+    ours = next((i for i, w in enumerate(pair.claim.words) if w.text == clash.claimed), -1)
+    theirs = next((i for i, w in enumerate(pair.source.words) if w.text == clash.other), -1)
+    return ours >= 0 and theirs >= 0 and is_told_from_the_other_side(pair, ours, theirs)
 
 
 Outcome = tuple[Clash | None, str]
@@ -74,8 +86,11 @@ def _presence(pair: Pair, context: Sequence[Reading], weight: Weight, failed: in
     total = have = 0.0
     unsaid: list[str] = []
     gap = run = 0
+    lived = bool(_LIFE.search(pair.source.text))
     for index, word in enumerate(pair.claim.words):
         if not word.terms or word.fact or word.flat in HEDGES:
+            continue
+        if pair.to[index] < 0 and (word.flat in LIGHT or (word.flat in _ENDS_OF_LIFE and lived)):
             continue
         worth = weight(word.terms[0])
         total += worth
@@ -182,9 +197,27 @@ def _crossed(pair: Pair, fact: Number | Date, stated: Sequence[Number | Date]) -
     for index, step in ((after, -1), (before, 1)):
         values = list(_values_beside(pair, index, step, stated))
         values = [v for v in values if not _is_restated(pair.source, fact, v, stated)]
+        if any(_is_beyond(claim, fact, index, step, v) for v in values):
+            continue
         if values and not any(_may_be_same(fact, v) for v in values):
             return values[0].text
     return ""
+
+
+def _is_beyond(claim: Reading, fact: Number | Date, index: int, step: int, value: Number | Date) -> bool:
+    """`27 votes to 19`: the value that the source has beside the word stands on the word's other side here."""
+    facts: list[Number | Date] = [*claim.numbers, *claim.dates]
+    at = claim.words[index].start if 0 <= index < len(claim.words) else 0
+    near = claim.words[max(0, index - NEAR)].start, claim.words[min(len(claim.words) - 1, index + NEAR)].end
+    return any(
+        f is not fact and (f.start < at) == (step > 0) and near[0] <= f.start <= near[1] and _are_equal(f, value) for f in facts
+    )
+
+
+def _are_equal(one: Number | Date, other: Number | Date) -> bool:
+    if isinstance(one, Number) and isinstance(other, Number):
+        return same(one, other)
+    return isinstance(one, Date) and isinstance(other, Date) and says(other, one)
 
 
 def _is_restated(source: Reading, fact: Number | Date, value: Number | Date, stated: Sequence[Number | Date]) -> bool:
@@ -223,11 +256,18 @@ def _fact_beside(source: Reading, place: int, step: int, stated: Sequence[Number
         if not 0 <= at < len(source.words):
             return None
         word = source.words[at]
+        if word.flat in ("and", "or", "but") or _BREAK.search(_gap(source, place, at)):
+            return None
         if word.fact:
             return next((s for s in stated if s.start <= word.start < s.end), None)
         if word.terms:
             return None
     return None
+
+
+def _gap(source: Reading, one: int, other: int) -> str:
+    first, last = sorted((one, other))
+    return source.text[source.words[first].end : source.words[last].start]
 
 
 def _may_be_same(fact: Number | Date, value: Number | Date) -> bool:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from nexi.proof.dates import Date, read_dates
 from nexi.proof.lexicon import DENIALS, DENIED_BY_PHRASE, NOT_DENIED, PRONOUNS, WIDE_DENIALS
 from nexi.proof.numbers import Number, read_numbers
+from nexi.proof.phrases import one_wording
 from nexi.proof.plain import folded
 from nexi.proof.terms import UNSPACED, WORD, flat, terms
 from nexi.values import frozen
@@ -28,8 +29,6 @@ _CODE = re.compile(
 )
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+")
 _GERMAN = re.compile(r"\b(?:der|die|das|und|ist|nicht|eine[rsnm]?|wurde|sind|den|dem|auf|mit)\b")
-_STATES = re.compile(r"\bUnited States(?: of America)?\b|\bU\.S\.A\b\.?|\bU\.S\.(?! ?[a-z]{0,3}\b[A-Z])|\bUS(?=\b(?!\$))")
-_KINGDOM = re.compile(r"\bUnited Kingdom\b|\bU\.K\.")
 _CLAUSE_END = re.compile(r"[,;:.!?()]|\b(?:but|although|while|whereas|and)\b")
 _STARTS = re.compile(r"(?:^|[.!?:;•|]\s+|^\W+|[\"(]\s?)$")
 _PARTICLES = frozenset(
@@ -95,7 +94,7 @@ class Reading:
 
 def read(text: str) -> Reading:
     """Read a short text: a sentence of an answer or a few of a page."""
-    text = _KINGDOM.sub("UK", _STATES.sub("USA", folded(text)))
+    text = one_wording(folded(text))
     dates = read_dates(text)
     taken = [(d.start, d.end) for d in dates]
     numbers = [n for n in read_numbers(text) if not any(n.start < e and s < n.end for s, e in taken)]

@@ -113,8 +113,8 @@ CURRENCIES = {
 }
 
 DENIALS = _words(
-    "not never no non none nor neither cannot without nobody nothing nowhere hardly scarcely barely ain't не нет никогда нельзя nicht "
-    "kein keine keinen nie niemals jamais nunca لا لم لن ليس"
+    "not never no non none nor neither cannot nobody nothing nowhere hardly scarcely barely ain't не нет никогда нельзя nicht "
+    "kein keine keinen keiner nie niemals pas aucun aucune jamais nunca لا لم لن ليس"
 )
 WIDE_DENIALS = frozenset("不没沒未無无非")
 DENIED_BY_PHRASE = {
@@ -133,11 +133,21 @@ AUXILIARIES = _words(
     "is are was were be been being am has have had having do does did done will would shall should can could may might must "
     "to also still yet already ever get gets got"
 )
+FOREIGN_SMALL = _words(
+    "la le les des du une et est sa ses aux dans que qui fut ete etait par der das ein eine einen einer eines und ist wurde wurden im "
+    "von zu dem auf fur als sind wird nach bei el los las del una por con para fue в на и с к по из у за от до был была было были"
+)
 PRONOUNS = _words("he she it they we this these that those his her its their him them who which whose i you my our there here")
 PREPOSITIONS = _words(
     "in on at by with from to for of after before during since until under over into as against near between about"
 )
 HEDGES = _words("about around approximately roughly nearly almost some over more under less than circa estimated up just")
+
+LIGHT = _words(  # say nothing that the rest of a sentence does not say
+    "each every long high deep wide tall old aged age new place occurred measure measures measured cost costs total overall whole own "
+    "called named known there respectively approximately located situated namely specifically particular currently today "
+    "mesure compte"
+)
 
 _OPPOSITES = (
     "increase decrease", "increase decline", "rise fall", "rise drop", "grow shrink", "gain lose", "win lose", "victory defeat",
@@ -163,6 +173,8 @@ _OPPOSITES = (
     "same different", "similar different", "equal unequal", "superior inferior", "temporary permanent", "voluntary compulsory",
     "acquit convict", "ban allow", "deny admit", "deny confirm", "lowercase uppercase", "synchronous asynchronous", "local global",
     "mutable immutable", "valid invalid", "raise lower", "encourage discourage", "approve veto", "attack defend", "victory loss", "concurrently sequentially", "parallel sequential", "parallel serial", "developed developing",
+    "over less", "over fewer", "more under", "daily weekly", "daily monthly", "weekly monthly", "monthly yearly", "include separately", "youngest eldest", "youngest oldest",
+    "eldest youngest", "north south", "север юг", "северу югу", "восток запад", "nordlich sudlich", "ostlich westlich", "nord sud", "est ouest",
     "temporarily permanently", "temporary permanent", "partially fully", "partly fully",
 )  # fmt: skip
 OPPOSITES: dict[str, frozenset[str]] = {}
@@ -170,4 +182,4 @@ for _pair in _OPPOSITES:
     for _a, _b in ((_pair.split()[0], _pair.split()[1]), (_pair.split()[1], _pair.split()[0])):
         OPPOSITES[_a] = OPPOSITES.get(_a, frozenset()) | {_b}
         OPPOSITES[stem(_a)] = OPPOSITES.get(stem(_a), frozenset()) | {_b, stem(_b)}
-DENYING_PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non", "a")
+DENYING_PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non")

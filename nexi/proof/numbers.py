@@ -51,9 +51,9 @@ _UNIT = (
     rf"|[ -]?(?:{_either(SYMBOLS)})(?![\w'/-])|[ ]?(?:%|°[CF]?))"
 )
 _DIGITS = re.compile(
-    rf"(?<![\w.])(?P<money>(?i:us\$|usd ?|eur ?|gbp ?)|[$€£¥₹₽])?[ ]?(?P<sign>-)?(?P<body>{_PLAIN})"
+    rf"(?:(?<![\w.])|(?<=[a-z])(?=[$€£]))(?P<money>(?i:us\$|usd ?|eur ?|gbp ?)|[$€£¥₹₽])?[ ]?(?P<sign>-)?(?P<body>{_PLAIN})"
     rf"(?P<nth>st|nd|rd|th)?(?P<scale>(?:[ -]?(?i:{_SCALE_WORDS})\b|(?-i:k|K|M)\b|[ ]?(?:{_WIDE_SCALES}))(?:\.)?)?"
-    rf"(?P<unit>{_UNIT})?(?P<tail>(?i:[ ]?(?:dollars|euros|pounds|yen|usd|eur))\b|[ ]?[$€£](?!\d))?"
+    rf"(?:(?: d(?:e |')(?=[a-z]))?(?P<unit>{_UNIT}))?(?P<tail>(?i:[ ]?(?:dollars|euros|pounds|yen|usd|eur))\b|[ ]?[$€£](?!\d))?"
 )
 _NUMBER_WORDS = frozenset({*SMALL_NUMBERS, *SCALES, *ORDINALS, "half", "quarter", "quarters", "thirds", "fifths", "tenths"})
 _NUMBER_WORD = _either(

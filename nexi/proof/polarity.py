@@ -6,7 +6,8 @@ one denial, so "did not win" and "lost" agree.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from nexi.proof.facts import Reading, Word, denied
@@ -25,9 +26,12 @@ class Clash:
     kind: str
 
 
-def polarity_clashes(pair: Pair) -> list[Clash]:
-    """Denials that only one side has, and opposites in one place."""
-    opposed = dict(_opposites(pair))
+_ENDS = re.compile(r"[,;:.!?()]|\b(?:and|but|or|while|although|because|so)\b")
+
+
+def polarity_clashes(pair: Pair, agree: Callable[[Pair, int, int], bool] = lambda *_: False) -> list[Clash]:
+    """Denials that only one side has, and opposites in one place, unless they `agree` after all."""
+    opposed = {i: p for i, p in _opposites(pair) if not agree(pair, i, p)}
     claim_reach = _reach(pair.claim)
     source_reach = _reach(pair.source)
     clashes = [
@@ -71,12 +75,31 @@ def _denied_there(pair: Pair, claim_reach: frozenset[int], opposed: dict[int, in
 
 def _is_same_clause(pair: Pair, index: int, head: list[int], back: dict[int, int]) -> bool:
     """The denied word must be the one meant: it, or what stands around it, is all in the sentence."""
+    if head[0] not in back:
+        return False
     around = [i for i in range(max(0, index - 4), min(len(pair.source.words), index + 5)) if pair.source.words[i].terms]
-    return head[0] in back and sum(i in back for i in around) * 2 >= len(around)
+    if sum(i in back for i in around) * 2 >= len(around):
+        return True
+    clause = _clause(pair.source, index)
+    words = [pair.source.words[i] for i in clause]
+    stated = sum(w.flat == pair.source.words[head[0]].flat for w in pair.source.words)
+    return stated == 1 and not any(w.fact for w in words) and all(i in back for i in clause if pair.source.words[i].terms)
+
+
+def _clause(reading: Reading, index: int) -> list[int]:
+    """The words of the clause in which a denial stands."""
+    first = last = index
+    while first and not _ENDS.search(reading.text[reading.words[first - 1].start : reading.words[first].start]):
+        first -= 1
+    while last + 1 < len(reading.words) and not _ENDS.search(
+        reading.text[reading.words[last].end : reading.words[last + 1].end]
+    ):
+        last += 1
+    return list(range(first, last + 1))
 
 
 def _denial_near(reading: Reading, index: int) -> bool:
-    return any(index - 6 <= i < index for i in reading.denials)
+    return any(index - 6 <= i < index + 4 for i in reading.denials)
 
 
 def _phrase(reading: Reading, index: int, reached: list[int]) -> str:

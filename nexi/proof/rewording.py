@@ -90,7 +90,11 @@ def exchanged(rewording: Rewording) -> Iterator[Clash]:
             yield from _other_fact(claim, source, place)
             new, gone = _only(put, stood), [w for w in _only(stood, put) if w.terms[0] in spare]
             leaned = {w.flat for w in put} & PREPOSITIONS <= {w.flat for w in stood}
-            if _is_renamed(new, gone) and leaned and not any(w.flat in PRONOUNS for w in stood):
+            if (
+                _is_renamed(new, gone, {w.text for w in (*claim.words, *source.words)})
+                and leaned
+                and not any(w.flat in PRONOUNS for w in stood)
+            ):
                 yield Clash(_text(claim, put), _text(source, stood), "name")
 
 
@@ -141,13 +145,13 @@ def _only(words: Sequence[Word], others: Sequence[Word]) -> list[Word]:
     return [w for w in words if w.terms and not w.fact and w.terms[0] not in known]
 
 
-def _is_renamed(new: list[Word], gone: list[Word]) -> bool:
-    """A capitalised word for a capitalised word."""
-    return any(_is_capital(w) for w in new) and any(_is_capital(w) for w in gone)
+def _is_renamed(new: list[Word], gone: list[Word], written: set[str]) -> bool:
+    """A name for a name; a word that also stands without its capital is none."""
+    return bool(new) and all(_is_capital(w, written) for w in new) and any(_is_capital(w, written) for w in gone)
 
 
-def _is_capital(word: Word) -> bool:
-    return word.name or word.text[0].isupper()
+def _is_capital(word: Word, written: set[str]) -> bool:
+    return word.name or (word.text[0].isupper() and word.text.lower() not in written)
 
 
 def _opposed(put: Sequence[Word], stood: Sequence[Word]) -> Iterator[Clash]:

@@ -61,6 +61,14 @@ class Snapshot:
     def is_row(self, index: int) -> bool:
         return self.plain.text.startswith("|", self.bounds[index][0])
 
+    def head_of(self, index: int) -> int:
+        """The first row of a table, for one of its rows; else -1."""
+        if not self.is_row(index):
+            return -1
+        while index and self.is_row(index - 1):
+            index -= 1
+        return index
+
     def words_between(self, first: int, last: int) -> str:
         """The plain text from one sentence to another, both included."""
         return self.plain.text[self.bounds[first][0] : self.bounds[last][1]]

@@ -185,7 +185,7 @@ def _clash_reason(kind: str, claimed: str, other: str) -> str:
 
 def _context(page: Snapshot, first: int, source: Reading) -> list[Reading]:
     """What a stretch leans on: its heading, the page's first sentences, and, where it has a pronoun, what stands before it."""
-    wanted = {page.above[first], 0, 1} - {-1}
+    wanted = {page.above[first], 0, 1, page.head_of(first)} - {-1}
     if any(w.flat in PRONOUNS or w.flat == "the" for w in source.words):
         wanted |= {first - 1, first - 2}
     wanted = {i for i in wanted if 0 <= i < min(first, len(page.bounds))}

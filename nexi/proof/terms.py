@@ -11,7 +11,7 @@ import unicodedata
 from functools import lru_cache
 
 from nexi.language import STOP, stem
-from nexi.proof.lexicon import AUXILIARIES, DENIALS, PRONOUNS
+from nexi.proof.lexicon import AUXILIARIES, DENIALS, FOREIGN_SMALL, PRONOUNS
 from nexi.proof.synonyms import GROUP_OF
 
 _WIDE = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f\U00020000-\U0003ffff"
@@ -19,8 +19,9 @@ UNSPACED = re.compile(f"[{_WIDE}]")
 WORD = re.compile(rf"[^\W_{_WIDE}]+(?:['’ʼ][^\W_{_WIDE}]+)?|[{_WIDE}]+")
 _MARKS = re.compile("[\u0300-\u036f\u064b-\u0652\u0670\u0640]")
 _LATIN = re.compile(r"[a-z0-9']+$")
-_EMPTY = STOP | AUXILIARIES | DENIALS | PRONOUNS
+_EMPTY = STOP | AUXILIARIES | DENIALS | PRONOUNS | FOREIGN_SMALL | {"without"}
 _POSSESSIVE = re.compile(r"'s$|'$")
+_CYRILLIC_ENDING = re.compile("(?<=[а-яё]{3})(?:[аеиоуыэюяйь]{1,2}|ом|ем|ов|ев|ам|ям|ах|ях)$")
 ROOT = 5  # letters of a word kept in alphabets whose endings nobody here knows
 
 
@@ -48,6 +49,7 @@ def terms(word: str) -> tuple[str, ...]:
         return ()
     if not _LATIN.match(low):
         low = low.removeprefix("ال") if len(low) > 4 else low
+        low = _CYRILLIC_ENDING.sub("", low) if len(low) > 3 else low
         return (low[:ROOT] if len(low) > ROOT else low,)
     found = root(low)
     return (GROUP_OF.get(found, found),)
