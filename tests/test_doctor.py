@@ -312,3 +312,29 @@ def test_the_json_has_the_documented_form() -> None:
         "ok": False,
         "checks": [{"name": "disk", "ok": False, "message": "full", "cause": "no room", "fix": "make some"}],
     }
+
+
+async def test_a_damaged_knowledge_store_has_its_fix_and_stops_no_search(make: Callable[..., Config]) -> None:
+    config = make(model="extractive")
+    config.knowledge_path.parent.mkdir(parents=True, exist_ok=True)
+    config.knowledge_path.write_bytes(b"no database" * 1000)
+    found = (await checks(config))["knowledge"]
+    assert (found.ok, "damaged" in found.message, "nexi doctor --repair" in found.fix) == (False, True, True)
+
+
+async def test_what_the_store_holds_is_said_and_one_that_is_off_or_empty_is_not_made(make: Callable[..., Config]) -> None:
+    from nexi.app import Nexi, QuietEmit
+    from nexi.types import Page
+
+    config = make(model="extractive")
+    assert (await checks(config))["knowledge"].message.startswith("empty: ")
+    assert (await checks(config.override(knowledge=False)))["knowledge"].message.startswith("off: ")
+    assert not config.knowledge_path.exists()
+    async with Nexi(config) as nexi:
+        await (await nexi.knowledge().indexer(QuietEmit(), embeds=False)).index(Page("https://a.example/", "Some words.", "A"))
+    assert (await checks(config))["knowledge"].message.startswith("1 sources, 1 passages, ")
+
+
+async def test_an_embedder_that_cannot_be_reached_says_which_variable_mends_it(make: Callable[..., Config]) -> None:
+    found = (await checks(make(model="extractive", embedding_base_url="http://127.0.0.1:9/v1")))["embedder"]
+    assert (found.ok, "NEXI_EMBEDDING_BASE_URL" in found.fix) == (False, True)

@@ -41,13 +41,18 @@ def index(targets: tuple[str, ...], watch: bool, tags: tuple[str, ...], reembed:
         import asyncio
 
         from nexi.config import load_config
-        from nexi.output import print_json, write
 
         taken = asyncio.run(_index(load_config(), targets, tags, watch=watch, reembed=reembed, as_json=as_json))
-        if as_json:
-            print_json({"schema": INDEX_SCHEMA, **taken.as_json()})
-        else:
-            write(summary(taken))
+        show(taken, as_json=as_json)
+
+
+def show(taken: Intake, *, as_json: bool) -> None:
+    from nexi.output import print_json, write
+
+    if as_json:
+        print_json({"schema": INDEX_SCHEMA, **taken.as_json()})
+    else:
+        write(summary(taken))
 
 
 async def _index(
@@ -55,14 +60,14 @@ async def _index(
 ) -> Intake:
     from nexi.app import Nexi
     from nexi.app.intake import Taking
-    from nexi.output import print_warning, write
+    from nexi.output import print_warning
 
     async with Nexi(config) as nexi:
         with _progress(quiet=as_json) as on_step:
             taking = Taking(nexi, nexi.knowledge(), tags=tags, on_step=on_step)
             if watch:
                 async for taken in taking.watch(targets[0]):
-                    write(summary(taken))
+                    show(taken, as_json=as_json)
             for target in targets:
                 await taking.take(target)
             await _embed(nexi, taking, afresh=reembed)

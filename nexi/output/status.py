@@ -22,7 +22,13 @@ from nexi.events import (
 from nexi.output.controls import clean_line
 from nexi.output.sites import site_of
 
-THINKING = {"answer": "Thinking", "extract": "Reading closely", "compact": "Summing up", "judge": "Judging", "correct": "Correcting"}
+THINKING = {
+    "answer": "Thinking",
+    "extract": "Reading closely",
+    "compact": "Summing up",
+    "judge": "Judging",
+    "correct": "Correcting",
+}
 ARGUMENT_CHARS = 300
 
 
@@ -61,6 +67,8 @@ def status_of(event: Event) -> str:
             return THINKING[purpose]
         case ToolStarted(name="web_search"):
             return "Searching " + ", ".join(f'"{query}"' for query in _strings(event.arguments, "queries"))
+        case ToolStarted(name="local_search"):
+            return "Looking into what is known"
         case ToolStarted(name="web_get"):
             return "Reading " + ", ".join(dict.fromkeys(map(site_of, _strings(event.arguments, "urls"))))
         case SearchFinished(query=query, hits=hits):
