@@ -7,6 +7,7 @@ its log, so that a client may ask another server, or the same one after a restar
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
@@ -22,6 +23,7 @@ from nexi.session import Session
 from nexi.types import Answer
 from nexi.values import frozen
 
+log = logging.getLogger("nexi.mcp")
 AT_ONCE = 4
 REMEMBERED = 20
 LISTED = 20
@@ -102,6 +104,10 @@ class Desk:
                 began.set_result(run.id)
                 async for _ in run:
                     pass
+        except Exception as error:  # noqa: BLE001 - the edge of a background task: a fault in one run must not end the others
+            log.error("research %s broke: %s", run.id, type(error).__name__)  # noqa: TRY400 - no traceback on stderr
+            if not began.done():
+                began.set_exception(error)
         finally:
             began.cancel()  # where the run never began
             if run.id in self._tasks:

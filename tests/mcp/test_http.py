@@ -150,3 +150,24 @@ async def test_a_web_server_mounts_the_door_under_a_guard_of_its_own(web: str, t
         async with listening(app) as address, Client(f"{address}/mcp") as client:
             found = await client.call_tool("nexi_find", {"query": "moon"})
     assert len(found.structured_content["hits"]) == 2
+
+
+async def test_nexi_serve_offers_mcp_behind_its_own_guard(web: str, tmp_path: Path) -> None:
+    from nexi.web import create_app
+
+    async with listening(create_app(config_for(web, tmp_path, token=TOKEN))) as address, httpx2.AsyncClient() as http:
+        url = f"{address}/mcp"
+        known = {**ACCEPT, "authorization": f"Bearer {TOKEN}"}
+        refused = await http.post(url, json=HELLO, headers=ACCEPT)
+        evil = await http.post(url, json=HELLO, headers={**known, "host": "evil.example"})
+        welcome = await http.post(url, json=HELLO, headers=known)
+    assert (refused.status_code, evil.status_code >= 400, welcome.status_code) == (401, True, 200)
+    assert json.loads(welcome.text.partition("data: ")[2])["result"]["serverInfo"]["name"] == "nexi"
+
+
+async def test_an_official_client_uses_nexi_serve(web: str, tmp_path: Path) -> None:
+    from nexi.web import create_app
+
+    async with listening(create_app(config_for(web, tmp_path))) as address, Client(f"{address}/mcp") as client:
+        answer = await client.call_tool("nexi_search", {"query": QUESTION})
+    assert text_of(answer).startswith(ANSWER)

@@ -211,6 +211,25 @@ async def test_more_research_than_there_is_room_for_is_refused_with_the_ids_unde
     assert all(run_id in text_of(refused) for run_id in begun)
 
 
+async def test_research_that_breaks_does_not_take_the_server_with_it(
+    web: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from nexi.app.research import ResearchRun
+
+    async def broken(self: ResearchRun) -> None:
+        raise RuntimeError("secret-canary")
+
+    async with inside(config_for(web, tmp_path)) as (client, _):
+        with monkeypatch.context() as patched:
+            patched.setattr(ResearchRun, "__aenter__", broken)
+            failed = await client.call_tool("nexi_research", {"question": QUESTION})
+        found = await client.call_tool("nexi_find", {"query": "moon"})
+        begun = await client.call_tool("nexi_research", {"question": QUESTION, "depth": 1})
+    assert failed.is_error
+    assert "secret-canary" not in failed.model_dump_json()
+    assert (len(found.structured_content["hits"]), begun.structured_content["state"]) == (2, "running")
+
+
 async def test_leaving_ends_the_research_that_still_runs(web: str, tmp_path: Path) -> None:
     gate, config = Gate(), config_for(web, tmp_path)
     async with inside(config, backends=[gate]) as (client, nexi):
