@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from nexi.app.assembly import Nexi
 
 
+OFFERED = ("searxng", "duckduckgo")  # what a client may ask for beside the chain; the rest is the operator's to offer
+
+
 def settings_of(folder: Path, given: Path | None = None) -> SearcherSettings:
     """What searcher.yaml says: the given file, which must be there, or the one in nexi's folder. Raises ConfigError."""
     path = given or folder / FILE
@@ -89,7 +92,8 @@ class Chains:
         if not wanted:
             return usual[0] if usual else None
         own = next((b for b in usual if b.name == wanted), None)
-        return own or (None if self._settings.backends else self._extra(wanted))
+        may_ask = wanted in OFFERED and not self._settings.backends
+        return own or (self._extra(wanted) if may_ask else None)
 
     def _extra(self, name: str) -> SearchBackend | None:
         """A backend outside the chain; None where it is not set up."""

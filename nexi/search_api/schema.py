@@ -42,7 +42,8 @@ def _object(properties: dict[str, Any], about: str, **more: Any) -> dict[str, An
     return {"type": ["object", "null"], "properties": properties, "description": about, **more}
 
 
-QUERY_TEXT = {"type": "string", "minLength": 1, "maxLength": MAX_QUERY_CHARS}
+SHOWN = r"[^\s\x00-\x1f\x7f-\x9f]"  # of a query, at least one character must be
+QUERY_TEXT = {"type": "string", "minLength": 1, "maxLength": MAX_QUERY_CHARS, "pattern": SHOWN}
 QUERY_OBJECT = {
     "type": "object",
     "properties": {"text": QUERY_TEXT, "lang": _text("a language like `en` or `pt-BR`", pattern=LANGUAGE)},
@@ -55,7 +56,7 @@ QUERY = {
 SEED_ITEM = {
     "type": "object",
     "properties": {
-        "url": {"type": "string", "minLength": 1, "maxLength": 8192},
+        "url": {"type": "string", "minLength": 1, "maxLength": 8192, "format": "uri", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://"},
         "title": _text("its title"),
         "snippet": _text("its snippet"),
         "engine": _text("the backend it came from"),

@@ -16,11 +16,10 @@ from nexi.errors import FetchError
 from nexi.ports import LLM, Clock, Emit, SearchBackend
 from nexi.search_api import pack, snippets
 from nexi.search_api.pack import SEEDS, Found, Outcome
-from nexi.search_api.schema import MAX_ITEMS, SearchRequest, pick_ids, read_request, wrong
+from nexi.search_api.schema import MAX_ITEMS, SearchRequest, pick_ids, read_request
 from nexi.types import Failure, FetchLimits, Page, Query, SearchOutcome
 from nexi.values import frozen
 
-SUPPORTED = ("searxng", "duckduckgo")
 AT_ONCE = 4
 
 
@@ -139,8 +138,9 @@ class SearchService:
         return replace(outcome, results=outcome.results[: request.limits.results])
 
     async def _search(self, request: SearchRequest, query: Query) -> Outcome:
-        chain = self._chain(request.backend)
-        wanted = request.backend or (chain[0].name if chain else "")
+        chain = self._ports.chain(request.backend)
+        names = [backend.name for backend in chain]
+        wanted = request.backend or "".join(names[:1])
         limits = request.limits
         query = replace(query, count=_count(request, query.count))
         try:
@@ -151,14 +151,8 @@ class SearchService:
             found = SearchOutcome(query.text, failures=(late,))
         at = pack.utc(self._clock.now())
         results = tuple(Found(hit, place, at) for place, hit in enumerate(found.hits[: query.count]))
-        return Outcome(results, found.backend, bool(found.backend) and found.backend != wanted, failures=found.failures)
-
-    def _chain(self, wanted: str) -> Sequence[SearchBackend]:
-        usual = self._ports.chain("")
-        names = tuple(dict.fromkeys((*SUPPORTED, *(b.name for b in usual))))
-        if wanted and wanted not in names:
-            raise wrong(f"constraints.backend: expected one of {', '.join(names)}, got {wanted[:40]!r}")
-        return self._ports.chain(wanted) if wanted else usual
+        failures = (*_absent(request.backend, names), *found.failures)
+        return Outcome(results, found.backend, bool(found.backend) and found.backend != wanted, failures=failures)
 
     async def _with_pages(self, results: tuple[Found, ...], request: SearchRequest, deadline: float) -> tuple[Found, ...]:
         first = results[: request.limits.pages]
@@ -178,6 +172,14 @@ class SearchService:
         if now - self._swept >= self._ports.sweep_interval_s:
             self._swept = now
             await asyncio.to_thread(self._ports.cache.sweep)
+
+
+def _absent(wanted: str, names: Sequence[str]) -> tuple[Failure, ...]:
+    """That a backend was asked for which is not there; others answer for it, if any may."""
+    if not wanted or wanted in names:
+        return ()
+    fix = f"ask for {', '.join(names)}, or for none" if names else "set it up, see nexi doctor"
+    return (Failure(wanted[:40], "not_set_up", "this server has no such backend", fix),)
 
 
 def _count(request: SearchRequest, least: int) -> int:

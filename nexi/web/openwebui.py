@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from nexi.errors import BackendError, FetchError
 from nexi.search_api.pack import Outcome
-from nexi.search_api.schema import MAX_QUERY_CHARS, Limits, SearchRequest, clean_query
+from nexi.search_api.schema import QUERY_TEXT, Limits, SearchRequest, clean_query
 from nexi.types import FetchLimits, Page, Query
 from nexi.web.payload import answered, operation, read_json, reply
 from nexi.web.problems import Problem, refused
@@ -30,7 +30,7 @@ LOAD_S = 60.0
 SEARCH_BODY = {
     "type": "object",
     "properties": {
-        "query": {"type": "string", "minLength": 1, "maxLength": MAX_QUERY_CHARS},
+        "query": QUERY_TEXT,
         "count": {"type": ["integer", "null"], "minimum": 0, "default": COUNT},
     },
     "required": ["query"],

@@ -18,7 +18,16 @@ from starlette.routing import Route
 
 from nexi import __version__
 from nexi.search_api.pack import Found, Outcome
-from nexi.search_api.schema import LANGUAGE, MAX_ITEMS, MAX_QUERY_CHARS, Limits, SearchRequest, clean_query, read_language
+from nexi.search_api.schema import (
+    LANGUAGE,
+    MAX_ITEMS,
+    MAX_QUERY_CHARS,
+    QUERY_TEXT,
+    Limits,
+    SearchRequest,
+    clean_query,
+    read_language,
+)
 from nexi.types import Query
 from nexi.web.payload import answered, operation, reply
 from nexi.web.problems import Problem, bad_request
@@ -155,7 +164,7 @@ def _parsed(url: str) -> list[str]:
 def openapi() -> dict[str, Any]:
     """The paths of this module."""
     parameters: list[dict[str, Any]] = [
-        {"name": "q", "in": "query", "required": True, "schema": {"type": "string", "minLength": 1}},
+        {"name": "q", "in": "query", "required": True, "schema": QUERY_TEXT},
         {"name": "format", "in": "query", "schema": {"type": "string"}, "description": "whatever it says, the answer is JSON"},
         {"name": "pageno", "in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": 999_999}},
         {"name": "language", "in": "query", "schema": {"type": "string", "pattern": LANGUAGE}},

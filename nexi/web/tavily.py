@@ -25,7 +25,7 @@ from nexi.ports import Clock
 from nexi.search_api.excerpt import best_paragraphs
 from nexi.search_api.pack import Found
 from nexi.search_api.relevance import Relevance
-from nexi.search_api.schema import MAX_QUERY_CHARS, Limits, SearchRequest, clean_query
+from nexi.search_api.schema import MAX_QUERY_CHARS, QUERY_TEXT, Limits, SearchRequest, clean_query
 from nexi.types import FetchLimits, Page, Query
 from nexi.web.openwebui import require_answer
 from nexi.web.payload import answered, operation, read_json, reply
@@ -50,15 +50,15 @@ _PERIODS = ("day", "week", "month", "year", "d", "w", "m", "y")
 SEARCH_BODY: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "query": {"type": "string", "minLength": 1, "maxLength": MAX_QUERY_CHARS},
+        "query": QUERY_TEXT,
         "search_depth": {"enum": ["basic", "advanced", "fast", "ultra-fast", None], "default": "basic"},
         "topic": {"enum": ["general", "news", "finance", None], "default": "general"},
         "max_results": {"type": ["integer", "null"], "minimum": 0, "maximum": MAX_RESULTS, "default": 5},
         "chunks_per_source": {"type": ["integer", "null"], "minimum": 1, "maximum": CHUNKS, "default": CHUNKS},
         "time_range": {"enum": [*_PERIODS, None]},
         "days": {"type": ["integer", "null"], "minimum": 1},
-        "start_date": {**_TEXT, "description": "YYYY-MM-DD"},
-        "end_date": {**_TEXT, "description": "YYYY-MM-DD"},
+        "start_date": {**_TEXT, "format": "date"},
+        "end_date": {**_TEXT, "format": "date"},
         "include_answer": {"enum": [True, False, "basic", "advanced", None], "default": False},
         "include_raw_content": {"enum": [True, False, "markdown", "text", None], "default": False},
         "include_domains": _DOMAINS,

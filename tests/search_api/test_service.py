@@ -96,10 +96,6 @@ async def test_an_intent_changes_nothing_but_the_echo(tmp_path: Path, intent: st
             {"query": "x", "constraints": {"seed_items": [{"url": "https://a.example/"}, {"url": "file:///etc/passwd"}]}},
             "constraints.seed_items[1].url: expected a web address, got 'file:///etc/passwd'",
         ),
-        (
-            {"query": "x", "constraints": {"backend": "altavista"}},
-            "constraints.backend: expected one of searxng, duckduckgo, got 'altavista'",
-        ),
         ({"query": "x", "budget": {"max_results": -1}}, "budget.max_results: expected at least 0, got -1"),
         ({"query": "x", "budget": {"max_results": True}}, "budget.max_results: expected an integer or null, got a boolean"),
         ({"query": "x", "want": {"items": "yes"}}, "want.items: expected a boolean or null, got a string"),
@@ -374,9 +370,18 @@ async def test_another_backend_stands_in_and_is_reported(tmp_path: Path) -> None
     ]
 
 
-async def test_a_backend_that_is_not_set_up_is_stood_in_for(tmp_path: Path) -> None:
-    pack = await ask(tmp_path, {"query": QUERY, "constraints": {"backend": "searxng"}}, Backend("wikipedia"))
+@pytest.mark.parametrize("wanted", ["searxng", "altavista", "ripgrep"])
+async def test_a_backend_that_is_not_there_is_stood_in_for_and_named(tmp_path: Path, wanted: str) -> None:
+    pack = await ask(tmp_path, {"query": QUERY, "constraints": {"backend": wanted}}, Backend("wikipedia"))
     assert (pack["meta"]["backend_used"], pack["meta"]["fallback_used"]) == ("wikipedia", True)
+    assert pack["meta"]["failures"] == [
+        {
+            "provider": wanted,
+            "code": "not_set_up",
+            "message": "this server has no such backend",
+            "fix": "ask for wikipedia, or for none",
+        }
+    ]
 
 
 async def test_backends_that_all_fail_give_an_empty_pack_with_every_reason(tmp_path: Path) -> None:
