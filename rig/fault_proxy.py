@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 
 ALWAYS = 1_000_000
 DRIP_S = 0.05
+SETTLE_S = 0.02
 LINGER_NOT = struct.pack("ii", 1, 0)  # close with a reset instead of a farewell
 
 MALFORMED = {
@@ -71,11 +72,14 @@ class FaultProxy:
     async def stop(self) -> None:
         if self._listener:
             self._listener.close()
+        await asyncio.sleep(SETTLE_S)  # who was just accepted is not in the books yet
         for writer in list(self._writers):
             writer.transport.abort()
-        for task in list(self._tasks):
+        tasks = list(self._tasks)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
