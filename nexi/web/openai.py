@@ -320,7 +320,9 @@ def openapi() -> dict[str, Any]:
     some = {"type": "object", "required": ["id", "object"]}
     listed = {"type": "object", "required": ["object", "data"], "properties": {"data": {"type": "array", "items": some}}}
     whole = {"type": "object", "required": ["id", "object", "choices", "usage", "citations"]}
-    one = operation("One model.", TAG, ok=some, error=error, parameters=parameters({"model": "Its name."}))
+    one = operation(
+        "One model.", TAG, ok=some, error=error, parameters=parameters({"model": ("Its name.", {"type": "string"})})
+    )
     both = answers({200: whole}, error)
     both["200"]["content"]["text/event-stream"] = {"schema": {"type": "string"}}
     return {

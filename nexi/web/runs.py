@@ -24,7 +24,7 @@ from nexi.web.feeds import Item, Mark, mark_of, sse
 from nexi.web.hosting import DOOR, Hosted, Order, RunHost
 from nexi.web.payload import operation, read_json, reply
 from nexi.web.problems import bad_request, refused
-from nexi.web.schemas import AGENTIC, ERROR, ID, NEW_RUN, RUN, RUNS, answers, parameters
+from nexi.web.schemas import AGENTIC, ERROR, ID, NEW_RUN, RUN, RUNS, STATES, Named, answers, parameters
 from nexi.web.statuses import FORMATS, rendered, result_of, state_of, status_of, summary_of
 
 TAG = "Runs"
@@ -103,6 +103,8 @@ async def listed(request: Request) -> Response:
     host: RunHost = request.app.state.host
     limit = _number(request, "limit", LISTED, most=MOST_LISTED)
     wanted = request.query_params.get("state", "")
+    if wanted and wanted not in STATES:
+        raise bad_request(f"state must be one of {', '.join(STATES)}", parameter="state")
     found = await asyncio.to_thread(host.nexi.runs().list_runs)
     shown = [run for run in found if not wanted or run.state == wanted][:limit]
     return reply({"runs": [summary_of(run) for run in shown]})
@@ -290,9 +292,13 @@ async def remove(request: Request) -> Response:
 
 def openapi() -> dict[str, Any]:
     """The paths of this module."""
-    seen = {"last_event_id": "Also as the header Last-Event-ID: the id of the last event that was seen."}
-    form = {"format": "md, json or html; otherwise by the header Accept."}
-    some = {"limit": "At most so many.", "state": "Only runs in this state."}
+    mark: dict[str, Any] = {"type": "string", "pattern": r"^[0-9]{1,9}(\.[0-9]{1,9})?$"}
+    seen = {"last_event_id": ("Also as the header Last-Event-ID: the id of the last event that was seen.", mark)}
+    form = {"format": ("Otherwise by the header Accept.", {"enum": list(FORMATS)})}
+    some: Named = {
+        "limit": ("At most so many.", {"type": "integer", "minimum": 1, "maximum": MOST_LISTED}),
+        "state": ("Only runs in this state.", {"enum": list(STATES)}),
+    }
     start_body, both = {"body": NEW_RUN}, {200: RUN, 202: {"type": "object"}}
     return {
         "/v1/runs": {

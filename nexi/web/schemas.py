@@ -6,8 +6,9 @@ The same schema checks a body and documents it, so that the document cannot say 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
+STATES = ("running", "finished", "failed", "unfinished", "damaged")
 MODES = ("search", "agentic", "research")
 _SITES = {"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 253}, "maxItems": 50}
 
@@ -57,7 +58,7 @@ RUN: dict[str, Any] = {
     "properties": {
         "schema": {"type": "string"},
         "id": {"type": "string"},
-        "state": {"type": "string", "enum": ["running", "finished", "failed", "unfinished", "damaged"]},
+        "state": {"type": "string", "enum": list(STATES)},
         "mode": {"type": "string"},
         "question": {"type": "string"},
         "created": {"type": "string"},
@@ -81,7 +82,8 @@ ERROR: dict[str, Any] = {
         }
     },
 }
-ID = {"id": "The id of the run."}
+Named: TypeAlias = Mapping[str, tuple[str, Mapping[str, Any]]]
+ID: Named = {"id": ("The id of the run.", {"type": "string", "pattern": "^[0-9a-f]{6}$"})}
 ANSWERS = {
     200: "Done.",
     202: "Accepted.",
@@ -95,13 +97,13 @@ def answers(outcomes: Mapping[int, Any], error: Mapping[str, Any] = ERROR) -> di
     return {**told, "default": {"description": "Refused or failed; Retry-After says when to ask again.", **_content(error)}}
 
 
-def parameters(path: Mapping[str, str] | None = None, query: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
-    """The parameters of an operation, by name and with what they say."""
+def parameters(path: Named | None = None, query: Named | None = None) -> list[dict[str, Any]]:
+    """The parameters of an operation by name: what each says, and its schema."""
     places = (("path", path or {}), ("query", query or {}))
     return [
-        {"name": name, "in": place, "required": place == "path", "description": text, "schema": {"type": "string"}}
+        {"name": name, "in": place, "required": place == "path", "description": text, "schema": dict(schema)}
         for place, named in places
-        for name, text in named.items()
+        for name, (text, schema) in named.items()
     ]
 
 

@@ -15,7 +15,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from nexi.errors import NexiError
-from nexi.proof.links import link_to
 from nexi.runlog import check_run_id
 from nexi.types import Source
 from nexi.web.page.exports import TYPES, answered_of, exported, suffix_of
@@ -115,6 +114,8 @@ async def passage(request: Request) -> Response:
 
 
 def _cut(source: Source, text: str, start: int, end: int) -> dict[str, Any]:
+    from nexi.proof.links import link_to  # with all of proof behind it, which a server that starts does not need
+
     start, end = min(start, len(text)), min(end, len(text))
     before, span, after = text[max(0, start - AROUND) : start], text[start:end], text[end : end + AROUND]
     link = link_to(source.url, text, start, end, source.imprint.content_type)
