@@ -21,14 +21,23 @@ from nexi.stores import faults
 
 T = TypeVar("T")
 BUSY_S = 30.0
-CACHE_KIB = 16_384  # the system keeps the file in memory too; here it would count twice
+CACHE_KIB = 16_384
+READING_KIB = 1_024  # the system keeps the file in memory too; here it would count twice, and no search gets faster
 
 
 class Lane:
     """`run` awaits one piece of work. What SQLite raises in it leaves as a StoreError."""
 
-    def __init__(self, path: Path, prepare: Callable[[sqlite3.Connection], None], *, busy_s: float = BUSY_S) -> None:
+    def __init__(
+        self,
+        path: Path,
+        prepare: Callable[[sqlite3.Connection], None],
+        *,
+        busy_s: float = BUSY_S,
+        cache_kib: int = CACHE_KIB,
+    ) -> None:
         self._path = path
+        self._cache_kib = cache_kib
         self._prepare = prepare
         self._busy_s = busy_s
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="nexi-knowledge")
@@ -69,12 +78,14 @@ class Lane:
         if self._connection is not None and self._file != _identity(self._path):
             self.close()
         if self._connection is None:
-            self._connection = connect(self._path, self._prepare, busy_s=self._busy_s)
+            self._connection = connect(self._path, self._prepare, busy_s=self._busy_s, cache_kib=self._cache_kib)
             self._file = _identity(self._path)
         return self._connection
 
 
-def connect(path: Path, prepare: Callable[[sqlite3.Connection], None], *, busy_s: float = BUSY_S) -> sqlite3.Connection:
+def connect(
+    path: Path, prepare: Callable[[sqlite3.Connection], None], *, busy_s: float = BUSY_S, cache_kib: int = CACHE_KIB
+) -> sqlite3.Connection:
     """A connection that waits for others, with the file private from its first byte."""
     files.make_private_directory(path.parent)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, files.PRIVATE_FILE))
@@ -82,7 +93,7 @@ def connect(path: Path, prepare: Callable[[sqlite3.Connection], None], *, busy_s
     try:
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "temp_store=MEMORY", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {pragma}")
-        connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
+        connection.execute(f"PRAGMA cache_size=-{cache_kib}")
         prepare(connection)
     except (sqlite3.Error, StoreError):
         connection.close()

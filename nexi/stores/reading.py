@@ -13,7 +13,7 @@ from typing import Any
 from nexi.stores import faults
 from nexi.stores.schema import CHUNKS, every_meta, meta
 from nexi.stores.scope import Condition, condition
-from nexi.stores.vectors import VectorReader, nearest, slots_of
+from nexi.stores.vectors import Chosen, Held, VectorReader, choose, nearest, slots_of
 from nexi.stores.words import Ranked
 from nexi.stores.writing import key_of
 from nexi.types import EVERYTHING, Passage, Scope, StoredSource, StoreStats, Vector
@@ -75,12 +75,10 @@ def passages(db: sqlite3.Connection, ranked: Sequence[tuple[int, float]], scope:
 
 
 def _rows(db: sqlite3.Connection, ids: Sequence[int], where: Condition) -> list[Any]:
-    """Beside `min`, the other columns are those of the row that has the least."""
-    sql = (
-        f"SELECT {_PASSAGE}, min(s.id) FROM chunks c JOIN sources s ON s.body = c.id / {CHUNKS} "  # noqa: S608
-        f"WHERE c.id IN ({', '.join('?' * len(ids))}) AND {where.sql or 1} GROUP BY c.id"
-    )
-    return db.execute(sql, (*ids, *where.values)).fetchall()
+    first = f"SELECT s.id FROM sources s WHERE s.body = c.id / {CHUNKS} AND {where.sql or 1} ORDER BY s.id LIMIT 1"  # noqa: S608
+    marks = ", ".join("?" * len(ids))
+    sql = f"SELECT {_PASSAGE} FROM chunks c JOIN sources s ON s.id = ({first}) WHERE c.id IN ({marks})"  # noqa: S608
+    return db.execute(sql, (*where.values, *ids)).fetchall()
 
 
 def _readable(db: sqlite3.Connection, chunk: int, where: Condition) -> list[Any]:
@@ -93,7 +91,7 @@ def _readable(db: sqlite3.Connection, chunk: int, where: Condition) -> list[Any]
 
 
 def _passage(row: Sequence[Any], score: float) -> Passage:
-    chunk, url, text, title, domain, heading, context, code, language, fetched_at, tags, start = row[:12]
+    chunk, url, text, title, domain, heading, context, code, language, fetched_at, tags, start = row
     return Passage(
         id=str(chunk),
         url=url,
@@ -129,7 +127,7 @@ class Nearest:
     def __init__(self, vectors: VectorReader) -> None:
         self._vectors = vectors
         self._generation = -1
-        self._chosen: dict[Scope, Any] = {}
+        self._chosen: dict[Scope, Chosen] = {}
 
     def search(self, db: sqlite3.Connection, vector: Vector, embedder: str, count: int, scope: Scope) -> Ranked:
         """(chunk id, cosine), best first. Slots that turn out to be free are replaced by the next best."""
@@ -140,7 +138,7 @@ class Nearest:
         if (about["embedder"], dims) != (embedder, len(vector)):
             raise faults.other_embedder(str(about["embedder"]), dims, embedder, len(vector))
         held = self._vectors.held(int(about["epoch"]), slots, dims)
-        chosen = None if scope == EVERYTHING else self._slots(db, scope, int(about["generation"]))
+        chosen = None if scope == EVERYTHING else self._slots(db, scope, int(about["generation"]), held)
         wanted = count
         while True:
             near = nearest(held, vector, wanted, chosen)
@@ -150,12 +148,15 @@ class Nearest:
                 return found[:count]
             wanted *= 4
 
-    def _slots(self, db: sqlite3.Connection, scope: Scope, generation: int) -> Any:
-        if generation != self._generation or len(self._chosen) >= MOST_SELECTIONS:
+    def _slots(self, db: sqlite3.Connection, scope: Scope, generation: int, held: Held) -> Chosen:
+        if generation != self._generation:
             self._generation, self._chosen = generation, {}
-        if scope not in self._chosen:
-            self._chosen[scope] = _select(db, scope)
-        return self._chosen[scope]
+        found = self._chosen.get(scope)
+        if found is None:
+            if len(self._chosen) >= MOST_SELECTIONS:
+                self._chosen = {}
+            found = self._chosen[scope] = choose(held, _select(db, scope))
+        return found
 
 
 def _select(db: sqlite3.Connection, scope: Scope) -> Any:

@@ -15,7 +15,7 @@ from typing import TypeVar
 from nexi import fusion
 from nexi.errors import StoreError
 from nexi.stores import reading, salvage, schema
-from nexi.stores.lane import BUSY_S, Lane, end_reading, in_transaction
+from nexi.stores.lane import BUSY_S, READING_KIB, Lane, end_reading, in_transaction
 from nexi.stores.reading import Nearest
 from nexi.stores.vectors import VectorReader, VectorWriter
 from nexi.stores.words import Ranked, Words
@@ -32,7 +32,7 @@ class SqliteStore:
 
     def __init__(self, path: Path, *, busy_s: float = BUSY_S) -> None:
         self._path = path
-        self._reader = Lane(path, lambda db: schema.prepare(db, path), busy_s=busy_s)
+        self._reader = Lane(path, lambda db: schema.prepare(db, path), busy_s=busy_s, cache_kib=READING_KIB)
         self._writer = Lane(path, lambda db: schema.prepare(db, path), busy_s=busy_s)
         self._mapped = VectorReader(path)
         self._nearest = Nearest(self._mapped)

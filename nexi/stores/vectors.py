@@ -24,6 +24,7 @@ CANDIDATES = 2_000  # of the first pass by bits, at least
 OVERSAMPLING = 40
 BLOCK = 16_384
 COPIED = 256
+COPIED_NUMBERS = 524_288  # two megabytes: 2,048 vectors of 256
 EMPTY = -2.0  # below every cosine
 WORD = 64
 
@@ -141,6 +142,14 @@ class Held:
     bits: Any
 
 
+@frozen
+class Chosen:
+    """The slots of a scope, and a copy of their rows where there are few: they lie apart in the file."""
+
+    slots: Any
+    rows: Any = None
+
+
 class VectorReader:
     """Maps the files, and maps them again when they have grown or another epoch has begun. One for each reading lane."""
 
@@ -186,19 +195,25 @@ def sound(held: Held | None, slots: Sequence[int]) -> tuple[Any, ...]:
     return tuple(rows) if bool((abs(lengths - 1) < 1e-3).all()) else ()
 
 
-def nearest(held: Held, vector: Vector, count: int, chosen: Any = None) -> list[tuple[int, float]]:
+def choose(held: Held, slots: Any) -> Chosen:
+    """The slots of a scope, made ready for many searches."""
+    few = len(slots) * held.rows.shape[1] <= COPIED_NUMBERS
+    return Chosen(slots, held.rows.take(slots, axis=0) if few else None)
+
+
+def nearest(held: Held, vector: Vector, count: int, chosen: Chosen | None = None) -> list[tuple[int, float]]:
     """(slot, cosine) of the nearest rows, best first, among the chosen slots or all of them."""
     np = numpy()
     query = _direction(vector)
-    total = len(held.rows) if chosen is None else len(chosen)
-    if total * len(query) > EXACT_NUMBERS:
-        chosen = _likely(held.bits, query, max(CANDIDATES, count * OVERSAMPLING), chosen)
-    scores = _scores(held.rows, query, chosen)
+    slots, copied = (None, None) if chosen is None else (chosen.slots, chosen.rows)
+    if (len(held.rows) if slots is None else len(slots)) * len(query) > EXACT_NUMBERS:
+        slots, copied = _likely(held.bits, query, max(CANDIDATES, count * OVERSAMPLING), slots), None
+    scores = _scores(held.rows, query, slots) if copied is None else np.einsum("ij,j->i", copied, query)
     if np.isnan(scores.sum()):
         scores[np.isnan(scores)] = EMPTY
     best = _best(scores, count)
-    slots = best if chosen is None else chosen[best]
-    return [(s, score) for s, score in zip(slots.tolist(), scores[best].tolist(), strict=True) if score > EMPTY]
+    found = best if slots is None else slots[best]
+    return [(s, score) for s, score in zip(found.tolist(), scores[best].tolist(), strict=True) if score > EMPTY]
 
 
 def _direction(vector: Vector) -> Any:

@@ -16,7 +16,7 @@ from nexi.stores.schema import CHUNKS, meta
 from nexi.stores.scope import Condition, Value, condition
 from nexi.types import Scope
 
-TEXT_WEIGHT, HEAD_WEIGHT = 1.0, 1.0
+TEXT_WEIGHT, HEAD_WEIGHT = 1.0, 1.5
 MOST_SCORED = 20_000
 CANDIDATES = 300
 ORDERED = 100  # how many of the first are put in order with their pages
