@@ -235,8 +235,9 @@ def joined(passages: list[Passage]) -> str:
 
 
 def _size(config: Config) -> int:
-    path = config.knowledge_path
-    return sum(file.stat().st_size for file in path.parent.glob(f"{path.name}*") if file.is_file())
+    from nexi.stores.salvage import size_of
+
+    return size_of(config.knowledge_path) if config.knowledge_path.exists() else 0
 
 
 def _qdrant(config: Config) -> Any:

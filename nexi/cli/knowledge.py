@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nexi.cli.exits import failing_politely
+from nexi.cli.exits import EXIT_FAILURE, failing_politely
 
 if TYPE_CHECKING:
     from nexi.app import Nexi
@@ -44,6 +44,8 @@ def index(targets: tuple[str, ...], watch: bool, tags: tuple[str, ...], reembed:
 
         taken = asyncio.run(_index(load_config(), targets, tags, watch=watch, reembed=reembed, as_json=as_json))
         show(taken, as_json=as_json)
+        if taken.reasons and not taken.outcomes:
+            raise SystemExit(EXIT_FAILURE)  # all of it was left out
 
 
 def show(taken: Intake, *, as_json: bool) -> None:

@@ -178,8 +178,9 @@ async def test_qdrant_without_its_library_says_what_to_install(make_config: Make
 async def test_the_bound_of_the_store_is_kept(make_config: Make, tmp_path: Path) -> None:
     config = make_config(knowledge_max_mb=1)
     await store(config, MOON, embeds=False)
-    with config.knowledge_path.with_name("knowledge.db-vectors").open("wb") as file:
-        file.truncate(2_000_000)
+    await store(
+        config, *(Page(f"https://a.example/{n}", f"Page {n}. " + f"word{n} " * 20_000, "A") for n in range(8)), embeds=False
+    )
     (tmp_path / "a.md").write_text("Some words.")
     async with Nexi(config) as nexi:
         assert await nexi.knowledge().is_full()

@@ -58,6 +58,12 @@ def test_indexing_says_what_became_of_every_file(nexi: Command, notes: Path) -> 
     ]  # fmt: skip
 
 
+def test_a_file_that_cannot_be_taken_is_a_failure_with_its_reason(nexi: Command, tmp_path: Path) -> None:
+    (tmp_path / "blob.bin").write_bytes(b"\0\1" * 500)
+    done = nexi("index", str(tmp_path / "blob.bin"))
+    assert (done.code, done.out) == (1, "1 left out (1 no text); 0 new passages\n")
+
+
 def test_indexing_as_json(nexi: Command, notes: Path) -> None:
     found = json.loads(nexi("index", "--json", "--tag", "home", str(notes)).out)
     assert found == {
