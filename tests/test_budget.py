@@ -84,3 +84,20 @@ def test_work_ahead_never_takes_the_last_fifth_of_the_pages() -> None:
     meter = Meter(Budget(max_pages=10))
     assert [meter.take_page(ahead=True) for _ in range(9)] == [True] * 8 + [False]
     assert [meter.take_page() for _ in range(3)] == [True, True, False]
+
+
+def test_what_is_in_flight_at_the_deadline_may_take_as_long_again_and_below_another_meter_a_part_of_what_is_left() -> None:
+    run = Meter(Budget(max_seconds=10))
+    researchers = run.child(Budget(max_seconds=8), started=0)
+    one = researchers.child(Budget(), started=2)
+    assert (run.grace(15), run.grace(4)) == (10, 4)
+    assert (researchers.grace(15), one.grace(15), one.grace(15, part=1.0), one.grace(0.5)) == (1, 1, 2, 0.5)
+    assert Meter(Budget()).grace(15) == 15
+
+
+def test_money_that_is_spent_forbids_the_next_call() -> None:
+    meter = Meter(Budget(max_cost=0.01))
+    first = meter.reserve_call(10)
+    assert not isinstance(first, StopReason)
+    meter.settle_call(first, Usage(5, 5, cost=0.01))
+    assert meter.reserve_call(10) is StopReason.BUDGET_SPENT

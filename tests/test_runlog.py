@@ -10,12 +10,13 @@ import os
 import stat
 import threading
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from nexi import __version__, events, files, runlog
+from nexi.app.emit import RunEmit
 from nexi.errors import StoreError
 from nexi.events import ModelAsked, PageFetched, RunFailed, RunFinished, RunStarted, Warned
 from nexi.ports import PageStore, RunLog
@@ -233,6 +234,78 @@ async def test_a_fact_whose_flush_failed_is_not_in_the_log(runs: RunDirectory, d
     assert await log.append(FAILED) == 2
     await log.close()
     assert runs.open_log("aaaaaa").facts == [(1, STARTED), (2, FAILED)]
+
+
+async def test_facts_that_come_together_share_a_flush(runs: RunDirectory, disk: Disk) -> None:
+    log = runs.create()
+    await log.append(ASKED)
+    before = disk.flushed
+    await asyncio.gather(*(log.append(ASKED) for _ in range(30)))
+    await log.close()
+    assert disk.flushed - before <= 2
+    assert len(runs.open_log("aaaaaa").facts) == 31
+
+
+async def test_a_flush_that_fails_refuses_everyone_who_shared_it_and_those_behind_it(runs: RunDirectory, disk: Disk) -> None:
+    log = runs.create()
+    await log.append(STARTED)
+    disk.flush_error = errno.EIO
+    first = asyncio.create_task(log.append(ASKED))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)  # its flush is under way, so the next ones share another
+    outcomes = await asyncio.gather(first, *(log.append(ASKED) for _ in range(3)), return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [StoreError] * 4
+    disk.flush_error = 0
+    assert await log.append(ASKED) == 2
+    await log.close()
+    assert runs.open_log("aaaaaa").facts == [(1, STARTED), (2, ASKED)]
+
+
+async def test_what_is_shown_comes_in_the_order_of_the_log_whether_it_waits_for_the_disk_or_not(runs: RunDirectory) -> None:
+    shown: list[events.Event] = []
+    log = runs.create()
+    emit = RunEmit(log, shown.append)
+    facts = [Warned("w", str(n)) if n % 3 else ModelAsked(n, "answer", "m", 1, "d") for n in range(30)]
+    await asyncio.gather(*map(emit, facts))
+    await log.close()
+    assert shown == facts
+    assert [fact for _, fact in runs.open_log("aaaaaa").facts] == facts
+
+
+async def test_when_the_disk_fails_under_many_facts_it_is_left_once_and_none_is_lost(runs: RunDirectory, disk: Disk) -> None:
+    shown: list[events.Event] = []
+    emit = RunEmit(runs.create(), shown.append)
+    await emit(STARTED)
+    disk.flush_error = errno.EIO
+    facts = [ModelAsked(n, "answer", "m", 1, "d") for n in range(9)]
+    await asyncio.gather(*map(emit, facts))
+    assert [getattr(event, "code", "") for event in shown].count("log_not_kept") == 1
+    assert [event for event in shown if isinstance(event, ModelAsked)] == facts
+
+
+class SetForward(FakeClock):
+    """A wall clock that somebody sets forward by a day between two looks."""
+
+    def now(self) -> datetime:
+        self._now += timedelta(days=1)
+        return self._now
+
+
+async def test_the_seconds_of_a_run_are_those_it_worked_whatever_the_clock_says(tmp_path: Path) -> None:
+    clock = SetForward()
+    runs = RunDirectory(tmp_path / "runs", tmp_path / "pages", clock, new_id=lambda: "aaaaaa")
+    log = runs.create()
+    await log.append(STARTED)
+    clock.advance(5)
+    await log.append(ASKED)
+    await log.close()
+    clock.advance(1000)  # nobody works
+    read, log = runs.reopen("aaaaaa")
+    assert read.seconds == 5
+    clock.advance(2)
+    await log.append(WARNED)
+    await log.close()
+    assert runs.open_log("aaaaaa").seconds == 7
 
 
 async def test_a_cancelled_append_keeps_its_number_and_the_log_stays_sound(
