@@ -18,13 +18,15 @@ from nexi.errors import NexiError
 from nexi.schema import check, parse
 from nexi.web.problems import Problem, Refused, Shape, bad_request, problem_of
 
+MOST_EXACT = 2**53
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 
 async def read_json(request: Request, schema: Mapping[str, Any] | None = None) -> Any:
     """The body as a JSON value that fits the schema. Raises Refused."""
     try:
-        value = parse((await request.body()).decode("utf-8-sig"))
+        text = (await request.body()).decode("utf-8-sig")
+        value = _with_whole_numbers(parse(text)) if "." in text or "e" in text else parse(text)
     except UnicodeDecodeError as error:
         raise bad_request("the body is not UTF-8", fix="send JSON encoded as UTF-8") from error
     except ValueError as error:
@@ -32,6 +34,15 @@ async def read_json(request: Request, schema: Mapping[str, Any] | None = None) -
     if schema is not None and (problems := check(value, schema)):
         raise bad_request("; ".join(problems[:3]), fix="see /openapi.json for the fields")
     return value
+
+
+def _with_whole_numbers(value: Any) -> Any:
+    """JSON knows one kind of number: 5.0 is a count too."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < MOST_EXACT else value
+    if isinstance(value, list):
+        return [_with_whole_numbers(item) for item in value]
+    return {key: _with_whole_numbers(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def reply(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

@@ -178,10 +178,10 @@ def openapi() -> dict[str, Any]:
     posted = operation("The same, with a form.", TAG, ok=_ANSWER, error=error)
     posted["requestBody"] = {"required": True, "content": {"application/x-www-form-urlencoded": form}}
     about = operation("What this instance has.", TAG, ok={"type": "object"}, error=error)
-    health = {"summary": "Whether it is there.", "tags": [TAG], "responses": {"200": {"description": "OK"}}}
+    health = operation("Whether it is there.", TAG, ok={"type": "string"}, error=error)
+    health["responses"]["200"] = {"description": "OK", "content": {"text/plain": {"schema": {"type": "string"}}}}
     return {
-        "/searxng/search": {"get": search_, "post": posted},
-        "/searxng/": {"get": search_},
+        **{path: {"get": search_, "post": posted} for path in ("/searxng/search", "/searxng/", "/searxng")},
         "/searxng/config": {"get": about},
         "/searxng/healthz": {"get": health},
     }

@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 from nexi.schema import check
 from nexi.testing import ScriptedLLM
 from nexi.types import Reply
-from nexi.web import openwebui, search, searxng, tavily
+from nexi.web import openwebui, search, tavily
 from tests.search_api.support import HITS, Fetcher
 from tests.web.doors import MODULES, application
 from tests.web.doors import nexi as world
@@ -146,6 +146,4 @@ def test_every_route_is_described_and_every_description_is_a_route() -> None:
     for module in MODULES:
         described = {(path, method.upper()) for path, item in module.openapi().items() for method in item}
         served = {(route.path, method) for route in module.routes() for method in route.methods or () if method != "HEAD"}
-        aliases = {("/searxng", "GET"), ("/searxng", "POST"), ("/searxng/", "POST")}
-        assert served - described == (aliases if module is searxng else set())
-        assert described <= served
+        assert described == served

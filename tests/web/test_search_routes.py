@@ -118,3 +118,10 @@ def test_picks_are_logged_for_who_debugs(tmp_path: Path, caplog: pytest.LogCaptu
             http.post("/v1/snippet_rank", json={"query": QUERY, "candidates": candidates, "want_n": 1})
     told = [(vars(r)["about"], vars(r)["by"], vars(r)["items"]) for r in caplog.records if r.getMessage() == "judged"]
     assert told == [("snippets", "model", ("1 https://b.example/",)), ("snippets", "fallback", ("0 https://a.example/",))]
+
+
+def test_a_whole_number_may_be_written_with_a_point(tmp_path: Path) -> None:
+    body = b'{"query": "bm25", "constraints": {"pick_ids": [2.0, 1e0, 0.5]}, "budget": {"max_results": 5.0}}'
+    with client(tmp_path) as http:
+        pack = http.post("/v1/search", content=body).json()
+    assert (pack["meta"]["pick_ids"], len(pack["items"])) == ([2, 1], 2)
