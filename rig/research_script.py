@@ -43,7 +43,8 @@ class ResearchScript(Script):
         rules = content_text(messages[0]) if messages else ""
         tools = {t["function"]["name"] for t in req.get("tools") or [] if t.get("function")}
         if rules.startswith("You coordinate"):
-            return self.planned(content_text(messages[-1])), []
+            asked = [content_text(m) for m in messages if "Question: " in content_text(m)]
+            return self.planned(asked[-1] if asked else content_text(messages[-1])), []
         if rules.startswith("You lead"):
             return self.judged(rules, content_text(messages[-1])), []
         if "scrape" in tools:

@@ -34,6 +34,7 @@ def cases() -> list[Case]:
         *(("stream", kind) for kind in STREAMED),
     ]
     rows = [Case(place, kind, later) for place, kind in at_both_times for later in (False, True)]
+    rows += [Case("stream", kind, times=1) for kind in STREAMED]
     for place in ("model", "search", "pages"):
         rows += [Case(place, "429", times=1, retry_after=form) for form in FORMS]
         rows += [Case(place, "503", times=2)]

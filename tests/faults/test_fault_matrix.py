@@ -11,7 +11,7 @@ from tests.faults.world import Case, play
 
 SHORT = [
     (Case("model", "reset", later=True), "research", "partial: "),
-    (Case("stream", "bad_call"), "research", "answer"),
+    (Case("stream", "bad_call", times=1), "research", "answer"),
     (Case("search", "malformed"), "research", "error "),
     (Case("pages", "truncated"), "research", ""),
     (Case("disk", "EIO at fsync"), "research", "partial: log_not_kept"),
