@@ -18,7 +18,7 @@ from nexi.types import Passage
 
 LEXICAL = 1.0
 DENSE = 0.5
-FEEDBACK = 0.15
+FEEDBACK = 0.1
 CODE = 0.3
 NEXT = 0.2  # each next passage of a page counts a fifth of the one before
 MENTION = 0.5

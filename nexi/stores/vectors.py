@@ -22,6 +22,7 @@ from nexi.values import frozen
 EXACT_NUMBERS = 48_000_000  # up to here (190,000 vectors of 256) every vector is compared; beyond, bits go first
 CANDIDATES = 2_000  # of the first pass by bits, at least
 OVERSAMPLING = 40
+SHARE = 80  # one vector in so many is a candidate; with fewer, real texts lose more than two of a hundred
 BLOCK = 16_384
 COPIED = 256
 COPIED_NUMBERS = 524_288  # two megabytes: 2,048 vectors of 256
@@ -206,8 +207,10 @@ def nearest(held: Held, vector: Vector, count: int, chosen: Chosen | None = None
     np = numpy()
     query = _direction(vector)
     slots, copied = (None, None) if chosen is None else (chosen.slots, chosen.rows)
-    if (len(held.rows) if slots is None else len(slots)) * len(query) > EXACT_NUMBERS:
-        slots, copied = _likely(held.bits, query, max(CANDIDATES, count * OVERSAMPLING), slots), None
+    total = len(held.rows) if slots is None else len(slots)
+    if total * len(query) > EXACT_NUMBERS:
+        wide = max(CANDIDATES, count * OVERSAMPLING, total // SHARE)
+        slots, copied = _likely(held.bits, query, wide, slots), None
     scores = _scores(held.rows, query, slots) if copied is None else np.einsum("ij,j->i", copied, query)
     if np.isnan(scores.sum()):
         scores[np.isnan(scores)] = EMPTY
