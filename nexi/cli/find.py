@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from nexi.types import Failure, Query, SearchOutcome
 
 SCHEMA = "nexi-hits-1"
+SNIPPET_CHARS = 500
 
 
 @click.command("find", context_settings={"help_option_names": ["-h", "--help"]})
@@ -82,7 +83,9 @@ def hits_text(outcome: SearchOutcome) -> str:
     for number, hit in enumerate(outcome.hits, 1):
         date = f" ({clean_line(hit.published)})" if hit.published else ""
         lines = [f"[{number}] {clean_line(hit.title or hit.url)}{date}", f"    {clean_line(hit.url)}"]
-        blocks.append("\n".join(lines + ([f"    {clean_line(hit.snippet)}"] if hit.snippet else [])))
+        snippet = clean_line(hit.snippet)
+        shown = f"{snippet[:SNIPPET_CHARS].rstrip()}…" if len(snippet) > SNIPPET_CHARS else snippet
+        blocks.append("\n".join(lines + ([f"    {shown}"] if shown else [])))
     return "\n\n".join(blocks) + "\n"
 
 
