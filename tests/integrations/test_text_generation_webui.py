@@ -191,7 +191,7 @@ def test_marks_without_words_ask_for_some(stub: tuple[str, Stub]) -> None:
     assert told.asked == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(text=st.text(max_size=60))
 def test_any_message_comes_back_as_text(text: str) -> None:
     module = loaded(base_url="http://127.0.0.1:9", timeout_s=1)

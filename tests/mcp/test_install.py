@@ -145,7 +145,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(whole=st.dictionaries(NAMES, VALUES, max_size=4), servers=st.dictionaries(NAMES, st.just({"command": "x"}), max_size=3))
 def test_installing_into_any_json_file_adds_one_entry_and_loses_nothing(
     tmp_path: Path, whole: dict[str, Any], servers: dict[str, Any]

@@ -343,7 +343,7 @@ async def test_naughty_strings_through_every_text_argument_bring_an_answer_or_wo
 
         loop = asyncio.get_running_loop()
 
-        @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+        @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
         @given(place=st.sampled_from(places), text=st.text(max_size=60) | st.sampled_from(NAUGHTY))
         def hold(place: tuple[str, str], text: str) -> None:
             asyncio.run_coroutine_threadsafe(check(place, text), loop).result(30)
