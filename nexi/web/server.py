@@ -86,7 +86,7 @@ def require_token(config: Config, options: Options) -> None:
 def bind(options: Options) -> socket.socket:
     """A listening socket. Raises ConfigError."""
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, so that asyncio turns off Nagle's delay
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((options.host.strip("[]"), options.port))
