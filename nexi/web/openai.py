@@ -40,7 +40,7 @@ MODELS: Mapping[str, tuple[str, str]] = {
     LOCAL: ("search", "m"),
 }
 TYPES = {400: "invalid_request_error", 401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
-_CITATION = re.compile(r"\[(\d{1,6})\]")
+_CITATION = re.compile(r"\[([0-9]{1,6})\]")
 _PART: dict[str, Any] = {
     "type": "object",
     "required": ["type"],

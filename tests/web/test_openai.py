@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nexi.config import Config
@@ -153,6 +153,7 @@ async def test_a_client_that_leaves_ends_its_completion(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.one_of(st.text(max_size=20), st.integers(0, 9).map(lambda n: f"[{n}]"))), st.sets(st.integers(1, 9)))
+@settings(deadline=None)
 def test_every_mark_stands_where_its_indexes_say(pieces: list[str], numbers: set[int]) -> None:
     text = "".join(pieces)
     sources = [Source(n, f"https://{n}.example/") for n in numbers]
@@ -168,6 +169,7 @@ def test_every_mark_stands_where_its_indexes_say(pieces: list[str], numbers: set
         st.none() | st.booleans() | st.integers() | st.text(max_size=9), lambda c: st.lists(c) | st.dictionaries(st.text(), c)
     )
 )
+@settings(deadline=None, max_examples=60)
 def test_any_content_is_text_or_refused(content: Any) -> None:
     from nexi.schema import check
     from nexi.web.openai import BODY
