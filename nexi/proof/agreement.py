@@ -16,6 +16,7 @@ from nexi.proof.facts import Reading, Word, names_of
 from nexi.proof.lexicon import HEDGES, LIGHT, PREPOSITIONS, PRONOUNS
 from nexi.proof.numbers import Number, same
 from nexi.proof.pairs import NEAR, Pair, pair_up
+from nexi.proof.places import belongs, misplaced
 from nexi.proof.polarity import Clash, polarity_clashes
 from nexi.proof.rewording import Rewording, agrees, exchanged, substituted
 from nexi.proof.strength import overstated
@@ -65,14 +66,19 @@ def agree(claim: Reading, source: Reading, context: Sequence[Reading], weight: W
     missing += [clash.claimed for clash in substituted(rewording)]
     missing += overstated(pair)
     clashing += polarity_clashes(pair, is_told_from_the_other_side)
-    clashing += [*_roles(pair), *_other_doers(pair), *_other_end(pair), *exchanged_sides(pair)]
-    clashing += [c for c in exchanged(rewording) if c.kind != "opposite" or not _is_converse(pair, c)]
+    clashing += [*_roles(pair), *_other_doers(pair), *_other_end(pair), *exchanged_sides(pair), *misplaced(pair)]
+    clashing += [c for c in exchanged(rewording) if not _is_explained(pair, c)]
     presence, unsaid, gap = _presence(pair, context, weight, len(missing) + len(clashing))
     facts = len(claim.numbers) + len(claim.dates) + len(names_of(claim)) + len(claim.quotes) + len(claim.code)
     return Agreement(presence, tuple(dict.fromkeys(clashing)), tuple(dict.fromkeys(missing)), unsaid, facts, gap)
 
 
-def _is_converse(pair: Pair, clash: Clash) -> bool:
+def _is_explained(pair: Pair, clash: Clash) -> bool:
+    """An opposite told from the other side, or a value that stands with its name after all."""
+    if clash.kind in ("number", "date"):
+        return belongs(pair, clash.claimed)
+    if clash.kind != "opposite":
+        return False
     ours = next((i for i, w in enumerate(pair.claim.words) if w.text == clash.claimed), -1)
     theirs = next((i for i, w in enumerate(pair.source.words) if w.text == clash.other), -1)
     return ours >= 0 and theirs >= 0 and is_told_from_the_other_side(pair, ours, theirs)
@@ -113,7 +119,7 @@ def _dates(pair: Pair, context: Sequence[Reading]) -> Iterator[Outcome]:
     around = [date for reading in context for date in _stated_dates(reading)]
     for date in pair.claim.dates:
         if any(says(s, date) for s in stated) or _is_pieced(date, stated, around):
-            crossed = _crossed(pair, date, stated)
+            crossed = "" if belongs(pair, date.text) else _crossed(pair, date, stated)
             yield (Clash(date.text, crossed, "date") if crossed else None), ""
             continue
         other = _nearest(pair, date, [s for s in stated if clashes(s, date)])
@@ -141,7 +147,7 @@ def _numbers(pair: Pair, context: Sequence[Reading]) -> Iterator[Outcome]:
         bare_year = number.year and any(d.year == number.year and d.span == 1 for d in years)
         hits = [s for s in source.numbers if same(number, s)]
         if bare_year or any(_units_agree(number, s, source) for s in hits):
-            crossed = _crossed(pair, number, [*source.numbers, *source.dates])
+            crossed = "" if belongs(pair, number.text) else _crossed(pair, number, [*source.numbers, *source.dates])
             yield (Clash(number.text, crossed, "number") if crossed else None), ""
             continue
         rivals = [

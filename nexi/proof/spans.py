@@ -32,7 +32,9 @@ MOST_WORDS, MOST_FACTS = 400, 60  # of one sentence
 GAP = 4  # words in a row that the source does not have: a part of its own, not another wording
 SEARCHED = 6  # sentences looked at around
 READ = 5  # stretches read closely
+READ_OF_MANY = 2  # the same in each of many pages
 CLOSE, CLOSER = 0.6, 0.1  # a sentence followed so far, and so much further, is the one that counts
+NAMING = frozenset(("a", "an", "of", "his", "her", "its", "their", "by", "small", "large"))  # what a thing is led by
 NOTHING = "no passage of the source says this"
 SURE = 0.9  # presence at which no other stretch is looked at
 LONGER = 0.05  # what each further sentence of a stretch costs
@@ -54,13 +56,13 @@ class Finding:
     follows: float = 0.0  # share of the sentence's words that stand there in the same order
 
 
-def find(claim: Reading, page: Snapshot, similarity: Similarity | None = None) -> Finding:
+def find(claim: Reading, page: Snapshot, similarity: Similarity | None = None, most: int = READ) -> Finding:
     """The best a page has for a claim."""
     if len(claim.words) > MOST_WORDS or len(claim.numbers) + len(claim.dates) > MOST_FACTS:
         return Finding(Verdict.UNCHECKED, "too long to be compared as one sentence")
     search = _Search(claim, page, similarity)
     found: list[Finding] = []
-    for first, last in search.stretches():
+    for first, last in search.stretches()[:most]:
         found.append(search.closely(first, last))
         if found[-1].verdict is Verdict.SUPPORTED and found[-1].presence > SURE:
             break
@@ -97,6 +99,7 @@ class _Search:
         source = closest.source if first == last else read(text)
         agreement = agree(claim, source, _context(page, first, source), self._weight, closest)
         missing = (*agreement.missing, *(f'"{quote}"' for quote in claim.quotes if not is_quoted(quote, page)))
+        missing = (*missing, *_foreign(claim, agreement.unsaid, page))
         similar = self._similarity and agreement.presence >= LEAST_ALIKE
         likeness = self._similarity(claim.text, [text])[0] if self._similarity and similar else 0.0
         verdict, reason = _judge(claim, source, agreement, missing, likeness)
@@ -173,6 +176,16 @@ def _judge(
     if (presence >= enough and whole) or (likeness >= ALIKE and presence >= LEAST_ALIKE):
         return Verdict.SUPPORTED, "said word for word" if is_within(claim, source) else "said in other words"
     return Verdict.PARTLY, f"the source does not say: {', '.join(agreement.unsaid[:4])}"
+
+
+def _foreign(claim: Reading, unsaid: Sequence[str], page: Snapshot) -> Iterator[str]:
+    """Things that the sentence names and the page never does, in no word that means the same."""
+    for index, word in enumerate(claim.words):
+        if word.text not in unsaid or word.name or claim.wide or not word.text.isascii() or len(word.flat) < 4:
+            continue
+        led = index > 0 and claim.words[index - 1].flat in NAMING
+        if led and word.terms[0] not in page.places and not any(term.startswith(word.flat[:5]) for term in page.places):
+            yield word.text
 
 
 def _clash_reason(kind: str, claimed: str, other: str) -> str:

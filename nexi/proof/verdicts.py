@@ -14,12 +14,13 @@ from nexi.proof.facts import read
 from nexi.proof.parts import Part, segments, splits
 from nexi.proof.sentences import MARKERS, Sentence, needs_citation, numbers_of, read_answer, without_markers
 from nexi.proof.snapshots import Snapshot
-from nexi.proof.spans import CLOSE, Finding, Similarity, find
+from nexi.proof.spans import CLOSE, READ, READ_OF_MANY, Finding, Similarity, find
 from nexi.proof.terms import WORD
 from nexi.types import Claim, Evidence, Proof, Verdict
 
 Judge = Callable[[Claim, Evidence], Verdict]
 MAX_CITED = 24  # sources of one sentence that are compared; a sentence with more says nothing by them
+MANY = 6  # sources of one sentence from which on each is read less closely
 _TELLING = (Verdict.SUPPORTED, Verdict.CONTRADICTED, Verdict.PARTLY, Verdict.UNCHECKED, Verdict.NOT_FOUND)
 _ORDER = (Verdict.SUPPORTED, Verdict.PARTLY, Verdict.UNCHECKED, Verdict.NOT_FOUND, Verdict.CONTRADICTED)
 
@@ -75,7 +76,8 @@ def _check(sentence: Sentence, cited: Mapping[int, Snapshot | None], similarity:
 
 def _found(text: str, pages: Mapping[int, Snapshot | None], similarity: Similarity | None) -> dict[int, Finding]:
     reading = read(text)
-    return {number: find(reading, page, similarity) for number, page in pages.items() if page is not None}
+    most = READ if len(pages) <= MANY else READ_OF_MANY
+    return {number: find(reading, page, similarity, most) for number, page in pages.items() if page is not None}
 
 
 def _evidence(number: int, page: Snapshot | None, finding: Finding | None) -> Evidence:

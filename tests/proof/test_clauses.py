@@ -12,7 +12,9 @@ MOON = prepare("# Moon\n\nThe Moon is the only natural satellite of Earth. It ha
 MARS = prepare("# Mars\n\nMars is the fourth planet. Mars has two small moons, Phobos and Deimos.", "http://mars.test/")
 LONG = prepare("# Varn bridge\n\nThe Varn bridge is 186 metres long.", "http://one.test/varn")
 LONGER = prepare("# Varn bridge\n\nThe Varn bridge is 192 metres long.", "http://two.test/varn")
-AIRPORT = prepare("# Airport\n\nIt is a public airport six miles (10 km) southwest of Christiansted on the island of St. Croix.")
+AIRPORT = prepare(
+    "# Airport\n\nIt is a public airport six miles (10 km) southwest of Christiansted on the island of St. Croix."
+)
 
 
 def verdicts(text: str, *pages: object) -> list[Verdict]:
