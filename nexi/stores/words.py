@@ -17,7 +17,7 @@ from nexi.stores.scope import Condition, Value, condition
 from nexi.types import Scope
 
 TEXT_WEIGHT, HEAD_WEIGHT = 1.0, 1.5
-MOST_SCORED = 20_000
+MOST_SCORED = 12_000
 CANDIDATES = 300
 ORDERED = 100  # how many of the first are put in order with their pages
 PAGE_WORTH = 2.0
