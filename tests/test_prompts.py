@@ -46,6 +46,8 @@ VALUES: dict[str, dict[str, object]] = {
     },
     "may_delegate": {"most_tasks": 5},
     "must_write": {},
+    "snippet_rank": {"today": "2031-05-06", "want_n": 3},
+    "llm_query": {"today": "2031-05-06"},
 }
 
 

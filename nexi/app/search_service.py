@@ -62,6 +62,7 @@ def build(nexi: Nexi, settings: SearcherSettings, emit: Emit) -> SearchService:
             emit,
             cache,
             settings.cache.sweep_interval_s,
+            nexi.config.prompts_dir,
         )
     )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Protocol
 
 from nexi.errors import FetchError
@@ -53,6 +54,7 @@ class Ports:
     emit: Emit
     cache: Cache
     sweep_interval_s: float = 3600.0
+    prompts: Path | None = None  # the folder of the user's own prompts
 
 
 class SearchService:
@@ -88,11 +90,13 @@ class SearchService:
 
     async def snippet_rank(self, data: object) -> dict[str, Any]:
         """The best candidates by one model call, or the first ones. Raises QuestionError."""
-        return await snippets.rank(data, self._ports.llm(), clock=self._clock, emit=self._ports.emit)
+        ports = self._ports
+        return await snippets.rank(data, ports.llm(), clock=ports.clock, emit=ports.emit, prompts=ports.prompts)
 
     async def llm_query(self, data: object) -> dict[str, Any]:
         """A search query for what a user wrote, by one model call, or the user's own words. Raises QuestionError."""
-        return await snippets.rewrite(data, self._ports.llm(), clock=self._clock, emit=self._ports.emit)
+        ports = self._ports
+        return await snippets.rewrite(data, ports.llm(), clock=ports.clock, emit=ports.emit, prompts=ports.prompts)
 
     async def read(self, url: str, limits: FetchLimits) -> Page | FetchError:
         """One page, or why not."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from nexi import ranking
@@ -64,7 +65,7 @@ QUERY_REQUEST: dict[str, Any] = {
 }
 
 
-async def rank(data: object, llm: LLM | None, *, clock: Clock, emit: Emit) -> dict[str, Any]:
+async def rank(data: object, llm: LLM | None, *, clock: Clock, emit: Emit, prompts: Path | None = None) -> dict[str, Any]:
     """`{"pick": [...], "fallback_used": ...}`, the best candidates first. Raises QuestionError."""
     request = checked(data, RANK_REQUEST)
     shown = request["candidates"][: request.get("top_k") or TOP_K]
@@ -72,7 +73,7 @@ async def rank(data: object, llm: LLM | None, *, clock: Clock, emit: Emit) -> di
     want = min(request.get("want_n") or WANT_N, len(shown))
     query = clean_query(request["query"])
     messages = (
-        Message("system", render("snippet_rank", today=f"{clock.now():%Y-%m-%d}", want_n=want)),
+        Message("system", render("snippet_rank", folder=prompts, today=f"{clock.now():%Y-%m-%d}", want_n=want)),
         Message("user", f"Question: {query}\n\nCandidates:\n{_listed(shown)}\nReturn JSON only."),
     )
     pick, reason = await _picked(llm, messages, request, len(shown), want, clock)
@@ -86,12 +87,12 @@ async def rank(data: object, llm: LLM | None, *, clock: Clock, emit: Emit) -> di
     return {"qid": request["qid"], **answer} if request.get("qid") is not None else answer
 
 
-async def rewrite(data: object, llm: LLM | None, *, clock: Clock, emit: Emit) -> dict[str, Any]:
+async def rewrite(data: object, llm: LLM | None, *, clock: Clock, emit: Emit, prompts: Path | None = None) -> dict[str, Any]:
     """`{"query": ..., "fallback_used": ...}`: what to search for, from what a user wrote. Raises QuestionError."""
     request = checked(data, QUERY_REQUEST)
     own = clean_query(request["text"])
     messages = (
-        Message("system", render("llm_query", today=f"{clock.now():%Y-%m-%d}")),
+        Message("system", render("llm_query", folder=prompts, today=f"{clock.now():%Y-%m-%d}")),
         Message("user", request["text"].encode("utf-8", "replace").decode()[:USER_TEXT_CHARS]),
     )
     text, reason = await _asked(llm, messages, request, ranking.queries_schema(1, 1), clock)

@@ -203,6 +203,14 @@ async def test_picks_addresses_and_fallback_are_told(tmp_path: Path, reply: str,
     assert [f for f in told.facts if isinstance(f, Judged)] == [fact]
 
 
+async def test_a_prompt_of_the_users_own_is_used(tmp_path: Path) -> None:
+    folder = tmp_path / "nexi" / "prompts"
+    folder.mkdir(parents=True)
+    (folder / "snippet_rank.md").write_text("Choose {want_n}. It is {today}.", encoding="utf-8")
+    _, llm = await rank(tmp_path, REQUEST, Reply('{"pick":[0]}'))
+    assert llm.requests[0][0].content == "Choose 3. It is 2026-01-02."
+
+
 # llm_query
 
 
