@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test check eval bench test-containers test-browser screenshots lock clean
+.PHONY: help demo test check eval bench test-faults test-containers test-browser test-mcp screenshots lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -50,6 +50,10 @@ bench: $(VENV)/dev.stamp  ## speed and size, as ratios in one run; writes bench/
 	$(BIN)/python -m bench --save
 	$(BIN)/python -m bench.fetching --save
 	$(BIN)/python -m bench.proof --save
+	$(BIN)/python -m bench.research --save
+
+test-faults: $(VENV)/dev.stamp  ## every fault at every place, and kill -9; writes tests/faults/matrix.md
+	$(BIN)/python -m pytest tests/faults tests/faults/matrix.py tests/faults/kills.py
 
 test-containers: $(VENV)/dev.stamp  ## the SearXNG container with real podman, where it is installed
 	$(BIN)/python -m pytest tests/containers
@@ -64,6 +68,10 @@ test-browser: .venv-browser/stamp  ## the page and links to evidence in an insta
 	.venv-browser/bin/python -m pip install --quiet --disable-pip-version-check "playwright>=1.55"
 	.venv-browser/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
+
+test-mcp: $(VENV)/dev.stamp  ## MCP with the official client, the npm conformance suites and the inspector; SAVE=1 keeps the table
+	$(BIN)/python -m pytest tests/mcp
+	$(BIN)/python -m rig.mcp_conformance $(if $(SAVE),--save)
 
 screenshots: $(VENV)/dev.stamp  ## draw the terminal picture of the README anew
 	$(BIN)/python -m rig.screenshot
