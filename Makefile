@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test check eval bench test-faults test-containers test-browser test-mcp screenshots lock clean
+.PHONY: help demo test check eval bench test-faults test-containers test-browser test-clients test-mcp screenshots lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -67,6 +67,14 @@ test-browser: .venv-browser/stamp  ## the page and links to evidence in an insta
 	.venv-browser/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	.venv-browser/bin/python -m pip install --quiet --disable-pip-version-check "playwright>=1.55"
 	.venv-browser/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+test-clients: $(VENV)/dev.stamp .venv-clients/stamp  ## the official clients of the contracts against a real server
+	$(BIN)/python -m pytest tests/clients
+
+.venv-clients/stamp: Makefile
+	@test -x .venv-clients/bin/python || $(PYTHON) -m venv .venv-clients
+	.venv-clients/bin/python -m pip install --quiet --disable-pip-version-check openai tavily-python langchain-community requests schemathesis
 	@touch $@
 
 test-mcp: $(VENV)/dev.stamp  ## MCP with the official client, the npm conformance suites and the inspector; SAVE=1 keeps the table
