@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "bench" / "serve.md"
 CLIENTS = (1, 16, 64)
 READERS = 50
-SLOW_S = 0.5
+SLOW_S = 1.5
 QUERY = {"query": "how far is the moon from earth"}
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -222,7 +222,7 @@ def report(requests: int) -> str:
             lines += [told, mine]
             ratios.append(cpu / floor if floor else 0.0)
         with Process("slow", home) as slow:
-            alone, among = readers(slow.base, 5)
+            alone, among = readers(slow.base, 3)
         framework, server = ready(home)
     lines += [
         "",

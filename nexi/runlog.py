@@ -370,9 +370,10 @@ class RunDirectory:
             raise files.store_error(f"Could not read run {run_id}", path, error) from error
         return _parse(run_id, data)
 
-    def list_runs(self) -> list[RunSummary]:
-        """Every run, newest first; only the ends of each log are read."""
-        return sorted(map(self._summary, self._folders()), key=lambda run: (run.created, run.id), reverse=True)
+    def list_runs(self, newest: int = 0) -> list[RunSummary]:
+        """Runs, newest first, all of them or so many; only the ends of each log are read."""
+        folders = sorted(self._folders(), key=_modified, reverse=True)[:newest] if newest else self._folders()
+        return sorted(map(self._summary, folders), key=lambda run: (run.created, run.id), reverse=True)
 
     def is_running(self, run_id: str) -> bool:
         """Whether a writer holds the log."""

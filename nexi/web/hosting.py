@@ -48,12 +48,12 @@ class Order:
 class Hosted:
     """One run in this server, and its feed."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, created: str = "") -> None:
         self.run = run
         self.feed = Feed(run.past.facts if run.past.log else ())
         self.begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.task: asyncio.Task[None] | None = None
-        self.created = run.nexi.clock.now().isoformat(timespec="milliseconds")
+        self.created = created or run.nexi.clock.now().isoformat(timespec="milliseconds")
 
     @property
     def id(self) -> str:
@@ -117,8 +117,8 @@ class RunHost:
             return self.nexi.agentic(order.question, options=order.options, **order.asked)
         return self.nexi.search(order.question, options=order.options, session=session)
 
-    async def _begin(self, make: Callable[[], Run]) -> Hosted:
-        hosted = Hosted(make())
+    async def _begin(self, make: Callable[[], Run], created: str = "") -> Hosted:
+        hosted = Hosted(make(), created)
         self._starting += 1
         hosted.task = self._spawn(self._conduct(hosted))
         try:
@@ -137,7 +137,7 @@ class RunHost:
                 async for event in run:
                     self._tell(hosted, event)
         except asyncio.CancelledError:
-            log.info("run cancelled", extra={"run": run.id})
+            log.info("run broken off", extra={"run": run.id})
         except Exception as error:
             log.exception("a run broke", extra={"run": run.id})
             if not hosted.begun.done():
@@ -181,20 +181,20 @@ class RunHost:
             if summary.state != "unfinished":
                 continue
             try:
-                options = _left_open(await asyncio.to_thread(runs.open_log, summary.id))
-                if options is not None:
-                    await self._resume(summary.id, options)
+                read = await asyncio.to_thread(runs.open_log, summary.id)
+                if options := _left_open(read):
+                    await self._resume(summary.id, options, read.header.created)
             except NexiError as error:
                 log.warning("run not taken up", extra={"run": summary.id, "why": str(error), "code": error.code})
 
-    async def _resume(self, run_id: str, options: SearchOptions) -> None:
+    async def _resume(self, run_id: str, options: SearchOptions, created: str) -> None:
         while self.is_full and not self.draining:
             self._room.clear()
             await self._room.wait()
         if not self.draining:
             run = await self.nexi.resume(run_id, options=options)
             log.info("run taken up", extra={"run": run_id})
-            await self._begin(lambda: run)
+            await self._begin(lambda: run, created)
 
     async def _watch(self) -> None:
         """Another server of the same home asks with a file that a run of ours be cancelled."""

@@ -11,7 +11,16 @@ from typing import Any, TypeAlias
 
 from starlette.responses import JSONResponse, Response
 
-from nexi.errors import BackendError, ConfigError, LLMError, NexiError, NoEvidenceError, QuestionError, VerificationError
+from nexi.errors import (
+    BackendError,
+    ConfigError,
+    InternalError,
+    LLMError,
+    NexiError,
+    NoEvidenceError,
+    QuestionError,
+    VerificationError,
+)
 from nexi.values import frozen
 
 STATUSES: Mapping[str, int] = {
@@ -61,7 +70,8 @@ def problem_of(error: NexiError) -> Problem:
     """An error of ours as a status. The caller's own doing is 4xx; what the operator or a provider must mend is 5xx."""
     status = STATUSES.get(error.code) or _status_of(error)
     wait = getattr(error, "retry_after", None) if status in (429, 502, 503) else None
-    return Problem(status, error.code, str(error), error.fix, round(wait) if wait else 0)
+    message = error.message if isinstance(error, InternalError) else str(error)  # our own faults are told in the log of the run
+    return Problem(status, error.code, message, error.fix, round(wait) if wait else 0)
 
 
 def _status_of(error: NexiError) -> int:

@@ -105,7 +105,7 @@ async def listed(request: Request) -> Response:
     wanted = request.query_params.get("state", "")
     if wanted and wanted not in STATES:
         raise bad_request(f"state must be one of {', '.join(STATES)}", parameter="state")
-    found = await asyncio.to_thread(host.nexi.runs().list_runs)
+    found = await asyncio.to_thread(host.nexi.runs().list_runs, 0 if wanted else limit)
     shown = [run for run in found if not wanted or run.state == wanted][:limit]
     return reply({"runs": [summary_of(run) for run in shown]})
 
