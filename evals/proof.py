@@ -31,6 +31,7 @@ DATA = ROOT.parent / "shared" / "data" / "miniweb"
 FLOORS = Path(__file__).with_name("proof-floors.json")
 TABLE = Path(__file__).with_name("proof.md")
 SETS = ("dev", "multi", "docs")
+FACTS = ("swapped number", "swapped date", "number (lie)", "date (lie)")
 Z = 1.96
 
 
@@ -108,7 +109,7 @@ def figures(rows: dict[str, tuple[bool, int, int]]) -> dict[str, tuple[int, int]
     true_n = sum(n for true, n, _ in rows.values() if true)
     true_hits = sum(hits for true, _, hits in rows.values() if true)
     passed_wrong = sum(n - hits for true, n, hits in rows.values() if not true)
-    facts = [row for kind, row in rows.items() if kind.startswith(("swapped number", "swapped date"))]
+    facts = [row for kind, row in rows.items() if kind.startswith(FACTS)]
     invented = rows.get("invented source", (False, 0, 0))
     return {
         "precision of supported": (true_hits, true_hits + passed_wrong),
@@ -145,6 +146,21 @@ def below(rows: dict[str, tuple[bool, int, int]], floors: dict[str, float]) -> l
     ]
 
 
+def by_hand(data: Path) -> Iterator[str]:
+    """The tables of the sentences written by hand, each half on its own."""
+    from evals.redteam import judge
+    from evals.redteam.__main__ import rows as judged
+
+    yield "\n## Sentences written by hand\n"
+    yield "`python -m evals.redteam`: 550 sentences about 14 pages of our own and others of the mini-webs, made before the"
+    yield "checker was read, many harder than what a script plants: roles exchanged, doubts left out, causes put in. What went"
+    yield "wrong in the development half was looked at and mended; the held-out half was not looked at, and shows how little of"
+    yield "that carries. The targets (98, 92 and 97 %) are reached on planted errors and not yet here: read them together."
+    for part in ("held-out", "development"):
+        yield f"\n### {part}\n"
+        yield from table(judged(judge(data, part)))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA)
@@ -166,7 +182,7 @@ def main() -> int:
     print(f"\n{sum(n for _, n, _ in rows.values())} cases, {options.part} part, {time.process_time() - start:.0f} s CPU")
     if options.save:
         head = f"# Checking sentences\n\n`python -m evals.proof --each {each} --pages {most} --save`: {options.part} part.\n\n"
-        TABLE.write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
+        TABLE.write_text(head + "\n".join([*lines, *by_hand(options.data)]) + "\n", encoding="utf-8")
     failures = below(rows, json.loads(FLOORS.read_text(encoding="utf-8")))
     for failure in failures:
         print(f"below the floor: {failure}", file=sys.stderr)
