@@ -13,7 +13,7 @@ from tests.web.world import MOON, QUESTION, serving
 
 PYTHON = Path(__file__).resolve().parents[2] / ".venv-clients" / "bin" / "python"
 TOKEN = "a-token-for-clients"
-PROGRAM = '''
+PROGRAM = """
 import json, sys
 import openai
 
@@ -55,7 +55,7 @@ print(json.dumps({
     "streamed_total": usage.total_tokens,
     "errors": errors,
 }))
-'''
+"""
 
 
 @pytest.mark.skipif(not PYTHON.exists(), reason="no .venv-clients: make test-clients makes it")
