@@ -26,6 +26,7 @@ REACH = 8_000  # characters that a line may stand above what it names
 _DECORATION = re.compile(r"[*_`\[\]\u00ad\\\\]|…|\.{3}")
 _BRACKETS = re.compile(r"\s*\([^()]{0,300}\)")
 _QUOTES = str.maketrans("“”„«»‘’", '"""""' + "''")
+_PART = re.compile(r"(.+?)((?:\s*\[\d{1,3}\])+)", re.DOTALL)
 _CELLS = " – "
 
 
@@ -44,7 +45,18 @@ def _quotation(claim: Claim, snapshots: Mapping[int, Snapshot | None]) -> Claim:
             good = replace(evidence, verdict=Verdict.SUPPORTED, presence=1.0, fit=1.0, reason=reason, missing=(), other="")
             others = (good if e is evidence else e for e in claim.evidence)
             return replace(claim, verdict=Verdict.SUPPORTED, reason=reason, evidence=tuple(others))
+    if _is_quoted_by_parts(claim.text, snapshots):
+        return replace(claim, verdict=Verdict.SUPPORTED, reason="quoted letter for letter, part by part")
     return claim
+
+
+def _is_quoted_by_parts(text: str, snapshots: Mapping[int, Snapshot | None]) -> bool:
+    """Several quotations in one sentence, each before its own markers."""
+    parts = _PART.findall(text)
+    return len(parts) > 1 and all(
+        any((page := snapshots.get(int(n))) is not None and is_quoted(said, page.plain.text) for n in re.findall(r"\d+", marks))
+        for said, marks in parts
+    )
 
 
 def is_quoted(sentence: str, text: str) -> bool:
