@@ -35,6 +35,7 @@ CHUNK_CHARS = 2000
 CHUNKS_SHOWN = 60
 AT_ONCE = 8
 REPEATED = "The same question was answered from these pages before: answer from them unless they have grown old."
+ENOUGH = 0.8  # completeness from which what is known needs nothing of the web
 STORED = "local"  # the name under which the knowledge store answers searches
 
 WEB_SEARCH = ToolSpec(
@@ -206,12 +207,16 @@ class Toolbox:
         known = await self.lookup.find(arguments["queries"])
         self.session.allow_stored(hit.url for hit in known.hits)
         views = await self.read_pages({"urls": [hit.url for hit in known.hits], "get_full": True}) if known.hits else ()
-        if not arguments.get("get_full"):
+        if not (arguments.get("get_full") and self._is_for_keeps(known)):
             passages = {hit.url: hit.snippet for hit in known.hits}
             views = tuple(replace(v, text=passages[v.url] or v.text[:FALLBACK_CHARS]) for v in views)
         verdict = known.assessment
         form = {**pages_form(views), "completeness": verdict.score, "missing": list(verdict.gaps), "note": _note_of(known)}
         return ToolResult((verdict, *views), as_json(form), any(not v.error for v in views))
+
+    def _is_for_keeps(self, known: Known) -> bool:
+        """Whether whole stored pages are worth their room: they answer the question, or nothing else will come."""
+        return known.assessment.score >= ENOUGH or all(spec.name != WEB_SEARCH.name for spec in self.specs)
 
     async def _web_get(self, arguments: Mapping[str, Any]) -> ToolResult:
         views = await self.read_pages(arguments)

@@ -6,7 +6,6 @@ not known here. The judgement is the stand-in's, by words alone: it costs nothin
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
@@ -20,12 +19,6 @@ from nexi.values import frozen
 
 PAGES = 4
 UNSURE = 0.79  # below any threshold of "enough"
-
-_CHANGING = re.compile(
-    r"\b(?:today|tonight|now|currently|current|latest|newest|recent(?:ly)?|yesterday|this (?:week|month|year)|so far|still|"
-    r"weather|price|news|score)\b",
-    re.I,
-)
 
 
 @frozen
@@ -73,11 +66,10 @@ class Lookup:
         return Known(shown, verdict, bool(before), tuple(failures))
 
     def _judged(self, hits: Sequence[Hit]) -> Assessment:
-        """A question whose answer changes, or one with a word that nothing says, is never enough by itself."""
+        """Words alone cannot tell that a better page is not out there, so by them what is known is never enough."""
         passages = [Passage(hit.url, hit.url, 0, hit.snippet, title=hit.title) for hit in hits]
         found = assess(self._question, passages) if passages else Assessment(0.0)
-        unsure = found.gaps or _CHANGING.search(self._question)
-        return replace(found, score=min(found.score, UNSURE)) if unsure else found
+        return replace(found, score=min(found.score, UNSURE))
 
     async def _warn(self, failures: Sequence[Failure]) -> None:
         if failures and not self._warned:
