@@ -240,7 +240,9 @@ ELSEWHERE = ("doctor", "serve")
 
 
 @pytest.mark.parametrize(
-    "arguments", sorted({c.arguments for c in COMMANDS if not c.arguments or c.arguments[0] not in ELSEWHERE}), ids=lambda a: " ".join(a) or "nexi"
+    "arguments",
+    sorted({c.arguments for c in COMMANDS if not c.arguments or c.arguments[0] not in ELSEWHERE}),
+    ids=lambda a: " ".join(a) or "nexi",
 )
 def test_every_documented_command_runs_without_a_traceback(
     offline_world: tuple[str, dict[str, str]], arguments: tuple[str, ...]

@@ -36,10 +36,29 @@ LAYER = {
         ],
         PURE,
     ),
-    **dict.fromkeys(["agent", "tools", "compaction", "model", "reader", "searcher", "session", "verify", "recording", "research", "knowledge", "search_api"], ENGINE),
+    **dict.fromkeys(
+        [
+            "agent",
+            "tools",
+            "compaction",
+            "model",
+            "reader",
+            "searcher",
+            "session",
+            "verify",
+            "recording",
+            "research",
+            "knowledge",
+            "search_api",
+        ],
+        ENGINE,
+    ),
     **dict.fromkeys(["backends", "fetchers", "llm", "history", "runlog", "suspensions", "plugins", "stores"], ADAPTER),
     **dict.fromkeys(["app", "conversation"], ASSEMBLY),
-    **dict.fromkeys(["search", "cli", "bench", "output", "demo", "doctor", "mcp_server", "mcp_server_cli", "__main__", "testing", "web"], DOOR),
+    **dict.fromkeys(
+        ["search", "cli", "bench", "output", "demo", "doctor", "mcp_server", "mcp_server_cli", "__main__", "testing", "web"],
+        DOOR,
+    ),
 }
 MAY_IMPORT = {
     WORDS: {WORDS},

@@ -61,10 +61,10 @@ def test_search_result_has_the_seeds_fields() -> None:
 
 
 async def test_run_search_answers_and_tells_its_progress(make_config: Make, over_fakes: Callable[..., ScriptedLLM]) -> None:
-    over_fakes(searching("moon"), reading(MOON), answering("Far [1]."))
+    over_fakes(searching("moon"), reading(MOON), answering("It has no air [1]."))
     told: list[tuple[str, int, int]] = []
     result = await search.run_search(QUESTION, make_config(), progress_callback=lambda *row: told.append(row))
-    assert (result.answer, result.urls, result.url_citations) == ("Far [1].", [MOON], {MOON: 1})
+    assert (result.answer, result.urls, result.url_citations) == ("It has no air [1].", [MOON], {MOON: 1})
     assert (result.url_to_title, result.iterations, result.tokens) == ({MOON: "Moon facts"}, 3, 330)
     assert result.reached_max_iter is False
     assert told[0] == ("Thinking", 1, 16)
@@ -72,7 +72,7 @@ async def test_run_search_answers_and_tells_its_progress(make_config: Make, over
 
 
 async def test_run_search_goes_on_from_initial_messages(make_config: Make, over_fakes: Callable[..., ScriptedLLM]) -> None:
-    llm = over_fakes(reading(MOON), answering("Far [1]."))
+    llm = over_fakes(reading(MOON), answering("It has no air [1]."))
     earlier = [{"role": "user", "content": f"I like {MOON}"}, {"role": "assistant", "content": "Good."}]
     await search.run_search("So how far is it?", make_config(), initial_messages=earlier)
     roles = [m.role for m in llm.requests[0]]
@@ -80,13 +80,13 @@ async def test_run_search_goes_on_from_initial_messages(make_config: Make, over_
 
 
 async def test_run_search_says_when_it_reached_max_iter(make_config: Make, over_fakes: Callable[..., ScriptedLLM]) -> None:
-    over_fakes(searching("moon"), reading(MOON), Reply("Far [1]."))
+    over_fakes(searching("moon"), reading(MOON), Reply("It has no air [1]."))
     assert (await search.run_search(QUESTION, make_config(), max_iter=2)).reached_max_iter is True
 
 
 def test_run_search_sync_runs_without_a_loop(make_config: Make, over_fakes: Callable[..., ScriptedLLM]) -> None:
-    over_fakes(searching("moon"), reading(MOON), answering("Far [1]."))
-    assert search.run_search_sync(QUESTION, make_config()).answer == "Far [1]."
+    over_fakes(searching("moon"), reading(MOON), answering("It has no air [1]."))
+    assert search.run_search_sync(QUESTION, make_config()).answer == "It has no air [1]."
 
 
 async def test_run_search_sync_refuses_inside_a_running_loop(make_config: Make) -> None:

@@ -196,7 +196,7 @@ def ask(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None:
     from nexi.cli.exits import failing_politely
 
     options["as_json"] |= options["form"] == "json"
-    options["plain"] |= options["form"] == "md"
+    options["plain"] |= options["form"] == "md" or options["as_json"]
     with failing_politely(as_json=options["as_json"]):
         dispatch(ctx, words, options)
 

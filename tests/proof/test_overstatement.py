@@ -9,12 +9,12 @@ from nexi.types import Verdict
 
 PAGE = prepare("""# Harwick
 
-The operator, Northmoor Transit, was bought by the Danish group Skovlund in 2021 for £96 million. The first trams could run by the
-end of 2028. Brightwater sold its filter business to Oakhurst Partners in March 2022. Wearing amber glasses was associated with
-faster sleep onset. Brazil is the second-largest producer of soybeans. Sandby has 14,300 inhabitants, Eastvik 6,900 and Nordhamn
-2,150. The Lark models are splash-proof only and must not be submerged. The Act came into force on 1 April 2012. The court must
-order a sum of not less than the deposit. Oakhurst was founded in 2003 by Ruth Calder; Castell Group was founded in 1978 by Emil
-Castell.
+The operator, Northmoor Transit, was bought by the Danish group Skovlund in 2021 for £96 million. The first trams could
+run by the end of 2028. Brightwater sold its filter business to Oakhurst Partners in March 2022. Wearing amber glasses
+was associated with faster sleep onset. Brazil is the second-largest producer of soybeans. Sandby has 14,300
+inhabitants, Eastvik 6,900 and Nordhamn 2,150. The Lark models are splash-proof only and must not be submerged. The Act
+came into force on 1 April 2012. The court must order a sum of not less than the deposit. Oakhurst was founded in 2003
+by Ruth Calder; Castell Group was founded in 1978 by Emil Castell.
 """)
 
 

@@ -9,12 +9,19 @@ from urllib.parse import urlsplit
 import pytest
 
 from rig import miniweb
-from tests.faults.command import PAGES
+from tests.faults.command import MOON, PAGES
+
+SAID = (
+    "<p>The Moon is 384,400 km away on average. It has <code>Vec&lt;T&gt;</code> craters.</p><ul><li>near</li><li>far</li></ul>"
+    "<p>The Moon is far. It is far.</p><p>שלום 👩‍🚀 end.</p>"
+    "<p>Red text and a title link gnp.exe bell.</p></main>"
+)  # whatever the scripted models of these tests say, so that it passes the check
 
 
 @pytest.fixture(scope="package")
 def web() -> Iterator[str]:
-    with miniweb.serve(miniweb.Corpus(PAGES)) as base:
+    page = {**PAGES[0], "url": MOON, "html": PAGES[0]["html"].replace("</main>", SAID)}
+    with miniweb.serve(miniweb.Corpus([page])) as base:
         yield base
 
 
