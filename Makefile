@@ -23,7 +23,7 @@ $(VENV)/dev.stamp: requirements-dev.txt $(VENV)/run.stamp
 demo: $(VENV)/run.stamp  ## serve nexi's own documentation on loopback and ask it a question
 	@$(BIN)/python -m nexi demo
 
-test: $(VENV)/dev.stamp  ## run every test; needs no network and no data beside the project
+test: $(VENV)/dev.stamp  ## every test that needs no container, browser or client of others; no network, no data beside the project
 	$(BIN)/python -m pytest
 
 check: $(VENV)/dev.stamp  ## ruff, strict types, layers, coverage with its floor
