@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -20,6 +21,7 @@ from nexi.errors import StoreError
 from nexi.stores import faults
 
 T = TypeVar("T")
+MODE_PAUSE_S = 0.01
 BUSY_S = 30.0
 CACHE_KIB = 16_384
 READING_KIB = 1_024  # the system keeps the file in memory too; here it would count twice, and no search gets faster
@@ -91,7 +93,8 @@ def connect(
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, files.PRIVATE_FILE))
     connection = sqlite3.connect(path, timeout=busy_s, isolation_level=None, cached_statements=256)
     try:
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "temp_store=MEMORY", "foreign_keys=ON"):
+        _use_write_ahead(connection, busy_s)
+        for pragma in ("synchronous=FULL", "temp_store=MEMORY", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {pragma}")
         connection.execute(f"PRAGMA cache_size=-{cache_kib}")
         prepare(connection)
@@ -99,6 +102,20 @@ def connect(
         connection.close()
         raise
     return connection
+
+
+def _use_write_ahead(connection: sqlite3.Connection, busy_s: float) -> None:
+    """Turn the mode on. SQLite does not wait for others here, so that two who make the file at once would fail."""
+    until = time.monotonic() + busy_s
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > until:
+                raise
+            time.sleep(MODE_PAUSE_S)
+        else:
+            return
 
 
 def end_reading(db: sqlite3.Connection) -> None:

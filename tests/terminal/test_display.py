@@ -52,7 +52,7 @@ def test_an_answer_is_drawn_as_markdown_with_sources_and_what_it_took(env: dict[
         "✓ Verified: 4 of 4 sentences supported."
     )
     assert "\x1b[1m384,400 km\x1b[0m" in screen.raw
-    assert "Thinking" in screen.raw
+    assert "Starting" in screen.raw  # how much more is drawn depends on how quick it all is
 
 
 def test_a_sentence_is_shown_before_the_answer_is_whole(env: dict[str, str], web: str) -> None:
@@ -112,7 +112,7 @@ def test_a_narrow_terminal_shows_everything(env: dict[str, str], web: str) -> No
         assert screen.ending() == 0
     drawn = re.sub(r"\s+", " ", Picture(screen.raw).text)
     assert "The Moon is 384,400 km away on average [1]. It has Vec<T> craters [1]. • near [1] • far" in drawn
-    status = [line for line in ESCAPE.sub("", screen.raw).replace("\r", "\n").split("\n") if "Thinking" in line]
+    status = [line for line in ESCAPE.sub("", screen.raw).replace("\r", "\n").split("\n") if "Starting" in line]
     assert status
     assert max(map(len, status)) <= 20
 
