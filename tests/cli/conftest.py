@@ -22,8 +22,8 @@ def web() -> Iterator[str]:
 def nexi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
     """The command with no search service."""
     monkeypatch.setenv("NEXI_HOME", str(tmp_path / "nexi"))
-    (tmp_path / "work").mkdir()
-    monkeypatch.chdir(tmp_path / "work")  # where reports are saved
+    (tmp_path / "desk").mkdir()
+    monkeypatch.chdir(tmp_path / "desk")  # where reports are saved
     return Command(tmp_path / "nexi", monkeypatch, capsys)
 
 

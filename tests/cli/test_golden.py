@@ -88,7 +88,7 @@ def normalised(text: str, nexi: Command, web: str) -> str:
         text = text.replace(folder.name, "3fa9c1")
     text = text.replace(web, "http://127.0.0.1:8080").replace(str(nexi.home), "~/.local/share/nexi")
     text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*(?:Z|\+00:00)", "2026-01-02T03:04:05+00:00", text)
-    text = text.replace(str(nexi.home.parent / "work"), "~/work")
+    text = text.replace(str(nexi.home.parent / "desk"), "~/desk")
     text = re.sub(r"-[a-z]\d\.md", "-a3.md", text)  # drawn by lot
     text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "2026-01-02 03:04", text)
     text = re.sub(r'("query": .*,\s+"bytes": )\d+', r"\g<1>1000", text)

@@ -104,7 +104,7 @@ def test_front_matter_is_read_back_as_it_was_written(fields: dict[str, object]) 
 
 @given(st.lists(st.sampled_from([*GOOD_FOLDERS, "src", "Docs", "RESEARCH", "x"]), unique=True))
 def test_a_report_goes_to_where_the_user_stands_or_one_below(subfolders: list[str]) -> None:
-    here = PurePosixPath("/work/moon")
+    here = PurePosixPath("/srv/moon")
     folder = folder_for(Place(here, tuple(subfolders), PurePosixPath("/home/ada"), PurePosixPath("/tmp")))
     good = [name for name in GOOD_FOLDERS if name in {s.casefold() for s in subfolders}]
     assert (folder == here) is (not good)

@@ -71,9 +71,9 @@ def test_front_matter_is_yaml_that_no_text_can_break() -> None:
 
 
 def test_the_document_has_front_matter_text_sources_and_its_path() -> None:
-    assert document("# Moon\n\nFar [1].\n", SOURCES, {"run": "3fa9c1"}, "/work/moon.md") == (
+    assert document("# Moon\n\nFar [1].\n", SOURCES, {"run": "3fa9c1"}, "reports/moon.md") == (
         '---\nrun: "3fa9c1"\n---\n\n# Moon\n\nFar [1].\n\n## Sources\n\n'
-        "[1] Moon  \n    https://moon.example/\n[3] Tides  \n    https://tide.example/\n\n---\n\n*Saved as `/work/moon.md`*\n"
+        "[1] Moon  \n    https://moon.example/\n[3] Tides  \n    https://tide.example/\n\n---\n\n*Saved as `reports/moon.md`*\n"
     )
 
 
