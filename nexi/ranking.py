@@ -18,6 +18,7 @@ MAX_WHY = 80
 MAX_GAPS = 8
 MAX_GAP = 200
 MAX_QUERY = 300
+ENOUGH = 0.8  # the score of an Assessment from which nothing more needs to be looked for
 
 
 @frozen

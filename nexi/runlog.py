@@ -507,7 +507,7 @@ class RunDirectory:
             data = self._log_path(run_id).read_bytes()
         except OSError:
             return set()
-        return {match.decode() for match in _DIGESTS_IN_LOG.findall(data)}
+        return set(digests_in(data))
 
     def _folders(self) -> Iterator[Path]:
         try:
@@ -528,6 +528,11 @@ class RunDirectory:
 
     def _log_path(self, run_id: str) -> Path:
         return self._folder(run_id) / "log.jsonl"
+
+
+def digests_in(log: bytes) -> list[str]:
+    """Every text a log names, in order, each once."""
+    return list(dict.fromkeys(match.decode() for match in _DIGESTS_IN_LOG.findall(log)))
 
 
 def new_run_id() -> str:

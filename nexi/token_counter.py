@@ -16,6 +16,7 @@ from nexi.types import Message, content_text
 DEFAULT_ENCODING = "cl100k_base"
 CARRIED = ("cl100k_base", "o200k_base")
 TOKENS_PER_MESSAGE = 3
+BYTES_PER_TOKEN = 3  # what page text costs at the least in practice; the exact count guards every request
 
 AnyMessage: TypeAlias = Message | Mapping[str, Any]
 

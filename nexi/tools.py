@@ -18,6 +18,7 @@ from nexi.errors import FetchError, NexiError
 from nexi.events import SourceNumbered, ToolFinished, ToolStarted
 from nexi.ports import LLM, Clock, Emit
 from nexi.prompts import render
+from nexi.ranking import ENOUGH
 from nexi.reader import Reader
 from nexi.schema import check, parse_lenient
 from nexi.searcher import Searcher
@@ -35,7 +36,6 @@ CHUNK_CHARS = 2000
 CHUNKS_SHOWN = 60
 AT_ONCE = 8
 REPEATED = "The same question was answered from these pages before: answer from them unless they have grown old."
-ENOUGH = 0.8  # completeness from which what is known needs nothing of the web
 STORED = "local"  # the name under which the knowledge store answers searches
 
 WEB_SEARCH = ToolSpec(

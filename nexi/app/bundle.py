@@ -18,14 +18,13 @@ from urllib.parse import quote
 
 from nexi.errors import StoreError
 from nexi.files import make_private_directory, store_error
-from nexi.runlog import FilePages, RunDirectory, seal, unseal
+from nexi.runlog import FilePages, RunDirectory, digests_in, seal, unseal
 from nexi.types import content_digest
 
 REDACTED = "[redacted]"
 MOST_BYTES = 512_000_000
 MOST_FILES = 20_000
 _PAGE = re.compile(r"pages/([0-9a-f]{64})\.txt")
-_DIGEST = re.compile(rb'"(?:digest|links)":"([0-9a-f]{64})"')
 
 
 def write_bundle(runs: RunDirectory, run_id: str, path: Path, secrets: Iterable[str]) -> int:
@@ -97,7 +96,7 @@ def _keep_page(digest: str, data: bytes, pages: FilePages) -> None:
 
 
 def _pages_of(log: bytes, pages: FilePages) -> Iterator[tuple[str, str]]:
-    for digest in dict.fromkeys(match.decode() for match in _DIGEST.findall(log)):
+    for digest in digests_in(log):
         try:
             yield digest, pages.path_of(digest).read_bytes().decode("utf-8", "surrogatepass")
         except (FileNotFoundError, UnicodeDecodeError):

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nexi.errors import FetchError
+from nexi.extract.words import page_of
 from nexi.types import Page
 from nexi.values import frozen
 
@@ -84,17 +85,14 @@ async def read_document(path: Path, url: str) -> Page:
         found = await asyncio.to_thread(to_text, data, name=path.name)
     text = in_fences(found.text, CODE[kind]) if kind in CODE else found.text
     content_type = "application/pdf" if kind == "pdf" else ""
-    return Page(
+    return page_of(
         url,
-        text[:MAX_CHARS],
+        found,
+        max_chars=MAX_CHARS,
+        text=text,
         title=path.name if kind in CODE else found.title or path.name,
         content_type=content_type,
-        language=found.language,
-        author=found.author,
-        published=found.published,
-        description=found.description,
-        headings=found.headings,
-        code_languages=found.code_languages,
+        links=(),  # what a file of the user links to, nobody asked to read
         fetcher="file",
         downloaded_bytes=len(data),
     )

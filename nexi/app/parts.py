@@ -18,7 +18,7 @@ from nexi.reader import Reader
 from nexi.recording import Track
 from nexi.searcher import Searcher
 from nexi.session import Session
-from nexi.token_counter import TokenCounter
+from nexi.token_counter import BYTES_PER_TOKEN, TokenCounter
 from nexi.tools import LOCAL_SEARCH, SPECS, SUMMARY_TOKENS, Toolbox
 from nexi.types import FetchLimits, Hit, Page, ToolCall, ToolSpec
 from nexi.verify import Snapshots, Verifier
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 MOST_EXTRACT_BYTES = 60_000
 EXTRACT_PROMPT_TOKENS = 500
 FREE_FETCHERS = ("http",)  # reading ahead must cost nobody anything
-BYTES_PER_TOKEN = 3  # what page text costs at the least in practice; the exact count guards every request
 
 
 class Parts:

@@ -13,9 +13,9 @@ from dataclasses import replace
 from nexi import urls
 from nexi.errors import FetchError
 from nexi.extract import charset
-from nexi.extract.words import Extracted, one_line
+from nexi.extract.words import Extracted, one_line, page_of
 
-__all__ = ["WHOLE", "Extracted", "extract", "media_type", "sniff", "to_markdown", "to_text"]
+__all__ = ["WHOLE", "Extracted", "extract", "media_type", "page_of", "sniff", "to_markdown", "to_text"]
 
 PDF = "application/pdf"
 EPUB = "application/epub+zip"
@@ -42,8 +42,23 @@ def to_markdown(html: str, url: str) -> str:
     return _cleaned_text(markup.main_text(html, url))
 
 
+# What parsers written in other languages raise on input they were not made for: the page is lost, the run goes on.
+PARSER_FAULTS = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError)
+
+
 def extract(body: bytes | str, content_type: str, url: str) -> Extracted:
-    """The text and metadata of a body of any kind we read; `url` is the base of its links. FetchError for bad WHOLE ones."""
+    """The text and metadata of a body of any kind we read; `url` is the base of its links. Raises FetchError."""
+    try:
+        return _extracted(body, content_type, url)
+    except PARSER_FAULTS as error:
+        raise FetchError(
+            f"{url[:200] or 'the document'} could not be turned into text",
+            cause=f"a parser failed on it ({type(error).__name__}: {str(error)[:200]})",
+            fix="try another page; if it matters, please report the address",
+        ) from error
+
+
+def _extracted(body: bytes | str, content_type: str, url: str) -> Extracted:
     if isinstance(body, bytes) and media_type(content_type) in WHOLE:
         return _cleaned(_read_whole(body, media_type(content_type)))
     text = body if isinstance(body, str) else charset.decode(body, content_type)

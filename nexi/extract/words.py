@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
+
+from nexi.types import Page
 
 MAX_LINE = 1_000
 MAX_HEADINGS = 200
@@ -25,6 +28,21 @@ class Extracted:
     headings: tuple[str, ...] = ()
     code_languages: tuple[str, ...] = ()
     site: str = ""
+
+
+def page_of(url: str, found: Extracted, *, max_chars: int, **about: Any) -> Page:
+    """What was extracted as a page of at most `max_chars`; `about` is what its fetcher knows of it, and wins."""
+    told = {field.name: getattr(found, field.name) for field in fields(Extracted)} | about
+    if len(told["text"]) > max_chars:
+        told |= {"text": _beginning(told["text"], max_chars), "truncated": True}
+    return Page(url, **told)
+
+
+def _beginning(text: str, max_chars: int) -> str:
+    """The beginning of a text, ended at a line where one is near."""
+    cut = text[:max_chars]
+    line_end = cut.rfind("\n")
+    return cut[:line_end] if line_end > max_chars * 0.9 else cut
 
 
 def one_line(text: str) -> str:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import TypeAlias
 
 from nexi.errors import FetchError
-from nexi.extract import extract, media_type
+from nexi.extract import extract, media_type, page_of
 from nexi.fetchers import obstacles, statuses
 from nexi.fetchers.browser import Rendered, Renders
 from nexi.fetchers.guard import Guard
@@ -78,25 +77,14 @@ class Crawl4aiFetcher:
         data = rendered.html.encode("utf-8", "replace")
         found = await asyncio.to_thread(extract, data[: limits.max_bytes], "text/html; charset=utf-8", rendered.url)
         obstacles.check(url, rendered.url, data, found, rendered=True)
-        page = Page(
-            url=url,
-            text=found.text,
-            title=found.title,
+        return page_of(
+            url,
+            found,
+            max_chars=limits.max_chars,
             final_url=rendered.url,
             content_type="text/html",
-            language=found.language,
-            author=found.author,
-            published=found.published,
-            description=found.description,
-            links=found.links,
-            headings=found.headings,
-            code_languages=found.code_languages,
-            site=found.site,
             downloaded_bytes=len(data),
             truncated=rendered.cut or len(data) > limits.max_bytes,
             fetched_at=self._clock.now().isoformat(),
             fetcher=self.name,
         )
-        if len(page.text) <= limits.max_chars:
-            return page
-        return replace(page, text=page.text[: limits.max_chars], truncated=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import nexi
 from nexi import urls
 from nexi.errors import FetchError
-from nexi.extract import WHOLE, Extracted, extract, media_type, sniff
+from nexi.extract import WHOLE, Extracted, extract, media_type, page_of, sniff
 from nexi.fetchers import github, obstacles, statuses
 from nexi.fetchers.body import Body, accepted_encodings, read_body
 from nexi.fetchers.guard import Guard, Resolver, resolve_host
@@ -28,8 +28,6 @@ from nexi.trust import MACHINE, Trust
 from nexi.types import FetchLimits, Page
 from nexi.urls import Url
 
-# What parsers written in other languages raise on input they were not made for: the page is lost, the run goes on.
-PARSER_FAULTS = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError)
 ROBOTS_TOKEN = "nexi"  # noqa: S105 - the name robots.txt files know us by
 DEFAULT_USER_AGENT = f"nexi/{nexi.__version__} (self-hosted answer engine)"
 ROBOTS_LIMITS = FetchLimits(max_bytes=MAX_ROBOTS_BYTES, timeout_s=5.0)
@@ -203,30 +201,19 @@ class HttpFetcher:
 
     def _page(self, url: str, download: _Download, extracted: Extracted, limits: FetchLimits) -> Page:
         obstacles.check(url, download.url.href, download.body.data, extracted)
-        page = Page(
-            url=url,
-            text=extracted.text,
-            title=extracted.title,
+        return page_of(
+            url,
+            extracted,
+            max_chars=limits.max_chars,
             final_url=download.url.href,
             content_type=media_type(download.content_type),
-            language=extracted.language,
-            author=extracted.author,
-            published=extracted.published,
-            description=extracted.description,
-            links=extracted.links,
             downloaded_bytes=download.body.received,
             truncated=download.body.truncated,
             fetched_at=self._clock.now().isoformat(),
             fetcher=self.name,
             etag=download.etag[:MAX_VALIDATOR],
             modified=download.modified[:MAX_VALIDATOR],
-            site=extracted.site,
-            headings=extracted.headings,
-            code_languages=extracted.code_languages,
         )
-        if len(page.text) <= limits.max_chars:
-            return page
-        return replace(page, text=_cut(page.text, limits.max_chars), truncated=True)
 
 
 async def _extracted(download: _Download, limits: FetchLimits) -> Extracted:
@@ -235,14 +222,7 @@ async def _extracted(download: _Download, limits: FetchLimits) -> Extracted:
         from nexi.fetchers.apart import read_pdf
 
         return await read_pdf(download.body.data, limits.max_chars)
-    try:
-        return await asyncio.to_thread(extract, download.body.data, download.content_type, download.url.href)
-    except PARSER_FAULTS as error:
-        raise FetchError(
-            f"{download.url.href[:200]} could not be turned into text",
-            cause=f"a parser failed on it ({type(error).__name__}: {str(error)[:200]})",
-            fix="try another page; if it matters, please report the address",
-        ) from error
+    return await asyncio.to_thread(extract, download.body.data, download.content_type, download.url.href)
 
 
 def _validators(url: Url, known: Page | None) -> dict[str, str]:
@@ -306,10 +286,3 @@ def _check_type(content_type: str, url: Url, limits: FetchLimits) -> None:
             cause=f"its type is {kind or 'unknown'}",
             fix="try a page in HTML or plain text",
         )
-
-
-def _cut(text: str, max_chars: int) -> str:
-    """The beginning of a text, ended at a line where one is near."""
-    cut = text[:max_chars]
-    line_end = cut.rfind("\n")
-    return cut[:line_end] if line_end > max_chars * 0.9 else cut

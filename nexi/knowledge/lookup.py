@@ -12,13 +12,13 @@ from dataclasses import replace
 from nexi.events import Warned
 from nexi.knowledge.coverage import assess
 from nexi.ports import Emit
-from nexi.ranking import Assessment
+from nexi.ranking import ENOUGH, Assessment
 from nexi.searcher import Searcher
 from nexi.types import Failure, Hit, Passage, Query
 from nexi.values import frozen
 
 PAGES = 4
-UNSURE = 0.79  # below any threshold of "enough"
+UNSURE = ENOUGH - 0.01
 
 
 @frozen

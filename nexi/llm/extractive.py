@@ -19,7 +19,7 @@ from nexi.llm.composition import Draft, compose, missing_name
 from nexi.llm.evidence import rank_hits
 from nexi.llm.questions import MAX_QUESTION_CHARS, Question, keywords, read_question, search_queries
 from nexi.llm.summary import page_views, pick_parts, summarise
-from nexi.ranking import Assessment
+from nexi.ranking import ENOUGH, Assessment
 from nexi.types import Finish, Message, PageView, Reply, SearchOutcome, ToolCall, ToolSpec, Usage
 
 FIRST_PAGES = 4
@@ -32,7 +32,6 @@ NOTHING_READ = "No page could be read, so this question has no answer from the w
 SEARCHING = ("web_search", "search")  # what the tools that search and those that read may be called
 READING = ("web_get", "scrape")
 LOCAL = "local_search"
-ENOUGH = 0.8  # completeness from which what is known is enough
 _URL = re.compile(r"https?://[^\s<>\"'`\])]+")
 _PAGE_TEXT = re.compile(r"\[\d{1,4}\] \S+(?:\n|\\n)---(?:\n|\\n)")
 

@@ -7,8 +7,7 @@ A run that is taken up again starts with the state it had.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from nexi.events import (
@@ -24,6 +23,7 @@ from nexi.events import (
     is_fact,
 )
 from nexi.output.controls import clean_line
+from nexi.output.live import Redrawn
 from nexi.output.messages import cost_text, note
 from nexi.output.screen import Lines, Progress
 from nexi.output.status import detail_of
@@ -33,9 +33,7 @@ from nexi.research.state import Researcher, ResearchState
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
-    from rich.live import Live
 
-PER_SECOND = 8
 TASK_CHARS = 60
 MARKS = {"reported": "✓", "failed": "✗"}
 PLAIN_MARKS = {"reported": "+", "failed": "x"}
@@ -61,14 +59,14 @@ class PlainPanel(Progress):
             self._details.tell(event)
 
 
-class Panel(Progress):
+class Panel(Redrawn, Progress):
     """The header and one line for each researcher, redrawn; details go above it."""
 
     def __init__(self, verbose: bool, state: ResearchState, clock: Callable[[], float]) -> None:
         self._state, self._status = state, ""
         self._details = Lines(verbose=True) if verbose else None
         self._clock, self._started = clock, clock()
-        self._live: Live | None = None
+        super().__init__(console("stderr"))
 
     def tell(self, event: Event) -> None:
         if is_fact(event):
@@ -78,38 +76,10 @@ class Panel(Progress):
         if self._details and detail_of(event)[0]:
             with self.away():
                 self._details.tell(event)
-        self._start()
-
-    @contextmanager
-    def away(self) -> Iterator[None]:
-        was_there = self._live is not None
-        self._stop()
-        yield
-        if was_there:
-            self._start()
+        self.start()
 
     def end(self) -> None:
-        self._stop()
-
-    def _start(self) -> None:
-        if self._live is None:
-            from rich.live import Live
-
-            self._live = Live(
-                self,
-                console=console("stderr"),
-                transient=True,
-                refresh_per_second=PER_SECOND,
-                redirect_stdout=False,
-                redirect_stderr=False,
-                vertical_overflow="crop",
-            )
-            self._live.start(refresh=True)
-
-    def _stop(self) -> None:
-        live, self._live = self._live, None
-        if live is not None:
-            live.stop()
+        self.stop()
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rich.text import Text

@@ -19,10 +19,10 @@ from nexi.prompts import render
 from nexi.research.digest import digest, is_covered, stems
 from nexi.research.state import MOST_TASKS, Evaluate, Researcher, ResearchState
 from nexi.schema import parse_lenient
+from nexi.token_counter import BYTES_PER_TOKEN
 from nexi.types import Message
 from nexi.values import frozen
 
-BYTES_PER_TOKEN = 3
 LEAST_REPORT_BYTES = 500
 PROMPT_TOKENS = 900
 BUILT_IN_ROUNDS = 2  # coverage by words cannot tell when more rounds would help

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from nexi.agent import GRACE_S, Loop
 from nexi.budget import Budget, Meter
+from nexi.config import EXTRACTIVE
 from nexi.errors import NexiError, NoEvidenceError, ResearchError
 from nexi.events import (
     AgendaSet,
@@ -275,7 +276,7 @@ _WHY = {
 
 
 def coordinator_is_built_in(llm: MeteredLLM) -> bool:
-    return llm.name == "extractive"
+    return llm.name == EXTRACTIVE
 
 
 def _share(budget: Budget) -> Budget:

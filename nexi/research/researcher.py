@@ -27,12 +27,12 @@ from nexi.research.evaluator import cut
 from nexi.research.state import GATHERING_CALLS, GATHERING_TOOLS, Researcher
 from nexi.research.tools import LinkPool
 from nexi.session import Session
+from nexi.token_counter import BYTES_PER_TOKEN
 from nexi.types import Answer, Message, Page, ToolSpec
 from nexi.urls import hit_key
 
 MAX_SHARED_CHARS = 50_000
 SHARED_OF_WINDOW = 0.25
-BYTES_PER_TOKEN = 3
 
 
 @dataclass

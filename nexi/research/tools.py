@@ -14,6 +14,7 @@ from typing import Any
 from nexi.recording import Track
 from nexi.research.state import GATHERING_CALLS, SCRAPING_TOOL
 from nexi.searcher import Searcher
+from nexi.token_counter import BYTES_PER_TOKEN
 from nexi.tools import FINAL_ANSWER, WEB_GET, WEB_SEARCH, Toolbox, as_json, error_result, pages_form, read_arguments
 from nexi.types import Page, ToolCall, ToolResult, ToolSpec
 from nexi.urls import hit_key
@@ -24,7 +25,6 @@ CONTEXT_GATE = 0.55
 PAGE_BYTES = 9_000
 FIRST_PROJECTION = 2_500  # tokens of a page, until this researcher has read some
 MOST_URLS = 8
-BYTES_PER_TOKEN = 3
 PAGES_A_WINDOW = 10  # of a small window no page takes more than a tenth
 
 _QUERY = {"type": "string", "minLength": 1, "maxLength": 1000}

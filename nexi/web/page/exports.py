@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +29,6 @@ TYPES = {
     "pdf": "application/pdf",
 }
 SUFFIXES = {"bibtex": "bib", "csl": "csl.json"}
-BROWSERS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 PRINT_S = 60.0
 
 
@@ -64,8 +62,10 @@ def answered_of(run_id: str, log: ReadLog) -> Answered:
 
 async def _printed(made: str) -> bytes:
     """The HTML as a PDF, by an installed Chromium. Raises NexiError where there is none."""
-    browser = next((path for name in BROWSERS if (path := shutil.which(name))), None)
-    if browser is None:
+    from nexi.fetchers.browser import installed_browser
+
+    browser = installed_browser()
+    if not browser:
         raise NexiError(
             "no PDF can be made here",
             cause="Chromium is not installed",

@@ -72,11 +72,13 @@ def view_of(answered: Answered) -> dict[str, Any]:
 
 def safe_html(text: str) -> str:
     """Markdown as HTML: raw markup is shown as text, images become their words, links lead to web addresses only."""
+    return _rendered(_MARKS.sub("\ufffd", text))
+
+
+def _rendered(text: str) -> str:
     from nexi.web.statuses import html_of
 
-    return html_of(_MARKS.sub("\ufffd", text)).replace(
-        "<a href=", '<a rel="noreferrer noopener nofollow" target="_blank" href='
-    )
+    return html_of(text).replace("<a href=", '<a rel="noreferrer noopener nofollow" target="_blank" href=')
 
 
 def answer_html(text: str, claims: Sequence[Claim], sources: Sequence[Source]) -> str:
@@ -86,10 +88,7 @@ def answer_html(text: str, claims: Sequence[Claim], sources: Sequence[Source]) -
     for claim in sorted(checked, key=lambda c: c.end, reverse=True):
         end = len(clean[: claim.end].rstrip())
         clean = f"{clean[:end]}{OPEN}{claim.index}{CLOSE}{clean[end:]}"
-    from nexi.web.statuses import html_of
-
-    made = html_of(clean).replace("<a href=", '<a rel="noreferrer noopener nofollow" target="_blank" href=')
-    return _linked(made, {c.index: c for c in checked}, {s.number for s in sources})
+    return _linked(_rendered(clean), {c.index: c for c in checked}, {s.number for s in sources})
 
 
 def _linked(made: str, claims: dict[int, Claim], numbers: set[int]) -> str:

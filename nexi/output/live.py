@@ -1,0 +1,58 @@
+"""A picture at the bottom of a terminal that is drawn anew several times a second and comes and goes.
+
+`region` and `panel` say what is in it; rich is imported when there is a terminal to draw on.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.live import Live
+
+PER_SECOND = 8
+
+
+class Redrawn(ABC):
+    """What stays is written above it, while it is `away`."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live: Live | None = None
+
+    def start(self) -> None:
+        if self._live is None:
+            from rich.live import Live
+
+            self._live = Live(
+                self,
+                console=self._console,
+                transient=True,
+                refresh_per_second=PER_SECOND,
+                redirect_stdout=False,
+                redirect_stderr=False,
+                vertical_overflow="crop",
+            )
+            self._live.start(refresh=True)
+
+    def stop(self) -> None:
+        live, self._live = self._live, None
+        if live is not None:
+            live.stop()
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Out of the way while something is written that stays."""
+        was_there = self._live is not None
+        self.stop()
+        yield
+        if was_there:
+            self.start()
+
+    @abstractmethod
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """What is drawn."""
