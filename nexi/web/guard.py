@@ -44,7 +44,7 @@ class Rules:
     bound: str = "127.0.0.1"
     token: str = ""
     hosts: tuple[str, ...] = ()
-    public: tuple[str, ...] = ("/healthz", "/readyz", "/", "/static/app.js", "/static/style.css")
+    public: tuple[str, ...] = ("/healthz", "/readyz", "/", "/static/*")
     max_body: int = 2_000_000
     body_s: float = 30.0
     respond_s: float = 900.0

@@ -10,11 +10,11 @@ import pytest
 
 from nexi.events import ModelReplied, PageFailed, SearchFinished, Warned
 from nexi.types import Claim, Evidence, Source, Usage, Verdict
+from nexi.web.page import FILES
 from nexi.web.page.timeline import timeline_of
 from nexi.web.page.view import answer_html, safe_html
 from tests.web.world import MOON, QUESTION, serving
 
-FILES = ("index.html", "app.js", "style.css")
 FOLDER = Path(__file__).resolve().parent.parent.parent / "nexi" / "web" / "page"
 SOURCE = Source(1, "https://moon.example/", "Moon")
 
@@ -26,7 +26,8 @@ def claim(index: int, text: str, answer: str, verdict: Verdict = Verdict.SUPPORT
 
 
 def test_the_page_is_small_and_loads_nothing_from_elsewhere() -> None:
-    assert sum((FOLDER / name).stat().st_size for name in FILES) < 150_000
+    assert sorted(path.name for path in FOLDER.glob("*.[jc]s*")) == sorted(FILES)
+    assert sum((FOLDER / name).stat().st_size for name in ("index.html", *FILES)) < 150_000
     html = (FOLDER / "index.html").read_text(encoding="utf-8")
     assert re.findall(r'(?:src|href)="([^"#]+)"', html) == ["/static/style.css", "/static/app.js", "/"]
     assert re.findall(r" on\w+=| style=|<style|<script>", html) == []
@@ -34,7 +35,7 @@ def test_the_page_is_small_and_loads_nothing_from_elsewhere() -> None:
 
 async def test_it_is_served_under_a_strict_policy_also_for_a_run(tmp_path: Path) -> None:
     async with serving(tmp_path) as served:
-        for path in ("/", "/runs/aaaaaa", "/static/app.js", "/static/style.css"):
+        for path in ("/", "/runs/aaaaaa", *(f"/static/{name}" for name in FILES)):
             reply = await served.client.get(path)
             policy = reply.headers["content-security-policy"]
             assert (reply.status_code, policy.startswith("default-src 'none'; script-src 'self'")) == (200, True)

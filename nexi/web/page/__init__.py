@@ -1,7 +1,7 @@
-"""The page: three static files, and what they ask for besides the runs themselves.
+"""The page: a few static files, and what they ask for besides the runs themselves.
 
 HTML is made here, on the server, from Markdown in which nothing is raw: no markup, no images, no addresses but web addresses.
-The browser is told to run our one script, to load nothing from elsewhere, and to be framed by nobody.
+The browser is told to run our scripts alone, to load nothing from elsewhere, and to be framed by nobody.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from nexi.web.page.view import Answered, safe_html, view_of
 from nexi.web.payload import read_json, reply
 from nexi.web.problems import bad_request, refused
 
-FILES = {"app.js": "text/javascript", "style.css": "text/css"}
+SCRIPTS = ("app.js", "ask.js", "core.js", "keep.js", "read.js", "timeline.js", "watch.js")
+FILES = {"style.css": "text/css", **dict.fromkeys(SCRIPTS, "text/javascript")}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'none'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'"

@@ -1,18 +1,17 @@
 """An answer as the page shows it: safe HTML in which citations and sentences lead to their evidence. Pure.
 
 Markdown is rendered with everything escaped; only then are our own two kinds of marks put in, at places named by characters
-that no answer can contain.
+that no answer can contain. In the page a mark is a button; in a file of its own it is a link within the file.
 """
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from nexi.events import AnswerChecked, Fact, RunFinished, RunStarted
-from nexi.types import Claim, Review, Source, Verdict
+from nexi.types import Claim, Conflict, Review, Source, Verdict
 from nexi.urls import host_of
 from nexi.values import frozen
 
@@ -23,6 +22,13 @@ SIGNS = {
     Verdict.CONTRADICTED: "✗",
     Verdict.NOT_FOUND: "?",
     Verdict.UNCHECKED: "·",
+}
+WORDS = {
+    Verdict.SUPPORTED: "supported",
+    Verdict.PARTLY: "partly supported",
+    Verdict.CONTRADICTED: "contradicted",
+    Verdict.NOT_FOUND: "not found",
+    Verdict.UNCHECKED: "not checked",
 }
 WORST = (Verdict.CONTRADICTED, Verdict.NOT_FOUND, Verdict.PARTLY, Verdict.UNCHECKED, Verdict.SUPPORTED)
 
@@ -45,28 +51,41 @@ class Answered:
     def review(self) -> Review | None:
         return next((f.review for f in reversed(self.facts) if isinstance(f, AnswerChecked) and not f.agent), None)
 
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        return self.review.proof.claims if self.review else ()
+
+    @property
+    def text(self) -> str:
+        """The answer as Markdown; the passages of an agentic search, whose answer is JSON."""
+        from nexi.web.statuses import passages_of
+
+        return passages_of(self.end.answer) if self.started.mode == "agentic" else self.end.answer
+
 
 def view_of(answered: Answered) -> dict[str, Any]:
     """Everything the page shows of an answer."""
-    end, review = answered.end, answered.review
-    claims = review.proof.claims if review else ()
+    end, review, claims = answered.end, answered.review, answered.claims
     return {
         "id": answered.id,
         "question": answered.started.query,
         "mode": answered.started.mode,
         "model": answered.started.model,
-        "text": end.answer,
-        "html": answer_html(end.answer, claims, end.sources),
+        "text": answered.text,
+        "html": answer_html(answered.text, claims, end.sources),
         "figures": review.proof.figures() if review and review.proof.checked else "",
         "claims": [_claim(claim) for claim in claims],
-        "sources": [_source(source, claims) for source in end.sources],
-        "conflicts": [conflict.sentence() for conflict in end.conflicts],
+        "dropped": [_claim(claim) for claim in review.dropped] if review else [],
+        "sources": [source_view(source, claims) for source in end.sources],
+        "conflicts": [_conflict(conflict) for conflict in end.conflicts],
+        "warnings": list(end.warnings),
         "stop": end.stop.value,
         "seconds": end.seconds,
         "tokens": end.usage.total,
         "cost": end.usage.cost,
         "pages": end.pages,
         "model_calls": end.model_calls,
+        "kept": True,
     }
 
 
@@ -81,17 +100,61 @@ def _rendered(text: str) -> str:
     return html_of(text).replace("<a href=", '<a rel="noreferrer noopener nofollow" target="_blank" href=')
 
 
-def answer_html(text: str, claims: Sequence[Claim], sources: Sequence[Source]) -> str:
+def answer_html(text: str, claims: Sequence[Claim], sources: Sequence[Source], *, in_file: bool = False) -> str:
     """An answer whose citations and checked sentences can be followed to their evidence."""
     clean = _MARKS.sub("\ufffd", text)
     checked = [c for c in claims if c.evidence or c.needs_citation]
     for claim in sorted(checked, key=lambda c: c.end, reverse=True):
-        end = len(clean[: claim.end].rstrip())
+        end = _mark_place(clean, claim)
         clean = f"{clean[:end]}{OPEN}{claim.index}{CLOSE}{clean[end:]}"
-    return _linked(_rendered(clean), {c.index: c for c in checked}, {s.number for s in sources})
+    marks = Marks({c.index: c for c in checked}, frozenset(s.number for s in sources), in_file)
+    return _linked(_rendered(clean), marks)
 
 
-def _linked(made: str, claims: dict[int, Claim], numbers: set[int]) -> str:
+def _mark_place(text: str, claim: Claim) -> int:
+    """Where the mark of a claim goes: at its end, and inside the last cell of a row of a table."""
+    body = text[: claim.end].rstrip()
+    is_row = text[claim.start : claim.end].lstrip().startswith("|") and body.endswith("|")
+    return len(body[:-1].rstrip()) if is_row else len(body)
+
+
+@frozen
+class Marks:
+    """What citations and marks lead to."""
+
+    claims: dict[int, Claim]
+    numbers: frozenset[int]
+    in_file: bool = False
+
+    def cite(self, number: int, index: int) -> str:
+        if number not in self.numbers:
+            return f"[{number}]"
+        claim = self.claims.get(index)
+        cited = claim is not None and number in claim.numbers
+        if self.in_file:
+            place = f"claim-{index}-{number}" if cited else f"source-{number}"
+            return f'<a class="cite" href="#{place}" aria-label="Source {number}">[{number}]</a>'
+        about = f' data-claim="{index}"' if cited else ""
+        return f'<button type="button" class="cite" data-n="{number}"{about} aria-label="Source {number}">[{number}]</button>'
+
+    def check(self, index: int) -> str:
+        """The sign of a verdict, in words too where it is not a good one."""
+        claim = self.claims.get(index)
+        if claim is None:
+            return ""
+        said, sign = verdict_of(claim), SIGNS[claim.verdict]
+        shown = sign if claim.verdict is Verdict.SUPPORTED else f"{sign}\u00a0{said}"
+        about = f'class="check v-{claim.verdict.value}" aria-label="{said}: show the evidence"'
+        if self.in_file:
+            return f'<a {about} href="#claim-{index}">{shown}</a>'
+        return f'<button type="button" {about} data-claim="{index}">{shown}</button>'
+
+
+def verdict_of(claim: Claim) -> str:
+    return WORDS[claim.verdict] if claim.evidence else "no citation"
+
+
+def _linked(made: str, marks: Marks) -> str:
     """Citations and marks in the text between tags, outside code; a citation belongs to the claim that ends after it."""
     parts = _TAG.split(made)
     follows = _claims_ahead(parts)
@@ -103,7 +166,7 @@ def _linked(made: str, claims: dict[int, Claim], numbers: set[int]) -> str:
         elif depth > 0:
             out.append(_CLAIM.sub("", part))
         else:
-            out.append(_text(part, follows[at], claims, numbers))
+            out.append(_text(part, follows[at], marks))
     return "".join(out)
 
 
@@ -117,50 +180,72 @@ def _claims_ahead(parts: Sequence[str]) -> list[int]:
     return found
 
 
-def _text(part: str, ahead: int, claims: dict[int, Claim], numbers: set[int]) -> str:
+def _text(part: str, ahead: int, marks: Marks) -> str:
     pieces = _CLAIM.split(part)  # text, index, text, index, … text
     out = []
     for at in range(0, len(pieces), 2):
         owner = int(pieces[at + 1]) if at + 1 < len(pieces) else ahead
-        out.append(_CITATION.sub(lambda m, o=owner: _cite(int(m[1]), o, numbers), pieces[at]))
+        out.append(_CITATION.sub(lambda m, o=owner: marks.cite(int(m[1]), o), pieces[at]))
         if at + 1 < len(pieces):
-            out.append(_check(claims.get(owner)))
+            out.append(marks.check(owner))
     return "".join(out)
-
-
-def _cite(number: int, claim: int, numbers: set[int]) -> str:
-    if number not in numbers:
-        return f"[{number}]"
-    about = f' data-claim="{claim}"' if claim >= 0 else ""
-    return f'<button type="button" class="cite" data-n="{number}"{about} aria-label="Source {number}">[{number}]</button>'
-
-
-def _check(claim: Claim | None) -> str:
-    if claim is None:
-        return ""
-    verdict = claim.verdict.value
-    label = html.escape(f"{verdict.replace('_', ' ')}: show the evidence", quote=True)
-    sign = SIGNS[claim.verdict]
-    return f'<button type="button" class="check v-{verdict}" data-claim="{claim.index}" aria-label="{label}">{sign}</button>'
 
 
 def _claim(claim: Claim) -> dict[str, Any]:
     evidence = [
-        {"n": e.number, "verdict": e.verdict.value, "reason": e.reason, "start": e.start, "end": e.end, "page": e.page}
+        {
+            "n": e.number,
+            "verdict": e.verdict.value,
+            "said": WORDS[e.verdict],
+            "reason": e.reason,
+            "missing": list(e.missing),
+            "other": e.other,
+            "start": e.start,
+            "end": e.end,
+            "page": e.page,
+        }
         for e in claim.evidence
     ]
-    return {"text": claim.text, "verdict": claim.verdict.value, "reason": claim.reason, "evidence": evidence}
+    told = {"text": claim.text, "verdict": claim.verdict.value, "said": verdict_of(claim), "reason": claim.reason}
+    return {**told, "evidence": evidence}
 
 
-def _source(source: Source, claims: Sequence[Claim]) -> dict[str, Any]:
-    found = {e.verdict for c in claims for e in c.evidence if e.number == source.number}
-    verdict = next((v.value for v in reversed(WORST) if v in found), "")
+def source_view(source: Source, claims: Sequence[Claim]) -> dict[str, Any]:
+    """A source with its site, its date and the best that it says to the sentences that cite it."""
+    cited = [e.verdict for c in claims for e in c.evidence if e.number == source.number]
+    best = next((v for v in reversed(WORST) if v in cited), None)
     return {
         "n": source.number,
         "url": source.url,
-        "link": source.link or source.url,
-        "title": source.title,
-        "host": host_of(source.url),
+        "link": (source.link or source.url) if is_web(source.url) else "",
+        "title": " ".join(source.title.split()),
+        "host": host_of(source.url) if is_web(source.url) else "a file of yours",
+        "site": source.imprint.site,
+        "author": source.imprint.author,
         "published": source.imprint.published[:10],
-        "verdict": verdict,
+        "accessed": source.imprint.accessed[:10],
+        "verdict": best.value if best else "",
+        "said": said_of(cited),
     }
+
+
+def said_of(cited: Sequence[Verdict]) -> str:
+    """How many of the sentences that cite a source it supports, and the worst that it says to one."""
+    if not cited:
+        return ""
+    worst = next(v for v in WORST if v in cited)
+    good = sum(v is Verdict.SUPPORTED for v in cited)
+    if worst is Verdict.SUPPORTED:
+        return f"supports {good} of {len(cited)}"
+    return f"supports {good} of {len(cited)}, {WORDS[worst]} {sum(v is worst for v in cited)}"
+
+
+def is_web(url: str) -> bool:
+    return url.startswith(("https://", "http://"))
+
+
+def _conflict(conflict: Conflict) -> dict[str, Any]:
+    readings = [
+        {"value": r.value, "sources": list(r.numbers), "independent": r.origins, "quote": r.quote} for r in conflict.readings
+    ]
+    return {"kind": conflict.kind, "subject": conflict.subject, "sentence": conflict.sentence(), "readings": readings}

@@ -1,0 +1,111 @@
+"""The page's view of what nexi knows: stored pages and files to list, to search and to forget.
+
+Above, the page; below, the app's knowledge. A file is shown under its address, which tells no path of this machine.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from nexi.app import Nexi
+from nexi.errors import NexiError
+from nexi.types import Hit, Query, StoredSource, StoreStats
+from nexi.web.page.history import limit_of, words_of
+from nexi.web.payload import read_json, reply
+from nexi.web.problems import refused
+
+FOUND = 20
+SNIPPET_CHARS = 600
+TO_FORGET = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["urls"],
+    "properties": {
+        "urls": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": 1000,
+            "items": {"type": "string", "minLength": 1, "maxLength": 4000},
+        }
+    },
+}
+
+
+def routes() -> list[Route]:
+    return [
+        Route("/page/knowledge", listed, methods=["GET"]),
+        Route("/page/knowledge/find", found, methods=["GET"]),
+        Route("/page/knowledge/forget", forget, methods=["POST"]),
+    ]
+
+
+async def listed(request: Request) -> Response:
+    """Stored pages, the last fetched first, with `q` in their address, title or tags; and how much there is in all."""
+    nexi: Nexi = request.app.state.nexi
+    wanted, limit = words_of(request).casefold(), limit_of(request)
+    sources, more = await _sources(nexi, wanted, limit)
+    return reply({**await _stats(nexi), "sources": [_source(source) for source in sources], "more": more})
+
+
+async def _sources(nexi: Nexi, wanted: str, limit: int) -> tuple[list[StoredSource], bool]:
+    knowledge = nexi.knowledge()
+    fitting: list[StoredSource] = []
+    if not knowledge.may_hold_something():
+        return fitting, False
+    async for source in knowledge.sources():
+        if wanted in f"{source.url}\n{source.title}\n{' '.join(source.tags)}".casefold():
+            if len(fitting) == limit:
+                return fitting, True
+            fitting.append(source)
+    return fitting, False
+
+
+async def _stats(nexi: Nexi) -> dict[str, Any]:
+    knowledge = nexi.knowledge()
+    held = await (await knowledge.opened()).stats() if knowledge.may_hold_something() else StoreStats()
+    told = {"total": held.sources, "passages": held.chunks, "bytes": held.bytes, "damage": held.damage}
+    return {**told, "on": bool(nexi.config.knowledge)}
+
+
+def _source(source: StoredSource) -> dict[str, Any]:
+    return {
+        "url": source.url,
+        "title": source.title,
+        "domain": source.domain,
+        "fetched": source.fetched_at[:10],
+        "passages": source.chunk_count,
+        "words": source.words,
+        "tags": list(source.tags),
+    }
+
+
+async def found(request: Request) -> Response:
+    """Passages that fit the words of `q`, best first, with no network unless a store or an embedder is one."""
+    nexi: Nexi = request.app.state.nexi
+    wanted = words_of(request)
+    if not wanted or not nexi.knowledge().may_hold_something():
+        return reply({"hits": []})
+    outcome = await nexi.find_known(Query(wanted, FOUND))
+    if not outcome.hits and outcome.failures:
+        failure = outcome.failures[0]
+        raise NexiError(failure.message, fix=failure.fix, code=failure.code)
+    return reply({"hits": [_hit(hit) for hit in outcome.hits]})
+
+
+def _hit(hit: Hit) -> dict[str, Any]:
+    return {"url": hit.url, "title": hit.title, "snippet": hit.snippet[:SNIPPET_CHARS]}
+
+
+async def forget(request: Request) -> Response:
+    """Forget stored pages by address."""
+    nexi: Nexi = request.app.state.nexi
+    asked = await read_json(request, TO_FORGET)
+    knowledge = nexi.knowledge()
+    removed = await (await knowledge.opened()).remove(asked["urls"]) if knowledge.may_hold_something() else 0
+    if not removed:
+        raise refused(404, "not_found", "nothing was forgotten: none of it is known", fix="list what is known again")
+    return reply({"removed": removed})

@@ -1,0 +1,103 @@
+"""The page's view of the set-up: which parts are configured, and what the doctor finds. Never a key, nor a part of one.
+
+Above, the page; below, the config and `nexi.doctor`, whose checks have a deadline each and all together have one more here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from nexi import __version__
+from nexi.config import KEYED_BACKENDS, Config, Endpoint
+from nexi.web.payload import reply
+from nexi.web.problems import refused
+
+EXAMINED_S = 30.0
+SETUP_FIX = "nexi config setup, in a terminal, then start the server again"
+
+
+def routes() -> list[Route]:
+    return [
+        Route("/page/setup", setup, methods=["GET"]),
+        Route("/page/doctor", doctor, methods=["POST"]),
+    ]
+
+
+async def setup(request: Request) -> Response:
+    """Which parts are configured."""
+    return reply([{"name": n, "on": on, "value": value, "fix": fix} for n, on, value, fix in parts_of(request.app.state.nexi.config)])
+
+
+def parts_of(config: Config) -> Iterator[tuple[str, bool, str, str]]:
+    """Name, whether it is configured, what it is, and what to do where it is not."""
+    answer = config.endpoint("answer")
+    yield "Model", not answer.is_extractive, _model(answer), SETUP_FIX if answer.is_extractive else ""
+    for role in ("extract", "judge"):
+        if (other := config.endpoint(role)) != answer:
+            yield f"Model to {role}", not other.is_extractive, _model(other), ""
+    yield from _search(config)
+    fetchers = config.fetch_chain()
+    yield "Pages", bool(fetchers), ", ".join(fetchers) or "none", "" if fetchers else "nexi config set content_fetcher http"
+    yield from _knowledge(config)
+    price = f"{len(config.prices)} known" if config.prices else "unknown: costs are not shown"
+    yield "Prices", bool(config.prices), price, "" if config.prices else "nexi config set prices.MODEL.input 1.0"
+    guarded = bool(config.token)
+    yield "Token", guarded, "asked of every client" if guarded else "none: whoever reaches this address may ask", ""
+    yield "Kept in", True, str(config.root), ""
+    yield "Version", True, f"nexi {__version__}", ""
+
+
+def _model(endpoint: Endpoint) -> str:
+    if endpoint.is_extractive:
+        return "none: the built-in extractive model answers with passages"
+    keyed = "with a key" if endpoint.api_keys else "without a key"
+    return f"{endpoint.model} at {place_of(endpoint.base_url)}, {keyed}, {endpoint.max_context:,} tokens"
+
+
+def place_of(url: str) -> str:
+    """Host and port of an address: what stands before and after them may be secret."""
+    return urlsplit(url).netloc.rpartition("@")[2] or "an address of its own"
+
+
+def _search(config: Config) -> Iterator[tuple[str, bool, str, str]]:
+    for name in config.search_chain():
+        if name == "searxng":
+            where = place_of(config.searxng_url) if config.searxng_url else "no address yet"
+            fix = "" if config.searxng_url or config.searxng_autostart else "nexi config set searxng_url http://127.0.0.1:8080"
+            yield f"Search {name}", not fix, where, fix
+        elif name in KEYED_BACKENDS:
+            keyed = bool(config.keys_for(name))
+            yield f"Search {name}", keyed, "with a key" if keyed else "no key yet", "" if keyed else f"nexi config set api_keys.{name}"
+        else:
+            yield f"Search {name}", True, "needs no key", ""
+
+
+def _knowledge(config: Config) -> Iterator[tuple[str, bool, str, str]]:
+    on = bool(config.knowledge)
+    where = f"Qdrant at {place_of(config.qdrant_url)}" if config.qdrant_url else "one file, beside the runs"
+    yield "Knowledge", on, where if on else "off: nothing that is read is kept", "" if on else "nexi config set knowledge true"
+    embedding = config.embedding()
+    vectors = f"{embedding.model} at {place_of(embedding.base_url)}" if embedding else "static vectors where they are installed"
+    yield "Vectors", bool(config.use_hybrid_search), vectors if config.use_hybrid_search else "off: words alone are compared", ""
+
+
+async def doctor(request: Request) -> Response:
+    """What works, what does not, why, and how to mend it. One examination at a time: each asks the services once."""
+    from nexi.doctor import examine
+
+    state = request.app.state
+    if state.examining.locked():
+        raise refused(409, "examining", "the checks are under way", fix="wait for them", retry_after=5)
+    async with state.examining:
+        try:
+            async with asyncio.timeout(EXAMINED_S):
+                report = await examine(lambda: state.nexi.config)
+        except TimeoutError:
+            raise refused(504, "timeout", "the checks took too long", fix="run nexi doctor in a terminal") from None
+    return reply(report.as_json())
