@@ -8,57 +8,95 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from nexi.app.emit import QuietEmit
 from nexi.app.knowledge import settings_of
-from nexi.app.options import SearchOptions, clean_question
+from nexi.app.options import AS_CONFIGURED, SearchOptions, clean_question
+from nexi.app.parts import Parts
 from nexi.app.past import Past
 from nexi.app.run import Run
+from nexi.budget import Budget, Meter
+from nexi.config import Config
 from nexi.errors import ConfigError, NexiError
-from nexi.ports import Emit
+from nexi.model import CallCounter
+from nexi.ports import LLM, Emit
 from nexi.session import Session
-from nexi.types import Answer, Page, Query, SearchOutcome, StopReason
+from nexi.types import Answer, Query, SearchOutcome, StopReason
 
 if TYPE_CHECKING:
     from nexi.app.assembly import Nexi
+    from nexi.knowledge.agentic import Web
     from nexi.knowledge.settings import KnowledgeSettings
 
 ASKED = ("completeness_threshold", "max_iterations", "max_urls_per_iteration", "url_score_threshold", "use_search_hints")
 
 
-async def agentic_search(
-    nexi: Nexi, query: str, asked: Mapping[str, Any], emit: Emit | None = None, *, reads: bool = True
-) -> dict[str, Any]:
-    """The seed's response; without `reads` from what is known alone. Raises QuestionError or ConfigError."""
+async def agentic_search(nexi: Nexi, query: str, asked: Mapping[str, Any], emit: Emit | None = None) -> dict[str, Any]:
+    """The seed's response, within the budget of the config. Raises QuestionError or ConfigError."""
+    question, emit = clean_question(query), emit or QuietEmit()
+    asked_settings(nexi, asked)
+    meter = Meter(_budget_of(nexi.config), started=nexi.clock.monotonic())
+    async with asyncio.TaskGroup() as tasks:
+        parts = Parts(nexi, Session(), meter, emit, tasks, question, AS_CONFIGURED)
+        told = await _carried(searched(nexi, parts, asked))
+    if isinstance(told, NexiError):
+        raise told
+    return told
+
+
+def _budget_of(config: Config) -> Budget:
+    return Budget(
+        max_tokens=config.max_tokens,
+        max_model_calls=config.max_model_calls,
+        max_cost=config.max_cost,
+        max_pages=config.max_pages,
+    )
+
+
+async def searched(nexi: Nexi, parts: Parts, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The engine over these parts, so that every model call, search and page is metered, told and not paid for twice."""
     from nexi.knowledge.agentic import Web
+
+    judge = None if nexi.config.endpoint("judge").is_extractive else parts.metered("judge")
+    web = Web(nexi.searcher(parts.emit, parts.track).search, parts.reader.read)
+    return await _answered(nexi, parts, asked, judge, web)
+
+
+async def known_alone(nexi: Nexi, parts: Parts, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known by now, at once: nothing is read, and no model is waited for."""
+    from nexi.knowledge.agentic import Web
+
+    async def find(wanted: Query) -> SearchOutcome:
+        return SearchOutcome(wanted.text)
+
+    return await _answered(nexi, parts, {**asked, "max_iterations": 1}, None, Web(find, parts.reader.read))
+
+
+async def _answered(nexi: Nexi, parts: Parts, asked: Mapping[str, Any], judge: LLM | None, web: Web) -> dict[str, Any]:
     from nexi.knowledge.agentic import agentic_search as search
     from nexi.knowledge.judge import Judge
 
-    settings, emit = asked_settings(nexi, asked), emit or QuietEmit()
-    knowledge, question = nexi.knowledge(), clean_question(query)
-
-    async def find(wanted: Query) -> SearchOutcome:
-        if not reads:
-            return SearchOutcome(wanted.text)
-        return await nexi.searcher(emit).search(wanted)
-
-    async def read(url: str) -> Page:
-        page = await nexi.fetch(url)
-        await nexi.pages().put(page.text)
-        return page
-
+    settings, knowledge = asked_settings(nexi, asked), nexi.knowledge()
     return await search(
-        question,
-        retriever=await knowledge.retriever(emit),
-        indexer=await knowledge.indexer(emit, embeds=await knowledge.embeds_behind_a_run()),
-        judge=Judge(knowledge.judge_llm(), emit=emit, temperature=settings.llm_temperature),
-        web=Web(find, read),
-        emit=emit,
+        parts.question,
+        retriever=await knowledge.retriever(parts.emit),
+        indexer=await knowledge.indexer(parts.emit, embeds=await knowledge.embeds_behind_a_run()),
+        judge=Judge(judge, emit=parts.emit, temperature=settings.llm_temperature, deadline=parts.meter.deadline),
+        web=web,
+        emit=parts.emit,
         settings=settings,
     )
+
+
+async def _carried(work: Awaitable[dict[str, Any]]) -> dict[str, Any] | NexiError:
+    """The response, or the error that a task group would bundle."""
+    try:
+        return await work
+    except NexiError as error:
+        return error
 
 
 def asked_settings(nexi: Nexi, asked: Mapping[str, Any]) -> KnowledgeSettings:
@@ -110,25 +148,31 @@ class AgenticRun(Run):
         async with asyncio.TaskGroup() as tasks:
             watcher = tasks.create_task(self._watch_for_stop())
             stopped = tasks.create_task(self.stopping.wait())
-            searching = tasks.create_task(self._told(reads=True))
+            parts = self._own_parts(tasks)
+            searching = tasks.create_task(_carried(searched(self._nexi, parts, self._asked)))
             await asyncio.wait((searching, stopped), timeout=self._left(), return_when=asyncio.FIRST_COMPLETED)
             if not searching.done():
                 stop = StopReason.CANCELLED if self.stopping.is_set() else StopReason.TIME_TARGET
                 searching.cancel()
+                await asyncio.wait((searching,))
+            told = await self._told(parts, searching)
+            parts.reader.cancel()
             for task in (watcher, stopped):
                 task.cancel()
-        told = await self._told(reads=False) if searching.cancelled() else searching.result()
         if isinstance(told, NexiError):
             raise told
         return Answer(json.dumps(told, ensure_ascii=False), stop=stop)
 
-    async def _told(self, *, reads: bool) -> dict[str, Any] | NexiError:
-        """The response, or the error that a task group would bundle."""
-        asked = self._asked if reads else {**self._asked, "max_iterations": 1}
-        try:
-            return await agentic_search(self._nexi, self.question, asked, self.emit, reads=reads)
-        except NexiError as error:
-            return error
+    def _own_parts(self, tasks: asyncio.TaskGroup) -> Parts:
+        track, calls = self.past.recording.of(""), CallCounter(self.past.calls)
+        return Parts(
+            self.nexi, self.session, self.meter, self.emit, tasks, self.question, self.options, track=track, calls=calls
+        )
+
+    async def _told(self, parts: Parts, searching: asyncio.Task[dict[str, Any] | NexiError]) -> dict[str, Any] | NexiError:
+        if not searching.cancelled():
+            return searching.result()
+        return await _carried(known_alone(self._nexi, parts, self._asked))
 
     def _left(self) -> float | None:
         deadline = self.meter.deadline

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 
 from nexi.app import Nexi
 from nexi.config import Config
+from nexi.testing import ScriptedLLM
+from nexi.types import FetchLimits, Page, Reply, Usage
 from tests.web.world import MANY, MOON, QUESTION, GatedWeb, read_events, serving
 
 
@@ -303,3 +306,44 @@ async def test_an_agentic_search_that_was_left_open_is_taken_up(tmp_path: Path) 
             await asyncio.sleep(0.01)
         status = await served.end_of(run_id)
         assert (status["mode"], status["state"]) == ("agentic", "finished")
+
+
+class HeldPages(GatedWeb):
+    """A web whose pages wait for ever."""
+
+    async def fetch(self, url: str, limits: FetchLimits) -> Page:
+        self.asked.set()
+        await asyncio.Event().wait()
+        return await super().fetch(url, limits)
+
+
+def judged(value: object) -> Reply:
+    return Reply(json.dumps(value), (), Usage(100, 10, cost=0.01))
+
+
+async def test_what_a_judge_said_before_a_restart_is_not_paid_for_again(tmp_path: Path) -> None:
+    config = Config(home=tmp_path, base_url="http://127.0.0.1:9/v1", model="scripted")
+    ranked = {"ranked": [{"i": 0, "score": 0.95, "reasoning": "the Moon"}, {"i": 1, "score": 0.1, "reasoning": "Mars"}]}
+    first, held = ScriptedLLM(judged(ranked)), HeldPages()
+    async with serving(tmp_path, web=held, config=config, llms={"judge": first}) as served:
+        run_id = await served.ask(mode="agentic", options={"max_iterations": 1, "use_search_hints": False})
+        while not first.requests or not served.app.state.metrics.value("nexi_model_calls_total"):
+            await asyncio.sleep(0.01)
+    second = ScriptedLLM(judged({"score": 0.99, "reasoning": "the distance is there", "gaps": []}))
+    async with serving(tmp_path, config=config, llms={"judge": second}) as served:
+        while not served.app.state.host.get(run_id):
+            await asyncio.sleep(0.01)
+        status = await served.end_of(run_id)
+        told = (await served.client.get(f"/v1/runs/{run_id}/result")).json()
+    assert (len(first.requests), len(second.requests)) == (1, 1)
+    assert (status["model_calls"], status["pages"], status["cost"]) == (2, 1, 0.02)
+    assert (told["status"], told["completeness"], [r["url"] for r in told["results"]]) == ("complete", 0.99, [MOON])
+
+
+async def test_an_agentic_search_keeps_to_the_budget_of_its_run(tmp_path: Path) -> None:
+    config = Config(home=tmp_path, base_url="http://127.0.0.1:9/v1", model="scripted")
+    judge = ScriptedLLM(*[judged({"ranked": [{"i": 0, "score": 0.95}]})] * 20)
+    async with serving(tmp_path, config=config, llms={"judge": judge}) as served:
+        run_id = await served.ask(mode="agentic", options={"max_cost": 0.01, "max_iterations": 3})
+        status = await served.end_of(run_id)
+    assert (status["state"], status["model_calls"], status["cost"], len(judge.requests)) == ("finished", 1, 0.01, 1)
