@@ -14,6 +14,7 @@ Contracts parse, call the app and show what it says; each gives its errors its o
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import ModuleType
@@ -23,7 +24,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, Match
 
 from nexi.app import Nexi
 from nexi.config import Config
@@ -53,12 +54,10 @@ def create_app(
     more: Sequence[BaseRoute] = (),
 ) -> Starlette:
     """The app over one `Nexi`, which it builds and closes unless one is given. `more` are routes of other doors."""
-    shared = nexi or Nexi(config)
+    shared, rules = nexi or Nexi(config), rules or Rules(token=config.token)
     metrics = Metrics()
     host, mcp = RunHost(shared, metrics, most=most_runs), McpDoor(shared)
-    guard = Middleware(
-        Guard, rules=rules or Rules(token=config.token), metrics=metrics, clock=shared.clock, shapes=SHAPES, host=host
-    )
+    guard = Middleware(Guard, rules=rules, metrics=metrics, clock=shared.clock, shapes=SHAPES, host=host)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -79,7 +78,9 @@ def create_app(
     )
     app.router.redirect_slashes = False
     app.state.nexi, app.state.host, app.state.metrics = shared, host, metrics
-    app.state.openapi = operations.assembled(contract.openapi() for contract in CONTRACTS)
+    app.state.examining, app.state.printing = asyncio.Lock(), asyncio.Lock()
+    wants_token = bool(rules.token)
+    app.state.openapi = operations.assembled((contract.openapi() for contract in CONTRACTS), wants_token=wants_token)
     return app
 
 
@@ -88,5 +89,11 @@ async def _unrouted(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 500)
     words = {404: ("not_found", "there is nothing at this path"), 405: ("method_not_allowed", "this path knows other methods")}
     code, message = words.get(status, ("refused", str(error)))
-    allow = (getattr(error, "headers", None) or {}).get("Allow", "")
+    allow = ", ".join(_methods_of(request)) if status == 405 else ""
     raise Refused(Problem(status, code, message, "see /openapi.json", allow=allow))
+
+
+def _methods_of(request: Request) -> list[str]:
+    """Every method the path knows: each may have a route of its own."""
+    found = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
+    return sorted({method for route in found for method in getattr(route, "methods", None) or ()})

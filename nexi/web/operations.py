@@ -78,15 +78,17 @@ def _text(description: str) -> dict[str, Any]:
     return {"description": description, "content": {"text/plain": {"schema": {"type": "string"}}}}
 
 
-def assembled(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """One OpenAPI document of the paths of all modules."""
+def assembled(parts: Iterable[dict[str, Any]], *, wants_token: bool) -> dict[str, Any]:
+    """One OpenAPI document of the paths of all modules; it asks for a token where the server does."""
     paths: dict[str, Any] = {}
     for part in parts:
         paths.update(part)
+    secured: dict[str, Any] = {"security": [{"token": []}]} if wants_token else {}
+    if wants_token:
+        secured["components"] = {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}}
     return {
         "openapi": "3.1.0",
         "info": {"title": "nexi", "version": __version__, "summary": "Answers with proof, over HTTP."},
-        "security": [{"token": []}],
         "paths": paths,
-        "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+        **secured,
     }

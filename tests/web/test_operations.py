@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from starlette.routing import Route
 
 from nexi.config import Config
-from nexi.web import CONTRACTS, create_app, page
+from nexi.web import CONTRACTS, SHAPES, create_app, page
+from nexi.web.guard import Rules
 from nexi.web.metrics import HELP
+from nexi.web.problems import Problem, own_shape
 from tests.web.world import GatedWeb, serving
 
 SPELLINGS = {("/searxng", "GET"), ("/searxng", "POST"), ("/searxng/", "POST")}  # of a documented path
@@ -80,3 +83,53 @@ async def test_labels_hold_neither_ids_nor_questions(tmp_path: Path) -> None:
         text = (await served.client.get("/metrics")).text
         assert "secret" not in text
         assert run_id not in text
+
+
+async def test_the_document_asks_for_a_token_where_the_server_does(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        open_to_all = (await served.client.get("/openapi.json")).json()
+        assert not {"security", "components"} & set(open_to_all)
+    async with serving(tmp_path, rules=Rules(token="t0ken"), token="t0ken") as served:
+        document = (await served.client.get("/openapi.json")).json()
+        assert document["security"] == [{"token": []}]
+        assert document["components"]["securitySchemes"]["token"] == {"type": "http", "scheme": "bearer"}
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/v1/nothing", "/v1/chat/nothing", "/searxng/x", "/tavily/x", "/openwebui/x"])
+async def test_a_path_that_is_not_there_is_told_in_the_shape_of_its_contract(tmp_path: Path, path: str) -> None:
+    shape = next((s for prefix, s in SHAPES.items() if path.startswith(prefix)), own_shape)
+    async with serving(tmp_path) as served:
+        reply = await served.client.get(path)
+        told = shape(Problem(404, "not_found", "there is nothing at this path", "see /openapi.json"))
+        assert (reply.status_code, reply.json()) == (404, told)
+
+
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [
+        ("/v1/runs", "GET, HEAD, POST"),
+        ("/v1/runs/abcdef", "DELETE, GET, HEAD"),
+        ("/v1/chat/completions", "POST"),
+        ("/searxng/search", "GET, HEAD, POST"),
+        ("/tavily/search", "POST"),
+        ("/openwebui/load", "POST"),
+    ],
+)
+async def test_a_method_that_is_not_there_is_told_with_those_that_are(tmp_path: Path, path: str, methods: str) -> None:
+    shape = next((s for prefix, s in SHAPES.items() if path.startswith(prefix)), own_shape)
+    async with serving(tmp_path) as served:
+        reply = await served.client.patch(path)
+        assert (reply.status_code, reply.headers["allow"], set(reply.json())) == (
+            405,
+            methods,
+            set(shape(Problem(405, "x", "y"))),
+        )
+
+
+@pytest.mark.parametrize(
+    "path", ["/healthz", "/readyz", "/metrics", "/openapi.json", "/v1/models", "/v1/runs", "/", "/searxng?q=x"]
+)
+async def test_a_head_is_a_get_without_its_body(tmp_path: Path, path: str) -> None:
+    async with serving(tmp_path) as served:
+        whole, head = await served.client.get(path), await served.client.head(path)
+        assert (head.status_code, head.content, head.headers["content-type"]) == (200, b"", whole.headers["content-type"])
