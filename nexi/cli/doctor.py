@@ -30,7 +30,7 @@ def doctor(as_json: bool, repair: bool) -> None:
             from nexi.cli.knowledge import repaired
             from nexi.output import write
 
-            write(asyncio.run(repaired()), sys.stderr)
+            write(asyncio.run(repaired(quiet=as_json)), sys.stderr)
         show(asyncio.run(examine()), as_json=as_json)
 
 

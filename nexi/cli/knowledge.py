@@ -258,7 +258,7 @@ def _json_of(source: StoredSource, path: str) -> dict[str, Any]:
     }
 
 
-async def repaired() -> str:
+async def repaired(*, quiet: bool = False) -> str:
     """Repair the knowledge store, and say what came of it. Raises StoreError."""
     from nexi.app import Nexi
     from nexi.config import load_config
@@ -267,7 +267,18 @@ async def repaired() -> str:
         knowledge = nexi.knowledge()
         if not knowledge.may_hold_something():
             return "There is no knowledge store to repair.\n"
-        return repair_text(await (await knowledge.opened()).repair())
+        store = await knowledge.opened()
+        with _saving(quiet=quiet) as on_saved:
+            return repair_text(await store.repair(on_saved))
+
+
+@contextmanager
+def _saving(*, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """How far a repair is, as `_progress` shows it, but a line elsewhere than on a terminal only for each batch."""
+    from nexi.app.intake import Step
+
+    with _progress(quiet=quiet) as on_step:
+        yield lambda done, total: on_step(Step(f"{done:,} of {total:,} sources", "saved", done, total))
 
 
 def repair_text(repair: StoreRepair) -> str:

@@ -11,16 +11,16 @@ import json
 import math
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from itertools import chain
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from nexi import terms
 from nexi.errors import StoreError
-from nexi.stores import faults, lane, schema
+from nexi.stores import faults, header, lane, schema
 from nexi.stores.schema import CHUNKS, meta, set_meta
 from nexi.stores.scope import condition
 from nexi.stores.vectors import Held, VectorReader, VectorWriter, newest_epoch, sound
@@ -28,9 +28,15 @@ from nexi.stores.words import Ranked
 from nexi.stores.writing import Writing
 from nexi.types import Chunk, IndexedPage, Scope, StoredSource, StoreRepair
 
+Row = tuple[Any, ...]
+OnSaved = Callable[[int, int], None]
+
 AT_ONCE = 200
 _BODY = "id, digest, title, chunks, words, slot"
 _SOURCE = "id, url, body, title, domain, language, fetched_at, tags"
+_FORGOTTEN: Row = (0, "", "", 0, 0, -1)  # a body of which only the chunks are left
+_ROOT = "SELECT rootpage FROM sqlite_master WHERE name = "
+_OF_A_TABLE = (b"\x05", b"\x0d")  # inner page, leaf
 _CHUNK = "id, text, heading, context, code, start"
 
 
@@ -57,19 +63,19 @@ def by_words(db: sqlite3.Connection, text: str, count: int, scope: Scope) -> Ran
         if (bodies is None or chunk // CHUNKS in bodies) and scope.code in (None, bool(code)):
             words = Counter(terms.terms("\n".join(texts)))
             seen.append((chunk, words, words.total()))
-    scored = [(chunk, _bm25(asked, words, length, seen)) for chunk, words, length in seen]
+    rarity = {term: _rarity(sum(term in words for _, words, _ in seen), len(seen)) for term in asked}
+    mean = sum(length for _, _, length in seen) / max(1, len(seen)) or 1.0
+    scored = [(chunk, _bm25(rarity, words, length / mean)) for chunk, words, length in seen]
     return sorted(((c, s) for c, s in scored if s > 0), key=lambda found: (-found[1], found[0]))[:count]
 
 
-def _bm25(asked: Sequence[str], words: Counter[str], length: int, seen: Sequence[tuple[int, Counter[str], int]]) -> float:
-    mean = sum(total for _, _, total in seen) / len(seen) or 1.0
-    score = 0.0
-    for term in asked:
-        if times := words[term]:
-            having = sum(term in other for _, other, _ in seen)
-            rarity = math.log(1 + (len(seen) - having + 0.5) / (having + 0.5))
-            score += rarity * times * 2.2 / (times + 1.2 * (0.25 + 0.75 * length / mean))
-    return score
+def _rarity(having: int, of: int) -> float:
+    return math.log(1 + (of - having + 0.5) / (having + 0.5))
+
+
+def _bm25(rarity: Mapping[str, float], words: Counter[str], length: float) -> float:
+    norm = 1.2 * (0.25 + 0.75 * length)
+    return sum(worth * words[term] * 2.2 / (words[term] + norm) for term, worth in rarity.items())
 
 
 def _bodies_in(db: sqlite3.Connection, scope: Scope) -> set[int] | None:
@@ -107,7 +113,9 @@ def _rows(db: sqlite3.Connection, table: str, columns: str) -> Iterator[tuple[An
         yield row
     else:
         return
-    backwards = list(chain(_until_damage(db, table, columns, "DESC")))
+    if not low and not _has_root(db, table):
+        return
+    backwards = list(_until_damage(db, table, columns, "DESC"))
     found = [row for row in backwards if row is not None and int(row[0]) > low]
     high = int(found[-1][0]) if found else low + CHUNKS
     yield from (row for row in (_row(db, table, columns, number) for number in range(low + 1, high)) if row)
@@ -120,6 +128,17 @@ def _until_damage(db: sqlite3.Connection, table: str, columns: str, order: str) 
         yield from db.execute(f"SELECT {columns} FROM {table} NOT INDEXED ORDER BY id {order}")  # noqa: S608
     except sqlite3.DatabaseError:
         yield None
+
+
+def _has_root(db: sqlite3.Connection, table: str) -> bool:
+    """Whether the page from which all of a table is reached is still one of a table; else no row can be had."""
+    try:
+        root, size = (int(db.execute(sql).fetchone()[0]) for sql in (f"{_ROOT}'{table}'", "PRAGMA page_size"))
+        with Path(db.execute("PRAGMA database_list").fetchone()[2]).open("rb") as file:
+            file.seek((root - 1) * size)
+            return file.read(1) in _OF_A_TABLE
+    except (sqlite3.DatabaseError, OSError, TypeError):
+        return False
 
 
 def _row(db: sqlite3.Connection, table: str, columns: str, number: int) -> tuple[Any, ...] | None:
@@ -145,19 +164,48 @@ class _Found:
     lost_sources: list[str] = field(default_factory=list)
 
 
-def repair(path: Path) -> StoreRepair:
+def repair(path: Path, on_saved: OnSaved = lambda done, total: None) -> StoreRepair:
     """A sound store in the place of this one; the damaged file is kept beside it."""
-    with closing(sqlite3.connect(path, timeout=lane.BUSY_S, isolation_level=None)) as db:
-        if _is_sound(db, path):
-            return _counted(path, StoreRepair())
-        fresh = path.with_name(path.name + ".repaired")
-        for leftover in (fresh, *_journals(fresh)):
-            leftover.unlink(missing_ok=True)
-        found = _copy(db, path, fresh)
-    aside = _put_aside(path)
-    fresh.replace(path)
+    fresh, grafted = (path.with_name(path.name + end) for end in (".repaired", ".grafted"))
+    try:
+        with closing(_plain(path)) as db:
+            if _is_sound(db, path):
+                return _counted(path, StoreRepair())
+            if header.is_readable(db) or not _graft(path, grafted):
+                found = _copy(db, path, fresh, on_saved)
+            else:
+                found = _from_graft(path, grafted, fresh, on_saved)
+        aside = _put_aside(path)
+        fresh.replace(path)
+    finally:
+        for leftover in (fresh, grafted):
+            _remove(leftover)
     report = StoreRepair(found.pages, found.chunks, tuple(found.lost_sources), found.lost_chunks, kept_aside=str(aside))
     return _counted(path, report)
+
+
+def _plain(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(path, timeout=lane.BUSY_S, isolation_level=None)
+
+
+def _graft(path: Path, grafted: Path) -> bool:
+    _remove(grafted)
+    return header.made_anew(path, grafted)
+
+
+def _from_graft(path: Path, grafted: Path, fresh: Path, on_saved: OnSaved) -> _Found:
+    """What the file holds, now that its tables can be found again; often all of it as it was."""
+    with closing(_plain(grafted)) as db:
+        if not _is_sound(db, path):
+            return _copy(db, path, fresh, on_saved)
+        db.execute("PRAGMA journal_mode=DELETE")
+    grafted.replace(fresh)
+    return _Found()
+
+
+def _remove(path: Path) -> None:
+    for file in (path, *_journals(path)):
+        file.unlink(missing_ok=True)
 
 
 def _counted(path: Path, report: StoreRepair) -> StoreRepair:
@@ -192,8 +240,9 @@ def _held(db: sqlite3.Connection, path: Path) -> Held | None:
         return None
 
 
-def _copy(db: sqlite3.Connection, path: Path, fresh: Path) -> _Found:
+def _copy(db: sqlite3.Connection, path: Path, fresh: Path, on_saved: OnSaved) -> _Found:
     """Every page that can be read, into a new file whose vectors lie beside the old ones."""
+    _remove(fresh)
     found, vectors = _Found(), VectorWriter(path)
     held = _held(db, path)
     embedder = ""
@@ -201,36 +250,29 @@ def _copy(db: sqlite3.Connection, path: Path, fresh: Path) -> _Found:
         embedder = meta(db, "embedder")
     with closing(lane.connect(fresh, lambda new: schema.prepare(new, fresh))) as new:
         set_meta(new, "epoch", newest_epoch(path) + 1)
-        batch: list[IndexedPage] = []
-        for page in _pages(db, held, found):
-            batch.append(page)
-            if len(batch) >= AT_ONCE:
-                _store(new, vectors, batch, embedder)
-        _store(new, vectors, batch, embedder)
+        bodies = {int(row[0]): row for row in _rows(db, "bodies", _BODY)}
+        sources = list(_rows(db, "sources", _SOURCE))
+        for start in range(0, len(sources), AT_ONCE):
+            batch = list(_pages(db, sources[start : start + AT_ONCE], bodies, held, found))
+            lane.in_transaction(new, partial(Writing(new, vectors).put, batch, embedder))
+            on_saved(min(start + AT_ONCE, len(sources)), len(sources))
         new.execute("PRAGMA journal_mode=DELETE")
     vectors.close()
     return found
 
 
-def _store(new: sqlite3.Connection, vectors: VectorWriter, batch: list[IndexedPage], embedder: str) -> None:
-    lane.in_transaction(new, lambda: Writing(new, vectors).put(batch, embedder))
-    batch.clear()
-
-
-def _pages(db: sqlite3.Connection, held: Held | None, found: _Found) -> Iterator[IndexedPage]:
-    bodies = {int(row[0]): row for row in _rows(db, "bodies", _BODY)}
-    for _, url, body, title, domain, language, fetched_at, tags in _rows(db, "sources", _SOURCE):
-        if body not in bodies:
-            found.lost_sources.append(url)
-            continue
-        _, digest, _, count, words, slot = bodies[body]
+def _pages(
+    db: sqlite3.Connection, sources: Sequence[Row], bodies: Mapping[int, Row], held: Held | None, found: _Found
+) -> Iterator[IndexedPage]:
+    for _, url, body, title, domain, language, fetched_at, tags in sources:
+        _, digest, _, count, words, slot = bodies.get(body, _FORGOTTEN)
         rows = _chunks_of(db, body, count)
-        if count and not rows:
+        if not rows and (count or body not in bodies):
             found.lost_sources.append(url)
             found.lost_chunks += count
             continue
-        whole = len(rows) == count
-        found.lost_chunks += count - len(rows)
+        whole = body in bodies and len(rows) == count
+        found.lost_chunks += max(0, count - len(rows))
         source = StoredSource(
             url, title, domain, language, fetched_at, digest if whole else "", len(rows), words if whole else 0, _tags(tags)
         )

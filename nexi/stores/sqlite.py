@@ -98,16 +98,16 @@ class SqliteStore:
         found = await self._read(reading.stats)
         return replace(found, bytes=salvage.size_of(self._path), damage=self._damage)
 
-    async def repair(self) -> StoreRepair:
+    async def repair(self, on_saved: Callable[[int, int], None] = lambda done, total: None) -> StoreRepair:
         """Nothing is changed where nothing is damaged."""
         await self._reader.run_plainly(self._reader.close)
         self._mapped.close()
-        return await self._writer.run_plainly(self._repair)
+        return await self._writer.run_plainly(lambda: self._repair(on_saved))
 
-    def _repair(self) -> StoreRepair:
+    def _repair(self, on_saved: Callable[[int, int], None]) -> StoreRepair:
         self._writer.close()
         self._vectors.close()
-        repaired = salvage.repair(self._path)
+        repaired = salvage.repair(self._path, on_saved)
         self._damage = ""
         return repaired
 

@@ -19,7 +19,7 @@ import pytest
 from nexi.errors import StoreError
 from nexi.stores import vectors
 from nexi.stores.sqlite import SqliteStore
-from nexi.types import Chunk, IndexedPage, StoredSource
+from nexi.types import Chunk, IndexedPage, StoredSource, StoreRepair
 from tests.faults.knowledge_child import CHUNKS, page
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -291,3 +291,51 @@ def _overwrite_page_with(path: Path, text: bytes) -> None:
     start = data.index(text) // 4096 * 4096
     data[start : start + 4096] = b"\xff" * 4096
     path.write_bytes(bytes(data))
+
+
+async def test_a_store_without_its_first_page_loses_nothing(path: Path) -> None:
+    async with _opened(path) as store:
+        await store.put([page("a", number) for number in range(20)], embedder="child")
+    _wipe(path, 1)
+    async with _opened(path) as store:
+        with pytest.raises(StoreError) as damaged:
+            await store.lexical("page3 part7")
+        assert damaged.value.code == "store_damaged"
+        report = await store.repair()
+        assert report == StoreRepair(20, 20 * CHUNKS, kept_aside=report.kept_aside)
+        near = await store.dense(array("f", [4.0, 8.0, 1.0, 0.0]), embedder="child", count=1)
+        assert [(p.url, p.number) for p in near] == [("https://a.example/3", 7)]
+        assert (await store.lexical("page3 part7", count=1))[0].number == 7
+    assert [file.name for file in path.parent.glob("*.*ed*")] == ["knowledge.db.damaged-1"]
+
+
+async def test_without_the_first_page_and_a_page_of_texts_the_rest_is_saved(path: Path) -> None:
+    async with _opened(path) as store:
+        await store.put([page("a", number) for number in range(20)], embedder="child")
+    _overwrite_page_with(path, b"page7 part5 version0")
+    _wipe(path, 1)
+    told: list[tuple[int, int]] = []
+    async with _opened(path) as store:
+        report = await store.repair(lambda done, total: told.append((done, total)))
+        assert (report.chunks, 0 < report.lost_chunks < 20) == (20 * CHUNKS - report.lost_chunks, True)
+        assert len(await store.passages("https://a.example/3")) == CHUNKS
+    assert told == [(20, 20)]
+
+
+async def test_texts_are_saved_though_the_list_of_bodies_is_lost(path: Path) -> None:
+    async with _opened(path) as store:
+        await store.put([page("a", number) for number in range(20)], embedder="child")
+        [root] = await store._writer.run(
+            lambda db: db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'bodies'").fetchone()
+        )
+    _wipe(path, root)
+    async with _opened(path) as store:
+        report = await store.repair()
+        assert (report.sources, report.chunks, report.unembedded) == (20, 20 * CHUNKS, 20 * CHUNKS)
+        assert (await store.lexical("page3 part7", count=1))[0].url == "https://a.example/3"
+
+
+def _wipe(path: Path, number: int) -> None:
+    with path.open("r+b") as file:
+        file.seek((number - 1) * 4096)
+        file.write(bytes(4096))

@@ -129,7 +129,7 @@ class QdrantStore:
             await self._move(state, {"embedder": "", "dims": 0, "collection": f"{self._prefix}_words"})
 
     @translated
-    async def repair(self) -> StoreRepair:
+    async def repair(self, on_saved: Callable[[int, int], None] = lambda done, total: None) -> StoreRepair:
         """The server keeps its own files in order."""
         now = await self.stats()
         return StoreRepair(now.sources, now.chunks, unembedded=now.unembedded)
