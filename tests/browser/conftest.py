@@ -1,0 +1,61 @@
+"""A real browser, a real server, and pages that are watched."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rig.served import Stage, stage
+from tests.browser.scene import PAGES, Telling, Watched
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """One browser for a module: a test of another kind has its event loop for itself."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: make test-browser")
+    if BROWSER is None:
+        pytest.skip("needs chromium: apt-get install chromium")
+    with playwright.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    with stage(tmp_path_factory.mktemp("served"), PAGES, Telling()) as there:
+        yield there
+
+
+@pytest.fixture
+def served(shared: Stage) -> Iterator[Stage]:
+    """A server that the tests of a module share; who holds its model lets it go at the end."""
+    yield shared
+    shared.model.release()
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Stage]:
+    """A server that a test may kill."""
+    with stage(tmp_path, PAGES, Telling()) as there:
+        yield there
+
+
+@pytest.fixture
+def look(browser: Any) -> Iterator[Callable[..., Watched]]:
+    """A page in a profile of its own, with what the browser is told about its person and its screen."""
+    with ExitStack() as open_now:
+
+        def looking(there: Stage | str, **context: Any) -> Watched:
+            profile = browser.new_context(**context)
+            open_now.callback(profile.close)
+            return Watched(profile.new_page(), there if isinstance(there, str) else there.base)
+
+        yield looking
