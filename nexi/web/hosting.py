@@ -104,11 +104,22 @@ class RunHost:
 
     async def start(self, order: Order, session: Session | None = None) -> Hosted:
         """Begin a run; it has its id and its log when this returns. Raises Refused when there is no room."""
-        if self.draining or self.is_full:
-            raise refused(503, "busy", "the server has all the runs it can carry", fix="ask again soon", retry_after=5)
+        self._require_room()
         log.debug("question", extra={"question": order.question, "mode": order.mode})
         self.metrics.count("nexi_runs_started_total", mode=order.mode)
         return await self._begin(lambda: self._made(order, session))
+
+    def _require_room(self) -> None:
+        if self.draining or self.is_full:
+            raise refused(503, "busy", "the server has all the runs it can carry", fix="ask again soon", retry_after=5)
+
+    async def resume(self, run_id: str) -> Hosted:
+        """Go on with a run of this home, within the limits it was asked with. Raises Refused or StoreError."""
+        self._require_room()
+        read = await asyncio.to_thread(self.nexi.runs().open_log, run_id)
+        run = await self.nexi.resume(run_id, options=_asked(read))
+        self.forget(run_id)
+        return await self._begin(lambda: run, read.header.created if run.past.log else "")
 
     def _made(self, order: Order, session: Session | None) -> Run:
         if order.mode == "research":
@@ -241,5 +252,11 @@ def _left_open(read: ReadLog) -> SearchOptions | None:
         return None
     if sum(isinstance(fact, RunResumed) for _, fact in read.facts) >= MOST_RESUMES:
         return None
-    asked = first.settings.get("asked")
+    return _asked(read)
+
+
+def _asked(read: ReadLog) -> SearchOptions:
+    """The limits a run was begun with, as far as its log says."""
+    first = read.facts[0][1] if read.facts else None
+    asked = first.settings.get("asked") if isinstance(first, RunStarted) else None
     return options_from(asked if isinstance(asked, dict) else {}, DOOR)

@@ -44,6 +44,7 @@ def routes() -> list[Route]:
         Route("/v1/runs/{id}", remove, methods=["DELETE"]),
         Route("/v1/runs/{id}/events", events, methods=["GET"]),
         Route("/v1/runs/{id}/result", result, methods=["GET"]),
+        Route("/v1/runs/{id}/resume", resume, methods=["POST"]),
         Route("/v1/runs/{id}/stop", stop, methods=["POST"]),
         Route("/v1/runs/{id}/cancel", cancel, methods=["POST"]),
     ]
@@ -93,6 +94,13 @@ def _order(asked: Mapping[str, Any]) -> Order:
     )
     judged = {name: given[name] for name in AGENTIC if given.get(name) is not None}
     return Order(asked.get("mode") or "search", asked["question"], options, int(given.get("depth") or 0), judged)
+
+
+async def resume(request: Request) -> Response:
+    """Go on with a run that was cut off or ended early; one that had ended goes on under a new id."""
+    host: RunHost = request.app.state.host
+    hosted = await host.resume(_id(request))
+    return reply(_told(hosted.id, "running", "", hosted), 202, {"location": f"/v1/runs/{hosted.id}"})
 
 
 # looking
@@ -275,9 +283,13 @@ async def cancel(request: Request) -> Response:
 
 
 async def remove(request: Request) -> Response:
-    """Forget a run; one that is under way here is cancelled first."""
-    host: RunHost = request.app.state.host
-    run_id = _id(request)
+    """Forget a run."""
+    await forget(request.app.state.host, _id(request))
+    return Response(status_code=204)
+
+
+async def forget(host: RunHost, run_id: str) -> None:
+    """Delete a run; one that is under way here is cancelled first. Raises StoreError."""
     hosted = host.get(run_id)
     if hosted:
         await hosted.cancel()
@@ -287,7 +299,6 @@ async def remove(request: Request) -> Response:
     except NexiError as error:
         if hosted is None or error.code != "no_such_run":
             raise
-    return Response(status_code=204)
 
 
 def openapi() -> dict[str, Any]:
@@ -315,6 +326,7 @@ def openapi() -> dict[str, Any]:
         "/v1/runs/{id}/result": {
             "get": _operation("Its answer.", {200: tuple(FORMATS.values())}, parameters=parameters(ID, form))
         },
+        "/v1/runs/{id}/resume": {"post": _operation("Go on with it.", {202: RUN}, parameters=parameters(ID))},
         "/v1/runs/{id}/stop": {"post": _operation("Let it answer now.", {202: {"type": "object"}}, parameters=parameters(ID))},
         "/v1/runs/{id}/cancel": {"post": _operation("End it without an answer.", both, parameters=parameters(ID))},
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from nexi.app import RunResult, error_of
@@ -137,14 +137,15 @@ def _as_markdown(result: RunResult, today: str) -> str:
 
 def _body(result: RunResult) -> str:
     if _started(result).mode == "agentic":
-        return _passages(json.loads(result.answer.text))
+        return passages_of(result.answer.text)
     urls = {s.number: s.url for s in result.answer.sources}
     listed = format_citations_section(urls, url_to_title={s.url: s.title for s in result.answer.sources})
     return f"{result.answer.text}\n\n{listed}".strip() + "\n"
 
 
-def _passages(response: Mapping[str, Any]) -> str:
-    """The passages of an agentic search, each under its address."""
+def passages_of(answer: str) -> str:
+    """The passages of an agentic search, whose answer is JSON, each under its address."""
+    response = json.loads(answer)
     told = [f"{found['content'].strip()}\n\n<{found['url']}>\n" for found in response["results"]]
     return "\n".join([f"Completeness {response['completeness']}, {response['status']}.\n", *told])
 

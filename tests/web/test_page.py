@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -72,13 +71,6 @@ async def test_a_run_that_is_not_there_or_has_no_answer_is_refused_in_words(tmp_
         assert (await served.client.get("/page/runs/nonsense")).status_code in (400, 404)
 
 
-async def test_setup_names_the_parts_and_no_key(tmp_path: Path) -> None:
-    async with serving(tmp_path) as served:
-        parts = (await served.client.get("/page/setup")).json()
-        assert [part["name"] for part in parts] == ["Model", "Search", "Pages", "Kept in", "More"]
-        assert "key" not in json.dumps(parts).lower()
-
-
 @pytest.mark.parametrize(
     "hostile",
     [
@@ -127,3 +119,19 @@ def test_the_timeline_has_a_bar_for_every_call_search_and_page() -> None:
         {"lane": "search", "who": "", "label": "q", "failed": True, "start": 1.75, "end": 2.0},
         {"lane": "page", "who": "", "label": "a.example: too slow", "failed": True, "start": 2.0, "end": 4.0},
     ]
+
+
+def test_a_verdict_is_told_in_words_too_and_stays_in_the_row_of_its_table() -> None:
+    answer = "| a | b |\n|---|---|\n| Moon | far [1] |\n\nAfter [1]."
+    claims = [claim(0, "| Moon | far [1] |", answer, Verdict.NOT_FOUND), claim(1, "After [1].", answer)]
+    html = answer_html(answer, claims, [SOURCE])
+    row = html[html.index("<td>far") : html.index("</tr>\n</tbody>")]
+    assert re.findall(r'data-claim="(\d)"', row) == ["0", "0"]
+    assert ">?\u00a0not found</button></td>" in row
+
+
+def test_in_a_file_of_its_own_marks_are_links_within_it() -> None:
+    answer = "The Moon is far [1] [2]."
+    html = answer_html(answer, [claim(0, answer, answer)], [SOURCE, Source(2, "https://x.example/")], in_file=True)
+    assert re.findall(r'href="([^"]+)"', html) == ["#claim-0-1", "#source-2", "#claim-0"]
+    assert "<button" not in html

@@ -17,6 +17,7 @@ from starlette.routing import Route
 from nexi.errors import NexiError
 from nexi.runlog import check_run_id
 from nexi.types import Source
+from nexi.web.page import history, knowledge, setup
 from nexi.web.page.exports import TYPES, answered_of, exported, suffix_of
 from nexi.web.page.timeline import timeline_of
 from nexi.web.page.view import Answered, safe_html, view_of
@@ -51,10 +52,12 @@ def routes() -> list[Route]:
         Route("/runs/{id}", index, methods=["GET"]),
         Route("/static/{name}", static, methods=["GET"]),
         Route("/page/render", render, methods=["POST"]),
-        Route("/page/setup", setup, methods=["GET"]),
         Route("/page/runs/{id}", run, methods=["GET"]),
         Route("/page/runs/{id}/passage", passage, methods=["GET"]),
         Route("/page/runs/{id}/export", export, methods=["GET"]),
+        *history.routes(),
+        *knowledge.routes(),
+        *setup.routes(),
     ]
 
 
@@ -81,9 +84,21 @@ async def render(request: Request) -> Response:
 
 async def run(request: Request) -> Response:
     """A finished run as the page shows it: its answer with its evidence, its sources and where the time went."""
-    answered, log = await _answered(request)
+    try:
+        answered, log = await _answered(request)
+    except NexiError as error:
+        return await _remembered(request, error)
     view = await asyncio.to_thread(view_of, answered)
-    return reply({**view, "timeline": timeline_of(log.facts, log.moments, log.header.created)})
+    timeline = timeline_of(log.facts, log.moments, log.header.created)
+    return reply({**view, "created": log.header.created, "timeline": timeline})
+
+
+async def _remembered(request: Request, error: NexiError) -> Response:
+    """The answer of a run that is gone, where the history has it. Raises the error otherwise."""
+    view = await asyncio.to_thread(history.remembered, request.app.state.nexi, request.path_params["id"])
+    if view is None or error.code != "no_such_run":
+        raise error
+    return reply(view)
 
 
 async def export(request: Request) -> Response:
@@ -137,17 +152,3 @@ async def _answered(request: Request) -> tuple[Answered, Any]:
         return answered_of(run_id, log), log
     except NexiError as error:
         raise refused(409, error.code, error.message, fix="follow its events, or resume it") from error
-
-
-async def setup(request: Request) -> Response:
-    """Which parts are configured; never a key."""
-    config = request.app.state.nexi.config
-    model = config.endpoint("answer")
-    told = {
-        "Model": "none: the built-in extractive model" if model.is_extractive else f"{model.model} at {model.base_url}",
-        "Search": ", ".join(config.search_chain()) or "none",
-        "Pages": ", ".join(config.fetch_chain()) or "none",
-        "Kept in": str(config.root),
-        "More": "nexi doctor, in a terminal, says what works and how to mend what does not",
-    }
-    return reply([{"name": name, "value": value} for name, value in told.items()])

@@ -31,7 +31,9 @@ def routes() -> list[Route]:
 
 async def setup(request: Request) -> Response:
     """Which parts are configured."""
-    return reply([{"name": n, "on": on, "value": value, "fix": fix} for n, on, value, fix in parts_of(request.app.state.nexi.config)])
+    return reply(
+        [{"name": n, "on": on, "value": value, "fix": fix} for n, on, value, fix in parts_of(request.app.state.nexi.config)]
+    )
 
 
 def parts_of(config: Config) -> Iterator[tuple[str, bool, str, str]]:
@@ -73,7 +75,12 @@ def _search(config: Config) -> Iterator[tuple[str, bool, str, str]]:
             yield f"Search {name}", not fix, where, fix
         elif name in KEYED_BACKENDS:
             keyed = bool(config.keys_for(name))
-            yield f"Search {name}", keyed, "with a key" if keyed else "no key yet", "" if keyed else f"nexi config set api_keys.{name}"
+            yield (
+                f"Search {name}",
+                keyed,
+                "with a key" if keyed else "no key yet",
+                "" if keyed else f"nexi config set api_keys.{name}",
+            )
         else:
             yield f"Search {name}", True, "needs no key", ""
 
@@ -84,7 +91,12 @@ def _knowledge(config: Config) -> Iterator[tuple[str, bool, str, str]]:
     yield "Knowledge", on, where if on else "off: nothing that is read is kept", "" if on else "nexi config set knowledge true"
     embedding = config.embedding()
     vectors = f"{embedding.model} at {place_of(embedding.base_url)}" if embedding else "static vectors where they are installed"
-    yield "Vectors", bool(config.use_hybrid_search), vectors if config.use_hybrid_search else "off: words alone are compared", ""
+    yield (
+        "Vectors",
+        bool(config.use_hybrid_search),
+        vectors if config.use_hybrid_search else "off: words alone are compared",
+        "",
+    )
 
 
 async def doctor(request: Request) -> Response:

@@ -144,10 +144,10 @@ class Marks:
             return ""
         said, sign = verdict_of(claim), SIGNS[claim.verdict]
         shown = sign if claim.verdict is Verdict.SUPPORTED else f"{sign}\u00a0{said}"
-        about = f'class="check v-{claim.verdict.value}" aria-label="{said}: show the evidence"'
+        kind, label = f'class="check v-{claim.verdict.value}"', f'aria-label="{said}: show the evidence"'
         if self.in_file:
-            return f'<a {about} href="#claim-{index}">{shown}</a>'
-        return f'<button type="button" {about} data-claim="{index}">{shown}</button>'
+            return f'<a {kind} href="#claim-{index}" {label}>{shown}</a>'
+        return f'<button type="button" {kind} data-claim="{index}" {label}>{shown}</button>'
 
 
 def verdict_of(claim: Claim) -> str:

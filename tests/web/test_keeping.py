@@ -1,0 +1,238 @@
+"""What the page keeps: questions to find again, runs to go on with, knowledge to forget, and a set-up without secrets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nexi.app.emit import QuietEmit
+from nexi.config import Config
+from nexi.doctor import Check, Report
+from nexi.events import RunStarted
+from nexi.history import add_history_entry, create_entry
+from nexi.types import Page
+from nexi.web.page import setup
+from nexi.web.page.history import excerpt
+from tests.web.world import MOON, QUESTION, GatedWeb, Served, serving
+
+KEY = "sk-very-secret-0123456789"
+ATOLL = "https://atoll.example/guide"
+
+
+async def get(served: Served, path: str) -> Any:
+    reply = await served.client.get(path)
+    assert reply.status_code == 200, reply.text
+    return reply.json()
+
+
+# history
+
+
+async def test_what_was_asked_is_found_by_words_of_its_question_or_its_answer(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        moon, mars = await served.ask(), await served.ask("Which moons does Mars have?")
+        await served.events(moon)
+        await served.events(mars)
+        found = await get(served, "/page/history")
+        assert {(i["id"], i["state"]) for i in found["items"]} == {(moon, "finished"), (mars, "finished")}
+        by_answer = await get(served, "/page/history?q=PHOBOS")
+        assert [i["id"] for i in by_answer["items"]] == [mars]
+        assert "Phobos" in by_answer["items"][0]["excerpt"]
+        assert [i["id"] for i in (await get(served, "/page/history?q=how+far"))["items"]] == [moon]
+        assert await get(served, "/page/history?q=nothing+of+that") == {"items": [], "more": False}
+        assert (await get(served, "/page/history?limit=1"))["more"] is True
+
+
+@pytest.mark.parametrize("asked", ["limit=0", "limit=x", "limit=99999999", f"q={'a' * 201}"])
+async def test_a_list_that_cannot_be_made_is_refused_in_words(tmp_path: Path, asked: str) -> None:
+    async with serving(tmp_path) as served:
+        for path in ("/page/history", "/page/knowledge"):
+            reply = await served.client.get(f"{path}?{asked}")
+            assert (reply.status_code, reply.json()["error"]["parameter"]) == (400, asked[: asked.index("=")])
+
+
+async def test_an_answer_whose_run_is_gone_can_still_be_read(tmp_path: Path) -> None:
+    entry = create_entry("Where is <b>it</b>?", "Here [1]. <script>", [MOON], "m", 1, 2.0, 30, id="abc123")
+    add_history_entry(entry, tmp_path / "history.jsonl")
+    async with serving(tmp_path) as served:
+        items = (await get(served, "/page/history"))["items"]
+        assert [(i["id"], i["state"], i["question"]) for i in items] == [("abc123", "answer kept", "Where is <b>it</b>?")]
+        view = await get(served, "/page/runs/abc123")
+        assert (view["kept"], view["text"], view["sources"][0]["url"]) == (False, "Here [1]. <script>", MOON)
+        assert "<script" not in view["html"]
+        assert (await served.client.get("/page/runs/abc124")).status_code == 404
+
+
+async def test_deleting_forgets_the_run_and_its_answer(tmp_path: Path) -> None:
+    add_history_entry(create_entry("old", "gone", [], "m", 1, 2.0, 30, id="abc123"), tmp_path / "history.jsonl")
+    async with serving(tmp_path) as served:
+        run_id = await served.ask()
+        await served.events(run_id)
+        for each in (run_id, "abc123"):
+            assert (await served.client.delete(f"/page/history/{each}")).status_code == 204
+        assert (await get(served, "/page/history"))["items"] == []
+        assert (await served.client.delete(f"/page/history/{run_id}")).status_code == 404
+        assert not (tmp_path / "runs" / run_id).exists()
+
+
+def test_an_excerpt_shows_the_words_that_were_looked_for() -> None:
+    answer = "alpha " * 100 + "the needle is here " + "omega " * 100
+    assert "needle" in excerpt(answer, "needle")
+    assert excerpt(answer, "needle").startswith("…")
+    assert excerpt("short", "needle") == "short"
+
+
+# runs
+
+
+async def test_a_run_of_another_door_that_was_cut_off_goes_on_under_its_id(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        log = served.app.state.nexi.runs().create()
+        await log.append(RunStarted(QUESTION, "m", "extractive", max_iterations=4))
+        await log.close()
+        assert (await get(served, "/page/history"))["items"][0]["state"] == "unfinished"
+        reply = await served.client.post(f"/v1/runs/{log.run_id}/resume")
+        assert (reply.status_code, reply.json()["id"], reply.json()["state"]) == (202, log.run_id, "running")
+        assert (await served.end_of(log.run_id))["state"] == "finished"
+        complete = await served.client.post(f"/v1/runs/{log.run_id}/resume")
+        assert (complete.status_code, complete.json()["error"]["code"]) == (409, "complete")
+
+
+async def test_a_run_that_had_failed_goes_on_under_a_new_id(tmp_path: Path) -> None:
+    web = GatedWeb()
+    pages, web.pages = web.pages, {}
+    async with serving(tmp_path, web=web) as served:
+        run_id = await served.ask()
+        assert (await served.end_of(run_id))["state"] == "failed"
+        web.pages = pages
+        reply = await served.client.post(f"/v1/runs/{run_id}/resume")
+        again = reply.json()
+        assert (reply.status_code, reply.headers["location"]) == (202, f"/v1/runs/{again['id']}")
+        assert (again["id"] != run_id, again["question"]) == (True, QUESTION)
+        assert (await served.end_of(again["id"]))["last_event_id"] > 1
+
+
+async def test_a_run_that_goes_on_cannot_be_taken_up_a_second_time(tmp_path: Path) -> None:
+    web = GatedWeb(is_open=False)
+    async with serving(tmp_path, web=web) as served:
+        run_id = await served.ask()
+        await web.asked.wait()
+        reply = await served.client.post(f"/v1/runs/{run_id}/resume")
+        assert (reply.status_code, reply.json()["error"]["code"]) == (409, "run_locked")
+        assert (await served.client.post("/v1/runs/aaaaaa/resume")).status_code == 404
+        web.gate.set()
+        assert (await served.end_of(run_id))["state"] == "finished"
+
+
+# knowledge
+
+
+async def know(served: Served, url: str, title: str, text: str) -> None:
+    indexer = await served.app.state.nexi.knowledge().indexer(QuietEmit())
+    await indexer.index(Page(url, text, title, fetched_at="2031-05-06T12:00:00+00:00"))
+
+
+async def test_what_is_known_is_listed_searched_and_forgotten(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        empty = await get(served, "/page/knowledge")
+        assert (empty["total"], empty["sources"], empty["on"]) == (0, [], True)
+        assert await get(served, "/page/knowledge/find?q=lagoon") == {"hits": []}
+        await know(served, ATOLL, "<img src=x>", "An atoll is a ring of coral around a lagoon.")
+        await know(served, MOON, "Moon", "The Moon is far away.")
+        known = await get(served, "/page/knowledge")
+        assert (known["total"], {s["url"] for s in known["sources"]}) == (2, {ATOLL, MOON})
+        only = (await get(served, "/page/knowledge?q=ATOLL"))["sources"]
+        assert [(s["url"], s["title"], s["domain"], s["fetched"]) for s in only] == [
+            (ATOLL, "<img src=x>", "atoll.example", "2031-05-06")
+        ]
+        hits = (await get(served, "/page/knowledge/find?q=coral+lagoon"))["hits"]
+        assert (hits[0]["url"], "ring of coral" in hits[0]["snippet"]) == (ATOLL, True)
+        forgotten = await served.client.post("/page/knowledge/forget", json={"urls": [ATOLL]})
+        assert forgotten.json() == {"removed": 1}
+        assert [s["url"] for s in (await get(served, "/page/knowledge"))["sources"]] == [MOON]
+        again = await served.client.post("/page/knowledge/forget", json={"urls": [ATOLL]})
+        assert (again.status_code, again.json()["error"]["code"]) == (404, "not_found")
+
+
+@pytest.mark.parametrize("body", [{}, {"urls": []}, {"urls": [1]}, {"urls": "x"}, {"urls": ["a"], "more": 1}])
+async def test_what_to_forget_must_be_addresses(tmp_path: Path, body: dict[str, Any]) -> None:
+    async with serving(tmp_path) as served:
+        assert (await served.client.post("/page/knowledge/forget", json=body)).status_code == 400
+
+
+# the set-up
+
+
+async def test_the_setup_names_every_part_and_tells_no_secret(tmp_path: Path) -> None:
+    config = Config(
+        home=tmp_path,
+        base_url=f"https://user:{KEY}@models.example/v1?key={KEY}",
+        api_key=KEY,
+        model="moon-1",
+        search_backend=("searxng", "brave", "tavily"),
+        searxng_url=f"http://me:{KEY}@127.0.0.1:8080",
+        api_keys={"brave": KEY},
+        qdrant_url=f"http://:{KEY}@127.0.0.1:6333",
+        token=KEY,
+    )
+    async with serving(tmp_path, config=config, token=KEY) as served:
+        parts = await get(served, "/page/setup")
+    assert KEY not in json.dumps(parts)
+    told = {part["name"]: (part["on"], part["value"]) for part in parts}
+    assert told["Model"] == (True, "moon-1 at models.example, with a key, 128,000 tokens")
+    assert told["Search searxng"] == (True, "127.0.0.1:8080")
+    assert told["Search brave"] == (True, "with a key")
+    assert told["Search tavily"] == (False, "no key yet")
+    assert told["Knowledge"] == (True, "Qdrant at 127.0.0.1:6333")
+    assert [p["fix"] for p in parts if p["name"] == "Search tavily"] == ["nexi config set api_keys.tavily"]
+
+
+async def test_without_a_model_the_setup_says_so_and_how_to_add_one(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        model = (await get(served, "/page/setup"))[0]
+    assert (model["name"], model["on"], model["value"]) == (
+        "Model",
+        False,
+        "none: the built-in extractive model answers with passages",
+    )
+    assert "nexi config setup" in model["fix"]
+
+
+async def test_the_doctor_says_what_is_wrong_why_and_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Config] = []
+
+    async def examine(load: Any) -> Report:
+        asked.append(load())
+        return Report((Check("model", False, "it is silent", "no answer", "start it"),))
+
+    monkeypatch.setattr("nexi.doctor.examine", examine)
+    async with serving(tmp_path) as served:
+        report = (await served.client.post("/page/doctor")).json()
+        assert (report["ok"], report["checks"]) == (
+            False,
+            [{"name": "model", "ok": False, "message": "it is silent", "cause": "no answer", "fix": "start it"}],
+        )
+        assert asked == [served.app.state.nexi.config]
+        assert (await served.client.get("/page/doctor")).status_code == 405
+
+
+async def test_checks_run_one_at_a_time_and_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = asyncio.Event()
+
+    async def examine(load: Any) -> Report:
+        begun.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    monkeypatch.setattr("nexi.doctor.examine", examine)
+    monkeypatch.setattr(setup, "EXAMINED_S", 0.2)
+    async with serving(tmp_path) as served:
+        first = asyncio.create_task(served.client.post("/page/doctor"))
+        await begun.wait()
+        second = await served.client.post("/page/doctor")
+        assert (second.status_code, second.json()["error"]["code"]) == (409, "examining")
+        assert (await first).json()["error"]["code"] == "timeout"
