@@ -88,9 +88,10 @@ def test_a_server_that_is_killed_and_started_again_goes_on_with_the_run_and_the_
     asked = len(own.model.requests)
     own.server.kill()
     page.wait_for_function("() => document.getElementById('status').innerText.toLowerCase().includes('connect')")
-    own.server.start()
-    own.model.wait_for("middle", 2)
+    with page.expect_response("**/page/render"):  # the resumed run tells its sentence again
+        own.server.start()
     person.sees(FIRST)
+    own.model.wait_for("middle", 2)
     own.model.release()
     person.finished()
     seen = page.evaluate("window.seen")

@@ -47,6 +47,7 @@ export function take(kind, data, id) {
   const bar = (lane, label, failed) => { state.bars.push({ lane, who: event.agent || "", label, start: Math.max(0, now - (event.seconds || 0)), end: now, failed }); drawSoon(); };
   switch (kind) {
     case "run_started": $("asked").textContent = event.query; break;
+    case "run_resumed": state.text = ""; break; // the answer is told again from its beginning
     case "text_delta": state.text += event.text; renderSoon(); break;
     case "status_delta": say(event.text); break;
     case "model_asked": say(event.purpose === "answer" ? "Thinking" : event.purpose); break;
