@@ -80,9 +80,9 @@ class SearchBackend(Protocol):
     async def search(self, query: Query) -> list[Hit]:
         """Hits, best first; an empty list means empty on purpose. Raises BackendError.
 
-        What the searcher honours beyond this, each optional: `filters`, the names among "site", "time" and "language" that
-        the backend keeps itself; `interval_s`, the pause it wants between queries; `local`, for hits of this machine; and
-        on the list it returns, `failures`, the parts of it that did not answer.
+        What the searcher honours beyond this, each optional: `filters`, the names among "site", "time", "language" and
+        "focus" that the backend keeps itself; `interval_s`, the pause it wants between queries; `local`, for hits of this
+        machine; and on the list it returns, `failures`, the parts of it that did not answer.
         """
         ...
 

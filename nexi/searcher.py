@@ -2,7 +2,7 @@
 
 Above it are the tools; below it, backends behind their port. It never raises: an empty outcome carries the reason. Site
 filters hold for every backend, because hits of other sites are dropped here; a filter that only a backend could keep, and
-that the answering one does not know, is named in the outcome.
+that the answering one does not know, is named in the outcome. A focus under which nobody finds anything is dropped, aloud.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 from nexi.breaker import Suspension, in_words
 from nexi.errors import BackendError
 from nexi.events import SearchFinished
+from nexi.focus import within_focus
 from nexi.ports import Breaker, Clock, Emit, SearchBackend
 from nexi.recording import Track
 from nexi.types import Failure, Hit, Query, SearchOutcome
@@ -76,13 +78,22 @@ class Searcher:
             await self._emit(known)
             return SearchOutcome(known.query, known.hits, known.backend, known.failures)
         started = self._clock.monotonic()
-        outcome = await self._along_the_chain(query)
+        outcome = await self._focused(query)
         await self._emit(
             SearchFinished(
                 query.text, outcome.backend, outcome.hits, outcome.failures, round(self._clock.monotonic() - started, 3)
             )
         )
         return outcome
+
+    async def _focused(self, query: Query) -> SearchOutcome:
+        """The answer within the focus, else without it: a narrow look that finds nothing must not end a search."""
+        outcome = await self._along_the_chain(query)
+        if outcome.hits or not (query.focus and outcome.backend):
+            return outcome
+        wide = await self._along_the_chain(replace(query, focus=""))
+        why = f"nothing was found among {query.focus}, so the whole web was asked"
+        return replace(wide, failures=(Failure("search", "focus_dropped", why, "ask with another focus"), *wide.failures))
 
     async def _along_the_chain(self, query: Query) -> SearchOutcome:
         """Backends that rest after faults of their own are asked last, when nobody else has answered."""
@@ -116,6 +127,7 @@ class Searcher:
     async def _ask(self, backend: SearchBackend, query: Query) -> SearchOutcome:
         """One backend's answer; its `backend` is empty where it failed."""
         name = backend.name
+        query = query if "focus" in getattr(backend, "filters", ()) else within_focus(query)
         try:
             found = await self._with_retries(backend, query)
         except BackendError as error:

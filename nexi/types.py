@@ -44,6 +44,7 @@ class Query:
     excluded_sites: tuple[str, ...] = ()
     time_range: str = ""
     language: str = ""
+    focus: str = ""
 
 
 @frozen

@@ -28,6 +28,7 @@ LAYER = {
             "files",
             "tasks",
             "breaker",
+            "focus",
             "terms",
             "fusion",
             "trust",

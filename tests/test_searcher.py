@@ -197,3 +197,52 @@ async def test_file_addresses_come_only_from_a_backend_that_is_local(tmp_path: P
     local.local = True  # type: ignore[attr-defined]
     assert (await Rig(tmp_path, local).search()).hits == (mine,)
     assert (await Rig(tmp_path, web).search()).hits == ()
+
+
+# focus
+
+
+class Focused(Scripted):
+    """A backend that remembers how it was asked."""
+
+    filters = frozenset({"focus"})
+
+    def __init__(self, name: str, *answers: Sequence[Hit] | BackendError) -> None:
+        super().__init__(name, *answers)
+        self.queries: list[Query] = []
+
+    async def search(self, query: Query) -> list[Hit]:
+        self.queries.append(query)
+        return await super().search(query)
+
+
+class Plain(Focused):
+    filters = frozenset()
+
+
+async def test_a_backend_that_knows_kinds_is_told_the_focus_and_another_the_sites(tmp_path: Path) -> None:
+    knows, plain = Focused("knows", []), Plain("plain", [Hit("https://arxiv.org/abs/1", "Paper")])
+    outcome = await Rig(tmp_path, knows, plain).search(Query("heat", focus="papers"))
+    assert knows.queries == [Query("heat", focus="papers")]
+    assert (plain.queries[0].text, plain.queries[0].focus, "arxiv.org" in plain.queries[0].sites) == ("heat", "", True)
+    assert (outcome.query, [hit.url for hit in outcome.hits]) == ("heat", ["https://arxiv.org/abs/1"])
+
+
+async def test_sites_that_were_asked_for_are_not_widened_by_a_focus_and_docs_are_asked_for_by_their_word(tmp_path: Path) -> None:
+    plain = Plain("plain", [HIT])
+    await Rig(tmp_path, plain).search(Query("heat", sites=("a.example",), focus="code"))
+    await Rig(tmp_path, plain).search(Query("heat", focus="docs"))
+    assert plain.queries == [Query("heat", sites=("a.example",)), Query("heat documentation")]
+
+
+async def test_a_focus_under_which_nothing_is_found_is_dropped_aloud(tmp_path: Path) -> None:
+    plain = Plain("plain", [], [HIT])
+    outcome = await Rig(tmp_path, plain).search(Query("heat", focus="discussions"))
+    assert plain.queries[1] == Query("heat")
+    assert (outcome.hits, codes(outcome)) == ((HIT,), [("search", "focus_dropped")])
+
+
+async def test_a_backend_that_is_broken_is_not_asked_twice_for_a_focus(tmp_path: Path) -> None:
+    plain = Plain("plain", BROKEN)
+    await Rig(tmp_path, plain).search(Query("heat", focus="discussions"))
+    assert len(plain.queries) == 1

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
+from copy import copy
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 TIDY_EVERY_S = 24 * 3600
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+MOST_MODELS = 64
 BUNDLED_ENCODINGS = ("cl100k_base", "o200k_base")
 
 
@@ -60,6 +62,7 @@ class Clients:
         self._fetchers_given = self._fetchers
         self._closing = AsyncExitStack()
         self._knowledge: Knowledge | None = None
+        self._others: dict[str, Self] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -73,6 +76,27 @@ class Clients:
         if role not in self._llms:
             self._llms[role] = self._build_llm(role)
         return self._llms[role]
+
+    def answering_with(self, model: str) -> Self:
+        """The same clients with another model of the same endpoint; the config's own for "". Raises ConfigError."""
+        if not model or model == self.config.endpoint("answer").model:
+            return self
+        if model not in self._others:
+            if len(self._others) >= MOST_MODELS:
+                cause, fix = f"{MOST_MODELS} others were asked for since this process began", "use one of those, or start again"
+                raise ConfigError(f"the model {model!r} is one too many", cause=cause, fix=fix)
+            self._others[model] = self._with(self.config.override(model=model))
+        return self._others[model]
+
+    def _with(self, config: Config) -> Self:
+        """Clients of another config that share what is open here, and are closed with it."""
+        self.knowledge(), self.fetchers(), self.breaker()
+        if self._backends is None:
+            with suppress(ConfigError):  # the run itself says so
+                self.backends()
+        other = copy(self)
+        other.config, other._llms, other._others = config, {}, {}
+        return other
 
     def backends(self) -> tuple[SearchBackend, ...]:
         if self._backends is None:

@@ -29,6 +29,7 @@ class SearchOptions:
     system_prompt: str = ""
     query: Query = Query("")
     max_cost: float | None = None
+    model: str = ""  # another than the config's, at the same endpoint
     keeps_history: bool = True
     keeps_log: bool = True
     door: str = ""
@@ -37,7 +38,7 @@ class SearchOptions:
 
 
 AS_CONFIGURED = SearchOptions()
-RECORDED_OPTIONS = ("time_target", "max_output_tokens", "system_prompt", "max_cost", "only_local")
+RECORDED_OPTIONS = ("time_target", "max_output_tokens", "system_prompt", "max_cost", "only_local", "model")
 
 
 def recorded_options(options: SearchOptions) -> dict[str, Any]:

@@ -12,8 +12,9 @@ from nexi.app.clients import Clients, built_in
 from nexi.app.options import SearchOptions
 from nexi.budget import Meter
 from nexi.config import EXTRACTIVE, Config
+from nexi.focus import FOCUSES
 from nexi.model import CallCounter, MeteredLLM
-from nexi.ports import LLM, ContentFetcher, Emit
+from nexi.ports import LLM, ContentFetcher, Emit, SearchBackend
 from nexi.reader import Reader
 from nexi.recording import Track
 from nexi.searcher import Searcher
@@ -92,8 +93,16 @@ class Parts:
 
     def _searcher(self) -> Searcher:
         if not self.options.only_local:
-            return self.nexi.searcher(self.emit, self.track)
+            return self.nexi.searcher(self.emit, self.track, backends=self._in_focus)
         return self.local_searcher()
+
+    def _in_focus(self) -> tuple[SearchBackend, ...]:
+        """The chain; under a focus first who keeps it, then the service that knows nothing else, then the others."""
+        chain, focus = self.nexi.backends(), FOCUSES.get(self.options.query.focus)
+        named = focus.backend if focus else ""
+        own = self.nexi.extra_backend(named) if named and named not in {b.name for b in chain} else None
+        keep = [b for b in chain if "focus" in getattr(b, "filters", ())]
+        return (*keep, own, *(b for b in chain if b not in keep)) if own else chain
 
     def local_searcher(self) -> Searcher:
         """A searcher over what is known alone."""

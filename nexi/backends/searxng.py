@@ -15,6 +15,7 @@ from typing import Any
 from nexi.backends.replies import seconds, with_sites
 from nexi.backends.sender import Request
 from nexi.errors import BackendError
+from nexi.focus import FOCUSES, within_focus
 from nexi.types import Hit, Query
 
 NAME = "searxng"
@@ -30,12 +31,14 @@ class Searxng:
     base_url: str
     timeout_s: float = 10.0
     name: str = NAME
-    filters = frozenset({"site", "time", "language"})
+    filters = frozenset({"site", "time", "language", "focus"})
 
     def request(self, query: Query) -> Request:
         params = {"q": _terms(query), "format": "json", "pageno": "1"}
         if query.language:
             params["language"] = query.language
+        if (focus := FOCUSES.get(query.focus)) and focus.categories:
+            params["categories"] = focus.categories
         if period := _time_range(query.time_range):
             params["time_range"] = period
         return Request(
@@ -60,7 +63,9 @@ class Searxng:
 
 def _terms(query: Query) -> str:
     """The query with its sites as operators. A leading `!` would be a command that redirects away."""
-    return with_sites(query.text.strip().lstrip("!"), query.sites, query.excluded_sites)
+    focus = FOCUSES.get(query.focus)
+    asked = query if focus is None or focus.categories else within_focus(query)
+    return with_sites(asked.text.strip().lstrip("!"), asked.sites, asked.excluded_sites)
 
 
 def _time_range(text: str) -> str:

@@ -56,6 +56,12 @@ def test_a_time_range_it_does_not_know_is_left_out(given: str, sent: str | None)
     assert dict(SEARXNG.request(Query("x", time_range=given)).params).get("time_range") == sent
 
 
+def test_a_focus_becomes_categories_or_a_word_of_the_query() -> None:
+    papers, docs = (dict(SEARXNG.request(Query("heat", focus=focus)).params) for focus in ("papers", "docs"))
+    assert (papers["q"], papers["categories"]) == ("heat", "science")
+    assert (docs["q"], "categories" in docs) == ("heat documentation", False)
+
+
 def test_a_query_cannot_be_a_command_that_leads_away() -> None:
     assert dict(SEARXNG.request(Query("!!w bm25")).params)["q"] == "w bm25"
 

@@ -1,0 +1,58 @@
+"""Focus: where a question looks, as the services can be told. Pure; above are the searcher and the dialects.
+
+A service that sorts its results by kind is told the kind. One that does not is asked for the sites where that kind is found,
+or with the word that its pages carry. What a service is called, and who asks it, is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from nexi.types import Query
+from nexi.values import frozen
+
+
+@frozen
+class Focus:
+    """One kind of place. `sites` are where it is found, `words` what its pages say, `categories` SearXNG's names for it."""
+
+    name: str
+    sites: tuple[str, ...] = ()
+    words: str = ""
+    categories: str = ""
+    backend: str = ""  # a service for this kind alone
+
+
+FOCUSES: Mapping[str, Focus] = {
+    focus.name: focus
+    for focus in (
+        Focus("docs", words="documentation"),
+        Focus(
+            "discussions",
+            ("reddit.com", "news.ycombinator.com", "stackexchange.com", "stackoverflow.com", "lobste.rs", "quora.com"),
+            categories="social media,q&a",
+        ),
+        Focus(
+            "papers",
+            ("arxiv.org", "ncbi.nlm.nih.gov", "semanticscholar.org", "nature.com", "acm.org", "plos.org", "biorxiv.org"),
+            categories="science",
+            backend="arxiv",
+        ),
+        Focus(
+            "code",
+            ("github.com", "gitlab.com", "codeberg.org", "stackoverflow.com", "sourcehut.org"),
+            categories="it",
+            backend="stackexchange",
+        ),
+    )
+}
+
+
+def within_focus(query: Query) -> Query:
+    """The query for a service that knows no kinds; sites that were asked for stay the only ones."""
+    focus = FOCUSES.get(query.focus)
+    if focus is None:
+        return query
+    text = f"{query.text} {focus.words}" if focus.words and focus.words not in query.text.lower() else query.text
+    return replace(query, text=text, sites=query.sites or focus.sites, focus="")
