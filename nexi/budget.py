@@ -97,6 +97,10 @@ class Meter:
         ]
         return max((amount / limit if limit else 1.0 for amount, limit in spent if limit is not None), default=0.0)
 
+    def extend(self, seconds: float) -> None:
+        """Leave out time that was not the run's own."""
+        self.started += seconds
+
     def start_iteration(self) -> None:
         self.iterations += 1
 

@@ -183,13 +183,29 @@ class PrefetchEnded:
 
 
 @frozen
+class AgendaProposed:
+    """A plan waits for a person's word before money is spent; `estimate` says in a sentence what it may come to."""
+
+    kind: ClassVar[str] = "agenda_proposed"
+    tasks: tuple[str, ...]
+    complexity: int
+    by: str = "model"
+    estimate: str = ""
+
+
+@frozen
 class AgendaSet:
-    """A deep question was divided into tasks, one researcher each; `by` says who did it: model, fallback, built-in or user."""
+    """A deep question was divided into tasks, one researcher each; `by` says who did it: model, fallback, built-in or user.
+
+    `estimate` says in a sentence what it may come to; `seconds` is how long a person took over it, which no limit counts.
+    """
 
     kind: ClassVar[str] = "agenda_set"
     tasks: tuple[str, ...]
     complexity: int
     by: str = "model"
+    estimate: str = ""
+    seconds: float = 0.0
 
 
 @frozen
@@ -379,6 +395,7 @@ Fact: TypeAlias = (
     | SourceNumbered
     | ContextCompacted
     | PrefetchEnded
+    | AgendaProposed
     | AgendaSet
     | ResearcherStarted
     | ReportsShared

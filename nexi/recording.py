@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from nexi.events import (
+    AgendaSet,
     Fact,
     ModelAsked,
     ModelFailed,
@@ -149,7 +150,10 @@ class Recording:
     ) -> None:
         tracks: dict[str, list[Fact]] = defaultdict(list)
         common: dict[str, PageFetched] = {}
+        self.agenda: AgendaSet | None = None  # the plan as it was settled, where asking again would not bring it
         for fact in facts:
+            if isinstance(fact, AgendaSet) and (only or fact.by == "user"):
+                self.agenda = fact
             tracks[_agent_of(fact)].append(fact)
             if isinstance(fact, PageFetched):
                 common[fact.url] = fact

@@ -37,7 +37,8 @@ class Nexi(Clients):
 
     def search(self, question: str, *, options: SearchOptions = AS_CONFIGURED, session: Session | None = None) -> Run:
         """A run to enter: `async with nexi.search(q) as run`. Raises QuestionError or ConfigError at once."""
-        return Run(self, clean_question(question), with_effort(options, self.config), session or Session())
+        asked, options = clean_question(question), with_effort(options, self.config)
+        return Run(self.answering_with(options.model), asked, options, session or Session())
 
     def research(
         self,
@@ -47,12 +48,17 @@ class Nexi(Clients):
         options: SearchOptions = AS_CONFIGURED,
         session: Session | None = None,
         approve: Approve | None = None,
+        held: bool = False,
     ) -> ResearchRun:
-        """A deep run to enter; depth 0 lets the coordinator choose, and `approve` may change its plan."""
+        """A deep run to enter; depth 0 lets the coordinator choose, and `approve` may change its plan.
+
+        One that is `held` waits with its plan at `run.gate` until somebody settles it there.
+        """
         from nexi.app.research import ResearchRun
 
-        asked = clean_question(question)
-        return ResearchRun(self, asked, with_effort(options, self.config), session or Session(), depth=depth, approve=approve)
+        asked, options = clean_question(question), with_effort(options, self.config)
+        nexi = self.answering_with(options.model)
+        return ResearchRun(nexi, asked, options, session or Session(), depth=depth, approve=approve, held=held)
 
     async def resume(self, run_id: str, *, options: SearchOptions = AS_CONFIGURED, pace: Pace | None = None) -> Run:
         """A run that was cut off or ended early, to enter and go on with. Raises StoreError.
@@ -63,7 +69,7 @@ class Nexi(Clients):
 
         runs = self.runs()
         started, past = await asyncio.to_thread(reopened, runs, run_id, pace=pace)
-        return build(self, started, past, await session_of(started, runs, past.facts), options)
+        return build(self.answering_with(options.model), started, past, await session_of(started, runs, past.facts), options)
 
     async def replay(self, run_id: str) -> Replay:
         """A finished run played again from its log, with no network. Raises StoreError."""

@@ -23,8 +23,10 @@ from nexi.events import Event, PageFetched, RunResumed, SourceNumbered, is_fact
 from nexi.model import CallCounter, MeteredLLM
 from nexi.ports import Emit, SearchBackend
 from nexi.reader import rebuilt
+from nexi.research.estimate import estimate
+from nexi.research.gate import PlanGate
 from nexi.research.orchestrator import Approve, Orchestrator
-from nexi.research.planner import Brief, conversation_of
+from nexi.research.planner import Agenda, Brief, conversation_of
 from nexi.research.reducer import fold
 from nexi.research.researcher import Desk
 from nexi.research.state import ResearchState
@@ -40,7 +42,10 @@ EXTRA_TOOLS = {"security_search": "security", "stackexchange": "stackexchange", 
 
 
 class ResearchRun(Run):
-    """One piece of research under way. `state` is what the reducer makes of its facts, for every door the same."""
+    """One piece of research under way. `state` is what the reducer makes of its facts, for every door the same.
+
+    A run that is `held` has a `gate`: it waits there with its plan until somebody settles or refuses it.
+    """
 
     mode = "research"
 
@@ -54,10 +59,12 @@ class ResearchRun(Run):
         *,
         depth: int = 0,
         approve: Approve | None = None,
+        held: bool = False,
     ) -> None:
         super().__init__(nexi, question, options, session, past)
         self.depth = depth
-        self._approve = approve
+        self.gate = PlanGate() if held else None
+        self._approve = approve or self.gate
         self._orchestrator: Orchestrator | None = None
 
     @property
@@ -70,7 +77,8 @@ class ResearchRun(Run):
         super()._publish(event)
 
     def _settings(self) -> dict[str, Any]:
-        return {**super()._settings(), "depth": self.depth, "tools": self.tools()}
+        held = {"held": True} if self.gate else {}
+        return {**super()._settings(), "depth": self.depth, "tools": self.tools(), **held}
 
     def tools(self) -> list[str]:
         """The tools besides the web search that researchers are offered; a run that began before keeps its own."""
@@ -109,6 +117,18 @@ class ResearchRun(Run):
             raise answer
         return answer
 
+    def _estimated(self, agenda: Agenda) -> str:
+        """What a plan may come to; nothing where no model is paid."""
+        from nexi.llm.prices import price_of, price_table
+
+        config = self.nexi.config
+        endpoint = config.endpoint("answer")
+        if endpoint.is_extractive:
+            return ""
+        price = price_of(endpoint.model, price_table(config.prices))
+        rates = (price.input, price.output) if price else None
+        return estimate(agenda.complexity, len(agenda.tasks), endpoint.max_context, rates).sentence()
+
     def _build(self, bench: Bench) -> Orchestrator:
         config = self.nexi.config
         before = [m for m in self.session.messages if m.role != "system"]
@@ -123,6 +143,7 @@ class ResearchRun(Run):
             state=fold(f for f in self.facts if not isinstance(f, RunResumed)),
             recording=self.past.recording,
             approve=self._approve,
+            estimate=self._estimated,
             max_output_tokens=self.options.max_output_tokens or config.max_output_tokens,
             prompts_folder=config.prompts_dir,
         )

@@ -22,7 +22,7 @@ from nexi.app.run import Run, RunResult
 from nexi.config import Config
 from nexi.conversation import conversation_after, take_up
 from nexi.errors import LLMError, StoreError
-from nexi.events import TERMINAL, Fact, LimitReached, RunFinished, RunStarted, SourceNumbered, Warned
+from nexi.events import TERMINAL, AgendaSet, Fact, LimitReached, RunFinished, RunStarted, SourceNumbered, Warned
 from nexi.recording import Pace
 from nexi.runlog import ReadLog, RunDirectory
 from nexi.session import Session
@@ -46,7 +46,8 @@ def reopened(runs: RunDirectory, run_id: str, *, pace: Pace | None = None) -> tu
     log, writer = runs.reopen(run_id)
     facts = [fact for _, fact in log.facts]
     created, begun = log.header.created, log.beginnings
-    return started, past_of(run_id, facts, created, log=writer, seconds=log.seconds, pace=pace, begun=begun)
+    worked = max(0.0, log.seconds - sum(fact.seconds for fact in facts if isinstance(fact, AgendaSet)))
+    return started, past_of(run_id, facts, created, log=writer, seconds=worked, pace=pace, begun=begun)
 
 
 def recorded(runs: RunDirectory, run_id: str) -> tuple[RunStarted, Past, str]:
@@ -141,7 +142,9 @@ def build(nexi: Clients, started: RunStarted, past: Past, session: Session, opti
         return Run(nexi, started.query, options, session, past)
     from nexi.app.research import ResearchRun
 
-    return ResearchRun(nexi, started.query, options, session, past, depth=int(started.settings.get("depth") or 0))
+    held = bool(started.settings.get("held") and options.door)  # its door holds it again; who takes it up by hand has decided
+    depth = int(started.settings.get("depth") or 0)
+    return ResearchRun(nexi, started.query, options, session, past, depth=depth, held=held)
 
 
 @frozen

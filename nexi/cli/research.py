@@ -12,7 +12,7 @@ from nexi.cli.exits import Interrupts, failing_politely
 from nexi.cli.filters import narrowing
 
 if TYPE_CHECKING:
-    from nexi.app import Nexi, Run, RunResult
+    from nexi.app import Run, RunResult
     from nexi.config import Config
     from nexi.output import Screen
     from nexi.research.orchestrator import Approve
@@ -101,7 +101,7 @@ async def _researched(config: Config, question: str, options: dict[str, Any], in
             depth=options["depth"] or 0,
             options=search_options(options),
             session=session,
-            approve=_approval(nexi, options, screen),
+            approve=_approval(options, screen),
         )
         return await follow(run, screen, interrupts)
 
@@ -177,34 +177,20 @@ def _state_of(result: RunResult) -> ResearchState:
     return fold(result.facts)
 
 
-def _approval(nexi: Nexi, options: dict[str, Any], screen: Screen) -> Approve:
-    """What stands between the plan and the money: an estimate, and with --plan a person."""
+def _approval(options: dict[str, Any], screen: Screen) -> Approve | None:
+    """Who stands between the plan and the money: with --plan, a person at a terminal."""
     from nexi.output import is_tty
 
-    asks = options["plan"] and not options["yes"] and is_tty(sys.stdin) and is_tty(sys.stderr)
+    if not options["plan"] or options["yes"] or not is_tty(sys.stdin) or not is_tty(sys.stderr):
+        return None
 
     async def approve(agenda: Agenda) -> Agenda | None:
         import asyncio
 
         with screen.away():
-            if not options["as_json"]:
-                _tell_estimate(nexi, agenda)
-            return await asyncio.to_thread(_asked, agenda) if asks else agenda
+            return await asyncio.to_thread(_asked, agenda)
 
     return approve
-
-
-def _tell_estimate(nexi: Nexi, agenda: Agenda) -> None:
-    from nexi.llm.prices import price_of, price_table
-    from nexi.output import note
-    from nexi.research.estimate import estimate
-
-    endpoint = nexi.config.endpoint("answer")
-    if endpoint.is_extractive:
-        return
-    price = price_of(endpoint.model, price_table(nexi.config.prices))
-    told = estimate(agenda.complexity, len(agenda.tasks), endpoint.max_context, (price.input, price.output) if price else None)
-    note(f"Depth {agenda.complexity}: {told.sentence()}. Ctrl-C once writes the report from what is there.")
 
 
 def _asked(agenda: Agenda) -> Agenda | None:

@@ -73,6 +73,9 @@ class Panel(Redrawn, Progress):
             self._state = reduce(self._state, event)
         elif isinstance(event, StatusDelta):
             self._status = event.text
+        if isinstance(event, AgendaSet) and event.estimate:
+            with self.away():
+                note(estimate_of(event))
         if self._details and detail_of(event)[0]:
             with self.away():
                 self._details.tell(event)
@@ -124,12 +127,18 @@ def line_of(researcher: Researcher) -> str:
     return " · ".join([*parts, clean_line(researcher.task)[:TASK_CHARS]])
 
 
+def estimate_of(event: AgendaSet) -> str:
+    """What the run may come to, told when it begins to spend."""
+    return f"Depth {event.complexity}: {clean_line(event.estimate)}. Ctrl-C once writes the report from what is there."
+
+
 def change_of(event: Event) -> str:
     """What is worth a line where nothing can be redrawn; "" for nothing."""
     match event:
-        case AgendaSet(tasks=tasks, complexity=complexity):
+        case AgendaSet(tasks=tasks, complexity=complexity, estimate=told):
             count = f"{len(tasks)} task{'' if len(tasks) == 1 else 's'}"
-            return f"Planned {count} (depth {complexity}): " + "; ".join(clean_line(t) for t in tasks)
+            plan = f"Planned {count} (depth {complexity}): " + "; ".join(clean_line(t) for t in tasks)
+            return f"{plan}\n{estimate_of(event)}" if told else plan
         case RunResumed(after=after):
             return f"Going on after {after} facts"
         case ResearcherStarted(researcher=name, task=task):

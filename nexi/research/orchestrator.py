@@ -8,6 +8,7 @@ starts here with a state folded from its log.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -17,6 +18,7 @@ from nexi.budget import Budget, Meter
 from nexi.config import EXTRACTIVE
 from nexi.errors import NexiError, NoEvidenceError, ResearchError
 from nexi.events import (
+    AgendaProposed,
     AgendaSet,
     Fact,
     LimitReached,
@@ -82,6 +84,7 @@ class Orchestrator:
     state: ResearchState = field(default_factory=ResearchState)
     recording: Recording = field(default_factory=Recording)
     approve: Approve | None = None
+    estimate: Callable[[Agenda], str] = lambda _: ""
     max_output_tokens: int = 8192
     prompts_folder: Path | None = None
     _working: dict[str, asyncio.Task[None]] = field(default_factory=dict)
@@ -150,12 +153,31 @@ class Orchestrator:
     async def _plan(self) -> None:
         self.emit.delta(StatusDelta("planning"))
         brief = replace(self.brief, deadline=self._part_of_time(PLAN_SHARE))
-        agenda: Agenda | None = await plan(self.state.question, self.lead.coordinator(), brief)
-        if agenda and self.approve:
-            agenda = await self.approve(agenda)
-        if agenda is None:
+        agenda = await plan(self.state.question, self.lead.coordinator(), brief)
+        began = self.clock.monotonic()
+        settled = await self._settled(agenda)
+        if settled is None:
             raise ResearchError("the research was not started", cause="its plan was not approved", code="not_approved")
-        await self.emit(AgendaSet(agenda.tasks, agenda.complexity, agenda.by))
+        thought = round(self.clock.monotonic() - began, 3) if self.approve else 0.0
+        for meter in (self.meter, self._research):
+            meter.extend(thought)
+        await self.emit(AgendaSet(settled.tasks, settled.complexity, settled.by, self.estimate(settled), thought))
+
+    async def _settled(self, agenda: Agenda) -> Agenda | None:
+        """The plan as it is researched: as it was settled before, or as a person wants it; a stop while they think is a no."""
+        if before := self.recording.agenda:
+            return Agenda(before.tasks, before.complexity, before.by)
+        if self.approve is None:
+            return agenda
+        asking = asyncio.ensure_future(self.approve(agenda))  # before it is told, so that it can be answered at once
+        stopping = asyncio.ensure_future(self.stop.wait())
+        try:
+            await self.emit(AgendaProposed(agenda.tasks, agenda.complexity, agenda.by, self.estimate(agenda)))
+            await asyncio.wait({asking, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            return asking.result() if asking.done() else None
+        finally:
+            stopping.cancel()
+            asking.cancel()
 
     def _part_of_time(self, share: float) -> float | None:
         seconds = self.meter.budget.max_seconds

@@ -12,6 +12,7 @@ from typing import Any
 
 from nexi.errors import NoEvidenceError, ResearchError
 from nexi.events import (
+    AgendaProposed,
     AgendaSet,
     Fact,
     LimitReached,
@@ -117,6 +118,13 @@ def _on_start(state: ResearchState, fact: RunStarted) -> ResearchState:
     return replace(state, question=fact.query)
 
 
+def _on_proposal(state: ResearchState, fact: AgendaProposed) -> ResearchState:
+    if state.status != "planning":
+        raise _impossible(fact, "the agenda is already set")
+    _check_tasks(fact, fact.tasks)
+    return replace(state, proposed=fact.tasks)
+
+
 def _on_agenda(state: ResearchState, fact: AgendaSet) -> ResearchState:
     if state.status != "planning":
         raise _impossible(fact, "the agenda is already set")
@@ -220,6 +228,7 @@ def _on_run_failure(state: ResearchState, fact: RunFailed) -> ResearchState:
 
 RULES: Mapping[type[Any], Callable[[ResearchState, Any], ResearchState]] = {
     RunStarted: _on_start,
+    AgendaProposed: _on_proposal,
     AgendaSet: _on_agenda,
     ResearcherStarted: _on_researcher,
     ToolStarted: _on_tool_started,

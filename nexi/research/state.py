@@ -68,6 +68,7 @@ class ResearchState:
     question: str = ""
     status: Status = "planning"
     complexity: int = 0
+    proposed: tuple[str, ...] = ()
     agenda: tuple[str, ...] = ()
     planned_by: str = ""
     round: int = 0
@@ -110,7 +111,7 @@ class ResearchState:
     def header(self) -> str:
         """The line a person watches."""
         if self.status == "planning":
-            return "Research: planning"
+            return "Research: the plan waits for a word" if self.proposed else "Research: planning"
         return "Research: exploring" if self.is_exploring else f"Research: {int(self.progress * 100)}%"
 
     def researcher(self, name: str) -> Researcher | None:
