@@ -1,4 +1,4 @@
-"""Intake: files, folders, pages and sitemaps into the knowledge store, one after the other, and what became of each.
+"""Intake: files, folders, pages and sitemaps into the knowledge store, some at a time, and what became of each.
 
 Above, the doors that index; below, `documents`, `folders`, `knowledge` and the fetch chain. A document that cannot be taken is
 counted with its reason and never stops the rest; a store that fails does. What is unchanged costs no embedding.
@@ -26,11 +26,13 @@ from nexi.values import frozen
 if TYPE_CHECKING:
     from nexi.app.assembly import Nexi
     from nexi.app.knowledge import Knowledge
+    from nexi.knowledge.indexing import IndexReport
 
 MOST_PAGES = 500
 SITEMAP_DEPTH = 2
 MOST_NAMED = 1_000
 WATCH_S = 2.0
+AT_ONCE, CHARS_AT_ONCE = 100, 500_000  # of files in one transaction: a kill loses no more than these
 
 
 @frozen
@@ -41,6 +43,15 @@ class Step:
     outcome: str
     done: int
     total: int = 0
+
+
+@frozen
+class _Read:
+    """A document that waits to be stored with others, and of how many it is one."""
+
+    page: Page
+    name: str
+    total: int
 
 
 @dataclass
@@ -84,13 +95,14 @@ class Taking:
         self.folders = Folders(nexi.config.state_dir / "folders.json")
         self.taken = Intake()
         self._done = 0
+        self._waiting: list[_Read] = []
 
     async def take(self, target: str) -> None:
         """Take one target. Raises NexiError: where the store fails, and for what is neither a path nor a web address."""
         if is_web_url(target):
             return await self._take_site(target)
         path, is_folder = await asyncio.to_thread(place_of, target)
-        return await (self._take_folder(path) if is_folder else self._take_file(path, path.parent, 1))
+        return await (self._take_folder(path) if is_folder else self._take_files([path], path.parent))
 
     # files
 
@@ -100,9 +112,13 @@ class Taking:
         for item in found:
             if isinstance(item, Skipped):
                 self.taken.skip(str(item.path.relative_to(folder)), item.reason)
-        for file in files:
-            await self._take_file(file, folder, len(files))
+        await self._take_files(files, folder)
         await self._forget_what_is_gone(folder)
+
+    async def _take_files(self, files: Sequence[Path], root: Path) -> None:
+        for file in files:
+            await self._take_file(file, root, len(files))
+        await self._store()
 
     async def _take_file(self, file: Path, root: Path, total: int) -> None:
         url = self.folders.address_of(file, root)
@@ -112,7 +128,10 @@ class Taking:
             reason = str(error)
             self.taken.skip(file.name, reason)
             return self._tell(file.name, f"skipped: {reason}", total)
-        return await self._keep(page, file.name, total)
+        self._waiting.append(_Read(page, file.name, total))
+        if len(self._waiting) >= AT_ONCE or sum(len(read.page.text) for read in self._waiting) >= CHARS_AT_ONCE:
+            await self._store()
+        return None
 
     async def _forget_what_is_gone(self, folder: Path) -> None:
         """What was indexed from this folder and is no longer there."""
@@ -139,8 +158,7 @@ class Taking:
             if not changed and now.keys() == seen.keys():
                 continue
             seen, self.taken, self._done = now, Intake(), 0
-            for file in changed:
-                await self._take_file(file, folder, len(changed))
+            await self._take_files(changed, folder)
             await self._forget_what_is_gone(folder)
             yield self.taken
 
@@ -153,7 +171,8 @@ class Taking:
             self.taken.skip(url, str(error))
             return self._tell(url, f"skipped: {error}", 1)
         if not is_sitemap(url, page):
-            return await self._keep(replace(page, url=page.final_url or url), url, 1)
+            self._waiting.append(_Read(replace(page, url=page.final_url or url), url, 1))
+            return await self._store()
         urls = [u for u in find_urls(page.text) if hit_key(u) != hit_key(url)]
         if len(urls) > MOST_PAGES:
             self.taken.warnings.append(f"{url} lists {len(urls)} pages; the first {MOST_PAGES} were taken")
@@ -164,27 +183,38 @@ class Taking:
 
     # both
 
-    async def _keep(self, page: Page, name: str, total: int) -> None:
+    async def _store(self) -> None:
+        """Store what was read, in one transaction, and tell of each. Raises StoreError."""
+        read, self._waiting = self._waiting, []
+        if not read:
+            return
         if await self._knowledge.is_full():
             from nexi.app.local import full_error
 
             raise full_error(self._knowledge.config.knowledge_max_mb)
-        indexer = await self._knowledge.indexer(QuietEmit(), embeds=self._embeds)
+        for one, report in zip(read, await self._index([one.page for one in read]), strict=True):
+            self._count(one, report)
+
+    async def _index(self, pages: Sequence[Page]) -> list[IndexReport]:
+        """Without vectors from now on where the store has those of another embedder."""
+        tagged = [(page, self._tags or await self._tags_of(page.url)) for page in pages]
         try:
-            report = await indexer.index(page, self._tags or await self._tags_of(page.url))
+            return await (await self._knowledge.indexer(QuietEmit(), embeds=self._embeds)).index_all(tagged)
         except StoreError as error:
             if error.code != "store_embedder":
                 raise
             self.taken.warnings.append(f"{error}. {error.fix}".strip())
             self._embeds = False
-            return await self._keep(page, name, total)
+            return await self._index(pages)
+
+    def _count(self, read: _Read, report: IndexReport) -> None:
         self.taken.warnings += [f for f in report.failures if f not in self.taken.warnings]
         if report.outcome == "empty":
-            self.taken.skip(name, "no text in it")
+            self.taken.skip(read.name, "no text in it")
         else:
             self.taken.outcomes[report.outcome] += 1
             self.taken.chunks += report.chunks if report.outcome == "stored" else 0
-        return self._tell(name, report.outcome, total)
+        self._tell(read.name, report.outcome, read.total)
 
     async def _tags_of(self, url: str) -> tuple[str, ...]:
         """What is taken again without a tag keeps the tags it has."""

@@ -29,6 +29,7 @@ MAX_EMBEDDED_CHARS = 8_000
 CONTEXT_CHARS = 6_000
 CONTEXT_TOKENS = 120
 MAX_CONTEXT = 400
+LONG = 100_000  # characters; cutting so many takes a few milliseconds
 LEAD_WITHIN = 4_000
 LEAD_CHARS = 150
 PLAIN_CODE = "code"  # the language of a fence that names none
@@ -48,6 +49,15 @@ class IndexReport:
     embedded: int = 0
     contexts: int = 0
     failures: tuple[str, ...] = ()
+
+
+@frozen
+class _New:
+    """A page that is not stored yet, cut."""
+
+    page: Page
+    source: StoredSource
+    chunks: tuple[Chunk, ...]
 
 
 class Indexer:
@@ -72,32 +82,81 @@ class Indexer:
 
     async def index(self, page: Page, tags: Sequence[str] = ()) -> IndexReport:
         """Store one page unless it is there already. Raises StoreError."""
-        started = self._clock.monotonic()
-        report = await self._index(page, tuple(tags))
-        seconds = round(self._clock.monotonic() - started, 3)
-        await self._emit(PageIndexed(report.url, report.outcome, report.chunks, report.embedded, seconds))
-        for failure in report.failures:
-            await self._emit(Warned("index_incomplete", failure))
+        [report] = await self.index_all([(page, tuple(tags))])
         return report
+
+    async def index_all(self, pages: Sequence[tuple[Page, tuple[str, ...]]]) -> list[IndexReport]:
+        """Store several pages, each with its tags, in one transaction. Raises StoreError, and then none of them is stored."""
+        started = self._clock.monotonic()
+        reports = await self._index_all(pages)
+        seconds = round((self._clock.monotonic() - started) / max(1, len(pages)), 3)
+        for report in reports:
+            await self._emit(PageIndexed(report.url, report.outcome, report.chunks, report.embedded, seconds))
+            for failure in report.failures:
+                await self._emit(Warned("index_incomplete", failure))
+        return reports
 
     async def is_known(self, url: str) -> bool:
         """Whether the page under this URL is stored."""
         return await self._store.source(url) is not None
 
-    async def _index(self, page: Page, tags: tuple[str, ...]) -> IndexReport:
-        chunks = cut(page.text, self._chunk_size)
+    async def _index_all(self, pages: Sequence[tuple[Page, tuple[str, ...]]]) -> list[IndexReport]:
+        """Copies within the batch come after the rest is stored, so that they are found there."""
+        reports: dict[int, IndexReport] = {}
+        new: dict[int, _New] = {}
+        seen: set[str] = set()
+        for number, (page, tags) in enumerate(pages):
+            if not seen.isdisjoint(marks := {page.url, page.digest}):
+                continue
+            seen |= marks
+            found = await self._examined(page, tags)
+            if isinstance(found, IndexReport):
+                reports[number] = found
+            else:
+                new[number] = found
+        reports |= dict(zip(new, await self._stored(list(new.values())), strict=True))
+        for number in range(len(pages)):
+            if number not in reports:
+                [reports[number]] = await self._index_all(pages[number : number + 1])
+        return [reports[number] for number in range(len(pages))]
+
+    async def _examined(self, page: Page, tags: tuple[str, ...]) -> IndexReport | _New:
+        """What became of a page that need not be stored, else its chunks."""
+        if not page.text.strip():
+            return IndexReport(page.url, "empty")
+        known = await self._store.source(page.url)
+        if known and (known.digest, known.title, known.tags) == (page.digest, page.title, tags):
+            return IndexReport(page.url, "unchanged", known.chunk_count)
+        chunks = await self._cut(page.text)
         source = source_of(page, tags, len(chunks), self._clock.now().isoformat())
-        if not chunks:
-            return IndexReport(source.url, "empty")
-        known = await self._store.source(source.url)
-        if known and (known.digest, known.title, known.tags) == (source.digest, source.title, tags):
-            return IndexReport(source.url, "unchanged", known.chunk_count)
         if await self._store.link(source):
-            return IndexReport(source.url, "linked", len(chunks))
-        chunks, failures, contexts = await self._in_context(page, chunks)
-        vectors, refusal = await self._vectors(page.title, chunks)
-        await self._store.put([IndexedPage(source, chunks, vectors)], embedder=self._embedder_name(vectors))
-        return IndexReport(source.url, "stored", len(chunks), len(vectors), contexts, (*failures, *refusal))
+            return IndexReport(page.url, "linked", len(chunks))
+        return _New(page, source, chunks)
+
+    async def _cut(self, text: str) -> tuple[Chunk, ...]:
+        """A long text is cut in a thread: whoever waits for the event loop is not held up."""
+        if len(text) < LONG:
+            return cut(text, self._chunk_size)
+        return await asyncio.to_thread(cut, text, self._chunk_size)
+
+    async def _stored(self, new: Sequence[_New]) -> list[IndexReport]:
+        """The pages, in context and with vectors, all in one put."""
+        placed = [(await self._in_context(one.page, one.chunks)) for one in new]
+        texts = [
+            embedded_text(one.page.title, chunk) for one, (chunks, _, _) in zip(new, placed, strict=True) for chunk in chunks
+        ]
+        vectors, refusal = await self._vectors(new[0].page.title if new else "", texts)
+        indexed: list[IndexedPage] = []
+        reports: list[IndexReport] = []
+        at = 0
+        for one, (chunks, failures, contexts) in zip(new, placed, strict=True):
+            own = vectors[at : at + len(chunks)]
+            at += len(chunks)
+            indexed.append(IndexedPage(one.source, chunks, own))
+            reports.append(IndexReport(one.page.url, "stored", len(chunks), len(own), contexts, (*failures, *refusal)))
+        if indexed:
+            await self._store.put(indexed, embedder=self._embedder_name(vectors))
+        return reports
 
     def _embedder_name(self, vectors: Sequence[Vector]) -> str:
         return self._embedder.name if self._embedder and vectors else ""
@@ -131,12 +190,11 @@ class Indexer:
 
     # --- vectors
 
-    async def _vectors(self, title: str, chunks: Sequence[Chunk]) -> tuple[tuple[Vector, ...], tuple[str, ...]]:
-        """A vector for each chunk, or none at all and the reason: words still find what no vector does."""
+    async def _vectors(self, title: str, texts: Sequence[str]) -> tuple[tuple[Vector, ...], tuple[str, ...]]:
+        """A vector for each text, or none at all and the reason: words still find what no vector does."""
         if self._embedder is None:
             return (), ()
         vectors: list[Vector] = []
-        texts = [embedded_text(title, chunk) for chunk in chunks]
         try:
             for start in range(0, len(texts), BATCH):
                 vectors += (await self._embedder.embed(texts[start : start + BATCH])).vectors

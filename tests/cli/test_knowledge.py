@@ -54,7 +54,7 @@ def test_indexing_says_what_became_of_every_file(nexi: Command, notes: Path) -> 
     done = nexi("index", str(notes))
     assert (done.code, done.out) == (0, "2 stored, 1 left out (1 empty); 2 new passages\n")
     assert [line for line in done.err.splitlines() if ".md" in line] == [
-        "stored  boat.md", "skipped: empty  empty.md", "stored  garden.md",
+        "skipped: empty  empty.md", "stored  boat.md", "stored  garden.md",
     ]  # fmt: skip
 
 

@@ -181,3 +181,33 @@ async def test_a_page_the_store_refuses_does_not_stop_the_queue(tmp_path: Path) 
         "1 of the pages that were read are not in the knowledge store",
     ]
     await kept.store.aclose()
+
+
+async def test_several_pages_are_stored_at_once_and_copies_among_them_are_linked(tmp_path: Path) -> None:
+    embedder = WordEmbedder()
+    kept = Kept(tmp_path, embedder=embedder)
+    await kept.indexer.index(Page(URL, "Owls hunt."))
+    pages = [
+        (Page(URL, "Owls hunt."), ()),
+        (Page(URL + "2", "Owls sleep."), ("day",)),
+        (Page(URL + "3", "Owls sleep."), ()),
+        (Page(URL + "4", ""), ()),
+        (Page(URL + "5", "Owls fly."), ()),
+    ]
+    puts: list[int] = []
+    put = kept.store.put
+
+    async def counted(pages: Any, *, embedder: str = "") -> None:
+        puts.append(len(pages))
+        await put(pages, embedder=embedder)
+
+    kept.store.put = counted  # type: ignore[method-assign]
+    reports = await kept.indexer.index_all(pages)
+    assert [(r.url[len(URL) :], r.outcome, r.embedded) for r in reports] == [
+        ("", "unchanged", 0), ("2", "stored", 1), ("3", "linked", 0), ("4", "empty", 0), ("5", "stored", 1),
+    ]  # fmt: skip
+    assert (puts, embedder.batches) == ([2], [1, 2])
+    assert [(p.url[len(URL) :], p.text) for n in "235" for p in await kept.passages(URL + n)] == [
+        ("2", "Owls sleep."), ("3", "Owls sleep."), ("5", "Owls fly."),
+    ]  # fmt: skip
+    await kept.store.aclose()
