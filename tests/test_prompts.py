@@ -29,6 +29,7 @@ VALUES: dict[str, dict[str, object]] = {
     "url_ranking": {},
     "query_refinement": {},
     "search_hints": {},
+    "follow_ups": {},
     "chunk_context": {},
     "rerank": {"want": 3},
     "read_first": {},

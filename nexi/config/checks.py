@@ -225,6 +225,7 @@ CHECKS: Mapping[str, Check] = {
     "verify_judge": _bool,
     "prefetch": _bool,
     "stream": _bool,
+    "suggestions": _bool,
     "color": _bool,
     "max_pages": _positive_int,
     "max_cost": _optional_number,

@@ -63,6 +63,7 @@ class Settings:
     strict: bool = False
     verify_judge: bool = False
     stream: bool = True
+    suggestions: bool = True
     color: bool = True
     max_pages: int = 60
     max_cost: float | None = None

@@ -31,6 +31,7 @@ NAMES = (
     "url_ranking",
     "query_refinement",
     "search_hints",
+    "follow_ups",
     "chunk_context",
     "rerank",
     "planner",

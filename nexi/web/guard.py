@@ -28,6 +28,8 @@ from nexi.web.problems import Problem, Refused, Shape, own_shape, problem_of, re
 from nexi.web.rates import Buckets
 
 log = logging.getLogger("nexi.web")
+FILES_PATH = "/page/files"
+MOST_FILE = 16_000_000
 LOCAL_NAMES = ("localhost", "localhost.localdomain")
 HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -44,8 +46,9 @@ class Rules:
     bound: str = "127.0.0.1"
     token: str = ""
     hosts: tuple[str, ...] = ()
-    public: tuple[str, ...] = ("/healthz", "/readyz", "/", "/static/*")
+    public: tuple[str, ...] = ("/healthz", "/readyz", "/", "/runs/*", "/static/*")
     max_body: int = 2_000_000
+    max_file: int = MOST_FILE  # at FILES_PATH
     body_s: float = 30.0
     respond_s: float = 900.0
     per_minute: float = 600.0
@@ -104,7 +107,7 @@ class Guard:
         """The edge of this door: whatever goes wrong inside ends as a response, and never as a traceback in one."""
         try:
             self._admit(exchange)
-            body = await self._body(exchange.headers, receive)
+            body = await self._body(self._most(exchange.scope["path"]), receive)
         except Refused as refusal:
             self._metrics.count("nexi_refusals_total", reason=refusal.problem.code)
             exchange.closes = True
@@ -133,8 +136,11 @@ class Guard:
             self._check_token(headers)
             self._check_room()
         length = headers.get("content-length", "")
-        if length.isdigit() and int(length) > self._rules.max_body:
-            raise _too_large(self._rules.max_body)
+        if length.isdigit() and int(length) > (most := self._most(scope["path"])):
+            raise _too_large(most)
+
+    def _most(self, path: str) -> int:
+        return self._rules.max_file if path == FILES_PATH else self._rules.max_body
 
     def _is_public(self, path: str) -> bool:
         return any(path == p or (p.endswith("*") and path.startswith(p[:-1])) for p in self._rules.public)
@@ -156,7 +162,8 @@ class Guard:
         origin = headers.get("origin")
         foreign = origin is not None and origin.partition("://")[2].lower() != headers["host"].lower()
         site = headers.get("sec-fetch-site", "none")
-        opened = scope["path"] == "/" and scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate"
+        page = scope["path"] == "/" or scope["path"].startswith("/runs/")
+        opened = page and scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate"
         if foreign or (site not in ("none", "same-origin") and not opened):
             fix = "call it from a program, or from its own page"
             raise _refusal(403, "origin_refused", "pages of other origins may not use this server", fix)
@@ -173,7 +180,7 @@ class Guard:
         if self._open > self._rules.most_requests:
             raise _refusal(503, "overloaded", "too many requests are open", "ask again soon", 1)
 
-    async def _body(self, headers: Headers, receive: Receive) -> bytes:
+    async def _body(self, most: int, receive: Receive) -> bytes:
         """The whole body, if it comes in time and is not too large."""
         parts: list[bytes] = []
         size = 0
@@ -182,8 +189,8 @@ class Guard:
                 while (message := await receive())["type"] == "http.request":
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
-                    if size > self._rules.max_body:
-                        raise _too_large(self._rules.max_body)
+                    if size > most:
+                        raise _too_large(most)
                     if not message.get("more_body"):
                         break
         except TimeoutError:

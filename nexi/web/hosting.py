@@ -42,6 +42,7 @@ class Order:
     question: str
     options: SearchOptions = AS_CONFIGURED
     depth: int = 0
+    held: bool = False
     asked: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -123,7 +124,8 @@ class RunHost:
 
     def _made(self, order: Order, session: Session | None) -> Run:
         if order.mode == "research":
-            return self.nexi.research(order.question, depth=order.depth, options=order.options, session=session)
+            depth, held = order.depth, order.held
+            return self.nexi.research(order.question, depth=depth, options=order.options, session=session, held=held)
         if order.mode == "agentic":
             return self.nexi.agentic(order.question, options=order.options, **order.asked)
         return self.nexi.search(order.question, options=order.options, session=session)

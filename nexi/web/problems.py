@@ -30,6 +30,8 @@ STATUSES: Mapping[str, int] = {
     "run_locked": 409,
     "complete": 409,
     "cancelled": 409,
+    "no_plan": 409,
+    "bad_plan": 400,
 }
 RETRY_S = 5
 

@@ -24,7 +24,7 @@ from nexi.web.feeds import Item, Mark, mark_of, sse
 from nexi.web.hosting import DOOR, Hosted, Order, RunHost
 from nexi.web.payload import operation, read_json, reply
 from nexi.web.problems import bad_request, refused
-from nexi.web.schemas import AGENTIC, ERROR, ID, NEW_RUN, RUN, RUNS, STATES, Named, answers, parameters
+from nexi.web.schemas import AGENTIC, ERROR, ID, NEW_RUN, PLAN, RUN, RUNS, STATES, Named, answers, parameters
 from nexi.web.statuses import FORMATS, rendered, result_of, state_of, status_of, summary_of
 
 TAG = "Runs"
@@ -45,6 +45,7 @@ def routes() -> list[Route]:
         Route("/v1/runs/{id}/events", events, methods=["GET"]),
         Route("/v1/runs/{id}/result", result, methods=["GET"]),
         Route("/v1/runs/{id}/resume", resume, methods=["POST"]),
+        Route("/v1/runs/{id}/plan", plan, methods=["POST"]),
         Route("/v1/runs/{id}/stop", stop, methods=["POST"]),
         Route("/v1/runs/{id}/cancel", cancel, methods=["POST"]),
     ]
@@ -72,7 +73,12 @@ async def _session_after(host: RunHost, run_id: str) -> Session | None:
 
 
 def _order(asked: Mapping[str, Any]) -> Order:
-    given = asked.get("options") or {}
+    given, mode = asked.get("options") or {}, asked.get("mode") or "search"
+    focus, held = given.get("focus") or "web", bool(given.get("plan"))
+    if held and mode != "research":
+        raise bad_request("only research has a plan", parameter="plan", fix='ask with "mode": "research"')
+    if not (model := (given.get("model") or "").strip()).isprintable():
+        raise bad_request("model must be a name", parameter="model")
     query = Query(
         "",
         given.get("count") or 10,
@@ -80,6 +86,7 @@ def _order(asked: Mapping[str, Any]) -> Order:
         tuple(given.get("excluded_sites") or ()),
         given.get("time_range") or "",
         given.get("language") or "",
+        "" if focus in ("web", "local") else focus,
     )
     options = SearchOptions(
         effort=given.get("effort") or "",
@@ -88,12 +95,13 @@ def _order(asked: Mapping[str, Any]) -> Order:
         max_output_tokens=given.get("max_output_tokens"),
         system_prompt=given.get("system_prompt") or "",
         max_cost=given.get("max_cost"),
+        model=model,
         query=query,
-        only_local=bool(given.get("only_local")),
+        only_local=bool(given.get("only_local")) or focus == "local",
         door=DOOR,
     )
     judged = {name: given[name] for name in AGENTIC if given.get(name) is not None}
-    return Order(asked.get("mode") or "search", asked["question"], options, int(given.get("depth") or 0), judged)
+    return Order(mode, asked["question"], options, int(given.get("depth") or 0), held, judged)
 
 
 async def resume(request: Request) -> Response:
@@ -101,6 +109,19 @@ async def resume(request: Request) -> Response:
     host: RunHost = request.app.state.host
     hosted = await host.resume(_id(request))
     return reply(_told(hosted.id, "running", "", hosted), 202, {"location": f"/v1/runs/{hosted.id}"})
+
+
+async def plan(request: Request) -> Response:
+    """Let research that waits with its plan go on, with these tasks where some are given."""
+    host: RunHost = request.app.state.host
+    run_id, asked = _id(request), await read_json(request, PLAN)
+    hosted = host.get(run_id) if host.is_active(run_id) else None
+    gate = getattr(hosted.run, "gate", None) if hosted else None
+    if gate is None:
+        await asyncio.to_thread(host.nexi.runs().open_log, run_id)
+        raise refused(409, "no_plan", f"run {run_id} waits with no plan here", fix=f"GET /v1/runs/{run_id} says how it is")
+    settled = gate.settle(asked.get("tasks"))
+    return reply({"id": run_id, "tasks": list(settled.tasks), "by": settled.by}, 202)
 
 
 # looking
@@ -327,6 +348,9 @@ def openapi() -> dict[str, Any]:
             "get": _operation("Its answer.", {200: tuple(FORMATS.values())}, parameters=parameters(ID, form))
         },
         "/v1/runs/{id}/resume": {"post": _operation("Go on with it.", {202: RUN}, parameters=parameters(ID))},
+        "/v1/runs/{id}/plan": {
+            "post": _operation("Settle its plan.", {202: {"type": "object"}}, body=PLAN, parameters=parameters(ID))
+        },
         "/v1/runs/{id}/stop": {"post": _operation("Let it answer now.", {202: {"type": "object"}}, parameters=parameters(ID))},
         "/v1/runs/{id}/cancel": {"post": _operation("End it without an answer.", both, parameters=parameters(ID))},
     }

@@ -10,6 +10,8 @@ from typing import Any, TypeAlias
 
 STATES = ("running", "finished", "failed", "unfinished", "damaged")
 MODES = ("search", "agentic", "research")
+FOCUS = ("web", "docs", "discussions", "papers", "code", "local")
+MOST_TASKS = 5
 _SITES = {"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 253}, "maxItems": 50}
 
 OPTIONS: dict[str, Any] = {
@@ -28,6 +30,16 @@ OPTIONS: dict[str, Any] = {
         "max_cost": {"type": "number", "minimum": 0.000001, "maximum": 100_000, "description": "In US dollars."},
         "system_prompt": {"type": "string", "maxLength": 100_000, "description": "Instructions of your own."},
         "depth": {"type": "integer", "minimum": 0, "maximum": 3, "description": "Of research; 0 lets the coordinator choose."},
+        "plan": {
+            "type": "boolean",
+            "description": "Research waits with its plan (the event agenda_proposed) until POST /v1/runs/{id}/plan.",
+        },
+        "model": {
+            "type": "string",
+            "maxLength": 200,
+            "description": "Another model of the configured endpoint, or `extractive`, which calls nobody.",
+        },
+        "focus": {"type": "string", "enum": list(FOCUS), "description": "Where to look; local asks only what is known."},
         "count": {"type": "integer", "minimum": 1, "maximum": 100, "description": "Hits a search asks for."},
         "sites": {**_SITES, "description": "Search only these."},
         "excluded_sites": {**_SITES, "description": "Search these not."},
@@ -50,6 +62,19 @@ NEW_RUN: dict[str, Any] = {
         "mode": {"type": "string", "enum": list(MODES)},
         "options": OPTIONS,
         "continues": {"type": "string", "description": "The id of a run whose conversation goes on.", "maxLength": 100},
+    },
+}
+PLAN: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "tasks": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": MOST_TASKS,
+            "items": {"type": "string", "minLength": 1, "maxLength": 2000},
+            "description": "The tasks to research instead of the proposed ones.",
+        },
     },
 }
 RUN: dict[str, Any] = {

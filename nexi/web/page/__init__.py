@@ -17,7 +17,7 @@ from starlette.routing import Route
 from nexi.errors import NexiError
 from nexi.runlog import check_run_id
 from nexi.types import Source
-from nexi.web.page import history, knowledge, setup
+from nexi.web.page import asking, history, knowledge, setup
 from nexi.web.page.exports import TYPES, answered_of, exported, suffix_of
 from nexi.web.page.timeline import timeline_of
 from nexi.web.page.view import Answered, safe_html, view_of
@@ -55,6 +55,7 @@ def routes() -> list[Route]:
         Route("/page/runs/{id}", run, methods=["GET"]),
         Route("/page/runs/{id}/passage", passage, methods=["GET"]),
         Route("/page/runs/{id}/export", export, methods=["GET"]),
+        *asking.routes(),
         *history.routes(),
         *knowledge.routes(),
         *setup.routes(),

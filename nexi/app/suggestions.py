@@ -1,0 +1,63 @@
+"""Suggestions: what one might ask next, from a question and its answer, in one cheap model call that is made once.
+
+Above, the page; below, a model and the folder of the run, where they are kept. Without a model there are
+none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+from nexi import ranking
+from nexi.app.clients import Clients
+from nexi.errors import LLMError
+from nexi.files import replace_file
+from nexi.prompts import render
+from nexi.types import Message
+
+WANTED = 3
+ANSWER_CHARS = 6_000
+MAX_TOKENS = 300
+PATIENCE_S = 20.0
+
+
+async def suggestions_after(nexi: Clients, run_id: str, question: str, answer: str) -> tuple[str, ...]:
+    """At most three questions; none where they are switched off, there is no model, or it has nothing usable to say."""
+    if not nexi.config.suggestions or nexi.config.endpoint("judge").is_extractive or not answer.strip():
+        return ()
+    place = nexi.config.runs_dir / run_id / "suggestions.json"
+    known = await asyncio.to_thread(_read, place)
+    if known is not None:
+        return known
+    made = await _asked(nexi, question, answer)
+    await asyncio.to_thread(_write, place, made)
+    return made
+
+
+async def _asked(nexi: Clients, question: str, answer: str) -> tuple[str, ...]:
+    told = f"Question: {question[:2_000]}\n\nAnswer: {answer[:ANSWER_CHARS]}"
+    messages = [Message("system", render("follow_ups", folder=nexi.config.prompts_dir)), Message("user", told)]
+    deadline = nexi.clock.monotonic() + PATIENCE_S
+    schema = ranking.queries_schema(1, WANTED)
+    try:
+        reply = await nexi.llm("judge").complete(messages, max_tokens=MAX_TOKENS, deadline=deadline, schema=schema)
+        return ranking.read_queries(reply.text, 1, WANTED)
+    except (LLMError, ValueError):
+        return ()  # a convenience: an answer without it is whole
+
+
+def _read(place: Path) -> tuple[str, ...] | None:
+    try:
+        kept = json.loads(place.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return tuple(line for line in kept if isinstance(line, str))[:WANTED] if isinstance(kept, list) else None
+
+
+def _write(place: Path, made: tuple[str, ...]) -> None:
+    try:
+        replace_file(place, json.dumps(made).encode())
+    except OSError:
+        return  # asked again next time

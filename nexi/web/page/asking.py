@@ -1,0 +1,142 @@
+"""What the form of the page needs: what can be chosen, which models there are, files to be known, and what to ask next.
+
+Above, the page; below, `Nexi`, the intake of files and the list of models. A file that is dropped on the page is read once,
+cut into passages and not kept itself; its name is all that is believed of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from nexi.app import Nexi
+from nexi.errors import LLMError
+from nexi.events import RunFinished, RunStarted
+from nexi.runlog import check_run_id
+from nexi.web.guard import FILES_PATH, MOST_FILE
+from nexi.web.payload import reply
+from nexi.web.problems import bad_request, refused
+from nexi.web.schemas import FOCUS
+
+LISTED_S = 8.0
+MOST_MODELS = 500
+DROPPED = "dropped"
+LIMITS = ("time_target", "max_cost", "max_tokens", "max_model_calls", "max_pages")
+ADD_A_MODEL = "nexi config setup"
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f/\\:]+")
+
+
+def routes() -> list[Route]:
+    return [
+        Route("/page/form", form, methods=["GET"]),
+        Route("/page/models", models, methods=["GET"]),
+        Route(FILES_PATH, take_file, methods=["POST"]),
+        Route("/page/runs/{id}/suggestions", suggestions, methods=["GET"]),
+    ]
+
+
+async def form(request: Request) -> Response:
+    """What can be chosen here, and the limits every run has."""
+    nexi: Nexi = request.app.state.nexi
+    config = nexi.config
+    endpoint = config.endpoint("answer")
+    return reply(
+        {
+            "model": endpoint.model,
+            "has_model": not endpoint.is_extractive,
+            "add_a_model": ADD_A_MODEL,
+            "effort": config.default_effort,
+            "focus": list(FOCUS),
+            "limits": {name: getattr(config, name) for name in LIMITS},
+            "most_file": MOST_FILE,
+            "suggestions": config.suggestions and not config.endpoint("judge").is_extractive,
+        }
+    )
+
+
+async def models(request: Request) -> Response:
+    """The models of the configured endpoint; `problem` says why there are none."""
+    nexi: Nexi = request.app.state.nexi
+    endpoint = nexi.config.endpoint("answer")
+    names, problem = ([], "") if endpoint.is_extractive else await _listed(nexi)
+    own = [] if endpoint.is_extractive else [endpoint.model]
+    others = sorted(set(names) - set(own))[:MOST_MODELS]
+    return reply({"models": [*own, *others, "extractive"], "problem": problem})
+
+
+async def _listed(nexi: Nexi) -> tuple[list[str], str]:
+    listing = getattr(nexi.llm("answer"), "models", None)
+    try:
+        async with asyncio.timeout(LISTED_S):
+            return (list(await listing()), "") if listing else ([], "")
+    except LLMError as error:
+        return [], str(error)
+    except TimeoutError:
+        return [], "the endpoint did not list its models in time"
+
+
+async def take_file(request: Request) -> Response:
+    """A file into the knowledge store, under the name in `name`."""
+    name = _name_of(request)
+    data = await request.body()
+    if not data.strip():
+        raise bad_request(f"{name} is empty", fix="drop a file with text in it")
+    state = request.app.state
+    async with state.taking:  # one at a time: each lies on the disk for a moment, under its own name
+        return reply(await _taken(state.nexi, name, data))
+
+
+def _name_of(request: Request) -> str:
+    """The last part of a name, fit for a file. Raises Refused."""
+    given = unquote(request.query_params.get("name", "")).replace("\\", "/").rpartition("/")[2]
+    name = _UNSAFE.sub("-", given).strip(" .-")
+    if not name or len(name.encode("utf-8", "replace")) > 200:
+        raise bad_request("name must be the name of a file", parameter="name")
+    return name.encode("utf-8", "replace").decode()
+
+
+async def _taken(nexi: Nexi, name: str, data: bytes) -> dict[str, Any]:
+    from nexi.app.intake import Taking
+
+    place = nexi.config.state_dir / DROPPED / name
+    await asyncio.to_thread(_put, place, data)
+    taking = Taking(nexi, nexi.knowledge(), tags=(DROPPED,))
+    try:
+        await taking.take(str(place))
+    finally:
+        await asyncio.to_thread(place.unlink, missing_ok=True)
+    taken = taking.taken
+    if taken.skipped:
+        raise refused(422, "file_not_taken", f"{name}: {taken.skipped[0][1]}", fix="drop a text, PDF, DOCX, EPUB or HTML file")
+    outcome = next((outcome for outcome, count in taken.outcomes.items() if count), "unchanged")
+    return {"name": name, "outcome": outcome, "chunks": taken.chunks, "warnings": taken.warnings}
+
+
+def _put(place: Path, data: bytes) -> None:
+    from nexi.files import make_private_directory, replace_file, store_error
+
+    try:
+        make_private_directory(place.parent)
+        replace_file(place, data)
+    except OSError as error:
+        raise store_error("the file could not be taken", place, error) from error
+
+
+async def suggestions(request: Request) -> Response:
+    """At most three questions to go on with; none where there is no model, or they are switched off."""
+    from nexi.app.suggestions import suggestions_after
+
+    nexi: Nexi = request.app.state.nexi
+    run_id = check_run_id(request.path_params["id"])
+    log = await asyncio.to_thread(nexi.runs().open_log, run_id)
+    facts = [fact for _, fact in log.facts]
+    if not facts or not isinstance(facts[0], RunStarted) or not isinstance(facts[-1], RunFinished):
+        raise refused(409, "no_answer", f"run {run_id} has no answer", fix="follow its events")
+    return reply({"suggestions": list(await suggestions_after(nexi, run_id, facts[0].query, facts[-1].answer))})
