@@ -12,11 +12,15 @@ import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nexi.errors import FetchError
 from nexi.extract.words import page_of
 from nexi.types import Page
 from nexi.values import frozen
+
+if TYPE_CHECKING:
+    from nexi.extract import Extracted
 
 MAX_BYTES = 25_000_000
 MAX_CHARS = 20_000_000
@@ -73,16 +77,12 @@ def files_in(folder: Path) -> Iterator[Path | Skipped]:
 
 async def read_document(path: Path, url: str) -> Page:
     """The page of a file. Raises FetchError with the reason where it cannot be one."""
-    data = await asyncio.to_thread(_bytes_of, path)
-    kind = path.suffix.lstrip(".").lower()
-    if kind == "pdf" or b"%PDF-" in data[:1_024]:
+    data, found = await asyncio.to_thread(_read, path)
+    if found is None:
         from nexi.fetchers.apart import read_pdf
 
         found = await read_pdf(data, MAX_CHARS)
-    else:
-        from nexi.extract import to_text
-
-        found = await asyncio.to_thread(to_text, data, name=path.name)
+    kind = _kind(path)
     text = in_fences(found.text, CODE[kind]) if kind in CODE else found.text
     content_type = "application/pdf" if kind == "pdf" else ""
     return page_of(
@@ -98,6 +98,19 @@ async def read_document(path: Path, url: str) -> Page:
     )
 
 
+def _read(path: Path) -> tuple[bytes, Extracted | None]:
+    """A file and what it says; a PDF is left to be read apart."""
+    from nexi.extract import to_text
+
+    data = _bytes_of(path)
+    is_pdf = _kind(path) == "pdf" or b"%PDF-" in data[:1_024]
+    return data, None if is_pdf else to_text(data, name=path.name)
+
+
+def _kind(path: Path) -> str:
+    return path.suffix.lstrip(".").lower()
+
+
 def _bytes_of(path: Path) -> bytes:
     try:
         about = path.stat()
@@ -107,7 +120,7 @@ def _bytes_of(path: Path) -> bytes:
             raise _unfit(f"larger than {MAX_BYTES // 1_000_000} MB", "too_large")
         with path.open("rb") as file:
             start = file.read(LOOKED_AT)
-            if is_binary(start, path.suffix.lstrip(".").lower()):
+            if is_binary(start, _kind(path)):
                 raise _unfit("no text", "content_type")
             data = start + file.read(MAX_BYTES + 1 - len(start))
     except OSError as error:

@@ -197,9 +197,9 @@ class Taking:
 
     async def _index(self, pages: Sequence[Page]) -> list[IndexReport]:
         """Without vectors from now on where the store has those of another embedder."""
-        tagged = [(page, self._tags or await self._tags_of(page.url)) for page in pages]
         try:
-            return await (await self._knowledge.indexer(QuietEmit(), embeds=self._embeds)).index_all(tagged)
+            indexer = await self._knowledge.indexer(QuietEmit(), embeds=self._embeds)
+            return await indexer.index_all(pages, self._tags or None)
         except StoreError as error:
             if error.code != "store_embedder":
                 raise
@@ -215,11 +215,6 @@ class Taking:
             self.taken.outcomes[report.outcome] += 1
             self.taken.chunks += report.chunks if report.outcome == "stored" else 0
         self._tell(read.name, report.outcome, read.total)
-
-    async def _tags_of(self, url: str) -> tuple[str, ...]:
-        """What is taken again without a tag keeps the tags it has."""
-        known = await (await self._knowledge.opened()).source(url)
-        return known.tags if known else ()
 
     def _tell(self, name: str, outcome: str, total: int) -> None:
         self._done += 1

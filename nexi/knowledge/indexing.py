@@ -82,13 +82,16 @@ class Indexer:
 
     async def index(self, page: Page, tags: Sequence[str] = ()) -> IndexReport:
         """Store one page unless it is there already. Raises StoreError."""
-        [report] = await self.index_all([(page, tuple(tags))])
+        [report] = await self.index_all([page], tags)
         return report
 
-    async def index_all(self, pages: Sequence[tuple[Page, tuple[str, ...]]]) -> list[IndexReport]:
-        """Store several pages, each with its tags, in one transaction. Raises StoreError, and then none of them is stored."""
+    async def index_all(self, pages: Sequence[Page], tags: Sequence[str] | None = None) -> list[IndexReport]:
+        """Store several pages in one transaction. Raises StoreError, and then none of them is stored.
+
+        Without tags, a page that is known keeps those it has.
+        """
         started = self._clock.monotonic()
-        reports = await self._index_all(pages)
+        reports = await self._index_all(pages, None if tags is None else tuple(tags))
         seconds = round((self._clock.monotonic() - started) / max(1, len(pages)), 3)
         for report in reports:
             await self._emit(PageIndexed(report.url, report.outcome, report.chunks, report.embedded, seconds))
@@ -100,12 +103,12 @@ class Indexer:
         """Whether the page under this URL is stored."""
         return await self._store.source(url) is not None
 
-    async def _index_all(self, pages: Sequence[tuple[Page, tuple[str, ...]]]) -> list[IndexReport]:
+    async def _index_all(self, pages: Sequence[Page], tags: tuple[str, ...] | None) -> list[IndexReport]:
         """Copies within the batch come after the rest is stored, so that they are found there."""
         reports: dict[int, IndexReport] = {}
         new: dict[int, _New] = {}
         seen: set[str] = set()
-        for number, (page, tags) in enumerate(pages):
+        for number, page in enumerate(pages):
             if not seen.isdisjoint(marks := {page.url, page.digest}):
                 continue
             seen |= marks
@@ -117,14 +120,15 @@ class Indexer:
         reports |= dict(zip(new, await self._stored(list(new.values())), strict=True))
         for number in range(len(pages)):
             if number not in reports:
-                [reports[number]] = await self._index_all(pages[number : number + 1])
+                [reports[number]] = await self._index_all(pages[number : number + 1], tags)
         return [reports[number] for number in range(len(pages))]
 
-    async def _examined(self, page: Page, tags: tuple[str, ...]) -> IndexReport | _New:
+    async def _examined(self, page: Page, given: tuple[str, ...] | None) -> IndexReport | _New:
         """What became of a page that need not be stored, else its chunks."""
         if not page.text.strip():
             return IndexReport(page.url, "empty")
         known = await self._store.source(page.url)
+        tags = given if given is not None else known.tags if known else ()
         if known and (known.digest, known.title, known.tags) == (page.digest, page.title, tags):
             return IndexReport(page.url, "unchanged", known.chunk_count)
         chunks = await self._cut(page.text)

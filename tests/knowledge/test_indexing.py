@@ -187,13 +187,9 @@ async def test_several_pages_are_stored_at_once_and_copies_among_them_are_linked
     embedder = WordEmbedder()
     kept = Kept(tmp_path, embedder=embedder)
     await kept.indexer.index(Page(URL, "Owls hunt."))
-    pages = [
-        (Page(URL, "Owls hunt."), ()),
-        (Page(URL + "2", "Owls sleep."), ("day",)),
-        (Page(URL + "3", "Owls sleep."), ()),
-        (Page(URL + "4", ""), ()),
-        (Page(URL + "5", "Owls fly."), ()),
-    ]
+    await kept.indexer.index(Page(URL + "5", "Owls walk."), tags=("way",))
+    texts = {"": "Owls hunt.", "2": "Owls sleep.", "3": "Owls sleep.", "4": "", "5": "Owls fly."}
+    pages = [Page(URL + number, text) for number, text in texts.items()]
     puts: list[int] = []
     put = kept.store.put
 
@@ -206,8 +202,8 @@ async def test_several_pages_are_stored_at_once_and_copies_among_them_are_linked
     assert [(r.url[len(URL) :], r.outcome, r.embedded) for r in reports] == [
         ("", "unchanged", 0), ("2", "stored", 1), ("3", "linked", 0), ("4", "empty", 0), ("5", "stored", 1),
     ]  # fmt: skip
-    assert (puts, embedder.batches) == ([2], [1, 2])
-    assert [(p.url[len(URL) :], p.text) for n in "235" for p in await kept.passages(URL + n)] == [
-        ("2", "Owls sleep."), ("3", "Owls sleep."), ("5", "Owls fly."),
+    assert (puts, embedder.batches) == ([2], [1, 1, 2])
+    assert [(p.url[len(URL) :], p.text, p.tags) for n in "235" for p in await kept.passages(URL + n)] == [
+        ("2", "Owls sleep.", ()), ("3", "Owls sleep.", ()), ("5", "Owls fly.", ("way",)),
     ]  # fmt: skip
     await kept.store.aclose()
