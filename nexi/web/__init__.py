@@ -1,7 +1,7 @@
 """HTTP: `nexi serve` and its contracts, over one `Nexi` that all requests share.
 
     guard       what every request must pass
-    runs        runs over HTTP: start, follow, stop, fetch; hosting keeps them, feeds lets many read one
+    runs        runs over HTTP: start, follow, stop, fetch; hosting keeps them, feeds lets many read one, streams sends it
     openai      passes as OpenAI
     search      the Search API; searxng, tavily and openwebui pass as others
     operations  health, metrics, the OpenAPI document

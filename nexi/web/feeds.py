@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 
 from nexi.events import Event, Fact, encode, is_fact
 from nexi.values import frozen
 
 MOST_DELTAS = 20_000  # a reader that comes later still finds them; beyond this only facts are kept
-PACE_S = 0.05  # many readers of a busy run cost it little, and no eye sees the difference
+PACE_S = 0.05  # no eye sees the difference
+READERS_AT_PACE = 10  # more readers get fewer and larger batches, so that however many there are, they cost a run little
 _MARK = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?")
 
 
@@ -59,14 +60,18 @@ class Feed:
         self._after: list[int] = [0]  # by number of facts: the index of the first item after them
         self._deltas = 0
         self._here = Mark()
-        self._changed = asyncio.Event()
-        self._over = asyncio.Event()
+        self._changed = asyncio.Event()  # at once, for who follows each event
+        self._due = asyncio.Event()  # now and then, for who takes them in batches
+        self._bell: asyncio.TimerHandle | None = None
+        self._rung = 0.0
+        self._readers = 0
+        self._over = False
         for fact in before:
             self.put(fact)
 
     @property
     def ended(self) -> bool:
-        return self._over.is_set()
+        return self._over
 
     @property
     def facts(self) -> int:
@@ -84,11 +89,14 @@ class Feed:
         if fact:
             self._after.append(len(self._items))
         self._wake()
+        if self._readers:
+            self._set_bell()
 
     def end(self) -> None:
         """Nothing more will come."""
-        self._over.set()
+        self._over = True
         self._wake()
+        self._ring()
 
     async def follow(self, mark: Mark = Mark(), *, beat_s: float = 15.0) -> AsyncIterator[Item | None]:  # noqa: B008
         """Every item after the mark, without gap or repeat, until the end; None when nothing came for a while."""
@@ -99,29 +107,39 @@ class Feed:
                 index += 1
             if self.ended:
                 return
-            if not await self._changes(beat_s):
+            if not await _is_set_within(self._changed, beat_s):
                 yield None
 
-    async def frames(self, mark: Mark = Mark(), *, beat_s: float = 15.0) -> AsyncIterator[bytes]:  # noqa: B008
+    async def frames(self, mark: Mark = Mark(), *, beat_s: float = 15.0) -> AsyncGenerator[bytes, None]:  # noqa: B008
         """The same as server-sent events. Each is written once, however many read it, and what comes together goes together."""
         index = self._index_after(mark)
-        while True:
-            if index < len(self._items):
-                here, index = index, len(self._items)
-                yield b"".join(map(self._frame, range(here, index)))
-                await self._passes(PACE_S)
-            elif self.ended:
-                return
-            elif not await self._changes(beat_s):
-                yield b": still here\n\n"
-
-    async def _passes(self, seconds: float) -> None:
-        """A short while, or the end of the run."""
+        self._readers += 1
         try:
-            async with asyncio.timeout(seconds):
-                await self._over.wait()
-        except TimeoutError:
-            return
+            if self._readers > READERS_AT_PACE and not self.ended:
+                self._set_bell()
+                await self._due.wait()  # one of many begins with the next batch
+            while not (self.ended and index == len(self._items)):
+                due = self._due  # of now: what comes while a batch is on its way rings for the next
+                if index < len(self._items):
+                    here, index = index, len(self._items)
+                    yield b"".join(map(self._frame, range(here, index)))
+                if not self.ended and not await _is_set_within(due, beat_s):
+                    yield b": still here\n\n"
+        finally:
+            self._readers -= 1
+
+    def _set_bell(self) -> None:
+        if self._bell is None:
+            pace = PACE_S * max(1.0, self._readers / READERS_AT_PACE)
+            self._bell = asyncio.get_running_loop().call_at(self._rung + pace, self._ring)
+
+    def _ring(self) -> None:
+        """The next batch is due, for all readers at once."""
+        if self._bell:
+            self._bell.cancel()
+        self._bell, self._rung = None, asyncio.get_running_loop().time()
+        self._due.set()
+        self._due = asyncio.Event()
 
     def _frame(self, index: int) -> bytes:
         frame = self._frames[index]
@@ -136,14 +154,15 @@ class Feed:
         following = self._after[mark.fact + 1] - 1 if mark.fact + 1 < len(self._after) else len(self._items)
         return min(first + mark.delta, following)
 
-    async def _changes(self, beat_s: float) -> bool:
-        try:
-            async with asyncio.timeout(beat_s):
-                await self._changed.wait()
-        except TimeoutError:
-            return False
-        return True
-
     def _wake(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
+
+
+async def _is_set_within(event: asyncio.Event, seconds: float) -> bool:
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        return False
+    return True

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
+from itertools import accumulate
 
 from nexi.events import (
     AnswerChecked,
@@ -47,11 +49,32 @@ BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 Labels = tuple[tuple[str, str], ...]
 
 
+class Times:
+    """How long the requests of one route took: by bucket, and in sum."""
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(BUCKETS) + 1)
+        self.sum = 0.0
+
+    def add(self, seconds: float) -> None:
+        self.counts[bisect_left(BUCKETS, seconds)] += 1
+        self.sum += seconds
+
+    def samples(self, route: str) -> list[str]:
+        """As Prometheus counts them: each bucket holds those before it."""
+        label, total = ("route", route), list(accumulate(self.counts))
+        bounds = [*(f"{bound:g}" for bound in BUCKETS), "+Inf"]
+        name = "nexi_request_seconds"
+        buckets = [_sample(f"{name}_bucket", (("le", le), label), n) for le, n in zip(bounds, total, strict=True)]
+        return [*buckets, _sample(f"{name}_sum", (label,), self.sum), _sample(f"{name}_count", (label,), total[-1])]
+
+
 class Metrics:
     """Counters of one process. One event loop, no locks."""
 
     def __init__(self) -> None:
         self._values: dict[tuple[str, Labels], float] = {}
+        self._times: dict[str, Times] = {}
 
     def count(self, name: str, amount: float = 1, **labels: str) -> None:
         key = (name, tuple(sorted(labels.items())))
@@ -62,11 +85,9 @@ class Metrics:
 
     def request(self, route: str, method: str, status: int, seconds: float) -> None:
         self.count("nexi_requests_total", route=route, method=method, status=str(status))
-        for bound in BUCKETS:
-            self.count("nexi_request_seconds_bucket", float(seconds <= bound), route=route, le=f"{bound:g}")
-        self.count("nexi_request_seconds_bucket", route=route, le="+Inf")
-        self.count("nexi_request_seconds_sum", seconds, route=route)
-        self.count("nexi_request_seconds_count", route=route)
+        if route not in self._times:
+            self._times[route] = Times()
+        self._times[route].add(seconds)
 
     def observe(self, event: Event, mode: str = "search") -> None:
         """Count what an event says."""
@@ -110,17 +131,20 @@ class Metrics:
         lines: list[str] = []
         for name, (kind, told) in HELP.items():
             lines += [f"# HELP {name} {told}", f"# TYPE {name} {kind}"]
+            if kind == "histogram":
+                lines += [line for route, times in self._times.items() for line in times.samples(route)]
+                continue
             samples = [(n, labels, v) for (n, labels), v in values.items() if _belongs(n, name, kind)]
             lines += [_sample(*sample) for sample in samples] or _zero(name, kind)
         return "\n".join(lines) + "\n"
 
 
 def _belongs(sample: str, name: str, kind: str) -> bool:
-    return sample == name or (kind in ("histogram", "summary") and sample.rpartition("_")[0] == name)
+    return sample == name or (kind == "summary" and sample.rpartition("_")[0] == name)
 
 
 def _zero(name: str, kind: str) -> list[str]:
-    return [f"{name}_sum 0", f"{name}_count 0"] if kind == "summary" else [] if kind == "histogram" else [f"{name} 0"]
+    return [f"{name}_sum 0", f"{name}_count 0"] if kind == "summary" else [f"{name} 0"]
 
 
 def _sample(name: str, labels: Labels, value: float) -> str:

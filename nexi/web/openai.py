@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import Route
 
 from nexi.app import RunResult, SearchOptions
@@ -27,10 +27,10 @@ from nexi.web.hosting import Hosted, Order, RunHost
 from nexi.web.payload import answered, operation, read_json, reply
 from nexi.web.problems import Problem, bad_request, problem_of, refused
 from nexi.web.schemas import answers, parameters
+from nexi.web.streams import EventStream, gone
 
 TAG = "OpenAI"
 BEAT_S = 10.0
-STREAM_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 LOCAL = "nexi-local"
 MODELS: Mapping[str, tuple[str, str]] = {
     "nexi-s": ("search", "s"),
@@ -132,8 +132,7 @@ async def complete(request: Request) -> Response:
     hosted = await host.start(asked.order, asked.session)
     created = int(host.nexi.clock.now().timestamp())
     if asked.streams:
-        frames = _chunks(hosted, asked, created)
-        return StreamingResponse(frames, media_type="text/event-stream", headers=STREAM_HEADERS)
+        return EventStream(_chunks(hosted, asked, created))
     result = await _while_connected(request, hosted)
     return reply(completion(result, asked.model, created))
 
@@ -178,7 +177,7 @@ def _text(content: object) -> str:
 async def _while_connected(request: Request, hosted: Hosted) -> RunResult:
     """The result; a client that leaves ends the run. Raises the run's error."""
     ending = asyncio.create_task(hosted.ended())
-    leaving = asyncio.create_task(_gone(request))
+    leaving = asyncio.create_task(gone(request.receive))
     try:
         await asyncio.wait((ending, leaving), return_when=asyncio.FIRST_COMPLETED)
         if not ending.done():
@@ -188,11 +187,6 @@ async def _while_connected(request: Request, hosted: Hosted) -> RunResult:
         leaving.cancel()
         await hosted.cancel()
         await asyncio.wait((ending, leaving))
-
-
-async def _gone(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 def completion(result: RunResult, name: str, created: int) -> dict[str, Any]:
@@ -263,7 +257,7 @@ def event(data: Mapping[str, Any]) -> bytes:
     return f"data: {json.dumps(data, separators=(',', ':'))}\n\n".encode("ascii")
 
 
-async def _chunks(hosted: Hosted, asked: Asked, created: int) -> AsyncIterator[bytes]:
+async def _chunks(hosted: Hosted, asked: Asked, created: int) -> AsyncGenerator[bytes, None]:
     stream, said = _Stream(hosted.id, asked, created), ""
     try:
         yield stream.chunk({"role": "assistant", "content": ""})

@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from nexi import __version__
 from nexi.web.payload import reply
+from nexi.web.schemas import answers
 
 TAG = "Operations"
 
@@ -52,26 +53,18 @@ async def document(request: Request) -> Response:
 
 def openapi() -> dict[str, Any]:
     """The paths of this module."""
-    text = {"200": _text("It does."), "503": _text("Not now; Retry-After says when.")}
+    ready = {"200": _text("It does."), "503": _text("Not now; Retry-After says when.")}
+    document = {"200": {"description": "It.", "content": {"application/json": {"schema": {"type": "object"}}}}}
     return {
-        "/healthz": {
-            "get": {
-                "summary": "Whether the process answers.",
-                "tags": [TAG],
-                "security": [],
-                "responses": {"200": _text("It does.")},
-            }
-        },
-        "/readyz": {"get": {"summary": "Whether it takes work.", "tags": [TAG], "security": [], "responses": text}},
-        "/metrics": {"get": {"summary": "Numbers for Prometheus.", "tags": [TAG], "responses": {"200": _text("The numbers.")}}},
-        "/openapi.json": {
-            "get": {
-                "summary": "This document.",
-                "tags": [TAG],
-                "responses": {"200": {"description": "It.", "content": {"application/json": {"schema": {"type": "object"}}}}},
-            }
-        },
+        "/healthz": {"get": _operation("Whether the process answers.", {"200": _text("It does.")}, security=[])},
+        "/readyz": {"get": _operation("Whether it takes work.", ready, security=[])},
+        "/metrics": {"get": _operation("Numbers for Prometheus.", {"200": _text("The numbers.")})},
+        "/openapi.json": {"get": _operation("This document.", document)},
     }
+
+
+def _operation(summary: str, responses: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"summary": summary, "tags": [TAG], "responses": {**answers({}), **responses}, **more}
 
 
 def _text(description: str) -> dict[str, Any]:

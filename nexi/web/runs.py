@@ -7,11 +7,11 @@ with the id of the last event it saw misses nothing and gets nothing twice. Belo
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import Route
 
 from nexi.app import RunResult, SearchOptions
@@ -26,13 +26,13 @@ from nexi.web.payload import operation, read_json, reply
 from nexi.web.problems import bad_request, refused
 from nexi.web.schemas import AGENTIC, ERROR, ID, NEW_RUN, PLAN, RUN, RUNS, STATES, Named, answers, parameters
 from nexi.web.statuses import FORMATS, rendered, result_of, state_of, status_of, summary_of
+from nexi.web.streams import EventStream
 
 TAG = "Runs"
 POLL_S = 0.2
 BEAT_S = 15.0
 LISTED = 50
 MOST_LISTED = 1000
-SSE_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 SAFE_PAGE = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox allow-popups"}
 
 
@@ -192,12 +192,12 @@ async def events(request: Request) -> Response:
     if hosted is not None:
         if hosted.feed.ended and mark.fact >= hosted.feed.facts:
             return Response(status_code=204)
-        return _stream(hosted.feed.frames(mark, beat_s=BEAT_S))
+        return EventStream(hosted.feed.frames(mark, beat_s=BEAT_S))
     runs = host.nexi.runs()
     read = await asyncio.to_thread(runs.open_log, run_id)
     if mark.fact >= len(read.facts) and not await asyncio.to_thread(runs.is_running, run_id):
         return Response(status_code=204)
-    return _stream(_tail(runs, run_id, mark, host))
+    return EventStream(_tail(runs, run_id, mark, host))
 
 
 def _last_seen(request: Request) -> Mark:
@@ -208,11 +208,7 @@ def _last_seen(request: Request) -> Mark:
     return mark
 
 
-def _stream(frames: AsyncIterator[bytes]) -> Response:
-    return StreamingResponse(frames, media_type="text/event-stream", headers=SSE_HEADERS)
-
-
-async def _tail(runs: RunDirectory, run_id: str, mark: Mark, host: RunHost) -> AsyncIterator[bytes]:
+async def _tail(runs: RunDirectory, run_id: str, mark: Mark, host: RunHost) -> AsyncGenerator[bytes, None]:
     """Facts of a run of another process, as its log grows; its deltas are not in the log."""
     seen, quiet = mark.fact, 0.0
     while True:

@@ -6,6 +6,7 @@ leaves the runs that are not done open in their logs, and ends. What the paths d
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import logging
 import os
@@ -157,11 +158,36 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
+class Gathering:
+    """A transport that sends what is written in one turn of the loop together: a head and its body need one call."""
+
+    def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+        self._parts: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        if not self._parts:
+            self._loop.call_soon(self._flush)
+        self._parts.append(data)
+
+    def _flush(self) -> None:
+        parts, self._parts = self._parts, []
+        if parts and not self._transport.is_closing():
+            self._transport.write(b"".join(parts))
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
 class PatientProtocol(H11Protocol):
     """HTTP/1.1 with a limit on the time until the head of the first request is there."""
 
     def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
+        super().connection_made(Gathering(transport, self.loop))  # type: ignore[arg-type]
         self._head = self.loop.call_later(HEAD_S, self._give_up)
 
     def connection_lost(self, exc: Exception | None) -> None:
