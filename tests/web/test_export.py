@@ -1,34 +1,162 @@
-"""An answer as one file: nothing of it runs or loads, and its evidence, timeline and charts are inside."""
+"""A run as a file: nothing of it runs or loads, and its evidence, conflicts, timeline and charts are inside."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import re
+from collections.abc import Callable
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
+from nexi.app import SystemClock
 from nexi.errors import NexiError
-from nexi.web.page.export import timeline_svg, with_charts
+from nexi.events import Fact, RunFinished, RunStarted
+from nexi.runlog import RunDirectory
+from nexi.types import StopReason, Usage
 from nexi.web.page.exports import TYPES, exported, suffix_of
+from nexi.web.page.markdown import is_tame
+from nexi.web.page.printing import printed
+from nexi.web.page.timeline import timeline_svg, totals_of
+from tests.web import samples
 from tests.web.world import MOON, QUESTION, serving
 
-TABLE = (
-    "<table><thead><tr><th>Body</th><th>Distance</th></tr></thead><tbody>"
-    "<tr><td>Moon</td><td>384,400 km</td></tr><tr><td>Sun</td><td>149,600,000 km</td></tr></tbody></table>"
-)
+TAGS = {
+    "html", "head", "meta", "title", "style", "body", "main", "section", "article", "footer", "h1", "h2", "h3", "p", "a", "br",
+    "ol", "ul", "li", "span", "bdi", "mark", "blockquote", "details", "summary", "div", "table", "thead", "tbody", "tr", "th",
+    "td", "code", "pre", "em", "strong", "figure", "figcaption", "svg", "text", "rect", "line", "desc",
+}  # fmt: skip
 
 
-async def test_the_html_opens_alone_and_holds_the_evidence_and_the_timeline(tmp_path: Path) -> None:
-    async with serving(tmp_path) as served:
-        run_id = await served.ask()
-        await served.events(run_id)
-        nexi = served.app.state.nexi
-        html = (await exported(nexi.runs(), nexi.pages(), run_id, "html")).decode()
-        assert "<mark>The Moon is 384,400 km from Earth on average.</mark>" in html
-        assert 'aria-label="Timeline of the run"' in html
-        assert re.findall(r"<(script|img|iframe|link|object)\b", html) == []
-        assert [url for url in re.findall(r'(?:src|href)="([^"]+)"', html) if not url.startswith(MOON)] == []
+class Tags(HTMLParser):
+    """Every tag of a document, and every address in it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+        self.addresses: list[str] = []
+        self.attributes: set[str] = set()
+        self.ids: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        self.addresses += [value or "" for name, value in attrs if name in ("href", "src")]
+        self.ids += [value or "" for name, value in attrs if name == "id"]
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> RunDirectory:
+    return RunDirectory(tmp_path / "runs", tmp_path / "pages", clock=SystemClock())
+
+
+async def made(runs: RunDirectory, facts: list[Fact], form: str = "html") -> str:
+    return (await exported(runs, runs.pages, await samples.keep(runs, facts), form)).decode()
+
+
+# html
+
+
+@pytest.mark.parametrize("sample", samples.SAMPLES.values(), ids=samples.SAMPLES)
+async def test_nothing_in_the_file_runs_or_loads_anything(runs: RunDirectory, sample: Callable[[], list[Fact]]) -> None:
+    text = await made(runs, sample())
+    tags = Tags(text)
+    assert tags.names <= TAGS
+    assert [name for name in tags.attributes if name.startswith("on") or name in ("src", "style", "srcdoc")] == []
+    assert [a for a in tags.addresses if not a.startswith(("https://", "http://", "#"))] == []
+    assert "default-src 'none'" in text
+    assert re.findall(r"@import|url\(", text[text.index("<style>") : text.index("</style>")]) == []
+
+
+@pytest.mark.parametrize("sample", samples.SAMPLES.values(), ids=samples.SAMPLES)
+async def test_every_link_within_the_file_leads_somewhere_and_names_are_unique(
+    runs: RunDirectory, sample: Callable[[], list[Fact]]
+) -> None:
+    tags = Tags(await made(runs, sample()))
+    inside = {address[1:] for address in tags.addresses if address.startswith("#")}
+    assert (inside - set(tags.ids), len(tags.ids)) == (set(), len(set(tags.ids)))
+
+
+async def test_a_report_holds_its_evidence_conflicts_gaps_and_timeline(runs: RunDirectory) -> None:
+    text = await made(runs, samples.planets())
+    assert "<mark>Pluto counted as a planet until 2006, when the term was defined.</mark>" in text
+    assert "✗\u00a0contradicted</a>" in text
+    assert '<h2>Where sources disagree</h2><h3><bdi>the moons of Saturn</bdi></h3><ul class="sides">' in text
+    assert "Saturn, with 146 moons, leads." in text
+    assert "Saturn would sink in water." in text
+    assert "supports 0 of 1 sentence, 1 contradicted" in text
+    assert "Timeline of the run" in text
+    assert "https://planets.example/facts#:~:text=The%20outer%20planets" in text
+    assert "<summary>" in text
+    assert "Mercury · 4,879 km [1] · 0 · 1631" in text
+
+
+async def test_the_file_of_a_printer_has_everything_unfolded(runs: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    async def keep(text: str) -> bytes:
+        seen.append(text)
+        return b"%PDF-"
+
+    monkeypatch.setattr("nexi.web.page.exports.printed", keep)
+    run_id = await samples.keep(runs, samples.planets())
+    assert await exported(runs, runs.pages, run_id, "pdf") == b"%PDF-"
+    assert (seen[0].count("<details open>"), seen[0].count("<details>")) == (4, 0)
+
+
+async def test_a_run_without_sources_is_exported_without_what_it_lacks(runs: RunDirectory) -> None:
+    text = await made(runs, samples.bare())
+    assert re.findall(r"<h\d[^>]*>(.*?)</h\d>", text) == ["What is known?"]
+    assert "ended: time target" in text
+    run_id = await samples.keep(runs, samples.bare())
+    for form in ("ris", "bibtex", "csl"):
+        with pytest.raises(NexiError, match="there are no references"):
+            await exported(runs, runs.pages, run_id, form)
+
+
+async def test_the_passages_of_an_agentic_search_are_shown_as_passages(runs: RunDirectory) -> None:
+    answer = {"completeness": 0.9, "status": "complete", "results": [{"content": "A **ring**.", "url": MOON}]}
+    start = RunStarted("atoll", "m", "x", "agentic")
+    end = RunFinished(json.dumps(answer), (), StopReason.FINAL_ANSWER, 1, Usage(), 1.0, 1, 0)
+    text = await made(runs, [start, end])
+    assert "<strong>ring</strong>" in text
+    assert f'href="{MOON}"' in text
+    assert "completeness&quot;" not in text
+
+
+async def test_half_of_a_character_does_not_keep_a_run_from_its_file(runs: RunDirectory) -> None:
+    broken = RunFinished("a \ud83d b", (), StopReason.FINAL_ANSWER, 1, Usage(), 1.0, 1, 0, ("\udc00",))
+    for form in ("html", "md", "json"):
+        assert len(await made(runs, [RunStarted("q \ud83d", "m", "x"), broken], form)) > 4
+
+
+# other forms
+
+
+@pytest.mark.parametrize("sample", samples.SAMPLES.values(), ids=samples.SAMPLES)
+async def test_the_markdown_is_tame(runs: RunDirectory, sample: Callable[[], list[Fact]]) -> None:
+    text = await made(runs, sample(), "md")
+    assert is_tame(text.partition("\n---\n")[2] if text.startswith("---\n") else text)
+
+
+async def test_the_markdown_of_an_answer_has_its_question_conflicts_sources_and_figures(runs: RunDirectory) -> None:
+    text = await made(runs, samples.right_to_left(), "md")
+    assert text.startswith("# كم يبعد القمر عن الأرض؟\n\nالقمر يبعد")
+    assert (
+        "- [1] [القمر: حقائق وأرقام](https://moon.example/ar) · The Almanac · Ada Moon · 2031-04-05 · read 2031-05-06" in text
+    )
+    assert "*Verified: 1 of 1 sentence supported. nexi run " in text
+
+
+async def test_references_carry_no_address_that_could_run(runs: RunDirectory) -> None:
+    run_id = await samples.keep(runs, samples.hostile())
+    for form, field in (("ris", "UR  - "), ("bibtex", "url = {"), ("csl", '"URL": "')):
+        text = (await exported(runs, runs.pages, run_id, form)).decode()
+        assert [text[at.end() : at.end() + 8] for at in re.finditer(re.escape(field), text)] == ["https://"] * 10
 
 
 async def test_every_form_but_the_printed_one_is_made_without_help(tmp_path: Path) -> None:
@@ -44,30 +172,72 @@ async def test_every_form_but_the_printed_one_is_made_without_help(tmp_path: Pat
         assert (await served.client.get(f"/page/runs/{run_id}/export?format=exe")).status_code == 400
 
 
-async def test_without_a_browser_a_pdf_is_refused_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_cannot_be_exported_is_refused_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda _: None)
     async with serving(tmp_path) as served:
-        run_id = await served.ask()
-        await served.events(run_id)
-        nexi = served.app.state.nexi
-        with pytest.raises(NexiError, match="no PDF can be made here: Chromium is not installed"):
-            await exported(nexi.runs(), nexi.pages(), run_id, "pdf")
+        runs = served.app.state.nexi.runs()
+        bare = await samples.keep(runs, samples.bare())
+        unfinished = await samples.keep(runs, [RunStarted("q", "m", "x")])
+        asked = [(bare, "pdf"), (bare, "ris"), (unfinished, "md"), ("aaaaaa", "md")]
+        replies = [await served.client.get(f"/page/runs/{run}/export?format={form}") for run, form in asked]
+        errors = [reply.json()["error"] for reply in replies]
+        assert [(r.status_code, e["code"]) for r, e in zip(replies, errors, strict=True)] == [
+            (501, "no_browser"), (404, "no_references"), (409, "not_ended"), (404, "no_such_run"),
+        ]  # fmt: skip
+        assert errors[0]["message"] == "no PDF can be made here: Chromium is not installed"
+        assert "apt install chromium" in errors[0]["fix"]
 
 
-def test_a_table_of_numbers_gets_a_chart_of_its_own_cells() -> None:
-    made = with_charts(TABLE)
-    assert made.startswith(TABLE)
-    assert 'aria-label="Chart of Distance"' in made
-    assert re.findall(r">(\d[\d.e+]*)</text>", made) == ["384400", "1.496e+08"]
+# printing
 
 
-@pytest.mark.parametrize("cells", ["red</td></tr><tr><td>b</td><td>blue", "-1</td></tr><tr><td>b</td><td>2", "1"])
-def test_other_tables_get_none(cells: str) -> None:
-    table = f"<table><tr><th>a</th><th>b</th></tr><tr><td>a</td><td>{cells}</td></tr></table>"
-    assert with_charts(table) == table
+def program(tmp_path: Path, script: str) -> str:
+    path = tmp_path / "browser"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return str(path)
 
 
-def test_names_in_the_timeline_are_escaped() -> None:
-    bar = {"who": "<b>", "lane": "page", "label": '"><script>', "start": 0.0, "end": 1.0, "failed": False}
-    assert "<script>" not in timeline_svg([bar])
-    assert "<b>" not in timeline_svg([bar])
+WRITES = 'for a in "$@"; do case $a in --print-to-pdf=*) out=${a#*=};; esac; done; '
+
+
+async def test_a_browser_that_prints_gives_its_pdf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda _: program(tmp_path, f"{WRITES}printf %%PDF-1.7 > $out"))
+    assert await printed("<p>x</p>") == b"%PDF-1.7"
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [("exit 3", "status 3"), (f"{WRITES}echo x > $out", "status 0"), ("sleep 60 & sleep 60", "more than 0.2 s")],
+)
+async def test_a_browser_that_does_not_print_is_told_and_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, why: str
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda _: program(tmp_path, script))
+    with pytest.raises(NexiError, match="the PDF was not made") as told:
+        await printed("<p>x</p>", patience_s=0.2)
+    assert why in told.value.cause
+
+
+async def test_whoever_leaves_takes_the_browser_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe = tmp_path / "begun"
+    os.mkfifo(pipe)
+    monkeypatch.setattr("shutil.which", lambda _: program(tmp_path, f"echo $$ > {pipe}; sleep 60"))
+    task = asyncio.create_task(printed("<p>x</p>"))
+    process = (await asyncio.to_thread(pipe.read_text)).strip()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not Path(f"/proc/{process}").exists()
+
+
+# the timeline
+
+
+def test_names_in_the_timeline_are_escaped_and_failures_told_in_words() -> None:
+    bar = {"who": "<b>", "lane": "page", "label": '"><script>', "start": 0.0, "end": 1.0, "failed": True}
+    drawn = timeline_svg([bar])
+    assert "<script>" not in drawn
+    assert "<b>" not in drawn
+    assert "<title>failed: &quot;&gt;&lt;script&gt; (1.00 s)</title>" in drawn
+    assert totals_of([bar, {**bar, "failed": False}]) == "2 pages, 1 failed, in 1.0 s"

@@ -7,6 +7,7 @@ The browser is told to run our scripts alone, to load nothing from elsewhere, an
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from importlib import resources
 from typing import Any
 
@@ -36,6 +37,7 @@ HEADERS = {
     "referrer-policy": "no-referrer",
     "cache-control": "no-cache",
 }
+UNEXPORTED = {"not_ended": 409, "no_references": 404, "no_browser": 501, "not_printed": 500}
 AROUND = 1500  # characters shown before and after the evidence
 RENDERED_CHARS = 400_000
 TO_RENDER = {
@@ -107,8 +109,14 @@ async def export(request: Request) -> Response:
     form, run_id = request.query_params.get("format", ""), check_run_id(request.path_params["id"])
     if form not in TYPES:
         raise bad_request(f"format must be one of {', '.join(TYPES)}", parameter="format")
-    nexi = request.app.state.nexi
-    body = await exported(nexi.runs(), nexi.pages(), run_id, form)
+    state = request.app.state
+    try:
+        async with state.printing if form == "pdf" else nullcontext():  # one browser at a time
+            body = await exported(state.nexi.runs(), state.nexi.pages(), run_id, form)
+    except NexiError as error:
+        if error.code not in UNEXPORTED:
+            raise
+        raise refused(UNEXPORTED[error.code], error.code, str(error), fix=error.fix) from error
     name = f"nexi-{run_id}.{suffix_of(form)}"
     headers = {
         "content-disposition": f'attachment; filename="{name}"',

@@ -1,7 +1,7 @@
-"""An answer as one file that needs nothing else: text, figures, sources, the evidence behind each sentence, and the timeline.
+"""An answer as one file that needs nothing else: text, conflicts, sources, the evidence behind each sentence, and the timeline.
 
 Pure: facts and stored texts come in, HTML goes out. It runs no script, loads nothing and opens from disk with the network off.
-A table of numbers gets a small chart, drawn here from its own cells.
+Everything that a page, a model or a user wrote is escaped, and its direction is its own.
 """
 
 from __future__ import annotations
@@ -9,138 +9,222 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping, Sequence
+from importlib import resources
 from typing import Any
 
-from nexi.types import Claim, Source
-from nexi.web.page.view import Answered, answer_html
+from nexi.citations import strip_sources_section
+from nexi.types import Claim, Conflict, Evidence, Source
+from nexi.values import frozen
+from nexi.web.page.charts import with_charts
+from nexi.web.page.timeline import timeline_svg, totals_of
+from nexi.web.page.view import SIGNS, WORDS, Answered, answer_html, is_web, plain_claim, source_view, verdict_of
 
-STYLE = (
-    ":root{color-scheme:light dark}body{font:1rem/1.55 system-ui,sans-serif;max-width:48rem;margin:2rem auto;padding:0 1rem}"
-    "h1{font-size:1.5rem}article{overflow-wrap:anywhere}button{border:0;background:none;font:inherit;color:inherit;padding:0}"
-    "table{border-collapse:collapse}td,th{border:1px solid #8888;padding:.2rem .5rem}pre{overflow-x:auto}"
-    "blockquote{border-inline-start:3px solid #8888;margin:.3rem 0;padding-inline-start:.8rem;white-space:pre-wrap}"
-    "mark{background:#ffe58a;color:#000}.v-supported{color:#17692f}.v-contradicted,.v-not_found{color:#a4260b}"
-    ".v-partly,.v-unchecked{color:#7a5200}.soft{color:#777}svg{max-width:100%;height:auto}"
-)
-LANES = {"model": "#4a7fb5", "search": "#c98a2b", "page": "#5d9a68"}
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 AROUND = 200
-ROW, LEFT, WIDTH = 14, 110, 800
-MOST_CHART_ROWS = 30
+LONGEST_SPAN = 4000
+LONGEST_TITLE = 300
 
-_TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
-_CELL_ROW = re.compile(r"<tr>(.*?)</tr>", re.DOTALL)
-_CELL = re.compile(r"<t[dh][^>]*>(.*?)</t[dh]>", re.DOTALL)
-_ANY_TAG = re.compile(r"<[^>]*>")
-_NUMBER = re.compile(r"[-−]?\d[\d,  ]*(?:\.\d+)?")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
-def export_html(answered: Answered, timeline: Sequence[Mapping[str, Any]], texts: Mapping[int, str]) -> str:
-    """The whole document; `texts` are the stored pages by source number."""
-    review = answered.review
-    claims = review.proof.claims if review else ()
-    title = html.escape(answered.started.query[:300])
-    body = with_charts(answer_html(answered.end.answer, claims, answered.end.sources))
-    figures = html.escape(review.proof.figures()) if review and review.proof.checked else ""
+@frozen
+class Exported:
+    """What a file is made of. `texts` are the stored pages by source number; `opened` shows what a reader would unfold."""
+
+    answered: Answered
+    created: str = ""
+    timeline: Sequence[Mapping[str, Any]] = ()
+    texts: Mapping[int, str] | None = None
+    opened: bool = False
+
+
+def export_html(exported: Exported) -> str:
+    """The whole document."""
+    answered = exported.answered
+    title = _text(answered.started.query[:LONGEST_TITLE])
     parts = [
-        f"<h1>{title}</h1>" if not answered.end.answer.lstrip().startswith("# ") else "",
-        f"<article>{body}</article>",
-        f'<p class="soft">{figures} · {html.escape(answered.started.model)} · run {answered.id}</p>',
-        _sources(answered.end.sources),
-        _evidence(claims, texts),
-        f"<h2>Where the time went</h2>{timeline_svg(timeline)}" if timeline else "",
+        _head(answered),
+        f'<article dir="auto">{_body(answered)}</article>',
+        _conflicts(answered.end.conflicts, answered.end.sources),
+        _sources(answered.end.sources, answered.claims),
+        _evidence(exported),
+        _left_out(answered),
+        _timeline(exported.timeline),
+        _foot(exported),
     ]
-    policy = "default-src 'none'; style-src 'unsafe-inline'"
     head = (
-        f'<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<meta http-equiv="content-security-policy" content="{policy}"><title>{title}</title><style>{STYLE}</style>'
+        '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta http-equiv="content-security-policy" content="{POLICY}"><meta name="referrer" content="no-referrer">'
+        f'<meta name="generator" content="nexi"><title>{title}</title><style>{_style()}</style>'
     )
-    return (
-        f'<!doctype html>\n<html dir="auto"><head>{head}</head><body>\n{chr(10).join(p for p in parts if p)}\n</body></html>\n'
-    )
+    body = "\n".join(part for part in parts if part)
+    return f'<!doctype html>\n<html lang="en">\n<head>{head}</head>\n<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n'
 
 
-def _sources(sources: Sequence[Source]) -> str:
-    items = [
-        f'<li value="{s.number}"><a rel="noreferrer noopener" href="{html.escape(s.link or s.url, quote=True)}">'
-        f'{html.escape(" ".join(s.title.split()) or s.url)}</a> <span class="soft">{html.escape(s.url)}</span></li>'
-        for s in sources
-        if s.url.startswith(("https://", "http://"))
-    ]
-    return f"<h2>Sources</h2><ol>{''.join(items)}</ol>" if items else ""
+def _style() -> str:
+    return (resources.files(__package__) / "export.css").read_text("utf-8")
 
 
-def _evidence(claims: Sequence[Claim], texts: Mapping[int, str]) -> str:
-    shown = [_claim(claim, texts) for claim in claims if claim.evidence]
-    return f"<h2>Evidence</h2>{''.join(shown)}" if shown else ""
+def _text(text: str) -> str:
+    """Text as text: no markup, no control characters, and no half of a character, which no file can hold."""
+    return html.escape(_CONTROL.sub("\ufffd", text).encode("utf-8", "replace").decode())
 
 
-def _claim(claim: Claim, texts: Mapping[int, str]) -> str:
-    verdict = claim.verdict.value
-    quotes = []
-    for one in claim.evidence:
-        text = texts.get(one.number, "")
-        if not 0 <= one.start < one.end <= len(text):
-            continue
-        before, after = text[max(0, one.start - AROUND) : one.start], text[one.end : one.end + AROUND]
-        span = f"{html.escape(before)}<mark>{html.escape(text[one.start : one.end])}</mark>{html.escape(after)}"
-        quotes.append(f'<blockquote>{span}</blockquote><p class="soft">[{one.number}] {html.escape(one.reason)}</p>')
-    told = f'<span class="v-{verdict}">{verdict.replace("_", " ")}</span>: {html.escape(claim.text)}'
-    return f"<details><summary>{told}</summary>{''.join(quotes)}</details>"
+def _named(text: str) -> str:
+    """A name that others gave, in a direction of its own."""
+    return f"<bdi>{_text(' '.join(text.split()))}</bdi>"
 
 
-def timeline_svg(bars: Sequence[Mapping[str, Any]]) -> str:
-    """One lane for each kind of work of each researcher."""
-    lanes = list(dict.fromkeys(f"{b['who']} {b['lane']}".strip() for b in bars))
-    end = max([float(b["end"]) for b in bars] + [0.1])
-    scale, height = (WIDTH - LEFT - 10) / end, len(lanes) * ROW + 18
-    drawn = [f'<text x="0" y="{i * ROW + 11}" font-size="10" fill="#777">{html.escape(n)}</text>' for i, n in enumerate(lanes)]
-    for bar in bars:
-        row = lanes.index(f"{bar['who']} {bar['lane']}".strip())
-        x, width = LEFT + float(bar["start"]) * scale, max(1.5, (float(bar["end"]) - float(bar["start"])) * scale)
-        color = "#b5523e" if bar["failed"] else LANES.get(str(bar["lane"]), "#888")
-        drawn.append(
-            f'<rect x="{x:.1f}" y="{row * ROW + 2}" width="{width:.1f}" height="{ROW - 4}" rx="2" fill="{color}">'
-            f"<title>{html.escape(str(bar['label']))}</title></rect>"
-        )
-    drawn.append(f'<text x="{LEFT}" y="{height - 4}" font-size="10" fill="#777">0 s</text>')
-    drawn.append(f'<text x="{WIDTH - 50}" y="{height - 4}" font-size="10" fill="#777">{end:.1f} s</text>')
-    return f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="Timeline of the run">{"".join(drawn)}</svg>'
+# the answer
 
 
-def with_charts(made: str) -> str:
-    """A bar chart under every table whose second column is numbers."""
-    return _TABLE.sub(lambda found: found[0] + (_chart(found[0]) or ""), made)
+def _head(answered: Answered) -> str:
+    """The question as the heading; a report has a heading of its own, with the question above it."""
+    asked = _text(answered.started.query)
+    if not _has_heading(answered.text):
+        return f'<h1 dir="auto">{asked}</h1>'
+    return f'<p class="asked" dir="auto">{asked}</p>'
 
 
-def _chart(table: str) -> str:
-    rows = [[_plain(cell) for cell in _CELL.findall(row)] for row in _CELL_ROW.findall(table)]
-    pairs = [(row[0], value) for row in rows[1:] if len(row) > 1 and (value := _value(row[1])) is not None]
-    if not 2 <= len(pairs) <= MOST_CHART_ROWS or len(pairs) < len(rows) - 1 or min(v for _, v in pairs) < 0:
+def _has_heading(text: str) -> bool:
+    return text.lstrip().startswith("# ")
+
+
+def _body(answered: Answered) -> str:
+    text = strip_sources_section(answered.text) if answered.end.sources else answered.text
+    inside = [claim for claim in answered.claims if claim.end <= len(text)]
+    return with_charts(answer_html(text, inside, answered.end.sources, in_file=True))
+
+
+# where sources disagree
+
+
+def _conflicts(conflicts: Sequence[Conflict], sources: Sequence[Source]) -> str:
+    if not conflicts:
         return ""
-    most = max(v for _, v in pairs) or 1.0
-    drawn = []
-    for at, (name, value) in enumerate(pairs):
-        width = (WIDTH - 260) * value / most
-        drawn.append(
-            f'<text x="0" y="{at * 20 + 14}" font-size="12" fill="#777">{html.escape(name[:28])}</text>'
-            f'<rect x="200" y="{at * 20 + 3}" width="{width:.1f}" height="14" fill="#4a7fb5"/>'
-            f'<text x="{205 + width:.1f}" y="{at * 20 + 14}" font-size="12" fill="#777">{value:g}</text>'
-        )
-    label = html.escape(f"Chart of {rows[0][1]}" if len(rows[0]) > 1 else "Chart", quote=True)
-    return f'<svg viewBox="0 0 {WIDTH} {len(pairs) * 20 + 4}" role="img" aria-label="{label}">{"".join(drawn)}</svg>'
+    known = {source.number: source for source in sources}
+    return f"<section><h2>Where sources disagree</h2>{''.join(_conflict(c, known) for c in conflicts)}</section>"
 
 
-def _plain(cell: str) -> str:
-    return html.unescape(_ANY_TAG.sub("", cell)).strip()
+def _conflict(conflict: Conflict, known: Mapping[int, Source]) -> str:
+    """The readings side by side."""
+    sides = []
+    for reading in conflict.readings:
+        quote = f'<blockquote class="passage" dir="auto">{_text(reading.quote)}</blockquote>' if reading.quote else ""
+        more = f" · {reading.origins} independent" if reading.origins > 1 else ""
+        cited = ", ".join(_reference(number, known) for number in reading.numbers)
+        sides.append(f'<li><p class="value" dir="auto">{_text(reading.value)}</p>{quote}<p class="soft">{cited}{more}</p></li>')
+    about = _named(conflict.subject) if conflict.subject else "One says what another denies"
+    return f'<h3>{about}</h3><ul class="sides">{"".join(sides)}</ul>'
 
 
-def _value(cell: str) -> float | None:
-    """The number of a cell that is a number, a unit or a citation beside it."""
-    text = re.sub(r"\[\d+\]|[✓~✗?·]", "", cell).strip()
-    found = _NUMBER.match(text)
-    if not found or len(text) - len(found[0]) > 12:
-        return None
-    try:
-        return float(re.sub("[,  ]", "", found[0]).replace("−", "-"))
-    except ValueError:
-        return None
+def _reference(number: int, known: Mapping[int, Source]) -> str:
+    if number not in known:
+        return f"[{number}]"
+    return f'<a href="#source-{number}">[{number}] {_named(known[number].title or known[number].url)}</a>'
+
+
+# sources
+
+
+def _sources(sources: Sequence[Source], claims: Sequence[Claim]) -> str:
+    items = "".join(_source(source, claims) for source in sources)
+    return f'<section><h2>Sources</h2><ol class="sources">{items}</ol></section>' if items else ""
+
+
+def _source(source: Source, claims: Sequence[Claim]) -> str:
+    shown = source_view(source, claims)
+    title = _named(shown["title"] or source.url)
+    linked = f'<a rel="noreferrer noopener" href="{_text(shown["link"])}">{title}</a>' if shown["link"] else title
+    read = f"read {shown['accessed']}" if shown["accessed"] else ""
+    facts = (shown["site"] or shown["host"], shown["author"], shown["published"], read)
+    about = " · ".join(_named(fact) for fact in facts if fact)
+    said = f' · <span class="v-{shown["verdict"]}">{_text(shown["said"])}</span>' if shown["said"] else ""
+    address = f'<br><span class="soft"><bdi>{_text(source.url)}</bdi></span>'
+    shown_as = f'{linked}<br><span class="soft">{about}</span>{said}{address}'
+    return f'<li id="source-{source.number}" value="{source.number}">{shown_as}</li>'
+
+
+# evidence
+
+
+def _evidence(exported: Exported) -> str:
+    claims = [claim for claim in exported.answered.claims if claim.evidence or claim.needs_citation]
+    if not claims:
+        return ""
+    review = exported.answered.review
+    figures = f"<p>{_text(review.proof.figures())}.</p>" if review else ""
+    shown = "".join(_claim(claim, exported) for claim in claims)
+    return f'<section class="evidence"><h2>Evidence</h2>{figures}{shown}</section>'
+
+
+def _claim(claim: Claim, exported: Exported) -> str:
+    known = {source.number: source for source in exported.answered.end.sources}
+    badge = f'<span class="v-{claim.verdict.value}">{SIGNS[claim.verdict]} {verdict_of(claim)}</span>'
+    quotes = "".join(_quote(claim, one, known, exported.texts or {}) for one in claim.evidence)
+    why = f'<p class="soft">{_text(claim.reason)}</p>' if claim.reason and not claim.evidence else ""
+    summary = f'<summary>{badge} <span dir="auto"><bdi>{_text(plain_claim(claim))}</bdi></span></summary>'
+    is_open = " open" if exported.opened else ""
+    return f'<details{is_open}>{summary}<div id="claim-{claim.index}">{quotes}{why}</div></details>'
+
+
+def _quote(claim: Claim, one: Evidence, known: Mapping[int, Source], texts: Mapping[int, str]) -> str:
+    """What one source says to one sentence, in the text that was read."""
+    source, text = known.get(one.number), texts.get(one.number, "")
+    name = _named(source.title or source.url) if source else ""
+    told = [f'<span class="v-{one.verdict.value}">{SIGNS[one.verdict]} {WORDS[one.verdict]}</span>', _text(one.reason)]
+    told += [f"missing: {_text(', '.join(one.missing))}"] if one.missing else []
+    told += [f"the page has: {_text(one.other)}"] if one.other else []
+    head = f'<p id="claim-{claim.index}-{one.number}"><a href="#source-{one.number}">[{one.number}]</a> {name}</p>'
+    return f'{head}{_passage(one, source, text)}<p class="soft">{" · ".join(t for t in told if t)}</p>'
+
+
+def _passage(one: Evidence, source: Source | None, text: str) -> str:
+    if not 0 <= one.start < one.end <= len(text):
+        return f'<blockquote class="passage" dir="auto"><mark>{_text(one.span)}</mark></blockquote>' if one.span else ""
+    start, end = one.start, min(one.end, one.start + LONGEST_SPAN)
+    before, after = text[max(0, start - AROUND) : start], text[end : end + AROUND]
+    lead, tail = "…" if start > AROUND else "", "…" if end + AROUND < len(text) else ""
+    quoted = f"{lead}{_text(before)}<mark>{_text(text[start:end])}</mark>{_text(after)}{tail}"
+    return f'<blockquote class="passage" dir="auto">{quoted}</blockquote>{_live(one, source, text)}'
+
+
+def _live(one: Evidence, source: Source | None, text: str) -> str:
+    """A link that opens the page as it is now at the passage."""
+    from nexi.proof.links import link_to
+
+    if source is None or not is_web(source.url):
+        return ""
+    link = link_to(source.url, text, one.start, one.end, source.imprint.content_type)
+    return f'<p class="soft"><a rel="noreferrer noopener" href="{_text(link)}">Open the page there</a></p>'
+
+
+def _left_out(answered: Answered) -> str:
+    dropped = answered.review.dropped if answered.review else ()
+    items = "".join(
+        f'<li><bdi>{_text(plain_claim(claim))}</bdi> <span class="v-{claim.verdict.value}">{verdict_of(claim)}</span></li>'
+        for claim in dropped
+    )
+    return f"<section><h2>Left out</h2><p>No source supports these sentences.</p><ul>{items}</ul></section>" if items else ""
+
+
+# how it came about
+
+
+def _timeline(bars: Sequence[Mapping[str, Any]]) -> str:
+    if not bars:
+        return ""
+    return (
+        f'<section><h2>Where the time went</h2><div class="timeline">{timeline_svg(bars)}</div>'
+        f'<p class="soft">{_text(totals_of(bars))}</p></section>'
+    )
+
+
+def _foot(exported: Exported) -> str:
+    answered = exported.answered
+    end, start = answered.end, answered.started
+    facts = [f"nexi run {answered.id}", exported.created[:10], start.model, f"{end.seconds:g} s", f"{end.usage.total:,} tokens"]
+    facts += [f"${end.usage.cost:.4f}"] if end.usage.cost else []
+    facts += [f"{end.pages} pages read", f"ended: {end.stop.value.replace('_', ' ')}"]
+    warned = "".join(f"<p>{_text(warning)}</p>" for warning in end.warnings)
+    return f'<footer class="soft">{warned}<p>{_text(" · ".join(f for f in facts if f))}</p></footer>'

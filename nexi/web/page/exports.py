@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import tempfile
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nexi.bibliography import FORMS as REFERENCES
 from nexi.errors import NexiError
 from nexi.events import RunFinished, RunStarted
 from nexi.runlog import ReadLog, RunDirectory
-from nexi.web.page.export import export_html
+from nexi.web.page.export import Exported, export_html
+from nexi.web.page.markdown import markdown_of, tame_document
+from nexi.web.page.printing import printed
 from nexi.web.page.timeline import timeline_of
-from nexi.web.page.view import Answered
+from nexi.web.page.view import Answered, is_web
 
 if TYPE_CHECKING:
     from nexi.ports import PageStore
@@ -29,7 +29,6 @@ TYPES = {
     "pdf": "application/pdf",
 }
 SUFFIXES = {"bibtex": "bib", "csl": "csl.json"}
-PRINT_S = 60.0
 
 
 def suffix_of(form: str) -> str:
@@ -41,14 +40,37 @@ async def exported(runs: RunDirectory, pages: PageStore, run_id: str, form: str)
     log = await asyncio.to_thread(runs.open_log, run_id)
     answered = answered_of(run_id, log)
     if form in REFERENCES:
-        return REFERENCES[form](answered.end.sources, log.header.created[:10]).encode()
+        return encoded(references_of(answered, form, log.header.created[:10]))
     if form in ("md", "json"):
-        from nexi.web.statuses import rendered, result_of
-
-        return rendered(result_of(run_id, answered.facts), form, log.header.created[:10]).encode()
+        return encoded(await asyncio.to_thread(_text_of, answered, form, log.header.created[:10]))
     texts = {s.number: text for s in answered.end.sources if (text := await pages.get(s.digest))}
-    made = export_html(answered, timeline_of(log.facts, log.moments, log.header.created), texts)
-    return await _printed(made) if form == "pdf" else made.encode()
+    timeline = timeline_of(log.facts, log.moments, log.header.created)
+    file = Exported(answered, log.header.created, timeline, texts, opened=form == "pdf")
+    made = await asyncio.to_thread(export_html, file)
+    return await printed(made) if form == "pdf" else encoded(made)
+
+
+def references_of(answered: Answered, form: str, accessed: str) -> str:
+    """The sources as references; an address that is neither of the web nor of a file is left out."""
+    if not answered.end.sources:
+        raise NexiError("there are no references", cause="the answer cites no source", fix="export md", code="no_references")
+    known = [s if is_web(s.url) or s.url.startswith("file:") else replace(s, url="") for s in answered.end.sources]
+    return REFERENCES[form](known, accessed)
+
+
+def _text_of(answered: Answered, form: str, today: str) -> str:
+    """A report as it is saved, an answer with its sources, or either as the object that `--json` prints."""
+    from nexi.web.statuses import rendered, result_of
+
+    if form == "md" and answered.started.mode != "research":
+        return markdown_of(answered)
+    text = rendered(result_of(answered.id, answered.facts), form, today)
+    return text if form == "json" else tame_document(text)
+
+
+def encoded(text: str) -> bytes:
+    """UTF-8, whatever halves of characters a page had."""
+    return text.encode("utf-8", "replace")
 
 
 def answered_of(run_id: str, log: ReadLog) -> Answered:
@@ -58,43 +80,3 @@ def answered_of(run_id: str, log: ReadLog) -> Answered:
             f"run {run_id} has no answer yet", cause="it has not ended with one", fix=f"nexi resume {run_id}", code="not_ended"
         )
     return Answered(run_id, facts[0], facts[-1], tuple(facts))
-
-
-async def _printed(made: str) -> bytes:
-    """The HTML as a PDF, by an installed Chromium. Raises NexiError where there is none."""
-    from nexi.fetchers.browser import installed_browser
-
-    browser = installed_browser()
-    if not browser:
-        raise NexiError(
-            "no PDF can be made here",
-            cause="Chromium is not installed",
-            fix="install it (Debian: apt install chromium), or export html and print that",
-            code="no_browser",
-        )
-    with tempfile.TemporaryDirectory(prefix="nexi-pdf-") as folder:
-        page, out = Path(folder) / "page.html", Path(folder) / "page.pdf"
-        page.write_text(made, "utf-8")
-        sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium refuses its sandbox to root
-        process = await asyncio.create_subprocess_exec(
-            browser,
-            "--headless",
-            "--disable-gpu",
-            "--no-first-run",
-            f"--user-data-dir={folder}/profile",
-            *sandbox,
-            "--no-pdf-header-footer",
-            f"--print-to-pdf={out}",
-            page.as_uri(),
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.DEVNULL,
-        )
-        try:
-            async with asyncio.timeout(PRINT_S):
-                await process.wait()
-        except TimeoutError:
-            process.kill()
-            await process.wait()
-        if not out.is_file():
-            raise NexiError("the PDF was not made", cause="Chromium did not print it", fix="export html", code="not_printed")
-        return out.read_bytes()

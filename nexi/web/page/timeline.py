@@ -1,8 +1,13 @@
-"""The timeline of a run: a bar for every model call, search and page, from its facts and when they were written. Pure."""
+"""The timeline of a run: a bar for every model call, search and page, from its facts and when they were written; and as SVG.
+
+Pure. What is drawn runs nothing; a failure is told by its outline and in words, not by colour alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import html
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +15,9 @@ from nexi.events import Fact, ModelFailed, ModelReplied, PageFailed, PageFetched
 from nexi.urls import host_of
 
 MOST_BARS = 2000
+ROW, LEFT, WIDTH, FOOT = 14, 120, 800, 18
+LABEL_CHARS = 20
+KINDS = {"model": ("model call", "model calls"), "search": ("search", "searches"), "page": ("page", "pages")}
 
 
 def timeline_of(facts: Sequence[tuple[int, Fact]], moments: Sequence[str], created: str) -> list[dict[str, Any]]:
@@ -49,3 +57,39 @@ def _seconds(moment: str) -> float:
         return datetime.fromisoformat(moment).timestamp()
     except ValueError:
         return 0.0
+
+
+def timeline_svg(bars: Sequence[Mapping[str, Any]]) -> str:
+    """One lane for each kind of work of each researcher."""
+    lanes = {name: row for row, name in enumerate(dict.fromkeys(map(_lane, bars)))}
+    end = max([float(bar["end"]) for bar in bars] + [0.1])
+    scale, height = (WIDTH - LEFT - 10) / end, len(lanes) * ROW + FOOT
+    drawn = [f'<text x="0" y="{row * ROW + 11}">{html.escape(name[:LABEL_CHARS])}</text>' for name, row in lanes.items()]
+    drawn += [_bar(bar, lanes[_lane(bar)], scale) for bar in bars]
+    drawn.append(f'<text x="{LEFT}" y="{height - 4}">0 s</text>')
+    drawn.append(f'<text x="{WIDTH - 2}" y="{height - 4}" text-anchor="end">{end:.1f} s</text>')
+    head = f'<title id="timeline">Timeline of the run</title><desc id="timeline-told">{totals_of(bars)}</desc>'
+    about = 'role="img" aria-labelledby="timeline" aria-describedby="timeline-told"'
+    return f'<svg viewBox="0 0 {WIDTH} {height}" {about}>{head}{"".join(drawn)}</svg>'
+
+
+def _lane(bar: Mapping[str, Any]) -> str:
+    return f"{bar['who']} {bar['lane']}".strip()
+
+
+def _bar(bar: Mapping[str, Any], row: int, scale: float) -> str:
+    start, end = float(bar["start"]), float(bar["end"])
+    kind = "failed" if bar["failed"] else f"lane-{bar['lane']}" if bar["lane"] in KINDS else "bar"
+    told = f"{'failed: ' if bar['failed'] else ''}{bar['label']} ({end - start:.2f} s)"
+    x, width = LEFT + start * scale, max(1.5, (end - start) * scale)
+    place = f'x="{x:.1f}" y="{row * ROW + 2}" width="{width:.1f}" height="{ROW - 4}" rx="2"'
+    return f'<rect class="{kind}" {place}><title>{html.escape(told.encode("utf-8", "replace").decode())}</title></rect>'
+
+
+def totals_of(bars: Sequence[Mapping[str, Any]]) -> str:
+    """How much there was of each kind, in words."""
+    count = Counter(str(bar["lane"]) for bar in bars)
+    failed = sum(bool(bar["failed"]) for bar in bars)
+    told = [f"{count[kind]:,} {names[count[kind] != 1]}" for kind, names in KINDS.items() if count[kind]]
+    end = max([float(bar["end"]) for bar in bars] + [0.0])
+    return ", ".join([*told, *([f"{failed:,} failed"] if failed else [])]) + f", in {end:.1f} s"

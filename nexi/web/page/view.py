@@ -191,6 +191,16 @@ def _text(part: str, ahead: int, marks: Marks) -> str:
     return "".join(out)
 
 
+def plain_claim(claim: Claim) -> str:
+    """A sentence as it is read, without its Markdown; the cells of a row side by side."""
+    from nexi.proof.links import visible
+
+    if not claim.text.lstrip().startswith("|"):
+        return " ".join(visible(line) for line in claim.text.split("\n"))
+    cells = re.split(r"(?<!\\)\|", claim.text.strip().strip("|"))
+    return " · ".join(cell for cell in map(visible, cells) if cell)
+
+
 def _claim(claim: Claim) -> dict[str, Any]:
     evidence = [
         {
@@ -206,7 +216,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
         }
         for e in claim.evidence
     ]
-    told = {"text": claim.text, "verdict": claim.verdict.value, "said": verdict_of(claim), "reason": claim.reason}
+    told = {"text": plain_claim(claim), "verdict": claim.verdict.value, "said": verdict_of(claim), "reason": claim.reason}
     return {**told, "evidence": evidence}
 
 
@@ -234,10 +244,8 @@ def said_of(cited: Sequence[Verdict]) -> str:
     if not cited:
         return ""
     worst = next(v for v in WORST if v in cited)
-    good = sum(v is Verdict.SUPPORTED for v in cited)
-    if worst is Verdict.SUPPORTED:
-        return f"supports {good} of {len(cited)}"
-    return f"supports {good} of {len(cited)}, {WORDS[worst]} {sum(v is worst for v in cited)}"
+    good = f"supports {sum(v is Verdict.SUPPORTED for v in cited)} of {len(cited)} sentence{'s' * (len(cited) != 1)}"
+    return good if worst is Verdict.SUPPORTED else f"{good}, {sum(v is worst for v in cited)} {WORDS[worst]}"
 
 
 def is_web(url: str) -> bool:

@@ -1,0 +1,158 @@
+"""Charts of the tables of an answer: bars drawn from the cells themselves, as SVG that runs nothing. Pure.
+
+A column is drawn when every cell of it is a number in one unit; what a bar means is written beside it in the words of its
+cell. A table that would have to be guessed at gets no chart.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+from itertools import count
+
+from nexi.values import frozen
+
+WIDTH, ROW, TOP, BAR, LABEL_CHARS, VALUE_CHARS = 420, 34, 4, 11, 42, 22
+FEWEST_ROWS, MOST_ROWS, MOST_CHARTS = 2, 30, 3
+YEARS = range(1000, 2200)
+SCALES = {
+    "thousand": 1e3,
+    "million": 1e6,
+    "mn": 1e6,
+    "billion": 1e9,
+    "bn": 1e9,
+    "trillion": 1e12,
+    "tn": 1e12,
+}
+ABSENT = ("", "-", "–", "—", "n/a", "na", "none", "unknown", "?")
+
+_TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
+_ROW = re.compile(r"<tr>(.*?)</tr>", re.DOTALL)
+_CELL = re.compile(r"<t[dh][^>]*>(.*?)</t[dh]>", re.DOTALL)
+_OUR_MARK = re.compile(r'<(a|button)\b[^>]*class="(?:cite|check)\b[^>]*>.*?</\1>', re.DOTALL)
+_ANY_TAG = re.compile(r"<[^>]*>")
+_INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+_NUMBER = re.compile(
+    r"(?P<about>(?:~|≈|±|<|>|≤|≥|c\.|ca\.?|about|around|approx\.?|circa)?\s*)(?P<money>[$€£¥₹]?)\s*(?P<sign>[-−+]?)\s*"
+    r"(?P<digits>\d[\d.,\u00a0\u202f\u2009' ]*)",
+    re.IGNORECASE,
+)
+_ENGLISH = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
+_DECIMAL_COMMA = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?|\d+(?:,\d+)?")
+_ONLY_EUROPEAN = re.compile(r"\d+,(?:\d{1,2}|\d{4,})|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}")
+_BLANKS = re.compile("[\u00a0\u202f\u2009' ]+")
+
+
+@frozen
+class Column:
+    """The numbers of one column, each with its name and the words of its cell."""
+
+    title: str
+    names: tuple[str, ...]
+    shown: tuple[str, ...]
+    values: tuple[float, ...]
+
+
+def with_charts(made: str) -> str:
+    """A chart under every table of numbers."""
+    numbers = count(1)
+    return _TABLE.sub(lambda found: found[0] + "".join(chart(c, next(numbers)) for c in columns_of(found[0])), made)
+
+
+def columns_of(table: str) -> list[Column]:
+    """The columns that can be drawn, the first few of them."""
+    rows = [[_plain(cell) for cell in _CELL.findall(row)] for row in _ROW.findall(table)]
+    head, body = rows[0] if rows else [], rows[1:]
+    if not FEWEST_ROWS <= len(body) <= MOST_ROWS or any(len(row) != len(head) for row in body):
+        return []
+    found = [_column(head, body, at) for at in range(1, len(head))]
+    return [column for column in found if column][:MOST_CHARTS]
+
+
+def _column(head: Sequence[str], body: Sequence[Sequence[str]], at: int) -> Column | None:
+    cells = [(row[0], row[at]) for row in body if row[at].casefold() not in ABSENT]
+    if len(cells) < FEWEST_ROWS or len(cells) * 3 < len(body) * 2:
+        return None
+    values = values_of([cell for _, cell in cells])
+    if values is None or _are_years(head[at], values):
+        return None
+    return Column(head[at] or head[0], tuple(n for n, _ in cells), tuple(c for _, c in cells), tuple(values))
+
+
+def values_of(cells: Sequence[str]) -> list[float] | None:
+    """The numbers of some cells; None unless each is one number, all in one unit."""
+    digits = [found["digits"].strip() for cell in cells if (found := _NUMBER.match(_western(cell)))]
+    european = any(_ONLY_EUROPEAN.fullmatch(_BLANKS.sub("", d.rstrip(".,"))) for d in digits)
+    read = [_read(cell, european) for cell in cells]
+    units = {unit for _, unit in filter(None, read)}
+    known = [value for value, _ in filter(None, read)]
+    return known if len(known) == len(cells) and len(units) == 1 else None
+
+
+def _read(cell: str, european: bool) -> tuple[float, str] | None:
+    """The number of a cell and its unit."""
+    text = _western(cell)
+    found = _NUMBER.match(text)
+    if not found:
+        return None
+    digits = _BLANKS.sub("", found["digits"].rstrip(" .,"))
+    shape = _DECIMAL_COMMA if european else _ENGLISH
+    unit = text[found.start("digits") + len(found["digits"].rstrip(" .,")) :].strip(" .,").casefold()
+    if not shape.fullmatch(digits) or any(c.isdigit() for c in unit) or len(unit) > VALUE_CHARS:
+        return None
+    plain = digits.replace(".", "").replace(",", ".") if european else digits.replace(",", "")
+    scale = next((SCALES[word] for word in unit.split() if word in SCALES), 1.0)
+    rest = " ".join(word for word in unit.split() if word not in SCALES)
+    value = float(plain) * scale * (-1 if found["sign"] in ("-", "−") else 1)
+    return value, f"{found['money']}{rest}"
+
+
+def _western(cell: str) -> str:
+    """Arabic separators as ours; the digits of every script are read as they are."""
+    return cell.replace("\u066c", ",").replace("\u066b", ".").strip()
+
+
+def _are_years(title: str, values: Sequence[float]) -> bool:
+    """A column of years says when, not how much."""
+    named = re.search(r"\b(year|date|founded|born|since)\b", title.casefold()) is not None
+    like_years = all(v.is_integer() and int(v) in YEARS for v in values)
+    return like_years and (named or (len(set(values)) > 1 and min(values) > 1400))
+
+
+def chart(column: Column, number: int) -> str:
+    """Horizontal bars from a common zero, each under its name and value."""
+    low, high = min(0.0, *column.values), max(0.0, *column.values)
+    scale = WIDTH / ((high - low) or 1.0)
+    zero = -low * scale
+    rows = zip(column.names, column.shown, column.values, strict=True)
+    drawn = [_bar(at * ROW + TOP, name, cell, zero, value * scale) for at, (name, cell, value) in enumerate(rows)]
+    if low < 0:
+        drawn.append(f'<line class="axis" x1="{zero:.1f}" x2="{zero:.1f}" y1="0" y2="{len(drawn) * ROW}"/>')
+    told = "; ".join(f"{n}: {c}" for n, c in zip(column.names, column.shown, strict=True))
+    name = f"chart-{number}"
+    head = f'<title id="{name}">{_escaped(column.title)}</title><desc id="{name}-values">{_escaped(told)}</desc>'
+    about = f'role="img" aria-labelledby="{name}" aria-describedby="{name}-values"'
+    svg = f'<svg viewBox="0 0 {WIDTH} {len(column.values) * ROW + TOP}" {about}>{head}{"".join(drawn)}</svg>'
+    return f'<figure class="chart">{svg}<figcaption dir="auto">{_escaped(column.title)}</figcaption></figure>'
+
+
+def _bar(top: int, name: str, cell: str, zero: float, length: float) -> str:
+    left = zero + min(0.0, length)
+    return (
+        f'<text x="0" y="{top + 13}">{_escaped(_short(name, LABEL_CHARS))}</text>'
+        f'<text x="{WIDTH}" y="{top + 13}" text-anchor="end">{_escaped(_short(cell, VALUE_CHARS))}</text>'
+        f'<rect class="bar" x="{left:.1f}" y="{top + 18}" width="{max(1.0, abs(length)):.1f}" height="{BAR}" rx="2"/>'
+    )
+
+
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+
+
+def _escaped(text: str) -> str:
+    return html.escape(_INVISIBLE.sub("", text))
+
+
+def _plain(cell: str) -> str:
+    return " ".join(html.unescape(_ANY_TAG.sub("", _OUR_MARK.sub("", cell))).split())

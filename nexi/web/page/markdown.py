@@ -1,0 +1,96 @@
+"""An answer as a Markdown file: question, text, conflicts, sources and figures. Pure.
+
+Whoever opens the file has a reader of their own, so markup that a page or a model wrote is made text: no tags, no images, and
+no links but to web addresses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from nexi.citations import outside_code, strip_sources_section
+from nexi.types import Source
+from nexi.web.page.view import Answered, source_view
+
+_BARE = r"(?<!\\)((?:\\\\)*)"  # an escape that is escaped escapes nothing
+_TAG = re.compile(rf"{_BARE}<(?!https?://[^\s<>]*>)(?=[A-Za-z/!?])")
+_IMAGE = re.compile(rf"{_BARE}!(?=\[)")
+_FOREIGN_LINK = re.compile(rf"{_BARE}\](?=\(\s*<?(?!https?://|#)[^\s)])", re.IGNORECASE)
+_DEFINITION = re.compile(r"^([\s>]*)\[(?=(?:[^\]\n\\]|\\.)*\]:\s*<?(?!https?://)\S)", re.IGNORECASE | re.MULTILINE)
+_SYNTAX = re.compile(r"([\\`*_\[\]<>#|])")
+_FRONT_END = "\n---\n"
+
+
+def markdown_of(answered: Answered) -> str:
+    """The whole file."""
+    body = strip_sources_section(answered.text) if answered.end.sources else answered.text
+    heading = "" if body.lstrip().startswith("# ") else f"# {escaped(answered.started.query)}"
+    parts = [heading, tame(body).strip(), _conflicts(answered), _sources(answered), _figures(answered)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def tame(text: str) -> str:
+    """Markdown that neither runs nor loads anything in whatever shows it; code is left as it is where that is sure."""
+    made = outside_code(text, _tamed)
+    return made if is_tame(made) else _tamed(text)
+
+
+def is_tame(text: str) -> bool:
+    """Whether a reader that takes everything at its word finds no tag, no image and no address but of the web."""
+    from markdown_it import MarkdownIt
+
+    maker = MarkdownIt("commonmark", {"html": True}).enable("table")
+    maker.validateLink = lambda url: True  # type: ignore[method-assign]
+    tokens = [token for block in maker.parse(text) for token in (block, *(block.children or ()))]
+    links = [str(token.attrs.get("href", "")) for token in tokens if token.type == "link_open"]
+    wild = any(token.type in ("html_block", "html_inline", "image") for token in tokens)
+    return not wild and all(link.lower().startswith(("https://", "http://", "#")) for link in links)
+
+
+def tame_document(text: str) -> str:
+    """The same for a document whose front matter is data."""
+    head, end, body = text.partition(_FRONT_END) if text.startswith("---\n") else ("", "", text)
+    return f"{head}{end}{tame(body)}"
+
+
+def _tamed(part: str) -> str:
+    part = _IMAGE.sub(r"\1\\!", _TAG.sub(r"\1\\<", part))
+    return _DEFINITION.sub(r"\1\\[", _FOREIGN_LINK.sub(r"\1\\]", part))
+
+
+def escaped(text: str) -> str:
+    """One line in which nothing is markup."""
+    return _SYNTAX.sub(r"\\\1", " ".join("".join(c if c.isprintable() else " " for c in text).split()))
+
+
+def _conflicts(answered: Answered) -> str:
+    told = [f"- {tame(conflict.sentence())}" for conflict in answered.end.conflicts]
+    return "## Where sources disagree\n\n" + "\n".join(told) if told else ""
+
+
+def _sources(answered: Answered) -> str:
+    told = [_source(source, source_view(source, answered.claims)) for source in answered.end.sources]
+    return "## Sources\n\n" + "\n".join(told) if told else ""
+
+
+def _source(source: Source, shown: dict[str, Any]) -> str:
+    name = escaped(shown["title"] or source.url)
+    link = shown["link"].replace("(", "%28").replace(")", "%29")
+    about = " · ".join(_facts(shown))
+    return f"- [{source.number}] " + (f"[{name}]({link})" if link else name) + (f" · {about}" if about else "")
+
+
+def _facts(shown: dict[str, Any]) -> Iterator[str]:
+    yield from (escaped(shown[name]) for name in ("site", "author", "published") if shown[name])
+    if shown["accessed"]:
+        yield f"read {escaped(shown['accessed'])}"
+
+
+def _figures(answered: Answered) -> str:
+    review = answered.review
+    if review is None or not review.proof.checked:
+        return ""
+    left_out = f", {len(review.dropped)} left out" if review.dropped else ""
+    return f"*Verified: {review.proof.figures()}{left_out}. nexi run {answered.id}.*"

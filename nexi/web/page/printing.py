@@ -1,0 +1,92 @@
+"""Printing: an HTML document as a PDF, by an installed Chromium that reaches nobody.
+
+Above, `exports`. The document lies in a folder of its own that goes with the process, whatever ends it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from pathlib import Path
+
+from nexi.errors import NexiError
+
+PRINT_S = 60.0
+SWITCHES = (
+    "--headless",
+    "--disable-gpu",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--disable-extensions",
+    "--disable-background-networking",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--no-pdf-header-footer",
+    "--generate-pdf-document-outline",
+)
+
+
+async def printed(made: str, *, patience_s: float = PRINT_S) -> bytes:
+    """The HTML as a PDF. Raises NexiError where no Chromium is installed, or where it does not print."""
+    from nexi.fetchers.browser import installed_browser
+
+    browser = installed_browser()
+    if not browser:
+        raise NexiError(
+            "no PDF can be made here",
+            cause="Chromium is not installed",
+            fix="install it (Debian: apt install chromium), or export html and print that",
+            code="no_browser",
+        )
+    with tempfile.TemporaryDirectory(prefix="nexi-pdf-", ignore_cleanup_errors=True) as folder:
+        page, out = Path(folder) / "page.html", Path(folder) / "page.pdf"
+        page.write_text(made, "utf-8", errors="replace")
+        said = await _run(
+            [browser, *SWITCHES, *_sandbox(), f"--user-data-dir={folder}/profile", f"--print-to-pdf={out}", page.as_uri()],
+            folder,
+            patience_s,
+        )
+        body = out.read_bytes() if out.is_file() else b""
+    if not body.startswith(b"%PDF-"):
+        raise NexiError("the PDF was not made", cause=said, fix="export html and print that", code="not_printed")
+    return body
+
+
+def _sandbox() -> list[str]:
+    return ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium refuses its sandbox to root
+
+
+async def _run(command: list[str], folder: str, patience_s: float) -> str:
+    """Run it to its end, or end it; and why there may be no result."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+            env={"PATH": os.defpath, "HOME": folder, "LANG": "C.UTF-8"},
+            start_new_session=True,
+        )
+    except OSError as error:
+        return error.strerror or str(error)
+    try:
+        async with asyncio.timeout(patience_s):
+            status = await process.wait()
+    except TimeoutError:
+        return f"Chromium took more than {patience_s:g} s"
+    finally:
+        if process.returncode is None:
+            _end(process.pid)
+            await process.wait()
+    return f"Chromium ended with status {status}"
+
+
+def _end(group: int) -> None:
+    """Chromium is several processes: all of the group go."""
+    import signal
+    from contextlib import suppress
+
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
