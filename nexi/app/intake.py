@@ -18,6 +18,7 @@ from nexi.app.documents import Skipped, files_in, read_document
 from nexi.app.emit import QuietEmit
 from nexi.app.folders import SCHEME, Folders
 from nexi.errors import FetchError, NexiError, StoreError
+from nexi.events import Delta, StatusDelta
 from nexi.tools import LOCAL_SEARCH
 from nexi.types import Page
 from nexi.urls import find_urls, hit_key, is_web_url
@@ -75,6 +76,17 @@ class Intake:
         return {**counts, "chunks": self.chunks, "skipped": dict(self.reasons), "files": skipped, "warnings": self.warnings}
 
 
+class _Told(QuietEmit):
+    """Nobody hears the facts of an intake; what it is busy with is shown."""
+
+    def __init__(self, on_status: Callable[[str], None]) -> None:
+        self._on_status = on_status
+
+    def delta(self, delta: Delta) -> None:
+        if isinstance(delta, StatusDelta):
+            self._on_status(delta.text)
+
+
 class Taking:
     """One call of `nexi index`: takes targets into a store, and tells of each step."""
 
@@ -86,12 +98,15 @@ class Taking:
         tags: Sequence[str] = (),
         embeds: bool = True,
         on_step: Callable[[Step], None] = lambda _: None,
+        on_status: Callable[[str], None] = lambda _: None,
     ) -> None:
+        """`on_status` is told what takes longer than a step: the vectors of a long document."""
         self._nexi = nexi
         self._knowledge = knowledge
         self._tags = tuple(sorted(set(tags)))
         self._embeds = embeds
         self._on_step = on_step
+        self._emit = _Told(on_status)
         self.folders = Folders(nexi.config.state_dir / "folders.json")
         self.taken = Intake()
         self._done = 0
@@ -121,14 +136,14 @@ class Taking:
         await self._store()
 
     async def _take_file(self, file: Path, root: Path, total: int) -> None:
-        url = self.folders.address_of(file, root)
+        url, name = self.folders.address_of(file, root), str(file.relative_to(root))
         try:
             page = await read_document(file, url)
         except FetchError as error:
-            reason = str(error)
-            self.taken.skip(file.name, reason)
-            return self._tell(file.name, f"skipped: {reason}", total)
-        self._waiting.append(_Read(page, file.name, total))
+            reason = str(error).rstrip(".")
+            self.taken.skip(name, reason)
+            return self._tell(name, f"skipped: {reason}", total)
+        self._waiting.append(_Read(page, name, total))
         if len(self._waiting) >= AT_ONCE or sum(len(read.page.text) for read in self._waiting) >= CHARS_AT_ONCE:
             await self._store()
         return None
@@ -198,7 +213,7 @@ class Taking:
     async def _index(self, pages: Sequence[Page]) -> list[IndexReport]:
         """Without vectors from now on where the store has those of another embedder."""
         try:
-            indexer = await self._knowledge.indexer(QuietEmit(), embeds=self._embeds)
+            indexer = await self._knowledge.indexer(self._emit, embeds=self._embeds)
             return await indexer.index_all(pages, self._tags or None)
         except StoreError as error:
             if error.code != "store_embedder":
@@ -228,11 +243,17 @@ def place_of(target: str) -> tuple[Path, bool]:
     except (OSError, ValueError, RuntimeError) as error:
         raise NexiError(
             f"{target[:200]!r} cannot be read",
-            cause=getattr(error, "strerror", None) or "it is no path and no web address",
+            cause=_why_not(error),
             fix="give a file, a folder, or a URL with http:// or https://",
             code="not_found",
         ) from error
     return path, path.is_dir()
+
+
+def _why_not(error: Exception) -> str:
+    if isinstance(error, RuntimeError):
+        return "it is a link that leads back to itself"
+    return getattr(error, "strerror", None) or "it is no path and no web address"
 
 
 @asynccontextmanager

@@ -65,8 +65,8 @@ async def _index(
     from nexi.output import print_warning
 
     async with Nexi(config) as nexi:
-        with _progress(quiet=as_json) as on_step:
-            taking = Taking(nexi, nexi.knowledge(), tags=tags, on_step=on_step)
+        with _progress(quiet=as_json) as shown:
+            taking = Taking(nexi, nexi.knowledge(), tags=tags, on_step=shown.step, on_status=shown.status)
             if watch:
                 async for taken in taking.watch(targets[0]):
                     show(taken, as_json=as_json)
@@ -108,28 +108,55 @@ def summary(taken: Intake) -> str:
     return f"{', '.join(told)}; {taken.chunks:,} new passages\n"
 
 
+class _Shown:
+    """How an intake is shown under --json: not at all."""
+
+    def step(self, step: Step) -> None:
+        return None
+
+    def status(self, text: str) -> None:
+        return None
+
+
+class _Lines(_Shown):
+    """A line for each document, for a log."""
+
+    def step(self, step: Step) -> None:
+        from nexi.output import clean_line, write
+
+        write(f"{step.outcome}  {clean_line(step.name)}\n", sys.stderr)
+
+
+class _Bar(_Shown):
+    """A bar on a terminal, with what it is at."""
+
+    def __init__(self, bar: Any) -> None:
+        self._bar = bar
+        self._task = bar.add_task("", total=None)
+
+    def step(self, step: Step) -> None:
+        self._bar.update(self._task, completed=step.done, total=step.total)
+        self.status(step.name)
+
+    def status(self, text: str) -> None:
+        from nexi.output import clean_line
+
+        self._bar.update(self._task, description=clean_line(text)[:60].replace("[", "\\["))
+
+
 @contextmanager
-def _progress(*, quiet: bool) -> Iterator[Callable[[Step], None]]:
-    """A bar on a terminal, a line for each document elsewhere, nothing under --json."""
-    from nexi.output import clean_line, is_tty, write
+def _progress(*, quiet: bool) -> Iterator[_Shown]:
+    from nexi.output import is_tty
 
-    if quiet:
-        yield lambda _: None
-    elif not is_tty(sys.stderr):
-        yield lambda step: write(f"{step.outcome}  {clean_line(step.name)}\n", sys.stderr)
-    else:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    if quiet or not is_tty(sys.stderr):
+        yield _Shown() if quiet else _Lines()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-        columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
-        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task("", total=None)
-
-            def show(step: Step) -> None:
-                name = clean_line(step.name)[:60].replace("[", "\\[")
-                bar.update(task, completed=step.done, total=step.total, description=name)
-
-            yield show
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        yield _Bar(bar)
 
 
 @click.group("sources", invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
@@ -277,8 +304,8 @@ def _saving(*, quiet: bool) -> Iterator[Callable[[int, int], None]]:
     """How far a repair is, as `_progress` shows it, but a line elsewhere than on a terminal only for each batch."""
     from nexi.app.intake import Step
 
-    with _progress(quiet=quiet) as on_step:
-        yield lambda done, total: on_step(Step(f"{done:,} of {total:,} sources", "saved", done, total))
+    with _progress(quiet=quiet) as shown:
+        yield lambda done, total: shown.step(Step(f"{done:,} of {total:,} sources", "saved", done, total))
 
 
 def repair_text(repair: StoreRepair) -> str:

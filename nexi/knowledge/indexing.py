@@ -149,7 +149,7 @@ class Indexer:
         texts = [
             embedded_text(one.page.title, chunk) for one, (chunks, _, _) in zip(new, placed, strict=True) for chunk in chunks
         ]
-        vectors, refusal = await self._vectors(new[0].page.title if new else "", texts)
+        vectors, refusal = await self._vectors(new[0].page.title if len(new) == 1 else f"{len(new)} pages", texts)
         indexed: list[IndexedPage] = []
         reports: list[IndexReport] = []
         at = 0
