@@ -284,11 +284,13 @@ def _may_be_same(fact: Number | Date, value: Number | Date) -> bool:
 def _names(pair: Pair, context: Sequence[Reading]) -> Iterator[Outcome]:
     runs = names_of(pair.source)
     known = {word.flat for reading in context for word in reading.words}
-    initials = _initials(pair.source).union(*map(_initials, context))
+    initials: frozenset[str] | None = None
     for first, last in names_of(pair.claim):
         words = pair.claim.words[first:last]
         absent = [i for i in range(first, last) if pair.to[i] < 0 and words[i - first].terms and len(words[i - first].text) > 1]
-        absent = [i for i in absent if not (pair.claim.words[i].text.isupper() and pair.claim.words[i].flat in initials)]
+        if any(pair.claim.words[i].text.isupper() for i in absent):
+            initials = _initials(pair.source).union(*map(_initials, context)) if initials is None else initials
+            absent = [i for i in absent if not (pair.claim.words[i].text.isupper() and pair.claim.words[i].flat in initials)]
         if not absent:
             continue
         text = pair.claim.text[words[0].start : words[-1].end]

@@ -115,7 +115,8 @@ def _around(reading: Reading, index: int) -> str:
 def _opposites(pair: Pair) -> Iterator[tuple[int, int]]:
     """(claim index, source index) of words that are opposites and stand in one place."""
     claimed = {w.flat for w in pair.claim.words}
-    free = [p for p in range(len(pair.source.words)) if p not in pair.used and pair.source.words[p].flat not in claimed]
+    used = pair.used
+    free = [p for p in range(len(pair.source.words)) if p not in used and pair.source.words[p].flat not in claimed]
     spots: dict[str, list[int]] = {}
     for p in free:
         word = pair.source.words[p]

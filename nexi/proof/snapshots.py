@@ -42,7 +42,7 @@ class Snapshot:
     above: tuple[int, ...] = field(default=(), repr=False, compare=False)
     places: dict[str, list[int]] = field(default_factory=dict, repr=False, compare=False)
     read_chars: int = field(default=0, compare=False)
-    readings: dict[int, Reading] = field(default_factory=dict, repr=False, compare=False)  # what was read closely so far
+    readings: dict[tuple[int, int], Reading] = field(default_factory=dict, repr=False, compare=False)  # read closely so far
 
     @property
     def whole(self) -> bool:
@@ -51,11 +51,15 @@ class Snapshot:
 
     def reading(self, index: int) -> Reading:
         """One sentence, read closely once."""
-        found = self.readings.get(index)
+        return self.reading_between(index, index)
+
+    def reading_between(self, first: int, last: int) -> Reading:
+        """A few sentences as one, read closely once."""
+        found = self.readings.get((first, last))
         if found is None:
             if len(self.readings) >= MAX_READINGS:
                 self.readings.clear()
-            found = self.readings[index] = read(self.words_between(index, index))
+            found = self.readings[first, last] = read(self.words_between(first, last))
         return found
 
     def is_row(self, index: int) -> bool:

@@ -96,7 +96,7 @@ class _Search:
         claim, page = self._claim, self._page
         text = page.words_between(first, last)
         closest = max((self._rewording(i) for i in range(first, last + 1)), key=lambda r: r.follows)
-        source = closest.source if first == last else read(text)
+        source = closest.source if first == last else page.reading_between(first, last)
         agreement = agree(claim, source, _context(page, first, source), self._weight, closest)
         missing = (*agreement.missing, *(f'"{quote}"' for quote in claim.quotes if not is_quoted(quote, page)))
         missing = (*missing, *_foreign(claim, agreement.unsaid, page))
