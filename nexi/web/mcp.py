@@ -7,11 +7,15 @@ what to install where its library is missing.
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from nexi.app import Nexi
+
+if TYPE_CHECKING:
+    from nexi.mcp_server import HttpDoor
 
 PATH = "/mcp"
 
@@ -21,6 +25,8 @@ class McpDoor:
 
     def __init__(self, nexi: Nexi) -> None:
         self._nexi = nexi
+        self._door: HttpDoor | None = None
+        self._making = asyncio.Lock()
         self._owner: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
 
@@ -28,22 +34,33 @@ class McpDoor:
         return [Route(PATH, endpoint=self)]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        from nexi.mcp_server import HttpDoor
+        door = self._door or await self._opened()
+        await door.app(scope, receive, send)
 
-        if self._owner is None:
-            self._door = HttpDoor(self._nexi, guarded=True)
-            self._ready = asyncio.Event()
-            self._owner = asyncio.create_task(self._own())
-        await self._ready.wait()
-        await self._door.app(scope, receive, send)
+    async def _opened(self) -> HttpDoor:
+        """Its library takes a moment to load, in which others are served. Raises ConfigError where it is missing."""
+        async with self._making:
+            if self._door is None:
+                door = await asyncio.to_thread(_made, self._nexi)
+                running = asyncio.Event()
+                self._owner = asyncio.create_task(self._own(door, running))
+                await running.wait()
+                self._door = door
+        return self._door
 
-    async def _own(self) -> None:
+    async def _own(self, door: HttpDoor, running: asyncio.Event) -> None:
         """A session group must be left by the task that entered it."""
-        async with self._door.running():
-            self._ready.set()
+        async with door.running():
+            running.set()
             await self._closing.wait()
 
     async def close(self) -> None:
         self._closing.set()
         if self._owner:
             await asyncio.wait([self._owner])
+
+
+def _made(nexi: Nexi) -> HttpDoor:
+    from nexi.mcp_server import HttpDoor
+
+    return HttpDoor(nexi, guarded=True)
