@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -28,8 +29,8 @@ GATES = {"web_search": "search", "search": "search", "web_get": "read", "scrape"
 class HeldModel:
     """A script behind gates."""
 
-    def __init__(self, script: Script, *, piece: int = 24) -> None:
-        self.script, self.piece = script, piece
+    def __init__(self, script: Script, *, piece: int = 24, latency_s: float = 0.0) -> None:
+        self.script, self.piece, self.latency_s = script, piece, latency_s
         self.reached: Counter[str] = Counter()
         self.requests: list[dict[str, Any]] = []
         self._closed: set[str] = set()
@@ -83,6 +84,7 @@ class Handler(BaseHTTPRequestHandler):
             return self._whole({"error": {"message": "only chat is here"}}, 404)
         self.model.requests.append(request)
         text, calls = self.model.script.reply(request)
+        time.sleep(self.model.latency_s)
         self.model.passed(gate_of(request, calls))
         with suppress(ConnectionError):  # a server that was killed reads no more
             self._told(request, text, calls)

@@ -1,0 +1,270 @@
+"""How fast the page is in a real browser: first paint, a run of 10,000 events, the heap at its end, and its bytes.
+
+    .venv-browser/bin/python -m bench.page [--events N] [--rate N] [--save]
+
+The server is a process of its own on loopback, with a real run whose engine tells prepared events at a given rate; they go
+through the log, the feed and the network as those of any run do. The browser is headless Chromium without throttling. Tasks
+and frames are from the browser's own tracing: a task is a stretch of work of the page's main thread, and a frame is over when
+the next one begins, while the page asks for one at every chance. The heap is what is in use, before and after a collection.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLE = ROOT / "bench" / "page.md"
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CATEGORIES = [
+    "toplevel",
+    "devtools.timeline",
+    "disabled-by-default-devtools.timeline",
+    "disabled-by-default-devtools.timeline.frame",
+]
+LOADS = 15
+PAINT_MS, FRAME_MS, HEAP_MB, PAGE_KB = 300, 100, 60, 150
+
+
+# the server
+
+
+def child(home: str, count: int, rate: float) -> None:
+    """Serve on a free port, and say which."""
+    from nexi.app import Nexi, Run
+    from nexi.app.options import AS_CONFIGURED, with_effort
+    from nexi.config import Config
+    from nexi.session import Session
+    from nexi.testing import FakeWeb
+    from nexi.types import Answer
+    from nexi.web import create_app
+    from nexi.web.guard import Rules
+    from nexi.web.server import Options, Server, bind, uvicorn_config
+
+    class LongRun(Run):
+        """A run that tells so many events, at that rate."""
+
+        async def _engine(self) -> Answer:
+            from nexi.events import is_fact
+
+            clock = asyncio.get_running_loop().time
+            began = clock()
+            for told, event in enumerate(long_run(count), 1):
+                if is_fact(event):
+                    await self.emit(event)
+                else:
+                    self.emit.delta(event)
+                if rate and (ahead := told / rate - (clock() - began)) > 0.02:
+                    await asyncio.sleep(ahead)
+            await self.stopping.wait()
+            return Answer(TEXT * 20)
+
+    class Long(Nexi):
+        def search(self, question: str, *, options: Any = AS_CONFIGURED, session: Any = None) -> Run:
+            return LongRun(self, question, with_effort(options, self.config), session or Session())
+
+    web = FakeWeb({"https://moon.example/": "# Moon\n\nThe Moon is 384,400 km from Earth on average."})
+    config = Config(home=Path(home), model="extractive")
+    app = create_app(config, nexi=Long(config, backends=(web,), fetchers=(web,)), rules=Rules(per_minute=1e9, burst=1e9))
+    app.state.drain_s = 0
+    listener = bind(Options(port=0))
+    settings = uvicorn_config(config, Options(port=0))
+    settings.app, settings.factory = app, False
+    print(listener.getsockname()[1], flush=True)
+    Server(settings).run([listener])
+
+
+QUESTION, LAST = "A long question", "This is the last sentence of the long run."
+TEXT = "The Moon is 384,400 km from Earth on average, and **nobody** knows why a bench repeats it so often. "
+
+
+def long_run(count: int) -> Iterator[Any]:
+    """Events in the proportions of a long piece of research: researchers at work, and a report that is written at the end."""
+    from nexi import events as e
+    from nexi.types import Hit, Source, ToolCall, Usage
+
+    people = [f"{turn}.{n}" for turn in (1, 2, 3) for n in range(1, 6)]
+    yield e.AgendaSet(tuple(f"What is known of part {n} of the question?" for n in range(1, 6)), 3)
+    for who in people:
+        yield e.ResearcherStarted(who, int(who[0]), f"What is known of part {who[2]} of the question?")
+    writing = count // 5
+    for n in range((count - writing - len(people) * 2 - 2) // 10):
+        who, call = people[n * len(people) * 10 // count % len(people)], n + 1
+        url = f"https://site{n % 97}.example/page/{n}"
+        hits = tuple(Hit(f"{url}/{i}", f"Title {i} of search {n}", "A snippet of a page. " * 8) for i in range(10))
+        yield e.ModelAsked(call, "answer", "scripted", 4000, agent=who)
+        yield e.ModelReplied(call, "", (ToolCall(f"c{n}", "search", "{}"),), Usage(4000, 60), "tool_calls", 0.8, agent=who)
+        yield e.ToolStarted(f"c{n}", "search", '{"queries": ["what is known"]}', agent=who)
+        yield e.SearchFinished(f"what is known of part {n}", "searxng", hits, (), 0.3, agent=who)
+        for i in range(2):
+            yield e.PageFetched(f"{url}/{i}", f"{url}/{i}", f"Title {i}", "0" * 64, 9000, 40000, 0.4, agent=who)
+            yield e.SourceNumbered(Source(n * 2 + i + 1, f"{url}/{i}", f"Title {i}"), agent=who)
+        yield e.ToolFinished(f"c{n}", "search", True, "A result. " * 50, 1.2, agent=who)
+        yield e.StatusDelta(f"Research: {min(99, 100 * n * 10 // count)}%")
+    for who in people:
+        yield e.ResearcherReported(who, "A report. " * 40)
+    for n in range(writing):
+        yield e.TextDelta(("\n\n" if n % 12 == 0 else "") + TEXT)
+    yield e.TextDelta(LAST)
+
+
+class Process:
+    def __init__(self, home: str, count: int, rate: float) -> None:
+        command = [sys.executable, "-m", "bench.page", "--child", home, "--events", str(count), "--rate", str(rate)]
+        self._running = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        assert self._running.stdout
+        self.base = f"http://127.0.0.1:{int(self._running.stdout.readline())}"
+        urllib.request.urlopen(f"{self.base}/healthz", timeout=30).close()
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._running.terminate()
+        self._running.wait()
+
+
+# measuring
+
+
+def paint(browser: Any, base: str) -> tuple[list[float], int, int]:
+    """Milliseconds to the first paint, each time in a new profile; the bytes and the files of the page."""
+    times, sizes = [], {}
+    for _ in range(LOADS):
+        profile = browser.new_context()
+        page = profile.new_page()
+        page.on("response", lambda response: sizes.update({response.url: len(response.body())}))
+        page.goto(base, wait_until="networkidle")
+        found = page.evaluate("() => performance.getEntriesByType('paint').map((p) => [p.name, p.startTime])")
+        times.append(dict(found)["first-contentful-paint"])
+        profile.close()
+    return times, sum(sizes.values()), len(sizes)
+
+
+def traced(browser: Any, base: str, *, late: bool) -> dict[str, float]:
+    """Follow a long run until all of it was taken in, then let it answer. Who comes late gets all of it at once."""
+    profile = browser.new_context(viewport={"width": 1280, "height": 800})
+    page = profile.new_page()
+    page.set_default_timeout(60_000)
+    page.add_init_script("(() => { const again = () => requestAnimationFrame(again); again(); })()")
+    where = told(base) if late else "/"
+    browser.start_tracing(page=page, categories=CATEGORIES)
+    page.goto(base + where)
+    if not late:
+        page.fill("#question", QUESTION)
+        page.press("#question", "Enter")
+        page.wait_for_selector("#timeline svg", state="attached")
+    page.wait_for_function("(last) => document.getElementById('answer').textContent.includes(last)", arg=LAST)
+    page.evaluate("() => new Promise((done) => requestIdleCallback(done))")
+    session = profile.new_cdp_session(page)
+    before = heap(session)
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#tools", state="visible")
+    found = longest(json.loads(browser.stop_tracing())["traceEvents"])
+    session.send("HeapProfiler.collectGarbage")
+    after = heap(session)
+    profile.close()
+    return {**found, "heap_mb": before, "heap_collected_mb": after}
+
+
+def told(base: str) -> str:
+    """Start a run, and wait until all its events were told; the page's path of it."""
+    body = json.dumps({"question": QUESTION}).encode()
+    asked = urllib.request.Request(f"{base}/v1/runs", body, {"content-type": "application/json"})
+    with urllib.request.urlopen(asked, timeout=60) as reply:
+        run_id = json.load(reply)["id"]
+    with urllib.request.urlopen(f"{base}/v1/runs/{run_id}/events", timeout=240) as stream:
+        for line in stream:
+            if LAST.encode() in line:
+                break
+    return f"/runs/{run_id}"
+
+
+def heap(session: Any) -> float:
+    return float(session.send("Runtime.getHeapUsage")["usedSize"]) / 1e6
+
+
+def longest(events: list[dict[str, Any]]) -> dict[str, float]:
+    """The longest task and frame of the page's main thread, and how many there were; CPU beside the clock's time."""
+    threads = {(e["pid"], e["tid"]) for e in events if e.get("args", {}).get("name") == "CrRendererMain"}
+    mine = [e for e in events if (e["pid"], e["tid"]) in threads]
+    frames = sorted(e["ts"] for e in mine if e["name"] == "FireAnimationFrame")
+    tasks = [e for e in mine if e["name"] == "RunTask" and e["ph"] == "X"]
+    gaps = [(after - before) / 1000 for before, after in pairwise(frames)]
+    return {
+        "frames": len(frames),
+        "longest_frame_ms": max(gaps),
+        "frames_over": sum(gap > FRAME_MS for gap in gaps),
+        "longest_task_ms": max(e["dur"] for e in tasks) / 1000,
+        "longest_task_cpu_ms": max(e.get("tdur", 0) for e in tasks) / 1000,
+        "seconds": (frames[-1] - frames[0]) / 1e6,
+    }
+
+
+# telling
+
+
+def report(count: int, rate: float) -> str:
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as home, sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        with Process(home, count, rate) as live:
+            times, size, files = paint(browser, live.base)
+            followed = traced(browser, live.base, late=False)
+        with Process(home, count, 0) as ended:
+            at_once = traced(browser, ended.base, late=True)
+        browser.close()
+    middle, worst = statistics.median(times), max(times)
+    rows = [
+        "| what | measured | at most |",
+        "|---|---|---|",
+        f"| first paint, median of {LOADS} new profiles | {middle:.0f} ms (slowest {worst:.0f}) | {PAINT_MS} ms |",
+        f"| bytes of the page, {files} files | {size / 1000:.1f} KB | {PAGE_KB} KB |",
+    ]
+    for name, found in (("followed", followed), ("taken in at once", at_once)):
+        rows += [
+            f"| {count:,} events {name}, in {found['seconds']:.1f} s: longest frame of {found['frames']:.0f} "
+            f"| {found['longest_frame_ms']:.0f} ms ({found['frames_over']:.0f} over {FRAME_MS}) | {FRAME_MS} ms |",
+            f"| longest task | {found['longest_task_ms']:.0f} ms ({found['longest_task_cpu_ms']:.0f} of CPU) | |",
+            f"| JS heap at the end | {found['heap_mb']:.1f} MB ({found['heap_collected_mb']:.1f} collected) | {HEAP_MB} MB |",
+        ]
+    return "\n".join(rows) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--events", type=int, default=10_000)
+    parser.add_argument("--rate", type=float, default=500, help="events a second")
+    parser.add_argument("--save", action="store_true", help=f"write {TABLE.name}")
+    parser.add_argument("--child", metavar="HOME", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.child:
+        return child(given.child, given.events, given.rate)
+    if BROWSER is None:
+        sys.exit("no Chromium here: apt-get install chromium")
+    text = report(given.events, given.rate)
+    print(text)
+    if given.save:
+        machine = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.0f} from other work"
+        head = (
+            f"# How fast the page is\n\n`python -m bench.page --rate {given.rate:g} --save`; headless Chromium, {machine}.\n\n"
+        )
+        TABLE.write_text(head + text, encoding="utf-8")
+    return None
+
+
+if __name__ == "__main__":
+    main()

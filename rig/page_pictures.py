@@ -1,0 +1,214 @@
+"""page_pictures - docs/pictures/*.png: the page in its main states, as a browser shows it.
+
+A real server answers over a small web in memory and a scripted model; headless Chromium looks at it. Every picture is of what
+came over the wire, nothing is painted in.
+
+  .venv-browser/bin/python -m rig.page_pictures [docs/pictures]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import shutil
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rig import held_model
+from rig.held_model import HELD, HeldModel
+from rig.research_script import Reply, ResearchScript
+
+ROOT = Path(__file__).resolve().parent.parent
+PLACE = ROOT / "docs" / "pictures"
+MOST_BYTES = 150_000
+SCREEN = {"width": 960, "height": 860}
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+QUESTION = "How long is the Forth Bridge, and how many people died building it?"
+ANSWER = f"""The Forth Bridge is **2,467 metres** long, and each of its two main spans measures 521 metres [1].
+It was opened on 4 March 1890 [1].
+
+The bridge's first historians counted 57 deaths among the builders [2].
+A later search of the records found at least 73 names [3].
+
+| bridge | main span, metres | opened |
+|---|---|---|
+| Brooklyn Bridge [4] | 486 | 1883 |
+| Forth Bridge [1] | 521 | 1890 |
+| Quebec Bridge [5] | 549 | 1917 |
+
+Its red paint is renewed every single{HELD} year.
+"""
+DEEP = "How was the Forth Bridge built and which bridges took its record?"
+PAGES = {
+    "https://bridges.example/forth": (
+        "# The Forth Bridge\n\nThe Forth Bridge is 2,467 metres long, and each of its two main spans measures 521 metres. "
+        "It was opened on 4 March 1890 by the Prince of Wales. The bridge was built of steel, which was new for a work of its "
+        "size: about 54,000 tonnes of it stand on three great towers. Its designers were John Fowler and Benjamin Baker."
+    ),
+    "https://queensferry-museum.example/builders": (
+        "# The builders of the bridge\n\nAt the height of the work 4,600 people were employed on the Forth Bridge. "
+        "The bridge's first historians counted 57 deaths among the builders. Boats kept below the towers saved at least eight "
+        "men who fell."
+    ),
+    "https://briggers.example/names": (
+        "# The names of the briggers\n\nA later search of the records of the Forth Bridge found at least 73 names of people "
+        "who died building it. A memorial to them was unveiled in 2012."
+    ),
+    "https://spans.example/brooklyn": (
+        "# Brooklyn Bridge\n\nThe Brooklyn Bridge has a main span of 486 metres. It was opened in 1883 and held the record for "
+        "the longest span until the Forth Bridge took it in 1890."
+    ),
+    "https://spans.example/quebec": (
+        "# Quebec Bridge\n\nThe Quebec Bridge has a main span of 549 metres, which took the record for the longest span from "
+        "the Forth Bridge when it was opened in 1917. It had fallen twice while it was built."
+    ),
+}
+
+
+class Told(ResearchScript):
+    """Reads all there is, and tells the one answer; a deep question is worked on by rules."""
+
+    def __init__(self) -> None:
+        super().__init__(rounds=2, read=5)
+
+    def agent(self, messages: Sequence[dict[str, Any]], question: str) -> Reply:
+        text, calls = super().agent(messages, question)
+        return (None, [("final_answer", {"answer": ANSWER})]) if calls and calls[0][0] == "final_answer" else (text, calls)
+
+
+# the server
+
+
+def child(home: str, model: str) -> None:
+    """Serve on a free port, and say which."""
+    from nexi.app import Nexi
+    from nexi.config import Config
+    from nexi.testing import FakeWeb
+    from nexi.web import create_app
+    from nexi.web.server import Options, Server, bind, uvicorn_config
+
+    class Slow(FakeWeb):
+        """A web that takes its time, each page its own."""
+
+        async def search(self, query: Any) -> Any:
+            await asyncio.sleep(0.25)
+            return await super().search(query)
+
+        async def fetch(self, url: str, limits: Any) -> Any:
+            await asyncio.sleep(0.15 + len(url) % 7 * 0.08)
+            return await super().fetch(url, limits)
+
+    web = Slow(PAGES)
+    config = Config(
+        home=Path(home), base_url=f"{model}/v1", model="scripted", prices={"scripted": {"input": 0.4, "output": 1.6}}
+    )
+    app = create_app(config, nexi=Nexi(config, backends=(web,), fetchers=(web,)))
+    app.state.drain_s = 0
+    listener = bind(Options(port=0))
+    settings = uvicorn_config(config, Options(port=0))
+    settings.app, settings.factory = app, False
+    print(listener.getsockname()[1], flush=True)
+    Server(settings).run([listener])
+
+
+@contextmanager
+def serving(model: HeldModel) -> Iterator[str]:
+    with tempfile.TemporaryDirectory() as home, held_model.serve(model) as root:
+        command = [sys.executable, "-m", "rig.page_pictures", "--child", home, "--model", root]
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as running:
+            assert running.stdout
+            base = f"http://127.0.0.1:{int(running.stdout.readline())}"
+            urllib.request.urlopen(f"{base}/healthz", timeout=30).close()
+            try:
+                yield base
+            finally:
+                model.release()
+                running.terminate()
+
+
+# the pictures
+
+
+def ask(page: Any, question: str) -> None:
+    page.fill("#question", question)
+    page.press("#question", "Enter")
+    page.wait_for_url("**/runs/*")
+
+
+def end(page: Any) -> None:
+    page.wait_for_selector("#tools", state="visible")
+    page.wait_for_selector("#stop", state="hidden")
+
+
+def take(page: Any, place: Path) -> None:
+    """The screen as it stands, without the cursor in it."""
+    page.evaluate("() => { document.activeElement.blur(); scrollTo(0, 0); }")
+    page.screenshot(path=place, animations="disabled")
+    size = place.stat().st_size
+    assert size < MOST_BYTES, f"{place.name} has {size:,} bytes"
+    print(place.relative_to(ROOT) if place.is_relative_to(ROOT) else place, f"{size:,} bytes")
+
+
+def draw(new_page: Callable[..., Any], base: str, model: HeldModel, place: Path) -> None:
+    page = new_page(viewport=SCREEN)
+    page.goto(base)
+    ask(page, QUESTION)
+    end(page)
+    take(page, place / "page-answer.png")
+    at = page.url
+    page.click("#answer .cite >> nth=0")
+    page.wait_for_selector("#evidence mark")
+    page.screenshot(path=place / "page-evidence.png", animations="disabled")
+    for name, context in {
+        "page-dark.png": {"color_scheme": "dark", "viewport": SCREEN},
+        "page-phone.png": {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True},
+    }.items():
+        other = new_page(**context)
+        other.goto(at)
+        end(other)
+        take(other, place / name)
+    draw_research(new_page(viewport=SCREEN), base, model, place / "page-research.png")
+
+
+def draw_research(page: Any, base: str, model: HeldModel, place: Path) -> None:
+    """A deep run whose second round is under way."""
+    page.goto(base)
+    page.select_option("#effort", "deep")
+    before = model.reached["judge"]
+    ask(page, DEEP)
+    model.wait_for("judge", before + 1)
+    model.hold("answer")
+    page.wait_for_function("() => document.getElementById('run').innerText.includes('2.1')")
+    page.evaluate("() => document.querySelectorAll('#run details').forEach((d) => { d.open = true; })")
+    take(page, place)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("place", nargs="?", type=Path, default=PLACE)
+    parser.add_argument("--child", metavar="HOME", help=argparse.SUPPRESS)
+    parser.add_argument("--model", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.child:
+        return child(given.child, given.model)
+    if BROWSER is None:
+        sys.exit("no Chromium here: apt-get install chromium")
+    from playwright.sync_api import sync_playwright
+
+    given.place.mkdir(parents=True, exist_ok=True)
+    model = HeldModel(Told(), latency_s=0.35)
+    with serving(model) as base, sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        draw(lambda **context: browser.new_context(**context).new_page(), base, model, given.place.resolve())
+        browser.close()
+    return None
+
+
+if __name__ == "__main__":
+    main()
