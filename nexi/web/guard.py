@@ -135,6 +135,8 @@ class Guard:
         if not self._is_public(scope["path"]):
             self._check_token(headers)
             self._check_room()
+        if headers.get("content-encoding", "identity").lower() != "identity":
+            raise _refusal(415, "packed_body", "packed bodies are not unpacked here", "send the body as it is")
         length = headers.get("content-length", "")
         if length.isdigit() and int(length) > (most := self._most(scope["path"])):
             raise _too_large(most)

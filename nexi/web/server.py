@@ -30,9 +30,11 @@ from nexi.web.hosting import MOST_RUNS
 
 log = logging.getLogger("nexi.web")
 HEAD_S = 20.0
+STALL_S = 60.0  # a client that reads nothing for so long is not coming back
 HEAD_BYTES = 32_768
 KEEP_ALIVE_S = 15
 MOST_CONNECTIONS = 1024
+MOST_GATHERED = 32_768
 
 
 @frozen
@@ -164,14 +166,18 @@ class Gathering:
     def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
         self._transport, self._loop = transport, loop
         self._parts: list[bytes] = []
+        self._size = 0
 
     def write(self, data: bytes) -> None:
         if not self._parts:
             self._loop.call_soon(self._flush)
         self._parts.append(data)
+        self._size += len(data)
+        if self._size > MOST_GATHERED:
+            self._flush()  # the transport must see what is much, to say that it is too much
 
     def _flush(self) -> None:
-        parts, self._parts = self._parts, []
+        parts, self._parts, self._size = self._parts, [], 0
         if parts and not self._transport.is_closing():
             self._transport.write(b"".join(parts))
 
@@ -184,20 +190,52 @@ class Gathering:
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP/1.1 with a limit on the time until the head of the first request is there."""
+    """HTTP/1.1 with limits on the time until the head of a request is there, and until a client reads on."""
+
+    _head: asyncio.TimerHandle | None = None
+    _stall: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(Gathering(transport, self.loop))  # type: ignore[arg-type]
-        self._head = self.loop.call_later(HEAD_S, self._give_up)
+        self._watch_head()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._head.cancel()
+        self._end_of(self._head)
+        self._end_of(self._stall)
         super().connection_lost(exc)
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._stall = self.loop.call_later(STALL_S, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        self._end_of(self._stall)
+        super().resume_writing()
+
+    def _watch_head(self) -> None:
+        """A connection that was opened, or sent a part of a head, owes the rest; one that rests after a reply owes nothing."""
+        if not self._owes_a_head():
+            self._end_of(self._head)
+            self._head = None
+        elif self._head is None:
+            self._head = self.loop.call_later(HEAD_S, self._give_up)
+
+    def _owes_a_head(self) -> bool:
+        last: Any = self.cycle  # the base class says it is always there, and sets it with the first request
+        return last is None or last.response_complete
+
     def _give_up(self) -> None:
-        waiting: Any = self.cycle  # the base class says it is always there, and sets it with the first request
-        if waiting is None:
+        if self._owes_a_head():
             self.transport.close()
+
+    @staticmethod
+    def _end_of(timer: asyncio.TimerHandle | None) -> None:
+        if timer:
+            timer.cancel()
 
 
 class _Worker(Process):

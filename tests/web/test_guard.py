@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gzip
 import json
 import logging
+from collections.abc import AsyncGenerator
 from io import StringIO
 from pathlib import Path
 
 import pytest
+from starlette.requests import Request
+from starlette.routing import Route
 
 from nexi.config import Config
 from nexi.errors import ConfigError
@@ -19,6 +23,7 @@ from nexi.web.guard import Guard, Rules, is_loopback
 from nexi.web.metrics import Metrics
 from nexi.web.problems import own_shape
 from nexi.web.server import Options, require_token
+from nexi.web.streams import EventStream
 from tests.web.world import MANY, QUESTION, GatedWeb, serving
 
 PATHS = [("GET", "/v1/models"), ("POST", "/v1/chat/completions"), ("POST", "/v1/runs"), ("POST", "/v1/search")]
@@ -174,6 +179,53 @@ async def test_a_head_that_does_not_come_in_time_ends_the_connection(tmp_path: P
     monkeypatch.setattr(server, "HEAD_S", 0.05)
     async with serving(tmp_path) as served:
         assert await raw(served.base, b"GET /healthz HTTP/1.1\r\nHost: ") == 0
+
+
+async def test_a_later_head_that_does_not_come_in_time_ends_the_connection_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "HEAD_S", 0.2)
+    whole = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    async with serving(tmp_path) as served:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(served.base.rpartition(":")[2]))
+        for _ in range(2):
+            writer.write(whole)
+            assert b"ok\n" in await asyncio.wait_for(reader.readuntil(b"ok\n"), 10)
+        writer.write(whole[:20])
+        assert await asyncio.wait_for(reader.read(), 10) == b""
+        writer.close()
+
+
+async def test_a_client_that_stops_reading_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "STALL_S", 0.05)
+    ended = asyncio.Event()
+
+    async def flood(request: Request) -> EventStream:
+        async def frames() -> AsyncGenerator[bytes, None]:
+            try:
+                while True:
+                    yield b"x" * 1_000_000
+                    await asyncio.sleep(0)
+            finally:
+                ended.set()
+
+        return EventStream(frames())
+
+    async with serving(tmp_path, more=[Route("/flood", flood)]) as served:
+        _, writer = await asyncio.open_connection("127.0.0.1", int(served.base.rpartition(":")[2]))
+        writer.write(b"GET /flood HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        await asyncio.wait_for(ended.wait(), 10)
+        assert (await served.client.get("/healthz")).status_code == 200
+        writer.close()
+
+
+@pytest.mark.parametrize("path", ["/v1/runs", "/v1/chat/completions", "/tavily/search", "/openwebui/load"])
+async def test_a_packed_body_is_refused_in_words(tmp_path: Path, path: str) -> None:
+    async with serving(tmp_path) as served:
+        packed = gzip.compress(b'{"question": "x"}')
+        reply = await served.client.post(path, content=packed, headers={"content-encoding": "gzip"})
+        assert reply.status_code == 415
+        assert "not unpacked here" in reply.text
 
 
 async def test_a_head_that_is_too_large_is_refused(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx2
 from starlette.applications import Starlette
+from starlette.routing import BaseRoute
 
 from nexi.app import Nexi
 from nexi.config import Config
@@ -93,12 +94,13 @@ async def serving(
     config: Config | None = None,
     token: str = "",
     llms: dict[str, Any] | None = None,
+    more: Sequence[BaseRoute] = (),
 ) -> AsyncIterator[Served]:
     """A real server on a free port of loopback; leaving the block ends it as SIGTERM does, without its pauses."""
     web = web or GatedWeb()
     config = config or Config(home=home, model="extractive")
     nexi = Nexi(config, backends=(web,), fetchers=(web,), llms=llms)
-    app = create_app(config, rules=rules, most_runs=most_runs, nexi=nexi)
+    app = create_app(config, rules=rules, most_runs=most_runs, nexi=nexi, more=more)
     app.state.drain_s = drain_s
     options = Options(port=0, drain_s=drain_s)
     listener = bind(options)
