@@ -72,7 +72,11 @@ class ModelReplied:
 
 @frozen
 class ModelFailed:
-    """A call that brought no reply, after its retries, or that was broken off; what it cost all the same is `usage`."""
+    """A call that brought no reply, after its retries, or that was broken off; what it cost all the same is `usage`.
+
+    `text` and `arrived` are what had been told of the reply by then, a call without an id being one that was still coming;
+    `window` is the size that a server named when it refused a request for its length.
+    """
 
     kind: ClassVar[str] = "model_failed"
     call: int
@@ -82,6 +86,9 @@ class ModelFailed:
     seconds: float
     agent: str = ""
     usage: Usage = Usage()
+    text: str = ""
+    arrived: tuple[ToolCall, ...] = ()
+    window: int = 0
 
 
 @frozen
@@ -261,6 +268,23 @@ class RoundEvaluated:
 
 
 @frozen
+class LimitNear:
+    """More than four fifths of a limit are used: the evaluator is told."""
+
+    kind: ClassVar[str] = "limit_near"
+
+
+@frozen
+class LimitApplied:
+    """A limit decided what an agent did at this place. In a replay, where no time passes, this fact decides it."""
+
+    kind: ClassVar[str] = "limit_applied"
+    at: str
+    stop: StopReason
+    agent: str = ""
+
+
+@frozen
 class LimitReached:
     """The run may begin nothing more: it goes on to its answer from what there is."""
 
@@ -402,6 +426,8 @@ Fact: TypeAlias = (
     | ResearcherReported
     | ResearcherFailed
     | RoundEvaluated
+    | LimitNear
+    | LimitApplied
     | LimitReached
     | ConflictsFound
     | KnowledgeSearched

@@ -12,16 +12,18 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NoReturn, TypeVarTuple
 
 from nexi.budget import Meter, Reservation
 from nexi.errors import ContextOverflowError, LLMError
-from nexi.events import ModelAsked, ModelFailed, ModelReplied
+from nexi.events import LimitApplied, ModelAsked, ModelFailed, ModelReplied
 from nexi.ports import LLM, Clock, Emit
-from nexi.recording import CANCELLED, Track
+from nexi.recording import CANCELLED, Track, error_of
 from nexi.token_counter import TokenCounter
 from nexi.types import Message, Purpose, Reply, StopReason, ToolCall, ToolSpec, Usage
 from nexi.values import frozen
+
+Told = TypeVarTuple("Told")
 
 LEAST_OUTPUT = 256
 
@@ -80,11 +82,12 @@ class MeteredLLM:
                 fix="raise max_context if the model allows it, or ask a shorter question",
             )
         digest = _prompt_digest(messages, tools, schema)
+        heard = Heard(on_text, on_call, on_arguments)
         if known := await self.track.reply(digest):
-            return await self._again(*known, on_text, on_call, on_arguments)
-        self._refuse_unrecorded()
+            return await self._again(*known, heard)
+        await self._refuse_unrecorded(digest)
         max_tokens = min(max_tokens, room)
-        reservation = self._reserve(prompt + max_tokens)
+        reservation = await self._reserve(prompt + max_tokens, digest)
         call, started = self.calls.next(), self.clock.monotonic()
         await self.emit(ModelAsked(call, self.purpose, self.name, prompt, digest))
         usage = Usage(prompt, 0, estimated=True, cost=0.0)
@@ -96,17 +99,20 @@ class MeteredLLM:
                 temperature=temperature,
                 deadline=deadline,
                 schema=schema,
-                on_text=on_text,
-                on_call=on_call,
-                on_arguments=on_arguments,
+                on_text=heard.on_text,
+                on_call=heard.on_call,
+                on_arguments=heard.on_arguments,
             )
             usage = reply.usage
         except LLMError as error:
             usage = error.usage or Usage()
-            await self.emit(ModelFailed(call, error.code, str(error), error.fix, self._since(started), usage=usage))
+            failed = ModelFailed(call, error.code, str(error), error.fix, self._since(started), usage=usage)
+            window = error.window or 0 if isinstance(error, ContextOverflowError) else 0
+            await self.emit(replace(failed, text=heard.text, arrived=heard.arrived, window=window))
             raise
         except asyncio.CancelledError:
-            await self.emit(ModelFailed(call, CANCELLED, "the call was broken off", "", self._since(started), usage=usage))
+            failed = ModelFailed(call, CANCELLED, "the call was broken off", "", self._since(started), usage=usage)
+            await self.emit(replace(failed, text=heard.text, arrived=heard.arrived))
             raise
         finally:
             self.meter.settle_call(reservation, usage)
@@ -116,39 +122,89 @@ class MeteredLLM:
     def _since(self, started: float) -> float:
         return round(self.clock.monotonic() - started, 3)
 
-    async def _again(
-        self,
-        asked: ModelAsked,
-        spoken: ModelReplied | ModelFailed,
-        on_text: Callable[[str], None] | None,
-        on_call: Callable[[ToolCall], None] | None,
-        on_arguments: Callable[[str, str], None] | None,
-    ) -> Reply:
+    async def _again(self, asked: ModelAsked, spoken: ModelReplied | ModelFailed, heard: Heard) -> Reply:
         """A recorded reply as if it came now: paid for already, so it costs this meter and none above it."""
         await self.emit(asked)
         await self.emit(spoken)
-        if isinstance(spoken, ModelFailed):
-            self.meter.replay_call(spoken.usage)
-            raise LLMError(spoken.message, fix=spoken.fix, code=spoken.code)
         self.meter.replay_call(spoken.usage)
-        if on_text and spoken.text:
-            on_text(spoken.text)
-        for call in spoken.tool_calls:
-            if on_arguments:
-                on_arguments(call.name, call.arguments)
-            if on_call:
-                on_call(call)
+        if isinstance(spoken, ModelFailed):
+            heard.tell(spoken.text, spoken.arrived)
+            raise error_of(spoken)
+        heard.tell(spoken.text, spoken.tool_calls)
         return Reply(spoken.text, spoken.tool_calls, spoken.usage, spoken.finish)
 
-    def _refuse_unrecorded(self) -> None:
+    async def _refuse_unrecorded(self, digest: str) -> None:
         if self.track.only:
+            if self.track.limit(f"call {digest}"):
+                await self._refuse(digest)
             raise LLMError("the model was not asked", cause="the log does not hold its reply", code="not_recorded")
 
-    def _reserve(self, tokens: int) -> Reservation:
+    async def _reserve(self, tokens: int, digest: str) -> Reservation:
         reservation = self.meter.reserve_call(tokens)
         if isinstance(reservation, StopReason):
-            raise LLMError("the model was not asked", cause="the budget of this run is spent", code="budget_spent")
+            await self._refuse(digest)
         return reservation
+
+    async def _refuse(self, digest: str) -> NoReturn:
+        await self.emit(LimitApplied(f"call {digest}", StopReason.BUDGET_SPENT))
+        raise LLMError("the model was not asked", cause="the budget of this run is spent", code="budget_spent")
+
+
+class Heard:
+    """Passes a reply on as it comes, and keeps what had come for one that breaks off. Who does not listen is not told."""
+
+    def __init__(
+        self,
+        on_text: Callable[[str], None] | None,
+        on_call: Callable[[ToolCall], None] | None,
+        on_arguments: Callable[[str, str], None] | None,
+    ) -> None:
+        self._said: list[str] = []
+        self._calls: list[ToolCall] = []
+        self._open: list[tuple[str, list[str]]] = []
+        self.on_text = _both(self._said.append, on_text)
+        self.on_call = _both(self._complete, on_call)
+        self.on_arguments = _both(self._piece, on_arguments)
+
+    @property
+    def text(self) -> str:
+        return "".join(self._said)
+
+    @property
+    def arrived(self) -> tuple[ToolCall, ...]:
+        """The calls that were told of; one without an id was still coming."""
+        return (*self._calls, *(ToolCall("", name, "".join(pieces)) for name, pieces in self._open))
+
+    def tell(self, text: str, calls: Sequence[ToolCall]) -> None:
+        """All of a recorded reply, or of what had come of one."""
+        if self.on_text and text:
+            self.on_text(text)
+        for call in calls:
+            if self.on_arguments:
+                self.on_arguments(call.name, call.arguments)
+            if self.on_call and call.id:
+                self.on_call(call)
+
+    def _complete(self, call: ToolCall) -> None:
+        self._calls.append(call)
+        self._open = [opened for opened in self._open if opened[0] != call.name]
+
+    def _piece(self, name: str, piece: str) -> None:
+        if not self._open or self._open[-1][0] != name:
+            self._open.append((name, []))
+        self._open[-1][1].append(piece)
+
+
+def _both(first: Callable[[*Told], object], then: Callable[[*Told], None] | None) -> Callable[[*Told], None] | None:
+    """One listener for two, where there is a second."""
+    if then is None:
+        return None
+
+    def told(*args: *Told) -> None:
+        first(*args)
+        then(*args)
+
+    return told
 
 
 def prompt_tokens(counter: TokenCounter, messages: Sequence[Message], tools: Sequence[ToolSpec], max_context: int) -> int:

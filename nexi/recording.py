@@ -12,22 +12,31 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
+from nexi.errors import ContextOverflowError, LLMError
 from nexi.events import (
     AgendaSet,
     Fact,
+    LimitApplied,
+    LimitNear,
+    LimitReached,
     ModelAsked,
     ModelFailed,
     ModelReplied,
     PageFailed,
     PageFetched,
     ReportsShared,
+    ResearcherStarted,
+    RoundEvaluated,
     SearchFinished,
     ToolFinished,
     encode,
 )
+from nexi.types import StopReason
 
 Pace: TypeAlias = Callable[[float], Awaitable[None]]
 Spoken: TypeAlias = ModelReplied | ModelFailed
+
+Place: TypeAlias = tuple[int, int]  # how many rounds were judged, and how many researchers had begun
 
 CANCELLED = "cancelled"  # the code of a call that we broke off ourselves: it says nothing of the model
 
@@ -57,6 +66,8 @@ class Track:
         self._pages: dict[str, deque[PageFetched | PageFailed]] = defaultdict(deque)
         self._shared: dict[int, tuple[str, ...]] = {}
         self._tools: dict[str, deque[ToolFinished]] = defaultdict(deque)
+        self._told: dict[str, deque[ToolFinished]] = defaultdict(deque)
+        self._limits: dict[str, deque[StopReason]] = defaultdict(deque)
         self._missed = False
         settled = max((i for i, fact in enumerate(facts) if isinstance(fact, ModelReplied)), default=-1)
         self._take(facts, len(facts) if only else settled)
@@ -70,11 +81,14 @@ class Track:
                 self._shared[fact.turn] = fact.reports
             elif isinstance(fact, ToolFinished):
                 self._tools[fact.call_id].append(fact)
+                self._told[fact.call_id].append(fact)
+            elif isinstance(fact, LimitApplied):
+                self._limits[fact.at].append(fact.stop)
             elif index <= settled or _brought_something(fact):
                 self._keep(fact, asked)
 
     def _keep(self, fact: Fact, asked: dict[int, ModelAsked]) -> None:
-        if isinstance(fact, ModelFailed) and fact.code == CANCELLED:
+        if isinstance(fact, ModelFailed) and fact.code == CANCELLED and not self.only:
             return
         if isinstance(fact, ModelReplied | ModelFailed) and (request := asked.pop(fact.call, None)):
             self._spoken[request.prompt_digest].append((request, fact))
@@ -118,6 +132,16 @@ class Track:
         tools = self._tools.get(call_id)
         return tools.popleft() if tools else None
 
+    def told(self, call_id: str) -> ToolFinished | None:
+        """What the agent read when a tool call ended, in a replay: then it may have been short of time."""
+        told = self._told.get(call_id) if self.only else None
+        return told.popleft() if told else None
+
+    def limit(self, at: str) -> StopReason | None:
+        """The limit that decided what the agent did at this place."""
+        limits = self._limits.get(at)
+        return limits.popleft() if limits else None
+
     def has_page(self, url: str) -> bool:
         return self.has_own_page(url) or url in self._common
 
@@ -151,7 +175,12 @@ class Recording:
         tracks: dict[str, list[Fact]] = defaultdict(list)
         common: dict[str, PageFetched] = {}
         self.agenda: AgendaSet | None = None  # the plan as it was settled, where asking again would not bring it
+        self._limits: deque[tuple[Place, LimitNear | LimitReached]] = deque()
+        place: Place = (0, 0)
         for fact in facts:
+            place = (place[0] + isinstance(fact, RoundEvaluated), place[1] + isinstance(fact, ResearcherStarted))
+            if isinstance(fact, LimitNear | LimitReached):
+                self._limits.append((place, fact))
             if isinstance(fact, AgendaSet) and (only or fact.by == "user"):
                 self.agenda = fact
             tracks[_agent_of(fact)].append(fact)
@@ -164,6 +193,12 @@ class Recording:
         }
         self._empty = Track(only=only, common=common)
         self.only = only
+
+    def limit(self, place: Place) -> LimitNear | LimitReached | None:
+        """What the run was told of its limits when it had come so far, each once."""
+        if not self._limits or self._limits[0][0] > place:
+            return None
+        return self._limits.popleft()[1]
 
     def of(self, agent: str) -> Track:
         return self._tracks.get(agent, self._empty)
@@ -181,6 +216,15 @@ class Committed:
             return False
         self._left[mark] -= 1
         return True
+
+
+def error_of(failed: ModelFailed) -> LLMError:
+    """The error of a call that failed then."""
+    if failed.code != ContextOverflowError.code:
+        return LLMError(failed.message, fix=failed.fix, code=failed.code)
+    error = ContextOverflowError(failed.message, fix=failed.fix)
+    error.window = failed.window or None
+    return error
 
 
 def _print_of(fact: Fact) -> str:

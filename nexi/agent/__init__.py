@@ -6,7 +6,8 @@ checked before it is shown; `endings` are the ways a run ends before the model h
 
 from __future__ import annotations
 
+from nexi.agent.checking import Draft
 from nexi.agent.endings import flattened
 from nexi.agent.loop import GRACE_S, Loop, LoopSettings
 
-__all__ = ["GRACE_S", "Loop", "LoopSettings", "flattened"]
+__all__ = ["GRACE_S", "Draft", "Loop", "LoopSettings", "flattened"]

@@ -6,6 +6,7 @@ judge to lower what passed, and warns of what the reader should know.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,20 @@ if TYPE_CHECKING:
     from nexi.agent.loop import Loop
     from nexi.agent.turn import Turn
     from nexi.verify.correction import Request
+
+
+class Draft:
+    """A text that is checked while it is still being written; `tasks` owns the checking."""
+
+    def __init__(self, writing: Writing, tasks: asyncio.TaskGroup) -> None:
+        self.writing = writing
+        self._tasks = tasks
+        self._checking: asyncio.Task[None] | None = None
+
+    def feed(self, text: str) -> None:
+        self.writing.feed(text)
+        if self.writing.waiting and (self._checking is None or self._checking.done()):
+            self._checking = self._tasks.create_task(self.writing.drain(), name="check the answer")
 
 
 class Checking:
@@ -73,7 +88,7 @@ class Checking:
         try:
             mended = await self._loop.until_stopped(request.mended(doubts))
         except LLMError as error:
-            if error.code == "budget_spent":
+            if error.code in ("budget_spent", "not_recorded"):
                 return None
             await self._loop.warn("not_corrected", f"the model could not correct what failed ({error})")
             return {}

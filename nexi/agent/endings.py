@@ -110,12 +110,15 @@ class Endings:
             return await self.forced(StopReason.BUDGET_SPENT)
         if isinstance(error, ContextOverflowError) and self._loop.session.has_evidence:
             return await self.forced(StopReason.CONTEXT_LIMIT)
-        if error.code == "timeout" and self._loop.limit() is StopReason.TIME_TARGET:
+        if error.code == "timeout" and await self._loop.decided("failure", self._out_of_time()):
             return await self.forced(StopReason.TIME_TARGET, by_model=False)
         if not self._loop.session.has_evidence:
             raise error
         await self._loop.warn("model_failed", f"{error}. {error.fix}".strip())
         return await self.forced(StopReason.API_ERROR)
+
+    def _out_of_time(self) -> StopReason | None:
+        return StopReason.TIME_TARGET if self._loop.limit() is StopReason.TIME_TARGET else None
 
     def _search_trouble(self) -> str:
         """Why the searches of this run found nothing, in the words of their backends."""

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from nexi.agent.checking import Checking
+from nexi.agent.checking import Checking, Draft
 from nexi.agent.endings import Endings
 from nexi.agent.turn import Turn
 from nexi.budget import Meter
 from nexi.compaction import compact, should_compact
 from nexi.errors import ContextOverflowError, LLMError, NexiError
-from nexi.events import ContextCompacted, ToolFinished, ToolStarted, Warned
+from nexi.events import ContextCompacted, LimitApplied, ToolFinished, ToolStarted, Warned
 from nexi.model import MeteredLLM, prompt_tokens
 from nexi.ports import LLM, Clock, Emit
 from nexi.prompts import render
@@ -35,6 +35,7 @@ from nexi.verify import Verifier
 T = TypeVar("T")
 
 GRACE_S = 15.0  # a call in flight at the time target may still finish: what is paid for is not thrown away
+OUR_OWN = (StopReason.MAX_ITERATIONS, StopReason.CONTEXT_LIMIT, StopReason.REPEATED)  # neither time nor money decides them
 WINDOW_MARGIN = 0.9  # our count is exact for other tokenizers only by chance
 LEAST_WINDOW = 1000
 
@@ -79,28 +80,41 @@ class Loop:
     async def run(self) -> Answer:
         """Ask until there is an answer. Raises NoEvidenceError or the model's own error when nothing was read."""
         while True:
-            if reason := self.limit():
+            if reason := await self.decided("before", self.limit()):
                 return await self.endings.forced(reason)
             self.meter.start_iteration()
             if self.steer:
                 self.session.messages += await self.steer(self.meter.iterations)
-            fits = await self.until_stopped(self._make_room())
-            if fits is not True:
-                return await self.endings.forced(StopReason.CANCELLED if fits else StopReason.CONTEXT_LIMIT)
+            if reason := await self.decided("room", _no_room(await self.until_stopped(self._make_room()))):
+                return await self.endings.forced(reason)
+            turn: Answer | StopReason | LLMError | None
             try:
                 turn = await self.until_stopped(self._turn())
             except LLMError as error:
-                if await self._narrowed(error):
-                    continue
-                return await self.endings.after_model_failure(error)
-            if isinstance(turn, StopReason):
-                return await self.endings.interrupted(turn)
+                turn = error
+            if reason := await self.decided("turn", turn if isinstance(turn, StopReason) else None):
+                return await self.endings.interrupted(reason)
+            if isinstance(turn, LLMError) and not await self._narrowed(turn):
+                return await self.endings.after_model_failure(turn)
             if isinstance(turn, Answer):
                 return turn
+
+    async def decided(self, where: str, reason: StopReason | None) -> StopReason | None:
+        """A limit that decides how a run goes on is a fact: a replay, where no time passes, is told by the record."""
+        at = f"{where} {self.meter.iterations}"
+        if self.llm.track.only:
+            reason = self.llm.track.limit(at) or (reason if reason in OUR_OWN else None)
+        if reason:
+            await self.emit(LimitApplied(at, reason))
+        return reason
 
     async def quoted(self) -> str:
         """What was read on the question, as passages with their numbers, for a caller to whom an uncited text is no use."""
         return await self.endings.spare_answer()
+
+    def draft(self, tasks: asyncio.TaskGroup) -> Draft:
+        """A text that is being written elsewhere, checked and released as it comes."""
+        return Draft(self.checking.writing(), tasks)
 
     async def deliver(self, text: str, stop: StopReason, *, by_model: bool = True) -> Answer:
         """A text that was written elsewhere, checked and released like an answer of this loop."""
@@ -249,6 +263,12 @@ class Loop:
     async def warn(self, code: str, message: str) -> None:
         self.warnings.append(message)
         await self.emit(Warned(code, message))
+
+
+def _no_room(fits: bool | StopReason) -> StopReason | None:
+    if fits is True:
+        return None
+    return StopReason.CANCELLED if fits else StopReason.CONTEXT_LIMIT
 
 
 def _unwrapped(task: asyncio.Task[T] | asyncio.Future[T]) -> T:

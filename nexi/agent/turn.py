@@ -6,19 +6,22 @@ Below `loop`, whose parts it uses. The answer is fed to its checking while it is
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nexi.answer import AnswerArgument
 from nexi.errors import LLMError
+from nexi.recording import CANCELLED
 from nexi.repeats import WORDS as REPEATED
 from nexi.tools import FINAL_ANSWER, error_result
-from nexi.types import Reply, ToolCall, ToolResult
+from nexi.types import Reply, StopReason, ToolCall, ToolResult
 from nexi.verify import Writing
 
 if TYPE_CHECKING:
     from nexi.agent.loop import Loop
 
 TOOL_GRACE_S = 1.0
+OUT_OF_TIME = "stopped: the time target was reached"
 
 
 class Turn:
@@ -28,7 +31,6 @@ class Turn:
         self.loop = loop
         self.group: asyncio.TaskGroup | None = None
         self.writing: Writing | None = None
-        self._checking: asyncio.Task[None] | None = None
         self._started: dict[str, tuple[ToolCall, asyncio.Task[ToolResult]]] = {}
         self._argument: AnswerArgument | None = None
         self.refusal = ""
@@ -58,7 +60,7 @@ class Turn:
                 on_arguments=self._on_arguments,
             )
         except LLMError as error:
-            if not self._started and not self.streaming:
+            if error.code == CANCELLED or (not self._started and not self.streaming):
                 raise
             self.broken = True
             await loop.warn("stream_closed", f"{error}; going on with what had arrived. {error.fix}".strip())
@@ -88,20 +90,26 @@ class Turn:
         """The tool's result. At the time target a tool ends by itself with what it has; soon after, it is ended."""
         deadline = self.loop.meter.deadline
         left = None if deadline is None else deadline - self.loop.clock.monotonic() + TOOL_GRACE_S
+        late, result = None, error_result(OUT_OF_TIME)
         try:
             async with asyncio.timeout(left):
-                return await self._once(call)
+                result = await self._once(call)
         except TimeoutError:
-            return error_result("stopped: the time target was reached")
+            late = StopReason.TIME_TARGET
+        return error_result(OUT_OF_TIME) if await self.loop.decided(f"tool {call.id}", late) else result
 
     async def _once(self, call: ToolCall) -> ToolResult:
-        """Run a call, unless it is the same as one before."""
+        """Run a call, unless it is the same as one before; in a replay the model reads what it read then."""
         loop, result = self.loop, None
         if not loop.repeats.begin(call):
             self.refused += 1
-            return await loop.refuse(call, REPEATED)
+            result = await loop.refuse(call, REPEATED)
+            loop.llm.track.told(call.id)
+            return result
         try:
             result = await loop.toolbox.run(call)
+            if told := loop.llm.track.told(call.id):
+                result = replace(result, text=told.text, ok=told.ok)
         finally:
             loop.repeats.end(call, result)
         return result
@@ -110,14 +118,8 @@ class Turn:
         """Release the answer while it is being written, once there is evidence to cite."""
         if name != FINAL_ANSWER.name or not self.loop.session.has_evidence:
             return
-        if self._argument is None:
-            self.writing = self.loop.checking.writing()
-            self._argument = AnswerArgument(self.writing.feed)
-        self._argument.take(piece)
-        self._check()
-
-    def _check(self) -> None:
-        """Check what has come while more is coming."""
-        idle = self._checking is None or self._checking.done()
-        if self.group and self.writing and self.writing.waiting and idle:
-            self._checking = self.group.create_task(self.writing.drain(), name="check the answer")
+        if self._argument is None and self.group:
+            draft = self.loop.draft(self.group)
+            self.writing, self._argument = draft.writing, AnswerArgument(draft.feed)
+        if self._argument:
+            self._argument.take(piece)

@@ -22,7 +22,18 @@ from nexi.app.run import Run, RunResult
 from nexi.config import Config
 from nexi.conversation import conversation_after, take_up
 from nexi.errors import LLMError, StoreError
-from nexi.events import TERMINAL, AgendaSet, Fact, LimitReached, RunFinished, RunStarted, SourceNumbered, Warned
+from nexi.events import (
+    TERMINAL,
+    AgendaSet,
+    Fact,
+    LimitApplied,
+    LimitNear,
+    LimitReached,
+    RunFinished,
+    RunStarted,
+    SourceNumbered,
+    Warned,
+)
 from nexi.recording import Pace
 from nexi.runlog import ReadLog, RunDirectory
 from nexi.session import Session
@@ -86,7 +97,7 @@ def _refuse_complete(run_id: str, log: ReadLog) -> None:
 
 def worth_keeping(log: ReadLog) -> list[Fact]:
     """What an ended run learned: not how it ended, and not the limit that ended it."""
-    return [fact for _, fact in log.facts if not isinstance(fact, (*TERMINAL, LimitReached))]
+    return [fact for _, fact in log.facts if not isinstance(fact, (*TERMINAL, LimitNear, LimitApplied, LimitReached))]
 
 
 async def session_of(started: RunStarted, runs: RunDirectory, facts: Sequence[Fact] = ()) -> Session:

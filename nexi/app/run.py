@@ -339,6 +339,9 @@ class Run:
         return round(self.nexi.clock.monotonic() - self._started + self.past.seconds, 3)
 
     def _budget(self) -> Budget:
+        """The limits; in a replay nothing costs and no time passes, and the record says what they decided."""
+        if self.past.recording.only:
+            return Budget(max_iterations=self.options.max_iterations)
         config = self.nexi.config
         return Budget(
             max_iterations=self.options.max_iterations,

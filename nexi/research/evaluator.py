@@ -8,7 +8,8 @@ digest.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from nexi.citations import extract_citation_markers
@@ -18,6 +19,7 @@ from nexi.ports import LLM
 from nexi.prompts import render
 from nexi.research.digest import digest, is_covered, stems
 from nexi.research.state import MOST_TASKS, Evaluate, Researcher, ResearchState
+from nexi.research.stream import LEAKED, ReportStream
 from nexi.schema import parse_lenient
 from nexi.token_counter import BYTES_PER_TOKEN
 from nexi.types import Message
@@ -28,17 +30,18 @@ PROMPT_TOKENS = 900
 BUILT_IN_ROUNDS = 2  # coverage by words cannot tell when more rounds would help
 
 _FENCED = re.compile(r"\A\s*```(?:json)?\s*(.*?)\s*```\s*\Z", re.DOTALL)
-_LEAKED = re.compile(r"<think>.*?</think>|</?(?:think|answer|report|final)>", re.DOTALL)
+CUT = "cut"  # who wrote a report whose end never came
 
 
 @frozen
 class Judgement:
-    """`delegate` with tasks, or `synthesise` with the report's text."""
+    """`delegate` with tasks, or `synthesise` with the report's text; `short` is one that reached the output limit."""
 
     decision: str
     tasks: tuple[str, ...] = ()
     text: str = ""
     by: str = "model"
+    short: bool = False
 
 
 @frozen
@@ -52,20 +55,20 @@ class Terms:
     deadline: float | None = None
 
 
-async def evaluate(state: ResearchState, step: Evaluate, llm: LLM, terms: Terms) -> Judgement:
+async def evaluate(
+    state: ResearchState, step: Evaluate, llm: LLM, terms: Terms, feed: Callable[[str], None] | None = None
+) -> Judgement:
     """The judgement of a round; a model that may no longer delegate and does so is asked once more.
 
-    A report that cites nothing, where the researchers did, cannot be proved: theirs become a digest instead.
+    A report is told to `feed` as it is written. One that cites nothing, where the researchers did, cannot be proved: theirs
+    become a digest instead.
     """
     cited = any(extract_citation_markers(r.report) for r in state.reported)
     for may_delegate in dict.fromkeys((step.may_delegate, False)):
         try:
-            reply = await llm.complete(
-                _request(state, may_delegate, terms), max_tokens=terms.max_tokens, temperature=0.2, deadline=terms.deadline
-            )
+            judgement = await _asked(_request(state, may_delegate, terms), llm, terms, feed)
         except LLMError:
             return stand_in(state, step)
-        judgement = read_judgement(reply.text)
         if judgement.decision == "synthesise" and judgement.text:
             if cited and not extract_citation_markers(judgement.text):
                 break
@@ -75,10 +78,36 @@ async def evaluate(state: ResearchState, step: Evaluate, llm: LLM, terms: Terms)
     return stand_in(state, Evaluate(step.round, may_delegate=False))
 
 
+async def _asked(
+    messages: Sequence[Message], llm: LLM, terms: Terms, feed: Callable[[str], None] | None, *, again: bool = True
+) -> Judgement:
+    """What the model says. A reply that breaks off before anything of it was told is asked for once more; after that, what
+    came is the report."""
+    stream = ReportStream(feed or (lambda _: None))
+    try:
+        reply = await llm.complete(
+            messages,
+            max_tokens=terms.max_tokens,
+            temperature=0.2,
+            deadline=terms.deadline,
+            on_text=stream.take if feed else None,
+        )
+    except LLMError as error:
+        if stream.released:
+            return Judgement("synthesise", text=stream.finish(), by=CUT)
+        if again and stream.text and error.code != "timeout":
+            return await _asked(messages, llm, terms, feed, again=False)
+        raise
+    whole = stream.finish()
+    told = Judgement("synthesise", text=whole) if stream.released else read_judgement(reply.text)
+    return replace(told, short=told.decision == "synthesise" and reply.finish == "length")
+
+
 def read_judgement(text: str) -> Judgement:
     """A delegation where the whole reply is one; every other reply is the report."""
-    fenced = _FENCED.match(_LEAKED.sub("", text))
-    body = (fenced[1] if fenced else _LEAKED.sub("", text)).strip()
+    told = LEAKED.sub("", text)
+    fenced = _FENCED.match(told)
+    body = (fenced[1] if fenced else told).strip()
     if body.startswith("{"):
         try:
             value: object = parse_lenient(body)
@@ -149,11 +178,11 @@ def uncovered(state: ResearchState) -> list[str]:
     return [" ".join(w for w in re.findall(r"[\w'’-]+", task) if w.lower() not in STOP) or task for task in missing]
 
 
-def budget_words(used: float) -> str:
+def budget_words(state: ResearchState) -> str:
     """What the evaluator is told of the budget: no figures, so that a run which is taken up again asks in the same words."""
-    if used >= 1:
+    if state.limit:
         return "The budget is spent."
-    return "More than 80 % of the budget is used: finish soon." if used >= 0.8 else ""
+    return "More than 80 % of the budget is used: finish soon." if state.nears_limit else ""
 
 
 def in_order(researchers: Sequence[Researcher]) -> list[Researcher]:

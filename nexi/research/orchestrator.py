@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from nexi.agent import GRACE_S, Loop
+from nexi.agent import GRACE_S, Draft, Loop
 from nexi.budget import Budget, Meter
 from nexi.config import EXTRACTIVE
 from nexi.errors import NexiError, NoEvidenceError, ResearchError
@@ -21,6 +21,7 @@ from nexi.events import (
     AgendaProposed,
     AgendaSet,
     Fact,
+    LimitNear,
     LimitReached,
     ResearcherFailed,
     ResearcherReported,
@@ -32,12 +33,13 @@ from nexi.events import (
 from nexi.model import MeteredLLM
 from nexi.ports import Clock, Emit
 from nexi.recording import Recording
-from nexi.research.evaluator import Terms, budget_words, evaluate, in_order, stand_in
+from nexi.research.evaluator import CUT, Terms, budget_words, evaluate, in_order, stand_in
 from nexi.research.planner import Agenda, Brief, plan
 from nexi.research.reducer import next_step, reduce
 from nexi.research.researcher import Desk, Work, Workshop
 from nexi.research.state import (
     AT_ONCE,
+    NEAR,
     UNITS,
     Evaluate,
     Fail,
@@ -54,6 +56,7 @@ PLAN_SHARE = 0.3  # of the time: a coordinator that says nothing must leave some
 RESEARCH_SHARE = 0.85  # of the budget; the rest is kept for the report
 LEAD_CALLS = 2  # of the model calls, kept for the plan and the report
 RESEARCHER_ITERATIONS = UNITS + 4
+WRITERS = ("model", CUT)
 
 
 class Lead(Workshop, Protocol):
@@ -88,6 +91,9 @@ class Orchestrator:
     max_output_tokens: int = 8192
     prompts_folder: Path | None = None
     _working: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    _tasks: asyncio.TaskGroup | None = None
+    _loop: Loop | None = None
+    _draft: Draft | None = None
 
     def __post_init__(self) -> None:
         self._research = self.meter.child(_share(self.meter.budget), started=self.meter.started)
@@ -108,6 +114,7 @@ class Orchestrator:
         """Research to the end. Raises NoEvidenceError when nothing was found, ResearchError when all failed."""
         try:
             async with asyncio.TaskGroup() as tasks:
+                self._tasks = tasks
                 answer = await self._steps(tasks)
         finally:
             for task in self._working.values():
@@ -142,10 +149,26 @@ class Orchestrator:
     async def _watch_limits(self) -> None:
         """A step that the record of an interrupted run has paid for is taken before a limit counts."""
         if self.state.limit is not None:
-            return
-        reason = StopReason.CANCELLED if self.stop.is_set() else self._research.stop_reason(self.clock.monotonic())
-        if reason and (reason is StopReason.CANCELLED or not self._is_paid_for()):
-            await self.emit(LimitReached(reason))
+            return None
+        if self.recording.only:
+            return await self._told_limits()
+        now = self.clock.monotonic()
+        if self.stop.is_set():
+            return await self.emit(LimitReached(StopReason.CANCELLED))
+        if self._is_paid_for():
+            return None
+        if reason := self._research.stop_reason(now):
+            return await self.emit(LimitReached(reason))
+        if self._research.used(now) >= NEAR and not self.state.nears_limit and self.state.synthesis is None:
+            await self.emit(LimitNear())
+        return None
+
+    async def _told_limits(self) -> None:
+        """In a replay no time passes: limits count where they counted then, before the next begins or the round is judged."""
+        judged = self.state.round - 1 if self.state.round else 0
+        place = (judged, len(self.state.researchers))
+        while not isinstance(next_step(self.state), Wait) and (limit := self.recording.limit(place)):
+            await self.emit(limit)
 
     def _is_paid_for(self) -> bool:
         return isinstance(next_step(self.state), Plan | Evaluate) and self.recording.of("").is_ahead
@@ -237,29 +260,43 @@ class Orchestrator:
     async def _evaluate(self, step: Evaluate) -> None:
         self.emit.delta(StatusDelta("evaluating"))
         coordinator = self.lead.coordinator()
-        used = self._research.used(self.clock.monotonic())
         terms = Terms(
             coordinator.max_context,
             min(self.max_output_tokens, coordinator.max_context // 4),
-            budget_words(1.0 if self.state.limit else used),
+            budget_words(self.state),
             self.prompts_folder,
             None if self.meter.deadline is None else self.meter.deadline + self.meter.grace(GRACE_S),
         )
         built_in = coordinator_is_built_in(coordinator)
         judgement = (
-            stand_in(self.state, step, quoted=True) if built_in else await evaluate(self.state, step, coordinator, terms)
+            stand_in(self.state, step, quoted=True)
+            if built_in
+            else await evaluate(self.state, step, coordinator, terms, self._release)
         )
         if judgement.decision == "synthesise" and judgement.by == "built-in":
             await self.emit(Warned("extractive", "the report was assembled from the researchers' reports without a model"))
+        if judgement.short:
+            await self.emit(Warned("cut", "the report breaks off where it reached the output limit (--max-len)"))
         await self.emit(RoundEvaluated(step.round, judgement.decision, judgement.tasks, judgement.text, judgement.by))
 
+    def _release(self, text: str) -> None:
+        """A stretch of the report, while more of it is coming."""
+        if self._draft is None and self._tasks:
+            self._loop = self.lead.lead_loop(self.desk)
+            self._draft = self._loop.draft(self._tasks)
+        if self._draft:
+            self._draft.feed(text)
+
     async def _finish(self, step: Finish) -> Answer:
-        loop = self.lead.lead_loop(self.desk)
+        """What was told of the report as it came is out; the rest of it follows, checked like that."""
+        loop = self._loop or self.lead.lead_loop(self.desk)
         for code, message in self._gaps():
             loop.warnings.append(message)
             await self.emit(Warned(code, message))
-        by_model = self.state.written_by == "model"
-        return await loop.deliver(step.text, self._stop_reason(by_model), by_model=by_model)
+        stop = self._stop_reason()
+        if self._draft:
+            return await loop.checking.answer("", stop, self._draft.writing)
+        return await loop.deliver(step.text, stop, by_model=self.state.written_by in WRITERS)
 
     def _gaps(self) -> list[tuple[str, str]]:
         """What the report lacks, and why."""
@@ -267,14 +304,16 @@ class Orchestrator:
         gaps = [(limit.value, f"{_WHY[limit]}; the report uses what was found until then")] if limit else []
         gaps += [("not_researched", f"nothing was found out on: {r.task} ({r.reason})") for r in failed]
         unstarted = self.state.waiting if limit else ()
+        if self.state.written_by == CUT:
+            gaps.append(("cut", "the model stopped writing before the report was complete; nexi resume asks it again"))
         return gaps + [("not_researched", f"nobody got to: {task}") for task in unstarted]
 
-    def _stop_reason(self, by_model: bool) -> StopReason:
+    def _stop_reason(self) -> StopReason:
         """A report that the model could not write is no final one: the run may be taken up again."""
         if self.state.limit:
             return self.state.limit
         wanted = not coordinator_is_built_in(self.lead.coordinator())
-        return StopReason.API_ERROR if wanted and not by_model else StopReason.FINAL_ANSWER
+        return StopReason.API_ERROR if wanted and self.state.written_by != "model" else StopReason.FINAL_ANSWER
 
     def _failed(self, step: Fail) -> NexiError:
         if step.code == NoEvidenceError.code or self.state.limit:

@@ -15,6 +15,7 @@ from nexi.events import (
     AgendaProposed,
     AgendaSet,
     Fact,
+    LimitNear,
     LimitReached,
     ModelFailed,
     ModelReplied,
@@ -212,6 +213,10 @@ def _on_evaluation(state: ResearchState, fact: RoundEvaluated) -> ResearchState:
     return replace(state, round=state.round + 1, waiting=fact.tasks)
 
 
+def _on_nearing(state: ResearchState, fact: LimitNear) -> ResearchState:
+    return replace(state, nears_limit=True)
+
+
 def _on_limit(state: ResearchState, fact: LimitReached) -> ResearchState:
     return replace(state, limit=state.limit or fact.stop)
 
@@ -239,6 +244,7 @@ RULES: Mapping[type[Any], Callable[[ResearchState, Any], ResearchState]] = {
     ResearcherReported: _on_report,
     ResearcherFailed: _on_failure,
     RoundEvaluated: _on_evaluation,
+    LimitNear: _on_nearing,
     LimitReached: _on_limit,
     RunFinished: _on_end,
     RunFailed: _on_run_failure,

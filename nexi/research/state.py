@@ -23,6 +23,7 @@ GATHERING_CALLS = 4
 SCRAPING_CALLS = 4
 UNITS = 1 + GATHERING_CALLS + SCRAPING_CALLS + 1  # the start, the calls, the report
 MOST_TASKS = 5
+NEAR = 0.8  # of a limit
 NEARLY_DONE = 0.99
 
 GATHERING_TOOLS = ("search", "security_search", "stackexchange", "grep", "local_search")
@@ -76,6 +77,7 @@ class ResearchState:
     researchers: tuple[Researcher, ...] = ()
     synthesis: str | None = None
     written_by: str = ""
+    nears_limit: bool = False
     limit: StopReason | None = None
     usage: Usage = Usage()
     progress: float = 0.0

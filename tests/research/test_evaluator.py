@@ -7,12 +7,22 @@ import json
 import pytest
 
 from nexi.errors import LLMError
-from nexi.events import AgendaSet, Fact, ResearcherFailed, ResearcherReported, ResearcherStarted, RoundEvaluated, RunStarted
+from nexi.events import (
+    AgendaSet,
+    Fact,
+    LimitNear,
+    LimitReached,
+    ResearcherFailed,
+    ResearcherReported,
+    ResearcherStarted,
+    RoundEvaluated,
+    RunStarted,
+)
 from nexi.research.evaluator import Judgement, Terms, budget_words, cut, evaluate, in_order, read_judgement, stand_in, uncovered
 from nexi.research.reducer import fold
 from nexi.research.state import Evaluate, Researcher, ResearchState
 from nexi.testing import ScriptedLLM
-from nexi.types import Reply
+from nexi.types import Reply, StopReason
 
 TERMS = Terms(window=8000, max_tokens=1000)
 MORE = json.dumps({"action": "delegate", "queries": ["What is a neap tide?"]})
@@ -75,7 +85,7 @@ def test_at_most_five_tasks_are_delegated() -> None:
 async def test_the_evaluator_reads_the_agenda_every_report_and_what_failed() -> None:
     model = ScriptedLLM(Reply("# Report [1]"))
     state = after("The Moon is far [1].", "", tasks=("How far is the Moon?", "What are tides?"))
-    terms = Terms(8000, 1000, budget_words(0.85))
+    terms = Terms(8000, 1000, budget_words(ResearchState(nears_limit=True)))
     assert await evaluate(state, MAY, model, terms) == Judgement("synthesise", text="# Report [1]")
     rules, reports = (m.content for m in model.requests[0])
     assert "- How far is the Moon?\n- What are tides?" in rules
@@ -146,8 +156,9 @@ def test_without_a_model_there_is_no_third_round() -> None:
 
 
 def test_the_budget_is_mentioned_from_eighty_per_cent_on() -> None:
-    said = ["", "", "More than 80 % of the budget is used: finish soon.", "The budget is spent."]
-    assert [budget_words(used) for used in (0.0, 0.79, 0.8, 1.0)] == said
+    states = fold(()), fold((LimitNear(),)), fold((LimitNear(), LimitReached(StopReason.BUDGET_SPENT)))
+    said = ["", "More than 80 % of the budget is used: finish soon.", "The budget is spent."]
+    assert [budget_words(state) for state in states] == said
 
 
 def test_researchers_are_ordered_by_round_and_number() -> None:
