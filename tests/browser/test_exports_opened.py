@@ -57,7 +57,7 @@ def test_markdown_json_and_references_hold_the_answer_and_its_source(files: dict
     assert whole["schema"].startswith("nexi-answer-")
     assert "384,400 km" in json.dumps(whole)
     assert "TI  - Moon facts" in files["RIS"].read_text()
-    assert "title = {Moon facts}" in files["BibTeX"].read_text()
+    assert "title = {{Moon facts}}" in files["BibTeX"].read_text()
 
 
 def test_the_pdf_is_one(files: dict[str, Path]) -> None:

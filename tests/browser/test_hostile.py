@@ -98,6 +98,7 @@ def test_every_hostile_string_in_every_place_of_a_run_is_only_shown(served: Stag
     person.sees("<script>", "#runs")
     assert page.evaluate(MADE) == []
     assert person.trouble == []
+    page.click("#show-runs")
     exported(page, tmp_path / "answer.html")
     file = look("file://")
     file.page.goto((tmp_path / "answer.html").as_uri())

@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from nexi.events import (
+    AgendaSet,
     AnswerChecked,
     Fact,
     ModelFailed,
     ModelReplied,
     PageFailed,
     PageFetched,
+    ResearcherReported,
+    ResearcherStarted,
+    RoundEvaluated,
     RunFinished,
     RunStarted,
     SearchFinished,
@@ -195,14 +199,18 @@ def finished(
 ) -> list[Fact]:
     usage = Usage(12_345, 678, cost=0.0123)
     who = "1.1" if mode == "research" else ""
+    begun: list[Fact] = [AgendaSet((question,), 1), ResearcherStarted(who, 1, question)] if who else []
+    ended: list[Fact] = [ResearcherReported(who, text), RoundEvaluated(1, "synthesise", (), text)] if who else []
     return [
         RunStarted(question, "m", "moon-1", mode),
+        *begun,
         ModelReplied(1, "", (), usage, "tool_calls", 0.2, who),
         SearchFinished(question, "searxng", tuple(Hit(s.url, s.title) for s in cited), (), 0.1, who),
         *(PageFetched(s.url, s.url, s.title, s.digest, 100, 100, 0.05, agent=who, imprint=s.imprint) for s in cited),
         PageFailed("https://gone.example/x", "timeout", f"too slow: {cited[0].title}", 0.3, agent=who),
         ModelFailed(2, "timeout", "no reply", "ask again", 0.2, who),
-        ModelReplied(3, text, (), usage, "stop", 0.4),
+        ModelReplied(3, text, (), usage, "stop", 0.4, who),
+        *ended,
         AnswerChecked(Review(Proof(tuple(claims)), dropped=dropped)),
         RunFinished(text, tuple(cited), StopReason.FINAL_ANSWER, 2, usage, 12.5, len(cited), 3, warnings, conflicts),
     ]

@@ -27,7 +27,7 @@ SCALES = {
 }
 ABSENT = ("", "-", "–", "—", "n/a", "na", "none", "unknown", "?")
 
-_TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
+_TABLE = re.compile(r"<table\b[^>]*>.*?</table>", re.DOTALL)
 _ROW = re.compile(r"<tr>(.*?)</tr>", re.DOTALL)
 _CELL = re.compile(r"<t[dh][^>]*>(.*?)</t[dh]>", re.DOTALL)
 _OUR_MARK = re.compile(r'<(a|button)\b[^>]*class="(?:cite|check)\b[^>]*>.*?</\1>', re.DOTALL)

@@ -19,7 +19,7 @@ from nexi.web.payload import reply
 from nexi.web.problems import refused
 
 EXAMINED_S = 30.0
-SETUP_FIX = "nexi config setup, in a terminal, then start the server again"
+SETUP_FIX = "nexi config setup"
 
 
 def routes() -> list[Route]:

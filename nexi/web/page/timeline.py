@@ -68,9 +68,9 @@ def timeline_svg(bars: Sequence[Mapping[str, Any]]) -> str:
     drawn += [_bar(bar, lanes[_lane(bar)], scale) for bar in bars]
     drawn.append(f'<text x="{LEFT}" y="{height - 4}">0 s</text>')
     drawn.append(f'<text x="{WIDTH - 2}" y="{height - 4}" text-anchor="end">{end:.1f} s</text>')
-    head = f'<title id="timeline">Timeline of the run</title><desc id="timeline-told">{totals_of(bars)}</desc>'
-    about = 'role="img" aria-labelledby="timeline" aria-describedby="timeline-told"'
-    return f'<svg viewBox="0 0 {WIDTH} {height}" {about}>{head}{"".join(drawn)}</svg>'
+    told = f'<desc id="timeline-told">{totals_of(bars)}</desc>'
+    about = 'role="img" aria-label="Timeline of the run" aria-describedby="timeline-told"'
+    return f'<svg viewBox="0 0 {WIDTH} {height}" {about}>{told}{"".join(drawn)}</svg>'
 
 
 def _lane(bar: Mapping[str, Any]) -> str:

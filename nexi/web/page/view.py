@@ -97,7 +97,8 @@ def safe_html(text: str) -> str:
 def _rendered(text: str) -> str:
     from nexi.web.statuses import html_of
 
-    return html_of(text).replace("<a href=", '<a rel="noreferrer noopener nofollow" target="_blank" href=')
+    made = html_of(text).replace("<a href=", '<a rel="noreferrer noopener nofollow" target="_blank" href=')
+    return made.replace("<pre>", '<pre tabindex="0">').replace("<table>", '<table tabindex="0">')  # what scrolls has a key for it
 
 
 def answer_html(text: str, claims: Sequence[Claim], sources: Sequence[Source], *, in_file: bool = False) -> str:
