@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import configparser
 import json
+import os
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +39,17 @@ def test_the_unit_starts_a_server_on_this_machine() -> None:
     assert unit["Service"]["SuccessExitStatus"] == "143"
 
 
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not installed: apt-get install systemd")
+def test_systemd_understands_every_line_of_the_unit(tmp_path: Path) -> None:
+    program = tmp_path / ".local" / "bin" / "nexi"
+    program.parent.mkdir(parents=True)
+    program.symlink_to(sys.executable)
+    verify = ["systemd-analyze", "verify", "--user", "--man=no", str(DEPLOY / "nexi.service")]
+    known = {"PATH": os.defpath, "HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)}
+    told = subprocess.run(verify, env=known, capture_output=True, text=True, check=False)
+    assert (told.returncode, told.stdout, told.stderr) == (0, "", "")
+
+
 def test_the_container_serves_beyond_itself_as_nobody_special() -> None:
     text = (DEPLOY / "Containerfile").read_text(encoding="utf-8")
     command = json.loads(re.findall(r"^CMD (.*)$", text, re.MULTILINE)[-1])
@@ -44,11 +59,29 @@ def test_the_container_serves_beyond_itself_as_nobody_special() -> None:
     assert "NEXI_TOKEN=" not in text
 
 
+def test_both_files_check_health_in_the_same_way() -> None:
+    yaml = pytest.importorskip("yaml")
+    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
+    text = (DEPLOY / "Containerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+    (check,) = re.findall(r"^HEALTHCHECK .* CMD (.*)$", text, re.MULTILINE)
+    assert ["CMD", *json.loads(check)] == compose["services"]["nexi"]["healthcheck"]["test"]
+
+
+def test_the_build_sees_the_package_and_nothing_beside_it() -> None:
+    lines = (DEPLOY.parent / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    assert next(line for line in lines if not line.startswith("#")) == "*"
+    needed = {"nexi", "docs/*.md", "man", "pyproject.toml", "README.md", "LICENSE", "requirements.txt", "requirements-dev.txt"}
+    assert {line[1:] for line in lines if line.startswith("!")} == needed
+
+
 def test_compose_opens_one_port_of_this_machine_and_names_variables_that_are_read() -> None:
     yaml = pytest.importorskip("yaml")
     compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
     ports = {name: service.get("ports", []) for name, service in compose["services"].items()}
-    assert ports == {"nexi": ["127.0.0.1:8000:8000"], "searxng": [], "qdrant": []}
+    assert ports == {"nexi": ["127.0.0.1:${NEXI_PORT:-8000}:8000"], "searxng": [], "qdrant": []}
+    networks = {name: service["networks"] for name, service in compose["services"].items()}
+    assert networks == {"nexi": ["search", "knowledge"], "searxng": ["search"], "qdrant": ["knowledge"]}
+    assert compose["networks"]["knowledge"] == {"internal": True}
     known = {name for names in FIELD_VARIABLES.values() for name in names} | set(KEY_VARIABLES.values())
     assert set(compose["services"]["nexi"]["environment"]) <= known
     settings = yaml.safe_load((DEPLOY / "searxng.yml").read_text(encoding="utf-8"))
