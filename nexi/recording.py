@@ -28,6 +28,7 @@ from nexi.events import (
     ResearcherStarted,
     RoundEvaluated,
     SearchFinished,
+    SourceNumbered,
     ToolFinished,
     encode,
 )
@@ -69,6 +70,7 @@ class Track:
         self._told: dict[str, deque[ToolFinished]] = defaultdict(deque)
         self._limits: dict[str, deque[StopReason]] = defaultdict(deque)
         self._missed = False
+        self._late = _came_too_late(facts) if only else frozenset()
         settled = max((i for i, fact in enumerate(facts) if isinstance(fact, ModelReplied)), default=-1)
         self._take(facts, len(facts) if only else settled)
 
@@ -94,7 +96,7 @@ class Track:
             self._spoken[request.prompt_digest].append((request, fact))
         elif isinstance(fact, SearchFinished):
             self._found[fact.query].append(fact)
-        elif isinstance(fact, PageFetched | PageFailed):
+        elif isinstance(fact, PageFetched | PageFailed) and fact.url not in self._late:
             self._pages[fact.url].append(fact)
 
     async def reply(self, digest: str) -> tuple[ModelAsked, Spoken] | None:
@@ -122,7 +124,7 @@ class Track:
 
     async def page(self, url: str) -> PageFetched | PageFailed | None:
         pages = self._pages.get(url)
-        fact = pages.popleft() if pages else self._common.get(url)
+        fact = pages.popleft() if pages else self._common.get(url) if url not in self._late else None
         if fact:
             await self.pass_time(fact.seconds)
         return fact
@@ -143,7 +145,7 @@ class Track:
         return limits.popleft() if limits else None
 
     def has_page(self, url: str) -> bool:
-        return self.has_own_page(url) or url in self._common
+        return self.has_own_page(url) or (url in self._common and url not in self._late)
 
     def has_own_page(self, url: str) -> bool:
         """Whether this agent itself asked for the page."""
@@ -225,6 +227,16 @@ def error_of(failed: ModelFailed) -> LLMError:
     error = ContextOverflowError(failed.message, fix=failed.fix)
     error.window = failed.window or None
     return error
+
+
+def _came_too_late(facts: Sequence[Fact]) -> frozenset[str]:
+    """Pages that came when the last tool had ended, and that nobody was given then."""
+    last = max((i for i, fact in enumerate(facts) if isinstance(fact, ToolFinished)), default=-1)
+    after = facts[last + 1 :]
+    given = {fact.source.digest for fact in after if isinstance(fact, SourceNumbered)}
+    late = (fact for fact in after if isinstance(fact, PageFetched) and fact.digest not in given)
+    in_time = {fact.url for fact in facts[: last + 1] if isinstance(fact, PageFetched)}
+    return frozenset(fact.url for fact in late if fact.url not in in_time)
 
 
 def _print_of(fact: Fact) -> str:
