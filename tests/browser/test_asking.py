@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
-from rig.served import Stage
-from tests.browser.scene import FAR, QUESTION, Watched
+from rig.served import Stage, stage
+from tests.browser.scene import DEEP, FAR, PAGES, QUESTION, Telling, Watched
 
 Look = Callable[..., Watched]
 FIRST = "The Moon is 384,400 km from Earth on average"
 SECOND = "It orbits Earth in 27.3 days"
+MINE, ADDED = "How wide are Phobos and Deimos?", "Who found the moons of Mars?"
 
 # Keeps the most often any sentence stood in the answer at one time, and whether text that stood there went away again.
 WATCH_TEXT = """([first, second]) => {
@@ -97,7 +99,7 @@ def test_a_server_that_is_killed_and_started_again_goes_on_with_the_run_and_the_
     seen = page.evaluate("window.seen")
     assert (seen["first"], seen["second"]) == (1, 1)
     assert SECOND in page.inner_text("#answer")
-    assert len(own.model.requests) - asked <= 2  # only what was not recorded is asked for again
+    assert len(own.model.requests) - asked <= 3  # only what was not recorded is asked for again, and what to ask next
     refused = [e for e in person.trouble if "ERR_CONNECTION" not in e and "ERR_INCOMPLETE" not in e and "ERR_EMPTY" not in e]
     assert refused == []
 
@@ -144,3 +146,76 @@ def test_everything_is_reached_with_the_keyboard_alone(served: Stage, look: Look
     page.wait_for_selector("#evidence", state="hidden")
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Source 1"
     assert person.trouble == []
+
+
+def test_a_run_has_an_address_that_shows_it_again_and_is_found_in_the_history(served: Stage, look: Look) -> None:
+    person, other = look(served), look(served)
+    page = person.open()
+    person.ask()
+    person.finished()
+    again = other.open(page.url.removeprefix(served.base))
+    other.finished()
+    assert again.inner_text("#asked") == QUESTION
+    assert again.locator("#answer .cite").count() == 2
+    again.click("#show-runs")
+    again.fill("#runs-filter", "how long is its orbit")
+    other.sees(QUESTION, "#runs-list li")
+    assert other.trouble == []
+
+
+def test_a_plan_is_changed_before_anything_is_spent_on_it(served: Stage, look: Look) -> None:
+    person = look(served)
+    page = person.open()
+    searches = served.model.reached["search"]
+    page.select_option("#effort", "deep")
+    page.click("#more")
+    page.check("#planned")
+    person.ask(DEEP)
+    page.wait_for_selector("#plan-tasks li")
+    planned = page.locator("#plan-tasks textarea").evaluate_all("(all) => all.map((one) => one.value)")
+    assert len(planned) == 3
+    page.reload()  # a plan waits for whoever comes back
+    page.wait_for_selector("#plan-tasks li")
+    page.fill("#plan-tasks li:nth-child(1) textarea", MINE)
+    page.click("#plan-tasks li:nth-child(3) button")
+    page.click("#plan-tasks li:nth-child(2) button")
+    page.click("#plan-add")
+    page.keyboard.type(ADDED)
+    assert served.model.reached["search"] == searches
+    page.click("#plan-go")
+    person.finished()
+    assert page.locator("#researchers li").all_inner_texts() != []
+    told = "\n".join(page.locator("#researchers li").all_inner_texts())
+    assert MINE in told
+    assert ADDED in told
+    assert planned[2] not in told
+    assert page.is_hidden("#plan")
+    assert person.trouble == []
+
+
+def test_a_first_visit_without_a_model_works_and_says_how_to_add_one(look: Look, tmp_path: Path) -> None:
+    with stage(tmp_path, PAGES, None) as there:
+        person = look(there)
+        page = person.open()
+        person.sees("nexi config", "#hint")
+        person.ask()
+        person.finished()
+        assert "384,400 km" in page.inner_text("#answer")
+        assert "nexi config" in page.inner_text("#hint")
+        assert person.trouble == []
+
+
+def test_a_server_that_wants_a_token_is_used_with_it_and_not_without(look: Look, tmp_path: Path) -> None:
+    with stage(tmp_path, PAGES, Telling(), NEXI_TOKEN="a-long-secret-of-the-test") as there:
+        person = look(there)
+        page = person.open()
+        page.wait_for_selector("#token", state="visible")
+        page.fill("#token-text", "a-long-secret-of-the-test")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#token", state="hidden")
+        person.ask()
+        person.finished()
+        assert SECOND in page.inner_text("#answer")
+        page.click("#answer .cite >> nth=0")
+        page.wait_for_selector("#evidence mark")
+        assert "a-long-secret" not in page.url + page.content()

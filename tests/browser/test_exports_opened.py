@@ -20,7 +20,7 @@ TABLE = """The Moon is 384,400 km from Earth on average [1].
 | Phobos | 22 |
 | Deimos | 12 |
 """
-FORMS = {"Markdown": "md", "HTML": "html", "PDF": "pdf", "JSON": "json", "RIS": "ris", "BibTeX": "bib"}
+FORMS = {"Markdown": "md", "HTML": "html", "PDF": "pdf", "JSON": "json", "RIS": "ris", "BibTeX": "bib", "CSL": "json"}
 
 
 @pytest.fixture(scope="module")

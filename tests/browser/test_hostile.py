@@ -88,7 +88,7 @@ def test_every_hostile_string_in_every_place_of_a_run_is_only_shown(served: Stag
     assert page.evaluate(MADE) == []
     cites = page.locator("#answer .cite[data-claim]")
     assert cites.count() > len(OURS)
-    for number in range(0, cites.count(), cites.count() // 12):
+    for number in range(0, cites.count(), cites.count() // 5):
         cites.nth(number).evaluate("(button) => button.click()")
         page.wait_for_selector("#evidence mark")
         assert page.evaluate(MADE) == []
@@ -114,8 +114,8 @@ def exported(page: Any, place: Path) -> None:
     download.value.save_as(place)
 
 
-@pytest.mark.parametrize("question", OURS[:3])
-def test_a_hostile_question_of_a_deep_run_is_only_shown(served: Stage, look: Look, question: str) -> None:
+def test_a_hostile_question_of_a_deep_run_is_only_shown(served: Stage, look: Look) -> None:
+    question = " ".join(OURS[:3])
     person = look(served)
     page = person.open()
     page.select_option("#effort", "deep")
