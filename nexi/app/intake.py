@@ -19,7 +19,6 @@ from nexi.app.emit import QuietEmit
 from nexi.app.folders import SCHEME, Folders
 from nexi.errors import FetchError, NexiError, StoreError
 from nexi.events import Delta, StatusDelta
-from nexi.tools import LOCAL_SEARCH
 from nexi.types import Page
 from nexi.urls import find_urls, hit_key, is_web_url
 from nexi.values import frozen
@@ -266,7 +265,7 @@ async def shelf_of(nexi: Nexi, targets: Sequence[str]) -> AsyncIterator[Knowledg
 
     with tempfile.TemporaryDirectory(prefix="nexi-files-", ignore_cleanup_errors=True) as folder:
         names = ", ".join(target.rstrip("/").rpartition("/")[2] for target in targets)[:300]
-        about = f"Search the files the user gave with this question: {names}. Ask here first. " + LOCAL_SEARCH.description
+        about = f"Search the files the user gave with this question: {names}. Ask here first."
         shelf = Knowledge(nexi, store=SqliteStore(Path(folder) / "files.db"), about=about)
         try:
             taking = Taking(nexi, shelf, embeds=False)

@@ -147,7 +147,7 @@ class Parts:
 
     def _local_spec(self) -> ToolSpec:
         about = self.options.shelf.about if self.options.shelf else ""
-        return replace(LOCAL_SEARCH, description=about) if about else LOCAL_SEARCH
+        return replace(LOCAL_SEARCH, description=f"{about} {LOCAL_SEARCH.description}") if about else LOCAL_SEARCH
 
     def verifier(self) -> Verifier:
         """How the answer is checked; the built-in model quotes, so it has nothing to mend."""

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 EXTRA_TOOLS = {"security_search": "security", "stackexchange": "stackexchange", "grep": "ripgrep"}
+LOCAL_TOOLS = ("grep",)  # those that ask nobody elsewhere
 
 
 class ResearchRun(Run):
@@ -85,6 +86,8 @@ class ResearchRun(Run):
         told = self.past.settings.get("tools")
         if isinstance(told, list):
             return [name for name in told if name in EXTRA_TOOLS or name == LOCAL_SEARCH.name]
+        if self.options.only_local:
+            return [tool for tool in LOCAL_TOOLS if self.nexi.extra_backend(EXTRA_TOOLS[tool])]
         local = [LOCAL_SEARCH.name] if self._may_know() else []
         return [tool for tool, backend in EXTRA_TOOLS.items() if self.nexi.extra_backend(backend)] + local
 
@@ -199,7 +202,7 @@ class Bench:
         loop.toolbox = ResearchToolbox(
             **{name: getattr(loop.toolbox, name) for name in _TOOLBOX_FIELDS},
             extractor=built_in(),
-            specs=specs_for(others),
+            specs=specs_for(others, self._run.options.shelf.about if self._run.options.shelf else ""),
             me=agent,
             pool=desk.pool,
             others=others,

@@ -48,8 +48,6 @@ def dispatch(ctx: click.Context, words: tuple[str, ...], options: dict[str, Any]
 
         return _interactive_mode(options)
     if options["deep"] or options["depth"] or options["plan"]:
-        if options["local"] or options["files"]:
-            raise click.UsageError("--local and --file are for one question; they do not go with --deep, --depth or --plan")
         from nexi.cli.research import run_research
         from nexi.cli.templates import asked
 
@@ -113,14 +111,14 @@ async def _search(config: Config, question: str, options: dict[str, Any], screen
     from nexi.app import Nexi
 
     say_what_answers(config)
-    async with Nexi(await measured(config)) as nexi, _shelf(nexi, options) as shelf:
+    async with Nexi(await measured(config)) as nexi, shelf_for(nexi, options) as shelf:
         session = await earlier(nexi) if options["go_on"] else None
         asked = replace(search_options(options), shelf=shelf)
         return await follow(nexi.search(question, options=asked, session=session), screen, interrupts)
 
 
 @asynccontextmanager
-async def _shelf(nexi: Nexi, options: dict[str, Any]) -> AsyncIterator[Knowledge | None]:
+async def shelf_for(nexi: Nexi, options: dict[str, Any]) -> AsyncIterator[Knowledge | None]:
     """The files that came with the question, to look into first."""
     if not options["files"]:
         yield None

@@ -48,6 +48,8 @@ UNUSED = {
 @click.option("--max-len", type=click.IntRange(1), metavar="N", help="At most N tokens of report.")
 @click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Spend at most this much.")
 @click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Use at most N tokens in all.")
+@click.option("-f", "--file", "files", multiple=True, metavar="PATH", help="Ask about this file, folder or URL, too.")
+@click.option("--local", is_flag=True, help="Ask only what nexi knows already; nothing goes over a network.")
 @click.option("--strict", is_flag=True, help="Leave out sentences that the pages do not support.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every model call, tool call and token count.")
 @click.option("--plain", is_flag=True, help="No colours, no emoji.")
@@ -88,18 +90,20 @@ def run_research(question: str, options: dict[str, Any]) -> None:
 
 
 async def _researched(config: Config, question: str, options: dict[str, Any], interrupts: Interrupts) -> RunResult:
+    from dataclasses import replace
+
     from nexi.app import Nexi
-    from nexi.cli.ask import earlier, follow, measured, say_what_answers, search_options
+    from nexi.cli.ask import earlier, follow, measured, say_what_answers, search_options, shelf_for
     from nexi.research.state import ResearchState
 
     say_what_answers(config)
     screen = screen_for(options, ResearchState())
-    async with Nexi(await measured(config)) as nexi:
+    async with Nexi(await measured(config)) as nexi, shelf_for(nexi, options) as shelf:
         session = await earlier(nexi) if options["go_on"] else None
         run = nexi.research(
             question,
             depth=options["depth"] or 0,
-            options=search_options(options),
+            options=replace(search_options(options), shelf=shelf),
             session=session,
             approve=_approval(options, screen),
         )

@@ -115,7 +115,7 @@ def _next_call(turn: Turn, tools: frozenset[str], step: int) -> Reply | None:
         return _called(LOCAL, {"queries": search_queries(turn.question), "get_full": True}, step)
     if turn.knows_enough:
         return None
-    unread = [u for u in _wanted_urls(turn) if u not in turn.asked]
+    unread = [] if _knows_only_where(turn) else [u for u in _wanted_urls(turn) if u not in turn.asked]
     reading = next((name for name in READING if name in tools), "")
     searching = next((name for name in SEARCHING if name in tools), "")
     if reading and unread and (count := _pages_to_read(turn)):
@@ -124,6 +124,11 @@ def _next_call(turn: Turn, tools: frozenset[str], step: int) -> Reply | None:
     if searching and (queries := _queries(turn)):
         return _called(searching, {"queries": queries}, step)
     return None
+
+
+def _knows_only_where(turn: Turn) -> bool:
+    """Whether what is known was searched and not read, as a researcher does it: the web is searched too, then both read."""
+    return turn.known is not None and not turn.stored and not turn.searches and not turn.reads
 
 
 def _pages_to_read(turn: Turn) -> int:

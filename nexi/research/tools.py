@@ -46,7 +46,11 @@ SEARCH = ToolSpec(
 SECURITY_SEARCH = _one_query("security_search", "Search NVD, CISA KEV, GitHub Advisories and OSV for vulnerabilities.")
 STACKEXCHANGE = _one_query("stackexchange", "Search questions and answers of the Stack Exchange network.")
 GREP = _one_query("grep", "Search the local code for a pattern.")
-LOCAL_SEARCH = _one_query("local_search", "Search what nexi already knows: pages read before and the user's own files.")
+LOCAL_SEARCH = replace(
+    SEARCH,
+    name="local_search",
+    description="Search what nexi already knows: pages read before and the user's own files. Takes 1 to 5 queries.",
+)
 SCRAPE = ToolSpec(
     SCRAPING_TOOL,
     "Read pages. The first call only tells which of your URLs others have read; then come three batches of at most 3, 2 and 3 "
@@ -150,7 +154,9 @@ class ResearchToolbox(Toolbox):
 
     def _gatherer(self, name: str) -> Callable[[Mapping[str, Any]], Awaitable[ToolResult]]:
         async def gather(arguments: Mapping[str, Any]) -> ToolResult:
-            return self._gathering_over() or await self._counted(self.others[name], [arguments["query"]])
+            return self._gathering_over() or await self._counted(
+                self.others[name], arguments["queries"] if "queries" in arguments else [arguments["query"]]
+            )
 
         return gather
 
@@ -223,9 +229,12 @@ class ResearchToolbox(Toolbox):
         return f"{left} batches are left; the next takes at most {BATCHES[self.phases.batches]} URLs."
 
 
-def specs_for(others: Mapping[str, Searcher]) -> tuple[ToolSpec, ...]:
-    """What a researcher is offered: only tools that can be used here."""
-    return (SEARCH, *(SINGLE[name] for name in SINGLE if name in others), SCRAPE, FINAL_ANSWER)
+def specs_for(others: Mapping[str, Searcher], about_local: str = "") -> tuple[ToolSpec, ...]:
+    """What a researcher is offered: only tools that can be used here. `about_local` says what the local search
+    looks into, where that is not what nexi knows."""
+    local = replace(LOCAL_SEARCH, description=f"{about_local} {LOCAL_SEARCH.description}".strip())
+    single = {**SINGLE, local.name: local}
+    return (SEARCH, *(single[name] for name in single if name in others), SCRAPE, FINAL_ANSWER)
 
 
 def _left_out(urls: Sequence[str], batch: Sequence[str]) -> dict[str, list[str]]:

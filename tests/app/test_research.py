@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from pathlib import Path
 
-from nexi.app import Nexi, QuietEmit
+from nexi.app import Nexi, QuietEmit, SearchOptions
+from nexi.app.intake import shelf_of
 from nexi.app.kept import KeptPages
 from nexi.app.research import Bench
 from nexi.budget import Budget, Meter
@@ -51,7 +53,33 @@ async def _research(nexi: Nexi, tasks: asyncio.TaskGroup) -> tuple[ToolResult, T
     bench = Bench(run, tasks, KeptPages(nexi, QuietEmit(), tasks, keeps=False), knows=True)
     meter = run.meter.child(Budget(), started=run.meter.started)
     toolbox = bench.researcher_loop("r1", "the key", session, meter, bench.desk, QuietEmit()).toolbox
-    found = await toolbox.run(ToolCall("1", "local_search", '{"query": "shed key"}'))
+    found = await toolbox.run(ToolCall("1", "local_search", '{"queries": ["shed key"]}'))
     await toolbox.run(ToolCall("2", "scrape", json.dumps({"urls": [NOTE.url]})))
     scraped = await toolbox.run(ToolCall("3", "scrape", json.dumps({"urls": [NOTE.url]})))
     return found, scraped, session
+
+
+async def test_research_with_a_file_reads_it_and_the_web(make_config: Make, tmp_path: Path) -> None:
+    (tmp_path / "boat.md").write_text("# Boat\n\nThe boat lies in the harbour of Stralsund.")
+    web = FakeWeb({"https://a.example/boat": "A boat that lies in a harbour needs two lines at its bow."})
+    question = "Where does the boat lie in the harbour?"
+    async with (
+        Nexi(make_config(model="extractive"), backends=[web], fetchers=[web]) as nexi,
+        shelf_of(nexi, [str(tmp_path / "boat.md")]) as shelf,
+        nexi.research(question, depth=1, options=SearchOptions(shelf=shelf)) as run,
+    ):
+        async for _ in run:
+            pass
+        answer = run.result().answer
+    assert (answer.sources[0].title, answer.sources[0].url.startswith("file:///")) == ("Boat", True)
+    assert "The boat lies in the harbour of Stralsund." in answer.text
+    assert web.fetched == ["https://a.example/boat"]
+
+
+async def test_research_in_what_is_known_is_offered_no_tool_that_asks_others(make_config: Make) -> None:
+    async with Nexi(make_config(model="extractive", grep_root="/srv/moon")) as nexi:
+        await (await nexi.knowledge().indexer(QuietEmit(), embeds=False)).index(NOTE)
+        tools = {
+            only: nexi.research("Where is the key?", options=SearchOptions(only_local=only)).tools() for only in (True, False)
+        }
+    assert tools == {True: ["grep"], False: ["security_search", "stackexchange", "grep", "local_search"]}

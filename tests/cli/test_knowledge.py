@@ -94,6 +94,20 @@ def test_a_file_for_one_question(tmp_path: Path, notes: Path, nexi: Command) -> 
     assert not (nexi.home / "knowledge.db").exists()
 
 
+@pytest.mark.parametrize("command", [("research", "-o", "-"), ("--deep", "-o", "-")], ids=lambda given: given[0])
+def test_research_in_what_is_known_uses_no_socket(command: tuple[str, ...], notes: Path, nexi: Command) -> None:
+    assert nexi("index", str(notes)).code == 0
+    done = offline(nexi.home, *command, "--local", "Where does the shed key hang?")
+    assert (done.returncode, "The shed key hangs behind the blue door. [1]" in done.stdout) == (0, True), done.stderr
+    assert "network used" not in done.stderr
+
+
+def test_research_in_a_file_that_came_with_the_question(notes: Path, nexi: Command) -> None:
+    done = offline(nexi.home, "research", "-o", "-", "--local", "-f", str(notes / "boat.md"), "Where does the boat lie?")
+    assert (done.returncode, "The boat lies in the harbour of Stralsund. [1]" in done.stdout) == (0, True), done.stderr
+    assert not (nexi.home / "knowledge.db").exists()
+
+
 def test_nothing_known_is_no_evidence(nexi: Command) -> None:
     done = nexi("--local", "--json", "Where does the shed key hang?")
     assert done.code == 5
@@ -149,8 +163,6 @@ def _stats(base: str) -> dict[str, int]:
         ["index"],
         ["index", "--watch", "a", "b"],
         ["find", "--tag", "x", "words"],
-        ["--deep", "--local", "a question"],
-        ["--deep", "-f", "notes.md", "a question"],
     ],
     ids=" ".join,
 )
