@@ -18,14 +18,26 @@ from starlette.routing import Route
 from nexi.errors import NexiError
 from nexi.runlog import check_run_id
 from nexi.types import Source
-from nexi.web.page import asking, history, knowledge, setup
+from nexi.web.page import asking, history, knowledge, setup, watching
 from nexi.web.page.exports import TYPES, answered_of, exported, suffix_of
 from nexi.web.page.timeline import timeline_of
-from nexi.web.page.view import Answered, safe_html, view_of
+from nexi.web.page.view import Answered, is_web, safe_html, view_of
 from nexi.web.payload import read_json, reply
 from nexi.web.problems import bad_request, refused
 
-SCRIPTS = ("app.js", "ask.js", "core.js", "keep.js", "read.js", "timeline.js", "watch.js")
+SCRIPTS = (
+    "app.js",
+    "ask.js",
+    "core.js",
+    "files.js",
+    "keep.js",
+    "knowledge.js",
+    "plan.js",
+    "read.js",
+    "setup.js",
+    "timeline.js",
+    "watch.js",
+)
 FILES = {"style.css": "text/css", **dict.fromkeys(SCRIPTS, "text/javascript")}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'none'; base-uri 'none'; "
@@ -61,6 +73,7 @@ def routes() -> list[Route]:
         *history.routes(),
         *knowledge.routes(),
         *setup.routes(),
+        *watching.routes(),
     ]
 
 
@@ -135,16 +148,19 @@ async def passage(request: Request) -> Response:
     text = await request.app.state.nexi.pages().get(source.digest)
     if text is None:
         raise refused(404, "no_snapshot", "the text of this page is no longer kept", fix="open the page itself")
-    return reply(_cut(source, text, *sorted(numbers[1:])))
+    around = len(text) if request.query_params.get("whole") else AROUND
+    return reply(_cut(source, text, *sorted(numbers[1:]), around))
 
 
-def _cut(source: Source, text: str, start: int, end: int) -> dict[str, Any]:
+def _cut(source: Source, text: str, start: int, end: int, around: int) -> dict[str, Any]:
+    """The passage between what stands before and after it, and whether more does."""
     from nexi.proof.links import link_to  # with all of proof behind it, which a server that starts does not need
 
     start, end = min(start, len(text)), min(end, len(text))
-    before, span, after = text[max(0, start - AROUND) : start], text[start:end], text[end : end + AROUND]
-    link = link_to(source.url, text, start, end, source.imprint.content_type)
-    return {"before": before, "span": span, "after": after, "link": link}
+    first, last = max(0, start - around), end + around
+    link = link_to(source.url, text, start, end, source.imprint.content_type) if is_web(source.url) else ""
+    parts = {"before": text[first:start], "span": text[start:end], "after": text[end:last]}
+    return {**parts, "link": link, "cut": first > 0, "left": last < len(text)}
 
 
 def _whole(request: Request, name: str) -> int:

@@ -1,24 +1,80 @@
-// The timeline: a bar for every model call, search and page, as SVG.
-import { $, state } from "./core.js";
+// The timeline: a lane for the run and for every researcher; in it a bar for every model call, search and page, as SVG.
+// Bars too close to be told apart are drawn as one, so that ten thousand cost what a few hundred do.
+import { $, plural, state } from "./core.js";
 
-let drawing = 0;
-export function drawSoon() { if (!drawing) drawing = requestAnimationFrame(() => { drawing = 0; draw(); }); }
+const MOST = 3000, ROOM = 500, ROW = 26, TRACK = 6, LEFT = 30, PAUSE_MS = 300;
+const TRACKS = { model: 0, search: 1, page: 2 };
+let waiting = 0, drawn = 0;
+
+export function addBar(bar) {
+  state.bars.push(bar);
+  if (state.bars.length > MOST) state.bars = merged(state.bars, endOf(state.bars) / ROOM);
+  drawSoon();
+}
+
+export function drawSoon() {
+  if (waiting) return;
+  waiting = setTimeout(() => requestAnimationFrame(() => { waiting = 0; draw(); }), Math.max(0, PAUSE_MS - (performance.now() - drawn)));
+}
+
+const endOf = (bars) => bars.reduce((most, bar) => Math.max(most, bar.end), 0.1);
+
+// Neighbours of one lane and one kind that lie closer than the gap become one bar, which counts them.
+export function merged(bars, gap) {
+  const open = new Map(), made = [];
+  for (const bar of [...bars].sort((a, b) => a.start - b.start)) {
+    const key = `${bar.who}|${bar.lane}|${bar.failed}`, last = open.get(key);
+    if (last && bar.start - last.end <= gap) {
+      last.end = Math.max(last.end, bar.end);
+      last.count = (last.count || 1) + (bar.count || 1);
+    } else {
+      const copy = { ...bar };
+      open.set(key, copy);
+      made.push(copy);
+    }
+  }
+  return made;
+}
+
+function make(tag, attributes, text) {
+  const one = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) one.setAttribute(name, value);
+  if (text) one.textContent = text;
+  return one;
+}
 
 export function draw() {
-  const bars = state.bars.slice(-2000), width = 800, row = 14, left = 110;
-  if (!bars.length) return;
-  const lanes = [...new Set(bars.map((b) => `${b.who} ${b.lane}`.trim()))], end = Math.max(...bars.map((b) => b.end), 0.1);
-  const scale = (width - left - 10) / end, ns = "http://www.w3.org/2000/svg";
-  const make = (tag, attributes, text) => { const made = document.createElementNS(ns, tag); for (const [k, v] of Object.entries(attributes)) made.setAttribute(k, v); if (text) made.textContent = text; return made; };
-  const svg = make("svg", { viewBox: `0 0 ${width} ${lanes.length * row + 18}` });
-  lanes.forEach((lane, i) => svg.append(make("text", { x: 0, y: i * row + 11 }, lane)));
-  for (const b of bars) {
-    const i = lanes.indexOf(`${b.who} ${b.lane}`.trim());
-    const rect = make("rect", { x: left + b.start * scale, y: i * row + 2, width: Math.max(1.5, (b.end - b.start) * scale), height: row - 4, rx: 2, class: b.failed ? "lane-failed" : `lane-${b.lane}` });
-    rect.append(make("title", {}, `${b.label} (${(b.end - b.start).toFixed(2)} s)`));
-    svg.append(rect);
-  }
-  svg.append(make("text", { x: left, y: lanes.length * row + 14 }, "0 s"), make("text", { x: width - 50, y: lanes.length * row + 14 }, `${end.toFixed(1)} s`));
-  $("timeline").replaceChildren(svg);
+  drawn = performance.now();
+  if (!state.bars.length) return;
   $("timing").hidden = false;
+  const width = Math.max(220, $("timeline").clientWidth || 340), end = endOf(state.bars), scale = (width - LEFT - 4) / end;
+  let bars = merged(state.bars, 1 / scale);
+  for (let px = 2; bars.length > 1500; px *= 2) bars = merged(bars, px / scale);
+  const lanes = [...new Set(bars.map((bar) => bar.who))].sort((a, b) => a.localeCompare(b, "en", { numeric: true })).slice(0, 40);
+  const height = lanes.length * ROW + 18, svg = make("svg", { viewBox: `0 0 ${width} ${height}` });
+  lanes.forEach((who, i) => {
+    svg.append(make("rect", { x: LEFT, y: i * ROW, width: width - LEFT, height: ROW - 2, rx: 3, class: "lane" }));
+    svg.append(make("text", { x: 0, y: i * ROW + 16 }, who || "run"));
+  });
+  for (const bar of bars) if (lanes.includes(bar.who)) svg.append(rect(bar, lanes.indexOf(bar.who), scale));
+  svg.append(make("text", { x: LEFT, y: height - 4 }, "0 s"), make("text", { x: width - 2, y: height - 4, "text-anchor": "end" }, `${end.toFixed(1)} s`));
+  $("timeline").replaceChildren(svg);
+  $("timeline").setAttribute("aria-label", `Timeline of the run: ${told(state.bars)}, in ${end.toFixed(1)} seconds`);
+}
+
+function rect(bar, lane, scale) {
+  const y = lane * ROW + 2 + (TRACKS[bar.lane] ?? 0) * (TRACK + 1);
+  const one = make("rect", {
+    x: (LEFT + bar.start * scale).toFixed(1), y, width: Math.max(2, (bar.end - bar.start) * scale).toFixed(1), height: TRACK, rx: 1.5,
+    class: bar.failed ? "lane-failed" : `lane-${bar.lane}`,
+  });
+  const words = bar.count > 1 ? `${bar.count} × ${bar.lane}` : bar.label;
+  one.append(make("title", {}, `${words} (${(bar.end - bar.start).toFixed(2)} s)`));
+  return one;
+}
+
+function told(bars) {
+  const count = {};
+  for (const bar of bars) count[bar.lane] = (count[bar.lane] || 0) + (bar.count || 1);
+  return Object.entries(count).map(([lane, many]) => plural(many, lane === "model" ? "model call" : lane, lane === "search" ? "searches" : undefined)).join(", ");
 }
