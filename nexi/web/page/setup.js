@@ -1,0 +1,36 @@
+// Set-up: which parts are configured, and what works, on asking. No key is ever here.
+import { $, call, element, plural } from "./core.js";
+import { told } from "./keep.js";
+
+const sign = (ok, words) => element("span", { className: ok ? "v-supported" : "v-not_found", textContent: `${ok ? "✓" : "✗"} ${words}` });
+
+export async function fillSetup() {
+  $("doctor-go").onclick = examine;
+  const parts = await call("/page/setup");
+  $("setup-list").replaceChildren(...parts.flatMap((part) => [
+    element("dt", {}, part.name, " ", part.on ? "" : element("span", { className: "v-partly", textContent: "not set" })),
+    element("dd", {}, element("span", { textContent: part.value, dir: "auto" }), ...mended(part.fix)),
+  ]));
+}
+
+function mended(fix) { return fix ? [element("br"), element("code", { textContent: fix, className: "fix" })] : []; }
+
+async function examine() {
+  $("doctor-go").disabled = true;
+  $("doctor-list").replaceChildren();
+  told("setup", "Checking: the model and every search service are asked once.");
+  try {
+    const report = await call("/page/doctor", { method: "POST" });
+    const wrong = report.checks.filter((check) => !check.ok);
+    $("doctor-list").replaceChildren(...[...wrong, ...report.checks.filter((check) => check.ok)].map(checkRow));
+    told("setup", !report.ok ? "A search cannot work yet." : wrong.length ? `A search can work; ${plural(wrong.length, "thing")} could be better.` : "Everything works.");
+  } catch (error) { told("setup", error.message); }
+  $("doctor-go").disabled = false;
+}
+
+function checkRow(check) {
+  const row = element("li", {}, element("p", {}, sign(check.ok, check.ok ? "ok" : "problem"), " ", element("strong", { textContent: check.name }), ` ${check.message}`));
+  if (check.cause) row.append(element("p", { className: "state", textContent: `Why: ${check.cause}` }));
+  if (check.fix) row.append(element("p", { className: "state" }, "What to do: ", element("code", { textContent: check.fix, className: "fix" })));
+  return row;
+}
