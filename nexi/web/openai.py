@@ -186,7 +186,7 @@ async def _while_connected(request: Request, hosted: Hosted) -> RunResult:
     finally:
         leaving.cancel()
         await hosted.cancel()
-        await asyncio.wait((ending, leaving))
+        await asyncio.gather(ending, leaving, return_exceptions=True)  # how the run of one who left ended is in its log
 
 
 def completion(result: RunResult, name: str, created: int) -> dict[str, Any]:
