@@ -41,9 +41,13 @@ export function confirmed(title, text, yes) {
 }
 
 // Typing searches after a short pause; an answer that comes too late is dropped.
-export function searching(field, find) {
+export function searching(panel, find) {
+  const field = $(`${panel}-filter`);
   let waiting = 0, turn = 0;
-  const now = async () => { const mine = ++turn; await find(field.value.trim(), () => mine === turn); };
+  const now = async () => {
+    const mine = ++turn, isLatest = () => mine === turn;
+    try { await find(field.value.trim(), isLatest); } catch (error) { if (isLatest()) told(panel, error.message); }
+  };
   field.oninput = () => { clearTimeout(waiting); waiting = setTimeout(now, 200); };
   return now();
 }
@@ -55,7 +59,7 @@ export function gone(item) {
 }
 
 function fillRuns() {
-  return searching($("runs-filter"), async (wanted, isLatest) => {
+  return searching("runs", async (wanted, isLatest) => {
     clearTimeout(timer);
     const { items, more } = await call(`/page/history?limit=200&q=${encodeURIComponent(wanted)}`);
     if (!isLatest()) return;

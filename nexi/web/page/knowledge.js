@@ -5,7 +5,7 @@ import { confirmed, gone, searching, told } from "./keep.js";
 const isWeb = (url) => /^https?:\/\//i.test(url);
 
 export function fillKnowledge() {
-  return searching($("knowledge-filter"), async (wanted, isLatest) => {
+  return searching("knowledge", async (wanted, isLatest) => {
     const asked = encodeURIComponent(wanted);
     const [known, found] = await Promise.all([
       call(`/page/knowledge?limit=200&q=${asked}`), wanted ? call(`/page/knowledge/find?q=${asked}`) : { hits: [] },
