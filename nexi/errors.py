@@ -119,10 +119,20 @@ class FetchError(NexiError):
     code = "fetch"
     actor: Actor = "model"
 
-    def __init__(self, message: str, *, reason: FetchReason = "error", cause: str = "", fix: str = "", status: int = 0) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        reason: FetchReason = "error",
+        cause: str = "",
+        fix: str = "",
+        status: int = 0,
+        retry_after: float | None = None,
+    ) -> None:
         super().__init__(message, cause=cause, fix=fix, code=reason)
         self.reason: FetchReason = reason
         self.status = status
+        self.retry_after = retry_after
 
 
 class StoreError(NexiError):

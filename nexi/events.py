@@ -116,6 +116,18 @@ class ToolFinished:
 
 
 @frozen
+class SearchDelayed:
+    """A backend failed in a way that may pass: it is asked again after so many seconds."""
+
+    kind: ClassVar[str] = "search_delayed"
+    query: str
+    backend: str
+    code: str
+    seconds: float
+    agent: str = ""
+
+
+@frozen
 class SearchFinished:
     """One query was answered, by which backend, and who failed before it."""
 
@@ -413,6 +425,7 @@ Fact: TypeAlias = (
     | ModelFailed
     | ToolStarted
     | ToolFinished
+    | SearchDelayed
     | SearchFinished
     | PageFetched
     | PageFailed

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from nexi.breaker import Suspension, in_words
 from nexi.errors import BackendError
-from nexi.events import SearchFinished
+from nexi.events import SearchDelayed, SearchFinished
 from nexi.focus import within_focus
 from nexi.ports import Breaker, Clock, Emit, SearchBackend
 from nexi.recording import Track
@@ -22,7 +22,8 @@ from nexi.types import Failure, Hit, Query, SearchOutcome
 from nexi.urls import dedup_key, host_of, is_web_url
 
 RETRY_PAUSE_S = 0.5
-LONGEST_PAUSE_S = 5.0
+LONGEST_PAUSE_S = 5.0  # with others to ask meanwhile
+LAST_PAUSE_S = 30.0  # with nobody else to ask
 AT_ONCE = 4
 
 
@@ -72,13 +73,16 @@ class Searcher:
         self._lanes = lanes or Lanes(clock)
         self._track = track or Track()
 
-    async def search(self, query: Query) -> SearchOutcome:
-        """The first backend of the chain that has hits answers; those before it are named with their reason."""
+    async def search(self, query: Query, *, deadline: float | None = None) -> SearchOutcome:
+        """The first backend of the chain that has hits answers; those before it are named with their reason.
+
+        Nobody is waited for beyond the deadline.
+        """
         if known := await self._track.search(query.text):
             await self._emit(known)
             return SearchOutcome(known.query, known.hits, known.backend, known.failures)
         started = self._clock.monotonic()
-        outcome = await self._focused(query)
+        outcome = await self._focused(query, deadline)
         await self._emit(
             SearchFinished(
                 query.text, outcome.backend, outcome.hits, outcome.failures, round(self._clock.monotonic() - started, 3)
@@ -86,16 +90,16 @@ class Searcher:
         )
         return outcome
 
-    async def _focused(self, query: Query) -> SearchOutcome:
+    async def _focused(self, query: Query, deadline: float | None) -> SearchOutcome:
         """The answer within the focus, else without it: a narrow look that finds nothing must not end a search."""
-        outcome = await self._along_the_chain(query)
+        outcome = await self._along_the_chain(query, deadline)
         if outcome.hits or not (query.focus and outcome.backend):
             return outcome
-        wide = await self._along_the_chain(replace(query, focus=""))
+        wide = await self._along_the_chain(replace(query, focus=""), deadline)
         why = f"nothing was found among {query.focus}, so the whole web was asked"
         return replace(wide, failures=(Failure("search", "focus_dropped", why, "ask with another focus"), *wide.failures))
 
-    async def _along_the_chain(self, query: Query) -> SearchOutcome:
+    async def _along_the_chain(self, query: Query, deadline: float | None) -> SearchOutcome:
         """Backends that rest after faults of their own are asked last, when nobody else has answered."""
         if self._track.only:
             return SearchOutcome(query.text, failures=(Failure("search", "not_recorded", "the log does not hold this search"),))
@@ -103,18 +107,19 @@ class Searcher:
         tired: list[SearchBackend] = []
         empty_backend = ""
         backends = self._chain()
-        for backend in backends:
+        for number, backend in enumerate(backends, 1):
             if rest := await self._rest(backend):
                 failures[backend.name] = (_suspended(backend.name, rest, self._clock.now().timestamp()),)
                 tired += [] if rest.is_held else [backend]
                 continue
-            answer = await self._ask(backend, query)
+            patience = LONGEST_PAUSE_S if number < len(backends) else LAST_PAUSE_S
+            answer = await self._ask(backend, query, self._patience(patience, deadline))
             failures[backend.name] = answer.failures
             if answer.hits:
                 return _joined(query, answer, failures)
             empty_backend = empty_backend or answer.backend
         for backend in tired if not empty_backend else ():
-            answer = await self._ask(backend, query)
+            answer = await self._ask(backend, query, self._patience(LONGEST_PAUSE_S, deadline))
             failures[backend.name] = answer.failures
             if answer.hits:
                 return _joined(query, answer, failures)
@@ -124,12 +129,15 @@ class Searcher:
             failures["search"] = (Failure("search", "no_backend", "no search backend is configured", fix),)
         return _joined(query, SearchOutcome(query.text, (), empty_backend), failures)
 
-    async def _ask(self, backend: SearchBackend, query: Query) -> SearchOutcome:
+    def _patience(self, most: float, deadline: float | None) -> float:
+        return most if deadline is None else min(most, deadline - self._clock.monotonic())
+
+    async def _ask(self, backend: SearchBackend, query: Query, patience: float) -> SearchOutcome:
         """One backend's answer; its `backend` is empty where it failed."""
         name = backend.name
         query = query if "focus" in getattr(backend, "filters", ()) else within_focus(query)
         try:
-            found = await self._with_retries(backend, query)
+            found = await self._with_retries(backend, query, patience)
         except BackendError as error:
             if self._breaker:
                 await self._breaker.failed(name, error)
@@ -148,15 +156,16 @@ class Searcher:
     async def _rest(self, backend: SearchBackend) -> Suspension | None:
         return await self._breaker.admit(backend.name) if self._breaker else None
 
-    async def _with_retries(self, backend: SearchBackend, query: Query) -> list[Hit]:
+    async def _with_retries(self, backend: SearchBackend, query: Query, patience: float) -> list[Hit]:
         async with self._lanes.turn(backend):
             for _ in range(self._retries):
                 try:
                     return await backend.search(query)
                 except BackendError as error:
                     pause = RETRY_PAUSE_S if error.retry_after is None else error.retry_after
-                    if not error.retryable or pause > LONGEST_PAUSE_S:
+                    if not error.retryable or pause > patience:
                         raise
+                    await self._emit(SearchDelayed(query.text, backend.name, error.code, round(pause, 3)))
                 await self._clock.sleep(pause)
             return await backend.search(query)
 

@@ -191,7 +191,8 @@ class Toolbox:
         if not queries:
             return error_result("the queries are blank: write what to search for")
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(searcher.search(replace(self.query_template, text=q))) for q in queries]
+            asking = (searcher.search(replace(self.query_template, text=q), deadline=self.deadline) for q in queries)
+            tasks = [group.create_task(search) for search in asking]
         outcomes = _without_repeats([t.result() for t in tasks])
         for outcome in outcomes:
             self.session.allow(h.url for h in outcome.hits if is_web_url(h.url))

@@ -28,6 +28,7 @@ LAYER = {
             "files",
             "tasks",
             "breaker",
+            "patience",
             "focus",
             "terms",
             "fusion",

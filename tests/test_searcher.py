@@ -10,6 +10,7 @@ import pytest
 
 from nexi.app import QuietEmit
 from nexi.errors import BackendError
+from nexi.events import Fact, SearchDelayed, SearchFinished
 from nexi.ports import SearchBackend
 from nexi.searcher import AT_ONCE, Lanes, Searcher, wanted
 from nexi.suspensions import FileBreaker
@@ -228,7 +229,9 @@ async def test_a_backend_that_knows_kinds_is_told_the_focus_and_another_the_site
     assert (outcome.query, [hit.url for hit in outcome.hits]) == ("heat", ["https://arxiv.org/abs/1"])
 
 
-async def test_sites_that_were_asked_for_are_not_widened_by_a_focus_and_docs_are_asked_for_by_their_word(tmp_path: Path) -> None:
+async def test_sites_that_were_asked_for_are_not_widened_by_a_focus_and_docs_are_asked_for_by_their_word(
+    tmp_path: Path,
+) -> None:
     plain = Plain("plain", [HIT])
     await Rig(tmp_path, plain).search(Query("heat", sites=("a.example",), focus="code"))
     await Rig(tmp_path, plain).search(Query("heat", focus="docs"))
@@ -246,3 +249,49 @@ async def test_a_backend_that_is_broken_is_not_asked_twice_for_a_focus(tmp_path:
     plain = Plain("plain", BROKEN)
     await Rig(tmp_path, plain).search(Query("heat", focus="discussions"))
     assert len(plain.queries) == 1
+
+
+# waits
+
+
+def asks_to_wait(seconds: float) -> BackendError:
+    return BackendError("too often", code="rate_limit", cause="HTTP 429", fix="wait", retryable=True, retry_after=seconds)
+
+
+@pytest.mark.parametrize(
+    ("wish", "others", "left", "slept"),
+    [
+        (0.3, 0, None, [0.3]),
+        (29.0, 0, None, [29.0]),
+        (31.0, 0, None, []),
+        (5.0, 1, None, [5.0]),
+        (6.0, 1, None, []),
+        (2.0, 0, 3.0, [2.0]),
+        (4.0, 0, 3.0, []),
+    ],
+)
+async def test_a_backend_that_asks_for_patience_is_waited_for_if_there_is_time_and_nobody_else(
+    wish: float, others: int, left: float | None, slept: list[float], tmp_path: Path
+) -> None:
+    one = Scripted("one", asks_to_wait(wish), [HIT])
+    rig = Rig(tmp_path, one, *(Scripted(f"other {n}", [HIT]) for n in range(others)))
+    deadline = None if left is None else rig.clock.monotonic() + left
+    outcome = await rig.searcher.search(Query("q"), deadline=deadline)
+    assert rig.clock.slept == slept
+    assert (outcome.backend == "one") == bool(slept)
+
+
+async def test_a_wait_is_told_before_it_begins() -> None:
+    told: list[tuple[Fact, list[float]]] = []
+    clock = FakeClock()
+
+    class Told(QuietEmit):
+        async def __call__(self, fact: Fact) -> None:
+            told.append((fact, list(clock.slept)))
+
+    backend = Scripted("one", asks_to_wait(2.0), [HIT])
+    await Searcher(lambda: (backend,), emit=Told(), clock=clock).search(Query("q"))
+    assert told == [
+        (SearchDelayed("q", "one", "rate_limit", 2.0), []),
+        (SearchFinished("q", "one", (HIT,), (), 2.0), [2.0]),
+    ]

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nexi.errors import BackendError
+from nexi.patience import retry_after
 
 _TAG = re.compile(r"<[^>]{0,500}>")
 
@@ -34,11 +35,18 @@ def check_status(service: str, status: int, headers: Mapping[str, str], body: by
             code="rate_limit",
             cause=cause,
             fix="wait, or put another backend before it in search_backend",
-            retry_after=seconds(headers.get("retry-after", "")),
+            retry_after=retry_after(headers),
             retryable=True,
         )
     if status >= 500:
-        raise BackendError(f"{service} has a fault", code="server_error", cause=cause, fix="try again later", retryable=True)
+        raise BackendError(
+            f"{service} has a fault",
+            code="server_error",
+            cause=cause,
+            fix="try again later",
+            retryable=True,
+            retry_after=retry_after(headers),
+        )
     raise BackendError(
         f"{service} did not accept the query", code="bad_query", cause=cause, fix="change the query", actor="model"
     )
@@ -78,10 +86,6 @@ def said(body: bytes) -> str:
         if isinstance(text, str) and text:
             return text[:200]
     return "no reason given"
-
-
-def seconds(text: str) -> float | None:
-    return float(text) if text.isdecimal() and len(text) < 8 else None
 
 
 def with_sites(text: str, sites: tuple[str, ...], excluded: tuple[str, ...]) -> str:

@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from nexi.backends.replies import seconds, with_sites
+from nexi.backends.replies import with_sites
 from nexi.backends.sender import Request
 from nexi.errors import BackendError
 from nexi.focus import FOCUSES, within_focus
+from nexi.patience import retry_after
 from nexi.types import Hit, Query
 
 NAME = "searxng"
@@ -101,12 +102,14 @@ def _check_status(status: int, headers: Mapping[str, str], body: bytes) -> None:
             fix="add `json` to search.formats in its settings.yml and restart it",
         )
     if status == 429:
+        wish = retry_after(headers)  # its own limiter names none; a proxy before it may
         raise BackendError(
             "SearXNG limits how often it may be asked",
             code="limiter",
             cause="HTTP 429: its limiter counted too many requests, or does not take us for a browser",
             fix="set server.limiter to false in its settings.yml, or wait an hour",
-            retry_after=seconds(headers.get("retry-after", "")),
+            retry_after=wish,
+            retryable=wish is not None,
         )
     if status == 400:
         raise BackendError(
@@ -118,7 +121,12 @@ def _check_status(status: int, headers: Mapping[str, str], body: bytes) -> None:
         )
     if status >= 500:
         raise BackendError(
-            "SearXNG has a fault", code="server_error", cause=f"HTTP {status}", fix="look into its log", retryable=True
+            "SearXNG has a fault",
+            code="server_error",
+            cause=f"HTTP {status}",
+            fix="look into its log",
+            retryable=True,
+            retry_after=retry_after(headers),
         )
     raise _wrong_url(f"HTTP {status}")
 

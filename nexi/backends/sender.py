@@ -12,6 +12,8 @@ import socket
 import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import format_datetime
 from typing import Any, Protocol
 
 import httpx2
@@ -101,7 +103,8 @@ class Sender:
                 body += chunk
                 if len(body) > MAX_BODY:
                     break
-            return Response(response.status_code, dict(response.headers), bytes(body[:MAX_BODY]))
+            headers = {"date": format_datetime(datetime.now(UTC), usegmt=True), **response.headers}
+            return Response(response.status_code, headers, bytes(body[:MAX_BODY]))
 
     async def _client(self, url: urls.Url) -> httpx2.AsyncClient:
         proxied = bool(self._proxy) and not urls.bypasses_proxy(url, self._no_proxy)

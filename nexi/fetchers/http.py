@@ -32,6 +32,7 @@ ROBOTS_TOKEN = "nexi"  # noqa: S105 - the name robots.txt files know us by
 DEFAULT_USER_AGENT = f"nexi/{nexi.__version__} (self-hosted answer engine)"
 ROBOTS_LIMITS = FetchLimits(max_bytes=MAX_ROBOTS_BYTES, timeout_s=5.0)
 RETRY_AFTER_S = 0.5
+LONGEST_PAUSE_S = 5.0  # a site that wants more than this is not waited for
 HOPELESS_FACTOR = 10  # a page announced this many times over the limit is not worth its beginning
 
 PDF = "application/pdf"
@@ -150,9 +151,11 @@ class HttpFetcher:
         try:
             return await self._get(url, limits, validators)
         except FetchError as error:
-            if not (isinstance(error, ConnectionLostError) or error.status >= 500):
+            pause = RETRY_AFTER_S if error.retry_after is None else error.retry_after
+            again = isinstance(error, ConnectionLostError) or error.status >= 500 or error.retry_after is not None
+            if not again or pause > LONGEST_PAUSE_S:
                 raise
-        await self._clock.sleep(RETRY_AFTER_S)
+        await self._clock.sleep(pause)
         return await self._get(url, limits, validators)
 
     async def _get(self, url: Url, limits: FetchLimits, validators: dict[str, str]) -> _Download | str | None:

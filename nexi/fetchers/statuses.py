@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from nexi.errors import FetchError
 from nexi.fetchers import obstacles
+from nexi.patience import retry_after
 from nexi.urls import Url
 
 _BLOCKED = {
@@ -31,6 +32,7 @@ def check(status: int, headers: Mapping[str, str], url: Url) -> None:
             cause=f"{obstacles.named_by(headers) or _BLOCKED[status]} (HTTP {status})",
             fix=_FIXES.get(status, obstacles.BROWSER_FIX),
             status=status,
+            retry_after=retry_after(headers),
         )
     if status in (404, 410):
         raise FetchError(

@@ -27,8 +27,9 @@ from nexi.llm.calls import calls_from_text, problems
 from nexi.llm.dialect import Ask, Dialect, adapt, request_body
 from nexi.llm.faults import Endpoint
 from nexi.llm.prices import Price, price_of
-from nexi.llm.retry import RetryPolicy, retry_after
+from nexi.llm.retry import RetryPolicy
 from nexi.llm.stream import BodyReader, CallIds, Draft, Hold, Listener
+from nexi.patience import retry_after
 from nexi.ports import Clock
 from nexi.trust import MACHINE, Trust, nobody
 from nexi.types import Finish, Message, Reply, ToolCall, ToolSpec, Usage

@@ -6,11 +6,6 @@ It knows neither a network nor a clock.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-
 from nexi.errors import LLMError
 from nexi.values import frozen
 
@@ -34,31 +29,3 @@ class RetryPolicy:
 
     def _back_off(self, attempt: int, draw: float) -> float:
         return min(self.cap_s, self.base_s * 2.0 ** min(attempt, 30)) * (0.5 + draw / 2)
-
-
-def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """The server's own wish in seconds: `retry-after-ms`, or `Retry-After` as seconds or as a date."""
-    milliseconds = _number(headers.get("retry-after-ms", ""))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    wish = headers.get("retry-after", "").strip()
-    seconds = _number(wish)
-    return _until(wish, now) if seconds is None and wish else seconds
-
-
-def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return max(0.0, number) if math.isfinite(number) else None
-
-
-def _until(date: str, now: datetime) -> float | None:
-    try:
-        moment = parsedate_to_datetime(date)
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    now = now if now.tzinfo else now.replace(tzinfo=UTC)
-    return max(0.0, (moment - now).total_seconds())

@@ -12,6 +12,7 @@ from nexi.events import (
     ModelReplied,
     PageFailed,
     PageFetched,
+    SearchDelayed,
     SearchFinished,
     SourceNumbered,
     StatusDelta,
@@ -71,6 +72,8 @@ def status_of(event: Event) -> str:
             return "Looking into what is known"
         case ToolStarted(name="web_get"):
             return "Reading " + ", ".join(dict.fromkeys(map(site_of, _strings(event.arguments, "urls"))))
+        case SearchDelayed(backend=backend, seconds=seconds):
+            return f"Waiting {seconds:.0f} s for {backend}" if seconds >= 1 else ""
         case SearchFinished(query=query, hits=hits):
             return f'Found {len(hits)} {_noun(len(hits), "results")} for "{query}"'
         case PageFetched(ahead=False) | PageFailed(ahead=False):
@@ -97,6 +100,8 @@ def progress_of(event: Event) -> str:
     match event:
         case ModelAsked(purpose="answer"):
             return "Thinking"
+        case SearchDelayed(backend=backend, seconds=seconds, code=code) if seconds >= 1:
+            return f"{backend} is asked again in {seconds:.0f} s ({code.replace('_', ' ')})"
         case SearchFinished(query=query, hits=hits, backend=backend):
             found = f"{len(hits)} {_noun(len(hits), 'results')}" + (f" from {backend}" if backend else "")
             return f'Searched "{query[:60]}": {found}'
@@ -122,6 +127,8 @@ def detail_of(event: Event) -> tuple[str, str]:
         case ToolFinished():
             ended = "ok" if event.ok else "failed"
             return f"   {event.name} {ended}, {len(event.text)} characters, {event.seconds:.2f} s", "dim"
+        case SearchDelayed():
+            return f"   {event.backend} is asked again in {event.seconds:g} s ({event.code})", "dim"
         case PageFailed():
             return f"   Could not read {event.url[:100]}: {event.message}", "dim"
         case SourceNumbered(source=source):

@@ -164,6 +164,19 @@ def test_the_reason_of_a_bad_query_is_passed_on() -> None:
     assert (error.cause, error.actor) == ("HTTP 400: No query", "model")
 
 
-@pytest.mark.parametrize(("header", "seconds"), [("30", 30.0), ("soon", None), ("", None)])
-def test_the_limiters_own_wish_is_kept(header: str, seconds: float | None) -> None:
-    assert refusal(429, headers={"retry-after": header}).retry_after == seconds
+AT = "Fri, 02 Jan 2026 03:04:05 GMT"
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "30"}, 30.0),
+        ({"retry-after": "Fri, 02 Jan 2026 03:04:09 GMT", "date": AT}, 4.0),
+        ({"retry-after-ms": "300"}, 0.3),
+        ({"retry-after": "soon"}, None),
+        ({}, None),
+    ],
+)
+def test_the_limiters_own_wish_is_kept_and_may_be_granted(headers: dict[str, str], seconds: float | None) -> None:
+    error = refusal(429, headers=headers)
+    assert (error.retry_after, error.retryable) == (seconds, seconds is not None)

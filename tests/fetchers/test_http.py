@@ -148,6 +148,19 @@ async def test_a_server_fault_is_tried_once_more() -> None:
         assert (await fetcher.fetch(site.url(), LIMITS)).text == "better"
 
 
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_site_that_asks_for_a_little_patience_gets_it(status: int) -> None:
+    async with fetching({"/": [response("later", status, retry_after="2"), page("now")]}) as (fetcher, site):
+        assert (await fetcher.fetch(site.url(), LIMITS)).text == "now"
+
+
+async def test_a_site_that_asks_for_much_patience_is_left() -> None:
+    async with fetching({"/": response("later", 429, retry_after="60")}, respect_robots=False) as (fetcher, site):
+        with pytest.raises(FetchError) as caught:
+            await fetcher.fetch(site.url(), LIMITS)
+        assert (caught.value.retry_after, site.paths) == (60.0, ["/"])
+
+
 async def test_a_lasting_server_fault_is_an_error_after_two_tries() -> None:
     async with fetching({"/": response("oops", 503)}, respect_robots=False) as (fetcher, site):
         with pytest.raises(FetchError) as caught:
