@@ -18,16 +18,18 @@ from nexi.backends.container.engine import SystemRunner
 IMAGE = "localhost/searxng-stand-in"
 NEEDED = ("podman", "busybox")
 HITS = b'{"query": "moon", "results": [{"url": "http://moon.test/facts", "title": "Moon facts", "content": "384,400 km"}]}'
-CONTAINERS_CONF = """[containers]
+SHARED_CONF = """[containers]
 default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
 [engine]
 cgroup_manager = "cgroupfs"
 events_logger = "file"
+{runtime}
+"""
+CONTAINERS_CONF = """{shared}
 lock_type = "file"
 static_dir = "{folder}/static"
 tmp_dir = "{folder}/tmp"
 volume_path = "{folder}/volumes"
-{runtime}
 [network]
 network_config_dir = "{folder}/networks"
 """
@@ -51,10 +53,19 @@ def missing() -> list[str]:
 
 def environment(folder: Path) -> dict[str, str]:
     """What podman reads instead of the machine's own settings."""
-    runtime = 'runtime = "runc"' if shutil.which("runc") else ""
-    (folder / "containers.conf").write_text(CONTAINERS_CONF.format(folder=folder, runtime=runtime))
+    (folder / "containers.conf").write_text(CONTAINERS_CONF.format(folder=folder, shared=_shared()))
     (folder / "storage.conf").write_text(STORAGE_CONF.format(folder=folder))
     return {"CONTAINERS_CONF": str(folder / "containers.conf"), "CONTAINERS_STORAGE_CONF": str(folder / "storage.conf")}
+
+
+def shared_environment(folder: Path) -> dict[str, str]:
+    """The same settings over the images that the machine has."""
+    (folder / "containers.conf").write_text(_shared())
+    return {"CONTAINERS_CONF": str(folder / "containers.conf")}
+
+
+def _shared() -> str:
+    return SHARED_CONF.format(runtime='runtime = "runc"' if shutil.which("runc") else "").rstrip()
 
 
 def podman(*words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
