@@ -13,7 +13,8 @@ export async function fillSetup() {
   ]));
 }
 
-function mended(fix) { return fix ? [element("br"), element("code", { textContent: fix, className: "fix" })] : []; }
+const command = (text) => element("code", { textContent: text, className: "fix" });
+const mended = (fix) => (fix ? [element("br"), command(fix)] : []);
 
 async function examine() {
   $("doctor-go").disabled = true;
@@ -31,6 +32,6 @@ async function examine() {
 function checkRow(check) {
   const row = element("li", {}, element("p", {}, sign(check.ok, check.ok ? "ok" : "problem"), " ", element("strong", { textContent: check.name }), ` ${check.message}`));
   if (check.cause) row.append(element("p", { className: "state", textContent: `Why: ${check.cause}` }));
-  if (check.fix) row.append(element("p", { className: "state" }, "What to do: ", element("code", { textContent: check.fix, className: "fix" })));
+  if (check.fix) row.append(element("p", { className: "state" }, "What to do: ", /^(nexi|pip|chmod) /.test(check.fix) ? command(check.fix) : check.fix));
   return row;
 }
