@@ -11,11 +11,21 @@ export const signed = (headers = {}) => (token() ? { ...headers, authorization: 
 
 export async function call(path, options = {}) {
   const headers = signed({ ...(typeof options.body === "string" ? { "content-type": "application/json" } : {}), ...options.headers });
-  const answer = await fetch(path, { ...options, headers });
+  const answer = await fetched(path, { ...options, headers });
   if (answer.status === 401) return askForToken(path, options);
   const data = answer.headers.get("content-type")?.includes("json") ? await answer.json() : await answer.text();
   if (!answer.ok) throw new Error(problemOf(data) || `the server answered ${answer.status}`);
   return data;
+}
+
+// A network that changes breaks off what is under way; what only looks may be asked again.
+async function fetched(path, options) {
+  for (let tries = 0; ; tries++) {
+    try { return await fetch(path, options); } catch (error) {
+      if (tries === 2 || (options.method && options.method !== "GET")) throw error instanceof TypeError ? new Error("the server cannot be reached. Is it running?") : error;
+      await new Promise((resolve) => setTimeout(resolve, 400));
+    }
+  }
 }
 
 let asking = null; // several calls may find out at once that a token is wanted

@@ -234,10 +234,12 @@ async function render() {
   const text = state.text, id = state.id;
   try {
     // what a resumed run tells again takes the place of what is shown once there is as much of it
+    state.unshown = true;
     if (text.length >= state.stale.length && text.length < MOST_CHARS) await show(text, id);
-  } catch { $("answer").textContent = text; }
+    state.unshown = false;
+  } catch { await pause(500); } // what stands there stays until the server is back
   rendering = 0;
-  if (state.text !== text && state.source) renderSoon();
+  if ((state.text !== text || state.unshown) && state.source) renderSoon();
 }
 
 async function show(text, id) {
