@@ -18,6 +18,7 @@ export async function showAnswer() {
   fill("conflicts", "conflict-list", run.conflicts.map(conflictItem));
   fill("left-out", "left-out-list", run.dropped.map((one) => element("li", { dir: "auto" }, `${one.text} `, verdict(one))));
   fill("sources", "source-list", run.sources.map(sourceItem));
+  if (!$("notes").childElementCount) for (const warning of run.warnings || []) note(warning); // of a run that was not followed
   if (run.model === "extractive") hint("Without a model: passages from the pages. Add one with nexi config.");
   tools();
 }
