@@ -27,7 +27,7 @@ from rig.research_script import Reply, ResearchScript
 ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / "docs" / "pictures"
 MOST_BYTES = 150_000
-SCREEN = {"width": 960, "height": 860}
+SCREEN = {"width": 1280, "height": 860}
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 QUESTION = "How long is the Forth Bridge, and how many people died building it?"
 ANSWER = f"""The Forth Bridge is **2,467 metres** long, and each of its two main spans measures 521 metres [1].
@@ -186,6 +186,7 @@ def draw_research(page: Any, base: str, model: HeldModel, place: Path) -> None:
     model.hold("answer")
     page.wait_for_function("() => document.getElementById('run').innerText.includes('2.1')")
     page.evaluate("() => document.querySelectorAll('#run details').forEach((d) => { d.open = true; })")
+    page.wait_for_selector("#timeline svg")
     take(page, place)
 
 
