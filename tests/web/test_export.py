@@ -241,3 +241,10 @@ def test_names_in_the_timeline_are_escaped_and_failures_told_in_words() -> None:
     assert "<b>" not in drawn
     assert "<title>failed: &quot;&gt;&lt;script&gt; (1.00 s)</title>" in drawn
     assert totals_of([bar, {**bar, "failed": False}]) == "2 pages, 1 failed, in 1.0 s"
+
+
+def test_lanes_stand_in_the_order_of_researchers_and_kinds() -> None:
+    bar = {"label": "", "start": 0.0, "end": 1.0, "failed": False}
+    order = [("1.10", "page"), ("1.2", "search"), ("", "model"), ("1.2", "model")]
+    drawn = timeline_svg([{**bar, "who": who, "lane": lane} for who, lane in order])
+    assert re.findall(r'<text x="0"[^>]*>(.*?)</text>', drawn) == ["model", "1.2 model", "1.2 search", "1.10 page"]

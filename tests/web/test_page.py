@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from nexi.events import ModelReplied, PageFailed, SearchFinished, Warned
-from nexi.types import Claim, Evidence, Source, Usage, Verdict
+from nexi.types import Claim, Evidence, Source, Usage, Verdict, content_digest
 from nexi.web.page import FILES
 from nexi.web.page.timeline import timeline_of
 from nexi.web.page.view import answer_html, safe_html
+from tests.web import samples
 from tests.web.world import MOON, QUESTION, serving
 
 FOLDER = Path(__file__).resolve().parent.parent.parent / "nexi" / "web" / "page"
@@ -135,3 +136,18 @@ def test_in_a_file_of_its_own_marks_are_links_within_it() -> None:
     html = answer_html(answer, [claim(0, answer, answer)], [SOURCE, Source(2, "https://x.example/")], in_file=True)
     assert re.findall(r'href="([^"]+)"', html) == ["#claim-0-1", "#source-2", "#claim-0"]
     assert "<button" not in html
+
+
+async def test_the_whole_stored_text_is_given_on_asking_and_what_is_cut_is_said(tmp_path: Path) -> None:
+    long = f"{'before ' * 400}NEEDLE{' after' * 400}"
+    about = Source(1, "https://moon.example/", "Moon", content_digest(long))
+    answer = "It is there [1]."
+    found = samples.claim(0, answer, answer, Verdict.SUPPORTED, (about, long, "NEEDLE"))
+    async with serving(tmp_path) as served:
+        runs = served.app.state.nexi.runs()
+        await runs.pages.put(long)
+        run_id = await samples.keep(runs, samples.finished("q", answer, [about], [found]))
+        path = f"/page/runs/{run_id}/passage?source=1&start={long.index('NEEDLE')}&end={long.index('NEEDLE') + 6}"
+        some, whole = (await served.client.get(path)).json(), (await served.client.get(f"{path}&whole=1")).json()
+    assert (some["span"], some["cut"], some["left"], len(some["before"])) == ("NEEDLE", True, True, 1500)
+    assert (whole["before"] + whole["span"] + whole["after"], whole["cut"], whole["left"]) == (long, False, False)

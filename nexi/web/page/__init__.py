@@ -149,7 +149,8 @@ async def passage(request: Request) -> Response:
     if text is None:
         raise refused(404, "no_snapshot", "the text of this page is no longer kept", fix="open the page itself")
     around = len(text) if request.query_params.get("whole") else AROUND
-    return reply(_cut(source, text, *sorted(numbers[1:]), around))
+    start, end = sorted(numbers[1:])
+    return reply(_cut(source, text, start, end, around))
 
 
 def _cut(source: Source, text: str, start: int, end: int, around: int) -> dict[str, Any]:

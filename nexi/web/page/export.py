@@ -79,15 +79,16 @@ def _named(text: str) -> str:
 
 
 def _head(answered: Answered) -> str:
-    """The question as the heading; a report has a heading of its own, with the question above it."""
-    asked = _text(answered.started.query)
-    if not _has_heading(answered.text):
-        return f'<h1 dir="auto">{asked}</h1>'
-    return f'<p class="asked" dir="auto">{asked}</p>'
+    """The question as the heading; a report that has a heading of its own has the question above it, where that says more."""
+    asked, heading = answered.started.query, _heading(answered.text)
+    if heading == asked:
+        return ""
+    return f'<p class="asked" dir="auto">{_text(asked)}</p>' if heading else f'<h1 dir="auto">{_text(asked)}</h1>'
 
 
-def _has_heading(text: str) -> bool:
-    return text.lstrip().startswith("# ")
+def _heading(text: str) -> str:
+    first = text.lstrip().partition("\n")[0]
+    return first[2:].strip() if first.startswith("# ") else ""
 
 
 def _body(answered: Answered) -> str:

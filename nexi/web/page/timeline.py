@@ -6,6 +6,7 @@ Pure. What is drawn runs nothing; a failure is told by its outline and in words,
 from __future__ import annotations
 
 import html
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -61,7 +62,7 @@ def _seconds(moment: str) -> float:
 
 def timeline_svg(bars: Sequence[Mapping[str, Any]]) -> str:
     """One lane for each kind of work of each researcher."""
-    lanes = {name: row for row, name in enumerate(dict.fromkeys(map(_lane, bars)))}
+    lanes = {name: row for row, name in enumerate(dict.fromkeys(map(_lane, sorted(bars, key=_place))))}
     end = max([float(bar["end"]) for bar in bars] + [0.1])
     scale, height = (WIDTH - LEFT - 10) / end, len(lanes) * ROW + FOOT
     drawn = [f'<text x="0" y="{row * ROW + 11}">{html.escape(name[:LABEL_CHARS])}</text>' for name, row in lanes.items()]
@@ -71,6 +72,13 @@ def timeline_svg(bars: Sequence[Mapping[str, Any]]) -> str:
     told = f'<desc id="timeline-told">{totals_of(bars)}</desc>'
     about = 'role="img" aria-label="Timeline of the run" aria-describedby="timeline-told"'
     return f'<svg viewBox="0 0 {WIDTH} {height}" {about}>{told}{"".join(drawn)}</svg>'
+
+
+def _place(bar: Mapping[str, Any]) -> tuple[list[int], str, int]:
+    """The run itself first, then its researchers in their order, each with its kinds of work in one order."""
+    who = str(bar["who"])
+    kind = list(KINDS).index(bar["lane"]) if bar["lane"] in KINDS else len(KINDS)
+    return [int(part) for part in re.findall(r"\d+", who)[:4]], who, kind
 
 
 def _lane(bar: Mapping[str, Any]) -> str:

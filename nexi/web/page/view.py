@@ -98,7 +98,7 @@ def _rendered(text: str) -> str:
     from nexi.web.statuses import html_of
 
     made = html_of(text).replace("<a href=", '<a rel="noreferrer noopener nofollow" target="_blank" href=')
-    return made.replace("<pre>", '<pre tabindex="0">').replace("<table>", '<table tabindex="0">')  # what scrolls has a key for it
+    return re.sub(r"<(pre|table)>", r'<\1 tabindex="0">', made)  # keys reach what scrolls
 
 
 def answer_html(text: str, claims: Sequence[Claim], sources: Sequence[Source], *, in_file: bool = False) -> str:
