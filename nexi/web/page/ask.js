@@ -72,7 +72,7 @@ export async function fillForm() {
   $("effort").value = form.effort;
   $("model").options[0].textContent = form.has_model ? form.model : "Built-in";
   if (!form.has_model && !state.id) {
-    hint("No model yet: answers are passages, quoted by the built-in one. To add a model: ");
+    hint("No model yet: the built-in one answers with passages. Add a model: ");
     $("hint").append(element("code", { textContent: form.add_a_model }));
   }
   const { models } = await call("/page/models");

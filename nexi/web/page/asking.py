@@ -114,7 +114,8 @@ async def _taken(nexi: Nexi, name: str, data: bytes) -> dict[str, Any]:
         await asyncio.to_thread(place.unlink, missing_ok=True)
     taken = taking.taken
     if taken.skipped:
-        raise refused(422, "file_not_taken", f"{name}: {taken.skipped[0][1]}", fix="drop a text, PDF, DOCX, EPUB or HTML file")
+        reason = taken.skipped[0][1]
+        raise refused(422, "file_not_taken", f"not taken: {reason}", fix="Text, HTML, PDF, DOCX and EPUB files can be")
     outcome = next((outcome for outcome, count in taken.outcomes.items() if count), "unchanged")
     return {"name": name, "outcome": outcome, "chunks": taken.chunks, "warnings": taken.warnings}
 
