@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,9 @@ from nexi.cli.stdin import read_question, with_piped_text
 if TYPE_CHECKING:
     from nexi.app import Nexi, Run, RunResult, SearchOptions
     from nexi.app.knowledge import Knowledge
+    from nexi.cli.keys import Keys
     from nexi.config import Config
+    from nexi.events import Event
     from nexi.output import Screen
     from nexi.session import Session
 
@@ -136,15 +138,19 @@ async def earlier(nexi: Nexi) -> Session:
     return await last_conversation(nexi.config, nexi.clock)
 
 
-async def follow(search: Run, screen: Screen, interrupts: Interrupts) -> RunResult:
-    """Show a run to its end, or to the signal that ends it."""
+async def follow(
+    search: Run, screen: Screen, interrupts: Interrupts, asks: Callable[[Event, Keys], Awaitable[None]] | None = None
+) -> RunResult:
+    """Show a run to its end, or to the signal that ends it; `asks` may turn to the person after an event."""
     from nexi.cli.keys import unseen
 
     async with search as run:
-        with interrupts.heard_by(run.stop), unseen():
+        with interrupts.heard_by(run.stop), unseen() as keys:
             try:
                 async for event in run:
                     screen.show(event)
+                    if asks:
+                        await asks(event, keys)
             finally:
                 screen.end()
         return run.result()

@@ -18,15 +18,24 @@ SHOW_CURSOR = b"\x1b[?25h"
 PASSED_ON = ("SIGHUP", "SIGQUIT", "SIGTSTP")  # those that nobody else hears during a search
 
 
+class Keys:
+    """What is typed while a run goes on: not shown, except where somebody is asked something."""
+
+    @contextmanager
+    def seen(self) -> Iterator[None]:
+        """Show keys inside the block."""
+        yield
+
+
 @contextmanager
-def unseen() -> Iterator[None]:
+def unseen() -> Iterator[Keys]:
     """Show no keys inside the block; without a terminal, or in a thread that hears no signals, nothing happens."""
     fd = _terminal()
     if fd is None:
-        yield
+        yield Keys()
         return
-    with _Echo(fd):
-        yield
+    with _Echo(fd) as echo:
+        yield echo
 
 
 def _terminal() -> int | None:
@@ -44,7 +53,7 @@ def _terminal() -> int | None:
     return None
 
 
-class _Echo:
+class _Echo(Keys):
     """The echo of one terminal, off inside the block."""
 
     def __init__(self, fd: int) -> None:
@@ -62,6 +71,14 @@ class _Echo:
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
         self._show()
+
+    @contextmanager
+    def seen(self) -> Iterator[None]:
+        self._show()
+        try:
+            yield
+        finally:
+            self._hide()
 
     def _hide(self) -> None:
         """A job in the background has no say over its terminal: it would be stopped for trying."""

@@ -171,8 +171,10 @@ class Conversation:
         self._again, self._question, self._before = self._research, question, list(self._session.messages)
         settings = replace(search_options(self._options), effort=self._effort)
         run = self._nexi.research(question, options=settings, session=self._session)
-        if await self._followed(run, screen_for(self._options, ResearchState())):
-            deliver(self._answered(), self._nexi.config, {**self._options, "copy": False, "output": None, "form": None})
+        screen = screen_for(self._options, ResearchState())
+        if await self._followed(run, screen):
+            asked = {**self._options, "copy": False, "output": None, "form": None}
+            deliver(self._answered(), self._nexi.config, asked, screen)
             write("\n", sys.stderr)
 
     async def _followed(self, run: Run, screen: Screen) -> bool:

@@ -12,11 +12,14 @@ from nexi.cli.exits import Interrupts, failing_politely
 from nexi.cli.filters import narrowing
 
 if TYPE_CHECKING:
-    from nexi.app import Run, RunResult
+    from collections.abc import Awaitable, Callable
+
+    from nexi.app import RunResult
+    from nexi.app.research import ResearchRun
+    from nexi.cli.keys import Keys
     from nexi.config import Config
+    from nexi.events import Event
     from nexi.output import Screen
-    from nexi.research.orchestrator import Approve
-    from nexi.research.planner import Agenda
     from nexi.research.state import ResearchState
 
 UNUSED = {
@@ -76,6 +79,7 @@ def run_research(question: str, options: dict[str, Any]) -> None:
     from nexi.cli.ask import load
     from nexi.cli.stdin import read_question, with_piped_text
     from nexi.output import is_tty
+    from nexi.research.state import ResearchState
 
     if question:
         question = with_piped_text(question)
@@ -85,19 +89,20 @@ def run_research(question: str, options: dict[str, Any]) -> None:
         raise click.UsageError('What shall be researched? nexi research "your question"')
     config = load(options)
     with Interrupts(as_json=options["as_json"]) as interrupts:
-        result = asyncio.run(_researched(config, question, options, interrupts))
-        deliver(result, config, options)
+        screen = screen_for(options, ResearchState())
+        result = asyncio.run(_researched(config, question, options, interrupts, screen))
+        deliver(result, config, options, screen)
 
 
-async def _researched(config: Config, question: str, options: dict[str, Any], interrupts: Interrupts) -> RunResult:
+async def _researched(
+    config: Config, question: str, options: dict[str, Any], interrupts: Interrupts, screen: Screen
+) -> RunResult:
     from dataclasses import replace
 
     from nexi.app import Nexi
     from nexi.cli.ask import earlier, follow, measured, say_what_answers, search_options, shelf_for
-    from nexi.research.state import ResearchState
 
     say_what_answers(config)
-    screen = screen_for(options, ResearchState())
     async with Nexi(await measured(config)) as nexi, shelf_for(nexi, options) as shelf:
         session = await earlier(nexi) if options["go_on"] else None
         run = nexi.research(
@@ -105,9 +110,9 @@ async def _researched(config: Config, question: str, options: dict[str, Any], in
             depth=options["depth"] or 0,
             options=replace(search_options(options), shelf=shelf),
             session=session,
-            approve=_approval(options, screen),
+            held=_asks(options),
         )
-        return await follow(run, screen, interrupts)
+        return await follow(run, screen, interrupts, _settling(run, screen))
 
 
 def screen_for(options: dict[str, Any], state: ResearchState) -> Screen:
@@ -118,10 +123,10 @@ def screen_for(options: dict[str, Any], state: ResearchState) -> Screen:
 
     verbose, quiet = options["verbose"], options["as_json"]
     panel = panel_for(verbose, quiet, state, time.monotonic)
-    return Screen(verbose=verbose, quiet=quiet, stream=False, usage=True, progress=panel)
+    return Screen(verbose=verbose, quiet=quiet, stream=not options.get("no_stream"), usage=True, progress=panel)
 
 
-def deliver(result: RunResult, config: Config, options: dict[str, Any]) -> None:
+def deliver(result: RunResult, config: Config, options: dict[str, Any], screen: Screen) -> None:
     """The report on stdout and in its file; where that went is said on stderr."""
     from nexi.cli.delivery import copy_answer, file_of
     from nexi.output import answer_json, print_json, print_success
@@ -132,7 +137,6 @@ def deliver(result: RunResult, config: Config, options: dict[str, Any]) -> None:
         form = answer_json(result, question_of(result), config.endpoint("answer").model)
         print_json({**form, "report": str(path)} if path else form)
     else:
-        screen = screen_for(options, _state_of(result))
         screen.finish(result)
     if path:
         print_success(f"The report is in {path}.")
@@ -175,61 +179,22 @@ def _save(result: RunResult, file: Path | None, options: dict[str, Any]) -> Path
     return saved
 
 
-def _state_of(result: RunResult) -> ResearchState:
-    from nexi.research.reducer import fold
-
-    return fold(result.facts)
-
-
-def _approval(options: dict[str, Any], screen: Screen) -> Approve | None:
-    """Who stands between the plan and the money: with --plan, a person at a terminal."""
+def _asks(options: dict[str, Any]) -> bool:
+    """Whether a person stands between the plan and the money: with --plan, at a terminal."""
     from nexi.output import is_tty
 
-    if not options["plan"] or options["yes"] or not is_tty(sys.stdin) or not is_tty(sys.stderr):
+    return bool(options["plan"] and not options["yes"] and is_tty(sys.stdin) and is_tty(sys.stderr))
+
+
+def _settling(run: ResearchRun, screen: Screen) -> Callable[[Event, Keys], Awaitable[None]] | None:
+    if run.gate is None:
         return None
 
-    async def approve(agenda: Agenda) -> Agenda | None:
-        import asyncio
+    async def settling(event: Event, keys: Keys) -> None:
+        from nexi.cli.plan import settle
+        from nexi.events import AgendaProposed
 
-        with screen.away():
-            return await asyncio.to_thread(_asked, agenda)
+        if isinstance(event, AgendaProposed):
+            await settle(run, event, screen, keys)
 
-    return approve
-
-
-def _asked(agenda: Agenda) -> Agenda | None:
-    """The plan as a person wants it: Enter goes on, e opens an editor, q stops."""
-    from nexi.output import note
-
-    while True:
-        for number, task in enumerate(agenda.tasks, 1):
-            note(f"  {number}. {task}")
-        answer = click.prompt("Go on? [Enter], (e)dit, (q)uit", default="", show_default=False, err=True).strip().lower()
-        if answer in ("", "y", "yes"):
-            return agenda
-        if answer in ("q", "quit", "n", "no"):
-            return None
-        if answer in ("e", "edit"):
-            agenda = _edited(agenda)
-
-
-def _edited(agenda: Agenda) -> Agenda:
-    from dataclasses import replace
-
-    from nexi.output import print_warning
-    from nexi.research.state import MOST_TASKS
-
-    head = f"# One task a line, at most {MOST_TASKS}. Lines that begin with # are left out.\n"
-    text = click.edit(head + "\n".join(agenda.tasks) + "\n", extension=".txt")
-    tasks = [line.strip() for line in (text or "").splitlines() if line.strip() and not line.startswith("#")]
-    if not tasks:
-        print_warning("the plan was left as it was")
-        return agenda
-    return replace(agenda, tasks=tuple(tasks[:MOST_TASKS]), by="user")
-
-
-def follow_on(run: Run, options: dict[str, Any]) -> Screen:
-    """The screen for a run that is taken up again."""
-    from nexi.research.reducer import fold
-
-    return screen_for(options, fold(run.past.facts) if run.mode == "research" else fold(()))
+    return settling

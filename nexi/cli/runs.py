@@ -13,6 +13,7 @@ from nexi.cli.exits import Interrupts, failing_politely
 if TYPE_CHECKING:
     from nexi.app import RunResult
     from nexi.config import Config
+    from nexi.output import Screen
     from nexi.runlog import RunDirectory, RunSummary
 
 SHOWN = 20
@@ -100,11 +101,12 @@ def resume(run_id: str, **given: Any) -> None:
         from nexi.cli.ask import load
 
         config = load(options)
-        result = asyncio.run(_resumed(config, run_id, options, interrupts))
-        _deliver(result, config, options)
+        result, screen = asyncio.run(_resumed(config, run_id, options, interrupts))
+        _deliver(result, config, options, screen)
 
 
-async def _resumed(config: Config, run_id: str, options: dict[str, Any], interrupts: Interrupts) -> RunResult:
+async def _resumed(config: Config, run_id: str, options: dict[str, Any], interrupts: Interrupts) -> tuple[RunResult, Screen]:
+    """The run to its end, and the screen that has shown what it streamed."""
     from nexi.app import Nexi, SearchOptions
     from nexi.cli.ask import follow, measured, screen_for
     from nexi.cli.research import screen_for as panel_for
@@ -118,23 +120,22 @@ async def _resumed(config: Config, run_id: str, options: dict[str, Any], interru
         result = await follow(run, screen, interrupts)
         if result.id != run_id:
             note(f"Run {run_id} had ended. What it held was taken over by a run of its own: {result.id}")
-        return result
+        return result, screen
 
 
-def _deliver(result: RunResult, config: Config, options: dict[str, Any]) -> None:
-    from nexi.cli.ask import screen_for
+def _deliver(result: RunResult, config: Config, options: dict[str, Any], screen: Screen) -> None:
     from nexi.cli.delivery import file_of, write_answer
     from nexi.cli.research import deliver, question_of
     from nexi.events import AgendaSet
     from nexi.output import answer_json, print_json
 
     if any(isinstance(fact, AgendaSet) for fact in result.facts):
-        return deliver(result, config, options)
+        return deliver(result, config, options, screen)
     if file := file_of(options):
         return write_answer(file, result, question_of(result), config, options)
     if options["as_json"]:
         return print_json(answer_json(result, question_of(result), config.endpoint("answer").model))
-    return screen_for(options).finish(result)
+    return screen.finish(result)
 
 
 @click.command("replay", context_settings=HELP)

@@ -64,6 +64,7 @@ class Panel(Redrawn, Progress):
 
     def __init__(self, verbose: bool, state: ResearchState, clock: Callable[[], float]) -> None:
         self._state, self._status = state, ""
+        self._body, self._apart = "", False
         self._details = Lines(verbose=True) if verbose else None
         self._clock, self._started = clock, clock()
         super().__init__(console("stderr"))
@@ -81,15 +82,29 @@ class Panel(Redrawn, Progress):
                 self._details.tell(event)
         self.start()
 
+    def writing(self, text: str, *, apart: bool = False) -> None:
+        self._body, self._apart = text, apart
+
     def end(self) -> None:
         self.stop()
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rich.text import Text
 
+        head = Text(
+            headline(self._state, self._clock() - self._started, self._status),
+            style="bold",
+            no_wrap=True,
+            overflow="ellipsis",
+        )
+        if self._body.strip():
+            from nexi.output.region import drawn
+
+            yield from drawn(self._body, self._apart, console, options)
+            yield head
+            return
+        yield head
         marks = MARKS if console.encoding.startswith("utf") else PLAIN_MARKS
-        head = headline(self._state, self._clock() - self._started, self._status)
-        yield Text(head, style="bold", no_wrap=True, overflow="ellipsis")
         room = max(1, console.size.height - 3)
         for researcher in self._state.researchers[-room:]:
             style = {"running": "", "reported": "green", "failed": "red"}[researcher.doing]

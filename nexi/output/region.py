@@ -28,12 +28,18 @@ class Region(Redrawn):
         self._status, self._clock = status, clock
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        if self.body.strip():
-            if self.apart:
-                yield Segment.line()
-            for line in rendered(self.body).lines(console, options)[-max(1, console.size.height - ROOM_BELOW) :]:
-                yield from line
-                yield Segment.line()
+        yield from drawn(self.body, self.apart, console, options)
         frames = FRAMES if console.encoding.startswith("utf") else PLAIN_FRAMES
         frame = frames[int(self._clock() * PER_SECOND) % len(frames)]
         yield Text(f"{frame} {self._status()}", style="dim", no_wrap=True, overflow="ellipsis", end="")
+
+
+def drawn(body: str, apart: bool, console: Console, options: ConsoleOptions) -> RenderResult:
+    """The end of what is being written, as much of it as there is room for."""
+    if not body.strip():
+        return
+    if apart:
+        yield Segment.line()
+    for line in rendered(body).lines(console, options)[-max(1, console.size.height - ROOM_BELOW) :]:
+        yield from line
+        yield Segment.line()

@@ -105,6 +105,40 @@ def test_an_edit_that_leaves_nothing_leaves_the_plan_as_it_was(env: dict[str, st
     assert reports(here) == []
 
 
+def test_a_plan_may_be_changed_in_place_and_what_is_typed_is_seen(env: dict[str, str], here: Path) -> None:
+    with researching(env, "--plan") as screen:
+        screen.expect("Go on?")
+        screen.type("+ what air does the moon have" + ENTER)
+        screen.expect("+ what air does the moon have")
+        screen.expect("what air does the moon have\n")
+        screen.expect("Go on?")
+        screen.type("1 how far is the moon" + ENTER)
+        screen.expect("  1. how far is the moon\n")
+        screen.expect("Go on?")
+        screen.type("- 9" + ENTER)
+        screen.expect("'- 9' changes nothing")
+        screen.expect("Go on?")
+        screen.type(ENTER)
+        assert screen.ending() == 0
+    assert FOUND in Picture(screen.raw).text
+
+
+@pytest.mark.parametrize("key", [CTRL_C, CTRL_D], ids=["ctrl-c", "ctrl-d"])
+def test_a_plan_is_left_with_a_key_and_nothing_is_spent(env: dict[str, str], here: Path, key: str) -> None:
+    with researching(env, "--plan") as screen:
+        screen.expect("Go on?")
+        screen.type(key)
+        assert screen.ending() == (130 if key == CTRL_C else 1)
+    assert "its plan was not approved" in screen.text
+    assert reports(here) == []
+
+
+def test_the_report_is_written_once_as_it_comes(env: dict[str, str], here: Path) -> None:
+    with researching(env, latency_ms=100) as screen:
+        assert screen.ending() == 0
+    assert Picture(screen.raw).text.count(FOUND) == 1
+
+
 def test_with_yes_a_plan_is_not_asked_about(env: dict[str, str], here: Path) -> None:
     with researching(env, "--plan", "--yes") as screen:
         assert screen.ending() == 0
