@@ -148,7 +148,7 @@ def end(page: Any) -> None:
 
 def take(page: Any, place: Path) -> None:
     """The screen as it stands, without the cursor in it."""
-    page.evaluate("() => { document.activeElement.blur(); scrollTo(0, 0); }")
+    page.evaluate("() => { if (!document.querySelector('dialog[open]')) document.activeElement.blur(); scrollTo(0, 0); }")
     page.screenshot(path=place, animations="disabled")
     size = place.stat().st_size
     assert size < MOST_BYTES, f"{place.name} has {size:,} bytes"
@@ -164,7 +164,7 @@ def draw(new_page: Callable[..., Any], base: str, model: HeldModel, place: Path)
     at = page.url
     page.click("#answer .cite >> nth=0")
     page.wait_for_selector("#evidence mark")
-    page.screenshot(path=place / "page-evidence.png", animations="disabled")
+    take(page, place / "page-evidence.png")
     for name, context in {
         "page-dark.png": {"color_scheme": "dark", "viewport": SCREEN},
         "page-phone.png": {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True},
