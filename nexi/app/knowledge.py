@@ -101,7 +101,7 @@ class Knowledge:
         return SqliteStore(config.knowledge_path)
 
     def embedder(self) -> Embedder | None:
-        """What makes vectors: the endpoint that is named, else static vectors where they are installed, else nothing."""
+        """What makes vectors: the endpoint or library that is named, else static vectors where they are installed."""
         if not self._sought_embedder:
             self._sought_embedder = True
             self._embedder = self._make_embedder()
@@ -121,6 +121,8 @@ class Knowledge:
                 proxy=clients.proxy_for(endpoint.base_url),
                 trust=self.config.trust,
             )
+        if library := embedder_named(self.config):
+            return library
         from nexi.stores.embedders.static import StaticEmbedder
 
         try:
@@ -218,6 +220,23 @@ class Knowledge:
         """Whether the file has reached its bound; a server keeps its own."""
         most = self.config.knowledge_max_mb
         return bool(most) and not self.is_remote and await asyncio.to_thread(_size, self.config) > most * 1_000_000
+
+
+def embedder_named(config: Config) -> Embedder | None:
+    """The library that the config names for making vectors on this machine."""
+    if not config.embedding_library:
+        return None
+    from nexi.stores.embedders.library import LibraryEmbedder
+
+    return LibraryEmbedder(config.embedding_library, config.cache_dir / "models")
+
+
+def fetches_its_model(config: Config) -> bool:
+    """Whether the library may go and get its model; what is named by its folder is there or nowhere."""
+    from nexi.stores.embedders.library import is_folder
+
+    library, _, model = config.embedding_library.partition(":")
+    return bool(library) and not (library == "model2vec" and is_folder(model))
 
 
 def page_of(source: StoredSource, text: str) -> Page:

@@ -191,6 +191,7 @@ def load(options: dict[str, Any]) -> Config:
 
 def off_the_network(config: Config) -> Config:
     """The config of a question that may leave the machine by no way: no model, vectors or store elsewhere."""
+    from nexi.app.knowledge import fetches_its_model
     from nexi.config import EXTRACTIVE
     from nexi.errors import ConfigError
     from nexi.output import write
@@ -199,7 +200,7 @@ def off_the_network(config: Config) -> Config:
         raise ConfigError("--local cannot ask this store", cause="qdrant_url is not of this machine", fix="ask without --local")
     changes: dict[str, Any] = {"knowledge": True}
     remote = config.embedding()
-    if remote and not _is_here(remote.base_url):
+    if (remote and not _is_here(remote.base_url)) or fetches_its_model(config):
         changes["use_hybrid_search"] = False
     endpoints = [config.endpoint("answer"), config.endpoint("extract"), config.endpoint("judge")]
     if any(not e.is_extractive and not _is_here(e.base_url) for e in endpoints):

@@ -13,6 +13,7 @@ DEFAULT_BASE_URL = "https://openrouter.ai/api/v1"
 DEFAULT_MODEL = "google/gemini-2.5-flash-lite"
 EXTRACTIVE = "extractive"
 EMBEDDING_MODEL = "text-embedding-3-small"
+EMBEDDING_LIBRARIES = ("model2vec:", "fastembed:")  # what a model of this machine begins with
 ROLES = ("answer", "extract", "judge")
 REQUIRED = ("base_url", "api_key", "model", "default_effort", "max_output_tokens")
 OLD_NAMES = {"max_timeout": "time_target"}

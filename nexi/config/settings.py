@@ -16,6 +16,7 @@ from nexi.config.environment import nexi_cache, nexi_home
 from nexi.config.fields import SAVED, UNSAVED, Settings, as_keys, as_names, distinct, known, normal, plain, roles_under
 from nexi.config.names import (
     DEFAULT_BASE_URL,
+    EMBEDDING_LIBRARIES,
     EMBEDDING_MODEL,
     EXTRACTIVE,
     FREE_BACKENDS,
@@ -105,10 +106,15 @@ class Config(Settings):
             return Endpoint("", (), EXTRACTIVE, max_context)
         return Endpoint(base_url, keys, model, max_context)
 
+    @property
+    def embedding_library(self) -> str:
+        """The library and the model that make vectors on this machine, where `embedding_model` names such a one."""
+        return self.embedding_model if self.embedding_model.startswith(EMBEDDING_LIBRARIES) else ""
+
     def embedding(self) -> Endpoint | None:
         """Where texts are turned into vectors; None where no endpoint is named. A model alone is asked of the main address."""
         base_url = self.embedding_base_url or (self.base_url if self.embedding_model else "")
-        if not base_url:
+        if not base_url or self.embedding_library:
             return None
         own = next(iter(self.keys_for("embedding")), "")
         keys = self._endpoint_keys(base_url, {"api_key": own} if own else {})

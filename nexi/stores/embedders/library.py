@@ -1,0 +1,107 @@
+"""Vectors of models that run on this machine in a library of their own: model2vec and fastembed, each an extra.
+
+The Embedder port is above; below is the library, loaded with its model at the first text. A model is named as
+`library:model`, where the model is what the library calls it or, for model2vec, a folder. A model that is not on the disk is
+fetched by the library, from where it always does; a folder is never looked for elsewhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from nexi.errors import LLMError
+from nexi.types import Embedded, Vector
+
+LONGEST = 50_000  # characters; no such model reads further
+Encode = Callable[[Sequence[str], bool], Iterable[Any]]
+
+
+class LibraryEmbedder:
+    """The Embedder port over one of `LIBRARIES`. `cache` is where fetched models are kept."""
+
+    def __init__(self, named: str, cache: Path) -> None:
+        self._library, _, self._model = named.partition(":")
+        self._cache = cache
+        self._encode: Encode | None = None
+        self._dims = 0
+
+    @property
+    def name(self) -> str:
+        """A folder is called by its own name: vectors outlive the place it lies in."""
+        model = Path(self._model).name if is_folder(self._model) else self._model
+        return f"{self._library}:{model}"
+
+    @property
+    def dims(self) -> int:
+        return self._dims
+
+    async def embed(self, texts: Sequence[str], *, query: bool = False) -> Embedded:
+        return await asyncio.to_thread(self._embed, texts, query) if texts else Embedded(())
+
+    def _embed(self, texts: Sequence[str], query: bool) -> Embedded:
+        clean = [text[:LONGEST].encode("utf-8", "replace").decode("utf-8") or " " for text in texts]
+        try:
+            if self._encode is None:
+                self._encode = LIBRARIES[self._library](self._model, self._cache)
+            vectors = tuple(_of_length_one(row) for row in self._encode(clean, query))
+        except ImportError as error:
+            raise _missing(self._library, error) from None
+        except Exception as error:  # the edge of a foreign library: it raises whatever its own parts raise
+            raise _failed(self._library, self._model, error) from error
+        self._dims = len(vectors[0])
+        return Embedded(vectors)
+
+
+def _model2vec(model: str, cache: Path) -> Encode:
+    if is_folder(model) and not Path(model).expanduser().is_dir():
+        raise FileNotFoundError(f"there is no folder {model}")
+    place = str(Path(model).expanduser()) if is_folder(model) else model
+    loaded = import_module("model2vec").StaticModel.from_pretrained(place, force_download=False)
+    return lambda texts, query: loaded.encode(list(texts), use_multiprocessing=False)
+
+
+def _fastembed(model: str, cache: Path) -> Encode:
+    loaded = import_module("fastembed").TextEmbedding(model, cache_dir=str(cache))
+    return lambda texts, query: loaded.query_embed(list(texts)) if query else loaded.passage_embed(list(texts))
+
+
+LIBRARIES: Mapping[str, Callable[[str, Path], Encode]] = {"model2vec": _model2vec, "fastembed": _fastembed}
+
+
+def is_folder(model: str) -> bool:
+    """Whether a model is named by its place: what a hub calls a model begins neither with a dot nor with a slash."""
+    return model.startswith((".", "/", "~")) or Path(model).is_absolute()
+
+
+def _of_length_one(row: Any) -> Vector:
+    """A text without a single known word has no direction; it gets one that no other text has for that reason alone."""
+    from nexi.stores.vectors import numpy
+
+    np = numpy()
+    vector = np.asarray(row, np.float32).reshape(-1)
+    length = float(np.sqrt(vector @ vector))
+    if not length > 0:
+        vector, length = np.eye(1, len(vector), dtype=np.float32)[0], 1.0
+    return array("f", (vector / length).astype(np.float32).tobytes())
+
+
+def _missing(library: str, error: ImportError) -> LLMError:
+    return LLMError(
+        f"{library} cannot make vectors",
+        cause=f"{error.name} is not installed",
+        fix=f'Install it: pip install "nexi[{library}]"',
+    )
+
+
+def _failed(library: str, model: str, error: Exception) -> LLMError:
+    cause = " ".join(str(error).split())[:300] or type(error).__name__
+    return LLMError(
+        f"{library} cannot make vectors with {model[:100]}",
+        cause=cause,
+        fix="Check the name or the folder of the model in embedding_model, and the network where it is to be fetched.",
+    )

@@ -1,0 +1,111 @@
+"""The libraries that embed on this machine, with fakes where the libraries begin: what they are asked, and what comes of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from nexi.app.knowledge import embedder_named, fetches_its_model
+from nexi.config import Config
+from nexi.errors import LLMError
+from nexi.stores.embedders.library import LibraryEmbedder
+
+np = pytest.importorskip("numpy")
+
+
+class Library:
+    """Both libraries in one: remembers how it was called, embeds by length."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self.StaticModel = SimpleNamespace(from_pretrained=self.from_pretrained)
+
+    def from_pretrained(self, path: str, *, force_download: bool) -> Library:
+        self.calls.append(("load", path, force_download))
+        return self
+
+    def encode(self, texts: list[str], *, use_multiprocessing: bool) -> Any:
+        self.calls.append(("encode", texts))
+        return np.array([[len(text) - 1, 4.0 if text.strip() else 0.0] for text in texts])
+
+    def TextEmbedding(self, model: str, *, cache_dir: str) -> Library:  # noqa: N802 - the library's name
+        self.calls.append(("load", model, cache_dir))
+        return self
+
+    def query_embed(self, texts: list[str]) -> Any:
+        self.calls.append(("query", texts))
+        return iter(self.encode(texts, use_multiprocessing=False))
+
+    def passage_embed(self, texts: list[str]) -> Any:
+        self.calls.append(("passage", texts))
+        return iter(self.encode(texts, use_multiprocessing=False))
+
+
+@pytest.fixture
+def library(monkeypatch: pytest.MonkeyPatch) -> Library:
+    made = Library()
+    for name in ("model2vec", "fastembed"):
+        monkeypatch.setitem(sys.modules, name, made)
+    return made
+
+
+async def test_model2vec_reads_a_folder_once_and_gives_vectors_of_length_one(library: Library, tmp_path: Path) -> None:
+    embedder = LibraryEmbedder(f"model2vec:{tmp_path}", tmp_path)
+    first = await embedder.embed(["moon", "half \ud83c pair"])
+    second = await embedder.embed(["", "moon"], query=True)
+    assert [call for call in library.calls if call[0] == "load"] == [("load", str(tmp_path), False)]
+    assert (embedder.name, embedder.dims) == (f"model2vec:{tmp_path.name}", 2)
+    assert list(first.vectors[0]) == pytest.approx([0.6, 0.8])
+    assert list(second.vectors[0]) == [1.0, 0.0]
+    assert library.calls[1] == ("encode", ["moon", "half ? pair"])
+
+
+async def test_fastembed_is_told_questions_from_passages(library: Library, tmp_path: Path) -> None:
+    embedder = LibraryEmbedder("fastembed:maker/model", tmp_path / "models")
+    await embedder.embed(["a passage"])
+    await embedder.embed(["a question"], query=True)
+    assert [call for call in library.calls if call[0] != "encode"] == [
+        ("load", "maker/model", str(tmp_path / "models")), ("passage", ["a passage"]), ("query", ["a question"]),
+    ]  # fmt: skip
+    assert (embedder.name, (await embedder.embed([])).vectors) == ("fastembed:maker/model", ())
+
+
+@pytest.mark.parametrize("name", ["model2vec", "fastembed"])
+async def test_a_library_that_is_not_installed_names_its_extra(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(LLMError) as failed:
+        await LibraryEmbedder(f"{name}:maker/model", tmp_path).embed(["moon"])
+    assert failed.value.fix == f'Install it: pip install "nexi[{name}]"'
+
+
+async def test_a_folder_that_is_not_there_is_looked_for_nowhere_else(library: Library, tmp_path: Path) -> None:
+    with pytest.raises(LLMError) as failed:
+        await LibraryEmbedder(f"model2vec:{tmp_path}/gone", tmp_path).embed(["moon"])
+    assert (f"there is no folder {tmp_path}/gone" in failed.value.cause, library.calls) == (True, [])
+
+
+async def test_whatever_a_library_raises_is_an_error_with_a_fix(library: Library, tmp_path: Path) -> None:
+    library.StaticModel = SimpleNamespace(from_pretrained=lambda *_, **__: 1 / 0)
+    with pytest.raises(LLMError) as failed:
+        await LibraryEmbedder("model2vec:maker/model", tmp_path).embed(["moon"])
+    assert (failed.value.cause, "embedding_model" in failed.value.fix) == ("division by zero", True)
+
+
+def test_the_setting_chooses_between_a_library_and_an_endpoint(make_config: Callable[..., Config]) -> None:
+    config = make_config(embedding_model="model2vec:./models/small")
+    other = make_config(embedding_model="text-embedding-3-small", embedding_base_url="http://127.0.0.1:9/v1")
+    assert (config.embedding(), type(embedder_named(config)).__name__) == (None, "LibraryEmbedder")
+    assert (other.embedding() is not None, embedder_named(other)) == (True, None)
+
+
+def test_only_a_folder_needs_no_network(make_config: Callable[..., Config]) -> None:
+    named = ("model2vec:./models/small", "model2vec:maker/model", "fastembed:maker/model", "")
+    fetched = [fetches_its_model(make_config(embedding_model=name)) for name in named]
+    assert fetched == [False, True, True, False]
