@@ -148,7 +148,7 @@ def conformance(suite: str, target: str, url: str) -> Outcome:
 
 
 def inspector(where: list[str], *arguments: str) -> dict[str, object]:
-    command = [str(node()), str(package("inspector", "2.12.0")), "--cli", *where, *arguments]
+    command = [str(node()), str(package("inspector", "2.12.0")), "--cli", "--connect-timeout", "60000", *where, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=_env(), timeout=120, cwd=ROOT)
     try:
         reply: dict[str, object] = json.loads(done.stdout)

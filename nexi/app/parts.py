@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from nexi.agent import Loop, LoopSettings
 from nexi.app.clients import Clients, built_in
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 MOST_EXTRACT_BYTES = 60_000
 EXTRACT_PROMPT_TOKENS = 500
+LEAST_SECRET = 8  # what is shorter stands in ordinary text too
 FREE_FETCHERS = ("http",)  # reading ahead must cost nobody anything
 
 
@@ -202,8 +204,17 @@ class Parts:
 
 
 def secrets_of(config: Config) -> tuple[str, ...]:
+    """Every key of a config, whatever it is for, and every password in one of its addresses."""
     keys = [k for role in ("answer", "extract", "judge") for k in config.endpoint(role).api_keys]
-    keys += (
-        [k for provider in config.api_keys for k in config.keys_for(provider)] + list(config.keys_for("jina")) + [config.token]
-    )
-    return tuple({k for k in keys if len(k) >= 8})
+    keys += [k for name in (*config.api_keys, *config.origin.env_keys, "jina") for k in config.keys_for(name)]
+    addresses = [config.searxng_url, config.qdrant_url, config.embedding_base_url, config.http_proxy, config.https_proxy]
+    addresses += [config.endpoint(role).base_url for role in ("answer", "extract", "judge")]
+    keys += [password for address in addresses for password in passwords_in(address)]
+    return tuple({k for k in (*keys, config.token) if len(k) >= LEAST_SECRET})
+
+
+def passwords_in(address: str) -> tuple[str, ...]:
+    """As it is written, and as it is meant."""
+    user, _, place = address.rpartition("@")
+    password = user.rpartition("//")[2].partition(":")[2] if place else ""
+    return (password, unquote(password)) if password else ()

@@ -1,8 +1,7 @@
-"""`nexi serve` as a process: where it listens, how it ends, and what of the keys can be seen from outside."""
+"""`nexi serve` as a process: where it listens, how it ends, and how it goes on after a crash."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -14,9 +13,6 @@ from pathlib import Path
 
 import httpx2
 import pytest
-
-CANARIES = {"api_key": "sk-canary-model-0001", "jina_key": "jina-canary-0002", "token": "token-canary-0003"}
-ASKED = {"question": "what does the canary sing"}
 
 
 @contextmanager
@@ -50,27 +46,6 @@ def ended(running: subprocess.Popen[str]) -> str:
     running.send_signal(signal.SIGTERM)
     _, told = running.communicate(timeout=30)
     return str(told)
-
-
-def test_no_key_is_seen_in_a_log_an_error_an_event_a_file_of_a_run_or_the_list_of_processes(tmp_path: Path) -> None:
-    settings = {**CANARIES, "base_url": "http://127.0.0.1:9/v1", "model": "m", "searxng_url": "http://127.0.0.1:9"}
-    settings |= {"llm_max_retries": 0, "default_effort": "s", "max_output_tokens": 100, "search_timeout": 1}
-    (tmp_path / "config.json").write_text(json.dumps(settings), encoding="utf-8")
-    seen: list[str] = []
-    with process(tmp_path, "--log-level", "debug") as (running, base), httpx2.Client(base_url=base, timeout=30) as client:
-        seen.append(client.post("/v1/runs", json=ASKED).text)
-        client.headers["authorization"] = f"Bearer {CANARIES['token']}"
-        run_id = client.post("/v1/runs", json=ASKED).json()["id"]
-        seen.append(client.get(f"/v1/runs/{run_id}/events").text)
-        chat = {"model": "nexi-s", "messages": [{"role": "user", "content": "canary?"}]}
-        seen += [client.post("/v1/chat/completions", json=chat).text, client.get("/metrics").text]
-        seen += [client.post("/v1/search", json={"query": "x"}).text, client.get("/openapi.json").text]
-        seen.append(Path(f"/proc/{running.pid}/cmdline").read_text(encoding="utf-8") if Path("/proc").exists() else "")
-        logged = ended(running)
-    seen += [logged, *(p.read_text(encoding="utf-8", errors="replace") for p in (tmp_path / "runs").rglob("*") if p.is_file())]
-    assert [text for text in seen for key in CANARIES.values() if key in text] == []
-    assert "what does the canary sing" in logged, "at debug, questions are logged"
-    assert all(json.loads(line) for line in logged.splitlines())
 
 
 def test_it_refuses_to_listen_beyond_this_machine_without_a_token(tmp_path: Path) -> None:
