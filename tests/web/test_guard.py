@@ -161,6 +161,33 @@ async def test_too_many_open_requests_are_refused(tmp_path: Path) -> None:
         assert [(await task).status_code for task in waiting] == [200, 200]
 
 
+async def test_ten_times_too_much_is_refused_with_a_time_to_come_back_and_what_was_taken_ends_well(tmp_path: Path) -> None:
+    """Runs and completions, whole and streamed, all at once, where two runs have room."""
+    chat = {"model": "nexi-s", "messages": [{"role": "user", "content": QUESTION}]}
+    asked = [
+        ("/v1/runs", {"question": QUESTION}),
+        ("/v1/chat/completions", chat),
+        ("/v1/chat/completions", {**chat, "stream": True}),
+    ]
+    rules = Rules(per_minute=60, burst=18)
+    async with serving(tmp_path, rules=rules, web=GatedWeb(is_open=False), most_runs=2) as served:
+        sending = [asyncio.create_task(served.client.post(path, json=body)) for path, body in asked * 7]
+        await served.web.asked.wait()
+        while sum(task.done() for task in sending) < len(sending) - 2:
+            await asyncio.sleep(0.01)
+        served.web.gate.set()
+        replies = [await task for task in sending]
+        refused = [reply for reply in replies if reply.status_code in (429, 503)]
+        assert len(refused) >= len(sending) - 2
+        assert {int(reply.headers["retry-after"]) > 0 for reply in refused} == {True}
+        assert {"error"} == {name for reply in refused for name in reply.json()}
+        assert {reply.status_code for reply in replies} - {200, 202} == {429, 503}
+        while served.app.state.host.active:
+            await asyncio.sleep(0.01)
+        runs = served.app.state.nexi.runs().list_runs()
+        assert [run.state for run in runs] == ["finished"] * 2
+
+
 async def test_a_body_that_is_too_large_is_refused_whether_its_length_is_told_or_not(tmp_path: Path) -> None:
     async with serving(tmp_path) as served:
         for path in ("/v1/runs", "/v1/chat/completions", "/tavily/search"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,10 @@ from pathlib import Path
 
 import httpx2
 import pytest
+
+from rig import miniweb
+
+FACT = "The Moon is 384,400 km from Earth on average."
 
 
 @contextmanager
@@ -90,3 +95,29 @@ def test_several_workers_serve_one_socket_and_end_together(tmp_path: Path) -> No
     assert running.returncode is not None
     assert "t0ken" not in told
     assert "Traceback" not in told
+
+
+def test_a_run_that_was_under_way_when_the_server_was_killed_is_finished_by_the_next(tmp_path: Path) -> None:
+    page = {
+        "url": "http://moon.test/facts",
+        "title": "Moon facts",
+        "html": f"<html><body><main><p>{FACT}</p></main></body></html>",
+    }
+    with socket.create_server(("127.0.0.1", 0)) as silent, miniweb.serve(miniweb.Corpus([page])) as web:
+        world = {"NEXI_MODEL": "extractive", "NEXI_ALLOW_PRIVATE": web.removeprefix("http://")}
+        with process(tmp_path, SEARXNG_URL=f"http://127.0.0.1:{silent.getsockname()[1]}", **world) as (running, base):
+            with httpx2.Client(base_url=base, timeout=60) as client:
+                run_id = client.post("/v1/runs", json={"question": "How far is the Moon from Earth?"}).json()["id"]
+                asked, _ = silent.accept()  # it is searching now
+            running.kill()
+            running.wait(30)
+            asked.close()
+        with process(tmp_path, SEARXNG_URL=web, **world) as (running, base), httpx2.Client(base_url=base, timeout=60) as client:
+            while client.get(f"/v1/runs/{run_id}").json()["state"] in ("running", "unfinished"):
+                client.get(f"/v1/runs/{run_id}/events")
+            told = client.get(f"/v1/runs/{run_id}/events").text
+            answer = client.get(f"/v1/runs/{run_id}/result").json()["answer"]
+            ended(running)
+    kinds = [line.removeprefix("event: ") for line in told.splitlines() if line.startswith("event: ")]
+    assert (kinds[0], kinds[-1], kinds.count("run_resumed")) == ("run_started", "run_finished", 1)
+    assert FACT in answer
