@@ -23,7 +23,7 @@ MOST_SOURCES = 999  # a marker has at most three digits
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _RUN = re.compile(r"^run(?:[ _-]?id)?:\s*[\"']?([0-9a-f]{6})\b", re.MULTILINE)
-_FIGURES = re.compile(r"^\**(?:Verified:\s*)?\d+ of \d+ sentences? supported\.?\**[ \t]*$", re.MULTILINE)
+_FIGURES = re.compile(r"^\**(?:Verified:\s*)?\d+ of \d+ sentences? supported(?:, \d+ left out)?\.?\**[ \t]*$", re.MULTILINE)
 _FOOTNOTE = re.compile(r"^ {0,3}\[\^(?P<label>[^\]\s]{1,100})\]:[ \t]*(?P<rest>.*(?:\n(?: {2,}|\t)\S.*)*)$", re.MULTILINE)
 _DEFINITION = re.compile(r"^ {0,3}\[(?P<label>[^\]\n^]{1,100})\]:[ \t]*<?(?P<url>https?://[^\s<>]+)>?.*$", re.MULTILINE)
 _ENTRY = re.compile(r"^\s*(?:[-*+•]\s+)?(?:\*\*)?(?:\[\^?(?P<a>[1-9]\d{0,2})\]|(?P<b>[1-9]\d{0,2})[.)])[:.]?\s*(?P<rest>.*)$")
@@ -110,11 +110,14 @@ def answer_document(answer: str, sources: tuple[Source, ...], run: str = "", que
 def _without_list(text: str, places: _Places) -> str:
     """The list of sources at the end is read, then blank."""
     body = strip_sources_section(text.rstrip())
+    number, told = 0, ""
     for line in text[len(body) :].split("\n"):
-        entry = _ENTRY.match(line)
-        urls = find_urls(entry["rest"]) if entry else []
-        if entry and urls:
-            places.add(int(entry["a"] or entry["b"]), urls[0], _title(entry["rest"], urls[0]))
+        if entry := _ENTRY.match(line):
+            number, told = int(entry["a"] or entry["b"]), entry["rest"]
+        else:  # an address may stand under its title
+            told = f"{told.rstrip()} {line.strip()}" if told and line[:1].isspace() else ""
+        if urls := find_urls(told):
+            places.add(number, urls[0], _title(told, urls[0]))
     return body + "\n" * text[len(body) :].count("\n")
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from nexi.errors import NexiError
 from nexi.events import Fact, RunFinished, RunStarted
 from nexi.runlog import RunDirectory
 from nexi.types import StopReason, Usage
+from nexi.verify.document import read_markdown
 from nexi.web.page.exports import TYPES, exported, suffix_of
 from nexi.web.page.markdown import is_tame
 from nexi.web.page.printing import printed
@@ -145,11 +147,24 @@ async def test_the_markdown_is_tame(runs: RunDirectory, sample: Callable[[], lis
 
 async def test_the_markdown_of_an_answer_has_its_question_conflicts_sources_and_figures(runs: RunDirectory) -> None:
     text = await made(runs, samples.right_to_left(), "md")
-    assert text.startswith("# كم يبعد القمر عن الأرض؟\n\nالقمر يبعد")
+    assert text.startswith('---\nquestion: "كم يبعد القمر عن الأرض؟"\nmodel: "moon-1"\n')
+    assert "\n---\n\n# كم يبعد القمر عن الأرض؟\n\nالقمر يبعد" in text
     assert (
         "- [1] [القمر: حقائق وأرقام](https://moon.example/ar) · The Almanac · Ada Moon · 2031-04-05 · read 2031-05-06" in text
     )
-    assert "*Verified: 1 of 1 sentence supported. nexi run " in text
+    assert text.endswith("\n\n*Verified: 1 of 1 sentence supported.*\n")
+
+
+@pytest.mark.parametrize("mode", ["search", "research"])
+async def test_exported_markdown_can_be_verified_again(runs: RunDirectory, mode: str) -> None:
+    started, *others = samples.planets()
+    assert isinstance(started, RunStarted)
+    document = read_markdown(await made(runs, [replace(started, mode=mode), *others], "md"))
+    assert {s.number: (s.url, s.title) for s in document.sources} == {
+        1: ("https://planets.example/facts", "Planetary facts"),
+        2: ("https://pluto.example/", "Pluto"),
+    }
+    assert (document.lost, len(document.run)) == ((), 6)
 
 
 async def test_references_carry_no_address_that_could_run(runs: RunDirectory) -> None:

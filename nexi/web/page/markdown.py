@@ -1,4 +1,4 @@
-"""An answer as a Markdown file: question, text, conflicts, sources and figures. Pure.
+"""An answer as a Markdown file: front matter, question, text, conflicts, sources and figures. Pure.
 
 Whoever opens the file has a reader of their own, so markup that a page or a model wrote is made text: no tags, no images, and
 no links but to web addresses.
@@ -23,11 +23,11 @@ _SYNTAX = re.compile(r"([\\`*_\[\]<>#|])")
 _FRONT_END = "\n---\n"
 
 
-def markdown_of(answered: Answered) -> str:
-    """The whole file."""
+def markdown_of(answered: Answered, front: str = "") -> str:
+    """The whole file, after its front matter."""
     body = strip_sources_section(answered.text) if answered.end.sources else answered.text
     heading = "" if body.lstrip().startswith("# ") else f"# {escaped(answered.started.query)}"
-    parts = [heading, tame(body).strip(), _conflicts(answered), _sources(answered), _figures(answered)]
+    parts = [front.strip(), heading, tame(body).strip(), _conflicts(answered), _sources(answered), _figures(answered)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -93,4 +93,4 @@ def _figures(answered: Answered) -> str:
     if review is None or not review.proof.checked:
         return ""
     left_out = f", {len(review.dropped)} left out" if review.dropped else ""
-    return f"*Verified: {review.proof.figures()}{left_out}. nexi run {answered.id}.*"
+    return f"*Verified: {review.proof.figures()}{left_out}.*"
