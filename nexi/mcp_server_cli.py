@@ -84,6 +84,7 @@ async def _http(config: Config, host: str, port: int) -> None:
     from nexi.cli.ask import measured
     from nexi.mcp_server import HttpDoor
     from nexi.mcp_server.http import PATH
+    from nexi.web.server import HEAD_BYTES, MOST_CONNECTIONS, PatientProtocol
 
     async with Nexi(await measured(config)) as nexi:
         door: Any = HttpDoor(nexi, host=host, token=config.token)
@@ -95,6 +96,10 @@ async def _http(config: Config, host: str, port: int) -> None:
                 lifespan="on",
                 timeout_graceful_shutdown=DRAIN_S,
                 log_config=None,
+                http=PatientProtocol,
+                limit_concurrency=MOST_CONNECTIONS,
+                h11_max_incomplete_event_size=HEAD_BYTES,
+                server_header=False,
             )
             where = f"[{host}]" if ":" in host else host
             say(f"MCP at http://{where}:{listener.getsockname()[1]}{PATH}" + (", with the token" if config.token else ""))
