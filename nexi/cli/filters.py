@@ -1,4 +1,4 @@
-"""The options that narrow a search: how many hits, which sites, how recent. Shared by a question and by `find`."""
+"""The options that narrow a search: how many hits, which sites, how recent, what kind. Shared by a question and by `find`."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ def query_of(text: str, options: dict[str, Any]) -> Query:
         sites=tuple(s for s in sites if not s.startswith("-")),
         excluded_sites=tuple(s[1:] for s in sites if s.startswith("-")),
         time_range=options.get("time_range") or "",
+        focus=options.get("focus") or "",
     )
 
 
@@ -55,4 +56,5 @@ _OPTIONS = (
     click.option("-n", "--num", type=click.IntRange(1, MOST_HITS), metavar="N", help="At most N hits per query."),
     click.option("-w", "--site", "sites", multiple=True, metavar="SITE", callback=_sites, help="Only SITE; -SITE without it."),
     click.option("-t", "--time", "time_range", type=click.Choice(["d", "w", "m", "y"]), help="Of the last day, week, ..."),
+    click.option("--focus", type=click.Choice(["docs", "discussions", "papers", "code"]), help="Look among these first."),
 )

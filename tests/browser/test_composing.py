@@ -20,7 +20,7 @@ def test_what_is_chosen_is_what_is_asked_for(served: Stage, look: Look) -> None:
     page.select_option("#focus", "papers")
     page.select_option("#model", "extractive")
     page.click("#more")
-    page.fill("#sites", "http://moon.test, -mars.test")
+    page.fill("#sites", "http://moon.test/, -mars.test")
     page.select_option("#time", "y")
     page.fill("#question", QUESTION)
     with page.expect_request("**/v1/runs") as asked:
@@ -32,7 +32,7 @@ def test_what_is_chosen_is_what_is_asked_for(served: Stage, look: Look) -> None:
             "effort": "l",
             "focus": "papers",
             "model": "extractive",
-            "sites": ["http://moon.test"],
+            "sites": ["moon.test"],
             "excluded_sites": ["mars.test"],
             "time_range": "y",
         },

@@ -156,6 +156,23 @@ async def _until(served: Served, run_id: str, kind: str) -> None:
                 return
 
 
+# a run under way
+
+
+async def test_the_timeline_so_far_is_told_of_a_run_under_way_with_the_facts_it_covers(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        run_id, _ = await finished(served)
+        told = (await served.client.get(f"/page/runs/{run_id}/timeline")).json()
+        view = (await served.client.get(f"/page/runs/{run_id}")).json()
+        assert (told["bars"], told["facts"]) == (view["timeline"], len(await _facts(served, run_id)))
+        assert told["seconds"] >= 0
+        assert (await served.client.get("/page/runs/aaaaaa/timeline")).status_code == 404
+
+
+async def _facts(served: Served, run_id: str) -> list[str]:
+    return [mark for mark, _ in await served.events(run_id) if "." not in mark]
+
+
 # files
 
 

@@ -4,7 +4,8 @@ import { hidePlan } from "./plan.js";
 import { follow, idle, showSpent } from "./watch.js";
 
 export function orderFromForm() {
-  const effort = $("effort").value, words = $("sites").value.split(/[\s,]+/).filter(Boolean);
+  const effort = $("effort").value, site = (word) => word.replace(/^(-?)[a-z]+:\/\//i, "$1").replace(/\/+$/, "");
+  const words = $("sites").value.split(/[\s,]+/).map(site).filter(Boolean);
   const options = { time_range: $("time").value, focus: $("focus").value };
   const sites = words.filter((w) => !w.startsWith("-")), excluded = words.filter((w) => w.startsWith("-")).map((w) => w.slice(1)).filter(Boolean);
   if (sites.length) options.sites = sites;
