@@ -19,6 +19,7 @@ from nexi.runlog import RunDirectory
 from nexi.types import Page
 from rig.served import Stage, stage
 from tests.browser.scene import PAGES, QUESTION, Telling, Watched
+from tests.browser.test_looks import SCAN, TAGS
 from tests.web import samples
 
 Look = Callable[..., Watched]
@@ -193,3 +194,33 @@ def test_the_setup_tells_its_parts_and_the_checks_what_to_do(served: Stage, look
     page.click("#show-setup")
     assert page.is_visible("#question")
     assert person.trouble == []
+
+
+def test_the_scanner_finds_nothing_serious_in_what_is_kept_and_exported(own: Stage, look: Look, tmp_path: Path) -> None:
+    found = pytest.importorskip("axe_playwright_python", reason="needs axe: make test-browser")
+    axe = (Path(found.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+    know(own.home, "https://atoll.example/guide", "Atolls", "An atoll is a ring of coral around a lagoon.")
+    person = opened(own, look, samples.planets())
+    page = person.page
+
+    def scanned() -> list[str]:
+        page.evaluate(axe)
+        told: list[str] = []
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            told += page.evaluate(SCAN, TAGS)
+        return told
+
+    assert scanned() == []
+    with page.expect_download() as download:
+        page.click("#exports >> text='HTML'")
+    download.value.save_as(tmp_path / "run.html")
+    page.click("#show-knowledge")
+    page.wait_for_selector("#knowledge-list li")
+    assert scanned() == []
+    page.click("#knowledge-list >> text=Forget")
+    page.wait_for_selector("#confirm[open]")
+    assert scanned() == []
+    page.goto((tmp_path / "run.html").as_uri())
+    page.evaluate("() => document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    assert scanned() == []
