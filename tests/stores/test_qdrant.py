@@ -19,6 +19,7 @@ from nexi.errors import StoreError
 from nexi.stores.qdrant import QdrantStore
 from nexi.stores.qdrant.points import chunk_id, key_of, slug
 from nexi.types import Chunk, IndexedPage, Scope, StoredSource
+from tests.stores.qdrant_interface import problems
 
 PAGE = IndexedPage(
     StoredSource("https://space.example/moon", digest="d", tags=("space",)),
@@ -36,11 +37,18 @@ class Server:
         self.collections: set[str] = set()
         self.points: dict[str, dict[str, Any]] = {}
         self.status = 0
+        self.problems: list[str] = []
+        self.scrolls = False
 
     def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:
         self.asked.append((method, path, body))
         if self.status:
             return self.status, {"status": {"error": "no"}, "time": 0.0}
+        status, reply = self._reply(method, path, body)
+        self.problems += problems(method, path, body, reply)
+        return status, reply
+
+    def _reply(self, method: str, path: str, body: Any) -> tuple[int, Any]:
         parts = path.partition("?")[0].strip("/").split("/")
         if parts[-1] == "exists":
             return 200, _ok({"exists": parts[1] in self.collections})
@@ -53,7 +61,11 @@ class Server:
         if method == "POST" and parts[-1] == "points":
             return 200, _ok([{"id": i, "payload": self.points[i]["payload"]} for i in body["ids"] if i in self.points])
         if parts[-1] == "scroll":
-            return 200, _ok({"points": [], "next_page_offset": None})
+            found = [p for p in self.points.values() if self.scrolls and "text" in p["payload"]]
+            shown = [{name: p[name] for name in ("id", "payload", "vector")} for p in found]
+            return 200, _ok({"points": shown, "next_page_offset": None})
+        if parts[-1] == "count":
+            return 200, _ok({"count": len(self.points)})
         if parts[-1] == "query":
             found = [p for p in self.points.values() if "text" in p["payload"]]
             return 200, _ok({"points": [{"id": p["id"], "version": 1, "score": 0.5, "payload": p["payload"]} for p in found]})
@@ -118,6 +130,43 @@ async def test_pages_and_questions_are_sent_as_the_interface_wants_them() -> Non
     assert query.query == models.FusionQuery(fusion=models.Fusion.RRF)
     assert isinstance(query.prefetch, list)
     assert [part.using for part in query.prefetch] == ["dense", "words"]
+
+
+async def test_every_call_and_every_answer_of_the_stub_is_one_of_the_interface() -> None:
+    server = Server()
+    every = Scope(
+        urls=("https://space.example/moon",),
+        domains=("space.example",),
+        excluded_domains=("sun.example",),
+        languages=("en",),
+        tags=("space",),
+        since="2026-01-01",
+        until="2026-12-31",
+        code=False,
+    )
+    with serving(server) as url:
+        store = QdrantStore.at(url)
+        await store.put([PAGE], embedder="toy")
+        await store.link(StoredSource("https://space.example/luna", digest="d"))
+        await store.source("https://space.example/moon")
+        await store.sources(every)
+        await store.passages("https://space.example/moon", 0, 3)
+        await store.lexical("moon", scope=every)
+        await store.dense(array("f", [1.0, 0.0]), embedder="toy", scope=every)
+        await store.hybrid("moon", array("f", [1.0, 0.0]), embedder="toy", scope=every)
+        await store.unembedded()
+        await store.stats()
+        chunk = chunk_id(key_of("https://space.example/moon"), 0)
+        await store.add_vectors({chunk: array("f", [0.0, 1.0])}, embedder="toy")
+        server.scrolls = True
+        await store.forget_vectors()
+        server.scrolls = False
+        await store.remove(["https://space.example/moon"])
+        await store.aclose()
+    assert server.problems == []
+    assert {f"{method} {path.partition('?')[0].partition('/points')[2]}" for method, path, _ in server.asked} >= {
+        "PUT ", "POST ", "POST /scroll", "POST /query", "POST /count", "POST /delete", "POST /payload", "PUT /vectors",
+    }  # fmt: skip
 
 
 async def test_ids_come_from_the_url_and_the_number_alone() -> None:
