@@ -33,6 +33,7 @@ class SearchOptions:
     keeps_history: bool = True
     keeps_log: bool = True
     door: str = ""
+    seats: int = 0  # how many researchers work at the same time; 0 for as many as may
     only_local: bool = False  # ask what is known, and nobody else
     shelf: Knowledge | None = None  # what to look into first, where it is not what nexi knows
 

@@ -29,7 +29,7 @@ from nexi.research.orchestrator import Approve, Orchestrator
 from nexi.research.planner import Agenda, Brief, conversation_of
 from nexi.research.reducer import fold
 from nexi.research.researcher import Desk
-from nexi.research.state import ResearchState
+from nexi.research.state import AT_ONCE, ResearchState
 from nexi.research.tools import LOCAL_SEARCH, Context, ResearchToolbox, specs_for
 from nexi.searcher import Searcher
 from nexi.session import Session
@@ -79,7 +79,8 @@ class ResearchRun(Run):
 
     def _settings(self) -> dict[str, Any]:
         held = {"held": True} if self.gate else {}
-        return {**super()._settings(), "depth": self.depth, "tools": self.tools(), **held}
+        seats = {"seats": self.seats} if self.seats < AT_ONCE else {}
+        return {**super()._settings(), "depth": self.depth, "tools": self.tools(), **held, **seats}
 
     def tools(self) -> list[str]:
         """The tools besides the web search that researchers are offered; a run that began before keeps its own."""
@@ -90,6 +91,12 @@ class ResearchRun(Run):
             return [tool for tool in LOCAL_TOOLS if self.nexi.extra_backend(EXTRA_TOOLS[tool])]
         local = [LOCAL_SEARCH.name] if self._may_know() else []
         return [tool for tool, backend in EXTRA_TOOLS.items() if self.nexi.extra_backend(backend)] + local
+
+    @property
+    def seats(self) -> int:
+        """How many researchers work at the same time; a run that began before goes on as it was."""
+        told = self.past.settings.get("seats") if self.past.facts else self.options.seats
+        return min(int(told), AT_ONCE) if isinstance(told, int) and told > 0 else AT_ONCE
 
     def _open_conversation(self) -> None:
         return None  # every researcher has a conversation of its own
@@ -147,6 +154,7 @@ class ResearchRun(Run):
             recording=self.past.recording,
             approve=self._approve,
             estimate=self._estimated,
+            seats=asyncio.Semaphore(self.seats),
             max_output_tokens=self.options.max_output_tokens or config.max_output_tokens,
             prompts_folder=config.prompts_dir,
         )

@@ -108,7 +108,7 @@ async def _researched(
         run = nexi.research(
             question,
             depth=options["depth"] or 0,
-            options=replace(search_options(options), shelf=shelf),
+            options=replace(search_options(options), shelf=shelf, seats=await _seats(config)),
             session=session,
             held=_asks(options),
         )
@@ -177,6 +177,16 @@ def _save(result: RunResult, file: Path | None, options: dict[str, Any]) -> Path
     for note in notes:
         print_warning(f"in the report, {note}")
     return saved
+
+
+async def _seats(config: Config) -> int:
+    """One, where a server of this machine runs the model: it thinks one thought at a time, and remembers the last one only."""
+    from nexi.cli.ask import WINDOW_S
+    from nexi.llm.local import describe
+
+    endpoint = config.endpoint("answer")
+    server = None if endpoint.is_extractive else await describe(endpoint.base_url, patience_s=WINDOW_S)
+    return server.seats if server else 0
 
 
 def _asks(options: dict[str, Any]) -> bool:

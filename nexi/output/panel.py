@@ -74,7 +74,7 @@ class Panel(Redrawn, Progress):
             self._state = reduce(self._state, event)
         elif isinstance(event, StatusDelta):
             self._status = event.text
-        if isinstance(event, AgendaSet) and event.estimate:
+        if isinstance(event, AgendaSet) and event.estimate and not self._state.proposed:
             with self.away():
                 note(estimate_of(event))
         if self._details and detail_of(event)[0]:
@@ -129,16 +129,16 @@ def headline(state: ResearchState, seconds: float, status: str = "") -> str:
 
 
 def line_of(researcher: Researcher) -> str:
-    """A researcher in one line: who, how far, what it did last, what it took, and on what."""
+    """A researcher in one line: who, how far, what it took, what it did last, and on what; a narrow terminal cuts the end."""
     parts = [researcher.id, researcher.phase]
-    if researcher.doing == "running" and researcher.last_action:
-        parts.append(clean_line(researcher.last_action)[:TASK_CHARS])
-    if researcher.doing == "failed":
-        parts.append(clean_line(researcher.reason)[:TASK_CHARS])
     if researcher.usage.total:
         parts.append(f"{researcher.usage.total:,} tokens")
     if researcher.usage.cost:
         parts.append(cost_text(researcher.usage.cost))
+    if researcher.doing == "running" and researcher.last_action:
+        parts.append(clean_line(researcher.last_action)[:TASK_CHARS])
+    if researcher.doing == "failed":
+        parts.append(clean_line(researcher.reason)[:TASK_CHARS])
     return " · ".join([*parts, clean_line(researcher.task)[:TASK_CHARS]])
 
 

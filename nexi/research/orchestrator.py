@@ -88,6 +88,7 @@ class Orchestrator:
     recording: Recording = field(default_factory=Recording)
     approve: Approve | None = None
     estimate: Callable[[Agenda], str] = lambda _: ""
+    seats: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     max_output_tokens: int = 8192
     prompts_folder: Path | None = None
     _working: dict[str, asyncio.Task[None]] = field(default_factory=dict)
@@ -230,6 +231,7 @@ class Orchestrator:
             self.lead.coordinator().max_context,
             self.prompts_folder,
             self._delay(researcher),
+            self.seats,
         )
 
     def _delay(self, researcher: Researcher) -> float:

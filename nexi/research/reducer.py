@@ -6,6 +6,7 @@ leave the state as it is. Resume depends on this file: it folds the log and goes
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -51,6 +52,7 @@ from nexi.research.state import (
     Step,
     Wait,
 )
+from nexi.urls import host_of, is_web_url
 
 ACTION_CHARS = 200
 
@@ -156,8 +158,25 @@ def _on_researcher(state: ResearchState, fact: ResearcherStarted) -> ResearchSta
 def _on_tool_started(state: ResearchState, fact: ToolStarted) -> ResearchState:
     if not fact.agent:
         return state
-    action = f"{fact.name} {fact.arguments}"[:ACTION_CHARS]
-    return _changed(state, _known(state, fact.agent, fact), last_action=action)
+    return _changed(state, _known(state, fact.agent, fact), last_action=action_of(fact)[:ACTION_CHARS])
+
+
+def action_of(fact: ToolStarted) -> str:
+    """A tool call as a person reads it: what was searched for, and the sites that were asked for pages."""
+    try:
+        given = json.loads(fact.arguments)
+    except (ValueError, RecursionError):
+        given = None
+    if not isinstance(given, dict):
+        return f"{fact.name} {fact.arguments}".strip()
+    asked = [f'"{query}"' for query in _texts(given, "queries") or _texts(given, "query")]
+    sites = dict.fromkeys(host_of(url) if is_web_url(url) else url for url in _texts(given, "urls"))
+    return " ".join((fact.name, ", ".join(asked or sites))).strip()
+
+
+def _texts(given: Mapping[str, Any], name: str) -> list[str]:
+    value = given.get(name)
+    return [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
 
 
 def _on_tool_finished(state: ResearchState, fact: ToolFinished) -> ResearchState:

@@ -80,10 +80,15 @@ class Work:
     window: int
     prompts_folder: Path | None = None
     late: float = 0.0
+    seats: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
     _delivered: set[str] = field(default_factory=set)
 
     async def run(self, workshop: Workshop, meter: Meter) -> None:
-        """Research to the end; how it ended is a fact, whatever happens."""
+        """Research to the end; how it ended is a fact, whatever happens. Where a model serves one at a time, so does this."""
+        async with self.seats:
+            await self._seated(workshop, meter)
+
+    async def _seated(self, workshop: Workshop, meter: Meter) -> None:
         await self.track.pass_time(self.late)
         me = self.researcher.id
         session = self._session()

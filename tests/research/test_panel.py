@@ -97,7 +97,7 @@ def test_the_header_tells_progress_round_cost_and_time(count: int, status: str, 
 
 def test_each_researcher_is_a_line_with_its_phase_its_last_action_and_what_it_took() -> None:
     assert [line_of(r) for r in after(9).researchers] == [
-        '1.1 · gathering · search {"queries": ["Moon"]} · 1,234 tokens · $0.0123 · How far is the Moon?',
+        '1.1 · gathering · 1,234 tokens · $0.0123 · search "Moon" · How far is the Moon?',
         "1.2 · starting · What are tides?",
     ]
     assert [line_of(r) for r in after(11).researchers] == [

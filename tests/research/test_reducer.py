@@ -15,8 +15,9 @@ from nexi.events import (
     RoundEvaluated,
     RunStarted,
     ToolFinished,
+    ToolStarted,
 )
-from nexi.research.reducer import fold, next_step
+from nexi.research.reducer import action_of, fold, next_step
 from nexi.research.state import Evaluate, Fail, Finish, Plan, Start, Wait
 from nexi.types import StopReason
 
@@ -85,3 +86,18 @@ def test_the_header_counts_ten_units_a_researcher_and_says_exploring_beyond_the_
         facts += [RoundEvaluated(number - 1, "delegate", ("t",)), ResearcherStarted(f"{number}.1", number, "t")]
         facts += [ResearcherReported(f"{number}.1", "r")]
     assert fold(facts).header == "Research: exploring"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "action"),
+    [
+        ("search", '{"queries": ["Moon", "tides"]}', 'search "Moon", "tides"'),
+        ("grep", '{"query": "moon"}', 'grep "moon"'),
+        ("scrape", '{"urls": ["https://a.example/1", "https://a.example/2", "nonsense"]}', "scrape a.example, nonsense"),
+        ("final_answer", '{"answer": "long"}', "final_answer"),
+        ("search", "[1", "search [1"),
+        ("search", '{"queries": 7}', "search"),
+    ],
+)
+def test_what_a_researcher_did_last_reads_like_words(name: str, arguments: str, action: str) -> None:
+    assert action_of(ToolStarted("1", name, arguments)) == action

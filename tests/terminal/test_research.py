@@ -45,7 +45,7 @@ def test_the_panel_shows_progress_and_researchers_and_leaves_only_the_report(env
         screen.expect("1.1 · ")
         assert screen.ending() == 0
     assert re.search(r"Research: \d+% · round 1 of 2 · [\d,]+ tokens", screen.text)
-    assert "1.1 · gathering · search" in screen.text
+    assert re.search(r'1\.1 · gathering · [\d,]+ tokens · search "how far', screen.text)
     shown = Picture(screen.raw).text
     assert "round 1 of 2" not in shown
     assert FOUND in shown
