@@ -95,14 +95,17 @@ def running(person: Watched, there: Stage) -> Iterator[str]:
     there.model.release()
 
 
-def test_nothing_sticks_out_of_a_phone_in_any_state(served: Stage, look: Look) -> None:
+def test_nothing_sticks_out_of_a_phone_in_any_state_and_what_scrolls_is_reached(served: Stage, look: Look, axe: str) -> None:
     person = look(served, viewport=PHONE, is_mobile=True, has_touch=True)
     wide: dict[str, Any] = {}
     for state in states(person, served):
         wide[state] = person.page.evaluate("() => document.documentElement.scrollWidth")
         wide[f"{state}, sticking out"] = person.page.evaluate(STICKING_OUT, 360)
+        if state == "finished":
+            person.page.evaluate(axe)
+            wide["scanned"] = person.page.evaluate(SCAN, TAGS)
     assert {name: value for name, value in wide.items() if value not in (360, [])} == {}
-    assert len(wide) == 12
+    assert len(wide) == 13
     assert person.trouble == []
 
 
