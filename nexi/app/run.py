@@ -160,7 +160,8 @@ class Run:
         chains = {"search": list(config.search_chain()), "fetch": list(config.fetch_chain())}
         links = {"continues": self.session.last_run, **({"resumes": self.past.run} if self.past.run else {})}
         door = {"door": self.options.door, "asked": recorded_options(self.options)} if self.options.door else {}
-        return {**chains, **links, **door, "local": self._may_know(), "config": recorded_settings(config)}
+        alone = {"only_local": True} if self.options.only_local else {}
+        return {**chains, **links, **door, **alone, "local": self._may_know(), "config": recorded_settings(config)}
 
     async def _said_before(self) -> dict[str, Any]:
         """The conversation this run goes on from, kept word for word: every request of a follow-up rests on it."""

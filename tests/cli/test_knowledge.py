@@ -102,6 +102,16 @@ def test_research_in_what_is_known_uses_no_socket(command: tuple[str, ...], note
     assert "network used" not in done.stderr
 
 
+def test_a_local_run_that_is_taken_up_again_stays_off_the_network(notes: Path, nexi: Command) -> None:
+    assert nexi("index", str(notes)).code == 0
+    assert offline(nexi.home, "--local", "Where does the shed key hang?").returncode == 0
+    [log] = (nexi.home / "runs").glob("*/log.jsonl")
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:2]))  # cut off after its first fact
+    done = offline(nexi.home, "resume", log.parent.name)
+    assert (done.returncode, "The shed key hangs behind the blue door. [1]" in done.stdout) == (0, True), done.stderr
+    assert ("--local asks no model elsewhere" in done.stderr, "network used" in done.stderr) == (True, False)
+
+
 def test_research_in_a_file_that_came_with_the_question(notes: Path, nexi: Command) -> None:
     done = offline(nexi.home, "research", "-o", "-", "--local", "-f", str(notes / "boat.md"), "Where does the boat lie?")
     assert (done.returncode, "The boat lies in the harbour of Stralsund. [1]" in done.stdout) == (0, True), done.stderr
