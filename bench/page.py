@@ -280,7 +280,7 @@ def main() -> None:
     if given.child:
         return child(given.child, given.events, given.rate)
     if BROWSER is None:
-        sys.exit("no Chromium here: apt-get install chromium")
+        return print("no Chromium here: apt-get install chromium")
     text = report(given.events, given.rate)
     print(text)
     if given.save:

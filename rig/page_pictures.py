@@ -199,7 +199,7 @@ def main() -> None:
     if given.child:
         return child(given.child, given.model)
     if BROWSER is None:
-        sys.exit("no Chromium here: apt-get install chromium")
+        return print("no Chromium here: apt-get install chromium")
     from playwright.sync_api import sync_playwright
 
     given.place.mkdir(parents=True, exist_ok=True)
