@@ -87,6 +87,10 @@ class NexiServer(MCPServer[None]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
+        if self._tool_manager.get_tool(name) is None:
+            known = ", ".join(sorted(tool.name for tool in self._tool_manager.list_tools()))
+            message = f"Unknown tool: {shown.sound(name[:VALUE_CHARS])}; the tools are {known}"
+            raise MCPError(code=INVALID_PARAMS, message=message)  # the client's mistake, not a tool's result
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
@@ -98,9 +102,6 @@ class NexiServer(MCPServer[None]):
             return cause
         if isinstance(cause, ValidationError):
             return _bad_arguments(name, cause)
-        if cause is None:
-            known = ", ".join(sorted(tool.name for tool in self._tool_manager.list_tools()))
-            return QuestionError(f"there is no tool {name[:VALUE_CHARS]!r}", fix=f"the tools are {known}")
         log.error("%s failed: %s", name, type(cause).__name__)
         fix = "please report it, with what the server wrote on stderr"
         return InternalError(f"{name} failed by a fault in nexi", cause=type(cause).__name__, fix=fix)

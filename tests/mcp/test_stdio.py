@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -71,13 +72,30 @@ def silent_model() -> Iterator[int]:
         yield int(listener.getsockname()[1])
 
 
-def talk(web: str, home: Path, lines: list[Any], **env: str) -> subprocess.CompletedProcess[str]:
-    """Send lines as they are to a server of our own, then leave."""
+def talk(web: str, home: Path, lines: list[Any], until: int, **env: str) -> subprocess.CompletedProcess[str]:
+    """Send lines as they are to a server of our own, and leave when that id was answered."""
     how = command(web, home, **env)
     text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
-    return subprocess.run(
-        [how.command, *how.args], env=how.env, input=text, capture_output=True, text=True, timeout=60, check=False
-    )
+    piped = subprocess.PIPE
+    with (
+        (home / "stderr.txt").open("w+", encoding="utf-8") as errors,
+        subprocess.Popen([how.command, *how.args], env=how.env, stdin=piped, stdout=piped, stderr=errors, text=True) as running,
+    ):
+        assert running.stdin
+        assert running.stdout
+        late = Timer(60, running.kill)
+        late.start()
+        running.stdin.write(text)
+        running.stdin.flush()
+        said = ""
+        while (line := running.stdout.readline()) and json.loads(line).get("id") != until:
+            said += line
+        running.stdin.close()
+        said += line + running.stdout.read()
+        code = running.wait(60)
+        late.cancel()
+        errors.seek(0)
+        return subprocess.CompletedProcess(how.args, code, said, errors.read())
 
 
 def call(number: int, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -99,7 +117,7 @@ def test_broken_lines_leave_stdout_to_the_protocol_and_no_key_appears_anywhere(w
     half = '{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"nexi_find","arguments":{"query":"\\ud800"}}}'
     lines = [HELLO, READY, *broken, half, call(5, "nexi_find", {"query": "moon"}), call(6, "nexi_search", {"query": QUESTION})]
     keys = {"OPENAI_API_KEY": CANARY, "OPENROUTER_API_KEY": CANARY, "JINA_API_KEY": CANARY, "NEXI_TOKEN": CANARY}
-    done = talk(web, tmp_path, lines, **keys)
+    done = talk(web, tmp_path, lines, until=5, **keys)
     replies = [json.loads(line) for line in done.stdout.splitlines()]
     answered = {reply.get("id") for reply in replies}
     assert all(reply["jsonrpc"] == "2.0" for reply in replies)

@@ -288,7 +288,6 @@ async def test_verifying_nothing_or_two_things_is_refused(web: str, tmp_path: Pa
         ("nexi_research_result", {"run_id": "ffffff", "wait_s": -1}, "wait_s: "),
         ("nexi_research_cancel", {"run_id": ""}, "is not a run id"),
         ("nexi_verify", {"run_id": "ffffff"}, "ffffff"),
-        ("rm_rf", {}, "there is no tool 'rm_rf'"),
     ],
 )
 async def test_bad_arguments_are_answered_in_words_and_never_with_a_traceback(
@@ -300,6 +299,13 @@ async def test_bad_arguments_are_answered_in_words_and_never_with_a_traceback(
     assert said in text_of(result)
     assert "Traceback" not in text_of(result)
     assert "pydantic" not in text_of(result)
+
+
+async def test_a_tool_that_is_not_there_is_an_error_of_the_protocol_that_names_those_that_are(web: str, tmp_path: Path) -> None:
+    async with inside(config_for(web, tmp_path)) as (client, _):
+        with pytest.raises(MCPError, match="Unknown tool: rm_rf; the tools are agentic_search, nexi_fetch") as refused:
+            await client.call_tool("rm_rf", {})
+    assert refused.value.code == -32602
 
 
 async def test_a_fault_of_ours_is_told_without_its_text(web: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
