@@ -24,6 +24,7 @@ TEXT = st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=14).map(
 @example("[a]: javascript:x\n\n[a]")
 @example("> [a]: javascript:x\n\n[a]")
 @example("[x](<javascript:x>)")
+@example("![x]()")
 @example("[x](\njavascript:x)")
 @example("- ```\n  a\n<img src=x>")
 def test_nothing_in_it_is_a_tag_an_image_or_a_foreign_link(text: str) -> None:

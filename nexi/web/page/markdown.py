@@ -17,9 +17,10 @@ from nexi.web.page.view import Answered, source_view
 _BARE = r"(?<!\\)((?:\\\\)*)"  # an escape that is escaped escapes nothing
 _TAG = re.compile(rf"{_BARE}<(?!https?://[^\s<>]*>)(?=[A-Za-z/!?])")
 _IMAGE = re.compile(rf"{_BARE}!(?=\[)")
-_FOREIGN_LINK = re.compile(rf"{_BARE}\](?=\(\s*<?(?!https?://|#)[^\s)])", re.IGNORECASE)
+_FOREIGN_LINK = re.compile(rf"{_BARE}\](?=\((?!\s*<?(?:https?://|#)))", re.IGNORECASE)
 _DEFINITION = re.compile(r"^([\s>]*)\[(?=(?:[^\]\n\\]|\\.)*\]:\s*<?(?!https?://)\S)", re.IGNORECASE | re.MULTILINE)
 _SYNTAX = re.compile(r"([\\`*_\[\]<>#|])")
+_OPENING = re.compile(r"[<\[\]]")  # without these there is neither tag nor link nor image
 _FRONT_END = "\n---\n"
 
 
@@ -33,8 +34,8 @@ def markdown_of(answered: Answered, front: str = "") -> str:
 
 def tame(text: str) -> str:
     """Markdown that neither runs nor loads anything in whatever shows it; code is left as it is where that is sure."""
-    made = outside_code(text, _tamed)
-    return made if is_tame(made) else _tamed(text)
+    gentle = (outside_code(text, _tamed), _tamed(text))
+    return next((made for made in gentle if is_tame(made)), _OPENING.sub(lambda found: f"&#{ord(found[0])};", text))
 
 
 def is_tame(text: str) -> bool:
