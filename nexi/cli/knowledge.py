@@ -105,7 +105,7 @@ def summary(taken: Intake) -> str:
     skipped = sum(taken.reasons.values())
     why = ", ".join(f"{count:,} {reason}" for reason, count in taken.reasons.most_common(8))
     told = [*counts, *([f"{skipped:,} left out ({why})"] if skipped else [])] or ["nothing to do"]
-    return f"{', '.join(told)}; {taken.chunks:,} new passages\n"
+    return f"{', '.join(told)}; {taken.chunks:,} new passage{'s' * (taken.chunks != 1)}\n"
 
 
 class _Shown:
