@@ -133,7 +133,8 @@ def _forgive(value: object, spec: ToolSpec) -> object:
 
 @frozen
 class Toolbox:
-    """The tools of one run. `question` steers summaries; `room` says how many bytes of page text still fit."""
+    """The tools of one run. `question` steers summaries, `part_of` is the greater question where it is a task of one, and
+    `room` says how many bytes of page text still fit."""
 
     session: Session
     searcher: Searcher
@@ -151,6 +152,7 @@ class Toolbox:
     summary_tokens: int = SUMMARY_TOKENS
     specs: tuple[ToolSpec, ...] = SPECS
     lookup: Lookup | None = None
+    part_of: str = ""
 
     async def run(self, call: ToolCall) -> ToolResult:
         """Run one call from start to finish; whatever goes wrong is a result for the model."""

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nexi.errors import ContextOverflowError, LLMError, NoEvidenceError
+from nexi.fusion import by_reciprocal_rank
 from nexi.prompts import render
 from nexi.token_counter import TokenCounter
 from nexi.types import Answer, Message, PageView, Reply, StopReason, ToolCall, ToolResult
@@ -147,13 +148,15 @@ class Endings:
 
     async def _guided_reading(self) -> list[PageView]:
         toolbox = replace(self._loop.toolbox, extractor=self._loop.spare(), summary_tokens=GUIDED_TOKENS)
-        search = ToolCall("guided_search", "web_search", json.dumps({"queries": [toolbox.question[:GUIDED_QUERY_CHARS]]}))
+        asked = dict.fromkeys(q[:GUIDED_QUERY_CHARS] for q in (toolbox.question, toolbox.part_of) if q)
+        search = ToolCall("guided_search", "web_search", json.dumps({"queries": list(asked)}))
         found = await toolbox.run(search)
         self._loop.remember(Reply("", (search,)), [found])
-        hits = [h.url for outcome in found.value for h in outcome.hits] if isinstance(found.value, tuple) else []
-        if not hits:
+        rankings = [[h.url for h in outcome.hits] for outcome in found.value] if isinstance(found.value, tuple) else []
+        urls = [url for url, _ in by_reciprocal_rank(rankings)]
+        if not urls:
             return []
-        read = ToolCall("guided_read", "web_get", json.dumps({"urls": hits[:GUIDED_PAGES]}))
+        read = ToolCall("guided_read", "web_get", json.dumps({"urls": urls[:GUIDED_PAGES]}))
         pages = await toolbox.run(read)
         self._loop.remember(Reply("", (read,)), [pages])
         return [view for view in pages.value if not view.error] if isinstance(pages.value, tuple) else []
@@ -161,7 +164,9 @@ class Endings:
     async def _from_passages(self, views: Sequence[PageView]) -> str:
         passages = "\n\n".join(f"[{v.number}] {v.title}\n{v.text}" for v in views)
         rules = Message("system", render("passages", folder=self._loop.settings.prompts_folder))
-        task = Message("user", f"Passages:\n\n{passages}\n\nQuestion: {self._loop.toolbox.question}")
+        part_of = self._loop.toolbox.part_of
+        behind = f"It is part of this question: {part_of}\n\n" if part_of else ""
+        task = Message("user", f"Passages:\n\n{passages}\n\n{behind}Question: {self._loop.toolbox.question}")
         try:
             reply = await self._loop.llm.complete(
                 [rules, task],

@@ -210,6 +210,7 @@ class Bench:
         loop.toolbox = ResearchToolbox(
             **{name: getattr(loop.toolbox, name) for name in _TOOLBOX_FIELDS},
             extractor=built_in(),
+            part_of=self._run.question if self._run.question != task else "",
             specs=specs_for(others, self._run.options.shelf.about if self._run.options.shelf else ""),
             me=agent,
             pool=desk.pool,
