@@ -43,3 +43,20 @@ async def test_open_webui_searches_and_loads(tmp_path: Path) -> None:
         "unreadable": [422, {"detail": "no page could be read: the page does not exist"}],
         "wrong key": 401,
     }
+
+
+OWN_CODE = """
+import json, sys
+from open_webui.retrieval.loaders.external_web import ExternalWebLoader
+
+base, token, page = sys.argv[1:]
+loader = ExternalWebLoader([page, page + "/nothing"], base + "/openwebui/load", token, continue_on_failure=False)
+print(json.dumps([[document.page_content, document.metadata] for document in loader.lazy_load()]))
+"""
+
+
+@needs_clients
+async def test_open_webuis_own_loader_reads_pages_where_it_is_installed(tmp_path: Path) -> None:
+    async with serving(tmp_path, rules=Rules(token=TOKEN)) as served:
+        told = await run(OWN_CODE, served.base, TOKEN, MOON)
+    assert told == [[PAGES[MOON], {"source": MOON, "title": "Moon facts"}]]
