@@ -59,6 +59,18 @@ _LEAKED = re.compile(
 _SECTION = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
 
 
+LEAST_SMALL_WORDS = 3
+SMALL_WORDS = {
+    "English": "the of and is are was were what how which does did with from that this it to by who when",
+    "German": "der die das und ist sind war wie was welche mit von dem den ein eine nicht auf für wer wann",
+    "French": "le les des et est sont était quel quelle comment avec du une dans pour sur qui quand au aux",
+    "Spanish": "el los las y es son era qué cuál cómo con del una en por para quién cuándo está",
+    "Italian": "il gli dei e è sono era quale come con della una nel per che chi quando di sulla",
+    "Portuguese": "os as e é são era qual como com da uma no na por para quem quando não do",
+    "Dutch": "de het en zijn was welke hoe met van een niet op voor wie wanneer dat naar wat",
+}
+
+
 @frozen
 class Place:
     """Where a report would go: the working folder, its subfolders by name, and the folders of user and system."""
@@ -140,6 +152,8 @@ def lint(text: str, sources: Sequence[Source], question: str) -> Linted:
     notes += [f"the section {title!r} stood there twice" for title in repeated]
     if (told := _script(body)) and (asked := _script(question)) and told != asked:
         notes.append(f"the report seems to be in another language than the question ({told} letters, not {asked})")
+    elif (told := language_of(body)) and (asked := language_of(question)) and told != asked:
+        notes.append(f"the report seems to be in another language than the question ({told}, not {asked})")
     cited = extract_citation_markers(body)
     return Linted(body.strip(), tuple(s for s in sources if s.number in cited), tuple(notes))
 
@@ -160,6 +174,19 @@ def _without_repeated_sections(text: str) -> tuple[str, list[str]]:
         seen.add(mark)
         kept.append(text[head.start() : end])
     return "".join(kept), repeated
+
+
+def language_of(text: str) -> str:
+    """The language whose small words stand in a text of Latin letters; "" where none stands out."""
+    words = re.findall(r"[^\W\d_]+", text[:20_000].casefold())
+    counts = sorted(((_hits(words, small), name) for name, small in SMALL_WORDS.items()), reverse=True)
+    (most, name), (next_most, _) = counts[:2]
+    return name if most >= LEAST_SMALL_WORDS and most >= 2 * next_most else ""
+
+
+def _hits(words: Sequence[str], small: str) -> int:
+    known = frozenset(small.split())
+    return sum(word in known for word in words)
 
 
 def _script(text: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 
 import pytest
 
-from nexi.research.report import Linted, Place, document, file_name, folder_for, front_matter, lint, slug
+from nexi.research.report import Linted, Place, document, file_name, folder_for, front_matter, language_of, lint, slug
 from nexi.types import Source
 
 MOON, TIDE = Source(1, "https://moon.example/", "Moon"), Source(3, "https://tide.example/", "Tides")
@@ -115,3 +115,29 @@ def test_a_report_in_another_script_than_the_question_is_noted() -> None:
     )
     assert lint(russian, SOURCES, "Как далеко находится Луна?").notes == ()
     assert lint("Far [1].", SOURCES, "月球有多远？").notes == ()
+
+
+@pytest.mark.parametrize(
+    ("question", "language"),
+    [
+        ("How far is the Moon from Earth, and what does it do to the tides?", "English"),
+        ("Wie weit ist der Mond von der Erde entfernt und was macht er mit den Gezeiten?", "German"),
+        ("Quelle est la distance de la Lune et comment agit-elle sur les marées?", "French"),
+        ("¿Cuál es la distancia de la Luna y cómo influye en las mareas del mar?", "Spanish"),
+        ("Qual è la distanza della Luna e come agisce sulle maree del mare per chi naviga?", "Italian"),
+        ("Qual é a distância da Lua e como ela age nas marés do mar para quem navega?", "Portuguese"),
+        ("Hoe ver is de maan van de aarde en wat doet zij met het getij?", "Dutch"),
+        ("Moon distance Earth", ""),
+    ],
+)
+def test_the_language_of_a_question_is_known_by_its_small_words(question: str, language: str) -> None:
+    assert language_of(question) == language
+
+
+def test_a_report_in_another_language_of_the_same_letters_is_noted() -> None:
+    asked = "Wie weit ist der Mond von der Erde entfernt?"
+    told = "The Moon is far from the Earth [1], and the tides are what it does to the sea."
+    assert lint(told, SOURCES, asked).notes == (
+        "the report seems to be in another language than the question (English, not German)",
+    )
+    assert lint(told, SOURCES, "How far is the Moon from the Earth?").notes == ()
