@@ -5,7 +5,8 @@
 The server is a process of its own on loopback, with a real run whose engine tells prepared events at a given rate; they go
 through the log, the feed and the network as those of any run do. The browser is headless Chromium without throttling. Tasks
 and frames are from the browser's own tracing: a task is a stretch of work of the page's main thread, and a frame is over when
-the next one begins, while the page asks for one at every chance. The heap is what is in use, before and after a collection.
+the next one begins, while the page asks for one at every chance; who follows is watched from the question on, who comes late
+from the empty tab on. The heap is what is in use, before and after a collection.
 """
 
 from __future__ import annotations
@@ -88,6 +89,7 @@ def child(home: str, count: int, rate: float) -> None:
     Server(settings).run([listener])
 
 
+BEGIN = "the question is asked"
 QUESTION, LAST = "A long question", "This is the last sentence of the long run."
 TEXT = "The Moon is 384,400 km from Earth on average, and **nobody** knows why a bench repeats it so often. "
 
@@ -182,7 +184,7 @@ def traced(browser: Any, base: str, *, late: bool) -> dict[str, float]:
     if not late:
         page.fill("#question", QUESTION)
         page.press("#question", "Enter")
-        page.wait_for_selector("#timeline svg", state="attached")
+        page.evaluate("(name) => console.timeStamp(name)", BEGIN)
     page.wait_for_function("(last) => document.getElementById('answer').textContent.includes(last)", arg=LAST)
     page.evaluate("() => new Promise((done) => requestIdleCallback(done))")
     session = profile.new_cdp_session(page)
@@ -216,7 +218,8 @@ def heap(session: Any) -> float:
 def longest(events: list[dict[str, Any]]) -> dict[str, float]:
     """The longest task and frame of the page's main thread, and how many there were; CPU beside the clock's time."""
     threads = {(e["pid"], e["tid"]) for e in events if e.get("args", {}).get("name") == "CrRendererMain"}
-    mine = [e for e in events if (e["pid"], e["tid"]) in threads]
+    begin = max((e["ts"] for e in events if e["name"] == "TimeStamp" and BEGIN in json.dumps(e.get("args", {}))), default=0)
+    mine = [e for e in events if (e["pid"], e["tid"]) in threads and e["ts"] >= begin]
     frames = sorted(e["ts"] for e in mine if e["name"] == "FireAnimationFrame")
     tasks = [e for e in mine if e["name"] == "RunTask" and e["ph"] == "X"]
     gaps = [(after - before) / 1000 for before, after in pairwise(frames)]
