@@ -197,10 +197,11 @@ def missed(row: Row, sampled: bool = False) -> list[str]:
     return [f"{row.web}, {row.way}: {problem}" for held, problem in checks if not held]
 
 
-def save(rows: Sequence[Row]) -> None:
+def save(rows: Sequence[Row], sample: int) -> None:
+    asked = f" --sample {sample}" if sample else ""
     RESULTS.write_text(
         "# The agentic search on the mini-webs\n\n"
-        "Made by `python -m evals.agentic --save`: judged by the stand-in, an empty store for each question.\n"
+        f"Made by `python -m evals.agentic{asked} --save`: judged by the stand-in, an empty store for each question.\n"
         "Complete: judged 0.8 or more. Gold pages: all are among the results. Crawled: share of search results read. Saved:\n"
         "share of distinct results not read. Seconds are the engine's, without a network.\n\n" + table(rows) + "\n",
         encoding="utf-8",
@@ -223,7 +224,7 @@ def main() -> int:
         rows += measure(web, source, args.sample)
         print(table(rows) if len(rows) == 3 else "\n".join(table(rows[-3:]).splitlines()[2:]), flush=True)
     if args.save and rows:
-        save(rows)
+        save(rows, args.sample)
     problems = [problem for row in rows for problem in missed(row, bool(args.sample))]
     for problem in problems:
         print(problem, file=sys.stderr)
