@@ -2,6 +2,13 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+SIDE_BY_SIDE := -n auto --dist worksteal
+PYTEST := $(BIN)/python -m pytest $(SIDE_BY_SIDE)
+# What the modules of Open WebUI import that are tested here; its own list of dependencies is several times as long.
+OPENWEBUI_NEEDS := aiocache aiofiles aiohttp aiosqlite alembic authlib azure-ai-documentintelligence azure-identity \
+	azure-storage-blob bcrypt beautifulsoup4 boto3 chromadb fastapi google-cloud-storage google-re2 langchain-classic \
+	langchain-core markdown mcp pillow pycrdt pydub pyjwt python-mimeparse python-socketio pytz redis requests \
+	"sqlalchemy[asyncio]" tiktoken typer uvicorn validators
 .DEFAULT_GOAL := help
 .PHONY: help demo test check eval bench test-faults test-containers test-browser test-clients test-mcp screenshots lock clean
 
@@ -24,25 +31,26 @@ demo: $(VENV)/run.stamp  ## serve nexi's own documentation on loopback and ask i
 	@$(BIN)/python -m nexi demo
 
 test: $(VENV)/dev.stamp  ## every test that needs no container, browser or client of others; no network, no data beside the project
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 check: $(VENV)/dev.stamp  ## ruff, strict types, layers, coverage with its floor
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest tests/test_layers.py
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest
+	$(BIN)/coverage run -m pytest $(SIDE_BY_SIDE)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
-eval: $(VENV)/dev.stamp  ## answers, text, proofs, knowledge, hostile pages (needs ../shared/data); SAMPLE=n for a seeded sample, SAVE=1 to keep the tables, PEERS=1
+eval: $(VENV)/dev.stamp  ## answers, text, proofs, knowledge, research, doors, hostile pages (needs ../shared/data); SAMPLE=n for a seeded sample, SAVE=1 to keep the tables, PEERS=1
 	$(BIN)/python -m evals.answers $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SAVE),--save)
 	$(BIN)/python -m evals.extraction $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(PEERS),--peers) $(if $(SAVE),--save)
 	$(BIN)/python -m evals.proof $(if $(SAMPLE),--sample) $(if $(SAVE),--save)
 	$(BIN)/python -m evals.conflicts --count $(if $(SAMPLE),$(SAMPLE),200) $(if $(SAVE),--save)
 	$(BIN)/python -m evals.retrieval $(if $(SAMPLE),--sample) $(if $(SAVE),--save)
 	$(BIN)/python -m evals.agentic $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SAVE),--save)
+	$(BIN)/python -m evals.research $(if $(SAMPLE),--sample 5) $(if $(SAVE),--save)
+	$(BIN)/python -m evals.doors $(if $(SAMPLE),--sample $(SAMPLE))
 	$(BIN)/python -m evals.injection
 	$(BIN)/python -m evals.security
 
@@ -51,11 +59,12 @@ bench: $(VENV)/dev.stamp  ## speed and size, as ratios in one run; writes bench/
 	$(BIN)/python -m bench.fetching --save
 	$(BIN)/python -m bench.proof --save
 	$(BIN)/python -m bench.research --save
+	$(BIN)/python -m bench.serve --save
 
 test-faults: $(VENV)/dev.stamp  ## every fault at every place, and kill -9; writes tests/faults/matrix.md
 	$(BIN)/python -m pytest tests/faults tests/faults/matrix.py tests/faults/kills.py
 
-test-containers: $(VENV)/dev.stamp  ## the SearXNG container with real podman, where it is installed
+test-containers: $(VENV)/dev.stamp  ## the containers of the server and of SearXNG with real podman, where it is installed
 	$(BIN)/python -m pytest tests/containers
 
 test-browser: .venv-browser/stamp  ## the page and links to evidence in an installed Chromium; says how to get one
@@ -69,12 +78,18 @@ test-browser: .venv-browser/stamp  ## the page and links to evidence in an insta
 	.venv-browser/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-test-clients: $(VENV)/dev.stamp .venv-clients/stamp  ## the official clients of the contracts against a real server
+test-clients: $(VENV)/dev.stamp .venv-clients/stamp $(if $(OPENWEBUI),.venv-openwebui/stamp)  ## official clients against a real server; OPENWEBUI=1 adds Open WebUI's own code (1 GB)
 	$(BIN)/python -m pytest tests/clients
 
 .venv-clients/stamp: Makefile
 	@test -x .venv-clients/bin/python || $(PYTHON) -m venv .venv-clients
 	.venv-clients/bin/python -m pip install --quiet --disable-pip-version-check openai tavily-python langchain-community requests schemathesis
+	@touch $@
+
+.venv-openwebui/stamp: Makefile
+	@test -x .venv-openwebui/bin/python || $(PYTHON) -m venv .venv-openwebui
+	.venv-openwebui/bin/python -m pip install --quiet --disable-pip-version-check --no-deps "open-webui==0.12.4"
+	.venv-openwebui/bin/python -m pip install --quiet --disable-pip-version-check $(OPENWEBUI_NEEDS)
 	@touch $@
 
 test-mcp: $(VENV)/dev.stamp  ## MCP with the official client, the npm conformance suites and the inspector; SAVE=1 keeps the table
