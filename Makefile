@@ -10,7 +10,7 @@ OPENWEBUI_NEEDS := aiocache aiofiles aiohttp aiosqlite alembic authlib azure-ai-
 	langchain-core markdown mcp pillow pycrdt pydub pyjwt python-mimeparse python-socketio pytz redis requests \
 	"sqlalchemy[asyncio]" tiktoken typer uvicorn validators
 .DEFAULT_GOAL := help
-.PHONY: help demo test check eval bench test-faults test-containers test-browser test-clients test-mcp screenshots lock clean
+.PHONY: help demo test check eval bench bench-page test-faults test-containers test-browser test-clients test-mcp screenshots lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -61,8 +61,12 @@ bench: $(VENV)/dev.stamp  ## speed and size, as ratios in one run; writes bench/
 	$(BIN)/python -m bench.research --save
 	$(BIN)/python -m bench.serve --save
 
+bench-page: .venv-browser/stamp  ## the page in Chromium, by its own tracing; writes bench/page.md
+	.venv-browser/bin/python -m bench.page --save
+
 test-faults: $(VENV)/dev.stamp  ## every fault at every place, and kill -9; writes tests/faults/matrix.md
-	$(BIN)/python -m pytest tests/faults tests/faults/matrix.py tests/faults/kills.py
+	$(BIN)/python -m pytest tests/faults
+	$(BIN)/python -m pytest tests/faults/matrix.py tests/faults/kills.py
 
 test-containers: $(VENV)/dev.stamp  ## the containers of the server and of SearXNG with real podman, where it is installed
 	$(BIN)/python -m pytest tests/containers
@@ -75,6 +79,7 @@ test-browser: .venv-browser/stamp  ## the page and links to evidence in an insta
 	$(PYTHON) -m venv .venv-browser
 	.venv-browser/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	.venv-browser/bin/python -m pip install --quiet --disable-pip-version-check "playwright>=1.55"
+	.venv-browser/bin/python -m pip install --quiet --disable-pip-version-check --no-deps axe-playwright-python
 	.venv-browser/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
@@ -96,8 +101,9 @@ test-mcp: $(VENV)/dev.stamp  ## MCP with the official client, the npm conformanc
 	$(BIN)/python -m pytest tests/mcp
 	$(BIN)/python -m rig.mcp_conformance $(if $(SAVE),--save)
 
-screenshots: $(VENV)/dev.stamp  ## draw the terminal picture of the README anew
+screenshots: $(VENV)/dev.stamp .venv-browser/stamp  ## draw the pictures of the README anew
 	$(BIN)/python -m rig.screenshot
+	.venv-browser/bin/python -m rig.page_pictures
 
 lock:  ## write the hashed requirements anew (needs uv)
 	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements.txt
