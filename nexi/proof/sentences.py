@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, zip_longest
 
 from nexi.citations import normalise_markers
 from nexi.language import sentence_bounds
@@ -143,10 +143,12 @@ def _sentence(text: str, start: int, end: int) -> Sentence:
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
     """Stretches of prose: paragraphs, items and rows; code, headings and the list of sources are left out."""
     fence, held = "", -1
-    for line in _LINE.finditer(text):
+    lines = list(_LINE.finditer(text))
+    for line, after in zip_longest(lines, lines[1:]):
         start = line.start()
         mark = _FENCE.match(line[0])
-        silent = bool(mark or fence or not line[0].strip() or _is_silent(line[0]))
+        heads = after is not None and is_head_of_table(line[0], after[0])
+        silent = bool(mark or fence or heads or not line[0].strip() or _is_silent(line[0]))
         if held >= 0 and (silent or _ALONE.match(line[0])):
             yield held, start
             held = -1
@@ -160,6 +162,18 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
         yield held, len(text)
 
 
+def is_head_of_table(line: str, after: str) -> bool:
+    """Whether a line names the columns of a table, as a heading names a section: the line after it is a rule of cells.
+
+    One that cites a source says something.
+    """
+    return is_row(line) and is_row(after) and bool(_RULE.match(after)) and not numbers_of(line)
+
+
+def is_row(line: str) -> bool:
+    return line.lstrip(" >").startswith("|")
+
+
 def _is_silent(line: str) -> bool:
     return bool(_HEADING.match(line) or _RULE.match(line) or _LABEL.match(line) or _DEFINITION.match(line))
 
@@ -167,7 +181,7 @@ def _is_silent(line: str) -> bool:
 def _cut(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Sentences of one block, each with the markers that follow it; a row of a table is one."""
     body = text[start:end]
-    if body.lstrip(" >").startswith("|"):
+    if is_row(body):
         yield start, start + len(body.rstrip())
         return
     bounds = list(_with_markers(body, _MASKED.sub(_mask, body)))

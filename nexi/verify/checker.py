@@ -92,7 +92,7 @@ class Checker:
         self._beyond: list[str] = []
         self._known: dict[str, tuple[Claim, ...]] = {}
         self._turn = asyncio.Lock()
-        self._line_is_open = False
+        self._line_is_open = self._in_table = False
         self._out: list[str] = []
         self._blanks = ""
         self._length = 0
@@ -120,10 +120,13 @@ class Checker:
         elif stretch:
             self._queue.append((stretch if is_code else _OWN_MARK.sub("", stretch), is_code))
 
-    async def drain(self) -> None:
-        """Check what is waiting, in order, and release what passes. A cancelled call loses nothing."""
+    async def drain(self, *, last: bool = False) -> None:
+        """Check what is waiting, in order, and release what passes. A cancelled call loses nothing.
+
+        Before the `last` time, the first row of a table waits for the line that tells whether it is only the head of one.
+        """
         async with self._turn:
-            while self._queue:
+            while self._queue and (last or len(self._queue) > 1 or not self._begins_table(self._queue[0][0])):
                 piece = await self._inspected(*self._queue[0])
                 self._queue.popleft()
                 self._held.append(piece)
@@ -132,7 +135,7 @@ class Checker:
 
     async def finish(self, mend: Mend | None = None) -> Review:
         """Settle what is held and release it. Without `mend`, or a second time, nobody is asked."""
-        await self.drain()
+        await self.drain(last=True)
         if self._judge and not self._judged:
             self._judged = True
             await self._lower(self._judge)
@@ -154,10 +157,16 @@ class Checker:
 
     async def _inspected(self, stretch: str, is_code: bool) -> Piece:
         piece = Piece(stretch, begins_line=not self._line_is_open)
-        if not is_code:
+        after = self._queue[1][0] if len(self._queue) > 1 else ""
+        heads = self._begins_table(stretch) and _is_head_of_table(stretch, after)
+        if not is_code and not heads:
             await self._check(piece)
+        self._in_table = not is_code and piece.begins_line and stretch.lstrip().startswith("|")
         self._line_is_open = not stretch.endswith("\n")
         return piece
+
+    def _begins_table(self, stretch: str) -> bool:
+        return not self._line_is_open and not self._in_table and stretch.lstrip().startswith("|")
 
     async def _check(self, piece: Piece) -> None:
         """Check a stretch; put citations right where that is beyond doubt, and check again."""
@@ -279,3 +288,9 @@ class Checker:
 def _fits(sentence: str, piece: Piece) -> bool:
     """Only a row can stand in for a row of a table."""
     return sentence.startswith("|") == piece.text.lstrip().startswith("|")
+
+
+def _is_head_of_table(line: str, after: str) -> bool:
+    from nexi.proof.sentences import is_head_of_table  # with all of proof behind it, which the first byte does not need
+
+    return is_head_of_table(line, after)

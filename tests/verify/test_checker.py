@@ -190,3 +190,21 @@ async def test_a_writer_who_only_quotes_may_cut_a_date_in_two() -> None:
     quoting = Desk(page, mends=False)
     review = await quoting.review(cut)
     assert (quoting.text, review.proof.figures()) == (cut, "1 of 1 sentence supported")
+
+
+async def test_the_head_of_a_table_is_no_sentence_and_gets_no_citation() -> None:
+    desk = Desk(mends=False)
+    table = "| river that flows | into the Atlantic Ocean |\n|---|---|\n| Loire | The Loire flows into the Atlantic Ocean |\n"
+    head, _, rest = table.partition("\n")
+    await desk.write(f"{head}\n")
+    await desk.checker.drain()
+    assert desk.text == ""
+    review = await desk.review(rest)
+    assert desk.text.split("\n")[0] == head
+    assert [claim.text for claim in review.proof.claims] == [desk.text.split("\n")[2]]
+
+
+async def test_a_row_that_heads_nothing_is_checked_as_any_sentence() -> None:
+    desk = Desk(mends=False)
+    await desk.review(f"| {LIE} |\n")
+    assert desk.text == f"| {LIE} [unverified] |"
