@@ -72,6 +72,7 @@ class MeteredLLM:
         on_text: Callable[[str], None] | None = None,
         on_call: Callable[[ToolCall], None] | None = None,
         on_arguments: Callable[[str, str], None] | None = None,
+        on_asked: Callable[[], None] | None = None,
     ) -> Reply:
         prompt = prompt_tokens(self.counter, messages, tools, self.max_context)
         room = self.max_context - prompt
@@ -90,6 +91,8 @@ class MeteredLLM:
         reservation = await self._reserve(prompt + max_tokens, digest)
         call, started = self.calls.next(), self.clock.monotonic()
         await self.emit(ModelAsked(call, self.purpose, self.name, prompt, digest))
+        if on_asked:
+            on_asked()  # from here on there is time until the reply
         usage = Usage(prompt, 0, estimated=True, cost=0.0)
         try:
             reply = await self.llm.complete(

@@ -127,9 +127,7 @@ class Loop:
         turn = self.current = Turn(self)
         async with asyncio.TaskGroup() as group:
             turn.group = group
-            preparing = group.create_task(self._prepare_pages(), name="prepare pages")
             reply = await turn.ask()
-            preparing.cancel()  # what is still missing is prepared when a sentence cites it
             answer = await self._final(reply, turn)
             if answer is not None:
                 turn.drop_calls()
@@ -139,10 +137,6 @@ class Loop:
         self.remember(reply, results)
         in_circles = self.repeats.turned(len(reply.tool_calls), turn.refused)
         return StopReason.REPEATED if in_circles else None
-
-    async def _prepare_pages(self) -> None:
-        if self.verifier:
-            await self.verifier.snapshots.warm()
 
     async def _final(self, reply: Reply, turn: Turn) -> Answer | None:
         """The answer in a reply, if it has one that may count."""

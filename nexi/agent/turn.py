@@ -33,6 +33,7 @@ class Turn:
         self.writing: Writing | None = None
         self._started: dict[str, tuple[ToolCall, asyncio.Task[ToolResult]]] = {}
         self._argument: AnswerArgument | None = None
+        self._preparing: asyncio.Task[None] | None = None
         self.refusal = ""
         self.refused = 0
         self.broken = False
@@ -58,6 +59,7 @@ class Turn:
                 deadline=loop.call_deadline(),
                 on_call=self._start,
                 on_arguments=self._on_arguments,
+                on_asked=self._prepare_pages,
             )
         except LLMError as error:
             if error.code == CANCELLED or (not self._started and not self.streaming):
@@ -65,7 +67,15 @@ class Turn:
             self.broken = True
             await loop.warn("stream_closed", f"{error}; going on with what had arrived. {error.fix}".strip())
             reply = Reply("", tuple(call for call, _ in self._started.values()), finish="length")
+        finally:
+            if self._preparing:
+                self._preparing.cancel()  # what is still missing is prepared when a sentence cites it
         return reply
+
+    def _prepare_pages(self) -> None:
+        """Make the pages ready to be compared with an answer, while the model thinks about it."""
+        if self.loop.verifier and self.group:
+            self._preparing = self.group.create_task(self.loop.verifier.snapshots.warm(), name="prepare pages")
 
     async def finish_calls(self, reply: Reply) -> list[ToolResult]:
         for call in reply.tool_calls:

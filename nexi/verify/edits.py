@@ -120,16 +120,23 @@ def unmarked(text: str) -> str:
 
 
 def _others(claim: Claim, snapshots: Mapping[int, Snapshot | None]) -> list[Evidence]:
-    """What every source that the sentence does not cite says to it, the best first."""
+    """What every source that the sentence does not cite says to it, the best first.
+
+    A sentence that cites nothing needs one source, so none is asked after one that says it word for word.
+    """
     from nexi.proof import check_claim
+    from nexi.proof.spans import is_quoted
 
     if len(claim.text) > LONGEST_COMPARED:
         return []
     bare = recite(claim.text, ())
+    others = {number: s for number, s in snapshots.items() if s is not None and number not in claim.numbers}
+    quoting = [number for number, snapshot in others.items() if is_quoted(bare, snapshot)]
     found: list[Evidence] = []
-    for number, snapshot in snapshots.items():
-        if snapshot is not None and number not in claim.numbers:
-            found += check_claim(recite(bare, [number]), {number: snapshot}).evidence
+    for number in dict.fromkeys((*quoting, *others)):
+        found += check_claim(recite(bare, [number]), {number: others[number]}).evidence
+        if not claim.evidence and found[-1].verdict is Verdict.SUPPORTED and found[-1].fit >= 1:
+            break
     return sorted(found, key=lambda e: (e.verdict is not Verdict.SUPPORTED, -e.fit, -e.presence, e.number))
 
 
