@@ -37,7 +37,8 @@ PAGES = [
 ]
 NOTE = """
 Nexi asks a backend a few queries at a time. Where there are more clients than that, they wait in its line, first come first
-served, rather than all at once in the engine: the middle of them have their answer sooner, and the last at the same time.
+served, rather than all at once in the engine. That is the likely reason where the middle of them have their answer sooner and
+the last at the same time; it was not tried with another number.
 """
 Times = list[float]
 
