@@ -131,6 +131,14 @@ def _run(run: tuple[str, Iterable[tuple[str, str]]]) -> str:
     return f"\x1b[{run[0]}m{text}\x1b[0m" if run[0] else text
 
 
+def _as_a_login_does(*, owns_terminal: bool) -> None:
+    """The terminal is the child's own, and no signal is ignored because whoever runs us ignores it."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    if owns_terminal:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
 @contextmanager
 def terminal(
     arguments: Sequence[str], env: Mapping[str, str], *, columns: int = 80, rows: int = 24, separate: Sequence[str] = ()
@@ -143,7 +151,7 @@ def terminal(
         [sys.executable, "-m", "nexi", *arguments],
         env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "TERM": "xterm-256color", **env},
         start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0) if "stdin" not in separate else None,
+        preexec_fn=lambda: _as_a_login_does(owns_terminal="stdin" not in separate),
         **streams,
     )
     os.close(slave)
