@@ -174,10 +174,10 @@ function tell(text) { told = text; paintSoon(); }
 function paintSoon() { painting ||= setTimeout(() => { painting = 0; paint(); }, PAINT_MS); }
 
 function paint() {
+  if (people) showPeople();  // also where a run was over before its first picture
   if (!state.source) return;
   if (told) say(told);
   told = "";
-  if (people) showPeople();
   showSpent({ ...state.spent, seconds: elapsed() });
 }
 
