@@ -36,9 +36,8 @@ PAGES = [
     for n in range(10)
 ]
 NOTE = """
-Nexi asks a backend a few queries at a time. Where there are more clients than that, they wait in its line, first come first
-served, rather than all at once in the engine. That is the likely reason where the middle of them have their answer sooner and
-the last at the same time; it was not tried with another number.
+Nexi asks a backend a few queries at a time; where there are more clients than that, they wait in its line, first come first
+served, rather than all at once in the engine.
 """
 Times = list[float]
 
