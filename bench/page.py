@@ -54,7 +54,7 @@ def child(home: str, count: int, rate: float) -> None:
     from nexi.types import Answer
     from nexi.web import create_app
     from nexi.web.guard import Rules
-    from nexi.web.server import Options, Server, bind, uvicorn_config
+    from rig.served import serve_here
 
     class LongRun(Run):
         """A run that tells so many events, at that rate."""
@@ -81,12 +81,7 @@ def child(home: str, count: int, rate: float) -> None:
     web = FakeWeb({"https://moon.example/": "# Moon\n\nThe Moon is 384,400 km from Earth on average."})
     config = Config(home=Path(home), model="extractive")
     app = create_app(config, nexi=Long(config, backends=(web,), fetchers=(web,)), rules=Rules(per_minute=1e9, burst=1e9))
-    app.state.drain_s = 0
-    listener = bind(Options(port=0))
-    settings = uvicorn_config(config, Options(port=0))
-    settings.app, settings.factory = app, False
-    print(listener.getsockname()[1], flush=True)
-    Server(settings).run([listener])
+    serve_here(app, config)
 
 
 BEGIN = "the question is asked"

@@ -384,3 +384,8 @@ def _end_of(pattern: re.Pattern[str], text: str, start: int) -> int:
     """Where a pattern that may be empty ends."""
     match = pattern.match(text, start)
     return match.end() if match else start
+
+
+def is_row(text: str) -> bool:
+    """Whether a line, or what begins with one, is a row of a table, perhaps a quoted one."""
+    return text.lstrip("\n\t >").startswith("|")

@@ -26,6 +26,16 @@ STOP = _words(
     "was we were what when where which while who whom whose why will with within would you your yours "
     "'s s t don didn doesn isn wasn also am"
 )
+LEAST_SMALL_WORDS = 3  # that tell a language
+SMALL_WORDS = {
+    "English": _words("the of and is are was were what how which does did with from that this it to by who when"),
+    "German": _words("der die das und ist sind war wie was welche mit von dem den ein eine nicht auf für wer wann"),
+    "French": _words("le les des et est sont était quel quelle comment avec du une dans pour sur qui quand au aux"),
+    "Spanish": _words("el los las y es son era qué cuál cómo con del una en por para quién cuándo está"),
+    "Italian": _words("il gli dei e è sono era quale come con della una nel per che chi quando di sulla"),
+    "Portuguese": _words("os as e é são era qual como com da uma no na por para quem quando não do"),
+    "Dutch": _words("de het en zijn was welke hoe met van een niet op voor wie wanneer dat naar wat"),
+}
 IRREGULAR = {
     form: base
     for base, forms in (
@@ -123,3 +133,11 @@ def _without_suffix(word: str) -> str:
             root = word[: -len(suffix)]
             return root[:-1] if len(root) > 3 and root[-1] == root[-2] and root[-1] not in "aeiouls" else root
     return word
+
+
+def language_of(text: str) -> str:
+    """The language whose small words stand in a text of Latin letters; "" where none stands out."""
+    words = re.findall(r"[^\W\d_]+", text[:20_000].casefold())
+    counts = sorted(((sum(map(small.__contains__, words)), name) for name, small in SMALL_WORDS.items()), reverse=True)
+    (most, name), (next_most, _) = counts[:2]
+    return name if most >= LEAST_SMALL_WORDS and most >= 2 * next_most else ""

@@ -75,13 +75,7 @@ class MeteredLLM:
         on_asked: Callable[[], None] | None = None,
     ) -> Reply:
         prompt = prompt_tokens(self.counter, messages, tools, self.max_context)
-        room = self.max_context - prompt
-        if room < LEAST_OUTPUT:
-            raise ContextOverflowError(
-                "the request was not sent",
-                cause=f"it has about {prompt} tokens and the window of {self.name} is {self.max_context}",
-                fix="raise max_context if the model allows it, or ask a shorter question",
-            )
+        room = self._room_beside(prompt)
         digest = _prompt_digest(messages, tools, schema)
         heard = Heard(on_text, on_call, on_arguments)
         if known := await self.track.reply(digest):
@@ -121,6 +115,17 @@ class MeteredLLM:
             self.meter.settle_call(reservation, usage)
         await self.emit(ModelReplied(call, reply.text, reply.tool_calls, reply.usage, reply.finish, self._since(started)))
         return reply
+
+    def _room_beside(self, prompt: int) -> int:
+        """Tokens that are left for the reply. Raises ContextOverflowError where that is none to speak of."""
+        room = self.max_context - prompt
+        if room < LEAST_OUTPUT:
+            raise ContextOverflowError(
+                "the request was not sent",
+                cause=f"it has about {prompt} tokens and the window of {self.name} is {self.max_context}",
+                fix="raise max_context if the model allows it, or ask a shorter question",
+            )
+        return room
 
     def _since(self, started: float) -> float:
         return round(self.clock.monotonic() - started, 3)

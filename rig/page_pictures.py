@@ -91,7 +91,7 @@ def child(home: str, model: str) -> None:
     from nexi.config import Config
     from nexi.testing import FakeWeb
     from nexi.web import create_app
-    from nexi.web.server import Options, Server, bind, uvicorn_config
+    from rig.served import serve_here
 
     class Slow(FakeWeb):
         """A web that takes its time, each page its own."""
@@ -109,12 +109,7 @@ def child(home: str, model: str) -> None:
         home=Path(home), base_url=f"{model}/v1", model="scripted", prices={"scripted": {"input": 0.4, "output": 1.6}}
     )
     app = create_app(config, nexi=Nexi(config, backends=(web,), fetchers=(web,)))
-    app.state.drain_s = 0
-    listener = bind(Options(port=0))
-    settings = uvicorn_config(config, Options(port=0))
-    settings.app, settings.factory = app, False
-    print(listener.getsockname()[1], flush=True)
-    Server(settings).run([listener])
+    serve_here(app, config)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nexi.config import Config
 from rig import held_model, miniweb
 from rig.held_model import HeldModel
 from rig.scripted_llm import Script
@@ -101,3 +102,15 @@ def stage(
         finally:
             model.release()
             server.kill()
+
+
+def serve_here(app: Any, config: Config) -> None:
+    """Serve an application of one's own in this process until it is ended, and print the port."""
+    from nexi.web import server
+
+    app.state.drain_s = 0
+    listener = server.bind(server.Options(port=0))
+    settings = server.uvicorn_config(config, server.Options(port=0))
+    settings.app, settings.factory = app, False
+    print(listener.getsockname()[1], flush=True)
+    server.Server(settings).run([listener])

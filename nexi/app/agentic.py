@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from nexi.app.emit import QuietEmit
 from nexi.app.knowledge import settings_of
-from nexi.app.options import AS_CONFIGURED, SearchOptions, clean_question
+from nexi.app.options import AS_CONFIGURED, SearchOptions, budget_of, clean_question
 from nexi.app.parts import Parts
 from nexi.app.past import Past
 from nexi.app.run import Run
-from nexi.budget import Budget, Meter
-from nexi.config import Config
+from nexi.budget import Meter
 from nexi.errors import ConfigError, NexiError
 from nexi.model import CallCounter
 from nexi.ports import LLM, Emit
@@ -38,22 +37,13 @@ async def agentic_search(nexi: Nexi, query: str, asked: Mapping[str, Any], emit:
     """The seed's response, within the budget of the config. Raises QuestionError or ConfigError."""
     question, emit = clean_question(query), emit or QuietEmit()
     asked_settings(nexi, asked)
-    meter = Meter(_budget_of(nexi.config), started=nexi.clock.monotonic())
+    meter = Meter(budget_of(nexi.config), started=nexi.clock.monotonic())
     async with asyncio.TaskGroup() as tasks:
         parts = Parts(nexi, Session(), meter, emit, tasks, question, AS_CONFIGURED)
         told = await _carried(searched(nexi, parts, asked))
     if isinstance(told, NexiError):
         raise told
     return told
-
-
-def _budget_of(config: Config) -> Budget:
-    return Budget(
-        max_tokens=config.max_tokens,
-        max_model_calls=config.max_model_calls,
-        max_cost=config.max_cost,
-        max_pages=config.max_pages,
-    )
 
 
 async def searched(nexi: Nexi, parts: Parts, asked: Mapping[str, Any]) -> dict[str, Any]:

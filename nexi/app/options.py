@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from nexi.budget import Budget
 from nexi.config import EFFORT_LEVELS, Config
 from nexi.errors import ConfigError, QuestionError
 from nexi.types import Query
@@ -55,6 +56,18 @@ def options_from(recorded: Mapping[str, Any], door: str) -> SearchOptions:
     told: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in narrow.items()}
     query = Query("", **{name: told[name] for name in vars(Query("")) if name != "text" and name in told})
     return SearchOptions(**{n: recorded[n] for n in RECORDED_OPTIONS if recorded.get(n)}, query=query, door=door)
+
+
+def budget_of(config: Config, options: SearchOptions = AS_CONFIGURED) -> Budget:
+    """The limits of one run."""
+    return Budget(
+        max_iterations=options.max_iterations,
+        max_seconds=options.time_target,
+        max_tokens=config.max_tokens,
+        max_model_calls=config.max_model_calls,
+        max_cost=config.max_cost if options.max_cost is None else options.max_cost,
+        max_pages=config.max_pages,
+    )
 
 
 def clean_question(question: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Self
 from nexi.app.clients import Clients
 from nexi.app.emit import RunEmit
 from nexi.app.kept import KeptPages
-from nexi.app.options import SearchOptions, recorded_options
+from nexi.app.options import SearchOptions, budget_of, recorded_options
 from nexi.app.parts import Parts
 from nexi.app.past import Past, recorded_settings
 from nexi.budget import Budget, Meter
@@ -343,15 +343,7 @@ class Run:
         """The limits; in a replay nothing costs and no time passes, and the record says what they decided."""
         if self.past.recording.only:
             return Budget(max_iterations=self.options.max_iterations)
-        config = self.nexi.config
-        return Budget(
-            max_iterations=self.options.max_iterations,
-            max_seconds=self.options.time_target,
-            max_tokens=config.max_tokens,
-            max_model_calls=config.max_model_calls,
-            max_cost=config.max_cost if self.options.max_cost is None else self.options.max_cost,
-            max_pages=config.max_pages,
-        )
+        return budget_of(self.nexi.config, self.options)
 
 
 def _nothing_known() -> NoEvidenceError:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice, zip_longest
 
-from nexi.citations import normalise_markers
+from nexi.citations import is_row, normalise_markers
 from nexi.language import sentence_bounds
 from nexi.proof.facts import read
 from nexi.proof.terms import WORD, terms
@@ -168,10 +168,6 @@ def is_head_of_table(line: str, after: str) -> bool:
     One that cites a source says something.
     """
     return is_row(line) and is_row(after) and bool(_RULE.match(after)) and not numbers_of(line)
-
-
-def is_row(line: str) -> bool:
-    return line.lstrip(" >").startswith("|")
 
 
 def _is_silent(line: str) -> bool:

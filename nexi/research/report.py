@@ -14,6 +14,7 @@ from pathlib import PurePath
 from typing import Any
 
 from nexi.citations import drop_unknown, extract_citation_markers, outside_code, strip_sources_section
+from nexi.language import language_of
 from nexi.types import Source
 from nexi.values import frozen
 
@@ -57,18 +58,6 @@ _LEAKED = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 _SECTION = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
-
-
-LEAST_SMALL_WORDS = 3
-SMALL_WORDS = {
-    "English": "the of and is are was were what how which does did with from that this it to by who when",
-    "German": "der die das und ist sind war wie was welche mit von dem den ein eine nicht auf für wer wann",
-    "French": "le les des et est sont était quel quelle comment avec du une dans pour sur qui quand au aux",
-    "Spanish": "el los las y es son era qué cuál cómo con del una en por para quién cuándo está",
-    "Italian": "il gli dei e è sono era quale come con della una nel per che chi quando di sulla",
-    "Portuguese": "os as e é são era qual como com da uma no na por para quem quando não do",
-    "Dutch": "de het en zijn was welke hoe met van een niet op voor wie wanneer dat naar wat",
-}
 
 
 @frozen
@@ -174,19 +163,6 @@ def _without_repeated_sections(text: str) -> tuple[str, list[str]]:
         seen.add(mark)
         kept.append(text[head.start() : end])
     return "".join(kept), repeated
-
-
-def language_of(text: str) -> str:
-    """The language whose small words stand in a text of Latin letters; "" where none stands out."""
-    words = re.findall(r"[^\W\d_]+", text[:20_000].casefold())
-    counts = sorted(((_hits(words, small), name) for name, small in SMALL_WORDS.items()), reverse=True)
-    (most, name), (next_most, _) = counts[:2]
-    return name if most >= LEAST_SMALL_WORDS and most >= 2 * next_most else ""
-
-
-def _hits(words: Sequence[str], small: str) -> int:
-    known = frozenset(small.split())
-    return sum(word in known for word in words)
 
 
 def _script(text: str) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from nexi.citations import extract_citation_markers
+from nexi.citations import extract_citation_markers, is_row
 from nexi.types import Claim, Evidence, Proof, Review, Verdict
 from nexi.values import frozen
 from nexi.verify.edits import (
@@ -161,12 +161,12 @@ class Checker:
         heads = self._begins_table(stretch) and _is_head_of_table(stretch, after)
         if not is_code and not heads:
             await self._check(piece)
-        self._in_table = not is_code and piece.begins_line and stretch.lstrip().startswith("|")
+        self._in_table = not is_code and piece.begins_line and is_row(stretch)
         self._line_is_open = not stretch.endswith("\n")
         return piece
 
     def _begins_table(self, stretch: str) -> bool:
-        return not self._line_is_open and not self._in_table and stretch.lstrip().startswith("|")
+        return not self._line_is_open and not self._in_table and is_row(stretch)
 
     async def _check(self, piece: Piece) -> None:
         """Check a stretch; put citations right where that is beyond doubt, and check again."""
@@ -287,7 +287,7 @@ class Checker:
 
 def _fits(sentence: str, piece: Piece) -> bool:
     """Only a row can stand in for a row of a table."""
-    return sentence.startswith("|") == piece.text.lstrip().startswith("|")
+    return is_row(sentence) == is_row(piece.text)
 
 
 def _is_head_of_table(line: str, after: str) -> bool:

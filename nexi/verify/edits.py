@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
-from nexi.citations import drop_unknown, extract_citation_markers, recite
+from nexi.citations import drop_unknown, extract_citation_markers, is_row, recite
 from nexi.types import Claim, Evidence, Proof, Verdict
 from nexi.values import frozen
 
@@ -77,7 +77,7 @@ def edited(
     text: str, claims: Sequence[Claim], *, dropped: Collection[int] = (), marked: Collection[int] = (), begins_line: bool = True
 ) -> tuple[str, tuple[Claim, ...]]:
     """The stretch without the claims of the dropped indexes and with the mark behind the others, and the claims that stay."""
-    if dropped and text.lstrip().startswith("|"):
+    if dropped and is_row(text):
         return "", ()
     out, kept, position = "", [], 0
     for claim in claims:

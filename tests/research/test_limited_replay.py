@@ -14,7 +14,7 @@ from nexi.config import Config
 from nexi.errors import NexiError
 from nexi.events import LimitApplied, LimitNear, LimitReached
 from tests.research.test_search_resume import SearchModel
-from tests.research.world import PAGES, QUESTION, PromptModel, SlowWeb, nexi_over, play
+from tests.research.world import PAGES, QUESTION, PromptModel, SlowWeb, nexi_over, play, replayed
 
 Make = Callable[..., Config]
 Start = Callable[[Nexi, SearchOptions], Run]
@@ -53,14 +53,6 @@ def played(
     async def work() -> tuple[str, str, list[str]]:
         nexi = nexi_over(config, SlowWeb(PAGES), MODELS[door]())
         return await ended(nexi, DOORS[door](nexi, options), stop_at)
-
-    return play(work)
-
-
-def replayed(config: Config, run_id: str) -> str:
-    async def work() -> str:
-        async with nexi_over(config, SlowWeb({}), PromptModel()) as nexi:
-            return (await nexi.replay(run_id)).result.answer.text
 
     return play(work)
 

@@ -14,7 +14,7 @@ from nexi.config import Config
 from nexi.errors import LLMError
 from nexi.events import ModelFailed, RoundEvaluated, TextDelta
 from nexi.types import Message, Reply, StopReason, ToolSpec
-from tests.research.world import PAGES, QUESTION, PromptModel, SlowWeb, nexi_over, play
+from tests.research.world import PAGES, QUESTION, PromptModel, SlowWeb, nexi_over, play, replayed
 
 Make = Callable[..., Config]
 
@@ -55,14 +55,6 @@ def followed(config: Config, model: PromptModel) -> tuple[list[tuple[float, str]
                 if isinstance(event, TextDelta):
                     told.append((asyncio.get_running_loop().time(), event.text))
             return told, run.result()
-
-    return play(work)
-
-
-def replayed(config: Config, run_id: str) -> str:
-    async def work() -> str:
-        async with nexi_over(config, SlowWeb({}), PromptModel()) as nexi:
-            return (await nexi.replay(run_id)).result.answer.text
 
     return play(work)
 

@@ -181,3 +181,13 @@ def nexi_over(config: Config, web: FakeWeb, model: PromptModel) -> Nexi:
     llms: Mapping[str, Any] = {"answer": model, "extract": model, "judge": model}
     config = config.override(knowledge=False)  # a store has threads of its own, which know nothing of virtual time
     return Nexi(config, clock=LoopClock(), llms=llms, backends=[web], fetchers=[web])
+
+
+def replayed(config: Config, run_id: str) -> str:
+    """The text of a finished run, played again with no web."""
+
+    async def work() -> str:
+        async with nexi_over(config, SlowWeb({}), PromptModel()) as nexi:
+            return (await nexi.replay(run_id)).result.answer.text
+
+    return play(work)
