@@ -21,6 +21,7 @@ from nexi.types import (
     IndexedPage,
     Message,
     Page,
+    PairScore,
     Passage,
     Query,
     Reply,
@@ -129,6 +130,21 @@ class Embedder(Protocol):
 
     async def embed(self, texts: Sequence[str], *, query: bool = False) -> Embedded:
         """One vector per text, in order; `query` for what is searched with. Raises LLMError or StoreError."""
+        ...
+
+
+class PairModel(Protocol):
+    """Whether a first text entails a second one: (premise, hypothesis), or (question, passage) for relevance."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def score(self, pairs: Sequence[tuple[str, str]], *, deadline: float | None = None) -> Sequence[PairScore]:
+        """One score per pair, in order, computed off the event loop; `deadline` is a time of the run's Clock.
+
+        Never raises for what a model or a file does: a pair that could not be scored is a gap (`known` is False, with a
+        reason), and so is every pair left when the deadline passes.
+        """
         ...
 
 

@@ -495,6 +495,19 @@ class StoreRepair:
 
 
 @frozen
+class PairScore:
+    """What a pair model says of one pair: probabilities that the premise supports and contradicts the hypothesis.
+
+    `known` is False where there is no answer to rely on, and `reason` says why: a gap, which never counts as support.
+    """
+
+    supported: float
+    contradicted: float = 0.0
+    known: bool = True
+    reason: str = ""
+
+
+@frozen
 class Review:
     """How an answer was checked before it was shown. `proof` is of the text as shown.
 

@@ -55,7 +55,9 @@ LAYER = {
         ],
         ENGINE,
     ),
-    **dict.fromkeys(["backends", "fetchers", "llm", "history", "runlog", "suspensions", "plugins", "stores"], ADAPTER),
+    **dict.fromkeys(
+        ["backends", "fetchers", "llm", "history", "runlog", "suspensions", "plugins", "stores", "pair_models"], ADAPTER
+    ),
     **dict.fromkeys(["app", "conversation"], ASSEMBLY),
     **dict.fromkeys(
         ["search", "cli", "bench", "output", "demo", "doctor", "mcp_server", "mcp_server_cli", "__main__", "testing", "web"],

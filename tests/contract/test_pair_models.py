@@ -1,0 +1,66 @@
+"""What every pair model promises: one suite over word overlap, the judge and an ONNX model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import pytest
+
+from nexi.pair_models.overlap import OverlapPairModel
+from nexi.ports import PairModel
+
+PREMISE = "The bridge over the Tamar was opened in 1859 and carries two tracks."
+TRUE = "The bridge was opened in 1859."
+OTHER = "Penguins breed on the southern ice in winter."
+
+
+@contextmanager
+def overlap(folder: Path) -> Iterator[PairModel]:
+    yield OverlapPairModel()
+
+
+MODELS: dict[str, Callable[[Path], AbstractContextManager[PairModel]]] = {"overlap": overlap}
+
+
+@pytest.fixture(params=sorted(MODELS))
+def model(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[PairModel]:
+    with MODELS[request.param](tmp_path) as made:
+        yield made
+
+
+async def test_scores_every_pair_in_order(model: PairModel) -> None:
+    pairs = [(PREMISE, TRUE), (PREMISE, OTHER), (PREMISE, TRUE)]
+
+    first, second, third = await model.score(pairs)
+
+    assert first == third
+    assert first.supported > second.supported
+    assert all(score.known for score in (first, second, third))
+
+
+async def test_scores_are_probabilities(model: PairModel) -> None:
+    hard = [
+        "",
+        " ",
+        "\ud800",
+        "1859",
+        "word " * 5000,
+        "\x00",
+        "\u6771\u4eac\u306f\u65e5\u672c\u306e\u9996\u90fd\u3067\u3042\u308b\u3002",
+    ]
+
+    scores = await model.score([(a, b) for a in hard for b in hard])
+
+    assert len(scores) == len(hard) ** 2
+    assert all(0 <= score.supported <= 1 and 0 <= score.contradicted <= 1 for score in scores)
+
+
+async def test_no_pair_has_no_score(model: PairModel) -> None:
+    assert list(await model.score([])) == []
+
+
+async def test_a_model_has_a_name_of_one_line(model: PairModel) -> None:
+    assert model.name
+    assert model.name == " ".join(model.name.split())
