@@ -228,7 +228,8 @@ async def test_compressed_pages_are_read(encoding: str, pack: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("encoding", "body"), [("gzip", b"no gzip"), ("gzip", gzip.compress(b"x" * 999, mtime=0)[:-20]), ("br", b"x"), ("gzip, gzip", b"x")]
+    ("encoding", "body"),
+    [("gzip", b"no gzip"), ("gzip", gzip.compress(b"x" * 999, mtime=0)[:-20]), ("br", b"x"), ("gzip, gzip", b"x")],
 )
 async def test_a_body_that_cannot_be_decoded_is_an_error(encoding: str, body: bytes) -> None:
     error = await failure({"/": response(body, content_encoding=encoding)})
