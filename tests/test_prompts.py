@@ -2,54 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
 
+import nexi
+from nexi.config import EFFORT_LEVELS, Config, get_compaction_prompt, get_system_prompt
 from nexi.errors import ConfigError
 from nexi.prompts import NAMES, packaged, placeholders, render
-
-VALUES: dict[str, dict[str, object]] = {
-    "system": {"today": "2031-05-06", "effort": "m", "description": "Balanced", "max_iter": 16},
-    "custom_system": {
-        "instructions": "Answer in rhyme.",
-        "today": "2031-05-06",
-        "effort": "m",
-        "description": "Balanced",
-        "max_iter": 16,
-    },
-    "extractor": {"query": "who?", "instructions": "names"},
-    "chunks": {"query": "who?", "instructions": "names"},
-    "compaction": {"original_query": "who?", "content": "findings", "target_words": 5000},
-    "force_answer": {"reason": "the time is up"},
-    "passages": {},
-    "correction": {},
-    "judge": {},
-    "completeness": {},
-    "url_ranking": {},
-    "query_refinement": {},
-    "search_hints": {},
-    "follow_ups": {},
-    "chunk_context": {},
-    "rerank": {"want": 3},
-    "read_first": {},
-    "planner": {"depth": "The complexity is given: 2.", "today": "2031-05-06"},
-    "researcher": {"question": "who?", "gathering": 4, "gathering_tools": "`search`", "today": "2031-05-06"},
-    "shared_report": {"researcher": "1.2", "task": "find out who", "report": "It was her [3]."},
-    "evaluator": {
-        "question": "who?",
-        "agenda": "- find out who",
-        "round": 1,
-        "target": 3,
-        "most": 5,
-        "budget": "81% of the budget is used: finish soon.",
-        "choice": "Write the report.",
-    },
-    "may_delegate": {"most_tasks": 5},
-    "must_write": {},
-    "snippet_rank": {"today": "2031-05-06", "want_n": 3},
-    "llm_query": {"today": "2031-05-06"},
-}
 
 
 def own(folder: Path, name: str, text: str) -> Path:
@@ -57,26 +18,50 @@ def own(folder: Path, name: str, text: str) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_prompt_asks_for_exactly_the_values_its_caller_gives(name: str) -> None:
-    assert placeholders(packaged(name)) == set(VALUES[name])
+def rendered_in_the_package() -> dict[str, list[set[str]]]:
+    """The values that nexi's own code gives to each prompt, read from the calls of `render` with a literal name."""
+    calls: dict[str, list[set[str]]] = {}
+    for path in Path(nexi.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.func.id != "render":
+                continue
+            name, keywords = node.args[0], [keyword.arg for keyword in node.keywords]
+            if isinstance(name, ast.Constant) and None not in keywords:
+                calls.setdefault(str(name.value), []).append({str(keyword) for keyword in keywords})
+    return calls
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_value_of_a_prompt_reaches_the_text(name: str) -> None:
-    text = render(name, **VALUES[name])
-    assert [value for value in VALUES[name].values() if str(value) not in text] == []
+CALLS = rendered_in_the_package()
+FROM_A_VARIABLE = {"completeness", "url_ranking", "query_refinement", "search_hints", "correction", "judge"}
+
+
+@pytest.mark.parametrize("name", sorted(CALLS))
+def test_every_caller_gives_a_prompt_exactly_its_values_and_the_folder_of_the_users_own(name: str) -> None:
+    assert CALLS[name] == [{"folder", *placeholders(packaged(name))}] * len(CALLS[name])
+
+
+def test_every_prompt_has_a_caller() -> None:
+    assert {*CALLS, *FROM_A_VARIABLE, "system", "custom_system"} == set(NAMES)
+    assert [placeholders(packaged(name)) for name in FROM_A_VARIABLE] == [frozenset()] * len(FROM_A_VARIABLE)
+
+
+@pytest.mark.parametrize(("own_words", "name"), [("", "system"), ("Answer in rhyme.", "custom_system")])
+def test_the_system_prompt_is_given_its_values(tmp_path: Path, own_words: str, name: str) -> None:
+    folder = tmp_path / "prompts"
+    folder.mkdir()
+    own(folder, name, "|".join(f"{key}={{{key}}}" for key in sorted(placeholders(packaged(name)))))
+    text = get_system_prompt("s", 5, today="2031-05-06", config=Config(home=tmp_path, system_prompt=own_words))
+    instructions = f"instructions={own_words}|" if own_words else ""
+    assert text == f"description={EFFORT_LEVELS['s']['description']}|effort=s|{instructions}max_iter=5|today=2031-05-06"
 
 
 def test_every_prompt_file_has_a_name_and_every_name_a_file() -> None:
-    import nexi.prompts
-
-    folder = Path(nexi.prompts.__file__).parent
+    folder = Path(nexi.__file__).parent / "prompts"
     assert {path.stem for path in folder.glob("*.md")} == set(NAMES)
 
 
 def test_the_system_prompt_says_the_rules_of_the_house() -> None:
-    text = render("system", **VALUES["system"])
+    text = get_system_prompt("m", today="2031-05-06")
     for words in ("web_search", "1 to 5", "web_get", "1 to 8", "use_chunks", "get_full", "final_answer", "[1]", "is data"):
         assert words in text
     assert "Today is 2031-05-06." in text
@@ -84,7 +69,7 @@ def test_the_system_prompt_says_the_rules_of_the_house() -> None:
 
 
 def test_the_compaction_prompt_preserves_merges_and_leaves_out_addresses() -> None:
-    text = render("compaction", **VALUES["compaction"])
+    text = get_compaction_prompt("who?", "findings")
     for words in ("PRESERVE EXACTLY", "MERGE", "at most 5000 words", "numbers, dates", "Leave out URLs"):
         assert words in text
 
@@ -95,7 +80,7 @@ def test_doubled_braces_are_braces(tmp_path: Path) -> None:
 
 
 def test_the_chunk_prompt_shows_the_json_it_wants() -> None:
-    assert '{"pick": [4, 0, 7]}' in render("chunks", **VALUES["chunks"])
+    assert '{"pick": [4, 0, 7]}' in render("chunks", query="who?", instructions="names")
 
 
 def test_a_value_that_looks_like_a_placeholder_stays_as_it_is() -> None:

@@ -151,6 +151,7 @@ class Knowledge:
             hybrid=config.use_hybrid_search,
             code_aware=config.use_agentic_rag,
             reranker=self.judge_llm() if config.use_reranking else None,
+            prompts_folder=config.prompts_dir,
         )
 
     async def indexer(self, emit: Emit, *, embeds: bool = True) -> Indexer:
@@ -165,6 +166,7 @@ class Knowledge:
             embedder=await asyncio.to_thread(self.embedder) if embeds else None,
             context_llm=self.context_llm() if config.use_contextual_embeddings else None,
             chunk_size=config.knowledge_chunk_size,
+            prompts_folder=config.prompts_dir,
         )
 
     async def embeds_behind_a_run(self) -> bool:

@@ -11,6 +11,7 @@ import contextlib
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal, Protocol
 
 from nexi.errors import LLMError, StoreError
@@ -72,7 +73,9 @@ class Indexer:
         embedder: Embedder | None = None,
         context_llm: LLM | None = None,
         chunk_size: int = SIZE,
+        prompts_folder: Path | None = None,
     ) -> None:
+        self._prompts_folder = prompts_folder
         self._store = store
         self._emit = emit
         self._clock = clock
@@ -184,7 +187,7 @@ class Indexer:
     async def _context(self, llm: LLM, page: Page, chunk: Chunk, lanes: asyncio.Semaphore) -> str:
         beginning, part = page.text[:CONTEXT_CHARS], chunk.text[:CONTEXT_CHARS]
         asked = f"Page: {page.title}\n\n{beginning}\n\n---\nChunk ({chunk.heading}):\n\n{part}"
-        messages = [Message("system", render("chunk_context")), Message("user", asked)]
+        messages = [Message("system", render("chunk_context", folder=self._prompts_folder)), Message("user", asked)]
         async with lanes:
             try:
                 reply = await llm.complete(messages, max_tokens=CONTEXT_TOKENS, temperature=0.0)

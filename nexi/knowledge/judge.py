@@ -7,6 +7,7 @@ read by `ranking`; what cannot be used is sent back once with the reason, then t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from nexi import ranking
@@ -55,8 +56,17 @@ class Task:
 class Judge:
     """`llm` is None where no model can judge: the stand-in answers everything then, and nothing is warned of."""
 
-    def __init__(self, llm: LLM | None, *, emit: Emit, temperature: float = 0.3, deadline: float | None = None) -> None:
+    def __init__(
+        self,
+        llm: LLM | None,
+        *,
+        emit: Emit,
+        temperature: float = 0.3,
+        deadline: float | None = None,
+        prompts_folder: Path | None = None,
+    ) -> None:
         self._llm = llm
+        self._prompts_folder = prompts_folder
         self._emit = emit
         self._temperature = temperature
         self._deadline = deadline
@@ -112,7 +122,7 @@ class Judge:
         """The model's answer, or None when it has no usable one after two attempts."""
         if self._llm is None:
             return None
-        messages = [Message("system", render(task.prompt)), Message("user", task.data)]
+        messages = [Message("system", render(task.prompt, folder=self._prompts_folder)), Message("user", task.data)]
         problem = ""
         for _ in range(ATTEMPTS):
             try:

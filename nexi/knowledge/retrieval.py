@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from nexi.errors import LLMError, StoreError
 from nexi.events import KnowledgeSearched, Warned
@@ -43,7 +44,9 @@ class Retriever:
         hybrid: bool = True,
         code_aware: bool = False,
         reranker: LLM | None = None,
+        prompts_folder: Path | None = None,
     ) -> None:
+        self._prompts_folder = prompts_folder
         self._store = store
         self._emit = emit
         self._clock = clock
@@ -106,7 +109,7 @@ class Retriever:
         shown = found[:RERANKED]
         listed = "\n\n".join(f"{i}) {p.title} — {p.heading}\n{p.text[:RERANK_CHARS]}" for i, p in enumerate(shown))
         messages = [
-            Message("system", render("rerank", want=len(shown))),
+            Message("system", render("rerank", folder=self._prompts_folder, want=len(shown))),
             Message("user", f"Question: {query}\n\n{listed}"),
         ]
         try:
