@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import nexi
 from nexi import cli, compaction, config, history, output, search, token_counter, tools
 from nexi.app import Nexi
 from nexi.config import Config
@@ -143,11 +146,19 @@ async def test_extract_with_llm_falls_back_to_the_beginning_of_the_page() -> Non
 # config
 
 
-def test_effort_levels_are_the_seeds() -> None:
-    assert {k: v["max_iter"] for k, v in config.EFFORT_LEVELS.items()} == {"s": 8, "m": 16, "l": 32}
+@pytest.mark.parametrize(("effort", "most"), [("s", 8), ("m", 16), ("l", 32)])
+async def test_an_effort_level_decides_how_many_iterations_a_search_may_take(
+    make_config: Make, over_fakes: Callable[..., ScriptedLLM], effort: str, most: int
+) -> None:
+    over_fakes(searching("moon"), reading(MOON), answering("It has no air [1]."))
+    told: list[tuple[str, int, int]] = []
+    await search.run_search(QUESTION, make_config(), effort=effort, progress_callback=lambda *row: told.append(row))
+    assert {row[2] for row in told} == {most}
 
 
-def test_default_config_is_the_seeds() -> None:
+def test_a_config_of_an_empty_home_is_the_seeds_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEXI_HOME", str(tmp_path))
+    loaded = config.load_config().to_dict()
     wanted = {
         "base_url": "https://openrouter.ai/api/v1",
         "model": "google/gemini-2.5-flash-lite",
@@ -163,28 +174,50 @@ def test_default_config_is_the_seeds() -> None:
         "jina_timeout": 30,
         "llm_max_retries": 3,
     }
+    assert {k: loaded[k] for k in wanted} == wanted
     assert {k: config.DEFAULT_CONFIG[k] for k in wanted} == wanted
 
 
-@pytest.mark.parametrize("name", ["DEFAULT_SYSTEM_PROMPT_TEMPLATE", "EXTRACTOR_PROMPT_TEMPLATE", "COMPACTION_PROMPT_TEMPLATE"])
-def test_the_prompt_templates_are_there(name: str) -> None:
-    assert len(getattr(config, name)) > 200
-
-
 @pytest.mark.parametrize(
-    "name",
+    ("name", "text"),
     [
-        "load_config",
-        "save_config",
-        "validate_config",
-        "ensure_config",
-        "run_first_time_setup",
-        "get_system_prompt",
-        "get_compaction_prompt",
+        ("DEFAULT_SYSTEM_PROMPT_TEMPLATE", config.get_system_prompt("m", 16, today="2031-05-06")),
+        ("EXTRACTOR_PROMPT_TEMPLATE", config.get_extractor_prompt("who?", "names")),
+        ("COMPACTION_PROMPT_TEMPLATE", config.get_compaction_prompt("who?", "findings", 5000)),
     ],
 )
-def test_the_config_functions_are_there(name: str) -> None:
-    assert callable(getattr(config, name))
+def test_a_prompt_template_is_the_text_of_its_prompt_before_the_values(name: str, text: str) -> None:
+    values = {
+        "today": "2031-05-06",
+        "effort": "m",
+        "description": config.EFFORT_LEVELS["m"]["description"],
+        "max_iter": 16,
+        "query": "who?",
+        "instructions": "names",
+        "original_query": "who?",
+        "content": "findings",
+        "target_words": 5000,
+    }
+    assert getattr(config, name).format(**values) == text
+
+
+def test_a_config_is_saved_loaded_and_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEXI_HOME", str(tmp_path))
+    config.save_config(Config(home=tmp_path, base_url="http://127.0.0.1:9/v1", model="mine", max_context=64000))
+    loaded = config.load_config()
+    assert (loaded.model, loaded.max_context, config.ensure_config()) == ("mine", 64000, loaded)
+    assert config.validate_config(loaded.to_dict()) == (True, [])
+    valid, problems = config.validate_config({**loaded.to_dict(), "max_context": "wide"})
+    assert (valid, [problem.partition(" ")[0] for problem in problems]) == (False, ["max_context"])
+
+
+def test_the_first_time_setup_saves_what_was_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEXI_HOME", str(tmp_path))
+    typed, secrets = iter(["http://127.0.0.1:9/v1", "mine", "l"]), iter(["sk-1", ""])
+    made = config.run_first_time_setup(ask=lambda _: next(typed), ask_secret=lambda _: next(secrets), say=lambda _: None)
+    assert (made.base_url, made.model, made.default_effort) == ("http://127.0.0.1:9/v1", "mine", "l")
+    assert (made.api_key, made.jina_key) == ("sk-1", "")
+    assert config.load_config().to_dict() == made.to_dict()
 
 
 # compaction.py
@@ -288,15 +321,30 @@ def test_plain_mode_and_terminals_are_known(capsys: pytest.CaptureFixture[str]) 
 # cli.py, main.py
 
 
-@pytest.mark.parametrize(
-    "name", ["main", "_run_search_command", "_interactive_mode", "_show_last_n", "_show_prev", "_show_by_id"]
-)
+@pytest.mark.parametrize("name", ["main", "_run_search_command", "_interactive_mode"])
 def test_the_command_line_has_the_seeds_functions(name: str) -> None:
     assert callable(getattr(cli, name))
 
 
-def test_main_py_stands_at_the_root() -> None:
-    assert "nexi.__main__" in (Path(__file__).parent.parent / "main.py").read_text(encoding="utf-8")
+def test_the_seeds_functions_show_the_history(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("NEXI_HOME", str(tmp_path))
+    entries = [history.create_entry(f"question {n}", f"answer {n}", [], "m", 4, 12.0, 100) for n in range(3)]
+    for entry in entries:
+        history.add_history_entry(entry, tmp_path / "history.jsonl")
+    shown = []
+    for show in (lambda: cli._show_last_n(2), cli._show_prev, lambda: cli._show_by_id(entries[0].id)):
+        show()
+        text = capsys.readouterr().out
+        shown.append([n for n in range(3) if f"question {n}" in text])
+    assert shown == [[1, 2], [2], [0]]
+
+
+def test_main_py_runs_from_a_checkout() -> None:
+    script = Path(__file__).parent.parent / "main.py"
+    done = subprocess.run([sys.executable, str(script), "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.split()[-1] == nexi.__version__
 
 
 # the seeds' own plug-ins

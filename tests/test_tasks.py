@@ -35,9 +35,19 @@ async def test_a_task_is_waited_for_although_the_caller_is_cancelled_twice() -> 
 
 
 async def test_a_task_that_has_ended_is_not_waited_for() -> None:
-    task = asyncio.ensure_future(asyncio.sleep(0))
-    await task
-    await to_the_end(task)
+    steps: list[str] = []
+
+    async def count_turns() -> None:
+        for n in range(3):
+            steps.append(f"turn {n}")
+            await asyncio.sleep(0)
+
+    ended = asyncio.get_running_loop().create_future()
+    ended.set_result(None)
+    other = asyncio.ensure_future(count_turns())
+    await to_the_end(ended)
+    assert steps == []  # the caller went on at once: no other task had a turn
+    await other
 
 
 async def test_what_the_task_raised_stays_in_the_task() -> None:

@@ -52,7 +52,13 @@ def test_text_that_is_no_url_is_refused(text: str) -> None:
 
 
 def test_user_names_are_noticed() -> None:
-    assert urls.parse("http://user:secret@example.com/").userinfo
+    addresses = (
+        "http://user:secret@example.com/",
+        "http://user@example.com/",
+        "http://:secret@example.com/",
+        "http://a.test/@b",
+    )
+    assert [bool(urls.parse(address).userinfo) for address in addresses] == [True, True, True, False]
 
 
 @pytest.mark.parametrize(

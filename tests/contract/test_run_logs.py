@@ -86,9 +86,11 @@ async def test_nobody_asked_a_new_run_to_stop(opened: Callable[[Path], Any], tmp
 @every_log
 async def test_closing_twice_is_harmless(opened: Callable[[Path], Any], tmp_path: Path) -> None:
     async with opened(tmp_path) as log:
-        await log.append(STARTED)
-        await log.close()
-        await log.close()
+        numbers = [await log.append(STARTED), await log.append(ASKED)]
+        assert [await log.close(), await log.close()] == [None, None]
+    assert numbers == [1, 2]
+    runs = RunDirectory(tmp_path / "runs", tmp_path / "pages", FakeClock())
+    assert [len(runs.open_log(run.id).facts) for run in runs.list_runs()] == ([2] if opened is on_disk else [])
 
 
 async def test_memory_goes_on_with_the_numbers_of_the_log_it_replaces(tmp_path: Path) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
-from nexi.fetchers import pacing
 from nexi.fetchers.pacing import Pacer
 from nexi.testing import FakeClock
 
@@ -36,11 +33,39 @@ async def test_a_quiet_host_has_its_burst_again() -> None:
     assert clock.slept == []
 
 
-async def test_idle_hosts_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pacing, "MAX_HOSTS", 3)
+async def test_idle_hosts_are_forgotten_once_there_are_too_many() -> None:
     clock = FakeClock()
-    pacer = Pacer(clock, burst=1, rate=1.0)
-    for n in range(10):
+    pacer = Pacer(clock, burst=1, rate=1.0, max_hosts=3)
+    remembered = []
+    for n in range(5):
         await pacer.wait(f"{n}.test")
-        clock.advance(2.0)
+        remembered.append(pacer.hosts)
+        clock.advance(1.0)  # exactly when the host is free again
+    assert remembered == [
+        ("0.test",),
+        ("0.test", "1.test"),
+        ("0.test", "1.test", "2.test"),
+        ("3.test",),
+        ("3.test", "4.test"),
+    ]
     assert clock.slept == []
+
+
+async def test_a_busy_host_is_remembered_however_many_there_are() -> None:
+    clock = FakeClock()
+    pacer = Pacer(clock, burst=8, rate=4.0, max_hosts=1)
+    for _ in range(8):
+        await pacer.wait("busy.test")
+    for n in range(3):
+        clock.advance(0.5)
+        await pacer.wait(f"{n}.test")
+    assert pacer.hosts == ("busy.test", "2.test")
+    assert clock.slept == []
+
+
+async def test_the_pace_of_a_busy_host_survives_the_forgetting_of_others() -> None:
+    clock = FakeClock()
+    pacer = Pacer(clock, burst=1, rate=0.1, max_hosts=1)
+    for host in ("busy.test", "other.test", "busy.test"):
+        await pacer.wait(host)
+    assert clock.slept == [10.0]

@@ -16,6 +16,7 @@ from mcp import Client
 
 from nexi.app import Nexi
 from nexi.errors import ConfigError
+from nexi.events import RunFailed
 from nexi.mcp_server import HttpDoor
 from nexi.mcp_server_cli import _http
 from tests.mcp.world import ANSWER, QUESTION, Gate, config_for, listening, text_of, until
@@ -68,6 +69,9 @@ async def test_cancelling_over_http_stops_the_run(web: str, tmp_path: Path) -> N
         call.cancel()
         await asyncio.wait([call])
         await until(lambda: [run.state for run in nexi.runs().list_runs()] == ["failed"])
+        [run] = nexi.runs().list_runs()
+        end = nexi.runs().open_log(run.id).facts[-1][1]
+    assert (type(end), end.code) == (RunFailed, "cancelled")
 
 
 @pytest.mark.parametrize(
