@@ -498,13 +498,22 @@ class StoreRepair:
 class PairScore:
     """What a pair model says of one pair: probabilities that the premise supports and contradicts the hypothesis.
 
-    `known` is False where there is no answer to rely on, and `reason` says why: a gap, which never counts as support.
+    `known` is False where there is no answer to rely on, and `reason` says why: a gap, which neither raises nor lowers.
+    A tested model is calibrated so that one half decides, whatever its own thresholds are.
     """
 
     supported: float
     contradicted: float = 0.0
     known: bool = True
     reason: str = ""
+
+    @property
+    def supports(self) -> bool:
+        return self.known and self.supported >= 0.5
+
+    @property
+    def contradicts(self) -> bool:
+        return self.known and self.contradicted >= 0.5
 
 
 @frozen

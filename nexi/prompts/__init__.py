@@ -27,6 +27,7 @@ NAMES = (
     "passages",
     "correction",
     "judge",
+    "entailment",
     "completeness",
     "url_ranking",
     "query_refinement",

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
 
-from nexi.pair_models.overlap import OverlapPairModel
+from nexi.pair_models.judge import JudgePairModel
+from nexi.pair_models.overlap import OverlapPairModel, word_share
 from nexi.ports import PairModel
+from nexi.testing import FakeClock, ScriptedLLM
+from nexi.types import Message, Reply, Usage
 
 PREMISE = "The bridge over the Tamar was opened in 1859 and carries two tracks."
 TRUE = "The bridge was opened in 1859."
@@ -21,7 +25,22 @@ def overlap(folder: Path) -> Iterator[PairModel]:
     yield OverlapPairModel()
 
 
-MODELS: dict[str, Callable[[Path], AbstractContextManager[PairModel]]] = {"overlap": overlap}
+def judge_words(messages: Sequence[Message]) -> Reply:
+    """A judge that counts words, as a language model would say it."""
+    entries = []
+    for n, item in enumerate(messages[1].content.split("\n\n"), 1):
+        *passages, claim = [json.loads(line.partition(": ")[2]) for line in item.splitlines()[1:]]
+        share = word_share(" ".join(passages), claim)
+        entries.append({"n": n, "differs": "", "verdict": "supported" if share > 0.5 else "not_supported", "sure": 90})
+    return Reply(json.dumps({"items": entries}), (), Usage(10, 10), "stop")
+
+
+@contextmanager
+def judge(folder: Path) -> Iterator[PairModel]:
+    yield JudgePairModel(ScriptedLLM(*[judge_words] * 20, name="toy"), FakeClock())
+
+
+MODELS: dict[str, Callable[[Path], AbstractContextManager[PairModel]]] = {"overlap": overlap, "judge": judge}
 
 
 @pytest.fixture(params=sorted(MODELS))
