@@ -21,11 +21,16 @@ class NetworkUsedError(AssertionError):
     """A test tried to leave the machine."""
 
 
+REFUSED: list[str] = []  # the hosts that something tried to reach, for tests of what must stay on this machine
+
+
 def _forbid(event: str, args: tuple[Any, ...]) -> None:
     if event == "socket.connect" and isinstance(args[1], tuple):
         if str(args[1][0]) not in LOOPBACK and not str(args[1][0]).startswith("127."):
+            REFUSED.append(str(args[1][0]))
             raise NetworkUsedError(f"a test connects to {args[1]}")
     elif event == "socket.getaddrinfo" and args[0] not in (*LOOPBACK, None) and not _is_literal(str(args[0])):
+        REFUSED.append(str(args[0]))
         raise NetworkUsedError(f"a test resolves {args[0]!r}")
 
 

@@ -30,6 +30,7 @@ LAYER = {
             "breaker",
             "patience",
             "focus",
+            "net",
             "terms",
             "fusion",
             "trust",

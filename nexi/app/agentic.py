@@ -51,6 +51,8 @@ async def searched(nexi: Nexi, parts: Parts, asked: Mapping[str, Any]) -> dict[s
     from nexi.knowledge.agentic import Web
 
     judge = None if nexi.config.endpoint("judge").is_extractive else parts.metered("judge")
+    if parts.options.only_local:
+        return await known_alone(nexi, parts, asked)
     web = Web(nexi.searcher(parts.emit, parts.track).search, parts.reader.read)
     return await _answered(nexi, parts, asked, judge, web)
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from nexi.app.clients import Clients
 from nexi.app.emit import QuietEmit
@@ -38,7 +38,12 @@ class Nexi(Clients):
     def search(self, question: str, *, options: SearchOptions = AS_CONFIGURED, session: Session | None = None) -> Run:
         """A run to enter: `async with nexi.search(q) as run`. Raises QuestionError or ConfigError at once."""
         asked, options = clean_question(question), with_effort(options, self.config)
-        return Run(self.answering_with(options.model), asked, options, session or Session())
+        return Run(self._clients_for(options), asked, options, session or Session())
+
+    def _clients_for(self, options: SearchOptions) -> Self:
+        """The clients that a run with these options may use."""
+        clients = self.answering_with(options.model)
+        return clients.restricted_to_local() if options.only_local else clients
 
     def research(
         self,
@@ -57,7 +62,7 @@ class Nexi(Clients):
         from nexi.app.research import ResearchRun
 
         asked, options = clean_question(question), with_effort(options, self.config)
-        nexi = self.answering_with(options.model)
+        nexi = self._clients_for(options)
         return ResearchRun(nexi, asked, options, session or Session(), depth=depth, approve=approve, held=held)
 
     async def resume(self, run_id: str, *, options: SearchOptions = AS_CONFIGURED, pace: Pace | None = None) -> Run:
@@ -65,11 +70,12 @@ class Nexi(Clients):
 
         What its log holds is not asked for again; `pace` lets recorded waits take their time.
         """
-        from nexi.app.resume import build, reopened, session_of
+        from nexi.app.resume import build, is_local, reopened, session_of
 
         runs = self.runs()
         started, past = await asyncio.to_thread(reopened, runs, run_id, pace=pace)
-        return build(self.answering_with(options.model), started, past, await session_of(started, runs, past.facts), options)
+        options = replace(options, only_local=options.only_local or is_local(started))
+        return build(self._clients_for(options), started, past, await session_of(started, runs, past.facts), options)
 
     async def replay(self, run_id: str) -> Replay:
         """A finished run played again from its log, with no network. Raises StoreError."""
@@ -136,7 +142,9 @@ class Nexi(Clients):
         """The same as a run to enter, with facts, a log and a stop. Raises QuestionError or ConfigError at once."""
         from nexi.app.agentic import AgenticRun
 
-        return AgenticRun(self, clean_question(question), with_effort(options, self.config), Session(), asked=asked)
+        return AgenticRun(
+            self._clients_for(options), clean_question(question), with_effort(options, self.config), Session(), asked=asked
+        )
 
     async def find(self, query: Query | str) -> SearchOutcome:
         """Raw hits along the search chain; an empty outcome says who failed and why. Raises QuestionError or ConfigError."""

@@ -17,6 +17,7 @@ from nexi.app.clock import SystemClock
 from nexi.config import Config
 from nexi.errors import ConfigError, StoreError
 from nexi.files import make_private_directory
+from nexi.net.addresses import is_loopback_host
 from nexi.ports import LLM, Breaker, Clock, ContentFetcher, Emit, PageStore, SearchBackend
 from nexi.recording import Track
 from nexi.runlog import FilePages, RunDirectory
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from nexi.fetchers.cache import PageCache
 
 TIDY_EVERY_S = 24 * 3600
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
 MOST_MODELS = 64
 BUNDLED_ENCODINGS = ("cl100k_base", "o200k_base")
 
@@ -63,6 +63,7 @@ class Clients:
         self._closing = AsyncExitStack()
         self._knowledge: Knowledge | None = None
         self._others: dict[str, Self] = {}
+        self.notices: tuple[str, ...] = ()  # what a run under this config should say first
 
     async def __aenter__(self) -> Self:
         return self
@@ -87,6 +88,18 @@ class Clients:
                 raise ConfigError(f"the model {model!r} is one too many", cause=cause, fix=fix)
             self._others[model] = self._with(self.config.override(model=model))
         return self._others[model]
+
+    def restricted_to_local(self) -> Self:
+        """Clients that reach nothing beyond this machine. Raises ConfigError when the knowledge store is elsewhere."""
+        from nexi.app.local_scope import restrict_to_local
+
+        config, notices = restrict_to_local(self.config)
+        local = self._with(config)
+        local.notices, local._backends, local._fetchers = notices, (), ()
+        local._knowledge, local._extra = None, {}
+        if set(self._llms) and not notices:
+            local._llms = self._llms
+        return local
 
     def _with(self, config: Config) -> Self:
         """Clients of another config that share what is open here, and are closed with it."""
@@ -258,7 +271,7 @@ class Clients:
 
         host = host_of(endpoint.base_url)
         known = price_of(endpoint.model, price_table(self.config.prices)) is not None
-        if not known and host not in (*LOOPBACK, "openrouter.ai"):
+        if not known and host != "openrouter.ai" and not is_loopback_host(host):
             raise ConfigError(
                 f"max_cost cannot be kept for {endpoint.model}",
                 cause="its price is unknown",
@@ -310,7 +323,7 @@ class Clients:
             return None
         host = host_of(base_url)
         direct = [h.strip().lstrip(".") for h in self.config.no_proxy.split(",") if h.strip()]
-        if host in LOOPBACK or any(d == "*" or host == d or host.endswith(f".{d}") for d in direct):
+        if is_loopback_host(host) or any(d == "*" or host == d or host.endswith(f".{d}") for d in direct):
             return None
         return (self.config.https_proxy if base_url.startswith("https") else self.config.http_proxy) or None
 

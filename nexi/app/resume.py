@@ -79,9 +79,14 @@ def recorded(runs: RunDirectory, run_id: str) -> tuple[RunStarted, Past, str]:
 def asked_nobody_else(runs: RunDirectory, run_id: str) -> bool:
     """Whether a run was to ask only what is known, so that whoever takes it up asks nobody else either."""
     try:
-        return bool(_start_of(run_id, runs.open_log(run_id)).settings.get("only_local"))
+        return is_local(_start_of(run_id, runs.open_log(run_id)))
     except StoreError:
         return False  # taking it up says why it cannot be
+
+
+def is_local(started: RunStarted) -> bool:
+    """Whether a run may use nothing beyond this machine."""
+    return bool(started.settings.get("only_local"))
 
 
 def _start_of(run_id: str, log: ReadLog) -> RunStarted:
@@ -151,7 +156,7 @@ def build(nexi: Clients, started: RunStarted, past: Past, session: Session, opti
     """The run again, in its own mode and under its own settings; what the options name is changed."""
     options = replace(options, effort=options.effort or started.effort)
     options = replace(options, max_iterations=options.max_iterations or started.max_iterations or None)
-    options = replace(options, only_local=options.only_local or bool(started.settings.get("only_local")))
+    options = replace(options, only_local=options.only_local or is_local(started))
     options = with_effort(options, nexi.config)
     if started.mode == "agentic":
         from nexi.app.agentic import AgenticRun

@@ -148,6 +148,8 @@ class Run:
             await self.emit(RunStarted(self.question, self.options.effort, model, self.mode, most, settings))
         if not self.past.recording.only and not self.options.only_local:
             self.nexi.check()
+        for notice in self.nexi.notices:
+            await self.emit(Warned("model_not_asked", notice))
         if self._log_warning:
             await self.emit(Warned("log_not_kept", self._log_warning))
         for source in self.session.book.sources:

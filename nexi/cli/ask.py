@@ -186,33 +186,18 @@ def load(options: dict[str, Any]) -> Config:
     flags["stream"] = False if options["no_stream"] else None
     flags["strict"] = True if options.get("strict") else None
     config = config.override(**{k: v for k, v in flags.items() if v is not None})
-    return off_the_network(config) if options.get("local") else config
+    return restrict_to_local(config) if options.get("local") else config
 
 
-def off_the_network(config: Config) -> Config:
-    """The config of a question that may leave the machine by no way: no model, vectors or store elsewhere."""
-    from nexi.app.knowledge import fetches_its_model
-    from nexi.config import EXTRACTIVE
-    from nexi.errors import ConfigError
-    from nexi.output import write
+def restrict_to_local(config: Config) -> Config:
+    """The config under `--local`, with its notices on stderr."""
+    from nexi.app.local_scope import restrict_to_local as restrict
+    from nexi.output import print_warning
 
-    if config.qdrant_url and not _is_here(config.qdrant_url):
-        raise ConfigError("--local cannot ask this store", cause="qdrant_url is not of this machine", fix="ask without --local")
-    changes: dict[str, Any] = {"knowledge": True}
-    remote = config.embedding()
-    if (remote and not _is_here(remote.base_url)) or fetches_its_model(config):
-        changes["use_hybrid_search"] = False
-    endpoints = [config.endpoint("answer"), config.endpoint("extract"), config.endpoint("judge")]
-    if any(not e.is_extractive and not _is_here(e.base_url) for e in endpoints):
-        changes["model"] = EXTRACTIVE
-        write("--local asks no model elsewhere: the built-in extractive model answers with passages.\n", sys.stderr)
-    return config.override(**changes)
-
-
-def _is_here(url: str) -> bool:
-    from nexi.urls import host_of
-
-    return host_of(url) in ("localhost", "127.0.0.1", "::1")
+    local, notices = restrict(config)
+    for notice in notices:
+        print_warning(notice)
+    return local
 
 
 async def measured(config: Config) -> Config:

@@ -109,13 +109,13 @@ async def _resumed(config: Config, run_id: str, options: dict[str, Any], interru
     """The run to its end, and the screen that has shown what it streamed."""
     from nexi.app import Nexi, SearchOptions
     from nexi.app.resume import asked_nobody_else
-    from nexi.cli.ask import follow, measured, off_the_network, screen_for
+    from nexi.cli.ask import follow, measured, restrict_to_local, screen_for
     from nexi.cli.research import screen_for as panel_for
     from nexi.output import note
     from nexi.research.reducer import fold
 
     if asked_nobody_else(Nexi(config).runs(), run_id):
-        config = off_the_network(config)
+        config = restrict_to_local(config)
     async with Nexi(await measured(config)) as nexi:
         run = await nexi.resume(run_id, options=SearchOptions(time_target=options["time_target"]))
         researches = run.mode == "research"

@@ -8,13 +8,13 @@ called here, and none is loaded.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import re
 from collections.abc import Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 from urllib.parse import urlsplit
 
 from nexi import schema
+from nexi.net.addresses import is_loopback_url
 from nexi.values import frozen
 
 if TYPE_CHECKING:
@@ -53,15 +53,6 @@ class LocalServer:
         return next((m for m in self.models if m.name in (name, f"{name}:latest")), None)
 
 
-def is_loopback(base_url: str) -> bool:
-    """Whether that address is on this machine."""
-    try:
-        host = urlsplit(base_url).hostname or ""
-        return host == "localhost" or host.endswith(".localhost") or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 async def find_servers(
     ports: Mapping[str, int] = PORTS, *, host: str = "127.0.0.1", patience_s: float = PATIENCE_S
 ) -> list[LocalServer]:
@@ -73,7 +64,7 @@ async def find_servers(
 
 async def describe(base_url: str, *, patience_s: float = PATIENCE_S) -> LocalServer | None:
     """The server behind a loopback address, whichever of the three it is; None where it is none of them."""
-    if not is_loopback(base_url):
+    if not is_loopback_url(base_url):
         return None
     parts = urlsplit(base_url)
     async with _client(patience_s) as client:

@@ -52,9 +52,9 @@ class HttpDoor:
 
 def streamable(server: MCPServer[Any], *, host: str, token: str = "", guarded: bool = False, **transport: Any) -> App:
     """The app of any MCP server under our rules. Raises ConfigError for an address that needs a token and has none."""
-    from nexi.web.guard import is_loopback
+    from nexi.net.addresses import is_loopback_host
 
-    local = is_loopback(host)
+    local = is_loopback_host(host)
     if not (local or token or guarded):
         raise ConfigError(
             f"the MCP server does not listen on {host} without a token",

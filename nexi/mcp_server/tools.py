@@ -48,13 +48,16 @@ class Tools:
         time_target: Annotated[Seconds | None, Field(description="Answer after about this many seconds.")] = None,
         max_timeout: Annotated[Seconds | None, Field(description="The old name of time_target.")] = None,
         verbose: Annotated[bool, Field(description="Tell every model call and tool call, and list them.")] = False,
+        only_local: Annotated[
+            bool, Field(description="Use the knowledge base alone; nothing is sent to another machine.")
+        ] = False,
     ) -> Annotated[CallToolResult, shapes.FoundAnswer]:
         """Search the web, read pages and answer with citations [n].
 
         Every sentence is checked against the pages it cites. Takes seconds to a minute; for a report use nexi_research.
         """
         seconds = time_target if time_target is not None else max_timeout
-        options = SearchOptions(effort=effort, max_iterations=max_iter, time_target=seconds)
+        options = SearchOptions(effort=effort, max_iterations=max_iter, time_target=seconds, only_local=only_local)
         teller = Teller(ctx, verbose=verbose)
         run = self._nexi.search(query, options=options)
         result = await apart(followed(run, teller))
@@ -125,12 +128,15 @@ class Tools:
         depth: Annotated[int, Field(ge=0, le=3, description="1 to 3; 0 lets the coordinator choose.")] = 0,
         time_target: Annotated[Seconds | None, Field(description="Write the report after about this many seconds.")] = None,
         max_cost: Annotated[float | None, Field(gt=0, description="Spend at most this many US dollars.")] = None,
+        only_local: Annotated[
+            bool, Field(description="Use the knowledge base alone; nothing is sent to another machine.")
+        ] = False,
     ) -> Annotated[CallToolResult, shapes.ResearchShown]:
         """Start deep research: several researchers in rounds, and a cited report. Returns at once with an id.
 
         Ask nexi_research_status how far it is, and nexi_research_result for the report. It takes minutes.
         """
-        options = SearchOptions(time_target=time_target, max_cost=max_cost)
+        options = SearchOptions(time_target=time_target, max_cost=max_cost, only_local=only_local)
         run_id = await self._desk.begin(question, depth, options)
         seen = await self._desk.seen(run_id)
         text = (

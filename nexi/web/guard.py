@@ -21,6 +21,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nexi.errors import NexiError
+from nexi.net.addresses import is_loopback_host
 from nexi.ports import Clock
 from nexi.values import frozen
 from nexi.web.metrics import Metrics
@@ -57,17 +58,6 @@ class Rules:
 
     def __repr__(self) -> str:
         return f"Rules(bound={self.bound!r}, hosts={self.hosts!r})"
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address or name means this machine and nobody else."""
-    name = host.strip("[]").lower()
-    if name in LOCAL_NAMES or name.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
 
 
 class Draining(Protocol):
@@ -156,9 +146,9 @@ class Guard:
 
     def _knows(self, host: str) -> bool:
         """A page of another site can make its own name mean this machine, but not an address, nor a name without a dot."""
-        if host in self._rules.hosts or host == self._rules.bound.strip("[]").lower() or is_loopback(host):
+        if host in self._rules.hosts or host == self._rules.bound.strip("[]").lower() or is_loopback_host(host):
             return True
-        return not is_loopback(self._rules.bound) and (_is_address(host) or "." not in host)
+        return not is_loopback_host(self._rules.bound) and (_is_address(host) or "." not in host)
 
     def _check_origin(self, headers: Headers, scope: Scope) -> None:
         origin = headers.get("origin")

@@ -45,7 +45,7 @@ OPTIONS: dict[str, Any] = {
         "excluded_sites": {**_SITES, "description": "Search these not."},
         "time_range": {"type": "string", "enum": ["", "d", "w", "m", "y"]},
         "language": {"type": "string", "maxLength": 20},
-        "only_local": {"type": "boolean", "description": "Ask what is known, and nobody else."},
+        "only_local": {"type": "boolean", "description": "Use the knowledge base alone; nothing is sent to another machine."},
         "completeness_threshold": {"type": "number", "minimum": 0, "maximum": 1, "description": "Of an agentic search."},
         "max_urls_per_iteration": {"type": "integer", "minimum": 1, "maximum": 20, "description": "Of an agentic search."},
         "url_score_threshold": {"type": "number", "minimum": 0, "maximum": 1, "description": "Of an agentic search."},

@@ -23,9 +23,10 @@ from uvicorn.supervisors.multiprocess import Multiprocess, Process
 from nexi.app.search_service import settings_of
 from nexi.config import Config
 from nexi.errors import ConfigError
+from nexi.net.addresses import is_loopback_host
 from nexi.values import frozen
 from nexi.web import logs
-from nexi.web.guard import Rules, is_loopback
+from nexi.web.guard import Rules
 from nexi.web.hosting import MOST_RUNS
 
 log = logging.getLogger("nexi.web")
@@ -78,7 +79,7 @@ def serve(config: Config, options: Options, *, on_listening: Callable[[str], Non
 
 def require_token(config: Config, options: Options) -> None:
     """Beyond this machine only with a token."""
-    if not is_loopback(options.host) and not (options.token or config.token):
+    if not is_loopback_host(options.host) and not (options.token or config.token):
         raise ConfigError(
             f"nexi does not listen on {options.host} without a token",
             cause="anybody who reaches this address could use it",

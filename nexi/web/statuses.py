@@ -29,7 +29,7 @@ from nexi.events import (
 from nexi.runlog import RunSummary
 from nexi.session import Session
 from nexi.types import Answer, Usage
-from nexi.urls import dedup_key
+from nexi.urls import hit_key
 
 SCHEMA = "nexi-run-1"
 _ALIGNED = re.compile(r'(<t[dh]) style="text-align:(left|right|center)"')
@@ -102,7 +102,7 @@ def result_of(run_id: str, facts: Sequence[Fact]) -> RunResult:
         raise InternalError("the run has not ended")
     review = next((f.review for f in reversed(facts) if isinstance(f, AnswerChecked) and not f.agent), None)
     session = Session()
-    session.book = CitationBook(dedup_key, {f.source.number: f.source for f in facts if isinstance(f, SourceNumbered)}.values())
+    session.book = CitationBook(hit_key, {f.source.number: f.source for f in facts if isinstance(f, SourceNumbered)}.values())
     answer = Answer(end.answer, end.sources, end.stop, end.warnings, end.conflicts, review)
     return RunResult(run_id, answer, end, tuple(facts), session)
 

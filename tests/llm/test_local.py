@@ -14,9 +14,9 @@ from nexi.llm.local import (
     LocalServer,
     describe,
     find_servers,
-    is_loopback,
     ollama_model,
 )
+from nexi.net.addresses import is_loopback_url
 from tests.stub import LLAMA_CPP_ROUTES, LM_STUDIO_ROUTES, OLLAMA_ROUTES, serving
 
 OLLAMA_MODELS = (LocalModel("qwen2.5:7b", 16384, 32768), LocalModel("llama3.2:latest", None, 131072))
@@ -92,7 +92,7 @@ async def test_nothing_is_found_where_nothing_listens_and_nothing_abroad_is_aske
     ],
 )
 def test_loopback_is_told_by_the_host(url: str, here: bool) -> None:
-    assert is_loopback(url) is here
+    assert is_loopback_url(url) is here
 
 
 def test_the_window_of_a_modelfile_wins_over_what_the_model_was_made_for() -> None:

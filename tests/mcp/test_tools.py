@@ -47,7 +47,10 @@ async def test_the_search_tool_has_the_parameters_of_the_seed(web: str, tmp_path
     async with inside(config_for(web, tmp_path)) as (client, _):
         tool = next(t for t in (await client.list_tools()).tools if t.name == "nexi_search")
     schema = tool.input_schema
-    assert list(schema["properties"]) == ["query", "effort", "max_iter", "time_target", "max_timeout", "verbose"]
+    assert list(schema["properties"]) == [
+        *("query", "effort", "max_iter", "time_target", "max_timeout", "verbose"),
+        "only_local",  # beyond the seed
+    ]
     assert schema["required"] == ["query"]
     assert schema["properties"]["effort"]["default"] == "m"
     assert schema["properties"]["effort"]["enum"] == ["s", "m", "l"]

@@ -17,9 +17,10 @@ from starlette.routing import Route
 
 from nexi.config import Config
 from nexi.errors import ConfigError
+from nexi.net.addresses import is_loopback_host
 from nexi.testing import FakeClock
 from nexi.web import SHAPES, logs, server
-from nexi.web.guard import Guard, Rules, is_loopback
+from nexi.web.guard import Guard, Rules
 from nexi.web.metrics import Metrics
 from nexi.web.problems import own_shape
 from nexi.web.server import Options, require_token
@@ -328,7 +329,7 @@ def logging_as_it_was() -> object:
     ],
 )
 def test_it_listens_beyond_this_machine_only_with_a_token(tmp_path: Path, host: str, own: bool) -> None:
-    assert is_loopback(host) is own
+    assert is_loopback_host(host) is own
     config = Config(home=tmp_path)
     if own:
         require_token(config, Options(host=host))

@@ -185,14 +185,3 @@ def status_of(sent: dict[str, Any]) -> int:
     except Refused as refusal:
         return refusal.problem.status
     return 0
-
-
-async def test_local_asks_nobody(tmp_path: Path) -> None:
-    async with serving(tmp_path) as served:
-        unknown = await served.client.post(PATH, json=body(model="nexi-local"))
-        assert unknown.status_code in (400, 422)
-        await served.client.post(PATH, json=body())
-        asked = list(served.web.queries)
-        known = await served.client.post(PATH, json=body(model="nexi-local"))
-        assert "384,400 km" in known.json()["choices"][0]["message"]["content"]
-        assert served.web.queries == asked

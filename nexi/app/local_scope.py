@@ -1,0 +1,33 @@
+"""The scope `local`: a config under which nothing leaves this machine. Every door's run passes here; no door decides it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nexi.app.knowledge import fetches_its_model
+from nexi.config import EXTRACTIVE, Config
+from nexi.errors import ConfigError
+from nexi.net.addresses import is_loopback_url
+
+MODEL_NOT_ASKED = "a local question asks no model on another machine: the built-in extractive model answers with passages"
+
+
+def restrict_to_local(config: Config) -> tuple[Config, tuple[str, ...]]:
+    """The config without any model, embedder or store elsewhere, and what the user should know about that.
+
+    Raises ConfigError when the knowledge store itself is on another machine.
+    """
+    if config.qdrant_url and not is_loopback_url(config.qdrant_url):
+        raise ConfigError(
+            "a local question cannot use this knowledge store",
+            cause="qdrant_url is on another machine",
+            fix="ask without --local, or without only_local",
+        )
+    changes: dict[str, Any] = {"knowledge": True}
+    embedding = config.embedding()
+    if (embedding and not is_loopback_url(embedding.base_url)) or fetches_its_model(config):
+        changes["use_hybrid_search"] = False
+    endpoints = [config.endpoint("answer"), config.endpoint("extract"), config.endpoint("judge")]
+    if all(e.is_extractive or is_loopback_url(e.base_url) for e in endpoints):
+        return config.override(**changes), ()
+    return config.override(**changes, model=EXTRACTIVE), (MODEL_NOT_ASKED,)
