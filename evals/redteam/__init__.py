@@ -16,9 +16,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from evals.checkers import read_claims
 from nexi.extract import to_markdown
 from nexi.proof import check_answer, prepare
-from nexi.types import Proof, Verdict
+from nexi.types import Proof
 
 HERE = Path(__file__).parent
 WEBS = ("dev", "multi", "docs")
@@ -78,7 +79,7 @@ def judge(data: Path | None, part: str) -> Iterator[tuple[Statement, bool, Proof
         if part != "both" and statement.held_out != (part == "held-out"):
             continue
         proof = check_answer(_cited(statement.text), {1: ready[statement.page]})
-        yield statement, bool(proof.checked) and all(c.verdict is Verdict.SUPPORTED for c in proof.checked), proof
+        yield statement, read_claims(proof.checked).kept, proof
 
 
 def _cited(text: str) -> str:

@@ -7,7 +7,7 @@ from random import Random  # a seed, no secret
 import pytest
 
 from evals.planted import PLANTED, TRUTHFUL, Page, cases, read_page
-from evals.proof import Shelf, check, figures, interval
+from evals.proof import SnapshotCache, check, figures, interval
 
 SEEDED = Random
 LINES = (
@@ -41,8 +41,8 @@ def test_rules_are_either_truthful_or_planted() -> None:
 
 
 def test_verbatim_sentences_pass_and_invented_sources_do_not(pages: list[Page]) -> None:
-    shelf = Shelf(pages)
-    judged = {(c.kind, check(c, shelf)[0]) for c in cases(pages, SEEDED(3), 4) if c.kind in ("verbatim", "invented source")}
+    cache = SnapshotCache(pages)
+    judged = {(c.kind, check(c, cache)[0]) for c in cases(pages, SEEDED(3), 4) if c.kind in ("verbatim", "invented source")}
     assert judged == {("verbatim", True), ("invented source", False)}
 
 
