@@ -10,7 +10,7 @@ OPENWEBUI_NEEDS := aiocache aiofiles aiohttp aiosqlite alembic authlib azure-ai-
 	langchain-core markdown mcp pillow pycrdt pydub pyjwt python-mimeparse python-socketio pytz redis requests \
 	"sqlalchemy[asyncio]" tiktoken typer uvicorn validators
 .DEFAULT_GOAL := help
-.PHONY: help demo test check eval bench bench-page test-faults test-containers test-browser test-clients test-mcp screenshots lock clean
+.PHONY: help demo test test-js check eval bench bench-page test-faults test-containers test-browser test-clients test-mcp screenshots lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -32,6 +32,9 @@ demo: $(VENV)/run.stamp  ## serve nexi's own documentation on loopback and ask i
 
 test: $(VENV)/dev.stamp  ## every test that needs no container, browser or client of others; no network, no data beside the project
 	$(PYTEST)
+
+test-js:  ## the units of the page's scripts (part of `make test` where Node 20 or newer is installed)
+	@if command -v node >/dev/null; then node --test tests/js/*.test.js; else echo "no Node here: apt-get install nodejs"; fi
 
 check: $(VENV)/dev.stamp  ## ruff, strict types, layers, coverage with its floor
 	$(BIN)/ruff format --check .

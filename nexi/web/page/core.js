@@ -1,17 +1,13 @@
-// What every part of the page shares: the state of the run that is shown, calls to the server, and small makers of elements.
+// What every part of the page shares: calls to the server, small makers of elements, and the lines that tell how it stands.
 export const $ = (id) => document.getElementById(id);
-export const state = {
-  id: "", source: null, last: "", text: "", stale: "", started: 0, bars: [], known: 0, people: new Map(), run: null,
-  asked: {}, continues: "", before: "", form: null, spent: {},
-};
 
-export const token = () => sessionStorage.getItem("nexi-token") || "";
+const token = () => sessionStorage.getItem("nexi-token") || "";
 
-export const signed = (headers = {}) => (token() ? { ...headers, authorization: `Bearer ${token()}` } : headers);
+export const withToken = (headers = {}) => (token() ? { ...headers, authorization: `Bearer ${token()}` } : headers);
 
 export async function call(path, options = {}) {
-  const headers = signed({ ...(typeof options.body === "string" ? { "content-type": "application/json" } : {}), ...options.headers });
-  const answer = await fetched(path, { ...options, headers });
+  const headers = withToken({ ...(typeof options.body === "string" ? { "content-type": "application/json" } : {}), ...options.headers });
+  const answer = await fetchPatiently(path, { ...options, headers });
   if (answer.status === 401) return askForToken(path, options);
   const data = answer.headers.get("content-type")?.includes("json") ? await answer.json() : await answer.text();
   if (!answer.ok) throw new Error(problemOf(data) || `the server answered ${answer.status}`);
@@ -19,7 +15,7 @@ export async function call(path, options = {}) {
 }
 
 // A network that changes breaks off what is under way; what only looks may be asked again.
-async function fetched(path, options) {
+async function fetchPatiently(path, options) {
   for (let tries = 0; ; tries++) {
     try { return await fetch(path, options); } catch (error) {
       if (tries === 2 || (options.method && options.method !== "GET")) throw error instanceof TypeError ? new Error("the server cannot be reached. Is it running?") : error;
@@ -30,7 +26,7 @@ async function fetched(path, options) {
 
 let asking = null; // several calls may find out at once that a token is wanted
 
-export async function askForToken(path, options) {
+async function askForToken(path, options) {
   const dialog = $("token"), field = $("token-text");
   asking ??= new Promise((resolve) => {
     field.value = "";
@@ -46,8 +42,10 @@ export async function askForToken(path, options) {
 export function problemOf(data) {
   if (!data || typeof data !== "object") return "";
   const e = data.error && typeof data.error === "object" ? data.error : data;
-  return [e.message || e.error, e.cause, e.fix].filter((x) => typeof x === "string" && x).join(". ");
+  return joinProblem(e.message || e.error, e.cause, e.fix);
 }
+
+export const joinProblem = (...parts) => parts.filter((part) => typeof part === "string" && part).join(". ");
 
 export function element(tag, properties = {}, ...children) {
   const made = Object.assign(document.createElement(tag), properties);
@@ -66,6 +64,6 @@ export async function copyText(text) {
 
 export const hostOf = (url) => { try { return new URL(url).hostname; } catch { return url; } };
 export const plural = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
-export function say(text) { $("status").textContent = text; }
-export function note(text, isError = false) { $("notes").append(element("p", { textContent: text, className: isError ? "error" : "" })); }
-export function hint(text) { $("hint").textContent = text; $("hint").hidden = !text; }
+export function setStatus(text) { $("status").textContent = text; }
+export function addNote(text, isError = false) { $("notes").append(element("p", { textContent: text, className: isError ? "error" : "" })); }
+export function showHint(text) { $("hint").textContent = text; $("hint").hidden = !text; }

@@ -1,46 +1,47 @@
-// Files that are dropped, pasted or picked become known: each is sent once, cut into passages, and found by what is asked next.
-import { $, call, element, plural, state } from "./core.js";
+// Files that are dropped, pasted or picked are indexed: each is sent once, cut into passages, and searched by the next questions.
+import { $, call, element, plural } from "./core.js";
+import { state } from "./state.js";
 
-const BIG = 16000000;
-let turn = Promise.resolve();
+const MAX_BYTES = 16000000;
+let previous = Promise.resolve();
 
-export function takeFiles(list) {
+export function uploadFiles(list) {
   for (const file of list) {
     const about = element("span", { textContent: "waiting" }), chip = element("li", {}, element("b", { textContent: file.name, dir: "auto" }), about);
     $("files").append(chip);
     $("files").hidden = false;
-    turn = turn.then(() => takeOne(file, chip, about));
+    previous = previous.then(() => uploadOne(file, chip, about));
   }
 }
 
-async function takeOne(file, chip, about) {
-  const tell = (text, kind) => { about.textContent = text; chip.className = kind; $("taken").textContent = `${file.name}: ${text}`; };
-  const most = state.form?.most_file || BIG;
-  if (file.size > most) return tell(`larger than ${Math.floor(most / 1e6)} MB`, "failed");
-  tell("reading", "");
+async function uploadOne(file, chip, about) {
+  const setProgress = (text, kind) => { about.textContent = text; chip.className = kind; $("taken").textContent = `${file.name}: ${text}`; };
+  const max = state.form?.most_file || MAX_BYTES;
+  if (file.size > max) return setProgress(`larger than ${Math.floor(max / 1e6)} MB`, "failed");
+  setProgress("reading", "");
   try {
     const taken = await call(`/page/files?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
     const words = taken.outcome === "stored" ? `known: ${plural(taken.chunks, "passage")}` : "known already";
-    tell([words, ...taken.warnings].join(". "), "done");
-  } catch (error) { tell(error.message, "failed"); }
+    setProgress([words, ...taken.warnings].join(". "), "done");
+  } catch (error) { setProgress(error.message, "failed"); }
 }
 
 const holdsFiles = (event) => [...(event.dataTransfer?.types || [])].includes("Files");
 
 export function watchForFiles() {
   let inside = 0;
-  const shown = (yes) => document.body.classList.toggle("dropping", yes);
-  document.addEventListener("dragenter", (event) => { if (holdsFiles(event)) { inside++; shown(true); } });
-  document.addEventListener("dragleave", (event) => { if (holdsFiles(event) && --inside <= 0) { inside = 0; shown(false); } });
+  const showDropZone = (yes) => document.body.classList.toggle("dropping", yes);
+  document.addEventListener("dragenter", (event) => { if (holdsFiles(event)) { inside++; showDropZone(true); } });
+  document.addEventListener("dragleave", (event) => { if (holdsFiles(event) && --inside <= 0) { inside = 0; showDropZone(false); } });
   document.addEventListener("dragover", (event) => { if (holdsFiles(event)) event.preventDefault(); });
   document.addEventListener("drop", (event) => {
     if (!holdsFiles(event)) return;
     event.preventDefault();
     inside = 0;
-    shown(false);
-    takeFiles(event.dataTransfer.files);
+    showDropZone(false);
+    uploadFiles(event.dataTransfer.files);
   });
-  $("question").addEventListener("paste", (event) => { if (event.clipboardData?.files.length) { event.preventDefault(); takeFiles(event.clipboardData.files); } });
+  $("question").addEventListener("paste", (event) => { if (event.clipboardData?.files.length) { event.preventDefault(); uploadFiles(event.clipboardData.files); } });
   $("attach").addEventListener("click", () => $("picker").click());
-  $("picker").addEventListener("change", () => { takeFiles($("picker").files); $("picker").value = ""; });
+  $("picker").addEventListener("change", () => { uploadFiles($("picker").files); $("picker").value = ""; });
 }

@@ -1,11 +1,11 @@
 // Knowledge: the pages and files that are stored, to look through, to search and to forget.
 import { $, call, element, plural } from "./core.js";
-import { confirmed, gone, searching, told } from "./keep.js";
+import { bindSearchField, confirmAction, removeItem, setPanelMessage } from "./panel.js";
 
 const isWeb = (url) => /^https?:\/\//i.test(url);
 
 export function fillKnowledge() {
-  return searching("knowledge", async (wanted, isLatest) => {
+  return bindSearchField("knowledge", async (wanted, isLatest) => {
     const asked = encodeURIComponent(wanted);
     const [known, found] = await Promise.all([
       call(`/page/knowledge?limit=200&q=${asked}`), wanted ? call(`/page/knowledge/find?q=${asked}`) : { hits: [] },
@@ -16,7 +16,7 @@ export function fillKnowledge() {
     $("knowledge-found").hidden = !found.hits.length;
     $("knowledge-hits").replaceChildren(...found.hits.map(hitRow));
     const none = wanted && !known.sources.length && !found.hits.length ? "Nothing of that is known." : "";
-    told("knowledge", none || (known.more ? "The first 200 are shown: look for words to see others." : ""));
+    setPanelMessage("knowledge", none || (known.more ? "The first 200 are shown: look for words to see others." : ""));
   });
 }
 
@@ -27,7 +27,7 @@ function summary(known) {
   return `${plural(known.total, "page or file", "pages and files")} in ${plural(known.passages, "passage")}, ${(known.bytes / 1e6).toFixed(1)} MB`;
 }
 
-const named = (title, url) => isWeb(url)
+const titleOf = (title, url) => isWeb(url)
   ? element("a", { href: url, textContent: title || url, rel: "noreferrer noopener", target: "_blank", dir: "auto" })
   : element("span", { textContent: title || url, dir: "auto" });
 
@@ -35,19 +35,19 @@ function sourceRow(source) {
   const about = [source.domain, source.fetched, plural(source.passages, "passage"), ...source.tags.map((tag) => `#${tag}`)].filter(Boolean).join(" · ");
   const forget = element("button", { type: "button", textContent: "Forget", className: "quiet" });
   forget.setAttribute("aria-label", `Forget: ${source.title || source.url}`.slice(0, 120));
-  const row = element("li", {}, element("div", {}, named(source.title, source.url), element("p", { className: "state", textContent: about, dir: "auto" }),
+  const row = element("li", {}, element("div", {}, titleOf(source.title, source.url), element("p", { className: "state", textContent: about, dir: "auto" }),
     element("p", { className: "address", textContent: source.url })), element("div", { className: "tools" }, forget));
-  forget.onclick = () => remove(source, row).catch((error) => told("knowledge", error.message));
+  forget.onclick = () => forgetSource(source, row).catch((error) => setPanelMessage("knowledge", error.message));
   return row;
 }
 
 function hitRow(hit) {
-  return element("li", {}, element("div", {}, named(hit.title, hit.url), element("p", { className: "excerpt", textContent: hit.snippet, dir: "auto" })));
+  return element("li", {}, element("div", {}, titleOf(hit.title, hit.url), element("p", { className: "excerpt", textContent: hit.snippet, dir: "auto" })));
 }
 
-async function remove(source, row) {
-  if (!await confirmed("Forget this source?", `“${(source.title || source.url).slice(0, 300)}” is no longer found by later questions. Answers that cite it keep their evidence.`, "Forget")) return;
+async function forgetSource(source, row) {
+  if (!await confirmAction("Forget this source?", `“${(source.title || source.url).slice(0, 300)}” is no longer found by later questions. Answers that cite it keep their evidence.`, "Forget")) return;
   await call("/page/knowledge/forget", { method: "POST", body: JSON.stringify({ urls: [source.url] }) });
-  gone(row);
-  told("knowledge", "Forgotten.");
+  removeItem(row);
+  setPanelMessage("knowledge", "Forgotten.");
 }

@@ -1,5 +1,6 @@
 // Reading and checking: the answer with its evidence, its conflicts, its sources and its exports.
-import { $, call, element, hint, note, problemOf, say, signed, state } from "./core.js";
+import { $, addNote, call, element, problemOf, setStatus, showHint, withToken } from "./core.js";
+import { setBars, setFinishedRun, state } from "./state.js";
 import { draw } from "./timeline.js";
 
 const FORMS = [["md", "Markdown"], ["html", "HTML"], ["pdf", "PDF"], ["json", "JSON"], ["ris", "RIS"], ["bibtex", "BibTeX"], ["csl", "CSL"]];
@@ -9,18 +10,19 @@ const SIGNS = { supported: "✓", partly: "~", contradicted: "✗", not_found: "
 export async function showAnswer() {
   const id = state.id, run = await call(`/page/runs/${id}`);
   if (id !== state.id) return; // another run was opened meanwhile
-  state.run = run;
+  setFinishedRun(run);
   $("answer").innerHTML = run.html; // made safe by the server
   const cost = run.cost ? `$${run.cost.toFixed(4)}` : "";
   $("figures").textContent = [run.figures, `${run.seconds} s`, `${run.tokens.toLocaleString("en")} tokens`, cost].filter(Boolean).join(" · ");
   $("status").textContent = ["final_answer", "plain_answer", ""].includes(run.stop) ? "" : `Ended early: ${run.stop.replaceAll("_", " ")}`;
-  state.bars = run.timeline; draw();
+  setBars(run.timeline);
+  draw();
   fill("conflicts", "conflict-list", run.conflicts.map(conflictItem));
   fill("left-out", "left-out-list", run.dropped.map((one) => element("li", { dir: "auto" }, `${one.text} `, verdict(one))));
   fill("sources", "source-list", run.sources.map(sourceItem));
-  if (!$("notes").childElementCount) for (const warning of run.warnings || []) note(warning); // of a run that was not followed
-  if (run.model === "extractive") hint("Without a model: passages from the pages. Add one with nexi config.");
-  tools();
+  if (!$("notes").childElementCount) for (const warning of run.warnings || []) addNote(warning); // of a run that was not followed
+  if (run.model === "extractive") showHint("Without a model: passages from the pages. Add one with nexi config.");
+  showTools();
 }
 
 // A run that is gone, whose answer the history still has; whether there is one.
@@ -29,7 +31,7 @@ export async function showRemembered(id) {
   if (!state.run) return false;
   $("asked").textContent = state.run.question;
   document.title = `${state.run.question.slice(0, 60)} - nexi`;
-  say("Its run is no longer kept, and with it the evidence. This is the answer it came to.");
+  setStatus("Its run is no longer kept, and with it the evidence. This is the answer it came to.");
   return state.id === id;
 }
 
@@ -43,7 +45,7 @@ const outside = (href, text) => element("a", { href, textContent: text, rel: "no
 const verdict = (one) => element("span", { className: `verdict v-${one.verdict}`, textContent: `${SIGNS[one.verdict] || "·"} ${one.said}` });
 const sourceOf = (number) => state.run?.sources.find((source) => source.n === number);
 
-export function sourceItem(source) {
+function sourceItem(source) {
   const name = source.title || source.url;
   const title = isWeb(source.link) ? outside(source.link, name) : element("span", { textContent: name, dir: "auto" });
   const about = [source.site || source.host, source.author, source.published, source.accessed ? `read ${source.accessed}` : ""].filter(Boolean).join(" · ");
@@ -170,35 +172,35 @@ document.addEventListener("click", (event) => {
 
 // what can be done with a run that has ended
 
-export function tools() {
+export function showTools() {
   $("tools").hidden = false;
   const run = state.run;
   $("exports").replaceChildren(...(run?.kept ? FORMS.filter(([form]) => run.sources.length || !REFERENCES.includes(form)).map(exportLink) : []));
-  if (!run) $("exports").append(button("Go on with this run", "", goOn, ""));
+  if (!run) $("exports").append(button("Go on with this run", "", resumeRun, ""));
 }
 
 function exportLink([form, name]) {
   const link = element("a", { href: `/page/runs/${state.id}/export?format=${form}`, textContent: name, download: "" });
   link.setAttribute("aria-label", `Export as ${name}`);
-  link.onclick = (event) => { event.preventDefault(); save(form, name); };
+  link.onclick = (event) => { event.preventDefault(); saveExport(form, name); };
   return link;
 }
 
-export async function save(form, name = form) {
-  say(`Making the ${name} file`);
+async function saveExport(form, name = form) {
+  setStatus(`Making the ${name} file`);
   try {
-    const answer = await fetch(`/page/runs/${state.id}/export?format=${form}`, { headers: signed() });
+    const answer = await fetch(`/page/runs/${state.id}/export?format=${form}`, { headers: withToken() });
     if (!answer.ok) throw new Error(problemOf(await answer.json()) || "the export failed");
     const link = element("a", { href: URL.createObjectURL(await answer.blob()), download: `nexi-${state.id}.${SUFFIXES[form] || form}` });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
-    say(`${name}: saved as ${link.download}`);
-  } catch (error) { say(""); note(error.message, true); }
+    setStatus(`${name}: saved as ${link.download}`);
+  } catch (error) { setStatus(""); addNote(error.message, true); }
 }
 
-async function goOn() {
+async function resumeRun() {
   try {
     const run = await call(`/v1/runs/${state.id}/resume`, { method: "POST" });
     location.assign(`/runs/${run.id}`);
-  } catch (error) { note(error.message, true); }
+  } catch (error) { addNote(error.message, true); }
 }

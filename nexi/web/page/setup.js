@@ -1,6 +1,6 @@
 // Set-up: which parts are configured, and what works, on asking. No key is ever here.
 import { $, call, element, plural } from "./core.js";
-import { told } from "./keep.js";
+import { setPanelMessage } from "./panel.js";
 
 const sign = (ok, words) => element("span", { className: ok ? "v-supported" : "v-not_found", textContent: `${ok ? "✓" : "✗"} ${words}` });
 
@@ -9,23 +9,23 @@ export async function fillSetup() {
   const parts = await call("/page/setup");
   $("setup-list").replaceChildren(...parts.flatMap((part) => [
     element("dt", {}, part.name, " ", part.on ? "" : element("span", { className: "v-partly", textContent: "not set" })),
-    element("dd", {}, element("span", { textContent: part.value, dir: "auto" }), ...mended(part.fix)),
+    element("dd", {}, element("span", { textContent: part.value, dir: "auto" }), ...fixLines(part.fix)),
   ]));
 }
 
 const command = (text) => element("code", { textContent: text, className: "fix" });
-const mended = (fix) => (fix ? [element("br"), command(fix)] : []);
+const fixLines = (fix) => (fix ? [element("br"), command(fix)] : []);
 
 async function examine() {
   $("doctor-go").disabled = true;
   $("doctor-list").replaceChildren();
-  told("setup", "Checking: the model and every search service are asked once.");
+  setPanelMessage("setup", "Checking: the model and every search service are asked once.");
   try {
     const report = await call("/page/doctor", { method: "POST" });
     const wrong = report.checks.filter((check) => !check.ok);
     $("doctor-list").replaceChildren(...[...wrong, ...report.checks.filter((check) => check.ok)].map(checkRow));
-    told("setup", !report.ok ? "A search cannot work yet." : wrong.length ? `A search can work; ${plural(wrong.length, "thing")} could be better.` : "Everything works.");
-  } catch (error) { told("setup", error.message); }
+    setPanelMessage("setup", !report.ok ? "A search cannot work yet." : wrong.length ? `A search can work; ${plural(wrong.length, "thing")} could be better.` : "Everything works.");
+  } catch (error) { setPanelMessage("setup", error.message); }
   $("doctor-go").disabled = false;
 }
 

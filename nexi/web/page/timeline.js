@@ -1,14 +1,15 @@
 // The timeline: a lane for the run and for every researcher; in it a bar for every model call, search and page, as SVG.
 // Bars too close to be told apart are drawn as one, so that ten thousand cost what a few hundred do.
-import { $, plural, state } from "./core.js";
+import { $, plural } from "./core.js";
+import { addBar, setBars, state } from "./state.js";
 
-const MOST = 3000, ROOM = 500, ROW = 26, TRACK = 6, LEFT = 30, PAUSE_MS = 300;
+const MAX_BARS = 3000, MAX_DRAWN = 1500, MAX_LANES = 40, MERGED_BARS = 500, ROW = 26, TRACK = 6, LEFT = 30, PAUSE_MS = 300;
 const TRACKS = { model: 0, search: 1, page: 2 };
 let waiting = 0, drawn = 0;
 
-export function addBar(bar) {
-  state.bars.push(bar);
-  if (state.bars.length > MOST) state.bars = merged(state.bars, endOf(state.bars) / ROOM);
+export function drawBar(bar) {
+  addBar(bar);
+  if (state.bars.length > MAX_BARS) setBars(mergeBars(state.bars, endOf(state.bars) / MERGED_BARS));
   drawSoon();
 }
 
@@ -20,7 +21,7 @@ export function drawSoon() {
 const endOf = (bars) => bars.reduce((most, bar) => Math.max(most, bar.end), 0.1);
 
 // Neighbours of one lane and one kind that lie closer than the gap become one bar, which counts them.
-export function merged(bars, gap) {
+export function mergeBars(bars, gap) {
   const open = new Map(), made = [];
   for (const bar of [...bars].sort((a, b) => a.start - b.start)) {
     const key = `${bar.who}|${bar.lane}|${bar.failed}`, last = open.get(key);
@@ -36,7 +37,7 @@ export function merged(bars, gap) {
   return made;
 }
 
-function make(tag, attributes, text) {
+function svgElement(tag, attributes, text) {
   const one = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) one.setAttribute(name, value);
   if (text) one.textContent = text;
@@ -48,32 +49,32 @@ export function draw() {
   if (!state.bars.length) return;
   $("timing").hidden = false;
   const width = Math.max(220, $("timeline").clientWidth || 340), end = endOf(state.bars), scale = (width - LEFT - 4) / end;
-  let bars = merged(state.bars, 1 / scale);
-  for (let px = 2; bars.length > 1500; px *= 2) bars = merged(bars, px / scale);
-  const lanes = [...new Set(bars.map((bar) => bar.who))].sort((a, b) => a.localeCompare(b, "en", { numeric: true })).slice(0, 40);
-  const height = lanes.length * ROW + 18, svg = make("svg", { viewBox: `0 0 ${width} ${height}` });
+  let bars = mergeBars(state.bars, 1 / scale);
+  for (let px = 2; bars.length > MAX_DRAWN; px *= 2) bars = mergeBars(bars, px / scale);
+  const lanes = [...new Set(bars.map((bar) => bar.who))].sort((a, b) => a.localeCompare(b, "en", { numeric: true })).slice(0, MAX_LANES);
+  const height = lanes.length * ROW + 18, svg = svgElement("svg", { viewBox: `0 0 ${width} ${height}` });
   lanes.forEach((who, i) => {
-    svg.append(make("rect", { x: LEFT, y: i * ROW, width: width - LEFT, height: ROW - 2, rx: 3, class: "lane" }));
-    svg.append(make("text", { x: 0, y: i * ROW + 16 }, who || "run"));
+    svg.append(svgElement("rect", { x: LEFT, y: i * ROW, width: width - LEFT, height: ROW - 2, rx: 3, class: "lane" }));
+    svg.append(svgElement("text", { x: 0, y: i * ROW + 16 }, who || "run"));
   });
   for (const bar of bars) if (lanes.includes(bar.who)) svg.append(rect(bar, lanes.indexOf(bar.who), scale));
-  svg.append(make("text", { x: LEFT, y: height - 4 }, "0 s"), make("text", { x: width - 2, y: height - 4, "text-anchor": "end" }, `${end.toFixed(1)} s`));
+  svg.append(svgElement("text", { x: LEFT, y: height - 4 }, "0 s"), svgElement("text", { x: width - 2, y: height - 4, "text-anchor": "end" }, `${end.toFixed(1)} s`));
   $("timeline").replaceChildren(svg);
-  $("timeline").setAttribute("aria-label", `Timeline of the run: ${told(state.bars)}, in ${end.toFixed(1)} seconds`);
+  $("timeline").setAttribute("aria-label", `Timeline of the run: ${summarise(state.bars)}, in ${end.toFixed(1)} seconds`);
 }
 
 function rect(bar, lane, scale) {
   const y = lane * ROW + 2 + (TRACKS[bar.lane] ?? 0) * (TRACK + 1);
-  const one = make("rect", {
+  const one = svgElement("rect", {
     x: (LEFT + bar.start * scale).toFixed(1), y, width: Math.max(2, (bar.end - bar.start) * scale).toFixed(1), height: TRACK, rx: 1.5,
     class: bar.failed ? "lane-failed" : `lane-${bar.lane}`,
   });
   const words = bar.count > 1 ? `${bar.count} × ${bar.lane}` : bar.label;
-  one.append(make("title", {}, `${words} (${(bar.end - bar.start).toFixed(2)} s)`));
+  one.append(svgElement("title", {}, `${words} (${(bar.end - bar.start).toFixed(2)} s)`));
   return one;
 }
 
-function told(bars) {
+export function summarise(bars) {
   const count = {};
   for (const bar of bars) count[bar.lane] = (count[bar.lane] || 0) + (bar.count || 1);
   return Object.entries(count).map(([lane, many]) => plural(many, lane === "model" ? "model call" : lane, lane === "search" ? "searches" : undefined)).join(", ");

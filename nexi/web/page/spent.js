@@ -1,0 +1,29 @@
+// What a run has spent and what is left of its limits.
+import { $, element } from "./core.js";
+import { state } from "./state.js";
+
+const money = (x) => `$${x < 0.1 ? x.toFixed(4) : x.toFixed(2)}`;
+const seconds = (x) => `${Math.floor(x)} s`;
+const grouped = (x) => x.toLocaleString("en");
+
+// A row for each limit: its name, what is spent of it, and what is left; the limits of the question go before those of the form.
+export function spentRows(spent, limits = {}, asked = {}) {
+  const left = (used, limit, words) => (limit ? `${words(Math.max(0, limit - (used || 0)))} left` : "");
+  return [
+    ["Time", seconds(spent.seconds || 0), left(spent.seconds, asked.time_target || limits.time_target, seconds)],
+    ["Tokens", grouped(spent.tokens || 0), left(spent.tokens, limits.max_tokens, grouped)],
+    ["Cost", spent.cost ? money(spent.cost) : "–", left(spent.cost, asked.max_cost || limits.max_cost, money)],
+    ["Model calls", String(spent.calls || 0), left(spent.calls, limits.max_model_calls, String)],
+    ["Pages", String(spent.pages || 0), left(spent.pages, limits.max_pages, String)],
+  ];
+}
+
+export function showSpent(spent) {
+  const list = $("spent");
+  spentRows(spent, state.form?.limits, state.asked).forEach(([name, value, left], i) => {
+    const box = list.children[i] ?? list.appendChild(element("div", {}, element("dt", { textContent: name }), element("dd", {}, element("b"), element("small"))));
+    const [big, small] = box.lastChild.children;
+    if (big.textContent !== value) big.textContent = value;
+    if (small.textContent !== left) small.textContent = left;
+  });
+}

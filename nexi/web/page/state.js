@@ -1,0 +1,65 @@
+// The state of the run that is shown. Every part of the page reads `state`; only the functions of this file change it.
+const emptyRun = () => ({
+  id: "", source: null, last: "", text: "", stale: "", started: performance.now(), bars: [], known: 0, people: new Map(), run: null,
+  asked: {}, before: "", spent: {},
+});
+const values = { ...emptyRun(), continues: "", form: null };
+
+export const state = new Proxy(values, {
+  set(_, name) { throw new TypeError(`state.${String(name)} is set by a function of state.js`); },
+});
+
+export function resetRun() {
+  values.source?.close();
+  Object.assign(values, emptyRun());
+}
+
+export function setRunId(id) { values.id = id; }
+
+// The open connection to the events of a run; the one before it is closed.
+export function setConnection(connection) {
+  values.source?.close();
+  values.source = connection;
+}
+
+export function setLastEvent(id) { values.last = id; }
+
+export function appendText(text) { values.text += text; }
+
+// A resumed run sends its answer again from the start; what is shown stays until there is as much of the new text.
+export function restartText() {
+  values.stale = values.text;
+  values.text = "";
+}
+
+// The timeline as the log has it: its bars, how many facts they cover, and how many seconds ago the run began.
+export function loadTimeline({ bars, facts, seconds }) {
+  Object.assign(values, { bars, known: facts, started: performance.now() - seconds * 1000 });
+}
+
+export function setBars(bars) { values.bars = bars; }
+
+export function addBar(bar) { values.bars.push(bar); }
+
+export function setFinishedRun(run) { values.run = run; }
+
+export function setRequest(asked) { values.asked = asked; }
+
+export function setPreviousRun(id) { values.before = id; }
+
+export function setContinuedRun(id) { values.continues = id; }
+
+export function setForm(form) { values.form = form; }
+
+export function addUsage(usage) {
+  const spent = values.spent;
+  spent.tokens = (spent.tokens || 0) + (usage?.input_tokens || 0) + (usage?.output_tokens || 0);
+  spent.cost = (spent.cost || 0) + (usage?.cost || 0);
+}
+
+export function countSpent(name) { values.spent[name] = (values.spent[name] || 0) + 1; }
+
+export function setResearcher(id, doing, task = "", why = "") {
+  const known = values.people.get(id) || { task };
+  values.people.set(id, { task: task || known.task, doing, why });
+}
