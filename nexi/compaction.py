@@ -15,10 +15,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from nexi.errors import ContextOverflowError, NexiError
+from nexi.prompts import render
 from nexi.token_counter import TokenCounter
 from nexi.types import Message, content_text
+from nexi.values import frozen
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from nexi.config import Config
     from nexi.ports import LLM
 
@@ -36,6 +40,18 @@ _SUMMARY = re.compile(
 _NONE = "(none)"
 
 
+@frozen
+class CompactionSettings:
+    """The settings that compaction reads, named as in `Config`, which can stand in for them."""
+
+    max_context: int
+    auto_compact_thresh: float
+    compact_target_words: int
+    preserve_last_n_messages: int
+    tokenizer_encoding: str
+    prompts_dir: Path | None = None
+
+
 @dataclass
 class CompactionMetadata:
     """What a summary must not lose, whoever writes it."""
@@ -45,7 +61,7 @@ class CompactionMetadata:
     original_query: str = ""
 
 
-def should_compact(current_tokens: int, estimated_next: int, config: Config) -> bool:
+def should_compact(current_tokens: int, estimated_next: int, config: CompactionSettings | Config) -> bool:
     """Whether what is there and what comes next would pass the threshold."""
     return current_tokens + estimated_next > int(config.max_context * config.auto_compact_thresh)
 
@@ -61,7 +77,7 @@ def extract_metadata(messages: Sequence[AnyMessage]) -> CompactionMetadata:
 async def generate_summary(
     messages: Sequence[AnyMessage],
     metadata: CompactionMetadata,
-    config: Config,
+    config: CompactionSettings | Config,
     llm: LLM,
     *,
     deadline: float | None = None,
@@ -120,7 +136,7 @@ def rebuild_context(
 
 async def compact(
     messages: Sequence[Message],
-    config: Config,
+    config: CompactionSettings | Config,
     llm: LLM,
     *,
     deadline: float | None = None,
@@ -157,7 +173,12 @@ def format_summary(metadata: CompactionMetadata, summary: str) -> str:
 
 
 def _rebuild_to_fit(
-    messages: Sequence[Message], metadata: CompactionMetadata, summary: str, config: Config, window: int, question: str
+    messages: Sequence[Message],
+    metadata: CompactionMetadata,
+    summary: str,
+    config: CompactionSettings | Config,
+    window: int,
+    question: str,
 ) -> list[Message]:
     limit = int(window * config.auto_compact_thresh) - window // SHARE_FOR_REPLY
     counter = TokenCounter(config.tokenizer_encoding)
@@ -307,7 +328,7 @@ def _like(messages: Sequence[AnyMessage], message: Message) -> AnyMessage:
     return message if messages and isinstance(messages[0], Message) else message.to_dict()
 
 
-def _default_prompt(config: Config) -> Prompt:
-    from nexi.config import get_compaction_prompt
-
-    return lambda query, content, words: get_compaction_prompt(query, content, words, config=config)
+def _default_prompt(config: CompactionSettings | Config) -> Prompt:
+    return lambda query, content, words: render(
+        "compaction", folder=config.prompts_dir, original_query=query, content=content, target_words=words
+    )

@@ -1,7 +1,7 @@
-"""Repeats: which tool calls a model has made before, so that the same one is answered with a word and not run again.
+"""Which tool calls a model has made before: a repeated call gets a fixed message instead of being run.
 
-The loop above asks before it runs a call and tells how it went; what a tool does is not known here. A call that brought
-something is never worth making twice; one that failed or brought nothing may be tried once more.
+The agent asks before it runs a call and reports the result. A call that brought something is not run again; one that failed or
+brought nothing may be tried once more. What a tool does is not known here.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from collections import Counter
 from nexi.schema import parse_lenient
 from nexi.types import ToolCall, ToolResult
 
-MOST_TRIES = 2
-MOST_TURNS = 2  # turns of nothing but repeats, after which a model is taken to go round in circles
-WORDS = (
+MAX_TRIES = 2
+MAX_IDLE_TURNS = 2  # turns of nothing but repeated calls, after which the model counts as looping
+REPEATED_CALL_MESSAGE = (
     "not run again: you have made this very call before, and its result is above. "
     "Use it, ask for something else, or give the final answer"
 )
 
 
-class Repeats:
+class RepeatedCalls:
     """The calls of one conversation, by name and arguments."""
 
     def __init__(self) -> None:
@@ -28,33 +28,37 @@ class Repeats:
         self._done: set[str] = set()
         self._idle_turns = 0
 
-    def begin(self, call: ToolCall) -> bool:
-        """Whether the call may run; it then counts as under way until `end`."""
-        mark = mark_of(call)
-        if mark in self._done or self._tries[mark] >= MOST_TRIES:
+    def start_call(self, call: ToolCall) -> bool:
+        """Register a call and return whether it may run; until `end_call` it counts as running."""
+        key = call_key(call)
+        if key in self._done or self._tries[key] >= MAX_TRIES:
             return False
-        self._tries[mark] += 1
-        self._done.add(mark)
+        self._tries[key] += 1
+        self._done.add(key)
         return True
 
-    def end(self, call: ToolCall, result: ToolResult | None) -> None:
-        """How the call went; without a result it was broken off."""
+    def end_call(self, call: ToolCall, result: ToolResult | None) -> None:
+        """Register the result of a call, None when it was cancelled."""
         if result is None or not result.ok or not result.value:
-            self._done.discard(mark_of(call))
+            self._done.discard(call_key(call))
 
-    def turned(self, calls: int, refused: int) -> bool:
-        """After a turn with so many calls: whether the model goes round in circles."""
-        self._idle_turns = self._idle_turns + 1 if calls and refused == calls else 0
-        return self._idle_turns >= MOST_TURNS
+    def count_turn(self, calls: int, repeated: int) -> None:
+        """Register a turn with this many calls, of which `repeated` were not run."""
+        self._idle_turns = self._idle_turns + 1 if calls and repeated == calls else 0
+
+    @property
+    def is_looping(self) -> bool:
+        """Whether the last turns had nothing but repeated calls."""
+        return self._idle_turns >= MAX_IDLE_TURNS
 
     def forget(self) -> None:
-        """The results are no longer in sight, so asking again is no repeat."""
+        """Allow all calls again: compaction removed their results from the conversation."""
         self._tries.clear()
         self._done.clear()
 
 
-def mark_of(call: ToolCall) -> str:
-    """A call without its spelling: the order of keys and the blanks between them do not make it another."""
+def call_key(call: ToolCall) -> str:
+    """Identify a call by name and arguments, whatever the order of its keys and the blanks between them."""
     try:
         arguments = json.dumps(parse_lenient(call.arguments or "{}"), sort_keys=True)
     except ValueError:

@@ -109,10 +109,10 @@ def _get_tool_schemas() -> list[dict[str, Any]]:
 
 async def _force_answer(messages: Sequence[Mapping[str, Any]], config: Config, reason: str = "a limit was reached") -> str:
     """One last call without tools: an answer from the conversation as it stands."""
-    from nexi.agent import flattened
+    from nexi.agent import flatten_tool_messages
     from nexi.prompts import render
 
-    conversation = flattened([Message.from_dict(m) for m in messages])
+    conversation = flatten_tool_messages([Message.from_dict(m) for m in messages])
     prompt = render("force_answer", folder=config.prompts_dir, reason=reason)
     async with Nexi(config) as nexi:
         reply = await nexi.llm("answer").complete([*conversation, Message("user", prompt)], max_tokens=config.max_output_tokens)

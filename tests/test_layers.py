@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+from graphlib import TopologicalSorter
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parent.parent / "nexi"
 
@@ -151,6 +154,16 @@ def test_every_import_points_down() -> None:
             if not allowed or family:
                 culprits.append(f"{path.relative_to(ROOT)} imports nexi.{there}")
     assert culprits == []
+
+
+@pytest.mark.parametrize("package", ["agent", "research"])
+def test_the_modules_of_an_engine_import_each_other_in_one_direction_even_for_types(package: str) -> None:
+    graph = {}
+    for path in (ROOT / package).glob("*.py"):
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        modules = {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
+        graph[path.stem] = {m.rpartition(".")[2] for m in modules if m.startswith(f"nexi.{package}.")}
+    assert len(tuple(TopologicalSorter(graph).static_order())) == len(graph)  # raises CycleError
 
 
 def test_every_library_has_one_home() -> None:

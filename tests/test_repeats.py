@@ -1,4 +1,4 @@
-"""The same call with the same arguments is answered with a word, and a model that goes on is ended."""
+"""The same call with the same arguments is answered with a fixed message, and a model that goes on is ended."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from nexi.config import Config
 from nexi.errors import NoEvidenceError
 from nexi.events import SearchFinished, ToolFinished
-from nexi.repeats import MOST_TRIES, Repeats, mark_of
+from nexi.repeats import MAX_TRIES, RepeatedCalls, call_key
 from nexi.testing import answering, calling, reading, searching
 from nexi.types import StopReason, ToolCall, ToolResult
 from tests.scenarios.world import MOON, World
@@ -26,46 +26,50 @@ def call(arguments: str = '{"queries": ["moon"]}', name: str = "web_search") -> 
 
 
 def test_keys_in_another_order_and_blanks_make_no_other_call() -> None:
-    assert mark_of(call('{"a":1, "b": 2}')) == mark_of(call('{"b": 2,"a": 1}'))
-    assert mark_of(call('{"a": 1}')) != mark_of(call('{"a": 2}'))
-    assert mark_of(call("", "x")) == mark_of(call("{}", "x"))
-    assert mark_of(call("[broken", "x")) == "x [broken"
+    assert call_key(call('{"a":1, "b": 2}')) == call_key(call('{"b": 2,"a": 1}'))
+    assert call_key(call('{"a": 1}')) != call_key(call('{"a": 2}'))
+    assert call_key(call("", "x")) == call_key(call("{}", "x"))
+    assert call_key(call("[broken", "x")) == "x [broken"
 
 
 def test_a_call_that_brought_something_runs_once() -> None:
-    repeats = Repeats()
-    assert repeats.begin(call())
-    repeats.end(call(), FOUND)
-    assert not repeats.begin(call())
+    repeats = RepeatedCalls()
+    assert repeats.start_call(call())
+    repeats.end_call(call(), FOUND)
+    assert not repeats.start_call(call())
 
 
 @pytest.mark.parametrize("result", [NOTHING, FAILED, None])
 def test_a_call_that_brought_nothing_may_be_tried_once_more(result: ToolResult | None) -> None:
-    repeats, ran = Repeats(), 0
+    repeats, ran = RepeatedCalls(), 0
     for _ in range(5):
-        if repeats.begin(call()):
+        if repeats.start_call(call()):
             ran += 1
-            repeats.end(call(), result)
-    assert ran == MOST_TRIES
+            repeats.end_call(call(), result)
+    assert ran == MAX_TRIES
 
 
 def test_a_call_that_is_under_way_is_not_begun_beside_itself() -> None:
-    repeats = Repeats()
-    assert [repeats.begin(call()), repeats.begin(call())] == [True, False]
+    repeats = RepeatedCalls()
+    assert [repeats.start_call(call()), repeats.start_call(call())] == [True, False]
 
 
 def test_two_turns_of_repeats_in_a_row_are_a_circle_and_another_call_breaks_it() -> None:
-    repeats = Repeats()
+    repeats = RepeatedCalls()
     turns = [(2, 2), (2, 1), (1, 1), (0, 0), (1, 1), (3, 3)]
-    assert [repeats.turned(*turn) for turn in turns] == [False, False, False, False, False, True]
+    looping = []
+    for turn in turns:
+        repeats.count_turn(*turn)
+        looping.append(repeats.is_looping)
+    assert looping == [False, False, False, False, False, True]
 
 
 def test_what_is_out_of_sight_may_be_asked_for_again() -> None:
-    repeats = Repeats()
-    repeats.begin(call())
-    repeats.end(call(), FOUND)
+    repeats = RepeatedCalls()
+    repeats.start_call(call())
+    repeats.end_call(call(), FOUND)
     repeats.forget()
-    assert repeats.begin(call())
+    assert repeats.start_call(call())
 
 
 async def test_a_search_that_is_repeated_is_not_run_again(make_config: Make) -> None:

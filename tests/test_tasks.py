@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from nexi.tasks import to_the_end
+from nexi.tasks import wait_uninterrupted
 
 
 async def test_a_task_is_waited_for_although_the_caller_is_cancelled_twice() -> None:
@@ -17,7 +17,7 @@ async def test_a_task_is_waited_for_although_the_caller_is_cancelled_twice() -> 
         done.append("step")
 
     async def caller() -> None:
-        await to_the_end(asyncio.ensure_future(step()))
+        await wait_uninterrupted(asyncio.ensure_future(step()))
         done.append("after")
         await asyncio.sleep(0)
         done.append("never")
@@ -45,7 +45,7 @@ async def test_a_task_that_has_ended_is_not_waited_for() -> None:
     ended = asyncio.get_running_loop().create_future()
     ended.set_result(None)
     other = asyncio.ensure_future(count_turns())
-    await to_the_end(ended)
+    await wait_uninterrupted(ended)
     assert steps == []  # the caller went on at once: no other task had a turn
     await other
 
@@ -55,7 +55,7 @@ async def test_what_the_task_raised_stays_in_the_task() -> None:
         raise ValueError("no")
 
     task = asyncio.ensure_future(fail())
-    await to_the_end(task)
+    await wait_uninterrupted(task)
     with pytest.raises(ValueError, match="no"):
         task.result()
 
@@ -64,7 +64,7 @@ async def test_a_timeout_around_it_is_still_a_timeout() -> None:
     async def caller() -> None:
         inner = asyncio.ensure_future(asyncio.sleep(0.02))
         async with asyncio.timeout(0.005):
-            await to_the_end(inner)
+            await wait_uninterrupted(inner)
             await asyncio.sleep(0)
         raise AssertionError("not reached")
 
@@ -76,7 +76,7 @@ async def test_a_group_that_is_cancelled_meanwhile_ends_as_cancelled() -> None:
     ended: list[str] = []
 
     async def child() -> None:
-        await to_the_end(asyncio.ensure_future(asyncio.sleep(0.01)))
+        await wait_uninterrupted(asyncio.ensure_future(asyncio.sleep(0.01)))
         ended.append("child")
 
     async def parent() -> None:

@@ -1,13 +1,24 @@
 """The one tool-calling loop.
 
-`loop` asks, runs tools and checks limits; `turn` is one request with the calls it starts; `checking` is how an answer is
-checked before it is shown; `endings` are the ways a run ends before the model has answered.
+`context` is what all steps of a run share; `window` keeps the conversation inside the model's context window; `checking`
+checks an answer before it is shown; `fallbacks` answer where the model does not; `turn` is one request with the calls it
+starts; `loop` joins them. Each imports only those before it.
 """
 
 from __future__ import annotations
 
-from nexi.agent.checking import Draft
-from nexi.agent.endings import flattened
-from nexi.agent.loop import GRACE_S, Loop, LoopSettings
+from nexi.agent.checking import AnswerChecker, StreamedAnswerCheck
+from nexi.agent.context import GRACE_S, AgentSettings, RunContext
+from nexi.agent.fallbacks import flatten_tool_messages
+from nexi.agent.loop import AgentLoop, Inbox
 
-__all__ = ["GRACE_S", "Draft", "Loop", "LoopSettings", "flattened"]
+__all__ = [
+    "GRACE_S",
+    "AgentLoop",
+    "AgentSettings",
+    "AnswerChecker",
+    "Inbox",
+    "RunContext",
+    "StreamedAnswerCheck",
+    "flatten_tool_messages",
+]

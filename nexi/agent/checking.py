@@ -1,7 +1,7 @@
-"""How the answer of a run is checked before it is shown, and what is said about it.
+"""Checks the answer of a run before it is shown, and warns about what the check found.
 
-Below `loop`, whose session, model and events it uses; `verify` does the checking. It asks the model to mend what failed, the
-judge to lower what passed, and warns of what the reader should know.
+Below the loop, the turn and the fallbacks; `verify` compares sentences with pages. This module asks the model to rewrite
+sentences that failed, asks the judge to reject sentences that passed, and warns of what the reader should know.
 """
 
 from __future__ import annotations
@@ -10,136 +10,145 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from nexi.agent.context import RunContext
 from nexi.citations import extract_citation_markers
 from nexi.errors import LLMError, VerificationError
 from nexi.events import AnswerChecked, ConflictsFound, TextDelta
 from nexi.ports import LLM
 from nexi.types import Answer, Claim, Conflict, Message, Reply, Review, Source, StopReason
-from nexi.verify import MARK, Doubt, Ruling, Writing
+from nexi.verify import MARK, Doubt, Ruling, Verifier, Writing
 from nexi.verify.disagreements import disagreements, linked
 
 if TYPE_CHECKING:
-    from nexi.agent.loop import Loop
-    from nexi.agent.turn import Turn
     from nexi.verify.correction import Request
 
 
-class Draft:
-    """A text that is checked while it is still being written; `tasks` owns the checking."""
+class StreamedAnswerCheck:
+    """Checks a text while it is still being written; `tasks` owns the checking."""
 
-    def __init__(self, writing: Writing, tasks: asyncio.TaskGroup) -> None:
-        self.writing = writing
+    def __init__(self, check: Writing, tasks: asyncio.TaskGroup) -> None:
+        self.check = check
         self._tasks = tasks
         self._checking: asyncio.Task[None] | None = None
 
     def feed(self, text: str) -> None:
-        self.writing.feed(text)
-        if self.writing.waiting and (self._checking is None or self._checking.done()):
-            self._checking = self._tasks.create_task(self.writing.drain(), name="check the answer")
+        self.check.feed(text)
+        if self.check.waiting and (self._checking is None or self._checking.done()):
+            self._checking = self._tasks.create_task(self.check.drain(), name="check the answer")
 
 
-class Checking:
-    """The checking of the answers of one loop."""
+class AnswerChecker:
+    """Checks and releases the answers of one run. Without a verifier an answer is released unchecked."""
 
-    def __init__(self, loop: Loop) -> None:
-        self._loop = loop
+    def __init__(self, context: RunContext, verifier: Verifier | None = None, judge: LLM | None = None) -> None:
+        self.context = context
+        self.verifier = verifier
+        self._judge = judge
 
-    async def answer(self, text: str, stop: StopReason, writing: Writing) -> Answer:
-        """The end of an answer: what is still to come of it is checked, and it is remembered as it was shown."""
-        writing.feed(text)
-        clean, review = await writing.finish(self._mend if self._may_mend() else None)
-        await self._note_citations(writing, clean)
+    def open_check(self, *, by_model: bool = True) -> Writing:
+        """Begin the check of one answer. `by_model` is False for quotations, which need no rewriting and no judge."""
+        release: Callable[[str], None] = lambda text: self.context.emit.delta(TextDelta(text))  # noqa: E731 - shorter than a function
+        judge = self._judge_claims if self._judge and by_model else None
+        return Writing(self.context.session, self.verifier, release, mends=by_model, judge=judge)
+
+    def check_stream(self, tasks: asyncio.TaskGroup) -> StreamedAnswerCheck:
+        """Begin the check of an answer that is fed piece by piece."""
+        return StreamedAnswerCheck(self.open_check(), tasks)
+
+    async def check_answer(self, text: str, stop: StopReason, *, by_model: bool = True) -> Answer:
+        """Check and release a text that is complete."""
+        return await self.finish_check(self.open_check(by_model=by_model), stop, text)
+
+    async def finish_check(self, check: Writing, stop: StopReason, rest: str = "") -> Answer:
+        """Check the rest of an answer and add the answer, as it was shown, to the conversation."""
+        context = self.context
+        check.feed(rest)
+        clean, review = await check.finish(self._rewrite_failed if context.can_call_model() else None)
+        await self._warn_about_citations(check, clean)
         if review:
-            await self._note_review(review)
-        conflicts = await self._conflicts(review)
+            await self._warn_about_review(review)
+        conflicts = await self._report_conflicts(review)
         clean = "\n\n".join((clean, *(conflict.sentence() for conflict in conflicts)))
-        self._loop.session.messages.append(Message("assistant", clean))
+        context.session.messages.append(Message("assistant", clean))
         numbers = extract_citation_markers(clean)
-        cited = tuple(s for s in self._loop.session.book.sources if s.number in numbers)
-        return Answer(clean, await self._linked(cited, review), stop, tuple(self._loop.warnings), conflicts, review)
+        cited = tuple(s for s in context.session.book.sources if s.number in numbers)
+        return Answer(clean, await self._link_sources(cited, review), stop, tuple(context.warnings), conflicts, review)
 
-    def writing(self, *, by_model: bool = True) -> Writing:
-        release: Callable[[str], None] = lambda text: self._loop.emit.delta(TextDelta(text))  # noqa: E731 - shorter than a function
-        judge = self._judged if self._loop.judge and by_model else None
-        return Writing(self._loop.session, self._loop.verifier, release, mends=by_model, judge=judge)
+    async def warn_if_cut_off(self, reply: Reply, *, is_broken: bool, is_unfinished: bool) -> None:
+        """Warn of an answer that has no end. `is_broken`: the stream failed; `is_unfinished`: the answer argument is open."""
+        reached_limit = reply.finish == "length" and not is_broken
+        if is_unfinished or (reached_limit and not reply.tool_calls):
+            limit, stopped = "it reached the output limit (--max-len)", "the model stopped writing (ask again, or use -m)"
+            await self.context.warn("cut", f"the answer breaks off where {limit if reached_limit else stopped}")
 
-    async def _conflicts(self, review: Review | None) -> tuple[Conflict, ...]:
-        """Where the pages disagree on what the answer says: shown under it, never averaged."""
-        if review is None or self._loop.verifier is None:
+    async def _report_conflicts(self, review: Review | None) -> tuple[Conflict, ...]:
+        """Show below the answer where the pages disagree on what it says; such values are never averaged."""
+        if review is None or self.verifier is None:
             return ()
-        titles = {source.number: source.title for source in self._loop.session.book.sources}
-        conflicts = await disagreements(self._loop.toolbox.question, review, self._loop.verifier.snapshots, titles)
+        titles = {source.number: source.title for source in self.context.session.book.sources}
+        conflicts = await disagreements(self.context.question, review, self.verifier.snapshots, titles)
         if conflicts:
-            await self._loop.emit(ConflictsFound(conflicts))
+            await self.context.emit(ConflictsFound(conflicts))
         for conflict in conflicts:
-            self._loop.emit.delta(TextDelta(f"\n\n{conflict.sentence()}"))
+            self.context.emit.delta(TextDelta(f"\n\n{conflict.sentence()}"))
         return conflicts
 
-    async def _linked(self, cited: tuple[Source, ...], review: Review | None) -> tuple[Source, ...]:
-        return await linked(cited, review, self._loop.verifier.snapshots) if review and self._loop.verifier else cited
+    async def _link_sources(self, cited: tuple[Source, ...], review: Review | None) -> tuple[Source, ...]:
+        return await linked(cited, review, self.verifier.snapshots) if review and self.verifier else cited
 
-    def _may_mend(self) -> bool:
-        """Whether the model may be asked to mend what failed: not when a limit or the user says stop."""
-        return not self._loop.stop.is_set() and self._loop.meter.may_call(self._loop.clock.monotonic())
-
-    async def _mend(self, doubts: Sequence[Doubt]) -> Mapping[int, str] | None:
-        """The failed sentences, written again; None when the model could not be asked."""
-        request = self._request(self._loop.llm.as_role("correct"))
+    async def _rewrite_failed(self, doubts: Sequence[Doubt]) -> Mapping[int, str] | None:
+        """Ask the model to rewrite the sentences that failed; None when it could not be asked."""
+        request = self._build_request(self.context.llm.as_role("correct"))
         try:
-            mended = await self._loop.until_stopped(request.mended(doubts))
+            rewritten = await self.context.run_unless_cancelled(request.mended(doubts))
         except LLMError as error:
             if error.code in ("budget_spent", "not_recorded"):
                 return None
-            await self._loop.warn("not_corrected", f"the model could not correct what failed ({error})")
+            await self.context.warn("not_corrected", f"the model could not correct what failed ({error})")
             return {}
-        return {} if isinstance(mended, StopReason) else mended
+        return {} if isinstance(rewritten, StopReason) else rewritten
 
-    async def _judged(self, claims: Sequence[Claim]) -> Sequence[Ruling]:
-        if self._loop.judge is None or not self._may_mend():
+    async def _judge_claims(self, claims: Sequence[Claim]) -> Sequence[Ruling]:
+        if self._judge is None or not self.context.can_call_model():
             return ()
         try:
-            rulings = await self._loop.until_stopped(self._request(self._loop.judge).judged(claims))
+            rulings = await self.context.run_unless_cancelled(self._build_request(self._judge).judged(claims))
         except LLMError as error:
-            await self._loop.warn("not_judged", f"the judge could not be asked ({error})")
+            await self.context.warn("not_judged", f"the judge could not be asked ({error})")
             return ()
         return () if isinstance(rulings, StopReason) else rulings
 
-    def _request(self, llm: LLM) -> Request:
+    def _build_request(self, llm: LLM) -> Request:
         from nexi.verify.correction import Request
 
-        folder, most = self._loop.settings.prompts_folder, self._loop.settings.max_output_tokens
-        return Request(llm, self._loop.toolbox.question, most, self._loop.call_deadline(), folder)
+        settings = self.context.settings
+        deadline = self.context.call_deadline()
+        return Request(llm, self.context.question, settings.max_output_tokens, deadline, settings.prompts_folder)
 
-    async def _note_review(self, review: Review) -> None:
-        """What failed is said; a strict answer of which nothing is supported is none."""
+    async def _warn_about_review(self, review: Review) -> None:
+        """Warn of sentences that failed. Raises VerificationError for a strict answer without a supported sentence."""
         total = len(review.proof.checked) + len(review.dropped)
         if review.marked:
             count = f"{len(review.marked)} of {total} sentence{'s' * (total != 1)}"
-            await self._loop.warn("unsupported", f"{count} could not be verified against the pages and carry the mark{MARK}")
+            await self.context.warn("unsupported", f"{count} could not be verified against the pages and carry the mark{MARK}")
         if review.dropped:
             count = f"{len(review.dropped)} of {total} sentence{'s' * (total != 1)}"
-            await self._loop.warn("left_out", f"{count} left out: the pages that were read do not support them")
+            await self.context.warn("left_out", f"{count} left out: the pages that were read do not support them")
         if review.strict and review.dropped and not review.proof.supported:
-            await self._loop.emit(AnswerChecked(review))
+            await self.context.emit(AnswerChecked(review))
             raise VerificationError(
                 "there is no answer that could be verified",
                 cause=f"none of its {total} sentences is supported by the pages that were read",
                 fix="ask without --strict to see it marked, try another model with -m, or ask more narrowly",
             )
 
-    async def _note_citations(self, writing: Writing, clean: str) -> None:
-        if writing.dropped:
-            numbers = ", ".join(f"[{n}]" for n in sorted(writing.dropped))
-            await self._loop.warn("unknown_citation", f"the model cited {numbers}, which names no page that was read; removed")
-        if writing.removed:
-            addresses = ", ".join(sorted(writing.removed))[:300]
-            await self._loop.warn("unknown_address", f"the model wrote {addresses}, which is on no page that was read; removed")
+    async def _warn_about_citations(self, check: Writing, clean: str) -> None:
+        warn = self.context.warn
+        if check.dropped:
+            numbers = ", ".join(f"[{n}]" for n in sorted(check.dropped))
+            await warn("unknown_citation", f"the model cited {numbers}, which names no page that was read; removed")
+        if check.removed:
+            addresses = ", ".join(sorted(check.removed))[:300]
+            await warn("unknown_address", f"the model wrote {addresses}, which is on no page that was read; removed")
         if not extract_citation_markers(clean):
-            await self._loop.warn("no_citation", "the answer cites none of the pages that were read")
-
-    async def note_cut(self, reply: Reply, turn: Turn) -> None:
-        """An answer without an end is said to be one."""
-        limited = reply.finish == "length" and not turn.broken
-        if turn.unfinished or (limited and not reply.tool_calls):
-            why = "it reached the output limit (--max-len)" if limited else "the model stopped writing (ask again, or use -m)"
-            await self._loop.warn("cut", f"the answer breaks off where {why}")
+            await warn("no_citation", "the answer cites none of the pages that were read")

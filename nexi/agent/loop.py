@@ -1,150 +1,107 @@
-"""The loop itself: ask, run tools, check limits, compact, repeat.
+"""The one tool-calling loop: ask the model, run its tools, check limits, compact, repeat.
 
-Above it, `app` builds its parts; below it are the turn, the checking of an answer, the endings, the tools and a metered
-model. It decides when a run ends and why; it knows nothing of networks, files or screens. A stop always yields an answer from
-what was read; with nothing read it is an error.
+Above it, `app` and `research` build its parts; below it are the turn, the answer checker and the fallbacks, all over one
+`RunContext`. It decides when a run ends and why, and knows nothing of networks, files or screens. A stop yields an answer
+from the pages that were read; with none read it is an error.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
 
-from nexi.agent.checking import Checking, Draft
-from nexi.agent.endings import Endings
-from nexi.agent.turn import Turn
-from nexi.budget import Meter
-from nexi.compaction import compact, should_compact
-from nexi.errors import ContextOverflowError, LLMError, NexiError
-from nexi.events import ContextCompacted, LimitApplied, ToolFinished, ToolStarted, Warned
-from nexi.model import MeteredLLM, prompt_tokens
-from nexi.ports import LLM, Clock, Emit
+from nexi.agent.checking import AnswerChecker
+from nexi.agent.context import RunContext
+from nexi.agent.fallbacks import Fallbacks
+from nexi.agent.turn import ModelTurn
+from nexi.agent.window import make_room, shrink_context_window
+from nexi.errors import LLMError
+from nexi.ports import LLM
 from nexi.prompts import render
-from nexi.repeats import Repeats
-from nexi.session import Session
-from nexi.tasks import to_the_end
-from nexi.token_counter import TokenCounter
-from nexi.tools import FINAL_ANSWER, Toolbox, error_result, read_arguments
-from nexi.types import Answer, Message, Reply, StopReason, ToolCall, ToolResult
-from nexi.values import frozen
+from nexi.tools import FINAL_ANSWER, Toolbox, read_arguments
+from nexi.types import Answer, Message, Reply, StopReason
 from nexi.verify import Verifier
 
-T = TypeVar("T")
-
-GRACE_S = 15.0  # a call in flight at the time target may still finish: what is paid for is not thrown away
-OUR_OWN = (StopReason.MAX_ITERATIONS, StopReason.CONTEXT_LIMIT, StopReason.REPEATED)  # neither time nor money decides them
-WINDOW_MARGIN = 0.9  # our count is exact for other tokenizers only by chance
-LEAST_WINDOW = 1000
+Inbox: TypeAlias = Callable[[int], Awaitable[Sequence[Message]]]
+TurnOutcome: TypeAlias = Answer | StopReason | LLMError | None  # None: the model goes on
 
 
-@frozen
-class LoopSettings:
-    max_output_tokens: int
-    compaction: Any  # the Config, as compaction reads its own fields
-    prompts_folder: Path | None = None
-    temperature: float | None = None
+class AgentLoop:
+    """One agent over one conversation. `fallback_llm` makes the built-in model that answers when the configured one cannot;
+    `judge` may reject sentences that the verifier accepted."""
 
+    def __init__(
+        self,
+        context: RunContext,
+        toolbox: Toolbox,
+        fallback_llm: Callable[[], LLM],
+        verifier: Verifier | None = None,
+        judge: LLM | None = None,
+    ) -> None:
+        self.context = context
+        self.toolbox = toolbox
+        self.checker = AnswerChecker(context, verifier, judge)
+        self.fallbacks = Fallbacks(context, self.checker, toolbox, fallback_llm)
+        self._turn: ModelTurn | None = None
+        self._answers_without_evidence = 0
 
-@dataclass
-class Loop:
-    """One run of the loop over a session. `spare` is the built-in model that answers when the real one cannot; `judge` may
-    lower what the verifier found. Without a verifier an answer is not checked. `steer` brings what others have to say before a
-    turn."""
+    async def run(self, inbox: Inbox | None = None) -> Answer:
+        """Ask until there is an answer. `inbox` returns messages that arrived before a turn.
 
-    llm: MeteredLLM
-    spare: Callable[[], LLM]
-    toolbox: Toolbox
-    session: Session
-    meter: Meter
-    emit: Emit
-    clock: Clock
-    counter: TokenCounter
-    settings: LoopSettings
-    stop: asyncio.Event
-    verifier: Verifier | None = None
-    judge: MeteredLLM | None = None
-    steer: Callable[[int], Awaitable[Sequence[Message]]] | None = None
-    warnings: list[str] = field(default_factory=list)
-    repeats: Repeats = field(default_factory=Repeats)
-    checking: Checking = field(init=False, repr=False)
-    endings: Endings = field(init=False, repr=False)
-    current: Turn | None = None
-    _unread: int = 0
-
-    def __post_init__(self) -> None:
-        self.checking, self.endings = Checking(self), Endings(self)
-
-    async def run(self) -> Answer:
-        """Ask until there is an answer. Raises NoEvidenceError or the model's own error when nothing was read."""
+        Raises NoEvidenceError or the model's own error when no page was read.
+        """
+        context, fallbacks = self.context, self.fallbacks
         while True:
-            if reason := await self.decided("before", self.limit()):
-                return await self.endings.forced(reason)
-            self.meter.start_iteration()
-            if self.steer:
-                self.session.messages += await self.steer(self.meter.iterations)
-            if reason := await self.decided("room", _no_room(await self.until_stopped(self._make_room()))):
-                return await self.endings.forced(reason)
-            turn: Answer | StopReason | LLMError | None
-            try:
-                turn = await self.until_stopped(self._turn())
-            except LLMError as error:
-                turn = error
-            if reason := await self.decided("turn", turn if isinstance(turn, StopReason) else None):
-                return await self.endings.interrupted(reason)
-            if isinstance(turn, LLMError) and not await self._narrowed(turn):
-                return await self.endings.after_model_failure(turn)
-            if isinstance(turn, Answer):
-                return turn
+            if reason := await context.apply_limit("before", context.current_limit()):
+                return await fallbacks.answer_after_limit(reason)
+            context.meter.start_iteration()
+            if inbox:
+                context.session.messages += await inbox(context.meter.iterations)
+            if reason := await context.apply_limit("room", await self._room_limit()):
+                return await fallbacks.answer_after_limit(reason)
+            outcome = await self._take_turn()
+            if reason := await context.apply_limit("turn", outcome if isinstance(outcome, StopReason) else None):
+                return await fallbacks.finish_streamed_answer(reason, self._turn.released_check if self._turn else None)
+            if isinstance(outcome, LLMError) and not await shrink_context_window(context, outcome):
+                return await fallbacks.answer_after_model_failure(outcome)
+            if isinstance(outcome, Answer):
+                return outcome
 
-    async def decided(self, where: str, reason: StopReason | None) -> StopReason | None:
-        """A limit that decides how a run goes on is a fact: a replay, where no time passes, is told by the record."""
-        at = f"{where} {self.meter.iterations}"
-        if self.llm.track.only:
-            reason = self.llm.track.limit(at) or (reason if reason in OUR_OWN else None)
-        if reason:
-            await self.emit(LimitApplied(at, reason))
-        return reason
+    async def _room_limit(self) -> StopReason | None:
+        """Make room for the next request; the limit that applies when there is none."""
+        fits = await self.context.run_unless_cancelled(make_room(self.context, self.toolbox.specs))
+        if isinstance(fits, StopReason):
+            return fits
+        return None if fits else StopReason.CONTEXT_LIMIT
 
-    async def quoted(self) -> str:
-        """What was read on the question, as passages with their numbers, for a caller to whom an uncited text is no use."""
-        return await self.endings.spare_answer()
+    async def _take_turn(self) -> TurnOutcome:
+        try:
+            return await self.context.run_unless_cancelled(self._run_turn())
+        except LLMError as error:
+            return error
 
-    def draft(self, tasks: asyncio.TaskGroup) -> Draft:
-        """A text that is being written elsewhere, checked and released as it comes."""
-        return Draft(self.checking.writing(), tasks)
-
-    async def deliver(self, text: str, stop: StopReason, *, by_model: bool = True) -> Answer:
-        """A text that was written elsewhere, checked and released like an answer of this loop."""
-        return await self.checking.answer(text, stop, self.checking.writing(by_model=by_model))
-
-    # one turn
-
-    async def _turn(self) -> Answer | StopReason | None:
-        """Ask once and act on the reply; None means go on, a reason that the model gets no further."""
-        turn = self.current = Turn(self)
-        async with asyncio.TaskGroup() as group:
-            turn.group = group
-            reply = await turn.ask()
-            answer = await self._final(reply, turn)
+    async def _run_turn(self) -> Answer | StopReason | None:
+        """Ask the model once and act on its reply; REPEATED when it only repeats calls it made before."""
+        context = self.context
+        async with asyncio.TaskGroup() as tasks:
+            turn = self._turn = ModelTurn(context, self.toolbox, self.checker, tasks)
+            reply = await turn.request_reply()
+            answer = await self._accept_answer(reply, turn)
             if answer is not None:
-                turn.drop_calls()
+                turn.cancel_calls()
                 return answer
-            results = await turn.finish_calls(reply)
-        await self._make_room([Message("tool", r.text) for r in results])
-        self.remember(reply, results)
-        in_circles = self.repeats.turned(len(reply.tool_calls), turn.refused)
-        return StopReason.REPEATED if in_circles else None
+            results = await turn.collect_results(reply)
+        await make_room(context, self.toolbox.specs, [Message("tool", r.text) for r in results])
+        context.remember_calls(reply, results)
+        context.repeats.count_turn(len(reply.tool_calls), turn.repeated_calls)
+        return StopReason.REPEATED if context.repeats.is_looping else None
 
-    async def _final(self, reply: Reply, turn: Turn) -> Answer | None:
-        """The answer in a reply, if it has one that may count."""
-        if turn.writing and turn.streaming:
-            await self.checking.note_cut(reply, turn)
-            return await self.checking.answer(
-                "", StopReason.API_ERROR if turn.broken else StopReason.FINAL_ANSWER, turn.writing
-            )
+    async def _accept_answer(self, reply: Reply, turn: ModelTurn) -> Answer | None:
+        """Return the answer in a reply, checked; None when it has none, or one that no page supports yet."""
+        if check := turn.released_check:
+            await self._warn_if_cut_off(reply, turn)
+            return await self.checker.finish_check(check, StopReason.API_ERROR if turn.is_broken else StopReason.FINAL_ANSWER)
         text, stop = None, StopReason.FINAL_ANSWER
         final = next((c for c in reply.tool_calls if c.name == FINAL_ANSWER.name), None)
         if final is not None:
@@ -154,123 +111,22 @@ class Loop:
             text, stop = reply.text, StopReason.PLAIN_ANSWER
         if text is None:
             return None
-        if self.session.has_evidence and text.strip():
-            await self.checking.note_cut(reply, turn)
-            turn.writing = self.checking.writing()
-            return await self.checking.answer(text, stop, turn.writing)
-        self._unread += 1
-        if self._unread > 1:
-            return await self.endings.guided()
-        turn.refusal = self._read_first(reply)
+        if self.context.session.has_evidence and text.strip():
+            await self._warn_if_cut_off(reply, turn)
+            turn.answer_check = self.checker.open_check()
+            return await self.checker.finish_check(turn.answer_check, stop, text)
+        self._answers_without_evidence += 1
+        if self._answers_without_evidence > 1:
+            return await self.fallbacks.answer_without_tools()
+        turn.refusal = self._ask_to_read_first(reply)
         return None
 
-    def _read_first(self, reply: Reply) -> str:
-        """An answer counts only when pages were read; the model is told so once."""
-        nudge = render("read_first", folder=self.settings.prompts_folder)
+    async def _warn_if_cut_off(self, reply: Reply, turn: ModelTurn) -> None:
+        await self.checker.warn_if_cut_off(reply, is_broken=turn.is_broken, is_unfinished=turn.is_unfinished)
+
+    def _ask_to_read_first(self, reply: Reply) -> str:
+        """Tell the model, once, that an answer counts only when pages were read."""
+        reminder = render("read_first", folder=self.context.settings.prompts_folder)
         if not reply.tool_calls:
-            self.session.messages += [Message("assistant", reply.text), Message("user", nudge)]
-        return nudge
-
-    async def refuse(self, call: ToolCall, why: str) -> ToolResult:
-        """A call that is not run, as a fact like those that are."""
-        result = error_result(why)
-        await self.emit(ToolStarted(call.id, call.name, call.arguments[:4000]))
-        await self.emit(ToolFinished(call.id, call.name, result.ok, result.text, 0.0))
-        return result
-
-    def remember(self, reply: Reply, results: Sequence[ToolResult]) -> None:
-        if not reply.tool_calls:
-            return
-        self.session.messages.append(Message("assistant", reply.text, reply.tool_calls))
-        for call, result in zip(reply.tool_calls, results, strict=True):
-            self.session.messages.append(Message("tool", result.text, tool_call_id=call.id, result=result))
-
-    # limits and context
-
-    def limit(self) -> StopReason | None:
-        """What forbids another turn. Turns that the record of an interrupted run still holds cost neither time nor money."""
-        if self.stop.is_set():
-            return StopReason.CANCELLED
-        reason = self.meter.stop_reason(self.clock.monotonic())
-        return None if self.llm.track.is_ahead and reason is not StopReason.MAX_ITERATIONS else reason
-
-    async def _make_room(self, coming: Sequence[Message] = ()) -> bool:
-        """Compact when the conversation, with what is about to join it, nears the window; False when it does not fit then."""
-        before, following = self._tokens(), self.reply_room()
-        following += prompt_tokens(self.counter, coming, (), self.llm.max_context) if coming else 0
-        if not should_compact(before, following, self.settings.compaction):
-            return True
-        compacted = await compact(
-            self.session.messages,
-            self.settings.compaction,
-            self.llm.as_role("compact"),
-            deadline=self.call_deadline(),
-            question=self.toolbox.question,
-        )
-        if compacted is not None:
-            self.session.messages[:] = compacted
-            self.repeats.forget()
-        after = self._tokens()
-        await self.emit(ContextCompacted(before, after, compacted is not None))
-        return after + following <= self.llm.max_context
-
-    async def _narrowed(self, error: LLMError) -> bool:
-        """Learn a smaller window from a server that refused a request for its size; False when there is nothing to learn."""
-        told = error.window or 0 if isinstance(error, ContextOverflowError) else 0
-        window = int(told * WINDOW_MARGIN)
-        if not LEAST_WINDOW <= window < self.llm.max_context:
-            return False
-        await self.warn("smaller_window", f"{self.llm.name} has a window of {told} tokens; set max_context to that")
-        self.llm = replace(self.llm, max_context=window)
-        self.settings = replace(self.settings, compaction=replace(self.settings.compaction, max_context=window))
-        return True
-
-    def _tokens(self) -> int:
-        return prompt_tokens(self.counter, self.session.messages, self.toolbox.specs, self.llm.max_context)
-
-    def reply_room(self) -> int:
-        return min(self.settings.max_output_tokens, self.llm.max_context // 4)
-
-    def call_deadline(self) -> float | None:
-        deadline = self.meter.deadline
-        return None if deadline is None else deadline + self.meter.grace(GRACE_S)
-
-    def last_deadline(self) -> float:
-        """Until when the last answer may be written."""
-        patience, deadline = self.clock.monotonic() + GRACE_S * 2, self.meter.deadline
-        return patience if deadline is None else min(patience, deadline + self.meter.grace(GRACE_S * 2, part=1.0))
-
-    async def until_stopped(self, work: Coroutine[Any, Any, T]) -> T | StopReason:
-        """The work's result, or CANCELLED as soon as somebody asks the run to stop."""
-        task = asyncio.ensure_future(work)
-        stopping = asyncio.ensure_future(self.stop.wait())
-        try:
-            await asyncio.wait({task, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            if task.done():
-                return _unwrapped(task)
-            return StopReason.CANCELLED
-        finally:
-            stopping.cancel()
-            task.cancel()
-            await to_the_end(task)
-
-    async def warn(self, code: str, message: str) -> None:
-        self.warnings.append(message)
-        await self.emit(Warned(code, message))
-
-
-def _no_room(fits: bool | StopReason) -> StopReason | None:
-    if fits is True:
-        return None
-    return StopReason.CANCELLED if fits else StopReason.CONTEXT_LIMIT
-
-
-def _unwrapped(task: asyncio.Task[T] | asyncio.Future[T]) -> T:
-    """A task's result; the one error inside a task group's bundle is raised as itself."""
-    try:
-        return task.result()
-    except BaseExceptionGroup as bundle:
-        errors = [e for e in bundle.exceptions if isinstance(e, NexiError)]
-        if len(errors) == 1 and len(bundle.exceptions) == 1:
-            raise errors[0] from None
-        raise
+            self.context.session.messages += [Message("assistant", reply.text), Message("user", reminder)]
+        return reminder

@@ -1,135 +1,147 @@
 """One request to the model and the tool calls it starts.
 
-Below `loop`, whose parts it uses. The answer is fed to its checking while it is still being written.
+Below the loop, above the toolbox and the answer checker. Each tool call starts as soon as its arguments are complete, and the
+answer is checked while the model is still writing it.
 """
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from nexi.agent.checking import AnswerChecker
+from nexi.agent.context import RunContext
 from nexi.answer import AnswerArgument
 from nexi.errors import LLMError
+from nexi.events import ToolFinished, ToolStarted
 from nexi.recording import CANCELLED
-from nexi.repeats import WORDS as REPEATED
-from nexi.tools import FINAL_ANSWER, error_result
+from nexi.repeats import REPEATED_CALL_MESSAGE
+from nexi.tools import FINAL_ANSWER, Toolbox, error_result
 from nexi.types import Reply, StopReason, ToolCall, ToolResult
 from nexi.verify import Writing
 
-if TYPE_CHECKING:
-    from nexi.agent.loop import Loop
-
 TOOL_GRACE_S = 1.0
-OUT_OF_TIME = "stopped: the time target was reached"
+OUT_OF_TIME_MESSAGE = "stopped: the time target was reached"
 
 
-class Turn:
-    """One request and the tool calls it starts, each as soon as its arguments are complete."""
+class ModelTurn:
+    """One model request and its tool calls. `tasks` owns the calls; `refusal` says why an answer was not accepted."""
 
-    def __init__(self, loop: Loop) -> None:
-        self.loop = loop
-        self.group: asyncio.TaskGroup | None = None
-        self.writing: Writing | None = None
+    def __init__(self, context: RunContext, toolbox: Toolbox, checker: AnswerChecker, tasks: asyncio.TaskGroup) -> None:
+        self.answer_check: Writing | None = None
+        self.refusal = ""
+        self.repeated_calls = 0
+        self.is_broken = False
+        self._context = context
+        self._toolbox = toolbox
+        self._checker = checker
+        self._tasks = tasks
         self._started: dict[str, tuple[ToolCall, asyncio.Task[ToolResult]]] = {}
         self._argument: AnswerArgument | None = None
         self._preparing: asyncio.Task[None] | None = None
-        self.refusal = ""
-        self.refused = 0
-        self.broken = False
 
     @property
-    def streaming(self) -> bool:
-        """Whether part of the answer has come."""
-        return self.writing is not None and self.writing.released
+    def released_check(self) -> Writing | None:
+        """The check of an answer of which a part was already shown."""
+        return self.answer_check if self.answer_check and self.answer_check.released else None
 
     @property
-    def unfinished(self) -> bool:
+    def is_unfinished(self) -> bool:
         """Whether the answer began and its end never came."""
         return self._argument is not None and self._argument.is_open
 
-    async def ask(self) -> Reply:
-        loop = self.loop
+    async def request_reply(self) -> Reply:
+        """Ask the model. If the stream breaks, the calls that had arrived are the reply. Raises LLMError."""
+        context = self._context
         try:
-            reply = await loop.llm.complete(
-                loop.session.messages,
-                loop.toolbox.specs,
-                max_tokens=loop.settings.max_output_tokens,
-                temperature=loop.settings.temperature,
-                deadline=loop.call_deadline(),
-                on_call=self._start,
-                on_arguments=self._on_arguments,
+            reply = await context.llm.complete(
+                context.session.messages,
+                self._toolbox.specs,
+                max_tokens=context.settings.max_output_tokens,
+                temperature=context.settings.temperature,
+                deadline=context.call_deadline(),
+                on_call=self._start_call,
+                on_arguments=self._check_arguments,
                 on_asked=self._prepare_pages,
             )
         except LLMError as error:
-            if error.code == CANCELLED or (not self._started and not self.streaming):
+            if error.code == CANCELLED or (not self._started and not self.released_check):
                 raise
-            self.broken = True
-            await loop.warn("stream_closed", f"{error}; going on with what had arrived. {error.fix}".strip())
+            self.is_broken = True
+            await context.warn("stream_closed", f"{error}; going on with what had arrived. {error.fix}".strip())
             reply = Reply("", tuple(call for call, _ in self._started.values()), finish="length")
         finally:
             if self._preparing:
-                self._preparing.cancel()  # what is still missing is prepared when a sentence cites it
+                self._preparing.cancel()  # a page that is not ready is prepared when a sentence cites it
         return reply
 
-    def _prepare_pages(self) -> None:
-        """Make the pages ready to be compared with an answer, while the model thinks about it."""
-        if self.loop.verifier and self.group:
-            self._preparing = self.group.create_task(self.loop.verifier.snapshots.warm(), name="prepare pages")
-
-    async def finish_calls(self, reply: Reply) -> list[ToolResult]:
+    async def collect_results(self, reply: Reply) -> list[ToolResult]:
+        """Wait for the results of all calls of the reply, in its order."""
         for call in reply.tool_calls:
-            self._start(call)
-        return [await self._result(call) for call in reply.tool_calls]
+            self._start_call(call)
+        return [await self._result_of(call) for call in reply.tool_calls]
 
-    def drop_calls(self) -> None:
+    def cancel_calls(self) -> None:
         for _, task in self._started.values():
             task.cancel()
 
-    async def _result(self, call: ToolCall) -> ToolResult:
+    def _prepare_pages(self) -> None:
+        """Prepare the pages for comparison with an answer while the model thinks."""
+        if verifier := self._checker.verifier:
+            self._preparing = self._tasks.create_task(verifier.snapshots.warm(), name="prepare pages")
+
+    def _check_arguments(self, tool: str, piece: str) -> None:
+        """Check and release the answer while it is being written, once there is evidence to cite."""
+        if tool != FINAL_ANSWER.name or not self._context.session.has_evidence:
+            return
+        if self._argument is None:
+            stream = self._checker.check_stream(self._tasks)
+            self.answer_check, self._argument = stream.check, AnswerArgument(stream.feed)
+        self._argument.take(piece)
+
+    # tool calls
+
+    def _start_call(self, call: ToolCall) -> None:
+        if call.id in self._started or call.name == FINAL_ANSWER.name:
+            return
+        self._started[call.id] = (call, self._tasks.create_task(self._run_with_timeout(call), name=f"tool {call.name[:40]}"))
+
+    async def _result_of(self, call: ToolCall) -> ToolResult:
         if call.name == FINAL_ANSWER.name:
             return error_result(self.refusal or "the answer was not accepted")
         return await self._started[call.id][1]
 
-    def _start(self, call: ToolCall) -> None:
-        if call.id in self._started or call.name == FINAL_ANSWER.name or self.group is None:
-            return
-        self._started[call.id] = (call, self.group.create_task(self._bounded(call), name=f"tool {call.name[:40]}"))
-
-    async def _bounded(self, call: ToolCall) -> ToolResult:
-        """The tool's result. At the time target a tool ends by itself with what it has; soon after, it is ended."""
-        deadline = self.loop.meter.deadline
-        left = None if deadline is None else deadline - self.loop.clock.monotonic() + TOOL_GRACE_S
-        late, result = None, error_result(OUT_OF_TIME)
+    async def _run_with_timeout(self, call: ToolCall) -> ToolResult:
+        """Run a tool, which stops at the deadline with what it has; after TOOL_GRACE_S it is cancelled."""
+        context, deadline = self._context, self._context.meter.deadline
+        seconds_left = None if deadline is None else deadline - context.clock.monotonic() + TOOL_GRACE_S
+        limit, result = None, error_result(OUT_OF_TIME_MESSAGE)
         try:
-            async with asyncio.timeout(left):
-                result = await self._once(call)
+            async with asyncio.timeout(seconds_left):
+                result = await self._run_unless_repeated(call)
         except TimeoutError:
-            late = StopReason.TIME_TARGET
-        return error_result(OUT_OF_TIME) if await self.loop.decided(f"tool {call.id}", late) else result
+            limit = StopReason.TIME_TARGET
+        return error_result(OUT_OF_TIME_MESSAGE) if await context.apply_limit(f"tool {call.id}", limit) else result
 
-    async def _once(self, call: ToolCall) -> ToolResult:
-        """Run a call, unless it is the same as one before; in a replay the model reads what it read then."""
-        loop, result = self.loop, None
-        if not loop.repeats.begin(call):
-            self.refused += 1
-            result = await loop.refuse(call, REPEATED)
-            loop.llm.track.told(call.id)
+    async def _run_unless_repeated(self, call: ToolCall) -> ToolResult:
+        """Run a call unless it was made before; in a replay the model reads the recorded result."""
+        context, result = self._context, None
+        if not context.repeats.start_call(call):
+            self.repeated_calls += 1
+            result = await self._refuse_call(call)
+            context.llm.track.told(call.id)
             return result
         try:
-            result = await loop.toolbox.run(call)
-            if told := loop.llm.track.told(call.id):
-                result = replace(result, text=told.text, ok=told.ok)
+            result = await self._toolbox.run(call)
+            if recorded := context.llm.track.told(call.id):
+                result = replace(result, text=recorded.text, ok=recorded.ok)
         finally:
-            loop.repeats.end(call, result)
+            context.repeats.end_call(call, result)
         return result
 
-    def _on_arguments(self, name: str, piece: str) -> None:
-        """Release the answer while it is being written, once there is evidence to cite."""
-        if name != FINAL_ANSWER.name or not self.loop.session.has_evidence:
-            return
-        if self._argument is None and self.group:
-            draft = self.loop.draft(self.group)
-            self.writing, self._argument = draft.writing, AnswerArgument(draft.feed)
-        if self._argument:
-            self._argument.take(piece)
+    async def _refuse_call(self, call: ToolCall) -> ToolResult:
+        """Answer a repeated call with a fixed message, logged like a call that ran."""
+        result = error_result(REPEATED_CALL_MESSAGE)
+        await self._context.emit(ToolStarted(call.id, call.name, call.arguments[:4000]))
+        await self._context.emit(ToolFinished(call.id, call.name, result.ok, result.text, 0.0))
+        return result

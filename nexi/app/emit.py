@@ -13,7 +13,7 @@ from nexi.events import Delta, Event, Fact, Warned
 from nexi.ports import RunLog
 from nexi.recording import Committed
 from nexi.runlog import MemoryRunLog
-from nexi.tasks import to_the_end
+from nexi.tasks import wait_uninterrupted
 
 
 class QuietEmit:
@@ -46,7 +46,7 @@ class RunEmit:
 
     async def __call__(self, fact: Fact) -> None:
         commit = self._last = asyncio.ensure_future(self._commit_after(self._last, fact))
-        await to_the_end(commit)
+        await wait_uninterrupted(commit)
         commit.result()
 
     def delta(self, delta: Delta) -> None:

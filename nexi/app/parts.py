@@ -8,10 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from nexi.agent import Loop, LoopSettings
+from nexi.agent import AgentLoop, AgentSettings, AnswerChecker, RunContext
 from nexi.app.clients import Clients, built_in
 from nexi.app.options import SearchOptions
 from nexi.budget import Meter
+from nexi.compaction import CompactionSettings
 from nexi.config import EXTRACTIVE, Config
 from nexi.focus import FOCUSES
 from nexi.model import CallCounter, MeteredLLM
@@ -162,27 +163,39 @@ class Parts:
         wanted = config.verify_judge and not config.endpoint("judge").is_extractive
         return self.metered("judge") if wanted else None
 
-    def loop(self, stop: asyncio.Event) -> Loop:
-        config = self.nexi.config
+    def loop(self, stop: asyncio.Event) -> AgentLoop:
+        toolbox = self.toolbox(self.metered("extract"))
+        return AgentLoop(self.context(stop), toolbox, built_in, self.verifier(), self.judge())
+
+    def answer_checker(self, stop: asyncio.Event) -> AnswerChecker:
+        """How a text that was written elsewhere is checked and released."""
+        return AnswerChecker(self.context(stop), self.verifier(), self.judge())
+
+    def context(self, stop: asyncio.Event) -> RunContext:
         answering = self.metered("answer")
-        return Loop(
+        return RunContext(
+            question=self.question,
             llm=answering,
-            spare=built_in,
-            toolbox=self.toolbox(self.metered("extract")),
             session=self.session,
             meter=self.meter,
             emit=self.emit,
             clock=self.nexi.clock,
             counter=self.counter,
-            settings=LoopSettings(
-                self.options.max_output_tokens or config.max_output_tokens,
-                replace(config, max_context=answering.max_context),
-                config.prompts_dir,
-            ),
+            settings=self._agent_settings(answering.max_context),
             stop=stop,
-            verifier=self.verifier(),
-            judge=self.judge(),
         )
+
+    def _agent_settings(self, window: int) -> AgentSettings:
+        config = self.nexi.config
+        compaction = CompactionSettings(
+            window,
+            config.auto_compact_thresh,
+            config.compact_target_words,
+            config.preserve_last_n_messages,
+            config.tokenizer_encoding,
+            config.prompts_dir,
+        )
+        return AgentSettings(self.options.max_output_tokens or config.max_output_tokens, compaction, config.prompts_dir)
 
     def urls_of(self, call: ToolCall) -> list[str]:
         from nexi.tools import WEB_GET, read_arguments

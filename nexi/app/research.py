@@ -10,7 +10,7 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from nexi.agent import Loop
+from nexi.agent import AgentLoop, AnswerChecker
 from nexi.app.clients import Clients, built_in
 from nexi.app.kept import KeptPages
 from nexi.app.options import SearchOptions
@@ -199,27 +199,25 @@ class Bench:
     def coordinator(self) -> MeteredLLM:
         return self._lead.metered("answer")
 
-    def lead_loop(self, desk: Desk) -> Loop:
-        return self._lead.loop(self._run.stopping)
+    def report_checker(self) -> AnswerChecker:
+        return self._lead.answer_checker(self._run.stopping)
 
-    def researcher_loop(self, agent: str, task: str, session: Session, meter: Meter, desk: Desk, emit: Emit) -> Loop:
+    def researcher_loop(self, agent: str, task: str, session: Session, meter: Meter, desk: Desk, emit: Emit) -> AgentLoop:
         parts = self._made(agent, session, meter, emit, task)
-        loop = parts.loop(self._run.stopping)
+        context = parts.context(self._run.stopping)
         others = self._others(emit, agent, parts)
-        window = loop.llm.max_context
-        loop.toolbox = ResearchToolbox(
-            **{name: getattr(loop.toolbox, name) for name in _TOOLBOX_FIELDS},
-            extractor=built_in(),
+        plain = parts.toolbox(built_in())
+        toolbox = ResearchToolbox(
+            **{name: getattr(plain, name) for name in _TOOLBOX_FIELDS},
             part_of=self._run.question if self._run.question != task else "",
             specs=specs_for(others, self._run.options.shelf.about if self._run.options.shelf else ""),
             me=agent,
             pool=desk.pool,
             others=others,
-            context=Context(lambda: parts.counter.upper_bound(session.messages) // 3, window),
+            context=Context(lambda: parts.counter.upper_bound(session.messages) // 3, context.llm.max_context),
             track=parts.track,
         )
-        loop.verifier = None  # the report of the run is checked as a whole
-        return loop
+        return AgentLoop(context, toolbox, built_in)  # without a verifier: the report of the run is checked as a whole
 
     def _others(self, emit: Emit, agent: str, parts: Parts) -> Mapping[str, Searcher]:
         """A searcher over the one backend of each tool; over none where a tool is only remembered."""
@@ -259,6 +257,7 @@ _TOOLBOX_FIELDS = (
     "session",
     "searcher",
     "reader",
+    "extractor",
     "emit",
     "clock",
     "question",

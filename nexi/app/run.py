@@ -37,7 +37,7 @@ from nexi.model import CallCounter
 from nexi.ports import RunLog
 from nexi.runlog import MemoryRunLog
 from nexi.session import Session
-from nexi.tasks import to_the_end
+from nexi.tasks import wait_uninterrupted
 from nexi.types import Answer, Hit, StopReason
 from nexi.values import frozen
 
@@ -88,7 +88,7 @@ class Run:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._task.cancel()
-        await to_the_end(self._task)
+        await wait_uninterrupted(self._task)
         await self._end_as_cancelled()  # for a task that was cancelled before its first step
 
     async def __aiter__(self) -> AsyncIterator[Event]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from nexi.agent import GRACE_S, Draft, Loop
+from nexi.agent import GRACE_S, AnswerChecker, StreamedAnswerCheck
 from nexi.budget import Budget, Meter
 from nexi.config import EXTRACTIVE
 from nexi.errors import NexiError, NoEvidenceError, ResearchError
@@ -64,7 +64,7 @@ class Lead(Workshop, Protocol):
 
     def coordinator(self) -> MeteredLLM: ...
 
-    def lead_loop(self, desk: Desk) -> Loop: ...
+    def report_checker(self) -> AnswerChecker: ...
 
 
 class Approve(Protocol):
@@ -93,8 +93,8 @@ class Orchestrator:
     prompts_folder: Path | None = None
     _working: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _tasks: asyncio.TaskGroup | None = None
-    _loop: Loop | None = None
-    _draft: Draft | None = None
+    _checker: AnswerChecker | None = None
+    _draft: StreamedAnswerCheck | None = None
 
     def __post_init__(self) -> None:
         self._research = self.meter.child(_share(self.meter.budget), started=self.meter.started)
@@ -284,21 +284,20 @@ class Orchestrator:
     def _release(self, text: str) -> None:
         """A stretch of the report, while more of it is coming."""
         if self._draft is None and self._tasks:
-            self._loop = self.lead.lead_loop(self.desk)
-            self._draft = self._loop.draft(self._tasks)
+            self._checker = self.lead.report_checker()
+            self._draft = self._checker.check_stream(self._tasks)
         if self._draft:
             self._draft.feed(text)
 
     async def _finish(self, step: Finish) -> Answer:
         """What was told of the report as it came is out; the rest of it follows, checked like that."""
-        loop = self._loop or self.lead.lead_loop(self.desk)
+        checker = self._checker or self.lead.report_checker()
         for code, message in self._gaps():
-            loop.warnings.append(message)
-            await self.emit(Warned(code, message))
+            await checker.context.warn(code, message)
         stop = self._stop_reason()
         if self._draft:
-            return await loop.checking.answer("", stop, self._draft.writing)
-        return await loop.deliver(step.text, stop, by_model=self.state.written_by in WRITERS)
+            return await checker.finish_check(self._draft.check, stop)
+        return await checker.check_answer(step.text, stop, by_model=self.state.written_by in WRITERS)
 
     def _gaps(self) -> list[tuple[str, str]]:
         """What the report lacks, and why."""

@@ -15,7 +15,7 @@ from dataclasses import fields as fields_of
 from pathlib import Path
 from typing import Protocol
 
-from nexi.agent import Loop
+from nexi.agent import AgentLoop
 from nexi.budget import Meter
 from nexi.citations import CitationBook, extract_citation_markers
 from nexi.errors import NexiError
@@ -63,7 +63,7 @@ class AgentEmit:
 class Workshop(Protocol):
     """Builds what a researcher works with; the assembly wears it."""
 
-    def researcher_loop(self, agent: str, task: str, session: Session, meter: Meter, desk: Desk, emit: Emit) -> Loop: ...
+    def researcher_loop(self, agent: str, task: str, session: Session, meter: Meter, desk: Desk, emit: Emit) -> AgentLoop: ...
 
 
 @dataclass
@@ -96,9 +96,8 @@ class Work:
         session.messages.append(Message("system", self._rules(loop.toolbox.specs)))
         session.messages += await self._arriving(0, session)
         session.ask(self.researcher.task)
-        loop.steer = lambda turn: self._arriving(turn, session)
         try:
-            answer = await loop.run()
+            answer = await loop.run(inbox=lambda turn: self._arriving(turn, session))
             text = answer.text if extract_citation_markers(answer.text) else await self._quoted(loop, answer)
         except NexiError as error:
             await self.emit(ResearcherFailed(me, error.code, str(error)))
@@ -108,9 +107,9 @@ class Work:
             return
         await self.emit(ResearcherReported(me, text[:MAX_SHARED_CHARS], answer.stop))
 
-    async def _quoted(self, loop: Loop, answer: Answer) -> str:
+    async def _quoted(self, loop: AgentLoop, answer: Answer) -> str:
         """A report that cites nothing proves nothing: where pages were read, their passages take its place."""
-        text = await loop.quoted() if loop.session.has_evidence else ""
+        text = await loop.fallbacks.extractive_answer() if loop.context.session.has_evidence else ""
         return text if extract_citation_markers(text) else answer.text
 
     def _session(self) -> Session:

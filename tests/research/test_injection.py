@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 
+from nexi.agent import Inbox
 from nexi.budget import Budget, Meter
 from nexi.citations import CitationBook
 from nexi.config import Config
@@ -37,19 +39,20 @@ class Emitted:
 
 
 class OneTurn:
-    """A loop that steers once before each of its turns and then answers, or fails."""
+    """A loop that reads its inbox before each of its turns and then answers, or fails."""
 
     def __init__(self, session: Session, turns: Sequence[Callable[[], None]], end: Answer | LLMError) -> None:
         self.toolbox = type("Toolbox", (), {"specs": ()})
-        self.session, self._session, self._turns, self._end = session, session, turns, end
+        self.context, self.fallbacks = SimpleNamespace(session=session), self
+        self._session, self._turns, self._end = session, turns, end
 
-    async def quoted(self) -> str:
+    async def extractive_answer(self) -> str:
         return "Mars is the red planet. [3]"
 
-    async def run(self) -> Answer:
+    async def run(self, inbox: Inbox) -> Answer:
         for number, happens in enumerate(self._turns, 1):
             happens()
-            self._session.messages += await self.steer(number)  # type: ignore[attr-defined]
+            self._session.messages += await inbox(number)
         if isinstance(self._end, LLMError):
             raise self._end
         return self._end

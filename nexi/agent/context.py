@@ -1,0 +1,131 @@
+"""What the steps of one agent's run share, passed to each of them: conversation, model, budget, clock and events.
+
+Lowest module of the package: the loop, the turn, the answer checker and the fallbacks read it, and it imports none of them.
+It records limits, raises warnings and stops work on request; what a step does with the result is the step's business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from nexi.budget import Meter
+from nexi.compaction import CompactionSettings
+from nexi.errors import NexiError
+from nexi.events import LimitApplied, Warned
+from nexi.model import MeteredLLM
+from nexi.ports import Clock, Emit
+from nexi.repeats import RepeatedCalls
+from nexi.session import Session
+from nexi.tasks import wait_uninterrupted
+from nexi.token_counter import TokenCounter
+from nexi.types import Message, Reply, StopReason, ToolResult
+from nexi.values import frozen
+
+T = TypeVar("T")
+
+GRACE_S = 15.0  # a call in flight at the time target may still finish: it is paid for already
+# Limits that depend on neither clock nor budget, so a replay recomputes them.
+REPRODUCIBLE_LIMITS = (StopReason.MAX_ITERATIONS, StopReason.CONTEXT_LIMIT, StopReason.REPEATED)
+
+
+@frozen
+class AgentSettings:
+    """The settings that an agent reads. No key and no address is among them."""
+
+    max_output_tokens: int
+    compaction: CompactionSettings
+    prompts_folder: Path | None = None
+    temperature: float | None = None
+
+
+@dataclass
+class RunContext:
+    """The state of one run that its steps have in common.
+
+    `llm` and the window in `settings` are replaced when the server turns out to have a smaller context window.
+    """
+
+    question: str
+    llm: MeteredLLM
+    session: Session
+    meter: Meter
+    emit: Emit
+    clock: Clock
+    counter: TokenCounter
+    settings: AgentSettings
+    stop: asyncio.Event
+    repeats: RepeatedCalls = field(default_factory=RepeatedCalls)
+    warnings: list[str] = field(default_factory=list)
+
+    async def warn(self, code: str, message: str) -> None:
+        """Log a warning and keep it for the answer."""
+        self.warnings.append(message)
+        await self.emit(Warned(code, message))
+
+    def remember_calls(self, reply: Reply, results: Sequence[ToolResult]) -> None:
+        """Add a reply's tool calls and their results to the conversation."""
+        if not reply.tool_calls:
+            return
+        self.session.messages.append(Message("assistant", reply.text, reply.tool_calls))
+        for call, result in zip(reply.tool_calls, results, strict=True):
+            self.session.messages.append(Message("tool", result.text, tool_call_id=call.id, result=result))
+
+    # limits
+
+    def current_limit(self) -> StopReason | None:
+        """Return the limit that forbids another turn. Recorded turns of a resumed run cost neither time nor money."""
+        if self.stop.is_set():
+            return StopReason.CANCELLED
+        reason = self.meter.stop_reason(self.clock.monotonic())
+        return None if self.llm.track.is_ahead and reason is not StopReason.MAX_ITERATIONS else reason
+
+    async def apply_limit(self, place: str, reason: StopReason | None) -> StopReason | None:
+        """Log the limit so that a replay, which has no clock, takes the same branch."""
+        at = f"{place} {self.meter.iterations}"
+        if self.llm.track.only:
+            reason = self.llm.track.limit(at) or (reason if reason in REPRODUCIBLE_LIMITS else None)
+        if reason:
+            await self.emit(LimitApplied(at, reason))
+        return reason
+
+    def can_call_model(self) -> bool:
+        """Whether an optional model call is still allowed: the user has not stopped the run and no limit is reached."""
+        return not self.stop.is_set() and self.meter.may_call(self.clock.monotonic())
+
+    def call_deadline(self) -> float | None:
+        deadline = self.meter.deadline
+        return None if deadline is None else deadline + self.meter.grace(GRACE_S)
+
+    def final_deadline(self) -> float:
+        """When the call that writes the last answer must end."""
+        patience, deadline = self.clock.monotonic() + GRACE_S * 2, self.meter.deadline
+        return patience if deadline is None else min(patience, deadline + self.meter.grace(GRACE_S * 2, part=1.0))
+
+    async def run_unless_cancelled(self, work: Coroutine[Any, Any, T]) -> T | StopReason:
+        """Return the work's result, or CANCELLED as soon as the run is asked to stop."""
+        task = asyncio.ensure_future(work)
+        stopping = asyncio.ensure_future(self.stop.wait())
+        try:
+            await asyncio.wait({task, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return _unwrap_result(task)
+            return StopReason.CANCELLED
+        finally:
+            stopping.cancel()
+            task.cancel()
+            await wait_uninterrupted(task)
+
+
+def _unwrap_result(task: asyncio.Task[T] | asyncio.Future[T]) -> T:
+    """Return a task's result; a NexiError that is alone in a task group's exception group is raised by itself."""
+    try:
+        return task.result()
+    except BaseExceptionGroup as bundle:
+        errors = [e for e in bundle.exceptions if isinstance(e, NexiError)]
+        if len(errors) == 1 and len(bundle.exceptions) == 1:
+            raise errors[0] from None
+        raise

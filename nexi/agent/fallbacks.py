@@ -1,0 +1,211 @@
+"""Ways to an answer when the model does not simply give one.
+
+Below the loop, above the answer checker and the toolbox: a limit, a stop, a model that fails, a model that never uses its
+tools. With pages read there is an answer from them; with none, an error that says why.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from nexi.agent.checking import AnswerChecker
+from nexi.agent.context import RunContext
+from nexi.agent.window import reply_tokens
+from nexi.errors import ContextOverflowError, LLMError, NoEvidenceError
+from nexi.fusion import by_reciprocal_rank
+from nexi.ports import LLM
+from nexi.prompts import render
+from nexi.token_counter import TokenCounter
+from nexi.tools import Toolbox
+from nexi.types import Answer, Message, PageView, Reply, StopReason, ToolCall, ToolResult
+from nexi.verify import Writing
+
+MAX_QUERY_CHARS = 300
+MAX_PAGES = 3
+MAX_SUMMARY_TOKENS = 250  # small models lose track of long passages
+LIMIT_DESCRIPTIONS = {
+    StopReason.TIME_TARGET: "the time target was reached",
+    StopReason.MAX_ITERATIONS: "the iteration limit was reached",
+    StopReason.CONTEXT_LIMIT: "the context window is full",
+    StopReason.BUDGET_SPENT: "the budget is spent",
+    StopReason.API_ERROR: "the model failed",
+    StopReason.CANCELLED: "the search was stopped",
+    StopReason.REPEATED: "the model made the same calls again and again",
+}
+LIMIT_FIXES = {
+    StopReason.TIME_TARGET: "raise it with --time-target",
+    StopReason.MAX_ITERATIONS: "raise it with --max-iter or -e l",
+    StopReason.CONTEXT_LIMIT: "raise max_context if the model allows it, or ask a narrower question",
+    StopReason.BUDGET_SPENT: "raise --max-cost or --max-tokens",
+    StopReason.CANCELLED: "ask again to go on",
+    StopReason.REPEATED: "try another model with -m, or ask in other words",
+}
+
+
+class Fallbacks:
+    """Answers of one run that do not come from an ordinary turn. `fallback_llm` makes the built-in extractive model."""
+
+    def __init__(self, context: RunContext, checker: AnswerChecker, toolbox: Toolbox, fallback_llm: Callable[[], LLM]) -> None:
+        self._context = context
+        self._checker = checker
+        self._toolbox = toolbox
+        self._fallback_llm = fallback_llm
+
+    async def finish_streamed_answer(self, reason: StopReason, check: Writing | None) -> Answer:
+        """End the answer that was partly shown (`check`); with nothing shown, answer from what was read."""
+        if check is None:
+            return await self.answer_after_limit(reason)
+        await self._context.warn(reason.value, f"{LIMIT_DESCRIPTIONS[reason]}; the answer breaks off here")
+        return await self._checker.finish_check(check, reason)
+
+    async def answer_after_limit(self, reason: StopReason, *, by_model: bool = True) -> Answer:
+        """Answer from what was read when a limit is reached. Raises NoEvidenceError when nothing was read."""
+        by_model = by_model and reason not in (StopReason.CANCELLED, StopReason.API_ERROR)
+        if not by_model:
+            await self._toolbox.number_what_was_read()
+        description, fix = LIMIT_DESCRIPTIONS[reason], LIMIT_FIXES.get(reason, "")
+        if not self._context.session.has_evidence:
+            cause = f"{description} before any page was read" + self._describe_search_failures()
+            raise NoEvidenceError("there is no answer", cause=cause, fix=fix)
+        await self._context.warn(reason.value, f"{description}; this answer uses what was read until then. {fix}")
+        text = await self._context.run_unless_cancelled(self._request_final_answer(description)) if by_model else ""
+        if isinstance(text, StopReason) or not text.strip():
+            return await self._checker.check_answer(await self.extractive_answer(), reason, by_model=False)
+        return await self._checker.check_answer(text, reason)
+
+    async def answer_after_model_failure(self, error: LLMError) -> Answer:
+        """Answer from what was read when the model fails. Raises the error when nothing was read."""
+        has_evidence = self._context.session.has_evidence
+        if error.code == "budget_spent":
+            return await self.answer_after_limit(StopReason.BUDGET_SPENT)
+        if isinstance(error, ContextOverflowError) and has_evidence:
+            return await self.answer_after_limit(StopReason.CONTEXT_LIMIT)
+        if error.code == "timeout" and await self._context.apply_limit("failure", self._time_limit()):
+            return await self.answer_after_limit(StopReason.TIME_TARGET, by_model=False)
+        if not has_evidence:
+            raise error
+        await self._context.warn("model_failed", f"{error}. {error.fix}".strip())
+        return await self.answer_after_limit(StopReason.API_ERROR)
+
+    async def answer_without_tools(self) -> Answer:
+        """For a model that does not use its tools: search for the question, read, and ask it to answer from passages."""
+        name = self._context.llm.name
+        await self._context.warn("guided", f"{name} did not use its tools, so the question itself was searched for")
+        views = await self._search_and_read()
+        if not views:
+            raise NoEvidenceError(
+                "there is no answer with evidence",
+                cause=f"{name} answered without reading a page" + self._describe_search_failures(),
+                fix="ask in other words, try another model with -m, or check the search service",
+            )
+        text = await self._answer_from_passages(views)
+        by_model = bool(text)
+        text = text or await self.extractive_answer()
+        return await self._checker.check_answer(text, StopReason.PLAIN_ANSWER, by_model=by_model)
+
+    async def extractive_answer(self) -> str:
+        """Assemble an answer from cited passages of the pages that were read, without a model, with a warning."""
+        session = self._context.session
+        last_question = next((m.content for m in reversed(session.messages) if m.role == "user"), "")
+        views = tuple(
+            PageView(s.url, s.number, s.title, page.text) for s in session.book.sources if (page := session.page(s.url))
+        )
+        call = ToolCall("read", "web_get", "{}")
+        messages = [
+            Message("user", self._context.question or last_question),
+            Message("assistant", "", (call,)),
+            Message("tool", "", tool_call_id=call.id, result=ToolResult(views, "")),
+        ]
+        await self._context.warn("extractive", "the answer below was assembled from passages without a model")
+        reply = await self._fallback_llm().complete(messages, max_tokens=self._context.settings.max_output_tokens)
+        return reply.text
+
+    async def _request_final_answer(self, reason: str) -> str:
+        """Ask the model a last time, without tools; "" when it fails."""
+        context = self._context
+        prompt = render("force_answer", folder=context.settings.prompts_folder, reason=reason)
+        window = context.llm.max_context - reply_tokens(context)
+        conversation = [*flatten_tool_messages(context.session.messages), Message("user", prompt)]
+        messages = trim_to_fit(conversation, context.counter, window)
+        try:
+            reply = await context.llm.complete(
+                messages, max_tokens=context.settings.max_output_tokens, deadline=context.final_deadline()
+            )
+        except LLMError as error:
+            await context.warn("model_failed", f"the model could not write the answer ({error})")
+            return ""
+        return reply.text
+
+    def _time_limit(self) -> StopReason | None:
+        return StopReason.TIME_TARGET if self._context.current_limit() is StopReason.TIME_TARGET else None
+
+    def _describe_search_failures(self) -> str:
+        """Say why searches and pages of this run failed, in the words of their services; "" when none did."""
+        failures: list[str] = []
+        for message in self._context.session.messages:
+            outcomes = message.result.value if message.result else None
+            for outcome in outcomes if isinstance(outcomes, tuple) else ():
+                failures += [f"{f.provider}: {f.message}" for f in getattr(outcome, "failures", ()) if not outcome.hits]
+                if getattr(outcome, "error", "") and len(failures) < 4:
+                    failures.append(f"{outcome.url}: {outcome.error}")
+        return "; " + "; ".join(dict.fromkeys(failures)) if failures else ""
+
+    async def _search_and_read(self) -> list[PageView]:
+        """Search for the question and read the best pages, as calls the model might have made."""
+        toolbox = replace(self._toolbox, extractor=self._fallback_llm(), summary_tokens=MAX_SUMMARY_TOKENS)
+        queries = dict.fromkeys(q[:MAX_QUERY_CHARS] for q in (toolbox.question, toolbox.part_of) if q)
+        search = ToolCall("guided_search", "web_search", json.dumps({"queries": list(queries)}))
+        hits = await toolbox.run(search)
+        self._context.remember_calls(Reply("", (search,)), [hits])
+        rankings = [[h.url for h in outcome.hits] for outcome in hits.value] if isinstance(hits.value, tuple) else []
+        urls = [url for url, _ in by_reciprocal_rank(rankings)]
+        if not urls:
+            return []
+        read = ToolCall("guided_read", "web_get", json.dumps({"urls": urls[:MAX_PAGES]}))
+        pages = await toolbox.run(read)
+        self._context.remember_calls(Reply("", (read,)), [pages])
+        return [view for view in pages.value if not view.error] if isinstance(pages.value, tuple) else []
+
+    async def _answer_from_passages(self, views: Sequence[PageView]) -> str:
+        context, part_of = self._context, self._toolbox.part_of
+        passages = "\n\n".join(f"[{v.number}] {v.title}\n{v.text}" for v in views)
+        rules = Message("system", render("passages", folder=context.settings.prompts_folder))
+        whole_question = f"It is part of this question: {part_of}\n\n" if part_of else ""
+        task = Message("user", f"Passages:\n\n{passages}\n\n{whole_question}Question: {context.question}")
+        try:
+            reply = await context.llm.complete(
+                [rules, task],
+                max_tokens=context.settings.max_output_tokens,
+                temperature=0.0,
+                deadline=context.call_deadline(),
+            )
+        except LLMError as error:
+            await context.warn("model_failed", f"the model could not write the answer ({error})")
+            return ""
+        return reply.text
+
+
+def flatten_tool_messages(messages: Sequence[Message]) -> list[Message]:
+    """Turn tool calls and results into plain messages, for a request that offers no tools."""
+    flat: list[Message] = []
+    for message in messages:
+        if message.role == "tool":
+            flat.append(Message("user", f"Tool result:\n{message.content}"))
+        elif message.content:
+            flat.append(Message(message.role, message.content))
+    return flat
+
+
+def trim_to_fit(messages: Sequence[Message], counter: TokenCounter, limit: int) -> list[Message]:
+    """Cut the longest messages until the conversation fits; the first and the last stay whole."""
+    result = list(messages)
+    while not counter.at_most(result, limit) and len(result) > 2:
+        at = max(range(1, len(result) - 1), key=lambda i: len(result[i].content))
+        content = result[at].content
+        if len(content) < 200:
+            del result[at]
+        else:
+            result[at] = Message(result[at].role, content[: len(content) // 2])
+    return result

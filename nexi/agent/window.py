@@ -1,0 +1,62 @@
+"""Keeping the conversation inside the model's context window.
+
+Above it, the loop asks before each request and after each turn; below it, `compaction` writes the summary. A request that
+would overflow the window is never sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from nexi.agent.context import RunContext
+from nexi.compaction import compact, should_compact
+from nexi.errors import ContextOverflowError, LLMError
+from nexi.events import ContextCompacted
+from nexi.model import prompt_tokens
+from nexi.types import Message, ToolSpec
+
+WINDOW_MARGIN = 0.9  # the server's tokenizer may count more tokens than ours
+MIN_WINDOW_TOKENS = 1000
+
+
+async def make_room(context: RunContext, tools: Sequence[ToolSpec], coming: Sequence[Message] = ()) -> bool:
+    """Compact the conversation if it and the `coming` messages near the window; False when it still does not fit."""
+    before, following = _count_tokens(context, tools), reply_tokens(context)
+    following += prompt_tokens(context.counter, coming, (), context.llm.max_context) if coming else 0
+    if not should_compact(before, following, context.settings.compaction):
+        return True
+    compacted = await compact(
+        context.session.messages,
+        context.settings.compaction,
+        context.llm.as_role("compact"),
+        deadline=context.call_deadline(),
+        question=context.question,
+    )
+    if compacted is not None:
+        context.session.messages[:] = compacted
+        context.repeats.forget()
+    after = _count_tokens(context, tools)
+    await context.emit(ContextCompacted(before, after, compacted is not None))
+    return after + following <= context.llm.max_context
+
+
+async def shrink_context_window(context: RunContext, error: LLMError) -> bool:
+    """Adopt the smaller window that a server names when it refuses a request; False when the error names none."""
+    reported = error.window or 0 if isinstance(error, ContextOverflowError) else 0
+    window = int(reported * WINDOW_MARGIN)
+    if not MIN_WINDOW_TOKENS <= window < context.llm.max_context:
+        return False
+    await context.warn("smaller_window", f"{context.llm.name} has a window of {reported} tokens; set max_context to that")
+    context.llm = replace(context.llm, max_context=window)
+    context.settings = replace(context.settings, compaction=replace(context.settings.compaction, max_context=window))
+    return True
+
+
+def reply_tokens(context: RunContext) -> int:
+    """Tokens of the window that are kept free for the reply."""
+    return min(context.settings.max_output_tokens, context.llm.max_context // 4)
+
+
+def _count_tokens(context: RunContext, tools: Sequence[ToolSpec]) -> int:
+    return prompt_tokens(context.counter, context.session.messages, tools, context.llm.max_context)
