@@ -40,11 +40,26 @@ def judge(folder: Path) -> Iterator[PairModel]:
     yield JudgePairModel(ScriptedLLM(*[judge_words] * 20, name="toy"), FakeClock())
 
 
-MODELS: dict[str, Callable[[Path], AbstractContextManager[PairModel]]] = {"overlap": overlap, "judge": judge}
+@contextmanager
+def onnx(folder: Path) -> Iterator[PairModel]:
+    from nexi.pair_models.folder import gather_files, installed_model, put_in_place, stage_files
+    from nexi.pair_models.onnx import OnnxPairModel
+    from tests.pair_models.tiny import write_model
+
+    put_in_place(stage_files(folder, gather_files(write_model(folder / "source")), {"name": "tiny"}), folder)
+    installed = installed_model(folder)
+    assert installed is not None
+    yield OnnxPairModel(installed, FakeClock())
+
+
+MODELS: dict[str, Callable[[Path], AbstractContextManager[PairModel]]] = {"overlap": overlap, "judge": judge, "onnx": onnx}
 
 
 @pytest.fixture(params=sorted(MODELS))
 def model(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[PairModel]:
+    if request.param == "onnx":
+        pytest.importorskip("onnxruntime")
+        pytest.importorskip("onnx")
     with MODELS[request.param](tmp_path) as made:
         yield made
 

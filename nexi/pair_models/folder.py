@@ -1,0 +1,219 @@
+"""A cross-encoder as a folder: an ONNX file, its tokenizer and its config, and a manifest that pins them.
+
+Above, `onnx` runs what is installed and the commands install and remove it; below are files. Which output means "supported" and
+how long a text may be is read from the model's own config, never guessed. Nothing here loads a model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import field
+from pathlib import Path
+from typing import Any
+
+from nexi.errors import NexiError, StoreError
+from nexi.files import make_private_directory, store_error
+from nexi.values import frozen
+
+MANIFEST = "manifest.json"
+MODEL, TOKENIZER, CONFIG = "model.onnx", "tokenizer.json", "config.json"
+REQUIRED = (MODEL, TOKENIZER, CONFIG)
+OPTIONAL = ("tokenizer_config.json",)
+# Where published folders keep the model, the smaller one first.
+MODEL_PLACES = (
+    MODEL,
+    "onnx/model_quantized.onnx",
+    "onnx/model_quint8_avx2.onnx",
+    "onnx/model_int8.onnx",
+    "onnx/model.onnx",
+)
+MAX_MODEL_BYTES = 2_000_000_000
+MAX_TEXT_BYTES = 60_000_000
+DEFAULT_MAX_TOKENS = 512
+MAX_MAX_TOKENS = 2_048
+VERSION = 1
+
+_SUPPORTED = re.compile(r"entail(ment|ed|s)?|support(ed|s)?|consistent|faithful|factual|grounded")
+_CONTRADICTED = re.compile(r"contradict(ion|ed|s|ory)?|refut(ed|es|ation)|conflict(ing|s)?")
+REINSTALL = "install it again: nexi proof install"
+
+
+@frozen
+class Labels:
+    """Which outputs of a model mean what; a single output is a probability of support."""
+
+    count: int
+    supported: int
+    contradicted: int | None = None
+
+
+@frozen
+class ModelFolder:
+    """What the manifest says: `files` are names with the SHA-256 they had when they were installed."""
+
+    path: Path
+    name: str
+    files: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
+    revision: str = ""
+    licence: str = ""
+    languages: tuple[str, ...] = ()
+    temperature: float = 1.0
+
+    @property
+    def digest(self) -> str:
+        """Names these very files: another model, or another version of it, has another one."""
+        return hashlib.sha256(json.dumps(sorted(self.files.items())).encode()).hexdigest()[:16]
+
+    def check_files(self) -> None:
+        """Compare every file with its pinned hash. Raises StoreError."""
+        for name, pinned in self.files.items():
+            if file_digest(self.path / name) != pinned:
+                cause = f"{name} has changed since it was installed ({self.path})"
+                raise StoreError(f"{self.name} is not used", cause=cause, fix=REINSTALL)
+
+    def labels(self) -> Labels:
+        return read_labels(read_json(self.path / CONFIG))
+
+    def max_tokens(self) -> int:
+        tokenizer = self.path / OPTIONAL[0]
+        return read_max_tokens(read_json(self.path / CONFIG), read_json(tokenizer) if tokenizer.exists() else {})
+
+
+def installed_model(root: Path) -> ModelFolder | None:
+    """The model that is installed under `root`, by its manifest. Raises StoreError where that cannot be used."""
+    path = root / "model"
+    if not path.is_dir():
+        return None
+    value = read_json(path / MANIFEST)
+    try:
+        files = {str(name): str(digest) for name, digest in value["files"].items()}
+        temperature = float(value.get("temperature", 1.0))
+        readable = value["version"] == VERSION and set(REQUIRED) <= set(files) and 0.01 <= temperature <= 100
+        name, languages = str(value["name"]), tuple(str(language) for language in value.get("languages", ()))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        readable = False
+    if not readable or not all(re.fullmatch(r"[\w.-]+", file) for file in files):
+        raise StoreError("The installed model cannot be used", cause=f"{path / MANIFEST} is damaged", fix=REINSTALL)
+    known = {key: str(value.get(key, "")) for key in ("source", "revision", "licence")}
+    return ModelFolder(path, name, files, known["source"], known["revision"], known["licence"], languages, temperature)
+
+
+def gather_files(folder: Path) -> dict[str, Path]:
+    """The files of a model in a folder of the user's, by the name they get. Raises StoreError naming what is missing."""
+    model = next((folder / place for place in MODEL_PLACES if (folder / place).is_file()), None)
+    others = sorted(folder.glob("*.onnx"))
+    model = model or (others[0] if len(others) == 1 else None)
+    found = {MODEL: model} if model else {}
+    found |= {name: folder / name for name in (TOKENIZER, CONFIG, *OPTIONAL) if (folder / name).is_file()}
+    if missing := [name for name in REQUIRED if name not in found]:
+        raise StoreError(
+            f"{folder} holds no model that can be used",
+            cause=f"{', '.join(missing)} is missing",
+            fix="export it to ONNX beside its tokenizer.json and config.json, or name a published model",
+        )
+    return found
+
+
+def describe_folder(folder: Path) -> dict[str, Any]:
+    """What the maker of a folder says of it, from a manifest of its own."""
+    path = folder / MANIFEST
+    value = read_json(path) if path.is_file() else {}
+    return {key: value[key] for key in ("name", "licence", "languages", "temperature") if key in value}
+
+
+def stage_files(root: Path, files: Mapping[str, Path], described: Mapping[str, Any]) -> Path:
+    """Copy files beside the place they are for, with a manifest that pins them; `put_in_place` comes when they were tried."""
+    try:
+        make_private_directory(root)
+        staged = Path(tempfile.mkdtemp(prefix=".new-", dir=root))
+        for name, path in files.items():
+            if path.stat().st_size > (MAX_MODEL_BYTES if name == MODEL else MAX_TEXT_BYTES):
+                raise StoreError(f"{path} is too large", cause=f"{path.stat().st_size:,} bytes", fix="use a smaller model")
+            shutil.copyfile(path, staged / name)
+        pinned = {name: file_digest(staged / name) for name in files}
+        manifest = {"version": VERSION, "files": pinned, **described}
+        (staged / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+    except OSError as error:
+        raise store_error("The model could not be installed", root, error) from error
+    return staged
+
+
+def put_in_place(staged: Path, root: Path) -> None:
+    """Make a staged folder the installed one; the model before it goes only then. Raises StoreError."""
+    old, place = Path(f"{staged}.old"), root / "model"
+    try:
+        if place.exists():
+            place.rename(old)
+        staged.rename(place)
+    except OSError as error:
+        raise store_error("The model could not be installed", root, error) from error
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def remove_model(root: Path) -> bool:
+    """Remove the installed model and what a broken installation left; whether there was one. Raises StoreError."""
+    there = (root / "model").exists()
+    try:
+        if root.exists():
+            shutil.rmtree(root)
+    except OSError as error:
+        raise store_error("The model could not be removed", root, error) from error
+    return there
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file, in hex. Raises StoreError."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise StoreError("The model cannot be read", cause=f"{error.strerror or error} ({path})", fix=REINSTALL) from error
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A small JSON object. Raises StoreError."""
+    try:
+        with path.open("rb") as file:
+            value = json.loads(file.read(1_000_000))
+    except (OSError, ValueError, RecursionError) as error:
+        raise StoreError("The model cannot be used", cause=f"{path.name} cannot be read: {error}", fix=REINSTALL) from error
+    if not isinstance(value, dict):
+        raise StoreError("The model cannot be used", cause=f"{path.name} is no JSON object", fix=REINSTALL)
+    return value
+
+
+def read_labels(config: Mapping[str, Any]) -> Labels:
+    """The meaning of a model's outputs by its config. Raises NexiError where the names do not say it."""
+    named = config.get("id2label")
+    names = {str(key): str(name).strip().casefold() for key, name in named.items()} if isinstance(named, Mapping) else {}
+    count = len(names) or config.get("num_labels")
+    if count == 1:
+        return Labels(1, 0)
+    if set(names) == {str(n) for n in range(len(names))}:
+        supported = [int(n) for n, name in names.items() if _SUPPORTED.fullmatch(name)]
+        contradicted = [int(n) for n, name in names.items() if _CONTRADICTED.fullmatch(name)]
+        if len(supported) == 1 and len(contradicted) <= 1:
+            return Labels(len(names), supported[0], contradicted[0] if contradicted else None)
+    said = ", ".join(names.values())[:200] or "none"
+    raise NexiError(
+        "the model's labels do not say which one means supported",
+        cause=f"id2label in config.json has: {said}",
+        fix='name them there, like {"0": "contradiction", "1": "entailment", "2": "neutral"}',
+    )
+
+
+def read_max_tokens(config: Mapping[str, Any], tokenizer: Mapping[str, Any]) -> int:
+    """How many tokens a pair may have: the smallest number that the model's files give."""
+    given = (config.get("max_position_embeddings"), tokenizer.get("model_max_length"))
+    sizes = [int(size) for size in given if isinstance(size, int | float) and not isinstance(size, bool) and 16 <= size < 1e6]
+    if config.get("model_type") in ("roberta", "xlm-roberta", "camembert", "mpnet"):
+        sizes = [
+            size - 2 if size == config.get("max_position_embeddings") else size for size in sizes
+        ]  # two positions are taken
+    return min(*sizes, MAX_MAX_TOKENS) if sizes else DEFAULT_MAX_TOKENS
