@@ -27,7 +27,7 @@ from nexi.config import (
     get_extractor_prompt,
     get_system_prompt,
     load_config,
-    mask,
+    mask_key,
     nexi_cache,
     nexi_home,
     run_first_time_setup,
@@ -104,6 +104,22 @@ class TestValue:
     def test_refuses_a_setting_that_does_not_exist(self) -> None:
         with pytest.raises(TypeError):
             Config(modle="m")
+
+    @pytest.mark.parametrize(
+        ("values", "cause"),
+        [
+            ({"max_pages": "x"}, 'max_pages must be a positive integer (got "x")'),
+            ({"max_timeout": "60"}, 'time_target must be a positive integer or null (got "60")'),
+            ({"api_keys": ["k"]}, "api_keys must be an object of provider names and keys"),
+            (
+                {"stream": 1, "max_cost": 0},
+                "stream must be true or false (got 1); max_cost must be a positive number or null (got 0)",
+            ),
+        ],
+    )
+    def test_refuses_a_value_that_its_setting_cannot_have(self, values: dict[str, Any], cause: str) -> None:
+        for act in (lambda: Config(**values), lambda: Config().override(**values)):
+            assert (failure(act).message, failure(act).cause) == ("a setting cannot be used", cause)
 
     def test_is_frozen(self) -> None:
         with pytest.raises(dataclasses.FrozenInstanceError):
@@ -470,7 +486,7 @@ class TestKeysOfTheEnvironment:
 
     @pytest.mark.parametrize(("key", "shown"), [("", ""), ("short", "set"), ("sk-0123456789", "sk-…89")])
     def test_are_shown_by_their_ends(self, key: str, shown: str) -> None:
-        assert mask(key) == shown
+        assert mask_key(key) == shown
 
 
 class TestChains:

@@ -17,7 +17,7 @@ import click
 import pytest
 
 from nexi import cli
-from nexi.config.names import FIELD_VARIABLES, KEY_VARIABLES
+from nexi.config import FIELD_VARIABLES, KEY_VARIABLES
 
 DEPLOY = Path(__file__).resolve().parent.parent / "deploy"
 

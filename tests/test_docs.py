@@ -349,6 +349,12 @@ def test_every_setting_is_documented_with_its_default_and_no_other_is(page: Path
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", CONFIGURATION], ids=lambda page: page.stem)
+def test_every_setting_is_documented_with_its_meaning(page: Path) -> None:
+    documented = {name: cells[1] for name, cells in rows(page, "setting").items()}
+    assert documented == {name: declaration.meaning for name, declaration in config.DECLARATIONS.items()}
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", CONFIGURATION], ids=lambda page: page.stem)
 def test_every_setting_is_documented_with_its_variables(page: Path) -> None:
     documented = {name: set(spans(cells[2])) for name, cells in rows(page, "setting").items() if spans(cells[2])}
     keys = set(config.KEY_VARIABLES.values())

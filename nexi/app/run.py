@@ -181,8 +181,9 @@ class Run:
         return self.past.today or self.nexi.clock.now().date().isoformat()
 
     def _open_conversation(self) -> None:
-        config = self.nexi.config.override(system_prompt=self.options.system_prompt or None)
-        options = self.options
+        config, options = self.nexi.config, self.options
+        if options.system_prompt:
+            config = config.override(system_prompt=options.system_prompt)
         self.session.instruct(get_system_prompt(options.effort, options.max_iterations, today=self.today, config=config))
         self.session.ask(self.question)
 

@@ -86,11 +86,11 @@ async def offered(config: Config, ports: Mapping[str, int] | None = None) -> Off
 
 
 def _row(name: str, base_url: str, here: LocalServer | None, in_use: bool) -> Row:
-    from nexi.config import without_password
+    from nexi.config import hide_password
 
     model = here.model(name) if here else None
     window, largest = (model.window, model.largest) if model else (None, None)
-    return Row(here.kind if here else "endpoint", without_password(base_url), name, window, largest, in_use)
+    return Row(here.kind if here else "endpoint", hide_password(base_url), name, window, largest, in_use)
 
 
 async def _listed(config: Config) -> tuple[list[str], LLMError | None]:

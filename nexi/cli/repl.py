@@ -204,7 +204,7 @@ class Conversation:
         from nexi.app import Nexi
         from nexi.output import print_success
 
-        config = self._nexi.config.override(model=name or None)
+        config = self._nexi.config.override(model=name) if name else self._nexi.config
         used = config.endpoint("answer").model
         if name and used != name:
             raise NexiError(

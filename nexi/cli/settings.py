@@ -15,7 +15,7 @@ from nexi.cli.exits import failing_politely
 from nexi.errors import ConfigError
 
 if TYPE_CHECKING:
-    from nexi.config import Config, Offer
+    from nexi.config import Config, ModelOffer
 
 SCHEMA = "nexi-config-1"
 LISTS = ("search_backend", "content_fetcher", "allow_private")
@@ -326,16 +326,16 @@ def set_up() -> Config:
     return run_first_time_setup(offers=offers(), questions=(*QUESTIONS, SEARXNG_QUESTION), window=window)
 
 
-def offers(ports: Mapping[str, int] | None = None) -> list[Offer]:
+def offers(ports: Mapping[str, int] | None = None) -> list[ModelOffer]:
     """The models of the servers that run on this machine."""
     import asyncio
 
-    from nexi.config import Offer
+    from nexi.config import ModelOffer
     from nexi.llm.local import PORTS, find_servers
 
     servers = asyncio.run(find_servers(PORTS if ports is None else ports))
     return [
-        Offer(f"{m.name}  ({s.kind}, {window_text(m.window, m.largest)})", s.base_url, m.name, m.context)
+        ModelOffer(f"{m.name}  ({s.kind}, {window_text(m.window, m.largest)})", s.base_url, m.name, m.context)
         for s in servers
         for m in s.models
     ]

@@ -1,29 +1,29 @@
-"""Config: one value that says how nexi runs. Loaded, checked, saved; the only reader of the environment.
+"""Config: all settings in one value. Loads, checks and saves them; the only reader of the environment.
 
-Above sit the doors and `app`, which pass a Config whole; below are the error words and the prompts. What a backend, a fetcher
-or a model does with its settings is not known here, and nothing here reaches a network.
+The doors and `app` above pass a Config whole; the errors and the prompts are below. What a backend, a fetcher or a model does
+with its settings is not known here, and nothing here uses the network.
 
-A setting comes from a flag, else the environment, else the file, else its default. Keys found in the environment are kept
-apart from the settings, so they never reach the file, and each goes only to the host it belongs to.
+A setting comes from a flag, else the environment, else the file, else its default. Keys from the environment are kept apart
+from the settings, so they are never written to the file, and each is sent only to the host it belongs to.
 
-What every search needs is imported here; saving, the setup and the prompts are imported when they are first asked for.
+To add a setting, declare it in `fields.Settings` and add its row to the tables in the documentation.
+
+Every search needs what is imported here; saving, the setup and the prompts are imported on first use.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nexi.config.addresses import mask, without_password
-from nexi.config.checks import CHECKS, Check, unknown_keys, validate_config
+from nexi.config.addresses import hide_password, mask_key
 from nexi.config.environment import editor_command, is_dumb_terminal, nexi_cache, nexi_home, wants_color
-from nexi.config.fields import ALWAYS_SAVED, SAVED, UNSAVED, Origin, Settings
+from nexi.config.fields import ALWAYS_SAVED, CHECKS, DECLARATIONS, FIELD_VARIABLES, SAVED, Declaration, Origin, Settings
 from nexi.config.files import MAX_FILE_BYTES, load_config
 from nexi.config.names import (
     DEFAULT_BASE_URL,
     DEFAULT_MODEL,
     EFFORT_LEVELS,
     EXTRACTIVE,
-    FIELD_VARIABLES,
     FREE_BACKENDS,
     JUDGE_VARIABLE,
     KEY_VARIABLES,
@@ -36,11 +36,12 @@ from nexi.config.names import (
     EndpointRole,
 )
 from nexi.config.settings import DEFAULT_CONFIG, Config, Endpoint
+from nexi.config.validation import unknown_keys, validate_config
 
 if TYPE_CHECKING:
     from nexi.config.prompts import get_compaction_prompt, get_extractor_prompt, get_system_prompt
     from nexi.config.saving import change_config, file_settings, save_config
-    from nexi.config.setup import QUESTIONS, SEARXNG_QUESTION, Offer, Question, ensure_config, run_first_time_setup
+    from nexi.config.setup import QUESTIONS, SEARXNG_QUESTION, ModelOffer, SetupQuestion, ensure_config, run_first_time_setup
 
 DEFAULT_SYSTEM_PROMPT_TEMPLATE: str
 EXTRACTOR_PROMPT_TEMPLATE: str
@@ -54,8 +55,8 @@ _PROMPTS = (
     "get_extractor_prompt",
     "get_system_prompt",
 )
-_SETUP = ("Offer", "QUESTIONS", "Question", "SEARXNG_QUESTION", "ensure_config", "run_first_time_setup")
-_LATER = {
+_SETUP = ("ModelOffer", "QUESTIONS", "SEARXNG_QUESTION", "SetupQuestion", "ensure_config", "run_first_time_setup")
+_LAZY = {
     **dict.fromkeys(_PROMPTS, "prompts"),
     **dict.fromkeys(("change_config", "file_settings", "save_config"), "saving"),
     **dict.fromkeys(_SETUP, "setup"),
@@ -65,6 +66,7 @@ __all__ = [
     "ALWAYS_SAVED",
     "CHECKS",
     "COMPACTION_PROMPT_TEMPLATE",
+    "DECLARATIONS",
     "DEFAULT_BASE_URL",
     "DEFAULT_CONFIG",
     "DEFAULT_MODEL",
@@ -85,16 +87,15 @@ __all__ = [
     "ROLES",
     "SAVED",
     "SEARXNG_QUESTION",
-    "UNSAVED",
-    "Check",
     "Config",
+    "Declaration",
     "EffortLevel",
     "Endpoint",
     "EndpointRole",
-    "Offer",
+    "ModelOffer",
     "Origin",
-    "Question",
     "Settings",
+    "SetupQuestion",
     "change_config",
     "editor_command",
     "ensure_config",
@@ -102,9 +103,10 @@ __all__ = [
     "get_compaction_prompt",
     "get_extractor_prompt",
     "get_system_prompt",
+    "hide_password",
     "is_dumb_terminal",
     "load_config",
-    "mask",
+    "mask_key",
     "nexi_cache",
     "nexi_home",
     "run_first_time_setup",
@@ -112,16 +114,15 @@ __all__ = [
     "unknown_keys",
     "validate_config",
     "wants_color",
-    "without_password",
 ]
 
 
 if not TYPE_CHECKING:  # the names are declared above; a checker would take any other name for one of them
 
     def __getattr__(name: str) -> Any:
-        """What few commands need, from its own file."""
-        if name not in _LATER:
+        """Import what few commands need on first use."""
+        if name not in _LAZY:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
 
-        return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+        return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)

@@ -1,4 +1,4 @@
-"""Addresses and keys in settings: their parts, the site a key belongs to, and what of them may be shown.
+"""Addresses and keys in settings: their parts, the site a key belongs to, and the form in which they may be shown.
 
 Of settings only the names of known key owners are known here.
 """
@@ -10,9 +10,11 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from nexi.config.names import KEY_HOSTS
+from nexi.config.values import parse_keys
 
 
-def split(url: str) -> SplitResult | None:
+def split_url(url: str) -> SplitResult | None:
+    """The parts of the URL; None if it is malformed."""
     try:
         parts = urlsplit(url)
         _ = parts.port
@@ -21,35 +23,33 @@ def split(url: str) -> SplitResult | None:
     return parts
 
 
-def site(url: str) -> tuple[str, str, int | None]:
+def parse_site(url: str) -> tuple[str, str, int | None]:
     """Scheme, host and port: what a key belongs to."""
-    parts = split(url)
+    parts = split_url(url)
     if parts is None:
         return ("", url, None)
     return (parts.scheme, parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme))
 
 
-def key_owner(base_url: str) -> str:
-    """The provider this address is known to be, reached safely; else nothing."""
-    scheme, host, port = site(base_url)
+def find_key_owner(base_url: str) -> str:
+    """The known provider at this address, if it is reached over HTTPS; else empty."""
+    scheme, host, port = parse_site(base_url)
     return KEY_HOSTS.get(host, "") if (scheme, port) == ("https", 443) else ""
 
 
-def searxng_base(url: str) -> str:
-    """The instance behind an address that others write with its path and query (`.../search?q=<query>`)."""
-    return url.split("?", 1)[0].rstrip("/").removesuffix("/search").rstrip("/")
+def parse_searxng_url(url: str) -> str:
+    """The instance behind an address that may come with path and query (`.../search?q=<query>`)."""
+    return url.strip().split("?", 1)[0].rstrip("/").removesuffix("/search").rstrip("/")
 
 
-def proxy_address(proxy: str) -> str:
-    """Proxies are often named without a scheme."""
+def parse_proxy_url(proxy: str) -> str:
+    """The address with a scheme, which many people leave out."""
+    proxy = proxy.strip()
     return f"http://{proxy}" if proxy and "://" not in proxy else proxy
 
 
-ADDRESS_FORMS = {"searxng_url": searxng_base, "http_proxy": proxy_address, "https_proxy": proxy_address}
-
-
-def without_password(url: str) -> str:
-    parts = split(url)
+def hide_password(url: str) -> str:
+    parts = split_url(url)
     if parts is None:
         return "…"
     if "@" not in parts.netloc:
@@ -57,17 +57,17 @@ def without_password(url: str) -> str:
     return parts._replace(netloc=f"…@{parts.netloc.rpartition('@')[2]}").geturl()
 
 
-def mask(key: str) -> str:
-    """Enough of a key to tell which one it is."""
+def mask_key(key: str) -> str:
+    """Enough of a key to recognise it."""
     if not key:
         return ""
     return f"{key[:3]}…{key[-2:]}" if len(key) >= 12 else "set"
 
 
-def masked_role(part: Mapping[str, Any]) -> dict[str, Any]:
-    shown = dict(part)
-    if "api_key" in shown:
-        shown["api_key"] = mask(shown["api_key"])
-    if "base_url" in shown:
-        shown["base_url"] = without_password(shown["base_url"])
-    return shown
+def mask_api_keys(keys: Mapping[str, Any]) -> dict[str, list[str]]:
+    return {provider: [mask_key(key) for key in parse_keys(value)] for provider, value in keys.items()}
+
+
+def mask_roles(roles: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    hidden = {"api_key": mask_key, "base_url": hide_password}
+    return {role: {k: hidden[k](v) if k in hidden else v for k, v in part.items()} for role, part in roles.items()}

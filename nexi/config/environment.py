@@ -1,6 +1,6 @@
-"""The environment: the settings and keys its variables name, the folders nexi keeps its files in, the editor, the terminal.
+"""The environment: settings and keys from its variables, the folders for files, the editor, the terminal.
 
-Each variable is held to the rule of the setting it stands for. The file is not known here.
+Each variable must pass the check of its setting. The file is not known here.
 """
 
 from __future__ import annotations
@@ -10,39 +10,41 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nexi.config.checks import CHECKS
-from nexi.config.fields import Settings, frozen_copy, normal, roles_under
-from nexi.config.names import FIELD_VARIABLES, JUDGE_VARIABLE, KEY_VARIABLES
+from nexi.config.fields import CHECKS, DECLARATIONS, FIELD_VARIABLES, Settings
+from nexi.config.names import JUDGE_VARIABLE, KEY_VARIABLES
+from nexi.config.roles import override_roles
+from nexi.config.values import freeze_value
 from nexi.errors import ConfigError
 
-SWITCHES = {
+BOOLEANS = {
     **dict.fromkeys(("1", "true", "yes", "on"), True),
     **dict.fromkeys(("0", "false", "no", "off"), False),
 }
 
 
-def overlay_of(env: Mapping[str, str], roles: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The settings the environment names; empty variables do not count."""
-    values = {name: _variable(env, name, variables) for name, variables in FIELD_VARIABLES.items()}
-    overlay: dict[str, Any] = {name: normal(name, value) for name, value in values.items() if value != ""}
+def read_overlay(env: Mapping[str, str], roles: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The settings that the environment sets; an empty variable sets nothing."""
+    values = {name: _read_variable(env, name, variables) for name, variables in FIELD_VARIABLES.items()}
+    overlay: dict[str, Any] = {name: DECLARATIONS[name].normalize(value) for name, value in values.items() if value != ""}
     if not wants_color(env):
         overlay["color"] = False
-    merged = roles_under(roles, overlay)
-    if judge := _checked("model", JUDGE_VARIABLE, env.get(JUDGE_VARIABLE, "").strip()):
+    merged = override_roles(roles, overlay)
+    if judge := _check_variable("model", JUDGE_VARIABLE, env.get(JUDGE_VARIABLE, "").strip()):
         merged["judge"] = {**merged.get("judge", {}), "model": judge}
-    return overlay if merged == roles else {**overlay, "roles": frozen_copy(merged)}
+    return overlay if merged == roles else {**overlay, "roles": freeze_value(merged)}
 
 
-def _variable(env: Mapping[str, str], name: str, variables: tuple[str, ...]) -> Any:
-    found = ((variable, env.get(variable, "").strip()) for variable in variables)
-    return next((_checked(name, variable, _typed(name, value)) for variable, value in found if value), "")
+def _read_variable(env: Mapping[str, str], name: str, variables: tuple[str, ...]) -> Any:
+    """The first of the variables that is not empty, as a value of its setting."""
+    values = ((variable, env.get(variable, "").strip()) for variable in variables)
+    return next((_check_variable(name, variable, _parse_variable(name, value)) for variable, value in values if value), "")
 
 
-def _typed(name: str, value: str) -> Any:
-    """A variable is text; where its setting is a switch or a number, what that text says, and itself where it says neither."""
+def _parse_variable(name: str, value: str) -> Any:
+    """The boolean or number in the text, if the setting is one; text that is neither stays, and fails the check."""
     default = getattr(Settings, name, "")
     if isinstance(default, bool):
-        return SWITCHES.get(value.lower(), value)
+        return BOOLEANS.get(value.lower(), value)
     if isinstance(default, int | float):
         try:
             return type(default)(value)
@@ -51,13 +53,13 @@ def _typed(name: str, value: str) -> Any:
     return value
 
 
-def keys_of(env: Mapping[str, str]) -> dict[str, str]:
-    keys = {provider: _checked("api_key", name, env.get(name, "").strip()) for provider, name in KEY_VARIABLES.items()}
+def read_keys(env: Mapping[str, str]) -> dict[str, str]:
+    keys = {provider: _check_variable("api_key", name, env.get(name, "").strip()) for provider, name in KEY_VARIABLES.items()}
     return {provider: key for provider, key in keys.items() if key}
 
 
-def _checked(name: str, variable: str, value: Any) -> Any:
-    """The value of a variable, held to the rule of the setting it stands for."""
+def _check_variable(name: str, variable: str, value: Any) -> Any:
+    """The value, if the setting `name` can have it. Raises ConfigError."""
     if value != "" and (problems := list(CHECKS[name](variable, value))):
         fix = f"correct {variable} in your environment, or unset it"
         raise ConfigError("a variable of the environment cannot be used", cause="; ".join(problems), fix=fix)
@@ -65,7 +67,7 @@ def _checked(name: str, variable: str, value: Any) -> Any:
 
 
 def editor_command(env: Mapping[str, str] | None = None, *, windows: bool = os.name == "nt") -> list[str]:
-    """The user's editor, with its arguments. It is needed most when the file is broken, so it is no setting."""
+    """The user's editor with its arguments. It is no setting, because it is needed most when the file is broken."""
     import shlex
 
     env = os.environ if env is None else env
@@ -77,22 +79,22 @@ def editor_command(env: Mapping[str, str] | None = None, *, windows: bool = os.n
 
 
 def wants_color(env: Mapping[str, str] | None = None) -> bool:
-    """Whether the environment lets a terminal be shown colours."""
+    """Whether the environment allows colours."""
     env = os.environ if env is None else env
     return not env.get("NO_COLOR") and not is_dumb_terminal(env)
 
 
 def is_dumb_terminal(env: Mapping[str, str] | None = None) -> bool:
-    """Whether the terminal can only show text, one line after another."""
+    """Whether the terminal can only print lines of text."""
     env = os.environ if env is None else env
     return env.get("TERM", "") == "dumb"
 
 
 def nexi_home(env: Mapping[str, str] | None = None, *, windows: bool = os.name == "nt") -> Path:
-    """The folder everything lives in: NEXI_HOME, else the user's data folder."""
+    """The folder for all files: NEXI_HOME, else the user's data folder."""
     env = os.environ if env is None else env
     if named := env.get("NEXI_HOME", "").strip():
-        return _expanded(named, env)
+        return _expand_home(named, env)
     if windows:
         local = env.get("LOCALAPPDATA", "").strip()
         return Path(local) / "nexi" if local else _user_folder(env, windows=True) / "AppData" / "Local" / "nexi"
@@ -101,7 +103,7 @@ def nexi_home(env: Mapping[str, str] | None = None, *, windows: bool = os.name =
 
 
 def nexi_cache(env: Mapping[str, str] | None = None, *, windows: bool = os.name == "nt") -> Path:
-    """The folder for what may be deleted at any time."""
+    """The folder for files that may be deleted at any time."""
     env = os.environ if env is None else env
     if windows or env.get("NEXI_HOME", "").strip():
         return nexi_home(env, windows=windows) / "cache"
@@ -120,7 +122,7 @@ def _user_folder(env: Mapping[str, str], *, windows: bool = False) -> Path:
     )
 
 
-def _expanded(folder: str, env: Mapping[str, str]) -> Path:
+def _expand_home(folder: str, env: Mapping[str, str]) -> Path:
     if folder == "~" or folder.startswith("~/"):
         return _user_folder(env) / folder[2:]
     return Path(folder).absolute()

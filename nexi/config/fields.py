@@ -1,23 +1,54 @@
-"""Settings: every field with its default, and the form a value is kept in.
+"""Settings: every setting, declared once.
 
-Below the checks and `Config`; whether a value is right, and what follows from it, is not known here.
+A declaration gives the type, the default, the check, the meaning, the environment variables, and the form in which the value
+is kept and shown. Names, checks and environment follow from it, and the documentation is tested against it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import field, fields
+from collections.abc import Callable, Mapping
+from dataclasses import InitVar, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from nexi.config.addresses import ADDRESS_FORMS
-from nexi.config.names import DEFAULT_BASE_URL, DEFAULT_MODEL, EXTRACTIVE, OLD_NAMES, Keys
-from nexi.values import frozen
+from nexi.config import checks
+from nexi.config.addresses import hide_password, mask_api_keys, mask_key, mask_roles, parse_proxy_url, parse_searxng_url
+from nexi.config.names import DEFAULT_BASE_URL, DEFAULT_MODEL, OLD_NAMES
+from nexi.config.values import freeze_value, parse_key, parse_names, parse_prompt, to_json_value
+
+T = TypeVar("T")
 
 
-@frozen
+@dataclass(frozen=True)
+class Declaration:
+    """What is declared of a setting beside its name, type and default."""
+
+    check: checks.Check
+    meaning: str
+    variables: tuple[str, ...]
+    normalize: Callable[[Any], Any]
+    mask: Callable[[Any], Any]
+
+
+def setting(
+    default: T,
+    check: checks.Check,
+    meaning: str,
+    *,
+    variables: tuple[str, ...] = (),
+    normalize: Callable[[Any], Any] = freeze_value,
+    mask: Callable[[Any], Any] = to_json_value,
+) -> T:
+    """Declare a field of `Settings`. `normalize` gives the form that is kept, `mask` the one that may be shown."""
+    metadata = {"declaration": Declaration(check, meaning, variables, normalize, mask)}
+    if isinstance(default, dict):
+        return cast(T, field(default_factory=dict, metadata=metadata))
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True)
 class Origin:
-    """Where a loaded Config came from: what the file said, and what the environment laid over it."""
+    """Where a loaded Config came from: the content of the file, and what the environment set over it."""
 
     path: Path | None = None
     file: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -27,148 +58,280 @@ class Origin:
     cache: Path | None = None
 
 
-@frozen
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Settings:
-    """Every setting with its default. The first block is the file as it always was; the second may be left out of it."""
+    """Every setting. First block: always written to the file. Second: written only when changed. Third: never written."""
 
-    base_url: str = DEFAULT_BASE_URL
-    api_key: str = ""
-    model: str = DEFAULT_MODEL
-    jina_key: str = ""
-    default_effort: str = "m"
-    time_target: int | None = None
-    max_output_tokens: int = 8192
-    max_context: int = 128_000
-    auto_compact_thresh: float = 0.9
-    compact_target_words: int = 5000
-    preserve_last_n_messages: int = 3
-    tokenizer_encoding: str = "cl100k_base"
-    jina_timeout: float = 30
-    llm_max_retries: int = 3
+    base_url: str = setting(
+        DEFAULT_BASE_URL,
+        checks.WEB_URL,
+        "Base URL of the model's API, without `/chat/completions`.",
+        variables=("OPENAI_BASE_URL", "OPENAI_API_BASE"),
+        mask=hide_password,
+    )
+    api_key: str = setting(
+        "", checks.KEY, "Key of the model's API. Empty is valid for local servers.", normalize=parse_key, mask=mask_key
+    )
+    model: str = setting(
+        DEFAULT_MODEL,
+        checks.LINE,
+        "The model that answers; `extractive` is the built-in model.",
+        variables=("NEXI_MODEL", "OPENAI_MODEL"),
+    )
+    jina_key: str = setting(
+        "",
+        checks.OPTIONAL_KEY,
+        "Key for Jina. Its search is used, and its reader after `http`; the reader sees which pages you read.",
+        normalize=parse_key,
+        mask=mask_key,
+    )
+    default_effort: str = setting("m", checks.EFFORT, "Effort of a search: s, m or l.")
+    time_target: int | None = setting(
+        None, checks.OPTIONAL_INT, "Seconds after which nexi stops searching and answers; null means no limit."
+    )
+    max_output_tokens: int = setting(8192, checks.POSITIVE_INT, "Maximum tokens in one reply of the model.")
+    max_context: int = setting(
+        128_000, checks.POSITIVE_INT, "Context window of the model in tokens. A larger request is never sent."
+    )
+    auto_compact_thresh: float = setting(0.9, checks.SHARE, "Share of `max_context` at which the conversation is compacted.")
+    compact_target_words: int = setting(5000, checks.POSITIVE_INT, "Maximum words of the summary that replaces older turns.")
+    preserve_last_n_messages: int = setting(
+        3, checks.NON_NEGATIVE_INT, "Latest turns of the model that compaction leaves unchanged."
+    )
+    tokenizer_encoding: str = setting(
+        "cl100k_base",
+        checks.LINE,
+        "How tokens are counted: `cl100k_base`, `o200k_base`, or another encoding of tiktoken if that package is installed.",
+    )
+    jina_timeout: float = setting(
+        30, checks.POSITIVE_NUMBER, "Timeout of one request to Jina in seconds. No built-in part uses it yet."
+    )
+    llm_max_retries: int = setting(3, checks.NON_NEGATIVE_INT, "How often a failed request to the model is retried.")
 
-    search_backend: str | tuple[str, ...] = ""
-    content_fetcher: str | tuple[str, ...] = ""
-    api_keys: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
-    searxng_url: str = ""
-    searxng_autostart: bool = False
-    searxng_image: str = "searxng/searxng"
-    searxng_tag: str = "latest"
-    searxng_port: int = 0
-    grep_root: str = ""
-    roles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    prices: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    allow_private: tuple[str, ...] = ()
-    respect_robots: bool = True
-    prefetch: bool = True
-    strict: bool = False
-    verify_judge: bool = False
-    stream: bool = True
-    suggestions: bool = True
-    color: bool = True
-    max_pages: int = 60
-    max_cost: float | None = None
-    max_tokens: int | None = None
-    max_model_calls: int | None = None
-    fetch_timeout: float = 20
-    search_timeout: float = 10
-    llm_timeout: float = 120
-    http_proxy: str = ""
-    https_proxy: str = ""
-    no_proxy: str = ""
-    ssl_cert_file: str = ""
-    ssl_cert_dir: str = ""
-    runs_keep_days: int = 30
-    pages_max_mb: int = 1024
-    page_cache: bool = True
-    page_cache_ttl_s: float = 86400
-    system_prompt: str = ""
-    token: str = ""
-    serve_hosts: tuple[str, ...] = ()
-    knowledge: bool = True
-    knowledge_max_mb: int = 2048
-    knowledge_chunk_size: int = 1200
-    qdrant_url: str = ""
-    qdrant_shards: int = 0
-    qdrant_replicas: int = 1
-    embedding_base_url: str = ""
-    embedding_model: str = ""
-    contextual_embedding_model: str = ""
-    agentic_search_enabled: bool = True
-    agentic_search_completeness_threshold: float = 0.8
-    agentic_search_max_iterations: int = 3
-    agentic_search_max_urls_per_iteration: int = 3
-    agentic_search_url_score_threshold: float = 0.7
-    agentic_search_use_search_hints: bool = False
-    agentic_search_llm_temperature: float = 0.3
-    agentic_search_max_qdrant_results: int = 10
-    use_contextual_embeddings: bool = False
-    use_hybrid_search: bool = True
-    use_reranking: bool = False
-    use_agentic_rag: bool = False
+    search_backend: str | tuple[str, ...] = setting(
+        "", checks.NAME_LIST, "Search backend, or an ordered list; empty means the automatic chain."
+    )
+    content_fetcher: str | tuple[str, ...] = setting(
+        "", checks.NAME_LIST, "Page fetcher, or an ordered list; empty means the automatic chain."
+    )
+    api_keys: Mapping[str, str | tuple[str, ...]] = setting(
+        {}, checks.check_api_keys, "Further keys by provider, each a key or a list of keys.", mask=mask_api_keys
+    )
+    searxng_url: str = setting(
+        "",
+        checks.SEARXNG_URL,
+        "Start page of your SearXNG.",
+        variables=("SEARXNG_URL", "SEARXNG_API_URL", "SEARXNG_QUERY_URL", "SEARX_URL"),
+        normalize=parse_searxng_url,
+        mask=hide_password,
+    )
+    searxng_autostart: bool = setting(
+        False, checks.BOOLEAN, "Whether the first search starts a SearXNG container if no address is set."
+    )
+    searxng_image: str = setting("searxng/searxng", checks.IMAGE, "Image of that container.")
+    searxng_tag: str = setting("latest", checks.IMAGE_TAG, "Tag of the image.", variables=("SEARXNG_IMAGE_TAG",))
+    searxng_port: int = setting(0, checks.PORT, "Its port on 127.0.0.1; 0 means any free port.")
+    grep_root: str = setting("", checks.FOLDER, "The folder that the backend `ripgrep` searches, if `search_backend` names it.")
+    roles: Mapping[str, Mapping[str, Any]] = setting(
+        {}, checks.check_roles, "Other endpoints for the roles answer, extract and judge.", mask=mask_roles
+    )
+    prices: Mapping[str, Mapping[str, float]] = setting(
+        {}, checks.check_prices, "Prices by model: input and output, in US dollars per million tokens."
+    )
+    allow_private: tuple[str, ...] = setting(
+        (),
+        checks.check_private_exceptions,
+        "Private hosts, host:port pairs or networks whose pages may be read.",
+        variables=("NEXI_ALLOW_PRIVATE",),
+        normalize=parse_names,
+    )
+    respect_robots: bool = setting(True, checks.BOOLEAN, "Whether robots.txt is obeyed.")
+    prefetch: bool = setting(True, checks.BOOLEAN, "Whether the best results are fetched while the model is still working.")
+    strict: bool = setting(
+        False, checks.BOOLEAN, "Whether sentences that the pages do not support are left out instead of marked."
+    )
+    verify_judge: bool = setting(
+        False, checks.BOOLEAN, "Whether the judge model also checks supported sentences; it can only lower a verdict."
+    )
+    stream: bool = setting(True, checks.BOOLEAN, "Whether replies of the model are streamed.")
+    suggestions: bool = setting(
+        True, checks.BOOLEAN, "Whether the page asks the judge model for three follow-up questions after each answer."
+    )
+    color: bool = setting(True, checks.BOOLEAN, "Whether the terminal shows colours and live progress.")
+    max_pages: int = setting(60, checks.POSITIVE_INT, "Maximum pages that one search may fetch.")
+    max_cost: float | None = setting(
+        None, checks.OPTIONAL_NUMBER, "Maximum US dollars that one search may spend; null means no limit."
+    )
+    max_tokens: int | None = setting(None, checks.OPTIONAL_INT, "Maximum tokens that one search may use; null means no limit.")
+    max_model_calls: int | None = setting(
+        None, checks.OPTIONAL_INT, "Maximum model calls of one search or research run; null means no limit."
+    )
+    fetch_timeout: float = setting(20, checks.POSITIVE_NUMBER, "Timeout for reading one page in seconds.")
+    search_timeout: float = setting(10, checks.POSITIVE_NUMBER, "Timeout of a search service in seconds.")
+    llm_timeout: float = setting(120, checks.POSITIVE_NUMBER, "Seconds without data after which a model call fails.")
+    http_proxy: str = setting(
+        "",
+        checks.PROXY_URL,
+        "Proxy for http addresses.",
+        variables=("http_proxy", "HTTP_PROXY"),
+        normalize=parse_proxy_url,
+        mask=hide_password,
+    )
+    https_proxy: str = setting(
+        "",
+        checks.PROXY_URL,
+        "Proxy for https addresses. Search and pages use it for every address, and `http_proxy` only without it.",
+        variables=("https_proxy", "HTTPS_PROXY"),
+        normalize=parse_proxy_url,
+        mask=hide_password,
+    )
+    no_proxy: str = setting(
+        "", checks.TEXT, "Hosts that are called without a proxy, separated by commas.", variables=("no_proxy", "NO_PROXY")
+    )
+    ssl_cert_file: str = setting(
+        "",
+        checks.FILE,
+        "A PEM file of certificates that every client trusts instead of the system's own.",
+        variables=("SSL_CERT_FILE",),
+    )
+    ssl_cert_dir: str = setting(
+        "",
+        checks.FOLDER,
+        "A folder of such certificates, named by their hashes (`openssl rehash`).",
+        variables=("SSL_CERT_DIR",),
+    )
+    runs_keep_days: int = setting(
+        30, checks.NON_NEGATIVE_INT, "Days for which runs are kept; older runs are deleted once a day."
+    )
+    pages_max_mb: int = setting(
+        1024, checks.NON_NEGATIVE_INT, "Maximum megabytes of runs and pages; the oldest are deleted once a day."
+    )
+    page_cache: bool = setting(True, checks.BOOLEAN, "Whether fetched pages are cached for other searches.")
+    page_cache_ttl_s: float = setting(
+        86400, checks.POSITIVE_NUMBER, "Seconds for which a cached page is used without a new request."
+    )
+    system_prompt: str = setting("", checks.PROMPT, "Your own instructions for the answering model.", normalize=parse_prompt)
+    token: str = setting(
+        "",
+        checks.KEY,
+        "Token that clients of the HTTP server must send; required if it listens beyond this machine.",
+        variables=("NEXI_TOKEN",),
+        mask=mask_key,
+    )
+    serve_hosts: tuple[str, ...] = setting(
+        (),
+        checks.HOST_LIST,
+        "Further host names of the HTTP server, such as the name of a reverse proxy.",
+        normalize=parse_names,
+    )
+    knowledge: bool = setting(
+        True, checks.BOOLEAN, "Whether pages that are read go into the knowledge base, which is searched first."
+    )
+    knowledge_max_mb: int = setting(
+        2048,
+        checks.NON_NEGATIVE_INT,
+        "Maximum megabytes of the local knowledge base; when it is full, nothing is added. 0 means no limit.",
+    )
+    knowledge_chunk_size: int = setting(1200, checks.CHUNK_SIZE, "Characters of the chunks that pages are stored in.")
+    qdrant_url: str = setting(
+        "",
+        checks.OPTIONAL_WEB_URL,
+        "URL of a Qdrant server for the knowledge base, instead of the file `knowledge.db`; needs `nexi[qdrant]`.",
+        variables=("QDRANT_URL",),
+        mask=hide_password,
+    )
+    qdrant_shards: int = setting(
+        0, checks.NON_NEGATIVE_INT, "Shards of its collections in a cluster; 0 means the server's default."
+    )
+    qdrant_replicas: int = setting(1, checks.POSITIVE_INT, "Copies of each shard.")
+    embedding_base_url: str = setting(
+        "",
+        checks.OPTIONAL_WEB_URL,
+        "Base URL of an API with `/embeddings`. Without it and `embedding_model`: "
+        "static vectors on this machine (`nexi[vectors]`), else words alone.",
+        variables=("NEXI_EMBEDDING_BASE_URL",),
+        mask=hide_password,
+    )
+    embedding_model: str = setting(
+        "",
+        checks.OPTIONAL_LINE,
+        "Its model; `text-embedding-3-small` if only the URL is set. `model2vec:FOLDER`, `model2vec:NAME` and `fastembed:NAME` "
+        "run on this machine (`nexi[model2vec]`, `nexi[fastembed]`).",
+        variables=("NEXI_EMBEDDING_MODEL",),
+    )
+    contextual_embedding_model: str = setting(
+        "",
+        checks.OPTIONAL_LINE,
+        "The model that writes a line of context for each chunk; empty means the judge model.",
+        variables=("CONTEXTUAL_EMBEDDING_MODEL",),
+    )
+    agentic_search_enabled: bool = setting(
+        True, checks.BOOLEAN, "Whether `agentic_search` may be called.", variables=("AGENTIC_SEARCH_ENABLED",)
+    )
+    agentic_search_completeness_threshold: float = setting(
+        0.8,
+        checks.SHARE,
+        "Completeness at which the knowledge base is enough.",
+        variables=("AGENTIC_SEARCH_COMPLETENESS_THRESHOLD",),
+    )
+    agentic_search_max_iterations: int = setting(
+        3,
+        checks.whole_number_up_to(20),
+        "Maximum rounds of searching and reading.",
+        variables=("AGENTIC_SEARCH_MAX_ITERATIONS",),
+    )
+    agentic_search_max_urls_per_iteration: int = setting(
+        3,
+        checks.whole_number_up_to(20),
+        "Maximum pages read in one round.",
+        variables=("AGENTIC_SEARCH_MAX_URLS_PER_ITERATION",),
+    )
+    agentic_search_url_score_threshold: float = setting(
+        0.7, checks.SHARE, "A result is read if its score is higher.", variables=("AGENTIC_SEARCH_URL_SCORE_THRESHOLD",)
+    )
+    agentic_search_use_search_hints: bool = setting(
+        False,
+        checks.BOOLEAN,
+        "Whether the knowledge base is also searched with terms of the pages just read.",
+        variables=("AGENTIC_SEARCH_USE_SEARCH_HINTS",),
+    )
+    agentic_search_llm_temperature: float = setting(
+        0.3, checks.TEMPERATURE, "Temperature of the judge model.", variables=("AGENTIC_SEARCH_LLM_TEMPERATURE",)
+    )
+    agentic_search_max_qdrant_results: int = setting(
+        10,
+        checks.whole_number_up_to(100),
+        "Maximum passages taken from the knowledge base, with or without Qdrant.",
+        variables=("AGENTIC_SEARCH_MAX_QDRANT_RESULTS",),
+    )
+    use_contextual_embeddings: bool = setting(
+        False,
+        checks.BOOLEAN,
+        "Whether a model writes a line of context for each chunk before it is embedded.",
+        variables=("USE_CONTEXTUAL_EMBEDDINGS",),
+    )
+    use_hybrid_search: bool = setting(
+        True, checks.BOOLEAN, "Whether vectors are searched beside words.", variables=("USE_HYBRID_SEARCH",)
+    )
+    use_reranking: bool = setting(False, checks.BOOLEAN, "Whether a model reranks the passages.", variables=("USE_RERANKING",))
+    use_agentic_rag: bool = setting(
+        False, checks.BOOLEAN, "Whether questions about code also search code alone.", variables=("USE_AGENTIC_RAG",)
+    )
 
     home: Path | None = field(default=None, compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)
     origin: Origin = field(default=Origin(), compare=False)
 
+    if TYPE_CHECKING:  # `Config` accepts the old name of `time_target`
+        max_timeout: InitVar[int | None] = None
 
-UNSAVED = ("home", "notes", "origin")
-SAVED = tuple(f.name for f in fields(Settings) if f.name not in UNSAVED)
+
+DECLARATIONS: Mapping[str, Declaration] = {f.name: f.metadata["declaration"] for f in fields(Settings) if f.metadata}
+SAVED = tuple(DECLARATIONS)
 ALWAYS_SAVED = SAVED[: SAVED.index("search_backend")]
-
-
-def normal(name: str, value: Any) -> Any:
-    """A setting in the form it is kept in: trimmed, lists as tuples, mappings as copies of our own."""
-    if name in UNSAVED:
-        return Path(value) if name == "home" and value is not None else value
-    if name in ("jina_key", "api_key", "system_prompt") and value is None:
-        return ""
-    if name in ("allow_private", "serve_hosts"):
-        return as_names(value)
-    if name in ADDRESS_FORMS and isinstance(value, str):
-        return ADDRESS_FORMS[name](value.strip())
-    return value if name == "system_prompt" else frozen_copy(value)
-
-
-def frozen_copy(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.strip()
-    if isinstance(value, list | tuple):
-        return tuple(frozen_copy(item) for item in value)
-    return {str(k): frozen_copy(v) for k, v in value.items()} if isinstance(value, Mapping) else value
-
-
-def plain(value: Any) -> Any:
-    if isinstance(value, tuple | list):
-        return [plain(item) for item in value]
-    return {k: plain(v) for k, v in value.items()} if isinstance(value, Mapping) else value
-
-
-def known(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings among `data` under their present names; a new name wins over its old one."""
-    old = {OLD_NAMES[k]: v for k, v in data.items() if k in OLD_NAMES}
-    return {**old, **{k: v for k, v in data.items() if k in SAVED}}
-
-
-def as_names(value: str | Iterable[str]) -> tuple[str, ...]:
-    """A name, names between commas, or a list of names."""
-    parts = value.split(",") if isinstance(value, str) else value
-    return tuple(part.strip() for part in parts if part.strip())
-
-
-def as_keys(value: str | Iterable[str]) -> Keys:
-    return (value,) if isinstance(value, str) else tuple(value)
-
-
-def distinct(*keys: str) -> Keys:
-    return tuple(dict.fromkeys(key for key in keys if key))
-
-
-def roles_under(roles: Mapping[str, Mapping[str, Any]], given: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """The roles that remain when a stronger source names the model or the address: the answer role gives way.
-
-    Naming the extractive model asks for no model at all, so then every role gives way.
-    """
-    if given.get("model") == EXTRACTIVE:
-        return {}
-    hidden = {"model"} & set(given) | ({"base_url", "api_key"} if "base_url" in given else set())
-    return {role: {k: v for k, v in part.items() if role != "answer" or k not in hidden} for role, part in roles.items()}
+UNSAVED = ("home", "notes", "origin")
+FIELD_VARIABLES = {name: declaration.variables for name, declaration in DECLARATIONS.items() if declaration.variables}
+CHECKS: Mapping[str, checks.Check] = {
+    **{name: declaration.check for name, declaration in DECLARATIONS.items()},
+    **{old: DECLARATIONS[new].check for old, new in OLD_NAMES.items()},
+}

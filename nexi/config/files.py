@@ -1,4 +1,4 @@
-"""Loading: the file with the environment laid over it, and what a person should hear of either."""
+"""Loading: the file, overridden by the environment, and notes about both for the user."""
 
 from __future__ import annotations
 
@@ -6,24 +6,26 @@ import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from nexi.config.addresses import site
-from nexi.config.checks import problems_of, short, unknown_keys
-from nexi.config.environment import keys_of, nexi_cache, nexi_home, overlay_of
-from nexi.config.fields import Origin, known
+from nexi.config.addresses import parse_site
+from nexi.config.checks import quote_value
+from nexi.config.environment import nexi_cache, nexi_home, read_keys, read_overlay
+from nexi.config.fields import Origin
 from nexi.config.names import EDIT_FIX, EXTRACTIVE
-from nexi.config.settings import Config
+from nexi.config.settings import Config, select_settings
+from nexi.config.validation import find_problems, unknown_keys
 from nexi.errors import ConfigError
 
 MAX_FILE_BYTES = 1_000_000
 
 
 def load_config(path: Path | str | None = None, env: Mapping[str, str] | None = None) -> Config:
-    """The file with the environment laid over it. A missing file is no error; one that cannot be used is. Raises ConfigError.
+    """Load the file, overridden by the environment. A missing file is no error; an unusable one is. Raises ConfigError.
 
-    With a `path`, everything else lives beside it unless NEXI_HOME says otherwise.
+    With a `path`, all other files are beside it, unless NEXI_HOME is set.
     """
     env = os.environ if env is None else env
     place = Path(path).absolute() if path is not None else None
@@ -31,12 +33,13 @@ def load_config(path: Path | str | None = None, env: Mapping[str, str] | None = 
     cache = nexi_cache(env) if place is None else home / "cache"
     place = place or home / "config.json"
     data = read_file(place)
-    if problems := problems_of(data):
+    if problems := find_problems(data):
         raise ConfigError(f"{place} has settings that cannot be used", cause="; ".join(problems), fix=EDIT_FIX)
-    overlay = overlay_of(env, known(data).get("roles") or {})
-    origin = Origin(place, data, overlay, keys_of(env), home, cache)
-    config = Config(**{**known(data), **overlay}, home=home, origin=origin)
-    return Config(**{**vars(config), "notes": tuple(_notes(config))})
+    settings = select_settings(data)
+    overlay = read_overlay(env, settings.get("roles") or {})
+    origin = Origin(place, data, overlay, read_keys(env), home, cache)
+    config = Config(**{**settings, **overlay}, home=home, origin=origin)
+    return replace(config, notes=tuple(_find_notes(config)))
 
 
 def read_file(path: Path) -> dict[str, Any]:
@@ -49,7 +52,7 @@ def read_file(path: Path) -> dict[str, Any]:
         cause = getattr(error, "strerror", None) or str(error)
         fix = f"make {path} a file that you may read, or set NEXI_HOME to another folder"
         raise ConfigError(f"{path} cannot be read", cause=cause, fix=fix) from error
-    return _parse(path, raw)
+    return _parse_object(path, raw)
 
 
 def _read_bytes(path: Path) -> bytes:
@@ -62,7 +65,7 @@ def _read_bytes(path: Path) -> bytes:
     return raw
 
 
-def _parse(path: Path, raw: bytes) -> dict[str, Any]:
+def _parse_object(path: Path, raw: bytes) -> dict[str, Any]:
     try:
         data = json.loads(raw.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
@@ -74,18 +77,18 @@ def _parse(path: Path, raw: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path} is not valid JSON", cause=str(error), fix=EDIT_FIX) from error
     if not isinstance(data, dict):
-        raise ConfigError(f"{path} is no configuration", cause=f"it holds {short(data)} and not an object", fix=EDIT_FIX)
+        raise ConfigError(f"{path} is no configuration", cause=f"it holds {quote_value(data)} and not an object", fix=EDIT_FIX)
     return data
 
 
-def _notes(config: Config) -> Iterator[str]:
-    """What a person should hear of although it stops nothing."""
+def _find_notes(config: Config) -> Iterator[str]:
+    """Warnings that stop nothing."""
     origin = config.origin
     yield from (f"{origin.path}: {problem}" for problem in unknown_keys(origin.file))
-    if _holds_keys(origin.file) and origin.path and _is_open_to_others(origin.path):
+    if _has_keys(origin.file) and origin.path and _is_readable_by_others(origin.path):
         yield f"{origin.path} holds keys and other users can read it; run: chmod 600 {origin.path}"
     if config.api_key and not config._is_explicit("api_key") and not config._file_key():
-        yield f"the api_key in {origin.path} is not sent to {site(config.base_url)[1]}: it belongs to another address"
+        yield f"the api_key in {origin.path} is not sent to {parse_site(config.base_url)[1]}: it belongs to another address"
     if "openai" in origin.env_keys and config.model != EXTRACTIVE and config.endpoint("answer").is_extractive:
         yield (
             "OPENAI_API_KEY is not used: it goes only to OpenAI or to an address you set; "
@@ -93,10 +96,10 @@ def _notes(config: Config) -> Iterator[str]:
         )
 
 
-def _holds_keys(data: Mapping[str, Any]) -> bool:
+def _has_keys(data: Mapping[str, Any]) -> bool:
     roles = data.get("roles") or {}
     return any(data.get(name) for name in ("api_key", "jina_key", "api_keys")) or any(r.get("api_key") for r in roles.values())
 
 
-def _is_open_to_others(path: Path) -> bool:
+def _is_readable_by_others(path: Path) -> bool:
     return os.name != "nt" and path.exists() and bool(path.stat().st_mode & 0o077)

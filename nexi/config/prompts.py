@@ -1,4 +1,4 @@
-"""Prompts for one search, with the user's own words and files where the config has them."""
+"""Prompts of one search, with the instructions and prompt files of the user."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from nexi.errors import ConfigError
 
 
 def get_system_prompt(effort: str, max_iter: int | None = None, *, today: str = "", config: Config | None = None) -> str:
-    """What the answering model is told; the user's own words, where the config has them, come first."""
+    """The system prompt of the answering model; the instructions in the config, if any, come first."""
     from nexi.prompts import render
 
     if effort not in EFFORT_LEVELS:
@@ -27,7 +27,7 @@ def get_system_prompt(effort: str, max_iter: int | None = None, *, today: str = 
 
 
 def get_compaction_prompt(original_query: str, content: str, target_words: int = 5000, *, config: Config | None = None) -> str:
-    """What the model is told when a conversation must become shorter."""
+    """The prompt for compacting a conversation."""
     from nexi.prompts import render
 
     folder = config.prompts_dir if config else None
@@ -35,7 +35,7 @@ def get_compaction_prompt(original_query: str, content: str, target_words: int =
 
 
 def get_extractor_prompt(query: str, instructions: str = "", *, config: Config | None = None) -> str:
-    """What the model is told about reading one page; the page is the message after it."""
+    """The prompt for reading one page, which follows in the next message."""
     from nexi.prompts import render
 
     folder = config.prompts_dir if config else None
@@ -50,7 +50,7 @@ TEMPLATES = {
 
 
 def __getattr__(name: str) -> str:
-    """The templates by their documented names, read when first asked for."""
+    """Read a template on first use, by its documented name."""
     if name not in TEMPLATES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from nexi.prompts import packaged

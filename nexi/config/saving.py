@@ -1,4 +1,4 @@
-"""Saving: the file is written whole or not at all, and keeps what is not ours."""
+"""Saving: the file is written atomically, and keeps content that is not ours."""
 
 from __future__ import annotations
 
@@ -8,38 +8,39 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from nexi.config.checks import CHECKS, fix_for, problems_of, unknown_keys
 from nexi.config.environment import nexi_home
-from nexi.config.fields import ALWAYS_SAVED, Origin, known, plain
+from nexi.config.fields import ALWAYS_SAVED, CHECKS, Origin
 from nexi.config.files import read_file
 from nexi.config.names import OLD_NAMES
-from nexi.config.settings import DEFAULT_CONFIG, Config
+from nexi.config.settings import DEFAULT_CONFIG, Config, select_settings
+from nexi.config.validation import find_problems, suggest_fix, unknown_keys
+from nexi.config.values import to_json_value
 from nexi.errors import ConfigError, StoreError
 
 
 def save_config(config: Config, path: Path | str | None = None) -> Path:
-    """Write the settings, whole or not at all, for the owner's eyes. Raises StoreError.
+    """Write the settings atomically, readable by the owner only. Raises StoreError.
 
-    What only the environment said stays in the environment, and what the file held beyond our settings stays in the file.
+    Settings from the environment are not written, and unknown content of the file is kept.
     """
     place = Path(path) if path is not None else config.config_path
-    text = json.dumps(_file_form(config), indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps(_build_file(config), indent=2, ensure_ascii=False) + "\n"
     try:
         place = place.resolve()
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _replace(place, text.encode("utf-8", "backslashreplace"))
+        _replace_file(place, text.encode("utf-8", "backslashreplace"))
     except OSError as error:
         fix = "check that the folder can be written and the disk is not full, or set NEXI_HOME to another folder"
         raise StoreError(f"{place} was not saved", cause=error.strerror or str(error), fix=fix) from error
     return place
 
 
-def _file_form(config: Config) -> dict[str, Any]:
+def _build_file(config: Config) -> dict[str, Any]:
     before = config.origin.file
     kept = {k: v for k, v in before.items() if k not in CHECKS}
-    named = known(before)
+    named = select_settings(before)
     for name, value in config.to_dict().items():
-        if name in config.origin.env and value == plain(config.origin.env[name]):
+        if name in config.origin.env and value == to_json_value(config.origin.env[name]):
             value = named.get(name, DEFAULT_CONFIG[name])
         if name in ALWAYS_SAVED or name in named or value != DEFAULT_CONFIG[name]:
             kept[name] = value
@@ -55,28 +56,28 @@ def change_config(
 ) -> Path:
     """Set and remove settings of the file, and leave the rest of it as it is. Raises ConfigError or StoreError.
 
-    The file is judged as it will be, so that a setting which cannot be used can be mended. The environment has no say.
+    The changed file is checked, so that an unusable setting can be corrected. The environment is not read.
     """
     env = os.environ if env is None else env
     place = Path(path).absolute() if path is not None else nexi_home(env) / "config.json"
     gone = {*remove, *changes}
     old = {name for name, new in OLD_NAMES.items() if new in gone}
     data = {**{k: v for k, v in read_file(place).items() if k not in gone | old}, **changes}
-    problems = problems_of(data) + unknown_keys({k: v for k, v in changes.items() if k not in CHECKS})
+    problems = find_problems(data) + unknown_keys({k: v for k, v in changes.items() if k not in CHECKS})
     if problems:
-        raise ConfigError("nothing was changed", cause="; ".join(problems), fix=fix_for(problems))
-    config = Config(**known(data), home=place.parent, origin=Origin(place, data, home=place.parent))
+        raise ConfigError("nothing was changed", cause="; ".join(problems), fix=suggest_fix(problems))
+    config = Config(**select_settings(data), home=place.parent, origin=Origin(place, data, home=place.parent))
     return save_config(config, place)
 
 
 def file_settings(path: Path | str | None = None, env: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """What the file itself says, under present names, whether or not it can be used. Raises ConfigError."""
+    """The settings of the file under their present names, unchecked. Raises ConfigError."""
     env = os.environ if env is None else env
-    return known(read_file(Path(path).absolute() if path is not None else nexi_home(env) / "config.json"))
+    return select_settings(read_file(Path(path).absolute() if path is not None else nexi_home(env) / "config.json"))
 
 
-def _replace(path: Path, data: bytes) -> None:
-    """A new file beside the old one, made durable, then renamed over it."""
+def _replace_file(path: Path, data: bytes) -> None:
+    """Write a new file beside the old one, sync it, and rename it over the old one."""
     from nexi.files import sync_directory
 
     temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")

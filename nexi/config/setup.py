@@ -1,46 +1,48 @@
-"""Setup: the first-time questions and their answers. Asking and saying come in as functions; the terminal is the default."""
+"""Setup: the first-time questions. How they are asked and answered is passed in as functions; the default is the terminal."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from nexi.config.addresses import mask
-from nexi.config.checks import CHECKS
+from nexi.config.addresses import mask_key
+from nexi.config.fields import CHECKS
 from nexi.config.files import load_config
 from nexi.config.names import PLACE_VARIABLES
 from nexi.config.saving import save_config
 from nexi.config.settings import Config
 from nexi.errors import ConfigError
-from nexi.values import frozen
 
 Ask: TypeAlias = Callable[[str], str]
 
 
-@frozen
-class Question:
+@dataclass(frozen=True)
+class SetupQuestion:
+    """The question about one setting."""
+
     name: str
     text: str
     secret: bool = False
 
 
 QUESTIONS = (
-    Question("base_url", "Address of the model's API (any OpenAI-compatible server)"),
-    Question("api_key", "API key (empty for a local server or for the built-in extractive model)", secret=True),
-    Question("model", "Model"),
-    Question("jina_key", "Jina key for search and reading (optional)", secret=True),
-    Question("default_effort", "Default effort: s quick, m balanced, l thorough"),
+    SetupQuestion("base_url", "Address of the model's API (any OpenAI-compatible server)"),
+    SetupQuestion("api_key", "API key (empty for a local server or for the built-in extractive model)", secret=True),
+    SetupQuestion("model", "Model"),
+    SetupQuestion("jina_key", "Jina key for search and reading (optional)", secret=True),
+    SetupQuestion("default_effort", "Default effort: s quick, m balanced, l thorough"),
 )
-SEARXNG_QUESTION = Question("searxng_url", "Address of your SearXNG with JSON on (empty: SEARXNG_URL, or another service)")
+SEARXNG_QUESTION = SetupQuestion("searxng_url", "Address of your SearXNG with JSON on (empty: SEARXNG_URL, or another service)")
 REMOVE = "-"
 
 
-@frozen
-class Offer:
-    """A model that was found and can be chosen in the setup; `max_context` is None where its server does not say."""
+@dataclass(frozen=True)
+class ModelOffer:
+    """A model on this machine that the setup offers; `max_context` is None if its server does not report one."""
 
     label: str
     base_url: str
@@ -60,9 +62,9 @@ def ensure_config(
     interactive: bool | None = None,
     setup: Callable[[Path | str | None, Mapping[str, str] | None], Config] | None = None,
 ) -> Config:
-    """The configuration; where there is no file yet and a person is at the terminal, the first-time setup."""
+    """Load the configuration, or run the first-time setup if there is no file and the input is a terminal."""
     config = load_config(path, env)
-    at_terminal = _at_terminal() if interactive is None else interactive
+    at_terminal = _is_terminal() if interactive is None else interactive
     if config.config_path.exists() or not at_terminal:
         return config
     return (setup or run_first_time_setup)(path, env)
@@ -75,36 +77,38 @@ def run_first_time_setup(
     ask: Ask | None = None,
     ask_secret: Ask | None = None,
     say: Callable[[str], None] | None = None,
-    offers: Sequence[Offer] = (),
-    questions: Sequence[Question] = QUESTIONS,
+    offers: Sequence[ModelOffer] = (),
+    questions: Sequence[SetupQuestion] = QUESTIONS,
     window: Callable[[str, str], int | None] | None = None,
 ) -> Config:
     """Ask for the settings that matter, save them, and load the result. Raises ConfigError when the input ends.
 
-    One of `offers` may be chosen by its number in place of address, key and model. `window` tells the real context window
-    of the model at an address, where its server does.
+    One of `offers` can be chosen by its number instead of address, key and model. `window` returns the real context window
+    of the model at an address, if its server reports it.
     """
     env = os.environ if env is None else env
-    say = say or _say
+    say = say or _print_line
     config = load_config(path, {name: env[name] for name in PLACE_VARIABLES if name in env})
     say(f"Settings for nexi; they are saved in {config.config_path}. Enter keeps what is in brackets, {REMOVE} removes a key.")
     try:
-        answers = _choice(offers, ask or _ask, say)
+        answers = _choose_offer(offers, ask or _read_line, say)
         for q in questions:
             if q.name not in answers:
-                answers[q.name] = _answer(q, config, (ask_secret or _ask_secret) if q.secret else (ask or _ask), say)
+                answers[q.name] = _ask_question(
+                    q, config, (ask_secret or _read_secret) if q.secret else (ask or _read_line), say
+                )
     except EOFError as error:
         raise ConfigError("the setup was not finished", cause="the input ended", fix="run `nexi config setup` again") from error
     if window and "max_context" not in answers and (size := window(answers["base_url"], answers["model"])):
         answers["max_context"] = size
         say(f"The server gives {answers['model']} a window of {size} tokens.")
-    place = save_config(Config(**{**vars(config), **answers}), config.config_path)
+    place = save_config(replace(config, **answers), config.config_path)
     say(f"Saved in {place}.")
     return load_config(path, env)
 
 
-def _choice(offers: Sequence[Offer], ask: Ask, say: Callable[[str], None]) -> dict[str, Any]:
-    """The settings of the model that was chosen by its number; none where another address is wanted."""
+def _choose_offer(offers: Sequence[ModelOffer], ask: Ask, say: Callable[[str], None]) -> dict[str, Any]:
+    """The settings of the offer that the user chooses by number; none if the user wants another address."""
     if not offers:
         return {}
     say("Models on this machine:\n" + "\n".join(f"  {n}  {offer.label}" for n, offer in enumerate(offers, 1)))
@@ -115,10 +119,10 @@ def _choice(offers: Sequence[Offer], ask: Ask, say: Callable[[str], None]) -> di
     return {}
 
 
-def _answer(question: Question, config: Config, ask: Ask, say: Callable[[str], None]) -> str:
+def _ask_question(question: SetupQuestion, config: Config, ask: Ask, say: Callable[[str], None]) -> str:
     """Ask until the answer is valid."""
     current = str(getattr(config, question.name))
-    shown = mask(current) if question.secret else current
+    shown = mask_key(current) if question.secret else current
     while True:
         given = ask(f"{question.text} [{shown}]: ").strip() or current
         given = "" if question.secret and given == REMOVE else given
@@ -128,22 +132,22 @@ def _answer(question: Question, config: Config, ask: Ask, say: Callable[[str], N
         say("; ".join(problems))
 
 
-def _at_terminal() -> bool:
+def _is_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def _say(text: str) -> None:
+def _print_line(text: str) -> None:
     sys.stderr.write(text + "\n")
 
 
-def _ask(prompt: str) -> str:
-    """The prompt is no data, so it does not go to stdout."""
+def _read_line(prompt: str) -> str:
+    """Read a line. The prompt is no data, so it goes to stderr."""
     sys.stderr.write(prompt)
     sys.stderr.flush()
     return input()
 
 
-def _ask_secret(prompt: str) -> str:
+def _read_secret(prompt: str) -> str:
     import getpass
 
     return getpass.getpass(prompt, sys.stderr)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from nexi.cli import settings
-from nexi.config import Config, Offer, load_config, run_first_time_setup, save_config
+from nexi.config import Config, ModelOffer, load_config, run_first_time_setup, save_config
 from nexi.errors import ConfigError
 from tests.cli.command import Command, Terminal
 from tests.stub import OLLAMA_ROUTES, serving
@@ -182,8 +182,8 @@ class Dialogue:
 
 
 OFFERS = (
-    Offer("qwen2.5:7b  (Ollama, 16384 tokens)", "http://127.0.0.1:11434/v1", "qwen2.5:7b", 16384),
-    Offer("phi  (LM Studio, window unknown)", "http://127.0.0.1:1234/v1", "phi"),
+    ModelOffer("qwen2.5:7b  (Ollama, 16384 tokens)", "http://127.0.0.1:11434/v1", "qwen2.5:7b", 16384),
+    ModelOffer("phi  (LM Studio, window unknown)", "http://127.0.0.1:1234/v1", "phi"),
 )
 
 
@@ -214,8 +214,8 @@ def test_the_offers_are_the_models_that_servers_have() -> None:
     with serving(OLLAMA_ROUTES) as port:
         url = f"http://127.0.0.1:{port}/v1"
         assert settings.offers({"Ollama": port}) == [
-            Offer("qwen2.5:7b  (Ollama, 16384 tokens)", url, "qwen2.5:7b", 16384),
-            Offer("llama3.2:latest  (Ollama, up to 131072 tokens)", url, "llama3.2:latest", 131072),
+            ModelOffer("qwen2.5:7b  (Ollama, 16384 tokens)", url, "qwen2.5:7b", 16384),
+            ModelOffer("llama3.2:latest  (Ollama, up to 131072 tokens)", url, "llama3.2:latest", 131072),
         ]
         assert settings.window(url, "qwen2.5:7b") == 16384
         assert settings.window(url, "other") is None
