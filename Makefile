@@ -10,7 +10,7 @@ OPENWEBUI_NEEDS := aiocache aiofiles aiohttp aiosqlite alembic authlib azure-ai-
 	langchain-core markdown mcp pillow pycrdt pydub pyjwt python-mimeparse python-socketio pytz redis requests \
 	"sqlalchemy[asyncio]" tiktoken typer uvicorn validators
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-js check eval bench bench-page test-faults test-containers test-browser test-clients test-mcp screenshots lock clean
+.PHONY: help demo test test-js check eval bench bench-page mutate test-faults test-containers test-browser test-clients test-mcp screenshots lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -63,6 +63,9 @@ bench: $(VENV)/dev.stamp  ## speed and size, as ratios in one run; writes bench/
 	$(BIN)/python -m bench.proof --save
 	$(BIN)/python -m bench.research --save
 	$(BIN)/python -m bench.serve --save
+
+mutate: $(VENV)/dev.stamp  ## change the pure cores one place at a time and see whether their tests notice; ONLY=budget, SAMPLE=n, SAVE=1 writes tests/mutation.md
+	$(BIN)/python -m rig.mutate --show $(if $(ONLY),--only $(ONLY)) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SAVE),--save)
 
 bench-page: .venv-browser/stamp  ## the page in Chromium, by its own tracing; writes bench/page.md
 	.venv-browser/bin/python -m bench.page --save

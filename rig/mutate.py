@@ -1,0 +1,296 @@
+"""Mutation testing of the pure cores: change one thing in a module, run the module's own tests, and see whether they notice.
+
+`python -m rig.mutate` runs every mutant, `--only budget` those of one core, `--sample 30` a seeded sample of each, `--save`
+writes tests/mutation.md, `--show` lists the mutants that survived. A mutant is the module's source with one change, loaded in
+place of the file by an import hook in a forked process; no file is touched. Forking makes it a tool for Linux and macOS.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+import importlib.abc
+import importlib.util
+import os
+import random
+import resource
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+TABLE = ROOT / "tests" / "mutation.md"
+MIN_KILLED = 0.85
+MIN_TIMEOUT_S = 30
+TIMEOUT_FACTOR = 5  # of the time the tests take without a change
+SEED = 7
+
+
+@dataclass(frozen=True)
+class Core:
+    """A module and the tests that must hold it, the fastest first."""
+
+    name: str
+    path: str
+    tests: tuple[str, ...]
+
+    @property
+    def module(self) -> str:
+        return self.path.removesuffix(".py").replace("/", ".")
+
+
+CORES = (
+    Core("budget", "nexi/budget.py", ("tests/test_budget.py", "tests/properties/test_budget_properties.py")),
+    Core(
+        "reducer",
+        "nexi/research/reducer.py",
+        ("tests/research/test_reducer.py", "tests/research/test_digest.py", "tests/properties/test_research_properties.py"),
+    ),
+    Core("citations", "nexi/citations.py", ("tests/test_citations.py", "tests/properties/test_citations_properties.py")),
+    Core("pacing", "nexi/fetchers/pacing.py", ("tests/fetchers/test_pacing.py",)),
+    Core("repeats", "nexi/repeats.py", ("tests/test_repeats.py",)),
+    Core("urls", "nexi/urls.py", ("tests/test_urls.py", "tests/properties/test_urls_properties.py")),
+    Core("answer", "nexi/answer.py", ("tests/test_answer.py",)),
+)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A whole source with one change, and where and what that is."""
+
+    line: int
+    change: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Result:
+    core: Core
+    killed: int
+    survivors: tuple[Mutant, ...]
+
+    @property
+    def total(self) -> int:
+        return self.killed + len(self.survivors)
+
+    @property
+    def share(self) -> float:
+        return self.killed / self.total if self.total else 1.0
+
+
+# --- making mutants
+
+COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
+}  # fmt: skip
+OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult,
+    ast.BitOr: ast.BitAnd, ast.BitAnd: ast.BitOr, ast.LShift: ast.RShift,
+}  # fmt: skip
+
+
+def make_mutants(source: str) -> list[Mutant]:
+    """Every mutant of a source, in the order of its lines. Annotations, docstrings and `if TYPE_CHECKING` stay as they are."""
+    tree = ast.parse(source)
+    skipped = set(_skipped_nodes(tree))
+    mutants: list[Mutant] = []
+    for number, node in enumerate(ast.walk(tree)):
+        if id(node) in skipped:
+            continue
+        for change, apply in _changes(node):
+            mutated = copy.deepcopy(tree)
+            apply(_nth_node(mutated, number))
+            text = ast.unparse(ast.fix_missing_locations(mutated))
+            if text != ast.unparse(tree):
+                mutants.append(Mutant(getattr(node, "lineno", 0), change, text))
+    return sorted(mutants, key=lambda mutant: (mutant.line, mutant.change))
+
+
+def _nth_node(tree: ast.AST, number: int) -> ast.AST:
+    return next(node for at, node in enumerate(ast.walk(tree)) if at == number)
+
+
+def _skipped_nodes(tree: ast.AST) -> Iterator[int]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            yield from map(id, ast.walk(node))
+        for name in ("annotation", "returns"):
+            if annotation := getattr(node, name, None):
+                yield from map(id, ast.walk(annotation))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            yield from map(id, ast.walk(node))
+
+
+def _changes(node: ast.AST) -> Iterator[tuple[str, Callable[[ast.AST], None]]]:
+    """What can be changed at a node, each as words and as a function that does it."""
+    if isinstance(node, ast.Compare):
+        for at, operator in enumerate(node.ops):
+            other = COMPARISONS[type(operator)]
+            yield f"{type(operator).__name__} -> {other.__name__}", _setter("ops", other(), at)
+    elif isinstance(node, ast.BoolOp):
+        other_bool = ast.Or if isinstance(node.op, ast.And) else ast.And
+        yield f"{type(node.op).__name__} -> {other_bool.__name__}", _setter("op", other_bool())
+    elif isinstance(node, ast.BinOp | ast.AugAssign) and type(node.op) in OPERATORS:
+        other_op = OPERATORS[type(node.op)]
+        yield f"{type(node.op).__name__} -> {other_op.__name__}", _setter("op", other_op())
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield "not x -> x", _drop_not
+    elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
+        yield f"{node.value} -> {not node.value}", _setter("value", not node.value)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        yield f"{node.value} -> {node.value + 1}", _setter("value", node.value + 1)
+        yield f"{node.value} -> {node.value - 1}", _setter("value", node.value - 1)
+    elif isinstance(node, ast.Return) and not (node.value is None or _is_none(node.value)):
+        yield "return None", _setter("value", None)
+    elif isinstance(node, ast.If | ast.IfExp | ast.While):
+        yield "negated condition", _negate
+    elif isinstance(node, ast.comprehension) and node.ifs:
+        yield "filter dropped", _setter("ifs", [])
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call | ast.Await):
+        yield "call dropped", _setter("value", ast.Constant(None))
+    elif isinstance(node, ast.Break):
+        yield "break -> continue", _to_continue
+
+
+def _setter(field: str, value: object, at: int | None = None) -> Callable[[ast.AST], None]:
+    def apply(node: ast.AST) -> None:
+        if at is None:
+            setattr(node, field, value)
+        else:
+            getattr(node, field)[at] = value
+
+    return apply
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _drop_not(node: ast.AST) -> None:
+    """`not x` becomes `bool(x)`: the operator is another, its place in the tree the same."""
+    assert isinstance(node, ast.UnaryOp)
+    node.operand = ast.UnaryOp(ast.Not(), node.operand)
+
+
+def _negate(node: ast.AST) -> None:
+    assert isinstance(node, ast.If | ast.IfExp | ast.While)
+    node.test = ast.UnaryOp(ast.Not(), node.test)
+
+
+def _to_continue(node: ast.AST) -> None:
+    node.__class__ = ast.Continue
+
+
+# --- running the tests of a core over a mutant
+
+
+class MutantLoader(importlib.abc.Loader, importlib.abc.MetaPathFinder):
+    """Loads one module from a text instead of its file."""
+
+    def __init__(self, core: Core, source: str) -> None:
+        self._core = core
+        self._code = compile(source, str(ROOT / core.path), "exec")
+
+    def find_spec(self, name: str, path: object, target: object = None) -> importlib.machinery.ModuleSpec | None:
+        if name != self._core.module:
+            return None
+        return importlib.util.spec_from_file_location(name, ROOT / self._core.path, loader=self)
+
+    def exec_module(self, module: object) -> None:
+        exec(self._code, module.__dict__)
+
+
+def is_killed(core: Core, source: str, timeout_s: int) -> bool:
+    """Whether the core's tests fail, hang or crash over this source."""
+    pid = os.fork()
+    if pid == 0:
+        _run_tests(core, source, timeout_s)
+    _, status = os.waitpid(pid, 0)
+    return os.waitstatus_to_exitcode(status) != 0
+
+
+def _run_tests(core: Core, source: str, timeout_s: int) -> None:
+    """In the forked process: never returns."""
+    import pytest
+
+    try:
+        signal.alarm(timeout_s)
+        resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
+        sys.meta_path.insert(0, MutantLoader(core, source))
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 1)
+        os.dup2(null, 2)
+        options = ["-x", "-q", "-p", "no:xdist", "-p", "no:randomly", "--assert=plain", "--hypothesis-seed=7"]
+        code = int(pytest.main([*options, *core.tests]))
+    except BaseException:
+        code = 99
+    os._exit(code)
+
+
+def run_core(core: Core, mutants: Sequence[Mutant], jobs: int) -> Result:
+    started = time.monotonic()
+    if is_killed(core, (ROOT / core.path).read_text(encoding="utf-8"), 600):
+        raise SystemExit(f"the tests of {core.name} fail without any change: {' '.join(core.tests)}")
+    timeout_s = max(MIN_TIMEOUT_S, int(TIMEOUT_FACTOR * (time.monotonic() - started)))
+    with ThreadPoolExecutor(jobs) as pool:  # each thread forks a process and waits for it
+        killed = list(pool.map(lambda mutant: is_killed(core, mutant.source, timeout_s), mutants))
+    survivors = tuple(mutant for mutant, was_killed in zip(mutants, killed, strict=True) if not was_killed)
+    return Result(core, sum(killed), survivors)
+
+
+def pick_mutants(core: Core, sample: int) -> list[Mutant]:
+    mutants = make_mutants((ROOT / core.path).read_text(encoding="utf-8"))
+    if not sample or sample >= len(mutants):
+        return mutants
+    chosen = random.Random(SEED).sample(range(len(mutants)), sample)
+    return [mutants[at] for at in sorted(chosen)]
+
+
+def render_table(results: Sequence[Result]) -> str:
+    rows = [f"| {r.core.name} | `{r.core.path}` | {r.total} | {r.killed} | {r.share:.0%} |" for r in results]
+    lines = ["| core | module | mutants | killed | share |", "|---|---|---|---|---|", *rows]
+    return "\n".join(lines)
+
+
+HEAD = f"""# Mutants that the tests of the pure cores notice
+
+Written by `make mutate SAVE=1` (see `rig/mutate.py`). A mutant is the module with one change: another comparison or operator,
+`and` for `or`, a negated condition, a number one larger or smaller, a call or a filter dropped, `return None`. It is
+killed when one of the module's own tests fails. At least {MIN_KILLED:.0%} must be killed in each.
+"""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", action="append", choices=[core.name for core in CORES], help="one core; repeatable")
+    parser.add_argument("--sample", type=int, default=0, help="a seeded sample of each core's mutants")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--save", action="store_true", help="write tests/mutation.md")
+    parser.add_argument("--show", action="store_true", help="list the mutants that survived")
+    options = parser.parse_args()
+    os.chdir(ROOT)
+    import hypothesis.strategies  # noqa: F401  loaded once, before the forks
+    import pytest  # noqa: F401
+
+    results = []
+    for core in [core for core in CORES if not options.only or core.name in options.only]:
+        started = time.monotonic()
+        result = run_core(core, pick_mutants(core, options.sample), options.jobs)
+        results.append(result)
+        seconds = time.monotonic() - started
+        print(f"{core.name}: {result.killed} of {result.total} killed ({result.share:.0%}), {seconds:.0f} s", flush=True)
+        for mutant in result.survivors if options.show else ():
+            print(f"  {core.path}:{mutant.line}: {mutant.change}")
+    if options.save:
+        TABLE.write_text(f"{HEAD}\n{render_table(results)}\n", encoding="utf-8")
+    return int(any(result.share < MIN_KILLED for result in results))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
