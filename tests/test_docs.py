@@ -28,7 +28,7 @@ HANDBOOK = sorted((ROOT / "docs").glob("*.md"))
 SKILL = ROOT / "skills" / "nexi" / "SKILL.md"
 PAGES = [ROOT / "README.md", SKILL, *HANDBOOK]
 SCRIPTING, CONFIGURATION = ROOT / "docs" / "scripting.md", ROOT / "docs" / "configuration.md"
-LINKED = [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+LINKED = [*PAGES, *sorted(ROOT.glob("[A-Z]*.md"))]
 OPERATORS = ("|", ">", "&&", ";")
 
 MOON, MARS = "http://moon.test/facts", "http://mars.test/facts"

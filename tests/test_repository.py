@@ -1,0 +1,58 @@
+"""What a newcomer and a forge read: targets, the workflow, the table of mutants."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rig.mutate import CORES, make_mutants
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGETS = set(re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def read_workflow() -> dict[str, Any]:
+    return dict(yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")))
+
+
+def test_every_target_is_phony_and_every_one_that_is_documented_exists() -> None:
+    phony = re.findall(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    documents = [path.read_text(encoding="utf-8") for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]]
+    named = {name for text in documents for name in re.findall(r"`make ([a-z-]+)", text)}
+    assert {name for line in phony for name in line.split()} == TARGETS
+    assert named - TARGETS == set()
+
+
+def test_the_workflow_tests_every_python_that_is_supported() -> None:
+    jobs = read_workflow()["jobs"]
+    oldest = re.search(r'requires-python = ">=3\.(\d+)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert oldest is not None
+    assert jobs["test"]["strategy"]["matrix"]["python"] == [f"3.{minor}" for minor in range(int(oldest[1]), 15)]
+    commands = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
+    assert commands == ["make test", "make check", "make mutate"]
+
+
+def test_every_core_that_is_mutated_has_tests() -> None:
+    missing = [path for core in CORES for path in (core.path, *core.tests) if not (ROOT / path).is_file()]
+    assert missing == []
+
+
+def test_a_mutant_differs_in_one_place() -> None:
+    source = 'def grow(n: int = 1) -> int:\n    """Add."""\n    if n > 1 and not n:\n        note(n)\n    return n\n'
+    changes = {(mutant.line, mutant.change) for mutant in make_mutants(source)}
+    assert changes == {
+        (1, "1 -> 0"),
+        (1, "1 -> 2"),
+        (3, "negated condition"),
+        (3, "And -> Or"),
+        (3, "Gt -> GtE"),
+        (3, "1 -> 0"),
+        (3, "1 -> 2"),
+        (3, "not x -> x"),
+        (4, "call dropped"),
+        (5, "return None"),
+    }
+    assert len({mutant.source for mutant in make_mutants(source)}) == len(changes)
