@@ -49,7 +49,7 @@ def child(home: str, count: int, rate: float) -> None:
     from nexi.app import Nexi, Run
     from nexi.app.options import AS_CONFIGURED, with_effort
     from nexi.config import Config
-    from nexi.session import Session
+    from nexi.runs.session import Session
     from nexi.testing import FakeWeb
     from nexi.types import Answer
     from nexi.web import create_app

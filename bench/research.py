@@ -42,7 +42,8 @@ from nexi.events import (
     SearchFinished,
     ToolFinished,
 )
-from nexi.runlog import ReadLog, RunDirectory
+from nexi.runs.directory import RunDirectory
+from nexi.runs.log_format import ReadLog
 
 HERE = Path(__file__).parent
 MODEL_MS, WEB_MS = 300, 120

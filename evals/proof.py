@@ -31,7 +31,7 @@ from evals.checkers import CHECKERS, Outcome, check_word_share, read_claims
 from evals.planted import Case, Page, cases, read_page
 from evals.redteam.pairs import HALVES, KINDS, read_pairs
 from evals.scores import Judged, Score, below_floors, render_scores, score
-from nexi.citations import drop_unknown
+from nexi.answers.citations import drop_unknown
 from nexi.extract import to_markdown
 from nexi.proof import Snapshot, check_answer, prepare
 from nexi.types import Claim

@@ -18,7 +18,7 @@ from nexi.budget import Meter, Reservation
 from nexi.errors import ContextOverflowError, LLMError
 from nexi.events import LimitApplied, ModelAsked, ModelFailed, ModelReplied
 from nexi.ports import LLM, Clock, Emit
-from nexi.recording import CANCELLED, Track, error_of
+from nexi.runs.recording import CANCELLED, Track, error_of
 from nexi.token_counter import TokenCounter
 from nexi.types import Message, Purpose, Reply, StopReason, ToolCall, ToolSpec, Usage
 from nexi.values import frozen

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
-from nexi.breaker import Suspension
 from nexi.errors import BackendError
 from nexi.events import Delta, Fact
+from nexi.net.breaker import Suspension
 from nexi.types import (
     EVERYTHING,
     Embedded,

@@ -14,8 +14,8 @@ from nexi.budget import Meter
 from nexi.errors import FetchError, StoreError
 from nexi.events import PageFailed, PageFetched, PrefetchEnded, Warned
 from nexi.ports import Clock, ContentFetcher, Emit, PageStore
-from nexi.recording import Track
-from nexi.session import Session
+from nexi.runs.recording import Track
+from nexi.runs.session import Session
 from nexi.types import FetchLimits, Page
 from nexi.urls import hit_key
 

@@ -13,8 +13,8 @@ from typing import Any
 from nexi.app import Nexi, Run, RunResult, SearchOptions
 from nexi.config import Config
 from nexi.events import Event, ModelAsked, PageFetched, SearchFinished, ToolStarted
-from nexi.session import Session
-from nexi.tools import TOOLS
+from nexi.runs.session import Session
+from nexi.tools.specs import TOOLS
 from nexi.types import Message, StopReason
 from nexi.values import frozen
 

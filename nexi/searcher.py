@@ -12,12 +12,12 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from nexi.breaker import Suspension, in_words
 from nexi.errors import BackendError
 from nexi.events import SearchDelayed, SearchFinished
 from nexi.focus import within_focus
+from nexi.net.breaker import Suspension, in_words
 from nexi.ports import Breaker, Clock, Emit, SearchBackend
-from nexi.recording import Track
+from nexi.runs.recording import Track
 from nexi.types import Failure, Hit, Query, SearchOutcome
 from nexi.urls import dedup_key, host_of, is_web_url
 

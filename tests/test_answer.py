@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nexi.answer import AnswerArgument, AnswerStream
+from nexi.answers.streaming import AnswerArgument, AnswerStream
 
 
 def released(text: str, known: set[int], size: int = 5) -> tuple[str, list[str], set[int]]:

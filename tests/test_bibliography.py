@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from nexi.bibliography import Date, Name, bibtex, csl, read_date, read_names, ris
+from nexi.answers.bibliography import Date, Name, bibtex, csl, read_date, read_names, ris
 from nexi.types import Imprint, Source
 
 BRIDGE = Source(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.citations import (
+from nexi.answers.citations import (
     CitationBook,
     SentenceStream,
     add_citations_to_answer,

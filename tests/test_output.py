@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from nexi import output
-from nexi.citations import CitationBook
+from nexi.answers.citations import CitationBook
 from nexi.errors import ConfigError
 from nexi.events import (
     Event,

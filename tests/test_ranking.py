@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.ranking import (
+from nexi.structured.ranking import (
     Assessment,
     Pick,
     Score,
@@ -15,7 +15,7 @@ from nexi.ranking import (
     read_queries,
     read_scores,
 )
-from nexi.schema import check
+from nexi.structured.schema_check import check
 
 
 @pytest.mark.parametrize(

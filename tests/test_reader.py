@@ -10,8 +10,8 @@ from nexi.app import QuietEmit
 from nexi.budget import Budget, Meter
 from nexi.errors import FetchError
 from nexi.reader import Reader
-from nexi.runlog import MemoryPages
-from nexi.session import Session
+from nexi.runs.pages import MemoryPages
+from nexi.runs.session import Session
 from nexi.testing import FakeClock, FakeWeb
 from nexi.types import FetchLimits, Page
 

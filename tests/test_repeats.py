@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from nexi.agent.repeats import MAX_TRIES, RepeatedCalls, call_key
 from nexi.config import Config
 from nexi.errors import NoEvidenceError
 from nexi.events import SearchFinished, ToolFinished
-from nexi.repeats import MAX_TRIES, RepeatedCalls, call_key
 from nexi.testing import answering, calling, reading, searching
 from nexi.types import StopReason, ToolCall, ToolResult
 from tests.scenarios.world import MOON, World

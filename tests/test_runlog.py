@@ -15,22 +15,16 @@ from pathlib import Path
 
 import pytest
 
-from nexi import __version__, events, files, runlog
+from nexi import __version__, events, files
 from nexi.app.emit import RunEmit
 from nexi.errors import StoreError
 from nexi.events import ModelAsked, PageFetched, RunFailed, RunFinished, RunStarted, Warned
 from nexi.ports import PageStore, RunLog
-from nexi.runlog import (
-    DamagedLogError,
-    FilePages,
-    LogHeader,
-    MemoryPages,
-    MemoryRunLog,
-    PruneReport,
-    ReadLog,
-    RunDirectory,
-    RunSummary,
-)
+from nexi.runs import log_format
+from nexi.runs.directory import PruneReport, RunDirectory, RunSummary
+from nexi.runs.log import MemoryRunLog
+from nexi.runs.log_format import DamagedLogError, LogHeader, ReadLog
+from nexi.runs.pages import FilePages, MemoryPages
 from nexi.testing import FakeClock
 from nexi.types import StopReason, Usage, content_digest
 
@@ -419,16 +413,16 @@ async def test_a_log_without_a_sound_header_is_refused(runs: RunDirectory, conte
 async def test_a_fact_this_nexi_does_not_know_is_refused(runs: RunDirectory) -> None:
     run_id = await write(runs, STARTED)
     with log_file(runs, run_id).open("ab") as file:
-        file.write(runlog.seal({"n": 2, "t": "", "fact": {"kind": "text_delta", "text": "x"}}))
-        file.write(runlog.seal({"n": 3, "t": "", "fact": {"kind": "newer"}}))
+        file.write(log_format.seal({"n": 2, "t": "", "fact": {"kind": "text_delta", "text": "x"}}))
+        file.write(log_format.seal({"n": 3, "t": "", "fact": {"kind": "newer"}}))
     with pytest.raises(DamagedLogError, match="text_delta is no fact"):
         runs.open_log(run_id)
 
 
 async def test_a_newer_schema_is_refused_aloud(runs: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runlog, "SCHEMA", 2)
+    monkeypatch.setattr(log_format, "SCHEMA", 2)
     run_id = await write(runs, STARTED)
-    monkeypatch.setattr(runlog, "SCHEMA", 1)
+    monkeypatch.setattr(log_format, "SCHEMA", 1)
     with pytest.raises(StoreError) as caught:
         runs.open_log(run_id)
     assert (caught.value.code, caught.value.message) == ("newer_log", "Run aaaaaa was written by a newer nexi")
@@ -648,7 +642,7 @@ async def test_pages_in_memory_are_found_by_digest() -> None:
 async def test_logs_and_pages_fit_their_ports(runs: RunDirectory, tmp_path: Path) -> None:
     logs: list[RunLog] = [runs.create(), MemoryRunLog()]
     stores: list[PageStore] = [FilePages(tmp_path), MemoryPages()]
-    assert [runlog.check_run_id(log.run_id) == log.run_id for log in logs] == [True, True]
+    assert [log_format.check_run_id(log.run_id) == log.run_id for log in logs] == [True, True]
     assert [await store.get(await store.put("text")) for store in stores] == ["text", "text"]
     for log in logs:
         await log.close()

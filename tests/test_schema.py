@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from nexi.schema import MAX_DEPTH, MAX_PROBLEMS, Found, check, find_values, mend, parse, parse_lenient
+from nexi.structured.json_reader import MAX_DEPTH, Found, find_values, mend, parse, parse_lenient
+from nexi.structured.schema_check import MAX_PROBLEMS, check
 
 SEARCH: dict[str, Any] = {
     "type": "object",

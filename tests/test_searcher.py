@@ -11,9 +11,9 @@ import pytest
 from nexi.app import QuietEmit
 from nexi.errors import BackendError
 from nexi.events import Fact, SearchDelayed, SearchFinished
+from nexi.net.suspensions import FileBreaker
 from nexi.ports import SearchBackend
 from nexi.searcher import AT_ONCE, Lanes, Searcher, wanted
-from nexi.suspensions import FileBreaker
 from nexi.testing import FakeClock
 from nexi.types import Failure, Hit, Query, SearchOutcome
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nexi.breaker import Suspension
 from nexi.errors import BackendError
-from nexi.suspensions import FileBreaker, read_state
+from nexi.net.breaker import Suspension
+from nexi.net.suspensions import FileBreaker, read_state
 from nexi.testing import FakeClock
 
 LIMITED = BackendError("too often", code="rate_limit", cause="HTTP 429", fix="wait")

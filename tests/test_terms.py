@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.terms import asked, fold, terms
+from nexi.text.terms import asked, fold, terms
 
 
 @pytest.mark.parametrize(

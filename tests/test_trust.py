@@ -21,9 +21,9 @@ from nexi.fetchers.guard import Guard
 from nexi.fetchers.http import HttpFetcher
 from nexi.fetchers.jina import JinaFetcher
 from nexi.llm.hour import server_time
-from nexi.llm.openai import OpenAICompatible
+from nexi.llm.openai.client import OpenAICompatible
+from nexi.net.trust import Trust
 from nexi.testing import FakeClock
-from nexi.trust import Trust
 from nexi.types import FetchLimits
 
 CERTIFICATE = Path(__file__).parent / "fetchers" / "loopback.pem"

@@ -1,4 +1,4 @@
-"""Learns the weights of `nexi.extract.scorecard` from annotated pages.
+"""Learns the weights of `nexi.extract.classifier` from annotated pages.
 
     python -m evals.extraction.weights OUT.json     learn from all pages and write
     python -m evals.extraction.weights --folds 5    the F1 of pages that the weights were not learned from
@@ -21,8 +21,8 @@ from unittest.mock import patch
 
 from evals.extraction import corpus, scoring
 from evals.extraction.corpus import Page
-from nexi.extract import markup, scorecard, to_markdown, traits
-from nexi.extract.blocks import Layout
+from nexi.extract import classifier, features, markup, to_markdown
+from nexi.extract.layout import Layout
 
 SEEN_ON = 12  # pages; a name that is rarer is not learned
 STRENGTH = 0.007
@@ -38,7 +38,7 @@ def rows_of(page: Page) -> list[Row]:
     tree = markup._tree(markup._bounded(page.html))
     markup._visible(tree)
     layout = Layout(tree.body)
-    named = traits.Page(layout, traits.Scale(list)).judge()
+    named = features.Page(layout, features.Scale(list)).judge()
     want = _WORD.findall(page.text.lower())
     joined = f" {' '.join(want)} "
     runs: set[tuple[Any, ...]] = set(zip(want, want[1:], want[2:], want[3:], strict=False))
@@ -82,7 +82,7 @@ def unseen(over: list[Page], folds: int) -> scoring.Words:
     found = scoring.Words()
     for fold in range(folds):
         weights = learned([part for n, part in enumerate(rows) if n % folds != fold])
-        with patch.object(scorecard, "_scale", cache(partial(scorecard.scale_of, weights))):
+        with patch.object(classifier, "_scale", cache(partial(classifier.scale_of, weights))):
             part = scoring.words(to_markdown, over[fold::folds])
         for kind, scores in part.rows.items():
             found.rows[kind] += scores

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from nexi.agent.repeats import RepeatedCalls
 from nexi.budget import Meter
 from nexi.compaction import CompactionSettings
 from nexi.errors import NexiError
 from nexi.events import LimitApplied, Warned
 from nexi.model import MeteredLLM
 from nexi.ports import Clock, Emit
-from nexi.repeats import RepeatedCalls
-from nexi.session import Session
+from nexi.runs.session import Session
 from nexi.tasks import wait_uninterrupted
 from nexi.token_counter import TokenCounter
 from nexi.types import Message, Reply, StopReason, ToolResult

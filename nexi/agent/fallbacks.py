@@ -14,11 +14,11 @@ from nexi.agent.checking import AnswerChecker
 from nexi.agent.context import RunContext
 from nexi.agent.window import reply_tokens
 from nexi.errors import ContextOverflowError, LLMError, NoEvidenceError
-from nexi.fusion import by_reciprocal_rank
 from nexi.ports import LLM
 from nexi.prompts import render
+from nexi.text.fusion import by_reciprocal_rank
 from nexi.token_counter import TokenCounter
-from nexi.tools import Toolbox
+from nexi.tools.toolbox import Toolbox
 from nexi.types import Answer, Message, PageView, Reply, StopReason, ToolCall, ToolResult
 from nexi.verify import Writing
 

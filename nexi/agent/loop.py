@@ -19,7 +19,8 @@ from nexi.agent.window import make_room, shrink_context_window
 from nexi.errors import LLMError
 from nexi.ports import LLM
 from nexi.prompts import render
-from nexi.tools import FINAL_ANSWER, Toolbox, read_arguments
+from nexi.tools.specs import FINAL_ANSWER, read_arguments
+from nexi.tools.toolbox import Toolbox
 from nexi.types import Answer, Message, Reply, StopReason
 from nexi.verify import Verifier
 

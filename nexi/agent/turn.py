@@ -11,12 +11,14 @@ from dataclasses import replace
 
 from nexi.agent.checking import AnswerChecker
 from nexi.agent.context import RunContext
-from nexi.answer import AnswerArgument
+from nexi.agent.repeats import REPEATED_CALL_MESSAGE
+from nexi.answers.streaming import AnswerArgument
 from nexi.errors import LLMError
 from nexi.events import ToolFinished, ToolStarted
-from nexi.recording import CANCELLED
-from nexi.repeats import REPEATED_CALL_MESSAGE
-from nexi.tools import FINAL_ANSWER, Toolbox, error_result
+from nexi.runs.recording import CANCELLED
+from nexi.tools.results import error_result
+from nexi.tools.specs import FINAL_ANSWER
+from nexi.tools.toolbox import Toolbox
 from nexi.types import Reply, StopReason, ToolCall, ToolResult
 from nexi.verify import Writing
 

@@ -22,7 +22,7 @@ from nexi.budget import Meter
 from nexi.errors import ConfigError, NexiError
 from nexi.model import CallCounter
 from nexi.ports import LLM, Emit
-from nexi.session import Session
+from nexi.runs.session import Session
 from nexi.types import Answer, Query, SearchOutcome, StopReason
 
 if TYPE_CHECKING:

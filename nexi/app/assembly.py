@@ -16,8 +16,8 @@ from nexi.app.parts import Parts
 from nexi.app.run import Run, RunResult
 from nexi.budget import Budget, Meter
 from nexi.ports import Emit
-from nexi.recording import Pace
-from nexi.session import Session
+from nexi.runs.recording import Pace
+from nexi.runs.session import Session
 from nexi.types import FetchLimits, Page, Query, Review, SearchOutcome, ToolCall, ToolResult
 
 if TYPE_CHECKING:

@@ -18,7 +18,9 @@ from urllib.parse import quote
 
 from nexi.errors import StoreError
 from nexi.files import make_private_directory, store_error
-from nexi.runlog import FilePages, RunDirectory, digests_in, seal, unseal
+from nexi.runs.directory import RunDirectory
+from nexi.runs.log_format import digests_in, seal, unseal
+from nexi.runs.pages import FilePages
 from nexi.types import content_digest
 
 REDACTED = "[redacted]"

@@ -19,8 +19,9 @@ from nexi.errors import ConfigError, StoreError
 from nexi.files import make_private_directory
 from nexi.net.addresses import is_loopback_host
 from nexi.ports import LLM, Breaker, Clock, ContentFetcher, Emit, PageStore, SearchBackend
-from nexi.recording import Track
-from nexi.runlog import FilePages, RunDirectory
+from nexi.runs.directory import RunDirectory
+from nexi.runs.pages import FilePages
+from nexi.runs.recording import Track
 from nexi.searcher import Lanes, Searcher
 from nexi.types import content_digest
 from nexi.urls import host_of
@@ -157,7 +158,7 @@ class Clients:
     def breaker(self) -> Breaker | None:
         """What rests after failures, for the backends of the config; a backend with other settings starts afresh."""
         if self._breaker is None and self._breaks:
-            from nexi.suspensions import FileBreaker
+            from nexi.net.suspensions import FileBreaker
 
             try:
                 chain = self._search_chain()
@@ -267,7 +268,7 @@ class Clients:
         endpoint = self.config.endpoint("answer")
         if self.config.max_cost is None or endpoint.is_extractive or "answer" in self._llms:
             return
-        from nexi.llm.prices import price_of, price_table
+        from nexi.llm.openai.prices import price_of, price_table
 
         host = host_of(endpoint.base_url)
         known = price_of(endpoint.model, price_table(self.config.prices)) is not None
@@ -343,8 +344,8 @@ class Clients:
         """A model of its own at an endpoint."""
         if endpoint.is_extractive:
             return built_in()
-        from nexi.llm.openai import OpenAICompatible
-        from nexi.llm.prices import price_table
+        from nexi.llm.openai.client import OpenAICompatible
+        from nexi.llm.openai.prices import price_table
 
         llm: LLM = self._owned(
             OpenAICompatible(
@@ -397,6 +398,6 @@ def container_options(config: Config) -> ContainerOptions:
 
 def built_in() -> LLM:
     """The model that needs no model."""
-    from nexi.llm.extractive import Extractive
+    from nexi.llm.extractive.model import Extractive
 
     return Extractive()

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from nexi.errors import StoreError
 from nexi.events import Delta, Event, Fact, Warned
 from nexi.ports import RunLog
-from nexi.recording import Committed
-from nexi.runlog import MemoryRunLog
+from nexi.runs.log import MemoryRunLog
+from nexi.runs.recording import Committed
 from nexi.tasks import wait_uninterrupted
 
 

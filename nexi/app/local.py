@@ -16,7 +16,8 @@ from nexi.errors import BackendError, FetchError, StoreError
 from nexi.events import Delta, Fact, ToolFinished, Warned
 from nexi.knowledge.indexing import IndexReport
 from nexi.ports import Emit
-from nexi.tools import LOCAL_SEARCH, REPEATED
+from nexi.tools.specs import LOCAL_SEARCH
+from nexi.tools.toolbox import REPEATED
 from nexi.types import FetchLimits, Hit, Page, Passage, Query, Scope, StoredSource
 
 NAME = "local"
@@ -104,7 +105,7 @@ def _begins_with_it(passage: Passage) -> bool:
 
 async def answered_before(knowledge: Knowledge, question: str) -> tuple[Hit, ...]:
     """The pages from which this very question was answered, while all of them are stored and none is out of date."""
-    from nexi.citations import extract_citation_markers
+    from nexi.answers.citations import extract_citation_markers
     from nexi.history import read_last
 
     def earlier() -> list[str]:

@@ -10,8 +10,8 @@ from nexi.budget import Budget, Meter
 from nexi.errors import FetchError, NexiError
 from nexi.ports import ContentFetcher, Emit
 from nexi.reader import Reader
-from nexi.runlog import MemoryPages
-from nexi.session import Session
+from nexi.runs.pages import MemoryPages
+from nexi.runs.session import Session
 from nexi.types import FetchLimits, Page
 from nexi.urls import is_web_url
 

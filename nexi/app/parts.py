@@ -18,11 +18,13 @@ from nexi.focus import FOCUSES
 from nexi.model import CallCounter, MeteredLLM
 from nexi.ports import LLM, ContentFetcher, Emit, SearchBackend
 from nexi.reader import Reader
-from nexi.recording import Track
+from nexi.runs.recording import Track
+from nexi.runs.session import Session
 from nexi.searcher import Searcher
-from nexi.session import Session
 from nexi.token_counter import BYTES_PER_TOKEN, TokenCounter
-from nexi.tools import LOCAL_SEARCH, SPECS, SUMMARY_TOKENS, Toolbox
+from nexi.tools.specs import LOCAL_SEARCH, SPECS
+from nexi.tools.summaries import SUMMARY_TOKENS
+from nexi.tools.toolbox import Toolbox
 from nexi.types import FetchLimits, Hit, Page, ToolCall, ToolSpec
 from nexi.verify import Snapshots, Verifier
 
@@ -198,7 +200,7 @@ class Parts:
         return AgentSettings(self.options.max_output_tokens or config.max_output_tokens, compaction, config.prompts_dir)
 
     def urls_of(self, call: ToolCall) -> list[str]:
-        from nexi.tools import WEB_GET, read_arguments
+        from nexi.tools.specs import WEB_GET, read_arguments
 
         return list(read_arguments(call, WEB_GET)[0].get("urls", ())) if call.name == WEB_GET.name else []
 

@@ -13,7 +13,7 @@ from typing import Any
 from nexi.config import Config
 from nexi.events import Fact, ModelAsked, ModelFailed, ModelReplied, PageFetched, RunResumed, RunStarted, SourceNumbered
 from nexi.ports import RunLog
-from nexi.recording import Pace, Recording
+from nexi.runs.recording import Pace, Recording
 from nexi.types import Source, Usage
 from nexi.values import frozen
 

@@ -31,8 +31,8 @@ from nexi.research.reducer import fold
 from nexi.research.researcher import Desk
 from nexi.research.state import AT_ONCE, ResearchState
 from nexi.research.tools import LOCAL_SEARCH, Context, ResearchToolbox, specs_for
+from nexi.runs.session import Session
 from nexi.searcher import Searcher
-from nexi.session import Session
 from nexi.types import Answer, Message
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class ResearchRun(Run):
 
     def _estimated(self, agenda: Agenda) -> str:
         """What a plan may come to; nothing where no model is paid."""
-        from nexi.llm.prices import price_of, price_table
+        from nexi.llm.openai.prices import price_of, price_table
 
         config = self.nexi.config
         endpoint = config.endpoint("answer")

@@ -20,7 +20,6 @@ from nexi.app.options import SearchOptions, with_effort
 from nexi.app.past import RECORDED_SETTINGS, Past, past_of
 from nexi.app.run import Run, RunResult
 from nexi.config import Config
-from nexi.conversation import conversation_after, take_up
 from nexi.errors import LLMError, StoreError
 from nexi.events import (
     TERMINAL,
@@ -34,9 +33,11 @@ from nexi.events import (
     SourceNumbered,
     Warned,
 )
-from nexi.recording import Pace
-from nexi.runlog import ReadLog, RunDirectory
-from nexi.session import Session
+from nexi.runs.conversation import conversation_after, take_up
+from nexi.runs.directory import RunDirectory
+from nexi.runs.log_format import ReadLog
+from nexi.runs.recording import Pace
+from nexi.runs.session import Session
 from nexi.types import Message, Reply, Source, StopReason, ToolSpec
 from nexi.urls import find_urls
 from nexi.values import frozen

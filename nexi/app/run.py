@@ -35,8 +35,8 @@ from nexi.events import (
 )
 from nexi.model import CallCounter
 from nexi.ports import RunLog
-from nexi.runlog import MemoryRunLog
-from nexi.session import Session
+from nexi.runs.log import MemoryRunLog
+from nexi.runs.session import Session
 from nexi.tasks import wait_uninterrupted
 from nexi.types import Answer, Hit, StopReason
 from nexi.values import frozen

@@ -10,11 +10,11 @@ import asyncio
 import json
 from pathlib import Path
 
-from nexi import ranking
 from nexi.app.clients import Clients
 from nexi.errors import LLMError
 from nexi.files import replace_file
 from nexi.prompts import render
+from nexi.structured import ranking
 from nexi.types import Message
 
 WANTED = 3

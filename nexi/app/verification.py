@@ -10,11 +10,12 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from nexi.citations import extract_citation_markers
+from nexi.answers.citations import extract_citation_markers
 from nexi.errors import NexiError, NoEvidenceError, StoreError
 from nexi.events import Fact, PageFetched, RunFinished, RunStarted, SourceNumbered
 from nexi.history import HistoryEntry, read_history
-from nexi.runlog import DamagedLogError, RunDirectory
+from nexi.runs.directory import RunDirectory
+from nexi.runs.log_format import DamagedLogError
 from nexi.types import Source, content_digest
 from nexi.urls import dedup_key, is_web_url
 from nexi.values import frozen

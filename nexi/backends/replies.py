@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nexi.errors import BackendError
-from nexi.patience import retry_after
+from nexi.net.retry import retry_after
 
 _TAG = re.compile(r"<[^>]{0,500}>")
 

@@ -16,7 +16,7 @@ from nexi.backends.replies import with_sites
 from nexi.backends.sender import Request
 from nexi.errors import BackendError
 from nexi.focus import FOCUSES, within_focus
-from nexi.patience import retry_after
+from nexi.net.retry import retry_after
 from nexi.types import Hit, Query
 
 NAME = "searxng"

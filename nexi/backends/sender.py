@@ -20,7 +20,7 @@ import httpx2
 
 from nexi import urls
 from nexi.errors import BackendError, ConfigError
-from nexi.trust import MACHINE, Trust, nobody
+from nexi.net.trust import MACHINE, Trust, nobody
 from nexi.types import Hit, Query
 
 MAX_BODY = 5_000_000

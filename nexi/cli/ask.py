@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nexi.config import Config
     from nexi.events import Event
     from nexi.output import Screen
-    from nexi.session import Session
+    from nexi.runs.session import Session
 
 WINDOW_S = 0.5  # a server on this machine that takes longer to say what it has is not waited for
 
@@ -133,7 +133,7 @@ async def shelf_for(nexi: Nexi, options: dict[str, Any]) -> AsyncIterator[Knowle
 
 async def earlier(nexi: Nexi) -> Session:
     """The conversation of the last answer, to go on from. Raises NexiError when there is none."""
-    from nexi.conversation import last_conversation
+    from nexi.runs.conversation import last_conversation
 
     return await last_conversation(nexi.config, nexi.clock)
 

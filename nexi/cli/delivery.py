@@ -36,7 +36,7 @@ def file_of(options: dict[str, Any]) -> Path | None:
 
 def answer_text(result: RunResult) -> str:
     """The answer in Markdown with the list of its sources."""
-    from nexi.citations import format_citations_section
+    from nexi.answers.citations import format_citations_section
 
     cited = result.answer.sources
     listed = format_citations_section({s.number: s.url for s in cited}, url_to_title={s.url: s.title for s in cited})
@@ -65,7 +65,7 @@ def wants_references(options: dict[str, Any]) -> bool:
 
 def reference_text(sources: Sequence[Source], form: str, accessed: str = "") -> str:
     """The sources as references. Raises NexiError where there are none."""
-    from nexi.bibliography import FORMS
+    from nexi.answers.bibliography import FORMS
 
     if not sources:
         raise NexiError("there are no references", cause="the answer cites no source", code="not_found")

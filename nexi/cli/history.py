@@ -111,7 +111,7 @@ def sources_of(entry: HistoryEntry) -> tuple[Source, ...]:
     """The sources an answer cites, as its run kept them."""
     from nexi.app import SystemClock
     from nexi.config import load_config
-    from nexi.conversation import cited_sources
+    from nexi.runs.conversation import cited_sources
 
     return cited_sources(load_config(), SystemClock(), entry)
 

@@ -95,7 +95,7 @@ class Conversation:
 
     def __init__(self, config: Config, options: dict[str, Any], interrupts: Interrupts) -> None:
         from nexi.app import Nexi
-        from nexi.session import Session
+        from nexi.runs.session import Session
 
         self._options, self._interrupts = options, interrupts
         self._nexi: Nexi = Nexi(config)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from nexi.app import RunResult
     from nexi.config import Config
     from nexi.output import Screen
-    from nexi.runlog import RunDirectory, RunSummary
+    from nexi.runs.directory import RunDirectory, RunSummary
 
 SHOWN = 20
 QUERY_CHARS = 70
@@ -185,7 +185,7 @@ def _replayable(run: str, folder: Path) -> tuple[Config, str]:
         return config, run
     from nexi.app import SystemClock
     from nexi.app.bundle import read_bundle
-    from nexi.runlog import RunDirectory
+    from nexi.runs.directory import RunDirectory
 
     there = config.override(home=folder)
     return there, read_bundle(Path(run), RunDirectory(there.runs_dir, there.pages_dir, clock=SystemClock()))
@@ -211,7 +211,7 @@ def export(run_id: str, bundle: bool, form: str | None, output: str | None) -> N
         if form is None:
             return _export_bundle(run_id, output)
         from nexi.config import load_config
-        from nexi.runlog import FilePages
+        from nexi.runs.pages import FilePages
         from nexi.web.page.exports import exported, suffix_of
 
         body = asyncio.run(exported(_directory(), FilePages(load_config().pages_dir), run_id, form))
@@ -252,7 +252,7 @@ def _export_bundle(run_id: str, output: str | None) -> None:
 def _directory() -> RunDirectory:
     from nexi.app import SystemClock
     from nexi.config import load_config
-    from nexi.runlog import RunDirectory
+    from nexi.runs.directory import RunDirectory
 
     config = load_config()
     return RunDirectory(config.runs_dir, config.pages_dir, clock=SystemClock())

@@ -33,7 +33,7 @@ from nexi.config.values import deduplicate_keys, parse_keys, parse_names, to_jso
 from nexi.errors import ConfigError
 
 if TYPE_CHECKING:
-    from nexi.trust import Trust
+    from nexi.net.trust import Trust
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -215,7 +215,7 @@ class Config(Settings):
     @property
     def trust(self) -> Trust:
         """The certificates that every client trusts."""
-        from nexi.trust import Trust
+        from nexi.net.trust import Trust
 
         return Trust(self.ssl_cert_file, self.ssl_cert_dir)
 

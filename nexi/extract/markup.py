@@ -11,8 +11,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from nexi import urls
-from nexi.extract import hazard, scorecard, source
-from nexi.extract.blocks import Layout
+from nexi.extract import classifier, invisible, markup_limits
+from nexi.extract.layout import Layout
 from nexi.extract.words import Extracted, one_line, outline
 
 if TYPE_CHECKING:
@@ -101,12 +101,12 @@ def whole_text(html: str, url: str) -> str:
 
 
 def _hostile(html: str) -> bool:
-    return hazard.too_wide(html) or hazard.too_deep(html) or hazard.multiplies(html)
+    return markup_limits.too_wide(html) or markup_limits.too_deep(html) or markup_limits.multiplies(html)
 
 
 def _bounded(html: str) -> str:
     """What a reader could see of the page, as far as its tags can be afforded."""
-    return hazard.bounded(source.shown(html[:MAX_CHARS].replace("\0", "")))
+    return markup_limits.bounded(invisible.shown(html[:MAX_CHARS].replace("\0", "")))
 
 
 def _tree(html: str) -> Any:
@@ -184,7 +184,7 @@ def _finish(tree: Any) -> None:
 
 def _keep_content(layout: Layout) -> None:
     """Drop the blocks that are no content."""
-    kept = scorecard.content(layout)
+    kept = classifier.content(layout)
     if sum(len(block.text) for block, keep in zip(layout.blocks, kept, strict=True) if keep) < LITTLE_TEXT:
         # Nothing stands out: all that does not call itself the frame of the page.
         kept = [not block.box.within("nav", "footer") for block in layout.blocks]

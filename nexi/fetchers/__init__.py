@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from nexi.errors import ConfigError
+from nexi.net.trust import MACHINE, Trust
 from nexi.ports import Clock, ContentFetcher
-from nexi.trust import MACHINE, Trust
 
 ENTRY_POINTS = "nexi.fetchers"
 

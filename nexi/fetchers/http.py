@@ -23,8 +23,8 @@ from nexi.fetchers.pacing import Pacer
 from nexi.fetchers.robots import MAX_BYTES as MAX_ROBOTS_BYTES
 from nexi.fetchers.robots import Robots, RobotsFile
 from nexi.fetchers.transport import Answer, ConnectionLostError, Transport
+from nexi.net.trust import MACHINE, Trust
 from nexi.ports import Clock
-from nexi.trust import MACHINE, Trust
 from nexi.types import FetchLimits, Page
 from nexi.urls import Url
 

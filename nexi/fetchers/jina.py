@@ -18,8 +18,8 @@ from nexi import urls
 from nexi.errors import ConfigError, FetchError
 from nexi.extract.words import outline
 from nexi.fetchers.guard import Guard, Resolver, resolve_host
+from nexi.net.trust import MACHINE, Trust, nobody
 from nexi.ports import Clock
-from nexi.trust import MACHINE, Trust, nobody
 from nexi.types import FetchLimits, Page
 
 NAME = "jina"

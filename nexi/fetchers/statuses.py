@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from nexi.errors import FetchError
 from nexi.fetchers import obstacles
-from nexi.patience import retry_after
+from nexi.net.retry import retry_after
 from nexi.urls import Url
 
 _BLOCKED = {

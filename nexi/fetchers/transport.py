@@ -21,7 +21,7 @@ from nexi import urls
 from nexi.errors import ConfigError, FetchError
 from nexi.fetchers import http2
 from nexi.fetchers.guard import Guard, GuardedBackend, Resolver, resolve_host
-from nexi.trust import MACHINE, Trust
+from nexi.net.trust import MACHINE, Trust
 from nexi.urls import Url
 
 CONNECT_S = 10.0

@@ -15,14 +15,14 @@ from typing import Any, Literal
 
 from nexi.errors import FetchError, NexiError, QuestionError, StoreError
 from nexi.events import Warned
-from nexi.fusion import by_reciprocal_rank
 from nexi.knowledge.chunking import code_languages, headings_of
 from nexi.knowledge.indexing import Indexer, IndexReport
 from nexi.knowledge.judge import TOP, Judge, Metadata
 from nexi.knowledge.retrieval import Retriever
 from nexi.knowledge.settings import KnowledgeSettings, check_settings
 from nexi.ports import Emit
-from nexi.ranking import Assessment
+from nexi.structured.ranking import Assessment
+from nexi.text.fusion import by_reciprocal_rank
 from nexi.types import EVERYTHING, Hit, Page, Passage, Query, Scope, SearchOutcome
 from nexi.urls import hit_key
 from nexi.values import frozen

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from nexi.language import STOP, stem
-from nexi.ranking import Assessment, Score, in_order
-from nexi.terms import terms
+from nexi.structured.ranking import Assessment, Score, in_order
+from nexi.text.stems import stem
+from nexi.text.stopwords import STOP
+from nexi.text.terms import terms
 from nexi.types import Hit, Passage
 
 NAME_WEIGHT = 2.0

@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from nexi import ranking
 from nexi.errors import LLMError
 from nexi.events import Judged, Warned
 from nexi.knowledge import coverage
 from nexi.knowledge.settings import REFINER_TEMPERATURE
 from nexi.ports import LLM, Emit
 from nexi.prompts import render
-from nexi.ranking import Assessment, Score
+from nexi.structured import ranking
+from nexi.structured.ranking import Assessment, Score
 from nexi.types import Hit, Message, Passage
 from nexi.values import frozen
 

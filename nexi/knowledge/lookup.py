@@ -12,8 +12,8 @@ from dataclasses import replace
 from nexi.events import Warned
 from nexi.knowledge.coverage import assess
 from nexi.ports import Emit
-from nexi.ranking import ENOUGH, Assessment
 from nexi.searcher import Searcher
+from nexi.structured.ranking import ENOUGH, Assessment
 from nexi.types import Failure, Hit, Passage, Query
 from nexi.values import frozen
 

@@ -16,7 +16,7 @@ from nexi.events import KnowledgeSearched, Warned
 from nexi.knowledge import scoring
 from nexi.ports import LLM, Clock, Embedder, Emit, KnowledgeStore
 from nexi.prompts import render
-from nexi.ranking import first_ones, pick_or_first, pick_schema
+from nexi.structured.ranking import first_ones, pick_or_first, pick_schema
 from nexi.types import EVERYTHING, Message, Passage, Scope, Vector
 
 DEPTH = 100

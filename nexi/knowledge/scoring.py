@@ -12,8 +12,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from nexi.language import STOP, stem
-from nexi.terms import terms
+from nexi.text.stems import stem
+from nexi.text.stopwords import STOP
+from nexi.text.terms import terms
 from nexi.types import Passage
 
 LEXICAL = 1.0

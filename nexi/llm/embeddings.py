@@ -1,6 +1,6 @@
 """Embeddings of any OpenAI-compatible endpoint.
 
-The Embedder port is above; below is the endpoint as `openai.py` speaks to it, with its keys, waits and failures. This file
+The Embedder port is above; below is the endpoint as `openai/client.py` speaks to it, with its keys, waits and failures. It
 knows what `/embeddings` takes and gives, and never believes an answer to be well-formed.
 """
 
@@ -17,10 +17,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from nexi.errors import LLMError
-from nexi.llm import faults
-from nexi.llm.openai import OpenAICompatible
+from nexi.llm.openai import faults
+from nexi.llm.openai.client import OpenAICompatible
+from nexi.net.trust import MACHINE, Trust
 from nexi.ports import Clock
-from nexi.trust import MACHINE, Trust
 from nexi.types import Embedded, Usage, Vector
 
 MODEL = "text-embedding-3-small"

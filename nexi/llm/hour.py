@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from nexi.errors import ConfigError
-from nexi.trust import MACHINE, Trust
+from nexi.net.trust import MACHINE, Trust
 
 
 async def server_time(url: str, *, patience_s: float, proxy: str | None = None, trust: Trust = MACHINE) -> datetime | None:

@@ -13,8 +13,8 @@ from collections.abc import Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 from urllib.parse import urlsplit
 
-from nexi import schema
 from nexi.net.addresses import is_loopback_url
+from nexi.structured import json_reader
 from nexi.values import frozen
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ async def _get(client: httpx2.AsyncClient, url: str, body: Mapping[str, Any] | N
                 raw += chunk
                 if len(raw) > MAX_BYTES:
                     return None
-        return schema.parse(raw.decode("utf-8", "replace"))
+        return json_reader.parse(raw.decode("utf-8", "replace"))
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError):
         return None
 

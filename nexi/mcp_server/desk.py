@@ -18,8 +18,9 @@ from nexi.events import TERMINAL, AnswerChecked, Fact, RunFailed, RunFinished, R
 from nexi.mcp_server.shapes import RunState
 from nexi.research.reducer import fold
 from nexi.research.state import ResearchState
-from nexi.runlog import DamagedLogError, RunSummary
-from nexi.session import Session
+from nexi.runs.directory import RunSummary
+from nexi.runs.log_format import DamagedLogError
+from nexi.runs.session import Session
 from nexi.types import Answer
 from nexi.values import frozen
 

@@ -17,7 +17,7 @@ from nexi.output.proof import verification_markdown as verification_markdown
 if TYPE_CHECKING:
     from nexi.app import RunResult
     from nexi.mcp_server.desk import Seen
-    from nexi.runlog import RunSummary
+    from nexi.runs.directory import RunSummary
     from nexi.types import Page, SearchOutcome, Source
     from nexi.verify.recheck import Verification
 

@@ -1,1 +1,1 @@
-"""What every part that talks over a network shares: addresses of this machine, and later limits and retries."""
+"""What every part that talks over a network shares: loopback addresses, certificates, retry-after, the circuit breaker."""

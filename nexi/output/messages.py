@@ -41,7 +41,7 @@ def print_sources(
     sources: Iterable[Source], plain: bool | None = None, support: Mapping[int, tuple[int, int]] | None = None
 ) -> None:
     """The list under an answer, on stdout: number, title, site and address; in colours also what each supports."""
-    from nexi.citations import format_citations_section
+    from nexi.answers.citations import format_citations_section
 
     found = sorted(sources, key=lambda source: source.number)
     if not found:

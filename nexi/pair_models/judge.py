@@ -19,7 +19,7 @@ from nexi.errors import ContextOverflowError, LLMError
 from nexi.pair_models.gaps import TOO_LATE, UNREADABLE, gap
 from nexi.ports import LLM, Clock
 from nexi.prompts import render
-from nexi.schema import find_values
+from nexi.structured.json_reader import find_values
 from nexi.types import Message, PairScore
 from nexi.values import frozen
 

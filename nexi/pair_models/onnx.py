@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from nexi.errors import NexiError, StoreError
-from nexi.language import SMALL_WORDS, language_of
 from nexi.pair_models.folder import MODEL, REINSTALL, TOKENIZER, Labels, ModelFolder
 from nexi.pair_models.gaps import TOO_LATE, gap, gaps
 from nexi.ports import Clock
+from nexi.text.stopwords import SMALL_WORDS, language_of
 from nexi.types import PairScore
 from nexi.values import frozen
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from nexi.language import STOP, stem
+from nexi.text.stems import stem
+from nexi.text.stopwords import STOP
 from nexi.types import PairScore
 
 MAX_CHARS = 20_000

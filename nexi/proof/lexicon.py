@@ -6,7 +6,8 @@ Below everything in `nexi.proof`. Only lists of general language, no subject and
 # ruff: noqa: E501  rows of a table stay whole
 from __future__ import annotations
 
-from nexi.language import MONTHS, stem
+from nexi.text.sentences import MONTHS
+from nexi.text.stems import stem
 
 
 def _words(text: str) -> frozenset[str]:

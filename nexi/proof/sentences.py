@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 from itertools import islice, zip_longest
 
-from nexi.citations import is_row, normalise_markers
-from nexi.language import sentence_bounds
+from nexi.answers.citations import is_row, normalise_markers
 from nexi.proof.facts import read
 from nexi.proof.terms import WORD, terms
+from nexi.text.sentences import sentence_bounds
 from nexi.values import frozen
 
 LONGEST = 4_000

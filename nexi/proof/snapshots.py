@@ -12,10 +12,10 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import field
 
-from nexi.language import sentence_bounds
 from nexi.proof.facts import Reading, read
 from nexi.proof.plain import Plain, plain
 from nexi.proof.terms import WORD, flat, terms
+from nexi.text.sentences import sentence_bounds
 from nexi.types import content_digest
 from nexi.values import frozen
 

@@ -5,7 +5,7 @@ Below `terms`. Only general English; a word stands in one group, and opposites n
 
 from __future__ import annotations
 
-from nexi.language import stem
+from nexi.text.stems import stem
 
 _GROUPS = """
 begin start commence initiate onset launch outset

@@ -10,9 +10,10 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from nexi.language import STOP, stem
 from nexi.proof.lexicon import AUXILIARIES, DENIALS, FOREIGN_SMALL, PRONOUNS
 from nexi.proof.synonyms import GROUP_OF
+from nexi.text.stems import stem
+from nexi.text.stopwords import STOP
 
 _WIDE = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f\U00020000-\U0003ffff"
 UNSPACED = re.compile(f"[{_WIDE}]")

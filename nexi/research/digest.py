@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from nexi.citations import extract_citation_markers, strip_sources_section
-from nexi.language import STOP, stem
+from nexi.answers.citations import extract_citation_markers, strip_sources_section
 from nexi.research.planner import names_in
 from nexi.research.state import ResearchState
+from nexi.text.stems import stem
+from nexi.text.stopwords import STOP
 from nexi.values import frozen
 
 COVERED = 0.5

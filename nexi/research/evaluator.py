@@ -12,15 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from nexi.citations import extract_citation_markers
+from nexi.answers.citations import extract_citation_markers
 from nexi.errors import LLMError
-from nexi.language import STOP
 from nexi.ports import LLM
 from nexi.prompts import render
 from nexi.research.digest import digest, is_covered, stems
 from nexi.research.state import MOST_TASKS, Evaluate, Researcher, ResearchState
 from nexi.research.stream import LEAKED, ReportStream
-from nexi.schema import parse_lenient
+from nexi.structured.json_reader import parse_lenient
+from nexi.text.stopwords import STOP
 from nexi.token_counter import BYTES_PER_TOKEN
 from nexi.types import Message
 from nexi.values import frozen

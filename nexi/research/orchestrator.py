@@ -32,7 +32,6 @@ from nexi.events import (
 )
 from nexi.model import MeteredLLM
 from nexi.ports import Clock, Emit
-from nexi.recording import Recording
 from nexi.research.evaluator import CUT, Terms, budget_words, evaluate, in_order, stand_in
 from nexi.research.planner import Agenda, Brief, plan
 from nexi.research.reducer import next_step, reduce
@@ -50,6 +49,7 @@ from nexi.research.state import (
     Start,
     Wait,
 )
+from nexi.runs.recording import Recording
 from nexi.types import Answer, StopReason, Usage
 
 PLAN_SHARE = 0.3  # of the time: a coordinator that says nothing must leave some for the research

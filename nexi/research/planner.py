@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from nexi.errors import LLMError
-from nexi.language import STOP
 from nexi.ports import LLM
 from nexi.prompts import render
 from nexi.research.state import FIRST_RESEARCHERS, MOST_TASKS
-from nexi.schema import parse_lenient
+from nexi.structured.json_reader import parse_lenient
+from nexi.text.stopwords import STOP
 from nexi.types import Message
 from nexi.values import frozen
 

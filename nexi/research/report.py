@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from nexi.citations import drop_unknown, extract_citation_markers, outside_code, strip_sources_section
-from nexi.language import language_of
+from nexi.answers.citations import drop_unknown, extract_citation_markers, outside_code, strip_sources_section
+from nexi.text.stopwords import language_of
 from nexi.types import Source
 from nexi.values import frozen
 

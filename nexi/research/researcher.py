@@ -16,17 +16,17 @@ from pathlib import Path
 from typing import Protocol
 
 from nexi.agent import AgentLoop
+from nexi.answers.citations import CitationBook, extract_citation_markers
 from nexi.budget import Meter
-from nexi.citations import CitationBook, extract_citation_markers
 from nexi.errors import NexiError
 from nexi.events import Delta, Fact, ReportsShared, ResearcherFailed, ResearcherReported
 from nexi.ports import Emit
 from nexi.prompts import render
-from nexi.recording import Track
 from nexi.research.evaluator import cut
 from nexi.research.state import GATHERING_CALLS, GATHERING_TOOLS, Researcher
 from nexi.research.tools import LinkPool
-from nexi.session import Session
+from nexi.runs.recording import Track
+from nexi.runs.session import Session
 from nexi.token_counter import BYTES_PER_TOKEN
 from nexi.types import Answer, Message, Page, ToolSpec
 from nexi.urls import hit_key

@@ -11,11 +11,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from nexi.recording import Track
 from nexi.research.state import GATHERING_CALLS, SCRAPING_TOOL
+from nexi.runs.recording import Track
 from nexi.searcher import Searcher
 from nexi.token_counter import BYTES_PER_TOKEN
-from nexi.tools import FINAL_ANSWER, WEB_GET, WEB_SEARCH, Toolbox, as_json, error_result, pages_form, read_arguments
+from nexi.tools.results import as_json, error_result, pages_form
+from nexi.tools.specs import FINAL_ANSWER, WEB_GET, WEB_SEARCH, read_arguments
+from nexi.tools.toolbox import Toolbox
 from nexi.types import Page, ToolCall, ToolResult, ToolSpec
 from nexi.urls import hit_key
 from nexi.values import frozen

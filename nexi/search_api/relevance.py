@@ -7,7 +7,7 @@ spaces, anywhere.
 from __future__ import annotations
 
 from nexi.knowledge.coverage import weights_of
-from nexi.terms import fold, is_unspaced
+from nexi.text.terms import fold, is_unspaced
 from nexi.types import Hit
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nexi.errors import QuestionError
-from nexi.schema import check
+from nexi.structured.schema_check import check
 from nexi.types import FetchLimits, Hit
 from nexi.urls import is_web_url
 from nexi.values import frozen

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nexi.errors import ConfigError
-from nexi.schema import check
+from nexi.structured.schema_check import check
 from nexi.values import frozen
 
 FILE = "searcher.yaml"

@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from nexi import ranking
 from nexi.errors import LLMError
 from nexi.events import Judged
 from nexi.ports import LLM, Clock, Emit
 from nexi.prompts import render
-from nexi.ranking import Pick
 from nexi.search_api.schema import QUERY_TEXT, checked, clean_query, wrong
+from nexi.structured import ranking
+from nexi.structured.ranking import Pick
 from nexi.types import Message
 
 TOP_K = 10

@@ -18,7 +18,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nexi import terms
 from nexi.errors import StoreError
 from nexi.stores import faults, header, lane, schema
 from nexi.stores.schema import CHUNKS, meta, set_meta
@@ -26,6 +25,7 @@ from nexi.stores.scope import condition
 from nexi.stores.vectors import Held, VectorReader, VectorWriter, newest_epoch, sound
 from nexi.stores.words import Ranked
 from nexi.stores.writing import Writing
+from nexi.text import terms
 from nexi.types import Chunk, IndexedPage, Scope, StoredSource, StoreRepair
 
 Row = tuple[Any, ...]

@@ -12,9 +12,9 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
-from nexi import terms
 from nexi.stores import faults
 from nexi.stores.lane import in_transaction
+from nexi.text import terms
 from nexi.types import Chunk
 
 APPLICATION = 0x4E455849  # "NEXI", in the header of the file

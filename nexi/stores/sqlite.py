@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from nexi import fusion
 from nexi.errors import StoreError
 from nexi.stores import reading, salvage, schema
 from nexi.stores.lane import BUSY_S, READING_KIB, Lane, end_reading, in_transaction
@@ -20,6 +19,7 @@ from nexi.stores.reading import Nearest
 from nexi.stores.vectors import VectorReader, VectorWriter
 from nexi.stores.words import Ranked, Words
 from nexi.stores.writing import Writing
+from nexi.text import fusion
 from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
 
 T = TypeVar("T")

@@ -11,9 +11,9 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from nexi import terms
 from nexi.stores.schema import CHUNKS, meta
 from nexi.stores.scope import Condition, Value, condition
+from nexi.text import terms
 from nexi.types import Scope
 
 TEXT_WEIGHT, HEAD_WEIGHT = 1.0, 1.5

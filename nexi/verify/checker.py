@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from nexi.citations import extract_citation_markers, is_row
+from nexi.answers.citations import extract_citation_markers, is_row
 from nexi.types import Claim, Evidence, Proof, Review, Verdict
 from nexi.values import frozen
 from nexi.verify.edits import (

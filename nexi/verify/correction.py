@@ -14,7 +14,8 @@ from typing import Any
 
 from nexi.ports import LLM
 from nexi.prompts import render
-from nexi.schema import check, parse_lenient
+from nexi.structured.json_reader import parse_lenient
+from nexi.structured.schema_check import check
 from nexi.types import Claim, Evidence, Message
 from nexi.values import frozen
 from nexi.verify.checker import Doubt, Ruling

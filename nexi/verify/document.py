@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from nexi.answer import keep_given_addresses
-from nexi.citations import extract_citation_markers, normalise_markers, outside_code, strip_sources_section
+from nexi.answers.citations import extract_citation_markers, normalise_markers, outside_code, strip_sources_section
+from nexi.answers.streaming import keep_given_addresses
 from nexi.types import Source
 from nexi.urls import dedup_key, find_urls, is_web_url
 from nexi.values import frozen

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
-from nexi.citations import drop_unknown, extract_citation_markers, is_row, recite
+from nexi.answers.citations import drop_unknown, extract_citation_markers, is_row, recite
 from nexi.types import Claim, Evidence, Proof, Verdict
 from nexi.values import frozen
 

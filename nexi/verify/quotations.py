@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from nexi.citations import recite
+from nexi.answers.citations import recite
 from nexi.types import Claim, Verdict
 from nexi.verify.edits import failing
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from nexi.errors import StoreError
 from nexi.ports import PageStore
-from nexi.session import Session
+from nexi.runs.session import Session
 from nexi.types import Source
 
 if TYPE_CHECKING:

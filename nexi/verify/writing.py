@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from nexi.answer import AnswerStream
-from nexi.session import Session
+from nexi.answers.streaming import AnswerStream
+from nexi.runs.session import Session
 from nexi.types import Review
 from nexi.urls import is_web_url
 from nexi.values import frozen

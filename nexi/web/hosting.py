@@ -19,8 +19,8 @@ from nexi.app import AS_CONFIGURED, Nexi, Run, RunResult, SearchOptions
 from nexi.app.options import options_from
 from nexi.errors import NexiError, StoreError
 from nexi.events import Event, RunResumed, RunStarted
-from nexi.runlog import ReadLog
-from nexi.session import Session
+from nexi.runs.log_format import ReadLog
+from nexi.runs.session import Session
 from nexi.values import frozen
 from nexi.web.feeds import Feed
 from nexi.web.metrics import Metrics

@@ -20,7 +20,7 @@ from starlette.routing import Route
 from nexi.app import RunResult, SearchOptions
 from nexi.errors import NexiError
 from nexi.events import RunFailed, RunFinished, StatusDelta, TextDelta
-from nexi.session import Session
+from nexi.runs.session import Session
 from nexi.types import Message, Source, StopReason, Usage
 from nexi.values import frozen
 from nexi.web.hosting import Hosted, Order, RunHost

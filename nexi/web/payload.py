@@ -15,7 +15,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from nexi.errors import NexiError
-from nexi.schema import check, parse
+from nexi.structured.json_reader import parse
+from nexi.structured.schema_check import check
 from nexi.web.problems import Problem, Refused, Shape, bad_request, problem_of
 
 MOST_EXACT = 2**53

@@ -15,10 +15,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from nexi.app import RunResult, SearchOptions
-from nexi.conversation import conversation_after
 from nexi.errors import NexiError
-from nexi.runlog import RunDirectory, check_run_id
-from nexi.session import Session
+from nexi.runs.conversation import conversation_after
+from nexi.runs.directory import RunDirectory
+from nexi.runs.log_format import check_run_id
+from nexi.runs.session import Session
 from nexi.types import Query
 from nexi.web.feeds import Item, Mark, mark_of, sse
 from nexi.web.hosting import DOOR, Hosted, Order, RunHost

@@ -12,8 +12,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from nexi.answers.citations import CitationBook, format_citations_section
 from nexi.app import RunResult, error_of
-from nexi.citations import CitationBook, format_citations_section
 from nexi.errors import InternalError
 from nexi.events import (
     AnswerChecked,
@@ -26,8 +26,8 @@ from nexi.events import (
     SearchFinished,
     SourceNumbered,
 )
-from nexi.runlog import RunSummary
-from nexi.session import Session
+from nexi.runs.directory import RunSummary
+from nexi.runs.session import Session
 from nexi.types import Answer, Usage
 from nexi.urls import hit_key
 

@@ -13,7 +13,7 @@ from nexi.app.kept import KeptPages
 from nexi.app.research import Bench
 from nexi.budget import Budget, Meter
 from nexi.config import Config
-from nexi.session import Session
+from nexi.runs.session import Session
 from nexi.testing import FakeWeb, ScriptedLLM
 from nexi.types import Page, ToolCall, ToolResult
 

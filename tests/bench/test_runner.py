@@ -15,7 +15,7 @@ from nexi.bench.results import Results, Row
 from nexi.bench.runner import Bench
 from nexi.errors import ConfigError, LLMError, NexiError
 from nexi.events import Fact, RunFailed, RunFinished
-from nexi.session import Session
+from nexi.runs.session import Session
 from nexi.types import Answer, StopReason, Usage
 
 ABOUT = {"model": "m", "effort": "m"}

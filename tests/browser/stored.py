@@ -9,7 +9,8 @@ from pathlib import Path
 
 from nexi.app import SystemClock
 from nexi.events import AnswerChecked, ModelFailed, PageFailed, PageFetched, RunFinished, RunStarted, SearchFinished, Warned
-from nexi.runlog import FilePages, RunDirectory
+from nexi.runs.directory import RunDirectory
+from nexi.runs.pages import FilePages
 from nexi.types import Claim, Conflict, Evidence, Hit, Imprint, Proof, Reading, Review, Source, StopReason, Usage, Verdict
 
 TOPIC = "The Moon is 384,400 km from Earth on average [1]."

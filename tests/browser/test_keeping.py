@@ -15,7 +15,7 @@ from nexi.app.emit import QuietEmit
 from nexi.config import Config
 from nexi.events import Fact, RunStarted
 from nexi.history import add_history_entry, create_entry
-from nexi.runlog import RunDirectory
+from nexi.runs.directory import RunDirectory
 from nexi.types import Page
 from rig.served import Stage, stage
 from tests.browser.scene import PAGES, QUESTION, Telling, Watched

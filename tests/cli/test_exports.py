@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nexi.app import SystemClock
-from nexi.runlog import RunDirectory
+from nexi.runs.directory import RunDirectory
 from nexi.web.page.exports import TYPES, exported, suffix_of
 from tests.cli.command import Command
 from tests.web import samples

@@ -18,10 +18,10 @@ from nexi.app import Nexi, SystemClock
 from nexi.backends.searxng import Searxng
 from nexi.cli.filters import query_of
 from nexi.config import load_config
-from nexi.conversation import last_conversation
 from nexi.errors import BackendError
 from nexi.history import create_entry
-from nexi.runlog import RunDirectory
+from nexi.runs.conversation import last_conversation
+from nexi.runs.directory import RunDirectory
 from nexi.testing import FakeWeb, ScriptedLLM, answering, reading
 from nexi.types import Hit, Message, Query, Source
 from tests.cli.command import QUESTION, Command, Terminal, pipe

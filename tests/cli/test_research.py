@@ -10,7 +10,7 @@ import pytest
 
 from nexi.errors import StoreError
 from nexi.events import RunFinished
-from nexi.runlog import seal, unseal
+from nexi.runs.log_format import seal, unseal
 from nexi.types import StopReason
 from tests.cli.command import Command, Terminal, pipe
 

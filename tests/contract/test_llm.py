@@ -11,11 +11,11 @@ import pytest
 
 from nexi.app import SystemClock
 from nexi.errors import LLMError
-from nexi.llm.extractive import Extractive
-from nexi.llm.openai import OpenAICompatible
+from nexi.llm.extractive.model import Extractive
+from nexi.llm.openai.client import OpenAICompatible
 from nexi.ports import LLM
 from nexi.testing import ScriptedLLM, searching
-from nexi.tools import SPECS
+from nexi.tools.specs import SPECS
 from nexi.types import Message, Reply, ToolCall
 from rig import scripted_llm
 

@@ -12,7 +12,9 @@ import pytest
 
 from nexi.events import Fact, ModelAsked, RunFailed, RunFinished, RunStarted, ToolFinished, ToolStarted, Warned
 from nexi.ports import RunLog
-from nexi.runlog import MemoryRunLog, RunDirectory, check_run_id
+from nexi.runs.directory import RunDirectory
+from nexi.runs.log import MemoryRunLog
+from nexi.runs.log_format import check_run_id
 from nexi.testing import FakeClock
 from nexi.types import StopReason, Usage
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from resiliparse.parse.html import HTMLTree
 
-from nexi.extract import blocks
-from nexi.extract.blocks import Layout
+from nexi.extract import layout
+from nexi.extract.layout import Layout
 
 
-def layout(html: str) -> Layout:
+def layout_of(html: str) -> Layout:
     return Layout(HTMLTree.parse(f"<html><body>{html}</body></html>").body)
 
 
 def test_blocks_are_the_text_of_boxes_in_reading_order() -> None:
-    found = layout("<h1>Head</h1><div>before <b>bold</b><p>inner\n text</p>after</div>end")
+    found = layout_of("<h1>Head</h1><div>before <b>bold</b><p>inner\n text</p>after</div>end")
     assert [(block.box.tag, block.text, block.start, block.words) for block in found.blocks] == [
         ("h1", "Head", 0, 1),
         ("div", "before bold after", 4, 3),
@@ -25,17 +25,17 @@ def test_blocks_are_the_text_of_boxes_in_reading_order() -> None:
 
 def test_what_is_silent_is_no_text() -> None:
     silent = "<button>b</button><select><option>o</select><noscript>n</noscript><textarea>t</textarea><template>p</template>"
-    assert [block.text for block in layout(f"<p>words{silent}</p> \n <div> </div><!-- c -->").blocks] == ["words"]
+    assert [block.text for block in layout_of(f"<p>words{silent}</p> \n <div> </div><!-- c -->").blocks] == ["words"]
 
 
 def test_only_a_link_with_a_target_links() -> None:
-    found = layout("<p><a href=x>four</a> and <a name=y>more</a></p><p><a id=z>all of it</p><p>this")
+    found = layout_of("<p><a href=x>four</a> and <a name=y>more</a></p><p><a id=z>all of it</p><p>this")
     assert [(block.text, block.linked) for block in found.blocks] == [("four and more", 4), ("all of it", 0), ("this", 0)]
 
 
 def test_boxes_hold_what_is_in_the_boxes_inside() -> None:
     running = "word " * 20
-    found = layout(f"<div class='A b' id=C><p>{running}</p><p><a href=x>{running}</a></p></div>")
+    found = layout_of(f"<div class='A b' id=C><p>{running}</p><p><a href=x>{running}</a></p></div>")
     root, box, first, second = found.boxes
     size = len(running.strip())
     assert (box.key, first.key, box.parent, first.depth) == ("a b c", "", root, 2)
@@ -48,15 +48,15 @@ def test_boxes_hold_what_is_in_the_boxes_inside() -> None:
 
 
 def test_alike_boxes_side_by_side_are_counted() -> None:
-    found = layout("<ul><li class=x>a</li><li class=x>b</li><li>c</li><li class=x></li></ul><li class=x>d</li>")
+    found = layout_of("<ul><li class=x>a</li><li class=x>b</li><li>c</li><li class=x></li></ul><li class=x>d</li>")
     assert [(box.tag, box.repeats) for box in found.boxes[2:]] == [("li", 2), ("li", 2), ("li", 1), ("li", 1)]
 
 
 def test_a_box_is_within_the_boxes_around_it() -> None:
-    inner = layout("<nav><div><p>x</p></div></nav>").blocks[0].box
+    inner = layout_of("<nav><div><p>x</p></div></nav>").blocks[0].box
     assert (inner.within("nav"), inner.within("p"), inner.within("footer", "main")) == (True, True, False)
 
 
 def test_depth_is_counted_and_blocks_are_bounded() -> None:
-    assert layout("<div>" * 3_000 + "x").deepest == 3_000
-    assert len(layout("<p>x" * (blocks.MAX_BLOCKS + 10)).blocks) == blocks.MAX_BLOCKS
+    assert layout_of("<div>" * 3_000 + "x").deepest == 3_000
+    assert len(layout_of("<p>x" * (layout.MAX_BLOCKS + 10)).blocks) == layout.MAX_BLOCKS

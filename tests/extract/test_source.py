@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.extract.source import shown
+from nexi.extract.invisible import shown
 
 
 @pytest.mark.parametrize(

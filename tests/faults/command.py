@@ -15,7 +15,7 @@ from pathlib import Path
 from nexi.app import SystemClock
 from nexi.events import TERMINAL, Fact, RunFinished, ToolFinished, ToolStarted
 from nexi.history import get_entry_by_id
-from nexi.runlog import RunDirectory
+from nexi.runs.directory import RunDirectory
 from tests.llm.server import Canned, Server, call_delta, delta, serving, sse
 
 MOON = "http://moon.test/facts"

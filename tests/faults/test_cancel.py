@@ -19,7 +19,7 @@ import pytest
 
 from nexi.app import SystemClock
 from nexi.events import RunFailed, RunFinished
-from nexi.runlog import RunDirectory
+from nexi.runs.directory import RunDirectory
 from nexi.types import StopReason
 from rig import scripted_llm
 from tests.faults.command import QUESTION, Outcome, check_nothing_is_left_behind, check_nothing_is_lost

@@ -21,7 +21,8 @@ from nexi.app import Nexi, Run, SearchOptions, SystemClock
 from nexi.config import Config
 from nexi.errors import NexiError, StoreError
 from nexi.events import TERMINAL, Fact, ModelAsked, ModelFailed, ModelReplied, Warned
-from nexi.runlog import ReadLog, RunDirectory
+from nexi.runs.directory import RunDirectory
+from nexi.runs.log_format import ReadLog
 from rig import miniweb, scripted_llm
 from rig.fault_proxy import ALWAYS, Fault, FaultProxy, proxies
 from rig.research_script import ResearchScript

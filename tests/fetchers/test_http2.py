@@ -17,8 +17,8 @@ from nexi.fetchers.body import read_body
 from nexi.fetchers.guard import Guard
 from nexi.fetchers.http import HttpFetcher
 from nexi.fetchers.transport import ConnectionLostError, Transport
+from nexi.net.trust import Trust
 from nexi.testing import FakeClock
-from nexi.trust import Trust
 from nexi.types import FetchLimits
 from tests.fetchers.leaks import no_leaks
 

@@ -17,8 +17,8 @@ from nexi.knowledge.retrieval import Retriever
 from nexi.knowledge.settings import KnowledgeSettings
 from nexi.ports import LLM, Embedder
 from nexi.stores.sqlite import SqliteStore
-from nexi.terms import terms
 from nexi.testing import FakeClock, FakeWeb
+from nexi.text.terms import terms
 from nexi.types import Embedded, Failure, FetchLimits, Page, Query, Reply, SearchOutcome, Usage
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nexi.knowledge import coverage
-from nexi.ranking import Assessment
+from nexi.structured.ranking import Assessment
 from nexi.types import Hit, Passage
 
 QUESTION = "When did Iris Quill study the barn owl in Norway?"

@@ -7,7 +7,7 @@ from pathlib import Path
 from nexi.errors import LLMError
 from nexi.events import Judged, Warned
 from nexi.knowledge.judge import Judge
-from nexi.ranking import Score
+from nexi.structured.ranking import Score
 from nexi.testing import ScriptedLLM
 from nexi.types import Hit, Passage
 from tests.knowledge.support import Said, saying

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.llm.calls import calls_from_text, offered_name, problems
+from nexi.llm.openai.calls import calls_from_text, offered_name, problems
 from nexi.types import ToolCall, ToolSpec
 
 SEARCH = ToolSpec(

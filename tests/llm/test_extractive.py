@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import pytest
 
 from nexi.errors import LLMError
-from nexi.llm.extractive import NOTHING_FOUND, NOTHING_READ, Extractive
-from nexi.llm.questions import what_is_wanted
+from nexi.llm.extractive.model import NOTHING_FOUND, NOTHING_READ, Extractive
+from nexi.llm.extractive.questions import what_is_wanted
 from nexi.types import Hit, Message, PageView, Reply, SearchOutcome, ToolCall, ToolResult, ToolSpec, Usage
 
 TOOLS = tuple(ToolSpec(name, "", {}) for name in ("web_search", "web_get", "final_answer"))

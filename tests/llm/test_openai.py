@@ -14,8 +14,8 @@ import httpx2
 import pytest
 
 from nexi.errors import ContextOverflowError, LLMError
-from nexi.llm.openai import OpenAICompatible
-from nexi.llm.prices import Price
+from nexi.llm.openai.client import OpenAICompatible
+from nexi.llm.openai.prices import Price
 from nexi.types import Message, Reply, ToolCall, ToolSpec, Usage
 from tests.llm.server import USAGE, Canned, Server, call_delta, data, delta, plain, refused, said, serving, sse
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.llm.prices import FREE, PRICES, Price, price_of, price_table
+from nexi.llm.openai.prices import FREE, PRICES, Price, price_of, price_table
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from nexi.errors import LLMError
-from nexi.llm.retry import RetryPolicy
-from nexi.patience import retry_after
+from nexi.llm.openai.retry import RetryPolicy
+from nexi.net.retry import retry_after
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 BUSY = LLMError("busy", retryable=True)

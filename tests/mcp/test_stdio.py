@@ -18,7 +18,7 @@ import pytest
 from mcp import Client
 
 from nexi.app import SystemClock
-from nexi.runlog import RunDirectory
+from nexi.runs.directory import RunDirectory
 from tests.mcp.world import ANSWER, QUESTION, command, text_of, until
 
 CANARY = "sk-canary-5f1c09e4a77b"

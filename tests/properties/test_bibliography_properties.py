@@ -8,7 +8,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nexi.bibliography import bibtex, csl, ris
+from nexi.answers.bibliography import bibtex, csl, ris
 from nexi.types import Imprint, Source
 
 words = st.text(max_size=60)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nexi.breaker import (
+from nexi.net.breaker import (
     HELD_S,
     LONGEST_ERROR_S,
     LONGEST_WISH_S,

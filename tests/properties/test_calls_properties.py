@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nexi import schema
-from nexi.llm.calls import calls_from_text, problems
-from nexi.llm.stream import BodyReader, CallIds, Draft, Listener
+from nexi.llm.openai.calls import calls_from_text, problems
+from nexi.llm.openai.stream import BodyReader, CallIds, Draft, Listener
+from nexi.structured import json_reader, schema_check
 from nexi.types import ToolCall, ToolSpec
 
 ECHO = ToolSpec(
@@ -32,7 +32,7 @@ jsonish = st.text(alphabet="{}[]\"':,\\ntruefalsNone0123456789.eE+- \n`<>_/=ab",
 
 @given(jsonish | st.text(max_size=200))
 def test_readers_raise_nothing_but_value_errors(text: str) -> None:
-    for reader in (schema.parse, schema.parse_lenient):
+    for reader in (json_reader.parse, json_reader.parse_lenient):
         try:
             value = reader(text)
         except ValueError:
@@ -43,21 +43,21 @@ def test_readers_raise_nothing_but_value_errors(text: str) -> None:
 @given(values)
 def test_what_is_written_as_json_is_read_back(value: object) -> None:
     text = json.dumps(value)
-    assert schema.parse(text) == schema.mend_value(value) == schema.parse_lenient(text)
+    assert json_reader.parse(text) == json_reader.mend_value(value) == json_reader.parse_lenient(text)
 
 
 @given(objects, st.sampled_from(["{}", "Here:\n```json\n{}\n```\nDone", "  {}\n", "<a>{}</a>"]))
 def test_an_object_is_found_within_prose(value: dict[str, Any], prose: str) -> None:
-    assert schema.parse_lenient(prose.replace("{}", json.dumps(value))) == schema.mend_value(value)
+    assert json_reader.parse_lenient(prose.replace("{}", json.dumps(value))) == json_reader.mend_value(value)
 
 
 @given(objects, st.data())
 def test_an_object_cut_anywhere_is_read_without_its_end(value: dict[str, Any], data: st.DataObject) -> None:
     text = json.dumps(value)
     cut = text[: data.draw(st.integers(1, len(text)))]
-    found = schema.parse_lenient(cut)
+    found = json_reader.parse_lenient(cut)
     assert isinstance(found, dict)
-    assert list(found)[:-1] == list(schema.mend_value(value))[: max(0, len(found) - 1)]
+    assert list(found)[:-1] == list(json_reader.mend_value(value))[: max(0, len(found) - 1)]
 
 
 @given(
@@ -67,14 +67,14 @@ def test_an_object_cut_anywhere_is_read_without_its_end(value: dict[str, Any], d
     ),
 )
 def test_checking_any_value_gives_sentences(value: object, wanted: dict[str, Any]) -> None:
-    assert all(isinstance(problem, str) and problem for problem in schema.check(value, wanted))
+    assert all(isinstance(problem, str) and problem for problem in schema_check.check(value, wanted))
 
 
 @given(jsonish | st.text(max_size=200))
 def test_any_text_gives_only_offered_calls_that_fit(text: str) -> None:
     rest, calls = calls_from_text(text, TOOLS)
     assert calls or rest == text
-    assert all(call.name == "echo" and schema.check(json.loads(call.arguments), ECHO.parameters) == [] for call in calls)
+    assert all(call.name == "echo" and schema_check.check(json.loads(call.arguments), ECHO.parameters) == [] for call in calls)
     assert all(problems(text, TOOLS))
 
 
@@ -82,7 +82,7 @@ def test_any_text_gives_only_offered_calls_that_fit(text: str) -> None:
 def test_a_written_call_is_found_whatever_its_argument_says(text: str, wrap: str) -> None:
     written = json.dumps({"name": "echo", "arguments": {"text": text}})
     rest, calls = calls_from_text(wrap.replace("{}", written), TOOLS)
-    assert (rest, [json.loads(call.arguments) for call in calls]) == ("", [{"text": schema.mend(text)}])
+    assert (rest, [json.loads(call.arguments) for call in calls]) == ("", [{"text": json_reader.mend(text)}])
 
 
 @settings(max_examples=60)
@@ -103,7 +103,7 @@ def test_a_stream_reads_the_same_however_it_is_cut(said: str, asked: str, pieces
     reader.end()
     draft.end()
     assert reader.closed
-    assert draft.text == "".join(heard) == schema.mend(text)
+    assert draft.text == "".join(heard) == json_reader.mend(text)
     assert draft.calls == tuple(told) == (ToolCall("a", "echo", arguments),)
 
 

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nexi.citations import (
+from nexi.answers.citations import (
     CitationBook,
     SentenceStream,
     add_citations_to_answer,

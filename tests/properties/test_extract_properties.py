@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from resiliparse.parse.html import HTMLTree
 
 from nexi.errors import FetchError
-from nexi.extract import extract, scorecard, to_markdown
-from nexi.extract.blocks import Layout
-from nexi.extract.source import shown
+from nexi.extract import classifier, extract, to_markdown
+from nexi.extract.invisible import shown
+from nexi.extract.layout import Layout
 from nexi.urls import is_web_url
 from tests.extract.archives import docx
 
@@ -73,7 +73,7 @@ def test_every_block_is_judged_and_their_order_is_that_of_the_page(sentences: li
     html = "".join(f"{'<div>' * deep}<p>{sentence}</p>{'</div>' * deep}" for sentence in sentences)
     layout = Layout(HTMLTree.parse(f"<html><body>{html}</body></html>").body)
     assert [block.text for block in layout.blocks] == sentences
-    assert len(scorecard.content(layout)) == len(sentences)
+    assert len(classifier.content(layout)) == len(sentences)
 
 
 @given(st.binary(max_size=400) | st.builds(lambda body: docx(body), st.text(max_size=60)))

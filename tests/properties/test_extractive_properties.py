@@ -8,11 +8,11 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nexi.language import stem
-from nexi.llm.composition import MAX_WORDS, compose
-from nexi.llm.extractive import respond
-from nexi.llm.passages import plain, read_sentences, split_sentences
-from nexi.llm.questions import read_question
+from nexi.llm.extractive.composition import MAX_WORDS, compose
+from nexi.llm.extractive.model import respond
+from nexi.llm.extractive.passages import plain, read_sentences, split_sentences
+from nexi.llm.extractive.questions import read_question
+from nexi.text.stems import stem
 from nexi.types import Message, PageView, ToolCall, ToolResult
 
 TOOLS = frozenset(("web_search", "web_get", "final_answer"))

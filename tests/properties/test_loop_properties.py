@@ -19,7 +19,7 @@ from nexi.app import Nexi, Run, SearchOptions
 from nexi.config import Config
 from nexi.errors import BackendError, ContextOverflowError, FetchError, LLMError, NexiError
 from nexi.events import TERMINAL, Fact, ModelAsked, RunFailed, ToolFinished, ToolStarted
-from nexi.runlog import RunDirectory
+from nexi.runs.directory import RunDirectory
 from nexi.testing import FakeClock, FakeWeb, ScriptedLLM
 from nexi.types import FetchLimits, Hit, Message, Page, Query, Reply, ToolCall, Usage
 

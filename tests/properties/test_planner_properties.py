@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nexi.citations import extract_citation_markers
+from nexi.answers.citations import extract_citation_markers
 from nexi.research.digest import digest
 from nexi.research.evaluator import read_judgement
 from nexi.research.planner import fallback_agenda, in_context, names_in, read_agenda

@@ -10,7 +10,7 @@ from typing import TypeVar
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nexi.ranking import pick_or_first, read_assessment, read_queries, read_scores
+from nexi.structured.ranking import pick_or_first, read_assessment, read_queries, read_scores
 
 T = TypeVar("T")
 JSON = st.recursive(

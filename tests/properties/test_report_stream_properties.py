@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nexi.citations import extract_citation_markers
+from nexi.answers.citations import extract_citation_markers
 from nexi.research.evaluator import read_judgement
 from nexi.research.stream import ReportStream
 

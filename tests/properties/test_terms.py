@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nexi.terms import MAX_TERM, asked, terms
+from nexi.text.terms import MAX_TERM, asked, terms
 
 LINES = st.text(max_size=200)
 

@@ -14,7 +14,7 @@ from nexi.budget import Budget, Meter
 from nexi.config import Config
 from nexi.errors import LLMError
 from nexi.events import LimitReached, ModelAsked, ModelFailed, ModelReplied, PageFetched, ResearcherReported, Warned
-from nexi.runlog import RunDirectory
+from nexi.runs.directory import RunDirectory
 from nexi.types import Reply, StopReason, Usage
 from tests.research.world import MOON, PAGES, QUESTION, LoopClock, PromptModel, SlowWeb, nexi_over, play
 

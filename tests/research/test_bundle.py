@@ -12,7 +12,7 @@ import pytest
 from nexi.app.bundle import read_bundle, write_bundle
 from nexi.config import Config
 from nexi.errors import StoreError
-from nexi.runlog import RunDirectory
+from nexi.runs.directory import RunDirectory
 from nexi.testing import FakeClock
 from tests.research.test_resume import research
 from tests.research.world import PAGES, PromptModel, SlowWeb, nexi_over, play

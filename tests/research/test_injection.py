@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 
 from nexi.agent import Inbox
+from nexi.answers.citations import CitationBook
 from nexi.budget import Budget, Meter
-from nexi.citations import CitationBook
 from nexi.config import Config
 from nexi.errors import LLMError
 from nexi.events import Delta, Fact, ReportsShared, ResearcherFailed, ResearcherReported
-from nexi.recording import Track
 from nexi.research.researcher import MAX_SHARED_CHARS, Desk, Work
 from nexi.research.state import Researcher
-from nexi.session import Session
+from nexi.runs.recording import Track
+from nexi.runs.session import Session
 from nexi.types import Answer, Message, StopReason
 from nexi.urls import dedup_key
 from tests.research.world import PAGES, QUESTION, PromptModel, SlowWeb, nexi_over, play

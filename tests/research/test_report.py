@@ -6,8 +6,8 @@ from pathlib import PurePosixPath, PureWindowsPath
 
 import pytest
 
-from nexi.language import language_of
 from nexi.research.report import Linted, Place, document, file_name, folder_for, front_matter, lint, slug
+from nexi.text.stopwords import language_of
 from nexi.types import Source
 
 MOON, TIDE = Source(1, "https://moon.example/", "Moon"), Source(3, "https://tide.example/", "Tides")

@@ -14,7 +14,7 @@ import pytest
 from nexi.app import Nexi, RunResult
 from nexi.config import Config
 from nexi.events import ModelReplied, PageFetched, RunResumed
-from nexi.session import Session
+from nexi.runs.session import Session
 from nexi.types import Message, Reply
 from tests.research.test_resume import cut_after
 from tests.research.world import FINDINGS, PAGES, PromptModel, SlowWeb, _called, nexi_over, play

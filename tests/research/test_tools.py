@@ -11,13 +11,13 @@ import pytest
 
 from nexi.budget import Budget, Meter
 from nexi.events import Delta, Fact, SourceNumbered, ToolFinished
-from nexi.llm.extractive import Extractive
+from nexi.llm.extractive.model import Extractive
 from nexi.reader import Reader
-from nexi.recording import Track
 from nexi.research.tools import CONTEXT_GATE, Context, LinkPool, Phases, ResearchToolbox, specs_for
-from nexi.runlog import MemoryPages
+from nexi.runs.pages import MemoryPages
+from nexi.runs.recording import Track
+from nexi.runs.session import Session
 from nexi.searcher import Searcher
-from nexi.session import Session
 from nexi.testing import FakeClock, FakeWeb
 from nexi.types import FetchLimits, Hit, Query, ToolCall, ToolResult
 from tests.research.world import MARS, MOON, PAGES, SUN, TIDE

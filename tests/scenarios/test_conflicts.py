@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from nexi.config import Config
 from nexi.events import ConflictsFound, RunFinished, TextDelta
-from nexi.runlog import RunDirectory
+from nexi.runs.directory import RunDirectory
 from nexi.testing import FakeWeb, answering, reading, searching
 from nexi.types import Conflict, Reading
 from tests.scenarios.world import World

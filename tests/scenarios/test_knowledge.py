@@ -12,7 +12,7 @@ from nexi.app.knowledge import Knowledge
 from nexi.config import Config
 from nexi.errors import NexiError, StoreError
 from nexi.events import KnowledgeSearched, PageFetched, Warned
-from nexi.llm.extractive import Extractive
+from nexi.llm.extractive.model import Extractive
 from nexi.testing import FakeWeb, answering, calling, reading, searching
 from nexi.types import Page, Verdict
 from tests.scenarios.world import MARS, MOON, PAGES, World

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from nexi.config import Config
-from nexi.conversation import last_conversation
 from nexi.errors import LLMError, VerificationError
 from nexi.events import AnswerChecked, ModelAsked, RunFailed, RunFinished, TextDelta, Warned
+from nexi.runs.conversation import last_conversation
 from nexi.testing import FakeWeb, ScriptedLLM, answering, reading
 from nexi.types import Message, Reply, StopReason, Usage, Verdict
 from nexi.verify import MARK

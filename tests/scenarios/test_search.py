@@ -25,8 +25,8 @@ from nexi.events import (
     Warned,
 )
 from nexi.history import get_entry_by_id
-from nexi.runlog import RunDirectory
-from nexi.session import Session
+from nexi.runs.directory import RunDirectory
+from nexi.runs.session import Session
 from nexi.testing import FakeWeb, answering, calling, reading, searching
 from nexi.types import Message, Reply, Source, StopReason, ToolCall, Usage, content_digest
 from tests.scenarios.world import MARS, MOON, PAGES, QUESTION, VENUS, World

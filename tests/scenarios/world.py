@@ -8,7 +8,7 @@ from typing import Any
 from nexi.app import Nexi, SearchOptions
 from nexi.config import Config
 from nexi.events import Event, Fact
-from nexi.session import Session
+from nexi.runs.session import Session
 from nexi.testing import FakeClock, FakeWeb, ScriptedLLM, collect, facts_of
 
 MOON = "https://moon.example/facts"

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from nexi import terms
 from nexi.errors import StoreError
 from nexi.stores import schema, vectors, words, writing
 from nexi.stores.sqlite import SqliteStore
+from nexi.text import terms
 from nexi.types import Chunk, IndexedPage, Scope, StoredSource, StoreStats
 
 pytest.importorskip("numpy")

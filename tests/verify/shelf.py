@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from nexi.answer import AnswerStream
-from nexi.runlog import MemoryPages
-from nexi.session import Session
+from nexi.answers.streaming import AnswerStream
+from nexi.runs.pages import MemoryPages
+from nexi.runs.session import Session
 from nexi.types import Page, Review
 from nexi.verify import Checker, Snapshots
 

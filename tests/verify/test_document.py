@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nexi.citations import extract_citation_markers
+from nexi.answers.citations import extract_citation_markers
 from nexi.types import Source
 from nexi.verify.document import MOST_SOURCES, read_answer, read_markdown
 

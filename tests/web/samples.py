@@ -20,7 +20,7 @@ from nexi.events import (
     RunStarted,
     SearchFinished,
 )
-from nexi.runlog import RunDirectory
+from nexi.runs.directory import RunDirectory
 from nexi.types import (
     Claim,
     Conflict,

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from nexi.schema import check
+from nexi.structured.schema_check import check
 from nexi.testing import ScriptedLLM
 from nexi.types import Reply
 from nexi.web import openwebui, search, tavily

@@ -16,7 +16,7 @@ import pytest
 from nexi.app import SystemClock
 from nexi.errors import NexiError
 from nexi.events import Fact, RunFinished, RunStarted
-from nexi.runlog import RunDirectory
+from nexi.runs.directory import RunDirectory
 from nexi.types import StopReason, Usage
 from nexi.verify.document import read_markdown
 from nexi.web.page.exports import TYPES, exported, suffix_of

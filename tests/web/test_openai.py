@@ -171,7 +171,7 @@ def test_every_mark_stands_where_its_indexes_say(pieces: list[str], numbers: set
 )
 @settings(deadline=None, max_examples=60)
 def test_any_content_is_text_or_refused(content: Any) -> None:
-    from nexi.schema import check
+    from nexi.structured.schema_check import check
     from nexi.web.openai import BODY
 
     sent = body(("user", content))

@@ -14,9 +14,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from nexi import language, terms, urls
+from nexi import urls
 from nexi.stores.scope import moment
 from nexi.stores.writing import clean, domain_of, fingerprint_of
+from nexi.text import stems, terms
 from nexi.types import Chunk, IndexedPage, Passage, StoredSource, content_digest
 
 SPACE = uuid.UUID("6f0d3c0e-6a3b-5f0e-9a53-0f4e6e657869")
@@ -42,13 +43,13 @@ def words_of(text: str) -> Counter[int]:
     """Numbers of the terms of a text, by their roots; of an unspaced script, every character too."""
     found: Counter[int] = Counter()
     for term in terms.terms(clean(text)):
-        forms = {term, term[0]} if terms.is_unspaced(term) else {language.stem(term)}
+        forms = {term, term[0]} if terms.is_unspaced(term) else {stems.stem(term)}
         found.update(_number(form) for form in forms)
     return found
 
 
 def asked_words(text: str) -> list[int]:
-    return sorted({_number(t if terms.is_unspaced(t) else language.stem(t)) for t in terms.asked(clean(text))})
+    return sorted({_number(t if terms.is_unspaced(t) else stems.stem(t)) for t in terms.asked(clean(text))})
 
 
 def _number(term: str) -> int:

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from nexi.errors import NexiError
-from nexi.runlog import check_run_id
+from nexi.runs.log_format import check_run_id
 from nexi.types import Source
 from nexi.web.page import asking, history, knowledge, setup, watching
 from nexi.web.page.exports import TYPES, answered_of, exported, suffix_of

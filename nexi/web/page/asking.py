@@ -19,7 +19,7 @@ from starlette.routing import Route
 from nexi.app import Nexi
 from nexi.errors import LLMError
 from nexi.events import RunFinished, RunStarted
-from nexi.runlog import check_run_id
+from nexi.runs.log_format import check_run_id
 from nexi.web.guard import FILES_PATH, MOST_FILE
 from nexi.web.payload import reply
 from nexi.web.problems import bad_request, refused

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
-from nexi.citations import strip_sources_section
+from nexi.answers.citations import strip_sources_section
 from nexi.types import Claim, Conflict, Evidence, Source
 from nexi.values import frozen
 from nexi.web.page.charts import with_charts

@@ -6,10 +6,11 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from nexi.bibliography import FORMS as REFERENCES
+from nexi.answers.bibliography import FORMS as REFERENCES
 from nexi.errors import NexiError
 from nexi.events import RunFinished, RunStarted
-from nexi.runlog import ReadLog, RunDirectory
+from nexi.runs.directory import RunDirectory
+from nexi.runs.log_format import ReadLog
 from nexi.web.page.export import Exported, export_html
 from nexi.web.page.markdown import markdown_of, tame_document
 from nexi.web.page.printing import printed

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from nexi.citations import outside_code, strip_sources_section
+from nexi.answers.citations import outside_code, strip_sources_section
 from nexi.types import Source
 from nexi.web.page.view import Answered, source_view
 

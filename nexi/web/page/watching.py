@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from nexi.app import Nexi
-from nexi.runlog import check_run_id
+from nexi.runs.log_format import check_run_id
 from nexi.web.page.timeline import timeline_of
 from nexi.web.payload import reply
 

@@ -1,0 +1,177 @@
+"""Turns what the model writes into what the reader gets, stretch by stretch.
+
+Pure: text goes in as it streams, checked text comes out, and what came out is never taken back. The final answer is the
+concatenation of the released stretches, so streaming and storing cannot disagree. It also reads the `answer` string out
+of a final_answer call whose JSON is still arriving.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from nexi.answers.citations import SentenceStream, drop_unknown, normalise_markers, outside_code, strip_sources_section
+
+_SOURCES_HEAD = re.compile(r"^\s{0,3}(?:#{1,6}\s*|\*\*|__)?(?:sources|references|citations)\b[\s:*_]*$", re.IGNORECASE)
+_FENCE = re.compile(r"^\s{0,3}(?:```|~~~)")
+_ADDRESS = r"https?://[^\s()<>\[\]\"'`]*(?:\([^\s()<>]*\)[^\s()<>\[\]\"'`]*)*"
+_LINK = re.compile(
+    rf"(?P<image>!?)\[(?P<label>[^\[\]\n]*)\]\(\s*<?(?P<target>{_ADDRESS})>?(?:\s+[\"'][^\n]*?[\"'])?\s*\)"
+    rf"|(?P<blank>[ \t]*)<?(?P<bare>{_ADDRESS}(?<![.,;:!?*_]))>?",
+    re.IGNORECASE,
+)
+_HOLLOW = re.compile(r"[ \t]*(?:\(\s*\)|<\s*>|\*\*\*\*)")  # what stood around an address that is gone
+_PLAIN_RUN = re.compile(r'[^"\\]+')
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\": "\\", "/": "/"}
+
+
+# The citation number of an address, 0 for one that the user or a page that was read wrote down, None for any other.
+Place = Callable[[str], int | None]
+
+
+def keep_given_addresses(text: str, place: Place) -> tuple[str, set[str]]:
+    """The text with addresses of read pages as citations and without those nobody gave, and which those were."""
+    removed: set[str] = set()
+    if "://" not in text:
+        return text, removed
+
+    def settle(found: re.Match[str]) -> str:
+        url = found["target"] or found["bare"]
+        number = place(url)
+        if number is None:
+            removed.add(url)
+        label = found["label"] or ""
+        if found["bare"]:
+            return {None: "", 0: found[0]}.get(number, f"{found['blank']}[{number}]")
+        if number == 0 and not found["image"]:
+            return found[0]
+        words = "" if label.startswith(("http://", "https://")) else label
+        return f"{words} [{number}]".lstrip() if number else words
+
+    kept = outside_code(text, lambda part: _LINK.sub(settle, part))
+    return _HOLLOW.sub("", kept) if removed else kept, removed
+
+
+class AnswerStream:
+    """Releases an answer whose citations all name a source. `release` is called with each stretch and whether it is code."""
+
+    def __init__(
+        self, known: set[int], release: Callable[[str, bool], None] | None = None, *, place: Place = lambda _: 0
+    ) -> None:
+        self._known = known
+        self._release = release or (lambda _, __: None)
+        self._place = place
+        self._sentences = SentenceStream()
+        self._held: list[str] = []
+        self._out: list[str] = []
+        self._in_code = False
+        self.dropped: set[int] = set()
+        self.removed: set[str] = set()
+
+    @property
+    def released(self) -> bool:
+        """Whether anything of the answer was passed on."""
+        return bool(self._out)
+
+    def feed(self, text: str) -> None:
+        for stretch in self._sentences.feed(text):
+            self._take(stretch)
+
+    def finish(self) -> str:
+        """Release what is left and return the whole answer."""
+        self._take(self._sentences.finish())
+        held, self._held = self._held, []
+        rest = strip_sources_section("".join(held))
+        for stretch in held if rest.strip() else ():
+            self._pass(rest[: len(stretch)])
+            rest = rest[len(stretch) :]
+        return "".join(self._out).strip()
+
+    def clean(self, text: str) -> str:
+        """A text of the model with one spelling of citations, and none that names nothing."""
+        text, removed = keep_given_addresses(normalise_markers(text), self._place)
+        text, dropped = drop_unknown(text, self._known)
+        self.dropped |= dropped
+        self.removed |= removed
+        return text
+
+    def _take(self, stretch: str) -> None:
+        """A model-written list of sources is held back until the end shows whether it is one."""
+        if self._held or (not self._in_code and _SOURCES_HEAD.match(stretch)):
+            self._held.append(stretch)
+        elif stretch:
+            self._pass(stretch)
+
+    def _pass(self, stretch: str) -> None:
+        fences = sum(bool(_FENCE.match(line)) for line in stretch.split("\n"))
+        is_code = self._in_code or fences > 0
+        self._in_code ^= fences % 2 == 1
+        stretch = stretch if is_code else self.clean(stretch)
+        if stretch:
+            self._out.append(stretch)
+            self._release(stretch, is_code)
+
+
+class AnswerArgument:
+    """Reads the value of "answer" from the pieces of a JSON object, as far as it has arrived."""
+
+    def __init__(self, feed: Callable[[str], None]) -> None:
+        self._feed = feed
+        self._buffer = ""
+        self._inside = False
+        self._done = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the value has begun and its end has not come."""
+        return self._inside and not self._done
+
+    def take(self, piece: str) -> None:
+        if self._done:
+            return
+        self._buffer += piece
+        if not self._inside and not self._enter():
+            return
+        self._drain()
+
+    def _enter(self) -> bool:
+        match = re.match(r'\s*\{\s*"answer"\s*:\s*"', self._buffer)
+        if match:
+            self._buffer, self._inside = self._buffer[match.end() :], True
+        return self._inside
+
+    def _drain(self) -> None:
+        text, used = [], 0
+        while used < len(self._buffer):
+            if run := _PLAIN_RUN.match(self._buffer, used):
+                text.append(run[0])
+                used = run.end()
+                continue
+            if self._buffer[used] == '"':
+                self._done = True
+                break
+            decoded, length = self._escape(used)
+            if not length:
+                break
+            text.append(decoded)
+            used += length
+        self._buffer = self._buffer[used:]
+        if text:
+            self._feed("".join(text))
+
+    def _escape(self, at: int) -> tuple[str, int]:
+        """The character an escape stands for and how long the escape is; length 0 while it is incomplete."""
+        rest = self._buffer[at + 1 : at + 12]
+        if not rest:
+            return "", 0
+        if rest[0] != "u":
+            return _ESCAPES.get(rest[0], rest[0]), 2
+        if len(rest) < 5:
+            return "", 0
+        code = int(rest[1:5], 16) if re.fullmatch(r"[0-9a-fA-F]{4}", rest[1:5]) else 0xFFFD
+        if not 0xD800 <= code < 0xDC00:
+            return chr(code) if not 0xDC00 <= code < 0xE000 else "�", 6
+        if len(rest) < 11 and "\\u".startswith(rest[5:7]):
+            return "", 0
+        low = int(rest[7:11], 16) if re.fullmatch(r"\\u[dD][c-fC-F][0-9a-fA-F]{2}", rest[5:11]) else 0
+        return (chr(0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)), 12) if low else ("�", 6)

@@ -1,0 +1,87 @@
+"""The function faces of the first version, importable from `nexi.tools`. Each delegates to the code of today."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+from nexi.ports import LLM
+from nexi.tools.results import as_json, searches_form
+from nexi.tools.specs import FINAL_ANSWER, WEB_GET, WEB_SEARCH, read_arguments
+from nexi.tools.summaries import ExtractLimits, summarise
+from nexi.types import ToolCall
+
+
+@runtime_checkable
+class SearchBackend(Protocol):
+    """The seeds' plug-in for search; `nexi.app` puts it behind the port."""
+
+    async def search(self, queries: list[str], api_key: str, timeout: float, verbose: bool) -> dict[str, Any]:  # noqa: ASYNC109 - the seeds' signature
+        ...
+
+
+@runtime_checkable
+class ContentFetcher(Protocol):
+    """The seeds' plug-in for reading pages; `nexi.app` puts it behind the port."""
+
+    async def fetch(self, urls: list[str], api_key: str, timeout: float, verbose: bool) -> dict[str, Any]:  # noqa: ASYNC109 - the seeds' signature
+        ...
+
+
+async def web_search(queries: list[str], config: Any, verbose: bool = False) -> dict[str, Any]:
+    """Search 1 to 5 queries in parallel and return the seeds' JSON."""
+    return await execute_tool(WEB_SEARCH.name, {"queries": queries}, config, verbose)
+
+
+async def web_get(
+    urls: list[str],
+    config: Any,
+    query: str = "",
+    instructions: str = "",
+    get_full: bool = False,
+    use_chunks: bool = False,
+    verbose: bool = False,
+) -> dict[str, Any]:
+    """Read 1 to 8 pages the caller vouches for and return the seeds' JSON."""
+    arguments = {"urls": urls, "instructions": instructions, "get_full": get_full, "use_chunks": use_chunks}
+    return await execute_tool(WEB_GET.name, arguments, config, verbose, query=query)
+
+
+async def execute_tool(
+    name: str, arguments: Mapping[str, Any], config: Any, verbose: bool = False, *, query: str = ""
+) -> dict[str, Any]:
+    """Run one tool outside a search; an unknown tool or a bad argument comes back as {"error": …}."""
+    if name == FINAL_ANSWER.name:
+        _, problem = read_arguments(ToolCall("", name, as_json(arguments)), FINAL_ANSWER)
+        return {"error": problem} if problem else {"answer": arguments["answer"]}
+    from nexi.app import Nexi
+
+    async with Nexi(config) as nexi:
+        result = await nexi.run_tool(ToolCall("direct", name, as_json(arguments)), question=query)
+    value: dict[str, Any] = json.loads(result.text)
+    return value
+
+
+async def _extract_with_llm(content: str, query: str, instructions: str, llm: LLM) -> str:
+    """What a page says about the query, by the extract model; `content[:2000]` when it fails."""
+    return await summarise(llm, content, query, instructions, ExtractLimits())
+
+
+class JinaSearchBackend:
+    """Jina's search in the seeds' plug-in shape."""
+
+    async def search(self, queries: list[str], api_key: str, timeout: float = 30, verbose: bool = False) -> dict[str, Any]:  # noqa: ASYNC109 - the seeds' signature
+        from nexi.app import search_as_plugin
+
+        return searches_form(await search_as_plugin("jina", queries, api_key, timeout))
+
+
+class JinaContentFetcher:
+    """Jina's reader in the seeds' plug-in shape."""
+
+    async def fetch(self, urls: list[str], api_key: str, timeout: float = 40, verbose: bool = False) -> dict[str, Any]:  # noqa: ASYNC109 - the seeds' signature
+        from nexi.app import fetch_as_plugin
+
+        views = await fetch_as_plugin("jina", urls, api_key, timeout)
+        return {"pages": [{"url": v.url, "content": v.text, **({"error": v.error} if v.error else {})} for v in views]}

@@ -1,0 +1,152 @@
+"""How likely each block of a page is content: a sum of learned weights, and the cut that serves the whole page best.
+
+Above sits `markup`; below, `features` names what speaks for and against a block, and `layout` finds the blocks. Each name has
+one weight, so the judgement can be read off. The weights are learned by `evals/extraction`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from importlib import resources
+from math import exp
+
+from nexi.extract import features
+from nexi.extract.layout import Block, Layout, tag_set
+
+LEAST, MOST = 0.15, 0.5  # where the cut may lie
+MOSTLY = 0.7
+BANNER = 0.3  # of the page's text; what has more is a wrapper
+MENU = 200  # characters of links and nothing else
+SOME_CODE = 3  # blocks of code that make a page documentation
+FEW_LINES = 300  # characters
+
+_UNITS = tag_set("table ul ol dl")
+_TEXTS = tag_set("h1 h2 h3 h4 article pre table")
+
+
+@cache
+def weights() -> Mapping[str, float]:
+    """What was learned, read once."""
+    text = resources.files("nexi.extract").joinpath("weights.json").read_text(encoding="utf-8")
+    learned: dict[str, float] = json.loads(text)
+    return learned
+
+
+@cache
+def _scale() -> features.Scale:
+    return scale_of(weights())
+
+
+def scale_of(learned: Mapping[str, float]) -> features.Scale:
+    """A scale of these weights; a name that was not learned weighs nothing."""
+    return features.Scale(lambda names: sum([learned.get(name, 0.0) for name in names]))
+
+
+def content(layout: Layout) -> list[bool]:
+    """For each block of the page, whether it is content; on a page of a few lines everything but a banner is."""
+    banners = _banners(layout)
+    if layout.chars < FEW_LINES:
+        return [id(block.box) not in banners for block in layout.blocks]
+    chances = [1 / (1 + exp(-max(-30.0, min(30.0, score)))) for score in _as_units(layout, _scores(layout))]
+    cut = _cut(layout.blocks, chances)
+    kept = _filled(layout, _mended(layout.blocks, [chance >= cut for chance in chances]))
+    return [keep and id(block.box) not in banners for keep, block in zip(kept, layout.blocks, strict=True)]
+
+
+def _banners(layout: Layout) -> set[int]:
+    """The boxes that ask for consent or an address; one with code in it is a text about such things."""
+    found: set[int] = set()
+    for box in layout.boxes:
+        if id(box.parent) in found or (
+            box.key
+            and box.blocks
+            and _names_banner(box.key)
+            and box.chars <= BANNER * layout.chars
+            and box.node.query_selector("pre, code") is None
+        ):
+            found.add(id(box))
+    return found
+
+
+@lru_cache(maxsize=20_000)
+def _names_banner(key: str) -> bool:
+    return any(name in key for name in ("cookie", "consent", "gdpr", "newsletter"))
+
+
+def _scores(layout: Layout) -> list[float]:
+    scores: list[float] = features.Page(layout, _scale()).judge()
+    return scores
+
+
+def _as_units(layout: Layout, scores: list[float]) -> list[float]:
+    """The cells of a table and the items of a plain list stand or fall together."""
+    broken: set[str] = set()
+    for number, box in enumerate(layout.boxes):  # parents come before their children
+        above = box.parent.unit if box.parent is not None else ""
+        if not above:
+            box.unit = f"{box.tag}{number}" if box.tag in _UNITS else ""
+            continue
+        box.unit = above
+        if box.tag in _TEXTS or (box.tag == "p" and above.startswith("dl")):
+            broken.add(above)  # headings, code, or a table in a list or table: this holds a whole text and is no unit
+    sums: dict[str, tuple[float, int]] = {}
+    for block, score in zip(layout.blocks, scores, strict=True):
+        if unit := block.box.unit:
+            total, words = sums.get(unit, (0.0, 0))
+            sums[unit] = total + score * (block.words + 1), words + block.words + 1
+    means = {unit: total / words for unit, (total, words) in sums.items() if unit not in broken}
+    return [means.get(block.box.unit, score) for block, score in zip(layout.blocks, scores, strict=True)]
+
+
+def _mended(blocks: list[Block], kept: list[bool]) -> list[bool]:
+    """Code stays with the text beside it, and so does what stands between two kept blocks of the same box."""
+    around = [False, *kept, False]
+    mended = []
+    for index, block in enumerate(blocks):
+        before, keep, after = around[index : index + 3]
+        if not keep and block.box.tag == "pre":
+            keep = before or after
+        elif not keep and before and after:
+            keep = blocks[index - 1].box.parent is block.box.parent is blocks[index + 1].box.parent
+        mended.append(keep)
+    return mended
+
+
+def _filled(layout: Layout, kept: list[bool]) -> list[bool]:
+    """A box with code in it that is mostly content is all content: documentation keeps its notes, signatures and tables."""
+    if sum(block.box.tag == "pre" for block in layout.blocks) < SOME_CODE:
+        return kept
+    words: Counter[int] = Counter()
+    taken: Counter[int] = Counter()
+    code: Counter[int] = Counter()
+    for block, keep in zip(layout.blocks, kept, strict=True):
+        if block.box.tag == "pre":
+            code[id(block.box)] += 1
+            continue
+        words[id(block.box)] += block.words
+        taken[id(block.box)] += block.words * keep
+    for box in reversed(layout.boxes):
+        for sums in (words, taken, code):
+            sums[id(box.parent)] += sums[id(box)]
+    full: set[int] = set()
+    for box in layout.boxes:
+        key = id(box)
+        menu = box.tag in ("ul", "ol") and box.chars > MENU and box.linked > 0.8 * box.chars and not taken[key]
+        if not menu and (id(box.parent) in full or (code[key] >= SOME_CODE and taken[key] >= MOSTLY * words[key])):
+            full.add(key)
+    return [keep or id(block.box) in full for block, keep in zip(layout.blocks, kept, strict=True)]
+
+
+def _cut(blocks: list[Block], chances: list[float]) -> float:
+    """The chance from which on blocks are kept, so that precision and recall of the page are expected to balance."""
+    expected = sum(chance * block.words for chance, block in zip(chances, blocks, strict=True))
+    best, cut, right, taken = 0.0, MOST, 0.0, 0
+    for chance, words in sorted(((c, b.words) for c, b in zip(chances, blocks, strict=True)), reverse=True):
+        right += chance * words
+        taken += words
+        if taken and (balance := 2 * right / (taken + expected)) > best:
+            best, cut = balance, chance
+    return max(LEAST, min(MOST, cut))

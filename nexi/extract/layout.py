@@ -1,0 +1,139 @@
+"""The page as blocks of text in boxes: how long, how linked, how often repeated, and where.
+
+Above sits `classifier`, which judges the blocks; below, a tree of resiliparse. This file knows the shape of HTML and nothing
+of what is content.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+MAX_BLOCKS = 20_000
+PARAGRAPH = 80  # characters of running text that make a block a paragraph
+
+
+def tag_set(names: str) -> frozenset[str]:
+    """Names with spaces between them, as a set."""
+    return frozenset(names.split())
+
+
+_INLINE = tag_set(
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q rp rt ruby s samp small span"
+    " strike strong sub sup time tt u var wbr picture"
+)
+_SILENT = tag_set(
+    "script style noscript template svg canvas iframe object embed video audio dialog button select input textarea option"
+    " datalist head title link meta"
+)
+
+
+class Box:
+    """An element that starts a line of its own, and what is in it."""
+
+    __slots__ = (
+        "around", "blocks", "chars", "depth", "kept", "key", "levels", "linked", "node", "own", "paragraphs", "parent",
+        "repeats", "shape", "tag", "unit",
+    )  # fmt: skip
+
+    def __init__(self, node: Any, tag: str, parent: Box | None) -> None:
+        self.node, self.tag, self.parent = node, tag, parent
+        self.depth: int = parent.depth + 1 if parent is not None else 0
+        called, id_ = node.getattr("class"), node.getattr("id")
+        self.key = f"{called or ''} {id_ or ''}".lower() if called or id_ else ""
+        self.own = -1  # where its own block is; a reference would make a cycle, and cycles of nodes broke trees
+        self.blocks = self.chars = self.linked = self.paragraphs = self.repeats = self.kept = 0
+        self.around: Any = None  # from here on for the judge of the page, who comes by each box often
+        self.levels: Any = None
+        self.shape: tuple[int | str, ...] = ()
+        self.unit = ""  # the name of the list or table it is a part of
+
+    def within(self, *tags: str) -> bool:
+        """Whether one of these elements is around."""
+        box: Box | None = self
+        while box is not None and box.tag not in tags:
+            box = box.parent
+        return box is not None
+
+
+class Block:
+    """The text directly in one box."""
+
+    __slots__ = ("box", "linked", "nodes", "parts", "start", "text", "words")
+
+    def __init__(self, box: Box) -> None:
+        self.box = box
+        self.nodes: list[Any] = []
+        self.parts: list[str] = []
+        self.text = ""
+        self.linked = self.start = self.words = 0
+
+
+class Layout:
+    """All boxes and blocks of a page in reading order."""
+
+    __slots__ = ("blocks", "boxes", "chars", "deepest", "root")
+
+    def __init__(self, body: Any) -> None:
+        self.root = Box(body, "body", None)
+        self.boxes = [self.root]
+        self.blocks: list[Block] = []
+        self._walk()
+        self.deepest = max(box.depth for box in self.boxes)
+        self.chars = self._measure()
+        self._count_repeats()
+
+    def _walk(self) -> None:
+        """In reading order, without recursion: pages may nest deeper than the stack allows."""
+        rest: list[tuple[Any, Box, bool]] = [(self.root.node.first_child, self.root, False)]
+        while rest and len(self.blocks) < MAX_BLOCKS:
+            node, box, linked = rest.pop()
+            while node is not None:
+                following, text = node.next, node.value
+                if text is not None:
+                    if not text.isspace() and node.tag == "#text":
+                        self._read(node, text, box, linked)
+                elif (child := node.first_child) is not None and (tag := node.tag) and tag not in _SILENT:
+                    if following is not None:
+                        rest.append((following, box, linked))
+                    if tag not in _INLINE:
+                        box = Box(node, tag, box)
+                        self.boxes.append(box)
+                    elif tag == "a":
+                        linked = linked or node.hasattr("href")
+                    following = child
+                node = following
+
+    def _read(self, node: Any, text: str, box: Box, linked: bool) -> None:
+        if box.own < 0:
+            box.own = len(self.blocks)
+            self.blocks.append(Block(box))
+        block = self.blocks[box.own]
+        block.nodes.append(node)
+        block.parts.append(text)
+        if linked:
+            block.linked += len(text.strip())
+
+    def _measure(self) -> int:
+        total = 0
+        for block in self.blocks:
+            words = " ".join(block.parts).split()
+            block.text, block.words = " ".join(words), len(words)
+            size = len(block.text)
+            block.start, total = total, total + size
+            block.linked = min(block.linked, size)
+            box = block.box
+            box.chars, box.linked, box.blocks = size, block.linked, 1
+            box.paragraphs = size if size >= PARAGRAPH and block.linked < 0.4 * size else 0
+        for box in reversed(self.boxes):  # children come after their parents
+            if (parent := box.parent) is not None:
+                parent.chars += box.chars
+                parent.linked += box.linked
+                parent.paragraphs += box.paragraphs
+                parent.blocks += box.blocks
+        return total
+
+    def _count_repeats(self) -> None:
+        alike = Counter((id(box.parent), box.tag, box.key) for box in self.boxes if box.blocks)
+        for box in self.boxes:
+            box.repeats = alike[id(box.parent), box.tag, box.key]

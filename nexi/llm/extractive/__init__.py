@@ -1,0 +1,1 @@
+"""The built-in model that quotes pages and needs no model server."""

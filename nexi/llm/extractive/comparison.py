@@ -1,0 +1,95 @@
+"""The short answer to a question that sets two things side by side: which came first, whether both are the same.
+
+Above `questions`, below `composition`. Reads one sentence about each; says nothing when they do not settle it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from nexi.llm.extractive.lexicon import COUNTRIES
+from nexi.llm.extractive.passages import Words
+from nexi.llm.extractive.questions import Question
+from nexi.text.sentences import MONTHS
+
+_EARLIER = re.compile(r"\b(?:first|earlier|older|oldest|before|elder)\b", re.I)
+_LATER = re.compile(r"\b(?:later|last|younger|youngest|recent|recently|newer|after|second)\b", re.I)
+_LONGER = re.compile(r"\blived? longer\b|\blonger li(?:fe|ved)\b", re.I)
+_BOTH = re.compile(r"\b(?:both|same)\b", re.I)
+_DATE = re.compile(
+    rf"\b(?:(?P<d1>\d{{1,2}})(?:st|nd|rd|th)? )?(?:(?P<m>{'|'.join(MONTHS)}) )?(?:(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?, )?"
+    r"(?P<y>1\d{3}|20\d{2})\b",
+    re.I,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two things: its name as the question has it, and the text that speaks of it."""
+
+    name: str
+    text: str
+
+
+def verdict(question: Question, one: Side, other: Side) -> str:
+    """ "A.", "Yes." or "No." when the two texts settle the question, else nothing."""
+    if _BOTH.search(question.text) and question.wants == "yesno":
+        return _both(question, one, other)
+    if _LONGER.search(question.text):
+        return _named(one, other, _span(one.text), _span(other.text), want_more=True)
+    earlier, later = bool(_EARLIER.search(question.text)), bool(_LATER.search(question.text))
+    if earlier == later:
+        return ""
+    died = re.search(r"\bdied?\b", question.text, re.I) is not None
+    first, second = _event(one.text, died), _event(other.text, died)
+    return _named(one, other, first, second, want_more=later)
+
+
+def _named(one: Side, other: Side, first: float | None, second: float | None, *, want_more: bool) -> str:
+    if first is None or second is None or first == second:
+        return ""
+    return f"{(one if (first > second) == want_more else other).name}."
+
+
+def dates(text: str) -> list[float]:
+    """The dates of a text as years with fractions, in order."""
+    found = []
+    for match in _DATE.finditer(text):
+        month = MONTHS.index(match["m"].lower()) if match["m"] else 0
+        day = int(match["d1"] or match["d2"] or 0) if match["m"] else 0
+        found.append(int(match["y"]) + month / 12 + day / 400)
+    return found
+
+
+def _event(text: str, died: bool) -> float | None:
+    known = dates(text)
+    if died:
+        alone = re.search(r"\bdied\b", text, re.I) and len(known) == 1
+        return known[1] if len(known) > 1 else known[0] if alone else None
+    return known[0] if known else None
+
+
+def _span(text: str) -> float | None:
+    known = dates(text)
+    return known[1] - known[0] if len(known) > 1 and 0 < known[1] - known[0] < 125 else None
+
+
+def _both(question: Question, one: Side, other: Side) -> str:
+    if re.search(r"\bsame (?:country|nationality|nation)\b|\bsame\b.*\bcountry\b", question.text, re.I):
+        first, second = countries(one.text), countries(other.text)
+        return "" if not first or not second else "Yes." if first & second else "No."
+    named = set(Words().stems(f"{one.name} {other.name}"))
+    asked = {s for s in question.weights if s not in named and s != "both"}
+    if not asked or "same" in question.text.lower():
+        return ""
+    words = Words()
+    holds = [asked <= set(words.stems(side.text)) for side in (one, other)]
+    return "Yes." if all(holds) else "No." if any(holds) else ""
+
+
+def countries(text: str) -> frozenset[str]:
+    """The countries a text names, by name or by people."""
+    found = re.findall(r"[A-Z][a-z]+(?: [A-Z][a-z]+)*", text)
+    parts = {part for name in found for part in (name, *name.split())}
+    return frozenset(COUNTRIES[p.lower()] for p in parts if p.lower() in COUNTRIES)

@@ -1,0 +1,172 @@
+"""Which sentences of the pages read speak to a question, and how strongly.
+
+Above `passages` and `questions`, below `composition`. Pure scoring: weighted rare words, words near by, the label and title
+a sentence stands under, and whether it holds the kind of thing that was asked for.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from nexi.llm.extractive.passages import Sentence, Words, read_sentences
+from nexi.llm.extractive.questions import Question, Wants
+from nexi.types import PageView, SearchOutcome
+
+# What a word of the question is worth where it stands; in the sentence itself it is worth 1.
+NEAR, LABEL, TITLE = 0.45, 0.6, 0.25
+PAIR = 0.35  # two words of the question side by side, on top
+LENGTH = 0.006  # what each word of a sentence costs
+WANTED = 0.3  # a thing of the wanted kind
+FRAGMENT = 0.4  # what is left of a label, a line of code, or a few words
+# What a page promises as a whole: how much of the question it holds, being about its subject, coming first.
+COVER, ABOUT, FIRST = 0.25, 0.15, 0.15
+TECHNICAL = 0.05  # the share of sentences with code from which pages are about code
+MIN_NAME = 4  # a subject of one or two letters is no name
+HIT_ABOUT, HIT_NAMED = 0.25, 0.6
+
+_YEAR = r"\b(?:1\d{3}|20\d{2})s?\b|\bcentur(?:y|ies)\b|\b\d+ (?:BC|AD|BCE|CE)\b"
+_MONTH = r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b"
+_SIGNS: dict[Wants, re.Pattern[str]] = {
+    "date": re.compile(f"{_YEAR}|{_MONTH}"),
+    "number": re.compile(
+        r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|thousand|"
+        r"million|billion|half|third|quarter|once|twice|dozen|percent)\b",
+        re.I,
+    ),
+    "code": re.compile(r"`[^`]+`|\b\w+\(|--[a-z]|\b[a-z]+_[a-z_]+\b|\b[a-z]+\.[a-z_]+\w*\(?|\b[A-Z]{3,}\b|[a-z][A-Z]"),
+}
+_CAPITAL = re.compile(r"(?<=[\w,;:(\"“'] )[\"“'(]?[A-ZÀ-Þ][\w'’-]+|(?<=[(\"“])[A-ZÀ-Þ][\w'’-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A sentence with what speaks for it: `page` and `place` say where it stands, `covered` which words it holds."""
+
+    score: float
+    page: int
+    place: int
+    sentence: Sentence
+    covered: frozenset[str]
+
+
+class Evidence:
+    """The pages of a conversation, indexed once for one question."""
+
+    def __init__(self, question: Question, pages: Sequence[PageView]) -> None:
+        self.question = question
+        self.pages = tuple(pages)
+        self.words = Words()
+        self.subjects = [subject(p.title) for p in pages]
+        self.sentences = [read_sentences(p.text) for p in pages]
+        self.wants = self._wants()
+        self._titles = [frozenset(self.words.stems(s)) for s in self.subjects]
+        self._stems = [[self.words.stems(s.text) for s in page] for page in self.sentences]
+        self.rarity = self._rarity()
+        scored = [s for number in range(len(self.pages)) for s in self._score_page(number)]
+        self.ranked = sorted(scored, key=lambda s: (-s.score, s.page, s.place))
+
+    def _wants(self) -> Wants:
+        """The wanted kind; on pages full of code, a thing without a kind of its own is a name in code."""
+        if self.question.wants not in ("name", ""):
+            return self.question.wants
+        total = sum(map(len, self.sentences))
+        technical = sum("`" in s.text or s.kind == "code" for page in self.sentences for s in page)
+        return "code" if total and technical >= TECHNICAL * total else self.question.wants
+
+    def _rarity(self) -> dict[str, float]:
+        """How much each word of the question says: words in few sentences say more."""
+        wanted = self.question.weights
+        seen = Counter(s for page in self._stems for stems in page for s in wanted.keys() & stems)
+        total = sum(map(len, self._stems))
+        return {s: w * math.log(1 + (total - seen[s] + 0.5) / (seen[s] + 0.5)) for s, w in wanted.items()}
+
+    def _prior(self, number: int) -> float:
+        """What a page as a whole promises: how much of the question it covers, and whether it is about its subject."""
+        title = self._titles[number]
+        have = title.union(*self._stems[number])
+        cover = sum(r for s, r in self.rarity.items() if s in have) / (sum(self.rarity.values()) or 1.0)
+        about = len(title & self.rarity.keys()) / len(title) if title else 0.0
+        return 1 + COVER * cover + ABOUT * about + FIRST / (1 + number)
+
+    def _score_page(self, number: int) -> list[Scored]:
+        page, prior = self.sentences[number], self._prior(number)
+        held = [frozenset(self.rarity.keys() & stems) for stems in self._stems[number]]
+        labels = {label: frozenset(self.words.stems(label)) for label in {s.label for s in page}}
+        out = []
+        for place, sentence in enumerate(page):
+            label = labels[sentence.label]
+            if held[place] or label & self.rarity.keys():
+                near = self._near(page, held, place)
+                score = prior * self._words_score(held[place], near, label, self._titles[number])
+                score += prior * self._pairs_score(self._stems[number][place])
+                score *= self._form(sentence)
+                out.append(Scored(score, number, place, sentence, held[place]))
+        return out
+
+    @staticmethod
+    def _near(page: Sequence[Sentence], held: Sequence[frozenset[str]], place: int) -> frozenset[str]:
+        around = (i for i in (place - 1, place + 1) if 0 <= i < len(page) and page[i].block == page[place].block)
+        return frozenset().union(*(held[i] for i in around))
+
+    def _words_score(self, own: frozenset[str], near: frozenset[str], label: frozenset[str], title: frozenset[str]) -> float:
+        shares = ((own, 1.0), (near, NEAR), (label, LABEL), (title, TITLE))
+        return sum(r * max((share for have, share in shares if s in have), default=0.0) for s, r in self.rarity.items())
+
+    def _pairs_score(self, stems: Sequence[str]) -> float:
+        asked = self.question.pairs
+        found = asked.intersection(pairwise(stems))
+        return PAIR * sum(min(self.rarity[a], self.rarity[b]) for a, b in found)
+
+    def _form(self, sentence: Sentence) -> float:
+        """Shorter is better, the wanted kind of thing is better, labels and code alone say little."""
+        length = len(sentence.text.split())
+        form = 1 / (1 + LENGTH * length)
+        if holds_wanted(self.question, self.wants, sentence, self.words):
+            form *= 1 + WANTED
+        return form * (FRAGMENT if sentence.kind in ("label", "code") or length < 4 else 1.0)
+
+
+def holds_wanted(question: Question, wants: Wants, sentence: Sentence, words: Words) -> bool:
+    """Whether a sentence holds something of the wanted kind that the question does not already say."""
+    text = sentence.text
+    if wants in ("person", "place", "name"):
+        return any(not question.weights.keys() >= set(words.stems(m.group())) for m in _CAPITAL.finditer(text))
+    sign = _SIGNS.get(wants)
+    found = (m.group() for m in sign.finditer(f"{sentence.label} {text}" if wants == "code" else text)) if sign else ()
+    return any(m not in question.text for m in found)
+
+
+def subject(title: str) -> str:
+    """What a page is about by its title: without the site's name and without a bracketed hint."""
+    first = re.split(r"\s+[-–—|·»]\s+", title.strip(), maxsplit=1)[0]
+    return re.sub(r"\s*\([^)]*\)\s*$", "", first).strip() or first
+
+
+def flat(text: str) -> str:
+    """Words only, lower case, with a space at both ends, so that containment means whole words."""
+    return " " + " ".join(re.findall(r"[^\W_]+", text.lower())) + " "
+
+
+def is_named(about: str, text: str) -> bool:
+    """Whether a text names a subject, word for word."""
+    return len(flat(about)) > MIN_NAME and flat(about) in flat(text)
+
+
+def rank_hits(question: Question, outcomes: Iterable[SearchOutcome]) -> list[str]:
+    """URLs of all hits, the most promising first: title and snippet against the question, then the backend's own order."""
+    words, best = Words(), dict[str, float]()
+    total = sum(question.weights.values()) or 1.0
+    for outcome in outcomes:
+        for place, hit in enumerate(outcome.hits):
+            title = set(words.stems(subject(hit.title)))
+            have = title.union(words.stems(hit.snippet))
+            cover = sum(w for s, w in question.weights.items() if s in have) / total
+            about = len(title & question.weights.keys()) / len(title) if title else 0.0
+            named = HIT_NAMED * is_named(subject(hit.title), question.text)
+            best[hit.url] = max(best.get(hit.url, 0.0), cover + HIT_ABOUT * about + named + 1 / (1 + place))
+    return sorted(best, key=lambda url: -best[url])

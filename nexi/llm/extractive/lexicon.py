@@ -1,0 +1,62 @@
+"""The English that the built-in model knows beyond `nexi.text`: kinds of nouns, countries, relations.
+
+Below everything here that reads text. Only lists; general language, no subject and no site.
+"""
+
+from __future__ import annotations
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+FILLER = _words("name kind type sort term word call mean refer following one many much type example way thing")
+CODE_NOUNS = _words(
+    "argument attribute class command decorator directive exception extension field file flag format function "
+    "keyword method mode module operator option parameter program property setting statement switch syntax tag "
+    "tool utility variable clause package library type call setting config subcommand"
+)
+SECTIONS = _words(
+    "name synopsis description options examples example notes note parameters usage overview introduction summary contents"
+)
+COUNTRIES = {
+    name.replace("_", " "): group.split()[0]
+    for group in (
+        "afghanistan afghan", "albania albanian", "algeria algerian", "argentina argentine argentinian", "armenia armenian",
+        "australia australian", "austria austrian", "azerbaijan azerbaijani", "bangladesh bangladeshi", "belarus belarusian",
+        "belgium belgian", "bolivia bolivian", "bosnia bosnian", "brazil brazilian", "britain british england english uk "
+        "scotland scottish wales welsh united_kingdom", "bulgaria bulgarian", "cambodia cambodian", "cameroon cameroonian",
+        "canada canadian", "chile chilean", "china chinese", "colombia colombian", "croatia croatian", "cuba cuban",
+        "cyprus cypriot", "czechia czech czechoslovakia", "denmark danish", "ecuador ecuadorian", "egypt egyptian",
+        "estonia estonian", "ethiopia ethiopian", "finland finnish", "france french", "georgia georgian", "germany german",
+        "ghana ghanaian", "greece greek", "hungary hungarian", "iceland icelandic", "india indian", "indonesia indonesian",
+        "iran iranian persian", "iraq iraqi", "ireland irish", "israel israeli", "italy italian", "jamaica jamaican",
+        "japan japanese", "jordan jordanian", "kazakhstan kazakh", "kenya kenyan", "kuwait kuwaiti", "latvia latvian",
+        "lebanon lebanese", "libya libyan", "lithuania lithuanian", "malaysia malaysian", "malta maltese", "mexico mexican",
+        "mongolia mongolian", "morocco moroccan", "nepal nepalese nepali", "netherlands dutch", "new_zealand",
+        "nigeria nigerian", "norway norwegian", "pakistan pakistani", "panama panamanian", "paraguay paraguayan",
+        "peru peruvian", "philippines filipino philippine", "poland polish", "portugal portuguese", "romania romanian",
+        "russia russian soviet", "senegal senegalese", "serbia serbian yugoslavia yugoslav", "singapore singaporean",
+        "slovakia slovak", "slovenia slovenian", "somalia somali", "korea korean", "spain spanish", "sri_lanka",
+        "sudan sudanese", "sweden swedish", "switzerland swiss", "syria syrian", "taiwan taiwanese", "thailand thai",
+        "tunisia tunisian", "turkey turkish", "uganda ugandan", "ukraine ukrainian", "uruguay uruguayan",
+        "america american usa united_states", "venezuela venezuelan", "vietnam vietnamese", "zimbabwe zimbabwean",
+    )
+    for name in group.split()
+}  # fmt: skip
+RELATIONS = {
+    "father": _words("son daughter child father"),
+    "mother": _words("son daughter child mother"),
+    "grandfather": _words("son daughter grandson granddaughter grandfather"),
+    "grandmother": _words("son daughter grandson granddaughter grandmother"),
+    "wife": _words("wife married husband spouse"),
+    "husband": _words("wife married husband spouse"),
+    "spouse": _words("wife married husband spouse"),
+    "performer": _words("song single album recorded performed by singer"),
+    "composer": _words("composed music written songwriter by composer"),
+    "director": _words("directed director"),
+    "author": _words("written author novel book by"),
+    "founder": _words("founded founder established"),
+    "publisher": _words("published publisher"),
+    "producer": _words("produced producer"),
+}

@@ -1,0 +1,273 @@
+"""The built-in model that needs no model: it searches with the question, reads, and quotes the sentences that answer.
+
+Above it is whatever drives the LLM port; below it are `questions`, `evidence` and `composition`, all pure. It sees only what
+the port gives: messages with typed tool results, tool specs, a schema. It never writes a statement of its own beyond a short
+answer taken from the pages, costs nothing, and gives the same reply to the same messages.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nexi.errors import LLMError
+from nexi.llm.extractive.composition import Draft, compose, missing_name
+from nexi.llm.extractive.evidence import rank_hits
+from nexi.llm.extractive.questions import MAX_QUESTION_CHARS, Question, keywords, read_question, search_queries
+from nexi.llm.extractive.summary import page_views, pick_parts, summarise
+from nexi.structured.ranking import ENOUGH, Assessment
+from nexi.types import Finish, Message, PageView, Reply, SearchOutcome, ToolCall, ToolSpec, Usage
+
+FIRST_PAGES = 4
+MORE_PAGES = 2
+MAX_READS = 3
+MAX_PICKED = 5
+CONTEXT_QUESTIONS = 3
+NOTHING_FOUND = "Nothing on the pages that could be read answers this question."
+NOTHING_READ = "No page could be read, so this question has no answer from the web."
+SEARCHING = ("web_search", "search")  # what the tools that search and those that read may be called
+READING = ("web_get", "scrape")
+LOCAL = "local_search"
+_URL = re.compile(r"https?://[^\s<>\"'`\])]+")
+_PAGE_TEXT = re.compile(r"\[\d{1,4}\] \S+(?:\n|\\n)---(?:\n|\\n)")
+
+
+class Extractive:
+    """The LLM port without a language model."""
+
+    @property
+    def name(self) -> str:
+        return "extractive"
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSpec] = (),
+        *,
+        max_tokens: int,
+        temperature: float | None = None,
+        deadline: float | None = None,
+        schema: Mapping[str, Any] | None = None,
+        on_text: Callable[[str], None] | None = None,
+        on_call: Callable[[ToolCall], None] | None = None,
+        on_arguments: Callable[[str, str], None] | None = None,
+    ) -> Reply:
+        """One step, worked out off the event loop; `temperature` and `deadline` change nothing here."""
+        if schema is not None:
+            reply = _said(json.dumps(pick(schema, messages)))
+        else:
+            reply = await asyncio.to_thread(respond, tuple(messages), frozenset(t.name for t in tools), max_tokens)
+        for call in reply.tool_calls:
+            if on_arguments:
+                on_arguments(call.name, call.arguments)
+            if on_call:
+                on_call(call)
+        if reply.text and on_text:
+            on_text(reply.text)
+        return reply
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What the conversation holds about its last question."""
+
+    question: Question
+    outcomes: tuple[SearchOutcome, ...]
+    pages: tuple[PageView, ...]
+    asked: frozenset[str]
+    searches: int
+    reads: int
+    known: Assessment | None = None
+    stored: frozenset[int] = frozenset()
+
+    @property
+    def read(self) -> tuple[PageView, ...]:
+        """What may be quoted, each page once. Stored pages of the web give way to those that a search brought up now."""
+        read = tuple({p.number: p for p in self.pages if p.text and not p.error and p.number > 0}.values())
+        if self.knows_enough:
+            return read
+        found = tuple(p for p in read if p.number not in self.stored or p.url in self.asked or p.url.startswith("file:"))
+        return found if any(p.number not in self.stored or p.url in self.asked for p in found) else read
+
+    @property
+    def knows_enough(self) -> bool:
+        """Whether what was known already answers the question."""
+        return self.known is not None and self.known.score >= ENOUGH and bool(self.stored)
+
+
+def respond(messages: Sequence[Message], tools: frozenset[str], max_tokens: int) -> Reply:
+    """The next step of a conversation: search, read, or answer."""
+    turn = read_turn(messages)
+    if not tools and not turn.pages:
+        told = [m.content for m in messages if m.role == "system"]
+        return _said(summarise(told, [m.content for m in messages if m.role != "system"], max_tokens))
+    return _next_call(turn, tools, len(messages)) or _answered(turn, tools, len(messages))
+
+
+def _next_call(turn: Turn, tools: frozenset[str], step: int) -> Reply | None:
+    """A search or a read that may still help, else None. What is known comes first; the web is for what is missing."""
+    begins = turn.known is None and not turn.searches and not turn.reads and not _URL.search(turn.question.text)
+    if LOCAL in tools and begins:
+        return _called(LOCAL, {"queries": search_queries(turn.question), "get_full": True}, step)
+    if turn.knows_enough:
+        return None
+    unread = [] if _knows_only_where(turn) else [u for u in _wanted_urls(turn) if u not in turn.asked]
+    reading = next((name for name in READING if name in tools), "")
+    searching = next((name for name in SEARCHING if name in tools), "")
+    if reading and unread and (count := _pages_to_read(turn)):
+        whole = {"get_full": True} if reading == "web_get" else {}
+        return _called(reading, {"urls": unread[:count], **whole}, step)
+    if searching and (queries := _queries(turn)):
+        return _called(searching, {"queries": queries}, step)
+    return None
+
+
+def _knows_only_where(turn: Turn) -> bool:
+    """Whether what is known was searched and not read, as a researcher does it: the web is searched too, then both read."""
+    return turn.known is not None and not turn.stored and not turn.searches and not turn.reads
+
+
+def _pages_to_read(turn: Turn) -> int:
+    """The first pages; the next ones when those failed; a few for a name that was looked up."""
+    if turn.reads == 0 or (turn.reads < MAX_READS and not turn.read):
+        return FIRST_PAGES
+    return MORE_PAGES if turn.reads < min(turn.searches, MAX_READS) else 0
+
+
+def _queries(turn: Turn) -> list[str]:
+    if not turn.searches and not turn.reads:
+        return search_queries(turn.question)
+    if turn.searches != 1:
+        return []
+    if not any(o.hits for o in turn.outcomes):
+        return [keywords(turn.question)]
+    name = missing_name(turn.question, turn.read) if turn.read else ""
+    return [name] if name else []
+
+
+def _wanted_urls(turn: Turn) -> list[str]:
+    own = [u.rstrip(".,;:!?") for u in _URL.findall(turn.question.text)]
+    latest = turn.outcomes[-1:] if turn.searches > 1 else turn.outcomes
+    return list(dict.fromkeys([*own, *rank_hits(turn.question, latest)]))
+
+
+def _answered(turn: Turn, tools: frozenset[str], step: int) -> Reply:
+    text = _draft_text(compose(turn.question, turn.read)) if turn.read else NOTHING_READ
+    return _called("final_answer", {"answer": text}, step) if "final_answer" in tools else _said(text)
+
+
+def _draft_text(draft: Draft) -> str:
+    if not draft.lines:
+        return NOTHING_FOUND
+    quoted = " ".join(f"{text} [{number}]" for text, number in draft.lines)
+    return f"{draft.short} {quoted}" if draft.short else quoted
+
+
+def read_turn(messages: Sequence[Message]) -> Turn:
+    """The last question, what was searched and read for it, and every page of the conversation."""
+    results = _result_places(messages)
+    at = _question_place(messages, results)
+    asked_before = [
+        m.content[:MAX_QUESTION_CHARS] for i, m in enumerate(messages[:at]) if m.role == "user" and i not in results
+    ]
+    question = read_question(messages[at].content if messages else "", " ".join(asked_before[-CONTEXT_QUESTIONS:]))
+    names = {call.id: call.name for m in messages for call in m.tool_calls}
+    here = [messages[i] for i in results if i > at]
+    stored = [m for m in here if names.get(m.tool_call_id) == LOCAL]
+    used = [names.get(m.tool_call_id, "") for m in here]
+    return Turn(
+        question,
+        tuple(o for m in here for o in _typed(m, SearchOutcome)),
+        tuple(p for i in results for p in _pages(messages[i])),
+        _asked_urls(messages, results),
+        sum(name in SEARCHING for name in used),
+        sum(name in READING and _answers_with_pages(m) for m, name in zip(here, used, strict=True)),
+        next((a for m in stored for a in _typed(m, Assessment)), Assessment(0.0) if stored else None),
+        frozenset(view.number for m in stored for view in _pages(m)),
+    )
+
+
+def _asked_urls(messages: Sequence[Message], results: Sequence[int]) -> frozenset[str]:
+    """Every page that was asked for; a call that only announces pages does not count."""
+    announced = {messages[i].tool_call_id for i in results if not _answers_with_pages(messages[i])}
+    calls = [c for m in messages for c in m.tool_calls if c.name in READING and c.id not in announced]
+    return frozenset(u for call in calls for u in _called_urls(call))
+
+
+def _answers_with_pages(message: Message) -> bool:
+    return message.result is None or message.result.value != ()
+
+
+def _result_places(messages: Sequence[Message]) -> list[int]:
+    """Tool messages, and later user messages that carry pages as text because no tools were offered."""
+    first = next((i for i, m in enumerate(messages) if m.role == "user"), 0)
+    return [
+        i
+        for i, m in enumerate(messages)
+        if m.role == "tool" or (m.role == "user" and i > first and _PAGE_TEXT.search(m.content))
+    ]
+
+
+def _question_place(messages: Sequence[Message], results: Sequence[int]) -> int:
+    """The last user message that does not come straight after a tool's result: that would be the loop speaking."""
+    found = [i for i, m in enumerate(messages) if m.role == "user" and i not in results]
+    asked = [i for i in found if i - 1 not in results]
+    return (asked or found or [0])[-1]
+
+
+def _typed(message: Message, kind: type[Any]) -> Iterable[Any]:
+    value = message.result.value if message.result else ()
+    return [v for v in value if isinstance(v, kind)] if isinstance(value, tuple) else []
+
+
+def _pages(message: Message) -> list[PageView]:
+    """The pages of a result: typed, or read back from the text every model is given."""
+    if message.result is not None:
+        return list(_typed(message, PageView))
+    return [view for text in _page_texts(message.content) for view in page_views(text)]
+
+
+def _page_texts(content: str) -> list[str]:
+    try:
+        data = json.loads(content[content.index("{") :])
+        return [str(page["content"]) for page in data["pages"]]
+    except (ValueError, KeyError, TypeError):
+        return [content]
+
+
+def _called_urls(call: ToolCall) -> list[str]:
+    try:
+        return [str(u) for u in json.loads(call.arguments)["urls"]]
+    except (ValueError, KeyError, TypeError):
+        return []
+
+
+def pick(schema: Mapping[str, Any], messages: Sequence[Message]) -> dict[str, list[int]]:
+    """The one structured answer given without a model: which numbered parts of the prompt bear on its question."""
+    properties = schema.get("properties")
+    wanted = properties.get("pick") if isinstance(properties, Mapping) else None
+    if not isinstance(wanted, Mapping) or wanted.get("type") != "array":
+        raise LLMError(
+            "the built-in model cannot fill in this form",
+            cause="it has no language model behind it",
+            fix="configure a model: nexi config setup",
+            code="unsupported",
+        )
+    return {"pick": pick_parts([m.content for m in messages], min(MAX_PICKED, int(wanted.get("maxItems", MAX_PICKED))))}
+
+
+def _called(name: str, arguments: Mapping[str, Any], step: int) -> Reply:
+    call = ToolCall(f"extractive_{step}", name, json.dumps(arguments, ensure_ascii=False))
+    return _reply("", (call,), "tool_calls")
+
+
+def _said(text: str) -> Reply:
+    return _reply(text, (), "stop")
+
+
+def _reply(text: str, calls: tuple[ToolCall, ...], finish: Finish) -> Reply:
+    return Reply(text, calls, Usage(0, 0, cost=0.0), finish)

@@ -1,0 +1,171 @@
+"""Page Markdown as plain sentences, and sentences as comparable words.
+
+Below the built-in model, above nothing: pure text in, frozen values out. Knows no question, no citation number and no
+site; every pass over a page is linear in its length.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from nexi.text.sentences import sentence_bounds
+from nexi.text.stems import stem
+from nexi.text.stopwords import STOP
+
+MAX_LABEL_WORDS = 24
+MAX_SENTENCE_CHARS = 1500
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+|(?:[_.][^\W_]+)+)?")
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
+_HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+_FENCE = re.compile(r"^\s*(```|~~~)")
+_HEADING = re.compile(r"^\s{0,3}#{1,6}\s+(.*?)\s*#*$")
+_ITEM = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
+_RULE = re.compile(r"^\s*\|?[\s:|=+-]+\|?\s*$")
+_CODE_SPAN = re.compile(r"(`{1,2})[^\n]{1,300}?\1")
+_IMAGE = re.compile(r"!\[[^\]\n]{0,300}\]\([^()\n]{0,2000}\)")
+_LINK = re.compile(r"\[((?:[^\[\]\n]|\[[^\[\]\n]{0,200}\]){0,500})\]\((?:[^()\n]|\([^()\n]{0,300}\)){0,2000}\)")
+_NOTE = re.compile(r"\[\^?(?:\d{1,3}|note \d+|citation needed)\]", re.I)
+_STRONG = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*\n]{1,400}?)(?<=[^\s*])\1(?![\w*])")
+_EMPHASIS = re.compile(r"(?<![\w_])(_{1,2})(?=[^\s_])([^_\n]{1,400}?)(?<=[^\s_])\1(?![\w_])")
+_TAG = re.compile(r"</?[a-zA-Z][^<>\n]{0,200}>|<!--")
+_ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+.!|<>~-])")
+_SPACE = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence of a page. `label` is the heading or defined term it stands under; `block` its paragraph."""
+
+    text: str
+    block: int = 0
+    label: str = ""
+    kind: str = "prose"
+
+
+def plain(markdown: str) -> str:
+    """Markdown of one block without its marks; code spans keep their backticks."""
+    text = _IMAGE.sub(" ", markdown) if "![" in markdown else markdown
+    if "](" in text:
+        text = _LINK.sub(r"\1", text)
+    if "[" in text:
+        text = _NOTE.sub("", text)
+    for mark, pattern, kept in (("<", _TAG, " "), ("*", _STRONG, r"\2"), ("_", _EMPHASIS, r"\2"), ("\\", _ESCAPE, r"\1")):
+        if mark in text:
+            text = _outside_code(text, pattern, kept)
+    return _SPACE.sub(" ", text.replace("¶", " ")).strip()
+
+
+def _outside_code(text: str, pattern: re.Pattern[str], kept: str) -> str:
+    out: list[str] = []
+    start = 0
+    for match in _CODE_SPAN.finditer(text):
+        out += [pattern.sub(kept, text[start : match.start()]), match.group()]
+        start = match.end()
+    return "".join([*out, pattern.sub(kept, text[start:])])
+
+
+def split_sentences(text: str) -> list[str]:
+    """Sentences of one plain paragraph."""
+    return [text[start:end] for start, end in sentence_bounds(text, MAX_SENTENCE_CHARS)]
+
+
+def read_sentences(markdown: str) -> list[Sentence]:
+    """The sentences of a page in order, each with its paragraph and the label above it."""
+    out: list[Sentence] = []
+    label = ""
+    for number, (kind, raw) in enumerate(_blocks(markdown)):
+        text = _row(raw) if kind == "row" else raw if kind == "code" else plain(raw)
+        if not text:
+            continue
+        if kind == "heading" or (kind == "prose" and _is_label(text)):
+            label = text
+            out.append(Sentence(text, number, "", "label"))
+            continue
+        parts = [text] if kind in ("row", "code") else split_sentences(text)
+        out += [Sentence(part, number, label, kind) for part in parts]
+    return out
+
+
+def _is_label(text: str) -> bool:
+    return text[-1] not in ".!?:;,。" and len(text) < 240 and len(text.split()) <= MAX_LABEL_WORDS
+
+
+def _row(line: str) -> str:
+    cells = (plain(cell) for cell in line.strip().strip("|").split("|"))
+    return " – ".join(cell for cell in cells if cell)
+
+
+def _blocks(markdown: str) -> Iterator[tuple[str, str]]:
+    """(kind, text) of paragraphs, list items, headings, table rows and lines of code."""
+    held: list[str] = []
+    kind, fenced = "prose", False
+    for line in markdown.splitlines():
+        if _FENCE.match(line):
+            fenced = not fenced
+            found, fresh = "", True
+        elif fenced:
+            found, fresh = "code", True
+        else:
+            found, fresh = _line_kind(line, kind)
+        if fresh and held:
+            yield kind, "\n".join(held)
+            held = []
+        kind = found or "prose"
+        if found:
+            held.append(_content(line, found))
+    if held:
+        yield kind, "\n".join(held)
+
+
+def _line_kind(line: str, current: str) -> tuple[str, bool]:
+    """What a line is ("" for nothing), and whether it begins a new block."""
+    if not line.strip() or (_RULE.match(line) and not line.strip().isspace()):
+        return "", True
+    if _HEADING.match(line):
+        return "heading", True
+    if line.lstrip().startswith("|"):
+        return "row", True
+    if _ITEM.match(line):
+        return "item", True
+    return (current, False) if current in ("item", "prose") else ("prose", True)
+
+
+def _content(line: str, kind: str) -> str:
+    if kind == "heading":
+        match = _HEADING.match(line)
+        return match.group(1) if match else line
+    return _ITEM.sub("", line.lstrip(" >"), count=1) if kind in ("item", "prose") else line.strip()
+
+
+class Words:
+    """Text as stems, remembering each word it has seen; one instance reads one set of pages."""
+
+    def __init__(self) -> None:
+        self._stems: dict[str, tuple[str, ...]] = {}
+
+    def stems(self, text: str) -> list[str]:
+        """The content words of a text, stemmed, in order; identifiers also give their parts."""
+        known = self._stems
+        out: list[str] = []
+        for word in _WORD.findall(text):
+            found = known.get(word)
+            if found is None:
+                found = known[word] = tuple(_stems_of(word))
+            out += found
+        return out
+
+
+def _stems_of(word: str) -> Iterable[str]:
+    if _UNSPACED.search(word):
+        return [word[i : i + 2] for i in range(max(1, len(word) - 1))]
+    low = word.lower().replace("’", "'").removesuffix("'s")
+    if "_" in word or "." in word:
+        return [low, *(s for part in re.split(r"[_.]", word) for s in _stems_of(part))]
+    if low in STOP or not low:
+        return ()
+    humps = _HUMP.findall(word) if low != word and not word.istitle() and len(word) > 3 else ()
+    parts = [p.lower() for p in humps if len(p) > 2] if len(humps) > 1 else []
+    return [stem(low), *(stem(part) for part in parts if part not in STOP)]

@@ -1,0 +1,121 @@
+"""What a question asks for: its weighted words, the names in it, the kind of answer it wants.
+
+Pure and small; reads only the question. General English, no subject, no site.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+from nexi.llm.extractive.lexicon import CODE_NOUNS, FILLER
+from nexi.llm.extractive.passages import Words
+from nexi.text.stopwords import STOP
+
+Wants = Literal["person", "date", "number", "place", "code", "name", "yesno", ""]
+
+MAX_QUESTION_CHARS = 2000
+MAX_QUERY_CHARS = 300
+_CODE_HINT = re.compile(r"[a-z]+_[a-z]+|\w\(\)|--\w|\b[a-z]+\.[a-z]+\w*\b")
+_PERSON = re.compile(
+    r"\bwho(?:m|se)?\b|\bwhich (?:person|man|woman|player|actor|actress|singer|king|queen|author|director|leader)\b"
+    r"|\bwhat (?:person|man|woman|player|actor|actress|singer|king|queen|author|director|leader)\b",
+    re.I,
+)
+_DATE = re.compile(
+    r"\bwhen\b|\b(?:what|which) (?:\w+ )?(?:year|date|day|month|century|decade|time period|era)\b|\bhow old\b", re.I
+)
+_NUMBER = re.compile(
+    r"\bhow (?:many|much|long|far|tall|high|big|large|often|deep|wide|heavy|fast)\b|\bwhat (?:percentage|percent|number|amount|"
+    r"population|size|fraction|distance|temperature|age)\b|\bwhat (?:is|was|are|were) the (?:\w+ ){0,2}(?:number|percentage|"
+    r"population|size|amount|cost|price|value|default|height|length|age|distance|temperature)\b",
+    re.I,
+)
+_PLACE = re.compile(
+    r"\bwhere\b|\b(?:what|which) (?:(?:is|was) the )?(?:\w+ )?"
+    r"(?:city|country|state|town|county|region|province|continent|place|location|nation|birthplace|"
+    r"island|river|village|area|district)\b",
+    re.I,
+)
+_YES_NO = re.compile(r"^\W*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|must)\b", re.I)
+_HOW_TO = re.compile(r"^\W*how (?:do|can|to|does one|would|should)\b", re.I)
+_WH = re.compile(r"\b(?:what|which)\s+((?:[\w-]+\s+){1,4})", re.I)
+_PLAINLY_CODE = frozenset(("function", "command", "module", "method"))
+_SIGNS: tuple[tuple[Wants, re.Pattern[str]], ...] = (
+    ("date", _DATE),
+    ("number", _NUMBER),
+    ("place", _PLACE),
+    ("person", _PERSON),
+    ("yesno", _YES_NO),
+    ("name", re.compile(r"\b(?:what|which)\b", re.I)),
+)
+_CAP = r"[A-ZÀ-ÞŁŚŽČŠŌĀŪ][\w'’.-]*"
+_NAME = re.compile(rf"{_CAP}(?: (?:(?:of|the|de|la|le|von|van|der|den|du|di|da|del|al|ibn) ){{0,2}}{_CAP})*")
+_OR = re.compile(
+    r"(?:,|:|\bbetween|\bof|\beither|\bare|\bout of)\s+([^,:?]+(?:,[^,:?]+)??),?\s+(?:or|and)\s+([^?]+?)\s*\?*$", re.I
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question, read once. `weights` are per stem; `choices` the alternatives it offers."""
+
+    text: str
+    stems: tuple[str, ...]
+    weights: Mapping[str, float]
+    choices: tuple[str, ...]
+    wants: Wants
+
+    @property
+    def pairs(self) -> frozenset[tuple[str, str]]:
+        """Words that stand side by side in the question."""
+        return frozenset(pairwise(self.stems))
+
+
+def read_question(text: str, context: str = "") -> Question:
+    """Read a question; `context` is what was asked before it, for words it leaves out."""
+    text = " ".join(text[:MAX_QUESTION_CHARS].split())
+    words = Words()
+    stems = words.stems(text)
+    filler = {s for w in FILLER for s in words.stems(w)}
+    weights = {s: 0.3 if s in filler else 1.0 for s in stems}
+    for stem in words.stems(context[:MAX_QUESTION_CHARS]):
+        weights.setdefault(stem, 0.4)
+    return Question(text, tuple(stems), weights, find_choices(text), what_is_wanted(text))
+
+
+def search_queries(question: Question) -> list[str]:
+    """What to ask a backend: the question itself, and each alternative it offers."""
+    main = question.text[:MAX_QUERY_CHARS].strip() or "?"
+    return list(dict.fromkeys([main, *(c[:MAX_QUERY_CHARS] for c in question.choices)]))
+
+
+def keywords(question: Question) -> str:
+    """The question without its small words, for a backend that found nothing with them."""
+    kept = [w for w in re.findall(r"[\w'’.+#-]+", question.text) if w.lower() not in STOP]
+    return " ".join(kept)[:MAX_QUERY_CHARS] or question.text[:MAX_QUERY_CHARS] or "?"
+
+
+def what_is_wanted(text: str) -> Wants:
+    """The kind of thing that would answer. The first question word decides: "what happens when" asks for no date."""
+    if _HOW_TO.search(text):
+        return "code" if _CODE_HINT.search(text) else ""
+    asked = {w.lower().removesuffix("s") for m in _WH.finditer(text) for w in m.group(1).split()}
+    if asked & CODE_NOUNS and (_CODE_HINT.search(text) or asked & _PLAINLY_CODE):
+        return "code"
+    found = [(match.start(), order, kind) for order, (kind, sign) in enumerate(_SIGNS) if (match := sign.search(text))]
+    return min(found)[2] if found else ""
+
+
+def find_names(text: str) -> list[str]:
+    """Runs of capitalised words, with the small words that stand inside names."""
+    return [m.group().strip(" .,-'’").removesuffix("'s").removesuffix("’s") for m in _NAME.finditer(text)]
+
+
+def find_choices(text: str) -> tuple[str, ...]:
+    """The two alternatives of "which is older, A or B?", or none."""
+    match = _OR.search(text) if re.search(r"\b(?:or|both|same|between|out of)\b", text) else None
+    return (match.group(1).strip(), match.group(2).strip()) if match else ()

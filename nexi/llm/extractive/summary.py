@@ -1,0 +1,82 @@
+"""What the built-in model says of a prompt without tools: the sentences in it that bear on the question in it.
+
+Above `evidence`, below the model. Reads a prompt as any model would: a line that names the question, and the long part that
+is the material. Citation numbers of the material stay beside what they belong to.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from nexi.llm.extractive.evidence import Evidence
+from nexi.llm.extractive.passages import Words
+from nexi.llm.extractive.questions import Question, read_question
+from nexi.types import PageView
+
+MAX_WORDS = 600
+LEAD_WORDS = 80
+WORDS_PER_TOKEN = 0.6
+_ASKED = re.compile(r"^\W*(?:\w+ )?(?:question|query|task|topic)\W*:\s*(\S.*)$", re.I | re.M)
+_BETWEEN = re.compile(r"^---\s*\n(.*)\n---\s*$", re.S | re.M)
+_PAGE = re.compile(r"^\[(\d{1,4})\] (\S+)\n---\n", re.M)
+_PART = re.compile(r"^\[(?:[a-z]+ )?(\d{1,4})\]\s*$", re.I | re.M)
+
+
+def summarise(instructions: Sequence[str], given: Sequence[str], max_tokens: int) -> str:
+    """The best sentences of the longest text given, in their order, within `max_tokens`.
+
+    What a system message says is never material, unless it is all there is.
+    """
+    texts = [*instructions, *given]
+    material = _material(given or instructions)
+    evidence = Evidence(asked_in(texts), page_views(material) or [PageView("", text=material)])
+    room = max(1, min(MAX_WORDS, int(max_tokens * WORDS_PER_TOKEN)))
+    chosen, used = [], 0
+    for scored in evidence.ranked:
+        length = len(scored.sentence.text.split())
+        if scored.sentence.kind != "label" and used + length <= room:
+            chosen.append(scored)
+            used += length
+    lines = [(evidence.pages[s.page].number, s.sentence.text) for s in sorted(chosen, key=lambda s: (s.page, s.place))]
+    return "\n".join(f"{text} [{n}]" if n else text for n, text in lines) or _lead(evidence, min(room, LEAD_WORDS))
+
+
+def pick_parts(texts: Sequence[str], count: int) -> list[int]:
+    """The numbers of the numbered parts of a prompt that share most with its question, best first."""
+    heads = [(text, m) for text in texts for m in _PART.finditer(text)]
+    question, words = asked_in(texts), Words()
+    scores = {}
+    for index, (text, head) in enumerate(heads):
+        follows = index + 1 < len(heads) and heads[index + 1][0] is text
+        body = text[head.end() : heads[index + 1][1].start() if follows else len(text)]
+        found = set(words.stems(body))
+        scores[int(head[1])] = sum(w for s, w in question.weights.items() if s in found)
+    ranked = sorted((n for n, score in scores.items() if score > 0), key=lambda n: (-scores[n], n))
+    return (ranked or sorted(scores))[:count]
+
+
+def page_views(text: str) -> list[PageView]:
+    """Pages as every model is given them: `[n] url`, a rule, the text."""
+    heads = list(_PAGE.finditer(text))
+    starts = [h.start() for h in heads[1:]] + [len(text)]
+    return [PageView(h[2], int(h[1]), "", text[h.end() : end]) for h, end in zip(heads, starts, strict=False)]
+
+
+def asked_in(texts: Sequence[str]) -> Question:
+    """The question a prompt names, or its first words."""
+    for text in texts:
+        if found := _ASKED.search(text[:20_000]):
+            return read_question(found[1])
+    return read_question(next((t for t in texts if t.strip()), ""))
+
+
+def _material(texts: Sequence[str]) -> str:
+    longest = max(texts, key=len, default="")
+    between = _BETWEEN.search(longest)
+    return between[1] if between and len(texts) == 1 else longest
+
+
+def _lead(evidence: Evidence, room: int) -> str:
+    words = " ".join(s.text for page in evidence.sentences for s in page[:20] if s.kind != "label").split()
+    return " ".join(words[:room])

@@ -1,0 +1,1 @@
+"""Any OpenAI-compatible endpoint behind the LLM port."""

@@ -1,0 +1,187 @@
+"""Tool calls that a model wrote as text.
+
+The adapter asks this file when a reply has no native calls. Fenced, tagged and bare JSON are understood; only tools that
+were offered count, and only arguments that fit the tool's schema, so that prose which merely contains JSON stays prose.
+Pure: nothing here knows a server.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from nexi.structured import json_reader, schema_check
+from nexi.types import ToolCall, ToolSpec
+
+MAX_ELEMENTS = 100
+MAX_ELEMENT_CHARS = 200_000
+
+_NAME_KEYS = ("tool", "name", "tool_name", "function", "action")
+_ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "action_input", "tool_input")
+_LIST_KEYS = ("tool_calls", "calls", "tools")
+
+_NAMED = re.compile(r"(?:<function=|\[TOOL_CALLS\]\s*|<tool_call>\s*)([\w.-]{1,100})\s*>?\s*(?:\[ARGS\])?\s*$")
+_ELEMENT = re.compile(r"<function=([\w.-]{1,100})>")
+_PARAMETER = re.compile(r"<parameter=([\w.-]{1,100})>")
+_SHELL = re.compile(
+    r"```[ \t]{0,20}\w{0,20}\s{0,20}```|</?tool_call>|<\|?/?tool_calls?\|?>|\[/?TOOL_CALLS\]|<\|python_tag\|>"
+    r"|<function=[\w.-]{1,100}>(?=\s{0,20}(?:$|<|\[))|</function>|\[ARGS\]"
+)
+_MARK = re.compile(r"<tool_call|<function=|\[TOOL_CALLS\]|<\|tool_call|<\|python_tag\|>")
+_SPACE = re.compile(r"\n(?:[ \t\r]{0,20}\n)+\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A stretch of text that says it is a call, before anybody checked."""
+
+    start: int
+    end: int
+    name: str
+    arguments: object
+    explicit: bool = True  # a tag or an arguments field says that a call was meant, whatever the name
+
+
+def calls_from_text(text: str, tools: Sequence[ToolSpec]) -> tuple[str, tuple[ToolCall, ...]]:
+    """The text that is left, and the calls in it that name an offered tool and fit its schema."""
+    fitting = [written for written in _written(text) if _fits(written, tools)]
+    if not fitting:
+        return text, ()
+    calls = tuple(
+        ToolCall(f"call{number:05d}", offered_name(written.name, tools), _dump(_object(written.arguments)))
+        for number, written in enumerate(fitting, 1)
+    )
+    return _without(text, fitting), calls
+
+
+def problems(text: str, tools: Sequence[ToolSpec]) -> list[str]:
+    """What is wrong with the calls a text attempts; empty when it attempts none that fail."""
+    if not tools:
+        return []
+    written = list(_written(text))
+    found = [problem for item in written for problem in _misfit(item, tools)]
+    if not written and _MARK.search(text):
+        return ["the call is not a JSON object with a tool's name and its arguments"]
+    return list(dict.fromkeys(found))[: schema_check.MAX_PROBLEMS]
+
+
+def offered_name(name: str, tools: Sequence[ToolSpec]) -> str:
+    """The offered tool a model means; namespaces and stray markers around the name are forgiven."""
+    names = {tool.name for tool in tools}
+    if name in names:
+        return name
+    bare = re.split(r"<\||\s", name.strip())[0].rsplit(".", 1)[-1].rsplit(":", 1)[-1]
+    return bare if bare in names else name
+
+
+def _written(text: str) -> Iterator[_Written]:
+    elements = list(_elements(text))
+    yield from elements
+    try:
+        for found in json_reader.find_values(text):
+            if any(e.start <= found.start < e.end for e in elements):
+                continue
+            yield from _from_value(text, found)
+    except ValueError:
+        return
+
+
+def _from_value(text: str, found: json_reader.Found) -> Iterator[_Written]:
+    named = _NAMED.search(text, max(0, found.start - 150), found.start)
+    if named and isinstance(found.value, Mapping):
+        yield _Written(named.start(), found.end, named.group(1), found.value)
+        return
+    for item in _objects(found.value):
+        key = next((key for key in _NAME_KEYS if isinstance(item.get(key), str)), None)
+        if key:
+            given = next((name for name in _ARGUMENT_KEYS if name in item), None)
+            arguments = item[given] if given else {k: v for k, v in item.items() if k not in (key, "id", "type")}
+            yield _Written(found.start, found.end, str(item[key]), arguments, given is not None)
+
+
+def _objects(value: object) -> Iterator[Mapping[str, object]]:
+    """The objects that may each be one call, out of the lists and envelopes models put around them."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _objects(item)
+    elif isinstance(value, Mapping):
+        inner = next((value[key] for key in _LIST_KEYS if isinstance(value.get(key), list)), value.get("function"))
+        if isinstance(inner, list | Mapping):
+            yield from _objects(inner)
+        else:
+            yield value
+
+
+def _elements(text: str) -> Iterator[_Written]:
+    """`<function=name><parameter=key>value</parameter></function>`, as some models are trained to write."""
+    for opening in islice(_ELEMENT.finditer(text), MAX_ELEMENTS):
+        closing = text.find("</function>", opening.end(), opening.end() + MAX_ELEMENT_CHARS)
+        end = closing if closing >= 0 else min(len(text), opening.end() + MAX_ELEMENT_CHARS)
+        body = text[opening.end() : end]
+        if _PARAMETER.match(body.lstrip()):
+            yield _Written(opening.start(), end, opening.group(1), _parameters(body))
+        if closing < 0:
+            return
+
+
+def _parameters(body: str) -> dict[str, object]:
+    openings = list(_PARAMETER.finditer(body))
+    ends = [following.start() for following in openings[1:]] + [len(body)]
+    return {
+        opening.group(1): _parameter(body[opening.end() : end].split("</parameter>")[0].strip())
+        for opening, end in zip(openings, ends, strict=True)
+    }
+
+
+def _parameter(text: str) -> object:
+    try:
+        return json_reader.parse(text)
+    except ValueError:
+        return text
+
+
+def _fits(written: _Written, tools: Sequence[ToolSpec]) -> bool:
+    spec = _spec(written, tools)
+    return spec is not None and not schema_check.check(_object(written.arguments), spec.parameters)
+
+
+def _misfit(written: _Written, tools: Sequence[ToolSpec]) -> list[str]:
+    spec = _spec(written, tools)
+    if spec:
+        return [f"{spec.name}: {problem}" for problem in schema_check.check(_object(written.arguments), spec.parameters)]
+    if not written.explicit:
+        return []
+    return [f"there is no tool {written.name[:100]!r}; the tools are {', '.join(tool.name for tool in tools)}"]
+
+
+def _spec(written: _Written, tools: Sequence[ToolSpec]) -> ToolSpec | None:
+    name = offered_name(written.name, tools)
+    return next((tool for tool in tools if tool.name == name), None)
+
+
+def _object(arguments: object) -> object:
+    """Arguments are an object, or one written into a string."""
+    if arguments is None:
+        return {}
+    if not isinstance(arguments, str):
+        return arguments
+    try:
+        return json_reader.parse_lenient(arguments)
+    except ValueError:
+        return arguments
+
+
+def _dump(arguments: object) -> str:
+    return json.dumps(arguments, ensure_ascii=False)
+
+
+def _without(text: str, fitting: Sequence[_Written]) -> str:
+    parts, position = [], 0
+    for written in sorted(fitting, key=lambda item: item.start):
+        parts.append(text[position : max(position, written.start)])
+        position = max(position, written.end)
+    rest = _SHELL.sub("", "".join((*parts, text[position:])))
+    return _SPACE.sub("\n\n", rest).strip()

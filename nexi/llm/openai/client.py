@@ -1,0 +1,496 @@
+"""Any OpenAI-compatible endpoint as a model.
+
+Whatever drives the LLM port sits above; below are `dialect` (how to ask), `stream` (how to read), `calls` (calls written
+as text), `faults` (what went wrong) and `retry` (whether to ask again). This file owns the connections and the order of
+these steps. It refuses to know prompts, tools or budgets, and it never believes a reply to be well-formed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import random
+import re
+import ssl
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import httpx2
+
+from nexi.errors import ConfigError, LLMError
+from nexi.llm.openai import faults
+from nexi.llm.openai.calls import calls_from_text, problems
+from nexi.llm.openai.dialect import Ask, Dialect, adapt, request_body
+from nexi.llm.openai.faults import Endpoint
+from nexi.llm.openai.prices import Price, price_of
+from nexi.llm.openai.retry import RetryPolicy
+from nexi.llm.openai.stream import BodyReader, CallIds, Draft, Hold, Listener
+from nexi.net.retry import retry_after
+from nexi.net.trust import MACHINE, Trust, nobody
+from nexi.ports import Clock
+from nexi.structured import json_reader, schema_check
+from nexi.types import Finish, Message, Reply, ToolCall, ToolSpec, Usage
+
+CONNECT_S = 10.0
+GRACE_S = 2.0  # for usage and the end mark, once the reply itself has finished
+DRAIN_S = 0.05  # for the end of the body, so that the connection can be used again
+MAX_ERROR_BYTES = 65_536
+MAX_MODELS_BYTES = 8_000_000
+NEXT_KEY = (401, 402, 403, 429)
+
+
+@dataclass
+class _Turn:
+    """One call of `complete`: what was asked, who listens, and what failed attempts cost."""
+
+    ask: Ask
+    listener: Listener
+    deadline: float | None
+    spent: Usage = Usage()
+    partial: str = ""
+    tried_keys: set[int] = field(default_factory=set)
+
+
+class OpenAICompatible:
+    """What it learns of its server (which rung of the tool ladder works, which fields are refused, which key) it keeps."""
+
+    def __init__(
+        self,
+        base_url: str,
+        model: str,
+        *,
+        api_keys: Sequence[str] = (),
+        clock: Clock,
+        max_retries: int = 3,
+        prices: Mapping[str, Price] | None = None,
+        count: Callable[[str], int] | None = None,
+        idle_timeout_s: float = 60.0,
+        rng: Callable[[], float] | None = None,
+        client: httpx2.AsyncClient | None = None,
+        stream: bool = True,
+        proxy: str | None = None,
+        trust: Trust = MACHINE,
+    ) -> None:
+        self._url = _root(base_url)
+        self._model = model
+        self._keys = tuple(key.strip() for key in api_keys if key.strip())
+        self._key = 0
+        self._clock = clock
+        self._policy = RetryPolicy(max_retries)
+        self._price = price_of(model, prices)
+        self._count = count or _bytes_over_four
+        self._idle_s = idle_timeout_s
+        self._draw = rng or random.random
+        self._client = client
+        self._owns_client = client is None
+        self._proxy = proxy
+        self._trust = trust
+        self._dialect = Dialect(stream=stream)
+        self._endpoint = Endpoint(_where(self._url), model, self._keys)
+
+    @property
+    def name(self) -> str:
+        return self._model
+
+    @property
+    def dialect(self) -> Dialect:
+        """What is known of the server by now."""
+        return self._dialect
+
+    async def aclose(self) -> None:
+        """Close the connections, if they are ours."""
+        client, self._client = self._client, None
+        if client and self._owns_client:
+            await client.aclose()
+
+    async def models(self) -> list[str]:
+        """The models that the endpoint lists. Raises LLMError."""
+        async with self._send("GET", "/models", None) as response, asyncio.timeout(self._idle_s):
+            body = await _read_at_most(response, MAX_MODELS_BYTES)
+        if body.lstrip().startswith(b"<"):
+            raise faults.web_page(self._endpoint, body)
+        try:
+            return _model_ids(body)
+        except ValueError:
+            raise faults.bad_reply(self._endpoint, body) from None
+
+    @property
+    def named(self) -> Endpoint:
+        """The endpoint as messages name it."""
+        return self._endpoint
+
+    def cost_of(self, tokens: int) -> float | None:
+        """US dollars for tokens that are only read, None where the price is unknown."""
+        return self._price.cost(tokens, 0) if self._price else None
+
+    async def post(self, path: str, body: Mapping[str, Any], *, max_bytes: int) -> bytes:
+        """The whole answer to a request that is no chat, with other keys and later where that may help. Raises LLMError."""
+        turn, attempt = _Turn(Ask((), (), 0, None, None), Listener(None, None, None), None), 0
+        while True:
+            try:
+                async with self._send("POST", path, body) as response, asyncio.timeout(self._idle_s):
+                    return await _read_at_most(response, max_bytes)
+            except LLMError as fault:
+                if not self._switch_key(turn, fault):
+                    await self._pause(turn, fault, attempt)
+                    attempt += 1
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSpec] = (),
+        *,
+        max_tokens: int,
+        temperature: float | None = None,
+        deadline: float | None = None,
+        schema: Mapping[str, Any] | None = None,
+        on_text: Callable[[str], None] | None = None,
+        on_call: Callable[[ToolCall], None] | None = None,
+        on_arguments: Callable[[str, str], None] | None = None,
+    ) -> Reply:
+        """Ask once, as `nexi.ports.LLM` says. Raises LLMError."""
+        ask = Ask(tuple(messages), tuple(tools), max_tokens, temperature, schema)
+        turn = _Turn(ask, Listener(on_text, on_call, on_arguments), deadline)
+        try:
+            async with asyncio.timeout(self._left(turn)):
+                reply = await self._answer(turn)
+        except TimeoutError:
+            raise self._charged(turn, faults.past_deadline(self._endpoint)) from None
+        except LLMError as fault:
+            raise self._charged(turn, fault) from fault.__cause__
+        return replace(reply, usage=turn.spent + reply.usage)
+
+    async def _answer(self, turn: _Turn) -> Reply:
+        """A reply, with one repair where it attempts something that cannot be read."""
+        draft = await self._persist(turn, turn.ask)
+        reply, wrong = self._read(turn.ask, draft)
+        if not wrong:
+            return reply
+        turn.spent += reply.usage
+        turn.partial = reply.text
+        try:
+            again = await self._persist(turn, turn.ask.repaired(reply.text, wrong))
+        except LLMError:
+            return replace(self._as_text(draft, reply), usage=Usage())
+        repaired, still_wrong = self._read(turn.ask, again)
+        if still_wrong:
+            repaired = self._as_text(again, repaired)
+        return replace(repaired, text=_joined(draft.released, repaired.text))
+
+    async def _persist(self, turn: _Turn, ask: Ask) -> Draft:
+        """Ask until there is a reply: in another dialect, with another key, or later. Raises the failure that stands."""
+        dialect, attempt = self._dialect, 0
+        while True:
+            body = request_body(ask, self._model, dialect)
+            try:
+                draft = await self._exchange(turn, ask, body)
+            except LLMError as fault:
+                adapted = None if turn.listener.told else adapt(dialect, body, fault)
+                if adapted:
+                    dialect = adapted
+                elif turn.listener.told or not self._switch_key(turn, fault):
+                    await self._pause(turn, fault, attempt)
+                    attempt += 1
+            else:
+                self._dialect = replace(dialect, room=None)
+                return draft
+
+    async def _pause(self, turn: _Turn, fault: LLMError, attempt: int) -> None:
+        """Wait before the next attempt, or raise the failure where there is to be none."""
+        fault.retryable = fault.retryable and not turn.listener.told
+        wait = self._policy.wait_s(fault, attempt, self._draw(), self._left(turn))
+        if wait is None:
+            raise fault
+        await self._clock.sleep(wait)
+
+    def _switch_key(self, turn: _Turn, fault: LLMError) -> bool:
+        """Turn to a key that this turn has not tried; once all were tried, they may all be tried again later."""
+        if fault.status not in NEXT_KEY:
+            return False
+        turn.tried_keys.add(self._key)
+        untried = [number for number in range(len(self._keys)) if number not in turn.tried_keys]
+        if not untried:
+            turn.tried_keys.clear()
+            return False
+        self._key = untried[0]
+        return True
+
+    # one request
+
+    async def _exchange(self, turn: _Turn, ask: Ask, body: Mapping[str, Any]) -> Draft:
+        reader = BodyReader(self._draft(turn, ask))
+        try:
+            async with self._send("POST", "/chat/completions", body) as response:
+                await self._receive(response, reader)
+            self._judge(reader)
+        except (LLMError, asyncio.CancelledError):
+            self._book(turn, ask, reader.draft)
+            raise
+        return reader.draft
+
+    def _draft(self, turn: _Turn, ask: Ask) -> Draft:
+        hold: Hold = "calls" if ask.tools else "nothing" if ask.schema is None else "everything"
+        used = (call.id for message in ask.messages for call in message.tool_calls)
+        return Draft(turn.listener, ask.tools, CallIds(used), hold)
+
+    def _book(self, turn: _Turn, ask: Ask, draft: Draft) -> None:
+        """Keep what a broken reply said and cost."""
+        turn.partial = draft.text or turn.partial
+        if draft.events:
+            turn.spent += self._usage(ask, draft)
+
+    @asynccontextmanager
+    async def _send(self, method: str, path: str, body: Mapping[str, Any] | None) -> AsyncIterator[httpx2.Response]:
+        """The response to one request; leaving the block closes it. Raises LLMError for any that is not a success."""
+        try:
+            client = self._open_client()
+            content = None if body is None else json.dumps(body, ensure_ascii=False, default=dict).encode("utf-8", "replace")
+            timeout = httpx2.Timeout(None, connect=CONNECT_S)
+            request = client.build_request(
+                method, self._address(path), content=content, headers=self._headers(), timeout=timeout
+            )
+            async with asyncio.timeout(self._idle_s):
+                response = await client.send(request, stream=True, follow_redirects=False)
+            try:
+                if not response.is_success:
+                    raise await self._refusal(response)
+                yield response
+            finally:
+                await response.aclose()
+        except TimeoutError:
+            raise faults.timed_out(self._endpoint, self._idle_s) from None
+        except (httpx2.TransportError, httpx2.DecodingError, httpx2.InvalidURL) as error:
+            raise faults.from_transport(self._endpoint, error) from None
+
+    async def _refusal(self, response: httpx2.Response) -> LLMError:
+        async with asyncio.timeout(self._idle_s):
+            body = await _read_at_most(response, MAX_ERROR_BYTES)
+        wish = retry_after(response.headers, self._clock.now())
+        location = response.headers.get("location", "")
+        return faults.from_response(self._endpoint, response.status_code, body, retry_after=wish, location=location)
+
+    async def _receive(self, response: httpx2.Response, reader: BodyReader) -> None:
+        stream = response.aiter_bytes()
+        while not reader.done:
+            chunk = await self._chunk(stream, reader)
+            if chunk is None:
+                break
+            reader.feed(chunk)
+        if reader.closed:
+            await self._chunk(stream, reader)
+        reader.end()
+
+    async def _chunk(self, stream: AsyncIterator[bytes], reader: BodyReader) -> bytes | None:
+        """The next bytes, None at the end. A finished reply is not waited for long, and its broken end is no failure."""
+        patience = DRAIN_S if reader.closed else GRACE_S if reader.complete else self._idle_s
+        try:
+            async with asyncio.timeout(patience):
+                return await anext(stream, None)
+        except (TimeoutError, httpx2.TransportError):
+            if not reader.complete:
+                raise
+            return None
+
+    def _judge(self, reader: BodyReader) -> None:
+        """Raise unless this is a reply."""
+        draft = reader.draft
+        if draft.error is not None:
+            raise faults.from_error_event(self._endpoint, draft.error)
+        if reader.kind == "html":
+            raise faults.web_page(self._endpoint, reader.sample)
+        if not draft.events and reader.sample.strip():
+            raise faults.bad_reply(self._endpoint, reader.sample)
+        if reader.kind == "events" and not (reader.complete or reader.cut):
+            raise faults.stream_closed(self._endpoint)
+        if reader.cut:
+            draft.finish = "length"
+        draft.end()
+        if not draft.calls and not draft.text.strip() and draft.finish != "content_filter":
+            cut_short = draft.thought and draft.finish == "length"
+            raise faults.only_thoughts(self._endpoint) if cut_short else faults.empty_reply(self._endpoint)
+
+    # what a reply means
+
+    def _read(self, ask: Ask, draft: Draft) -> tuple[Reply, list[str]]:
+        """The reply, and what is wrong with it if it attempts what was asked for and fails."""
+        reply = Reply(draft.text, draft.calls, self._usage(ask, draft), _finish(draft.finish, draft.calls))
+        if ask.tools and not draft.calls:
+            return self._read_calls(ask, draft, reply)
+        if ask.schema is not None and not ask.tools:
+            return self._read_json(ask.schema, draft, reply)
+        return self._as_text(draft, reply), []
+
+    def _read_calls(self, ask: Ask, draft: Draft, reply: Reply) -> tuple[Reply, list[str]]:
+        rest, found = calls_from_text(reply.text, ask.tools)
+        if not found:
+            wrong = problems(reply.text, ask.tools)
+            return (reply, wrong) if wrong else (self._as_text(draft, reply), [])
+        calls = tuple(replace(call, id=draft.ids.claim("")) for call in found)
+        reply = self._as_text(draft, replace(reply, text=rest))
+        for call in calls:
+            draft.listener.arguments(call.name, call.arguments)
+            draft.listener.call(call)
+        return replace(reply, tool_calls=calls, finish=_finish(draft.finish, calls)), []
+
+    def _read_json(self, wanted: Mapping[str, Any], draft: Draft, reply: Reply) -> tuple[Reply, list[str]]:
+        try:
+            value = json_reader.parse_lenient(reply.text)
+        except ValueError:
+            return reply, ["it holds no JSON object"]
+        wrong = schema_check.check(value, wanted)
+        if wrong:
+            return reply, wrong
+        return self._as_text(draft, replace(reply, text=_json_text(reply.text, value))), []
+
+    def _as_text(self, draft: Draft, reply: Reply) -> Reply:
+        """The reply as it is; what was held back of its text is told now."""
+        if reply.text.startswith(draft.released):
+            draft.listener.text(reply.text[len(draft.released) :])
+        return reply
+
+    def _usage(self, ask: Ask, draft: Draft) -> Usage:
+        sent = _amount(draft.usage, "prompt_tokens", "input_tokens")
+        got = _amount(draft.usage, "completion_tokens", "output_tokens")
+        estimated = not sent or not got
+        sent = sent or _prompt_size(ask, self._count)
+        got = got or _reply_size(draft, self._count)
+        cost = _reported_cost(draft.usage)
+        if cost is None and self._price:
+            cost = self._price.cost(sent, got)
+        return Usage(sent, got, estimated, cost)
+
+    def _charged(self, turn: _Turn, fault: LLMError) -> LLMError:
+        fault.partial = turn.partial
+        fault.usage = turn.spent
+        return fault
+
+    def _left(self, turn: _Turn) -> float | None:
+        """Seconds until the deadline. Raises LLMError when there are none."""
+        if turn.deadline is None:
+            return None
+        left = turn.deadline - self._clock.monotonic()
+        if left <= 0:
+            raise self._charged(turn, faults.past_deadline(self._endpoint))
+        return left
+
+    # connections
+
+    def _open_client(self) -> httpx2.AsyncClient:
+        if self._client is None:
+            try:
+                self._client = httpx2.AsyncClient(verify=self._tls(), trust_env=False, proxy=self._proxy or None)
+            except ConfigError as error:
+                raise faults.bad_certificates(self._endpoint, error) from None
+            except (ValueError, ImportError) as error:
+                raise faults.bad_proxy(self._endpoint, error) from None
+        return self._client
+
+    def _tls(self) -> ssl.SSLContext | bool:
+        """Certificates are loaded only where TLS is spoken."""
+        if self._url.lower().startswith("http://") and not (self._proxy or "").lower().startswith("https"):
+            return nobody()
+        return self._trust.context() or True
+
+    def _address(self, path: str) -> str:
+        root, mark, query = self._url.partition("?")
+        return f"{root.rstrip('/')}{path}{mark}{query}"
+
+    def _headers(self) -> dict[str, str]:
+        headers = {
+            "accept": "text/event-stream, application/json",
+            "accept-encoding": "identity",
+            "content-type": "application/json",
+            "user-agent": "nexi",
+        }
+        if self._keys:
+            key = self._keys[self._key]
+            if not (key.isascii() and key.isprintable()):
+                raise faults.unusable_key(self._endpoint)
+            headers["authorization"] = f"Bearer {key}"
+        return headers
+
+
+def _root(base_url: str) -> str:
+    """The address in front of /chat/completions, however much of it the user gave."""
+    root, mark, query = base_url.strip().partition("?")
+    return root.rstrip("/").removesuffix("/chat/completions").rstrip("/") + mark + query
+
+
+def _where(url: str) -> str:
+    """The endpoint's name in messages: no user, no password, no query."""
+    return (
+        re.sub(r"^[a-z0-9+.-]*://", "", url.partition("?")[0], flags=re.IGNORECASE).rpartition("@")[2][:100] or "the endpoint"
+    )
+
+
+async def _read_at_most(response: httpx2.Response, limit: int) -> bytes:
+    body = bytearray()
+    async for chunk in response.aiter_bytes():
+        body += chunk
+        if len(body) >= limit:
+            break
+    return bytes(body[:limit])
+
+
+def _model_ids(body: bytes) -> list[str]:
+    listing = json_reader.parse(body.decode("utf-8", "replace"))
+    entries = listing if isinstance(listing, list) else _entries(listing)
+    names = (entry.get("id") or entry.get("name") for entry in entries if isinstance(entry, dict))
+    return [name for name in names if isinstance(name, str)]
+
+
+def _entries(listing: object) -> list[object]:
+    if not isinstance(listing, dict) or not {"data", "models"} & listing.keys():
+        raise ValueError("no list of models")
+    entries = listing.get("data") or listing.get("models") or []
+    return entries if isinstance(entries, list) else []
+
+
+def _finish(finish: Finish | Literal[""], calls: Sequence[ToolCall]) -> Finish:
+    """Calls end a reply as calls, and only calls do; a cut stays a cut."""
+    if calls:
+        return "length" if finish == "length" else "tool_calls"
+    return "stop" if finish == "" or finish == "tool_calls" else finish
+
+
+def _json_text(text: str, value: object) -> str:
+    try:
+        json_reader.parse(text.strip())
+    except ValueError:
+        return json.dumps(value, ensure_ascii=False)
+    return text.strip()
+
+
+def _joined(first: str, second: str) -> str:
+    return f"{first.rstrip()}\n\n{second}" if first.strip() else second
+
+
+def _amount(usage: Mapping[str, Any], *names: str) -> int:
+    """A count of tokens as the server gave it, 0 where it gave none worth believing."""
+    counts = (usage.get(name) for name in names)
+    return next((n for n in counts if isinstance(n, int) and not isinstance(n, bool) and n > 0), 0)
+
+
+def _reported_cost(usage: Mapping[str, Any]) -> float | None:
+    cost = usage.get("cost")
+    known = isinstance(cost, int | float) and not isinstance(cost, bool) and math.isfinite(cost) and cost >= 0
+    return float(cost) if known and cost is not None else None
+
+
+def _prompt_size(ask: Ask, count: Callable[[str], int]) -> int:
+    texts = [m.content + "".join(c.name + c.arguments for c in m.tool_calls) for m in ask.messages]
+    tools = json.dumps([[t.name, t.description, t.parameters] for t in ask.tools], default=dict) if ask.tools else ""
+    return sum(count(text) + 3 for text in texts) + count(tools)
+
+
+def _reply_size(draft: Draft, count: Callable[[str], int]) -> int:
+    """Thoughts are paid for too, although they are not in the text."""
+    said = draft.text + "".join(call.name + call.arguments for call in draft.calls)
+    return max(count(said), draft.size // 4)
+
+
+def _bytes_over_four(text: str) -> int:
+    return len(text.encode("utf-8", "replace")) // 4

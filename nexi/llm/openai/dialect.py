@@ -1,0 +1,268 @@
+"""How one endpoint wants to be asked, and what to try when it refuses.
+
+A Dialect is what an adapter has learned of its server; `request_body` writes an Ask in it, and `adapt` answers a refusal
+with the next dialect to try. The ladder for tools is native calls, then a JSON schema, then a description in the prompt.
+Pure: nothing here sends anything.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from nexi.errors import ContextOverflowError, LLMError
+from nexi.structured import json_reader
+from nexi.types import Message, ToolCall, ToolSpec
+from nexi.values import frozen
+
+LEAST_OUTPUT_TOKENS = 256
+
+Rung = Literal["native", "schema", "text"]
+Form = Literal["json_schema", "json_object", "text"]
+
+
+@frozen
+class Ask:
+    """One question to the model, in no dialect yet."""
+
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...]
+    max_tokens: int
+    temperature: float | None = None
+    schema: Mapping[str, Any] | None = None
+
+    def repaired(self, reply: str, problems: Sequence[str]) -> Ask:
+        """The same question again, with the reply that could not be used and what was wrong with it."""
+        wanted = "a tool call" if self.tools else "the JSON object that was asked for"
+        told = "\n".join(f"- {problem}" for problem in problems)
+        again = f"Your reply could not be read as {wanted}:\n{told}\nWrite it again, complete and corrected, and nothing else."
+        return replace(self, messages=(*self.messages, Message("assistant", reply), Message("user", again)))
+
+
+@frozen
+class Dialect:
+    """What a server is known to take. `room` is for one request only: what its prompt leaves of the window."""
+
+    rung: Rung = "native"
+    form: Form = "json_schema"
+    stream: bool = True
+    stream_options: bool = True
+    temperature: bool = True
+    limit_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    max_output: int | None = None
+    room: int | None = None
+
+
+def request_body(ask: Ask, model: str, dialect: Dialect) -> dict[str, Any]:
+    """The JSON object to send."""
+    limit = min(limit for limit in (ask.max_tokens, dialect.max_output, dialect.room) if limit is not None)
+    body: dict[str, Any] = {"model": model, "messages": _messages(ask, dialect), dialect.limit_name: limit}
+    if ask.temperature is not None and dialect.temperature:
+        body["temperature"] = ask.temperature
+    if ask.tools and dialect.rung == "native":
+        body["tools"] = [_tool(spec) for spec in ask.tools]
+    response_format = _response_format(ask, dialect)
+    if response_format:
+        body["response_format"] = response_format
+    if dialect.stream:
+        body["stream"] = True
+        if dialect.stream_options:
+            body["stream_options"] = {"include_usage": True}
+    return body
+
+
+def _tool(spec: ToolSpec) -> dict[str, Any]:
+    function = {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
+    return {"type": "function", "function": function}
+
+
+def _response_format(ask: Ask, dialect: Dialect) -> dict[str, Any] | None:
+    if ask.tools:
+        return _json_schema("tool_call", call_schema(ask.tools)) if dialect.rung == "schema" else None
+    if ask.schema is None or dialect.form == "text":
+        return None
+    return _json_schema("reply", ask.schema) if dialect.form == "json_schema" else {"type": "json_object"}
+
+
+def _json_schema(name: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "json_schema", "json_schema": {"name": name, "schema": wanted}}
+
+
+def call_schema(tools: Sequence[ToolSpec]) -> dict[str, Any]:
+    """The schema of one tool call written as JSON."""
+    forms = [spec.parameters for spec in tools]
+    return {
+        "type": "object",
+        "properties": {
+            "tool": {"type": "string", "enum": [spec.name for spec in tools]},
+            "arguments": forms[0] if len(forms) == 1 else {"anyOf": forms},
+        },
+        "required": ["tool", "arguments"],
+        "additionalProperties": False,
+    }
+
+
+# --- messages
+
+
+def _messages(ask: Ask, dialect: Dialect) -> list[dict[str, Any]]:
+    if ask.tools and dialect.rung != "native":
+        return [m.to_dict() for m in _with_instructions(plain_messages(ask.messages), _describe_tools(ask.tools, dialect))]
+    if not ask.tools and dialect.rung != "native":
+        return [m.to_dict() for m in _with_schema(plain_messages(ask.messages), ask, dialect)]
+    return [_sendable(m).to_dict() for m in _with_schema(ask.messages, ask, dialect)]
+
+
+def _with_schema(messages: Sequence[Message], ask: Ask, dialect: Dialect) -> Sequence[Message]:
+    if ask.tools or ask.schema is None or dialect.form == "json_schema":
+        return messages
+    return _with_instructions(
+        messages, f"Answer with one JSON object that fits this JSON schema, and nothing else:\n{_dump(ask.schema)}"
+    )
+
+
+def _with_instructions(messages: Sequence[Message], instructions: str) -> list[Message]:
+    """The conversation with more in its system message."""
+    if messages and messages[0].role == "system":
+        return [replace(messages[0], content=f"{messages[0].content}\n\n{instructions}"), *messages[1:]]
+    return [Message("system", instructions), *messages]
+
+
+def plain_messages(messages: Sequence[Message]) -> list[Message]:
+    """The same conversation in words only, for servers that know no tool calls and want roles to take turns."""
+    names = {call.id: call.name for message in messages for call in message.tool_calls}
+    plain: list[Message] = []
+    for message in messages:
+        turn = _plain(message, names)
+        if plain and plain[-1].role == turn.role:
+            turn = Message(turn.role, f"{plain.pop().content}\n\n{turn.content}")
+        plain.append(turn)
+    return plain
+
+
+def _plain(message: Message, names: Mapping[str, str]) -> Message:
+    if message.role == "tool":
+        return Message("user", f"Result of {names.get(message.tool_call_id, 'the tool')}:\n{message.content}")
+    written = [f"```json\n{_written_call(call)}\n```" for call in message.tool_calls]
+    return Message(message.role, "\n\n".join(filter(None, (message.content, *written))))
+
+
+def _written_call(call: ToolCall) -> str:
+    return _dump({"tool": call.name, "arguments": json_reader.parse(_valid_arguments(call.arguments))})
+
+
+def _sendable(message: Message) -> Message:
+    """Servers fail on a conversation in which an earlier call has broken arguments."""
+    if all(call.arguments == _valid_arguments(call.arguments) for call in message.tool_calls):
+        return message
+    calls = tuple(replace(call, arguments=_valid_arguments(call.arguments)) for call in message.tool_calls)
+    return replace(message, tool_calls=calls)
+
+
+def _valid_arguments(arguments: str) -> str:
+    try:
+        if isinstance(json_reader.parse(arguments), dict):
+            return arguments
+    except ValueError:
+        pass
+    return _dump({"unreadable": arguments[:1000]})
+
+
+def _describe_tools(tools: Sequence[ToolSpec], dialect: Dialect) -> str:
+    listed = "\n".join(f"- {t.name}: {t.description}\n  arguments: {_dump(t.parameters)}" for t in tools)
+    example = '{"tool": "' + tools[0].name + '", "arguments": {...}}'
+    how = (
+        f"Answer with one JSON object, {example}, that calls one tool."
+        if dialect.rung == "schema"
+        else f"To call a tool, answer with only a JSON object in a fenced block:\n```json\n{example}\n```"
+    )
+    return f"You have these tools:\n{listed}\n\n{how} You will then be given its result."
+
+
+def _dump(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=dict)
+
+
+# --- learning from refusals
+
+
+_REFUSALS = (400, 404, 405, 415, 422, 500, 501, 503)
+_TOOL_WORDS = r"(?i)\btools?\b|tool[_ ](?:use|call|choice)|function[_ ]call|\bfunctions?\b"
+_UNKNOWN_FIELD = (
+    r"(?i:unrecogni[sz]ed|unknown (?:field|parameter|argument|key|name)|unexpected (?:keyword|field|parameter|argument)"
+    r"|extra (?:fields|inputs)|additional propert)"
+)
+_NOT_TAKEN = (
+    r"(?i:support|not enabled|not available|not implemented|requires?\b.{0,30}--|--jinja|not permitted|not allowed"
+    r"|no endpoints found)|" + _UNKNOWN_FIELD
+)
+_FORMAT_WORDS = r"(?i)response_format|json_schema|json_object|structured[_ ]output|grammar|guided|schema"
+_OUTPUT_LIMIT = (
+    r"(?i)(?:supports|allows) at most (\d+)"
+    r"|max(?:_completion)?_tokens\W.{0,60}(?:less than or equal to|<=|at most|maximum (?:of|is)) `?(\d+)"
+)
+_PROMPT_SIZE = (
+    r"(?i)(?:request|prompt) has (\d+) input tokens|\((\d+) (?:in the messages|of text input)"
+    r"|prompt contains (?:at least )?(\d+)"
+)
+
+
+def adapt(dialect: Dialect, body: Mapping[str, Any], fault: LLMError) -> Dialect | None:
+    """The dialect to try after a refusal of `body`, None where the refusal is about something else.
+
+    Every step leaves something out for good, so that a chain of steps ends.
+    """
+    if isinstance(fault, ContextOverflowError):
+        return _with_less_output(dialect, body, fault)
+    if fault.status not in _REFUSALS:
+        return None
+    return _renamed_limit(dialect, body, fault) or _without_refused(dialect, body, fault)
+
+
+def _with_less_output(dialect: Dialect, body: Mapping[str, Any], fault: ContextOverflowError) -> Dialect | None:
+    """The prompt may fit where only the room asked for the answer does not."""
+    size = _number(re.search(_PROMPT_SIZE, fault.cause))
+    if size is None or fault.window is None:
+        return None
+    room = fault.window - size - 16
+    fits = LEAST_OUTPUT_TOKENS <= room < body[dialect.limit_name]
+    return replace(dialect, room=room) if fits else None
+
+
+def _renamed_limit(dialect: Dialect, body: Mapping[str, Any], fault: LLMError) -> Dialect | None:
+    most = _number(re.search(_OUTPUT_LIMIT, fault.cause))
+    if most and most < body[dialect.limit_name]:
+        return replace(dialect, max_output=most)
+    if "max_completion_tokens" in fault.cause and dialect.limit_name == "max_tokens":
+        return replace(dialect, limit_name="max_completion_tokens")
+    return None
+
+
+def _without_refused(dialect: Dialect, body: Mapping[str, Any], fault: LLMError) -> Dialect | None:
+    words = fault.cause
+    if "stream_options" in body and ("stream_options" in words or "include_usage" in words):
+        return replace(dialect, stream_options=False)
+    if "temperature" in body and "temperature" in words.lower():
+        return replace(dialect, temperature=False)
+    if "tools" in body and re.search(_TOOL_WORDS, words) and re.search(_NOT_TAKEN, words):
+        return replace(dialect, rung="schema")
+    if "response_format" in body and (fault.status in (400, 422) or re.search(_FORMAT_WORDS, words)):
+        return _lower_form(dialect, body)
+    if "stream" in body and re.search(r"(?i)\bstream(?:ing)?\b", words) and re.search(_NOT_TAKEN, words):
+        return replace(dialect, stream=False)
+    if "stream_options" in body and fault.status in (400, 422) and re.search(_UNKNOWN_FIELD, words):
+        return replace(dialect, stream_options=False)
+    return None
+
+
+def _lower_form(dialect: Dialect, body: Mapping[str, Any]) -> Dialect:
+    if dialect.rung == "schema" and body["response_format"].get("json_schema", {}).get("name") == "tool_call":
+        return replace(dialect, rung="text")
+    return replace(dialect, form="json_object" if dialect.form == "json_schema" else "text")
+
+
+def _number(match: re.Match[str] | None) -> int | None:
+    return int(next(group for group in match.groups() if group)) if match else None

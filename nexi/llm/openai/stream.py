@@ -1,0 +1,571 @@
+"""From the bytes of a chat completion to its text and tool calls.
+
+The adapter above feeds bytes and reads the draft; a Listener hears pieces as they come. Nothing is assumed of the server:
+it may stream or not, split anything anywhere, repeat ids or leave them out, think aloud, never finish, or never stop.
+No network, no clock, no retry here.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from nexi.llm.openai.calls import offered_name
+from nexi.structured import json_reader
+from nexi.types import Finish, ToolCall, ToolSpec
+
+MAX_REPLY_BYTES = 4_000_000  # of text, thoughts and arguments; what comes after is not read
+MAX_STREAM_BYTES = 64_000_000  # of everything, envelopes and comments included
+_PENDING_BYTES = MAX_REPLY_BYTES + 250_000  # one event or one plain reply may hold a whole answer and its envelope
+
+Hold = Literal["nothing", "calls", "everything"]
+
+_FINISHES: Mapping[str, Finish] = {
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "tool_use": "tool_calls",
+    "length": "length",
+    "max_tokens": "length",
+    "content_filter": "content_filter",
+    "safety": "content_filter",
+}
+
+
+@dataclass
+class Listener:
+    """Who hears the pieces. After it was told anything, the request must not be repeated."""
+
+    on_text: Callable[[str], None] | None = None
+    on_call: Callable[[ToolCall], None] | None = None
+    on_arguments: Callable[[str, str], None] | None = None
+    told: bool = False
+
+    def text(self, piece: str) -> None:
+        if self.on_text and piece:
+            self.told = True
+            self.on_text(piece)
+
+    def arguments(self, name: str, piece: str) -> None:
+        if self.on_arguments and piece:
+            self.told = True
+            self.on_arguments(name, piece)
+
+    def call(self, call: ToolCall) -> None:
+        if self.on_call:
+            self.told = True
+            self.on_call(call)
+
+
+class CallIds:
+    """Ids for tool calls, unique within a conversation; nine letters and digits, which every server accepts."""
+
+    def __init__(self, used: Iterable[str]) -> None:
+        self._used = set(used)
+        self._next = len(self._used) + 1
+
+    def claim(self, wanted: str) -> str:
+        """The wanted id, or a new one where it is empty or taken."""
+        chosen = wanted
+        while not chosen or chosen in self._used:
+            chosen = f"call{self._next:05d}"
+            self._next += 1
+        self._used.add(chosen)
+        return chosen
+
+
+# --- bytes to events
+
+
+class EventDecoder:
+    """A server-sent event stream, in any cut, to the data of each event."""
+
+    def __init__(self) -> None:
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        self._line: list[str] = []
+        self._line_chars = 0
+        self._data: list[str] = []
+        self._data_chars = 0
+        self._after_return = False
+
+    @property
+    def pending(self) -> int:
+        """Characters of an event that is not finished yet."""
+        return self._line_chars + self._data_chars
+
+    def feed(self, chunk: bytes) -> list[str]:
+        return self._take(self._decode(chunk))
+
+    def end(self) -> list[str]:
+        """What an early end left behind."""
+        return self._take(self._decode(b"", True) + "\n\n")
+
+    def _take(self, text: str) -> list[str]:
+        if not text:
+            return []
+        skipped = 1 if self._after_return and text.startswith("\n") else 0
+        self._after_return = text.endswith("\r")
+        *whole, rest = text[skipped:].replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        events = [event for line in whole for event in self._close_line(line)]
+        self._line.append(rest)
+        self._line_chars += len(rest)
+        return events
+
+    def _close_line(self, last: str) -> list[str]:
+        line = "".join((*self._line, last))
+        self._line, self._line_chars = [], 0
+        if line.startswith("data:"):
+            self._data.append(line[5:].removeprefix(" "))
+            self._data_chars += len(line)
+        elif not line and self._data:
+            data, self._data, self._data_chars = self._data, [], 0
+            return ["\n".join(data)]
+        return []
+
+
+class BodyReader:
+    """The body of a reply, whether the server streams or answers at once."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+        self.kind: Literal["", "events", "json", "html"] = ""
+        self.closed = False  # the server said that this is all
+        self.cut = False  # we stopped reading
+        self._events = EventDecoder()
+        self._body = bytearray()
+        self._received = 0
+
+    @property
+    def done(self) -> bool:
+        return self.closed or self.cut or self.draft.error is not None
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing more is needed, although the connection may still be open."""
+        return self.closed or bool(self.draft.finish)
+
+    def feed(self, chunk: bytes) -> None:
+        self._received += len(chunk)
+        if self.kind == "events":
+            self._read_events(self._events.feed(chunk))
+        else:
+            self._body += chunk
+            self._sniff()
+        pending = self._events.pending if self.kind == "events" else len(self._body)
+        self.cut = self.cut or self.draft.full or pending > _PENDING_BYTES or self._received > MAX_STREAM_BYTES
+
+    def end(self) -> None:
+        """Read what is left once no more bytes will come."""
+        if self.kind == "events":
+            self._read_events(self._events.end())
+        elif self.kind != "html":
+            value = _load(self._body.decode("utf-8", "replace"), mend=self.cut)
+            if isinstance(value, Mapping):
+                self.draft.take(value)
+                self.closed = not self.cut
+
+    @property
+    def sample(self) -> bytes:
+        """The beginning of a body that was no event stream."""
+        return bytes(self._body[:65536])
+
+    def _sniff(self) -> None:
+        if self.kind:
+            return
+        start = bytes(self._body[:512]).lstrip(b"\xef\xbb\xbf \t\r\n")
+        if start.startswith((b"data:", b":", b"event:", b"id:", b"retry:")):
+            self.kind = "events"
+            body, self._body = bytes(self._body), bytearray()
+            self._read_events(self._events.feed(body.removeprefix(b"\xef\xbb\xbf")))
+        elif start[:1] == b"<":
+            self.kind = "html"
+        elif len(start) >= 6:
+            self.kind = "json"
+
+    def _read_events(self, events: Sequence[str]) -> None:
+        for data in events:
+            if self.closed or self.draft.error is not None:
+                return
+            self._read_event(data)
+
+    def _read_event(self, data: str) -> None:
+        if data.strip() == "[DONE]":
+            self.closed = True
+            return
+        value = _load(data, mend=self.cut)
+        if isinstance(value, Mapping):
+            self.draft.take(value)
+        elif "\n" in data:  # servers that leave out the blank line between events
+            self._read_events(data.split("\n"))
+
+
+def _load(text: str, *, mend: bool) -> object:
+    """JSON or None. Surrogate halves stay as they are, since the other half may come in the next event."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return json_reader.parse_lenient(text) if mend else None
+    except ValueError:
+        return None
+
+
+# --- events to a draft
+
+
+@dataclass(slots=True)
+class _Call:
+    """A tool call being written."""
+
+    index: object
+    id: str
+    name: str = ""
+    parts: list[str] = field(default_factory=list)
+    told: int = 0
+    balance: _Balance = field(default_factory=lambda: _Balance())
+    final: ToolCall | None = None
+
+    @property
+    def arguments(self) -> str:
+        return "".join(self.parts)
+
+    @property
+    def placeholder(self) -> bool:
+        """`{}`, which some servers send before the real arguments."""
+        return self.balance.closed and self.arguments.strip() == "{}"
+
+    @property
+    def whole(self) -> bool:
+        """Whether the arguments are one closed object to which nothing can be added."""
+        return self.balance.closed and not self.placeholder and _is_object(self.arguments)
+
+
+class Draft:
+    """A reply under construction."""
+
+    def __init__(self, listener: Listener, tools: Sequence[ToolSpec], ids: CallIds, hold: Hold) -> None:
+        self.listener = listener
+        self.finish: Finish | Literal[""] = ""
+        self.usage: Mapping[str, Any] = {}
+        self.error: object = None
+        self.events = 0
+        self.thought = False
+        self._tools = tools
+        self.ids = ids
+        self._size = 0
+        self._calls: list[_Call] = []
+        self._text = _TextFilter()
+        self._gate = _Gate(hold)
+        self._shown: list[str] = []
+
+    @property
+    def full(self) -> bool:
+        return self._size > MAX_REPLY_BYTES
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    @property
+    def text(self) -> str:
+        """Everything said so far, without thoughts."""
+        return _after_orphan("".join(self._shown))
+
+    @property
+    def released(self) -> str:
+        """The part of the text that the listener heard."""
+        return self._gate.released
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        return tuple(call.final for call in self._calls if call.final)
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        """One event of a stream, or a whole reply."""
+        error = event.get("error") or (event if event.get("object") == "error" else None)
+        if error:
+            self.error = error
+            return
+        usage = event.get("usage") or _mapping(event.get("x_groq")).get("usage")
+        self.usage = usage if isinstance(usage, Mapping) else self.usage
+        choices = event.get("choices")
+        if not isinstance(choices, list):
+            return
+        self.events += 1
+        for choice in choices:
+            if isinstance(choice, Mapping) and choice.get("index") in (None, 0):
+                self._take_choice(choice)
+
+    def end(self) -> None:
+        """No more events: what was kept back as possibly unfinished is final now."""
+        self._say(self._text.end())
+        for call in self._calls:
+            self._settle(call)
+
+    def _take_choice(self, choice: Mapping[str, Any]) -> None:
+        part, at_once = _mapping(choice.get("delta")), False
+        if not part and not self._size:
+            part, at_once = _mapping(choice.get("message")), True
+        for key in ("reasoning", "reasoning_content", "reasoning_details"):
+            if part.get(key):
+                self.thought = True
+                self._grow(str(part[key]))
+        self._hear(_content(part.get("content")) or _content(choice.get("text")) or _content(part.get("refusal")))
+        for piece in _pieces(part):
+            self._take_call(piece, at_once)
+        reason = choice.get("finish_reason")
+        if reason == "error":
+            self.error = choice.get("error") or "the provider stopped with an error"
+        elif isinstance(reason, str) and reason:
+            self.finish = _FINISHES.get(reason.lower(), "stop")
+
+    def _hear(self, content: str) -> None:
+        if content and self._grow(content):
+            self._say(self._text.feed(content))
+
+    def _say(self, visible: str) -> None:
+        self.thought = self.thought or self._text.thought
+        if visible and not self._shown:
+            visible = visible.lstrip()
+        if visible:
+            self._shown.append(visible)
+            self.listener.text(self._gate.feed(visible))
+
+    def _take_call(self, piece: Mapping[str, Any], at_once: bool) -> None:
+        function = _mapping(piece.get("function")) or piece
+        name, arguments = _text(function.get("name")), function.get("arguments")
+        written = "" if arguments is None else arguments if isinstance(arguments, str) else json.dumps(arguments)
+        call = None if at_once else self._open_call(piece, name, written)
+        if call is None:
+            call = _Call(piece.get("index"), _text(piece.get("id")))
+            self._calls.append(call)
+            self._grow("call" * 25)
+        if call.final:
+            return
+        if name != call.name and not call.parts:
+            call.name += name
+        if self._grow(name + written) and written:
+            self._write(call, written)
+
+    def _open_call(self, piece: Mapping[str, Any], name: str, written: str) -> _Call | None:
+        """The call that a piece goes on with, None if it begins one.
+
+        Servers disagree: an index, an id, both or neither, or always index 0; a name given again begins a new call when
+        the id is another, or when the one before is closed and this is no mere repetition of it.
+        """
+        index, wanted = piece.get("index"), _text(piece.get("id"))
+        call = next((c for c in reversed(self._calls) if index is None or c.index == index), None)
+        if call is None or not name:
+            return call
+        renamed = bool(wanted and wanted != call.id)
+        another = call.balance.closed and not call.placeholder and bool(written) and written != call.arguments
+        return None if renamed or another else call
+
+    def _write(self, call: _Call, written: str) -> None:
+        if call.placeholder:
+            call.parts, call.told, call.balance = [], 0, _Balance()
+        call.parts.append(written)
+        call.balance.feed(written)
+        if call.name and call.whole:
+            self._settle(call)
+        elif call.name and not call.balance.closed:
+            self._tell_arguments(call)
+
+    def _tell_arguments(self, call: _Call) -> None:
+        for part in call.parts[call.told :]:
+            self.listener.arguments(offered_name(call.name, self._tools), json_reader.mend(part))
+        call.told = len(call.parts)
+
+    def _settle(self, call: _Call) -> None:
+        if call.final or not (call.name or call.parts):
+            return
+        name = _safe_name(offered_name(call.name, self._tools))
+        call.name = name
+        self._tell_arguments(call)
+        call.final = ToolCall(self.ids.claim(call.id), name, json_reader.mend(call.arguments).strip() or "{}")
+        self.listener.call(call.final)
+
+    def _grow(self, text: str) -> bool:
+        """Count what came in; False once the reply is over its size."""
+        if self.full:
+            return False
+        self._size += len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+        return True
+
+
+def _pieces(part: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    calls = part.get("tool_calls")
+    if isinstance(calls, Mapping):
+        calls = [calls]
+    if not isinstance(calls, list):
+        legacy = part.get("function_call")
+        calls = [legacy] if legacy else []
+    return [piece for piece in calls if isinstance(piece, Mapping)]
+
+
+def _content(content: object) -> str:
+    """Text of a content field: a string, or parts of which only the text ones are said aloud."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    parts = [part for part in content if isinstance(part, Mapping) and part.get("type", "text") in ("text", "output_text")]
+    return "".join(_text(part.get("text")) for part in parts)
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _is_object(arguments: str) -> bool:
+    try:
+        return isinstance(json_reader.parse(arguments), dict)
+    except ValueError:
+        return False
+
+
+def _safe_name(name: str) -> str:
+    """A name that a server accepts when the conversation is sent back to it."""
+    return re.sub(r"[^\w-]", "_", name, flags=re.ASCII)[:64] or "unknown"
+
+
+class _Balance:
+    """Follows JSON text in pieces until its outermost bracket closes."""
+
+    _OUTSIDE = re.compile(r'["{}\[\]]')
+    _INSIDE = re.compile(r'["\\]')
+
+    def __init__(self) -> None:
+        self.closed = False
+        self._depth = 0
+        self._in_string = False
+        self._skip = False
+
+    def feed(self, piece: str) -> None:
+        position = 1 if self._skip and piece else 0
+        self._skip = self._skip and not piece
+        while not self.closed:
+            found = (self._INSIDE if self._in_string else self._OUTSIDE).search(piece, position)
+            if found is None:
+                return
+            position = found.end()
+            self._step(found.group())
+            if self._skip and position < len(piece):
+                position, self._skip = position + 1, False
+
+    def _step(self, char: str) -> None:
+        if char == '"':
+            self._in_string = not self._in_string
+        elif char == "\\":
+            self._skip = True
+        else:
+            self._depth += 1 if char in "{[" else -1
+            self.closed = self._depth <= 0
+
+
+# --- text without thoughts
+
+
+_THINK = r"[tT][hH][iI][nN][kK](?:[iI][nN][gG])?>"  # a literal "<" in front, not a flag or lookbehind, keeps searches fast
+_OPEN = re.compile(r"<(?<!`<)" + _THINK)
+_CLOSE = re.compile(r"<(?<!`<)/" + _THINK)
+_TAGS = ("`<think>", "`<thinking>", "`</think>", "`</thinking>")
+_TAG_CHARS = max(map(len, _TAGS))
+
+
+class _TextFilter:
+    """Text in pieces, without `<think>` blocks; a tag in backquotes is a word like any other."""
+
+    def __init__(self) -> None:
+        self.thought = False
+        self._thinking = False
+        self._kept = ""
+
+    def feed(self, piece: str) -> str:
+        buffer, position = self._kept + piece, 0
+        said: list[str] = []
+        while found := (_CLOSE if self._thinking else _OPEN).search(buffer, position):
+            if not self._thinking:
+                said.append(buffer[position : found.start()])
+            self._thinking = not self._thinking
+            self.thought = True
+            position = found.end()
+        end = max(position, len(buffer) - _unfinished(buffer))
+        self._kept = buffer[end:]
+        if not self._thinking:
+            said.append(buffer[position:end])
+        return json_reader.mend("".join(said))
+
+    def end(self) -> str:
+        kept, self._kept = self._kept, ""
+        return "" if self._thinking else json_reader.mend(kept)
+
+
+def _unfinished(text: str) -> int:
+    """How many characters at the end may be the beginning of a tag or half of a character."""
+    if text and "\ud800" <= text[-1] <= "\udbff":
+        return 1
+    tail = text[-_TAG_CHARS:].lower()
+    if "<" not in tail and "`" not in tail:
+        return 0
+    for length in range(len(tail), 0, -1):
+        if any(tag.startswith(tail[-length:]) or tag[1:].startswith(tail[-length:]) for tag in _TAGS):
+            return length
+    return 0
+
+
+def _after_orphan(text: str) -> str:
+    """Some templates open the thought in the prompt, so that only its end is in the reply."""
+    closings = list(_CLOSE.finditer(text))
+    return text[closings[-1].end() :].lstrip() if closings else text
+
+
+_MARK = (
+    r"<tool_call|<function=|\[TOOL_CALLS\]|<\|tool_call|<\|python_tag\|>"
+    r"|```[ \t]{0,20}(?:json|tool_call|tool_code|tool)?[ \t]{0,20}\n\s{0,20}[{\[]"
+)
+_HELD = re.compile(_MARK + r"|\n[ \t]{0,20}(?:\{|\[\s{0,20}\{)")
+_HELD_AT_START = re.compile(_MARK + r"|(?:\A|\n)[ \t]{0,20}(?:\{|\[\s{0,20}\{)")
+_MAYBE_HELD = re.compile(r"(?:<[^\s>]{0,14}|\[[A-Z_]{0,12}|```[^\n]{0,14}(?:\n\s*)?|`{1,2}|\n\s*\[?\s*|\A\s*\[\s*)\Z")
+
+
+class _Gate:
+    """Lets text through until it may be a tool call; from there on it is held until the whole reply is known."""
+
+    def __init__(self, hold: Hold) -> None:
+        self._hold = hold
+        self._waiting = ""
+        self._shut = hold == "everything"
+        self._passed: list[str] = []
+
+    @property
+    def released(self) -> str:
+        return "".join(self._passed)
+
+    def feed(self, text: str) -> str:
+        if self._shut:
+            return ""
+        if self._hold == "nothing":
+            return self._pass(text)
+        waiting = self._waiting + text
+        mark = (_HELD if self._passed else _HELD_AT_START).search(waiting)
+        if mark:
+            self._shut = True
+            return self._pass(waiting[: mark.start()])
+        maybe = _MAYBE_HELD.search(waiting[-40:])
+        cut = len(waiting) - (len(waiting[-40:]) - maybe.start() if maybe else 0)
+        self._waiting = waiting[cut:]
+        return self._pass(waiting[:cut])
+
+    def _pass(self, text: str) -> str:
+        if text:
+            self._passed.append(text)
+        return text

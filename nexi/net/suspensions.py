@@ -1,0 +1,137 @@
+"""Keeps the breakers of the search backends in one file for all processes of a user.
+
+Above it is the searcher, through the Breaker port; below it, a private JSON file with a lock beside it. It decides nothing:
+`nexi.net.breaker` does. A file that is damaged counts as empty, and one that cannot be used is left for memory, because a
+breaker must never be the reason that a search fails.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from nexi import files
+from nexi.errors import BackendError
+from nexi.net import breaker
+from nexi.net.breaker import State, Suspension
+from nexi.ports import Clock
+
+SCHEMA = 1
+MAX_BYTES = 1_000_000
+States = dict[str, dict[str, Any]]
+
+
+class FileBreaker:
+    """The Breaker port. `marks` tell one set-up of a backend from another: what a wrong key did ends with the key."""
+
+    def __init__(self, path: Path, *, clock: Clock, marks: Mapping[str, str] | None = None) -> None:
+        self._path = path
+        self._clock = clock
+        self._marks = dict(marks or {})
+        self._memory: States = {}
+
+    async def admit(self, backend: str) -> State:
+        """None to ask now, or the suspension that forbids it."""
+        now = self._now()
+        if self._read(backend) is None:
+            return None
+        allowed, state = await asyncio.to_thread(self._change, backend, lambda s: breaker.admit(s, now))
+        return None if allowed else state
+
+    async def succeeded(self, backend: str) -> None:
+        if self._read(backend) is not None:
+            await asyncio.to_thread(self._change, backend, lambda s: (True, breaker.after_success(s)))
+
+    async def failed(self, backend: str, error: BackendError) -> None:
+        now = self._now()
+
+        def fail(state: State) -> tuple[bool, State]:
+            return True, breaker.after_failure(
+                state, now, error.code, reason=str(error), fix=error.fix, retry_after=error.retry_after
+            )
+
+        await asyncio.to_thread(self._change, backend, fail)
+
+    def resting(self) -> dict[str, Suspension]:
+        """The backends that rest now."""
+        now = self._now()
+        states = {name: self._state(entry, name) for name, entry in self._load().items()}
+        return {name: s for name, s in states.items() if s and breaker.standing(s, now) == "open"}
+
+    def _now(self) -> float:
+        return self._clock.now().timestamp()
+
+    def _read(self, backend: str) -> State:
+        return self._state(self._load().get(backend), backend)
+
+    def _change(self, backend: str, step: Callable[[State], tuple[bool, State]]) -> tuple[bool, State]:
+        """One step of the state machine under the lock; in memory where the file cannot be used."""
+        try:
+            files.make_private_directory(self._path.parent)
+            fd = os.open(self._path.with_suffix(".lock"), files.APPEND | os.O_CREAT, files.PRIVATE_FILE)
+            try:
+                files.wait_for_lock(fd)
+                return self._step(backend, step, self._save)
+            finally:
+                os.close(fd)
+        except OSError:
+            return self._step(backend, step, self._remember)
+
+    def _step(
+        self, backend: str, step: Callable[[State], tuple[bool, State]], save: Callable[[States], None]
+    ) -> tuple[bool, State]:
+        entries = self._load()
+        before = self._state(entries.get(backend), backend)
+        allowed, after = step(before)
+        if after != before:
+            entries.pop(backend, None)
+            save({**entries, **({backend: self._entry(after, backend)} if after else {})})
+        return allowed, after
+
+    def _load(self) -> States:
+        try:
+            if self._path.stat().st_size > MAX_BYTES:
+                return {}
+            data = json.loads(self._path.read_bytes())
+        except FileNotFoundError:
+            return dict(self._memory)
+        except (OSError, ValueError, RecursionError):
+            return dict(self._memory)
+        found = data.get("backends") if isinstance(data, dict) and data.get("schema") == SCHEMA else None
+        entries = {k: v for k, v in found.items() if isinstance(v, dict)} if isinstance(found, dict) else {}
+        return {**entries, **self._memory}
+
+    def _save(self, entries: States) -> None:
+        data = {"schema": SCHEMA, "backends": entries}
+        files.replace_file(self._path, json.dumps(data, indent=1, sort_keys=True).encode("ascii") + b"\n")
+        self._memory = {}
+
+    def _remember(self, entries: States) -> None:
+        self._memory = entries
+
+    def _entry(self, state: Suspension, backend: str) -> dict[str, Any]:
+        return {**{f.name: getattr(state, f.name) for f in fields(state)}, "mark": self._marks.get(backend, "")}
+
+    def _state(self, entry: Mapping[str, Any] | None, backend: str) -> State:
+        """The state an entry stands for; a damaged one, or one of another set-up, stands for none."""
+        if not entry or entry.get("mark", "") != self._marks.get(backend, ""):
+            return None
+        return read_state(entry)
+
+
+def read_state(entry: Mapping[str, Any]) -> State:
+    """A Suspension from JSON that may be anything."""
+    numbers = [entry.get(name) for name in ("since", "until", "trial_until")]
+    words = [entry.get(name) for name in ("code", "reason", "fix")]
+    errors = entry.get("errors")
+    if not all(isinstance(n, int | float) and not isinstance(n, bool) and abs(n) < 1e15 for n in numbers):
+        return None
+    if not all(isinstance(w, str) for w in words) or not isinstance(errors, int) or not 0 < errors < 10**6:
+        return None
+    since, until, trial_until = (float(n) for n in numbers if n is not None)
+    return Suspension(since, until, str(words[0]), str(words[1]), str(words[2]), errors, trial_until)

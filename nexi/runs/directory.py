@@ -1,0 +1,326 @@
+"""All runs of one home: made, reopened, listed, stopped, removed and pruned.
+
+The file `stop` beside a log is another process asking the run to answer now. Page texts lie in `pages/` under their
+SHA-256, shared by all runs.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from nexi import files
+from nexi.errors import StoreError
+from nexi.ports import Clock
+from nexi.runs.log import FileRunLog
+from nexi.runs.log_format import (
+    RUN_ID,
+    SCHEMA,
+    ReadLog,
+    check_run_id,
+    digests_in,
+    new_run_id,
+    parse_log,
+    seal,
+    to_aware,
+    to_iso,
+    unseal,
+)
+from nexi.runs.pages import FilePages, size_of
+from nexi.values import frozen
+
+RunState: TypeAlias = Literal["running", "finished", "failed", "unfinished", "damaged"]
+_ATTEMPTS = 100
+_PAGE_GRACE = timedelta(hours=1)  # a page is put before the fact that names it, so young ones are left alone
+_ENDED: dict[str, RunState] = {"run_finished": "finished", "run_failed": "failed"}
+
+
+@frozen
+class RunSummary:
+    """One line of a list of runs."""
+
+    id: str
+    created: str
+    query: str
+    mode: str
+    state: RunState
+    size: int
+
+
+@frozen
+class PruneReport:
+    """What was removed."""
+
+    runs: tuple[str, ...] = ()
+    pages: int = 0
+    bytes_freed: int = 0
+
+
+class RunDirectory:
+    """All runs of one home."""
+
+    def __init__(self, runs_dir: Path, pages_dir: Path, clock: Clock, *, new_id: Callable[[], str] | None = None) -> None:
+        self.runs_dir = runs_dir
+        self.pages = FilePages(pages_dir)
+        self._clock = clock
+        self._new_id = new_id or new_run_id
+
+    def create(self) -> FileRunLog:
+        """A new run under an id nobody has. Raises StoreError."""
+        try:
+            files.make_private_directory(self.runs_dir)
+            folder = self._claim_folder()
+            return self._start_log(folder)
+        except OSError as error:
+            raise files.store_error("Could not start a run log", self.runs_dir, error) from error
+
+    def reopen(self, run_id: str) -> tuple[ReadLog, FileRunLog]:
+        """Go on with a run that did not end: its facts, and its log without the torn tail."""
+        path = self._log_path(run_id)
+        fd = self._open_locked(run_id)
+        try:
+            data = path.read_bytes()
+            log = parse_log(run_id, data)
+            _refuse_ended(run_id, log)
+            os.ftruncate(fd, _sound_length(data, len(log.facts)))
+            (path.parent / "stop").unlink(missing_ok=True)
+            return log, FileRunLog(path, fd, self._clock, count=len(log.facts), worked=log.seconds)
+        except OSError as error:
+            os.close(fd)
+            raise files.store_error(f"Could not reopen run {run_id}", path, error) from error
+        except StoreError:
+            os.close(fd)
+            raise
+
+    def open_log(self, run_id: str) -> ReadLog:
+        """Read a log. A torn last line is left out and told; any other damage is a DamagedLogError."""
+        path = self._log_path(run_id)
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError as error:
+            raise _no_such_run(run_id) from error
+        except OSError as error:
+            raise files.store_error(f"Could not read run {run_id}", path, error) from error
+        return parse_log(run_id, data)
+
+    def list_runs(self, newest: int = 0) -> list[RunSummary]:
+        """Runs, newest first, all of them or so many; only the ends of each log are read."""
+        folders = sorted(self._folders(), key=_modified, reverse=True)[:newest] if newest else self._folders()
+        return sorted(map(self._summary, folders), key=lambda run: (run.created, run.id), reverse=True)
+
+    def is_running(self, run_id: str) -> bool:
+        """Whether a writer holds the log."""
+        try:
+            fd = os.open(self._log_path(run_id), os.O_RDONLY)
+        except OSError:
+            return False
+        try:
+            return files.is_locked(fd)
+        finally:
+            os.close(fd)
+
+    def request_stop(self, run_id: str) -> bool:
+        """Ask a run to answer from what it has; False when nobody is running it."""
+        if not self.is_running(run_id):
+            self._require(run_id)
+            return False
+        stop = self._folder(run_id) / "stop"
+        try:
+            stop.touch(mode=files.PRIVATE_FILE)
+        except OSError as error:
+            raise files.store_error(f"Could not ask run {run_id} to stop", stop, error) from error
+        return True
+
+    def remove(self, run_id: str) -> None:
+        """Delete a run that is not running; its pages go at the next prune."""
+        self._require(run_id)
+        if self.is_running(run_id):
+            raise _locked(run_id)
+        try:
+            shutil.rmtree(self._folder(run_id))
+        except OSError as error:
+            raise files.store_error(f"Could not remove run {run_id}", self._folder(run_id), error) from error
+
+    def prune(self, keep_days: float, max_mb: float) -> PruneReport:
+        """Keep the newest runs, with their pages, that are young enough and fit; running ones always stay."""
+        doomed, wanted = self._divide(self._clock.now() - timedelta(days=keep_days), int(max_mb * 1_000_000))
+        for run in doomed:
+            self.remove(run.id)
+        pages = [path for path in self._pages() if path.stem not in wanted and self._is_stale(path)]
+        freed = sum(run.size for run in doomed) + sum(map(size_of, pages))
+        try:
+            for path in pages:
+                path.unlink(missing_ok=True)
+        except OSError as error:
+            raise files.store_error("Could not remove old pages", self.pages.root, error) from error
+        return PruneReport(tuple(run.id for run in doomed), len(pages), freed)
+
+    def _divide(self, oldest: datetime, room: int) -> tuple[list[RunSummary], set[str]]:
+        """The runs to remove, and the digests the others name."""
+        doomed: list[RunSummary] = []
+        wanted: set[str] = set()
+        for run in self.list_runs():
+            digests = self._digests(run.id)
+            cost = run.size + sum(size_of(self.pages.path_of(digest)) for digest in digests - wanted)
+            if run.state != "running" and (cost > room or self._created(run) < oldest):
+                doomed.append(run)
+                room = 0 if cost > room else room  # nothing older than a run that did not fit is kept in its place
+            else:
+                room -= cost
+                wanted |= digests
+        return doomed, wanted
+
+    def _claim_folder(self) -> Path:
+        for _ in range(_ATTEMPTS):
+            folder = self.runs_dir / check_run_id(self._new_id())
+            try:
+                folder.mkdir(mode=files.PRIVATE_DIRECTORY)
+            except FileExistsError:
+                continue
+            return folder
+        raise StoreError(
+            "Could not find a free run id",
+            cause=f"{_ATTEMPTS} ids in a row are taken in {self.runs_dir}",
+            fix="Delete old folders under runs.",
+        )
+
+    def _start_log(self, folder: Path) -> FileRunLog:
+        from nexi import __version__
+
+        path = folder / "log.jsonl"
+        header = {"schema": SCHEMA, "run": folder.name, "created": to_iso(self._clock.now()), "nexi": __version__}
+        try:
+            fd = os.open(path, files.APPEND | os.O_CREAT | os.O_EXCL, files.PRIVATE_FILE)
+            try:
+                files.wait_for_lock(fd)
+                files.write_all(fd, seal(header))
+            except OSError:
+                os.close(fd)
+                raise
+        except OSError:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        return FileRunLog(path, fd, self._clock)
+
+    def _open_locked(self, run_id: str) -> int:
+        path = self._log_path(run_id)
+        try:
+            fd = os.open(path, files.APPEND)
+        except FileNotFoundError as error:
+            raise _no_such_run(run_id) from error
+        except OSError as error:
+            raise files.store_error(f"Could not open run {run_id}", path, error) from error
+        if files.take_lock(fd):
+            return fd
+        os.close(fd)
+        raise _locked(run_id)
+
+    def _summary(self, folder: Path) -> RunSummary:
+        path = folder / "log.jsonl"
+        header, first, last = _glance(path)
+        state = _ENDED.get(last.get("kind", ""), "unfinished") if header else "damaged"
+        if state in ("unfinished", "damaged") and self.is_running(folder.name):
+            state = "running"
+        query, mode = str(first.get("query", "")), str(first.get("mode", ""))
+        return RunSummary(folder.name, str(header.get("created", "")), query, mode, state, _tree_size(folder))
+
+    def _created(self, run: RunSummary) -> datetime:
+        """When a run began, by its header; by the file where that is unreadable."""
+        try:
+            return to_aware(datetime.fromisoformat(run.created))
+        except ValueError:
+            return _modified(self._folder(run.id))
+
+    def _is_stale(self, path: Path) -> bool:
+        return self._clock.now() - _modified(path) > _PAGE_GRACE
+
+    def _digests(self, run_id: str) -> set[str]:
+        """Every page a log names, damaged or not."""
+        try:
+            data = self._log_path(run_id).read_bytes()
+        except OSError:
+            return set()
+        return set(digests_in(data))
+
+    def _folders(self) -> Iterator[Path]:
+        try:
+            yield from (p for p in self.runs_dir.iterdir() if RUN_ID.fullmatch(p.name) and p.is_dir())
+        except FileNotFoundError:
+            return
+
+    def _pages(self) -> list[Path]:
+        """Page files and what a crash left of them."""
+        return [*self.pages.root.glob("??/*.txt"), *self.pages.root.glob("??/.*.tmp")]
+
+    def _require(self, run_id: str) -> None:
+        if not self._folder(run_id).is_dir():
+            raise _no_such_run(run_id)
+
+    def _folder(self, run_id: str) -> Path:
+        return self.runs_dir / check_run_id(run_id)
+
+    def _log_path(self, run_id: str) -> Path:
+        return self._folder(run_id) / "log.jsonl"
+
+
+def _refuse_ended(run_id: str, log: ReadLog) -> None:
+    if log.ended:
+        raise StoreError(f"Run {run_id} has ended", cause="its log has a terminal fact", fix="Start a new search.")
+
+
+def _sound_length(data: bytes, facts: int) -> int:
+    """Bytes of the header and that many facts."""
+    return sum(len(line) + 1 for line in data.split(b"\n")[: facts + 1])
+
+
+def _glance(path: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Header, first fact and last fact of a log, empty where they cannot be read."""
+    try:
+        with path.open("rb") as file:
+            header, first = file.readline(), file.readline()
+        ends = files.lines_from_end(path)
+        last = b"" if next(ends) else next(ends, b"")
+    except OSError:
+        return {}, {}, {}
+    return _try_unseal(header), _try_unseal(first).get("fact", {}), _try_unseal(last).get("fact", {})
+
+
+def _try_unseal(line: bytes) -> dict[str, Any]:
+    try:
+        return unseal(line.rstrip(b"\n"))
+    except ValueError:
+        return {}
+
+
+def _no_such_run(run_id: str) -> StoreError:
+    return StoreError(
+        f"There is no run {run_id}",
+        cause="it was never made here, or it was removed",
+        fix="`nexi runs` shows the ids there are.",
+        code="no_such_run",
+    )
+
+
+def _locked(run_id: str) -> StoreError:
+    return StoreError(
+        f"Run {run_id} is still running",
+        cause="another process holds its log",
+        fix=f"Wait for it, or stop it with `nexi stop {run_id}`.",
+        code="run_locked",
+    )
+
+
+def _tree_size(folder: Path) -> int:
+    return sum(map(size_of, folder.glob("*")))
+
+
+def _modified(path: Path) -> datetime:
+    """When a file changed last; now, as it were, for one that just went away."""
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    except OSError:
+        return datetime.max.replace(tzinfo=UTC)

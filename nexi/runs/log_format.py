@@ -1,0 +1,206 @@
+"""The lines of a run log: a header and one checksummed, numbered line per fact.
+
+Above, `log` writes them and `directory` reads them; below are the events. Nothing here touches a file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import zlib
+from dataclasses import field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from nexi import events
+from nexi.errors import StoreError
+from nexi.events import Fact
+from nexi.values import frozen
+
+SCHEMA = 1
+RUN_ID = re.compile(r"[0-9a-f]{6}")
+_DIGESTS_IN_LOG = re.compile(rb'"(?:digest|links)":"([0-9a-f]{64})"')
+
+
+@frozen
+class LogHeader:
+    """The first line of a log."""
+
+    schema: int
+    run: str
+    created: str
+    nexi: str
+
+
+@frozen
+class ReadLog:
+    """A log as read: its facts with their numbers, and what was wrong with its end, if anything."""
+
+    header: LogHeader
+    facts: list[tuple[int, Fact]] = field(default_factory=list)
+    damage: str = ""
+    moments: list[str] = field(default_factory=list, compare=False)
+    elapsed: list[float | None] = field(default_factory=list, compare=False)
+
+    @property
+    def seconds(self) -> float:
+        """How long the run has worked; the time between an interruption and its end does not count."""
+        return max(self._worked(), default=0.0)
+
+    @property
+    def ended(self) -> bool:
+        return bool(self.facts) and isinstance(self.facts[-1][1], events.TERMINAL)
+
+    @property
+    def beginnings(self) -> dict[str, float]:
+        """When each researcher began, in seconds of work."""
+        starts = zip(self.facts, self._worked(), strict=True)
+        return {fact.researcher: worked for (_, fact), worked in starts if isinstance(fact, events.ResearcherStarted)}
+
+    def _worked(self) -> list[float]:
+        """Seconds of work at each fact: as the writer counted them, since clocks jump; by the clock in older logs."""
+        worked, before, all_of_them = 0.0, _moment(self.header.created), []
+        for (_, fact), stamp, counted in zip(self.facts, self.moments, self.elapsed, strict=True):
+            now = _moment(stamp)
+            if counted is not None:
+                worked = max(worked, counted)
+            elif now and before and not isinstance(fact, events.RunResumed):
+                worked += max(0.0, (now - before).total_seconds())
+            before = now or before
+            all_of_them.append(round(worked, 3))
+        return all_of_them
+
+
+class DamagedLogError(StoreError):
+    """A log that cannot be trusted past a point; `readable` is what comes before it, None when not even the header is."""
+
+    code = "damaged_log"
+
+    def __init__(self, message: str, *, cause: str, fix: str, readable: ReadLog | None) -> None:
+        super().__init__(message, cause=cause, fix=fix)
+        self.readable = readable
+
+
+def digests_in(log: bytes) -> list[str]:
+    """Every text a log names, in order, each once."""
+    return list(dict.fromkeys(match.decode() for match in _DIGESTS_IN_LOG.findall(log)))
+
+
+def new_run_id() -> str:
+    return os.urandom(3).hex()
+
+
+def check_run_id(run_id: str) -> str:
+    """The id, if it is one; nothing else ever becomes part of a path."""
+    if RUN_ID.fullmatch(run_id):
+        return run_id
+    raise StoreError(
+        f"{run_id!r} is not a run id",
+        cause="an id is six hexadecimal digits, such as 3fa9c1",
+        fix="`nexi runs` shows the ids there are.",
+        code="bad_run_id",
+    )
+
+
+def encode_fact(number: int, now: datetime, elapsed: float, fact: Fact) -> bytes:
+    return seal({"n": number, "t": to_iso(now), "s": round(elapsed, 3), "fact": events.encode(fact)})
+
+
+def seal(record: dict[str, Any]) -> bytes:
+    """A line with its checksum last. ASCII, so that no text can break it."""
+    body = json.dumps(record, separators=(",", ":")).encode("ascii")
+    return b'%s,"sum":"%08x"}\n' % (body[:-1], zlib.crc32(body))
+
+
+def unseal(line: bytes) -> dict[str, Any]:
+    """The record of a line. ValueError says what is wrong with it."""
+    record = json.loads(line)
+    body, mark, tail = line.rpartition(b',"sum":"')
+    if not isinstance(record, dict) or not mark:
+        raise ValueError("it is no record")
+    if tail != b'%08x"}' % zlib.crc32(body + b"}"):
+        raise ValueError("its checksum does not match")
+    return record
+
+
+def parse_log(run_id: str, data: bytes) -> ReadLog:
+    """Read a whole log, strictly up to its last line."""
+    *lines, tail = data.split(b"\n")
+    if not lines:
+        raise _damaged(run_id, 1, "the header is missing or torn", None)
+    log = ReadLog(_parse_header(run_id, lines[0]))
+    for index, line in enumerate(lines[1:], 1):
+        if index == len(lines) - 1 and not tail and not _is_json(line):
+            tail = line
+            break
+        try:
+            fact, stamp, elapsed = _parse_fact(line, index)
+            log.facts.append((index, fact))
+            log.moments.append(stamp)
+            log.elapsed.append(elapsed)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise _damaged(run_id, index + 1, str(error), log) from error
+    if not tail:
+        return log
+    return replace(log, damage=f"the last line ({len(tail)} bytes) is torn and was left out")
+
+
+def _parse_header(run_id: str, line: bytes) -> LogHeader:
+    try:
+        record = unseal(line)
+        header = LogHeader(int(record["schema"]), str(record["run"]), str(record["created"]), str(record["nexi"]))
+    except (ValueError, TypeError, KeyError) as error:
+        raise _damaged(run_id, 1, f"the header cannot be read: {error}", None) from error
+    if header.schema > SCHEMA:
+        raise StoreError(
+            f"Run {run_id} was written by a newer nexi",
+            cause=f"its log has schema {header.schema} (nexi {header.nexi}); this nexi reads up to {SCHEMA}",
+            fix="Upgrade nexi, or read it with the version that wrote it.",
+            code="newer_log",
+        )
+    return header
+
+
+def _parse_fact(line: bytes, expected: int) -> tuple[Fact, str, float | None]:
+    record = unseal(line)
+    if record["n"] != expected:
+        raise ValueError(f"fact {record['n']} stands where fact {expected} belongs")
+    event = events.decode(record["fact"])
+    if not events.is_fact(event):
+        raise ValueError(f"{event.kind} is no fact")
+    elapsed = record.get("s")
+    return event, str(record.get("t", "")), float(elapsed) if isinstance(elapsed, int | float) else None
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
+
+
+def _damaged(run_id: str, line: int, why: str, readable: ReadLog | None) -> DamagedLogError:
+    count = len(readable.facts) if readable else 0
+    return DamagedLogError(
+        f"The log of run {run_id} is damaged at line {line}",
+        cause=f"{why}; {count} facts before it can still be read",
+        fix=f"Keep a copy of it, then delete runs/{run_id}.",
+        readable=readable,
+    )
+
+
+def _moment(stamp: str) -> datetime | None:
+    try:
+        return to_aware(datetime.fromisoformat(stamp))
+    except ValueError:
+        return None
+
+
+def to_aware(moment: datetime) -> datetime:
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def to_iso(moment: datetime) -> str:
+    return to_aware(moment).isoformat(timespec="milliseconds")

@@ -1,0 +1,274 @@
+"""JSON written by models, read strictly or leniently.
+
+Engines and the model adapter stand above; nothing stands below. This file knows no tool, no prompt and no network. Readers
+raise ValueError and nothing else, in linear time, however long or deep the input is; what a lenient reader repaired must be
+checked by the caller.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nexi.structured.schema_check import shorten
+
+MAX_DEPTH = 100
+MAX_LENIENT_CHARS = 6_000_000
+MAX_VALUES = 100_000  # values a lenient reader takes from one text
+MAX_STARTS = 1000  # places in one text at which a lenient reader begins
+
+
+def parse(text: str) -> object:
+    """Strict JSON. Raises ValueError, also for NaN, endless numbers and nesting deeper than MAX_DEPTH."""
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+        if _shallow(value):
+            return value if text.isascii() and "\\u" not in text else mend_value(value)
+    except RecursionError:
+        pass
+    raise ValueError("nested too deeply")
+
+
+def parse_lenient(text: str) -> object:
+    """The widest JSON value in a model's text.
+
+    Fences and prose around it, trailing commas, single quotes, bare keys, Python's True/False/None and a missing end are
+    forgiven. The caller must `check` the value. Raises ValueError.
+    """
+    text = text.strip().lstrip("\ufeff")
+    try:
+        return parse(text)
+    except ValueError:
+        pass
+    if text in _WORDS:
+        return _WORDS[text]
+    best = max(find_values(text), key=lambda found: found.end - found.start, default=None)
+    if best is None:
+        raise ValueError("no JSON object or array in the text")
+    return best.value
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An object or array inside a text; `closed` is False where the text ended first."""
+
+    start: int
+    end: int
+    value: object
+    closed: bool
+
+
+def find_values(text: str) -> Iterator[Found]:
+    """The objects and arrays in a text, read leniently, from left to right without overlap. Raises ValueError if too long."""
+    if len(text) > MAX_LENIENT_CHARS:
+        raise ValueError(f"longer than {MAX_LENIENT_CHARS} characters")
+    position, left = 0, MAX_VALUES
+    for _ in range(MAX_STARTS):
+        opening = _OPENING.search(text, position)
+        if opening is None or left <= 0:
+            return
+        reader = _Reader(text, opening.start(), left)
+        try:
+            value = mend_value(reader.value(0))
+        except (ValueError, RecursionError):
+            position, left = max(reader.position, opening.end()), reader.left
+            continue
+        yield Found(opening.start(), reader.position, value, not reader.ended)
+        position, left = reader.position, reader.left
+
+
+_OPENING = re.compile(r"[{\[]")
+_SPACE = re.compile(r"[\s\ufeff]*")
+_COMMAS = re.compile(r"[\s\ufeff,]*")
+_NUMBER = re.compile(r"[+-]?\d{1,400}(?:\.\d{0,400})?(?:[eE][+-]?\d{1,3})?(?![\w.])")
+_WORD = re.compile(r"[A-Za-z_$][\w$-]{0,99}")
+_PLAIN = {'"': re.compile(r'[^"\\]*'), "'": re.compile(r"[^'\\]*")}
+_AFTER_STRING = re.compile(r"\s*(?:[,:}\]]|$)")
+_DANGLING = re.compile(
+    r"(?!(?:true|false|null|True|False|None)\Z)(?:[A-Za-z]{1,5}|[+-]|[+-]?\d{1,400}(?:\.\d{0,400})?[eE][+-]?)?\Z"
+)
+_HEX = re.compile(r"[0-9a-fA-F]{4}")
+_WORDS: Mapping[str, object] = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+
+
+class _Reader:
+    """A forgiving reader of one value. `ended` turns True when the text stopped before the value did."""
+
+    def __init__(self, text: str, position: int, left: int) -> None:
+        self.text = text
+        self.position = position
+        self.left = left
+        self.ended = False
+
+    def value(self, depth: int) -> object:
+        self.left -= 1
+        if self.left < 0:
+            raise ValueError("too many values")
+        if depth > MAX_DEPTH:
+            raise ValueError("nested too deeply")
+        char = self._peek()
+        if char == "{":
+            return self._object(depth)
+        if char == "[":
+            return self._array(depth)
+        if char in _PLAIN:
+            return self._string(char)
+        return self._scalar()
+
+    def _object(self, depth: int) -> dict[str, object]:
+        self.position += 1
+        found: dict[str, object] = {}
+        while self._more("}", first=not found):
+            key = self._key()
+            if self._over():
+                return found
+            if self._peek() != ":":
+                raise ValueError("expected a colon")
+            self.position += 1
+            if self._over():
+                return found
+            found[key] = self.value(depth + 1)
+        return found
+
+    def _array(self, depth: int) -> list[object]:
+        self.position += 1
+        found: list[object] = []
+        while self._more("]", first=not found):
+            found.append(self.value(depth + 1))
+        return found
+
+    def _more(self, closing: str, *, first: bool) -> bool:
+        """Step over commas to the next item; False when the collection is over.
+
+        A bracket of the other kind ends this collection too and is left for the one above.
+        """
+        passed = self._skip(_COMMAS)
+        if self._over():
+            return False
+        char = self.text[self.position]
+        if char in "}]":
+            self.position += char == closing
+            return False
+        if not first and "," not in passed:
+            raise ValueError("expected a comma")
+        return True
+
+    def _over(self) -> bool:
+        """Whether the text ends here, or in the middle of a word or sign that cannot be read any more."""
+        self._skip(_SPACE)
+        if _DANGLING.match(self.text, self.position):
+            self.position = len(self.text)
+            self.ended = True
+        return self.ended
+
+    def _key(self) -> str:
+        char = self._peek()
+        if char in _PLAIN:
+            return self._string(char)
+        word = _WORD.match(self.text, self.position)
+        if word is None:
+            raise ValueError("expected a key")
+        self.position = word.end()
+        return word.group()
+
+    def _scalar(self) -> object:
+        number = _NUMBER.match(self.text, self.position)
+        if number:
+            self.position = number.end()
+            return _number(number.group())
+        word = _WORD.match(self.text, self.position)
+        if word and word.group() in _WORDS:
+            self.position = word.end()
+            return _WORDS[word.group()]
+        raise ValueError("expected a value")
+
+    def _string(self, quote: str) -> str:
+        self.position += 1
+        parts: list[str] = []
+        while True:
+            parts.append(self._skip(_PLAIN[quote]))
+            if self.position >= len(self.text):
+                self.ended = True
+                return "".join(parts)
+            if self.text[self.position] == "\\":
+                parts.append(self._escape())
+                continue
+            self.position += 1
+            if quote == '"' or _AFTER_STRING.match(self.text, self.position):
+                return "".join(parts)
+            parts.append(quote)
+
+    def _escape(self) -> str:
+        char = self.text[self.position + 1 : self.position + 2]
+        self.position += 2
+        digits = _HEX.match(self.text, self.position) if char == "u" else None
+        if digits:
+            self.position = digits.end()
+            return chr(int(digits.group(), 16))
+        return _ESCAPES.get(char, char)
+
+    def _peek(self) -> str:
+        self._skip(_SPACE)
+        return self.text[self.position : self.position + 1]
+
+    def _skip(self, pattern: re.Pattern[str]) -> str:
+        match = pattern.match(self.text, self.position)
+        if match is None:
+            return ""
+        self.position = match.end()
+        return match.group()
+
+
+def _number(text: str) -> int | float:
+    return int(text) if re.fullmatch(r"[+-]?\d+", text) else _finite(text)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{shorten(text)} is too large a number")
+    return number
+
+
+def _refuse_constant(word: str) -> object:
+    raise ValueError(f"{word} is not JSON")
+
+
+def _shallow(value: object) -> bool:
+    """Whether nesting stays within MAX_DEPTH, found level by level so that depth costs no stack."""
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        level = [child for item in level if isinstance(item, dict | list) for child in _children(item)]
+        if not level:
+            return True
+    return False
+
+
+def _children(item: dict[str, Any] | list[Any]) -> list[Any]:
+    found = item.values() if isinstance(item, dict) else item
+    return [child for child in found if isinstance(child, dict | list)]
+
+
+def mend(text: str) -> str:
+    """Join surrogate pairs that were written apart and replace lone halves, so that the text can be encoded."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def mend_value(value: Any) -> Any:
+    """The same JSON value with every string mended."""
+    if isinstance(value, str):
+        return mend(value)
+    if isinstance(value, list):
+        return [mend_value(item) for item in value]
+    if isinstance(value, dict):
+        return {mend(key): mend_value(item) for key, item in value.items()}
+    return value

@@ -1,0 +1,202 @@
+"""What models say when they are asked to pick, order, score or propose: one schema, one check and one fallback for each.
+
+Engines that judge and the search service stand above; `json_reader` and `schema_check` stand below. It knows no prompt
+and no model. A reader takes the text a model wrote and gives a frozen value, or raises ValueError in words the model can
+act on; what a caller falls back to is a function here too, so that it is the same everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from nexi.structured.json_reader import parse, parse_lenient
+from nexi.structured.schema_check import check
+from nexi.values import frozen
+
+MAX_REASON = 500
+MAX_WHY = 80
+MAX_GAPS = 8
+MAX_GAP = 200
+MAX_QUERY = 300
+ENOUGH = 0.8  # the score of an Assessment from which nothing more needs to be looked for
+
+
+@frozen
+class Pick:
+    """Candidates by index, best first. `fell_back` says that the model's own answer could not be used."""
+
+    order: tuple[int, ...]
+    fell_back: bool = False
+    why: tuple[str, ...] = ()
+
+
+@frozen
+class Score:
+    """How useful one candidate is, from 0 to 1."""
+
+    index: int
+    score: float
+    reasoning: str = ""
+
+
+@frozen
+class Assessment:
+    """How completely some passages answer a question, from 0 to 1, and what they leave open."""
+
+    score: float
+    reasoning: str = ""
+    gaps: tuple[str, ...] = ()
+
+
+# --- pick and order
+
+
+def pick_schema(count: int, want: int) -> dict[str, Any]:
+    """`{"pick": [...]}`: as many distinct indices as wanted, or as there are."""
+    most = max(0, min(count, want))
+    items = {"type": "integer", "minimum": 0, "maximum": max(0, count - 1)}
+    return {
+        "type": "object",
+        "properties": {"pick": {"type": "array", "items": items, "maxItems": most}},
+        "required": ["pick"],
+        "additionalProperties": False,
+    }
+
+
+def read_pick(text: str, count: int, want: int) -> Pick:
+    """The usable part of a pick: known indices, each once, in order, at most `want`.
+
+    The reply is one JSON object and nothing around it. Raises ValueError when nothing usable is left.
+    """
+    value = parse(text.strip())
+    chosen = value.get("pick") if isinstance(value, Mapping) else None
+    if not isinstance(chosen, list):
+        raise ValueError('expected one JSON object with a list "pick"')  # noqa: TRY004 a reader raises ValueError and nothing else
+    why = value.get("why") if isinstance(value, Mapping) else None
+    reasons = why if isinstance(why, list) and len(why) == len(chosen) else [""] * len(chosen)
+    kept: dict[int, str] = {}
+    for index, reason in zip(chosen, reasons, strict=True):
+        if _is_index(index, count) and index not in kept:
+            kept[index] = reason[:MAX_WHY] if isinstance(reason, str) else ""
+    order = tuple(kept)[: max(0, want)]
+    if not order:
+        raise ValueError(f'"pick" names no candidate; they are numbered 0 to {count - 1}')
+    return Pick(order, why=tuple(kept[i] for i in order) if any(kept.values()) else ())
+
+
+def first_ones(count: int, want: int) -> Pick:
+    """What stands in for a pick that cannot be used: the first candidates as they came."""
+    return Pick(tuple(range(max(0, min(count, want)))), fell_back=True)
+
+
+def pick_or_first(text: str, count: int, want: int) -> Pick:
+    """A model's pick, or the first candidates where it has none that can be used."""
+    try:
+        return read_pick(text, count, want)
+    except ValueError:
+        return first_ones(count, want)
+
+
+# --- score each
+
+
+def scores_schema(count: int) -> dict[str, Any]:
+    """`{"ranked": [{"i", "score", "reasoning"}]}`, one entry for each candidate."""
+    entry = {
+        "type": "object",
+        "properties": {
+            "i": {"type": "integer", "minimum": 0, "maximum": max(0, count - 1)},
+            "score": {"type": "number", "minimum": 0, "maximum": 1},
+            "reasoning": {"type": "string"},
+        },
+        "required": ["i", "score"],
+    }
+    ranked = {"type": "array", "items": entry, "maxItems": count}
+    return {"type": "object", "properties": {"ranked": ranked}, "required": ["ranked"]}
+
+
+def read_scores(text: str, count: int) -> tuple[Score, ...]:
+    """Every well-formed entry, the best first; of two for one candidate the first counts. Raises ValueError when none is."""
+    entries = _object(text).get("ranked")
+    if not isinstance(entries, list):
+        raise ValueError('expected {"ranked": [{"i": 0, "score": 0.5, "reasoning": "..."}]}')  # noqa: TRY004
+    entry_schema = scores_schema(count)["properties"]["ranked"]["items"]
+    kept: dict[int, Score] = {}
+    problems: list[str] = []
+    for entry in entries:
+        if wrong := check(entry, entry_schema):
+            problems += wrong
+            continue
+        kept.setdefault(entry["i"], Score(entry["i"], float(entry["score"]), _line(entry.get("reasoning", ""), MAX_REASON)))
+    if not kept:
+        raise ValueError("; ".join(problems[:3]) or "no candidate was scored")
+    return in_order(kept.values())
+
+
+def in_order(scores: Iterable[Score]) -> tuple[Score, ...]:
+    """The best first; equals stay as the candidates came."""
+    return tuple(sorted(scores, key=lambda s: (-s.score, s.index)))
+
+
+# --- assess and propose
+
+
+def assessment_schema() -> dict[str, Any]:
+    """`{"score", "reasoning", "gaps"}`."""
+    properties = {
+        "score": {"type": "number", "minimum": 0, "maximum": 1},
+        "reasoning": {"type": "string"},
+        "gaps": {"type": "array", "items": {"type": "string"}},
+    }
+    return {"type": "object", "properties": properties, "required": ["score", "reasoning", "gaps"]}
+
+
+def read_assessment(text: str) -> Assessment:
+    """A whole assessment, nothing missing and nothing out of range. Raises ValueError."""
+    value = _object(text)
+    if problems := check(value, assessment_schema()):
+        raise ValueError("; ".join(problems[:3]))
+    gaps = _distinct(value["gaps"], MAX_GAPS, MAX_GAP)
+    return Assessment(float(value["score"]), _line(value["reasoning"], MAX_REASON), gaps)
+
+
+def queries_schema(least: int, most: int) -> dict[str, Any]:
+    """`{"queries": [...]}`."""
+    queries = {"type": "array", "items": {"type": "string"}, "minItems": least, "maxItems": most}
+    return {"type": "object", "properties": {"queries": queries}, "required": ["queries"]}
+
+
+def read_queries(text: str, least: int, most: int) -> tuple[str, ...]:
+    """At least `least` distinct queries of one line each; those beyond `most` are left out. Raises ValueError."""
+    entries = _object(text).get("queries")
+    if not isinstance(entries, list):
+        raise ValueError('expected {"queries": ["...", "..."]}')  # noqa: TRY004
+    queries = _distinct([e for e in entries if isinstance(e, str)], most, MAX_QUERY)
+    if len(queries) < least:
+        raise ValueError(f"expected {least} to {most} different queries, got {len(queries)}")
+    return queries
+
+
+def _object(text: str) -> Mapping[str, Any]:
+    value = parse_lenient(text)
+    if not isinstance(value, Mapping):
+        raise ValueError("expected one JSON object")  # noqa: TRY004
+    return value
+
+
+def _is_index(value: object, count: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < count
+
+
+def _line(text: str, most: int) -> str:
+    """Text on one line; a line of a model may go into prompts and search boxes."""
+    return " ".join(text.split())[:most]
+
+
+def _distinct(texts: Sequence[str], most: int, longest: int) -> tuple[str, ...]:
+    seen: dict[str, str] = {}
+    for text in texts:
+        if line := _line(text, longest):
+            seen.setdefault(line.casefold(), line)
+    return tuple(seen.values())[:most]

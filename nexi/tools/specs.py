@@ -1,0 +1,101 @@
+"""What the tools of the loop take: their schemas, and the arguments of a call checked against them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nexi.structured.json_reader import parse_lenient
+from nexi.structured.schema_check import check
+from nexi.types import ToolCall, ToolSpec
+
+WEB_SEARCH = ToolSpec(
+    "web_search",
+    "Search the web. Give 1 to 5 different queries; they run in parallel. Returns titles, URLs and snippets.",
+    {
+        "type": "object",
+        "properties": {
+            "queries": {
+                "type": "array",
+                "items": {"type": "string", "minLength": 1, "maxLength": 1000},
+                "minItems": 1,
+                "maxItems": 5,
+                "description": "1 to 5 search queries",
+            }
+        },
+        "required": ["queries"],
+    },
+)
+WEB_GET = ToolSpec(
+    "web_get",
+    "Read 1 to 8 pages whose URLs came from search results, from pages already read, or from the user. "
+    "Each page gets its citation number. By default a page is summarised for the question.",
+    {
+        "type": "object",
+        "properties": {
+            "urls": {
+                "type": "array",
+                "items": {"type": "string", "minLength": 1, "maxLength": 8192},
+                "minItems": 1,
+                "maxItems": 8,
+                "description": "1 to 8 URLs, verbatim",
+            },
+            "instructions": {"type": "string", "description": "what to look for in these pages"},
+            "get_full": {"type": "boolean", "description": "return the whole text instead of a summary"},
+            "use_chunks": {"type": "boolean", "description": "return the passages that matter, word for word"},
+        },
+        "required": ["urls"],
+    },
+)
+FINAL_ANSWER = ToolSpec(
+    "final_answer",
+    "Give the final answer in Markdown, citing pages as [n]. This ends the search.",
+    {
+        "type": "object",
+        "properties": {"answer": {"type": "string", "minLength": 1, "description": "the complete answer"}},
+        "required": ["answer"],
+    },
+)
+LOCAL_SEARCH = ToolSpec(
+    "local_search",
+    "Search what nexi already knows: pages read before and the user's own files. Ask here first, and search the web only for "
+    "what is missing. Returns passages, each page with its citation number, and how much of the question they cover.",
+    {
+        "type": "object",
+        "properties": {
+            "queries": WEB_SEARCH.parameters["properties"]["queries"],
+            "get_full": {"type": "boolean", "description": "return whole pages instead of passages"},
+        },
+        "required": ["queries"],
+    },
+)
+SPECS = (WEB_SEARCH, WEB_GET, FINAL_ANSWER)
+
+
+def openai_form(spec: ToolSpec) -> dict[str, Any]:
+    function = {"name": spec.name, "description": spec.description, "parameters": dict(spec.parameters)}
+    return {"type": "function", "function": function}
+
+
+TOOLS: tuple[dict[str, Any], ...] = tuple(openai_form(s) for s in SPECS)
+
+
+def read_arguments(call: ToolCall, spec: ToolSpec) -> tuple[dict[str, Any], str]:
+    """The checked arguments of a call, or what is wrong with them, in words for the model."""
+    try:
+        value = parse_lenient(call.arguments or "{}")
+    except ValueError as error:
+        return {}, f"the arguments are not JSON: {error}"
+    value = _forgive(value, spec)
+    problems = check(value, spec.parameters)
+    if problems or not isinstance(value, dict):
+        return {}, "; ".join(problems) or "the arguments must be an object"
+    return value, ""
+
+
+def _forgive(value: object, spec: ToolSpec) -> object:
+    """A single string where a list is wanted is a list of one; weak models write that often."""
+    if not isinstance(value, dict):
+        return value
+    properties = spec.parameters["properties"]
+    listed = {k: [v] for k, v in value.items() if isinstance(v, str) and properties.get(k, {}).get("type") == "array"}
+    return {**value, **listed}
