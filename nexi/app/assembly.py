@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from nexi.app.research import ResearchRun
     from nexi.app.resume import Replay
     from nexi.app.verification import Target
-    from nexi.research.orchestrator import Approve
+    from nexi.research.orchestrator import PlanApproval
     from nexi.search_api import SearchService
     from nexi.verify.recheck import Verification
 
@@ -52,7 +52,7 @@ class Nexi(Clients):
         depth: int = 0,
         options: SearchOptions = AS_CONFIGURED,
         session: Session | None = None,
-        approve: Approve | None = None,
+        approve: PlanApproval | None = None,
         held: bool = False,
     ) -> ResearchRun:
         """A deep run to enter; depth 0 lets the coordinator choose, and `approve` may change its plan.

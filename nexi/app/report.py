@@ -16,7 +16,7 @@ from nexi.app.run import RunResult
 from nexi.errors import StoreError
 from nexi.events import RoundEvaluated, RunStarted
 from nexi.files import store_error
-from nexi.research.report import Linted, Place, document, file_name, folder_for, lint
+from nexi.research.report import LintedReport, SaveLocation, choose_folder, lint_report, make_file_name, render_document
 from nexi.types import Verdict
 from nexi.values import frozen
 
@@ -31,25 +31,25 @@ class Saved:
     notes: tuple[str, ...] = ()
 
 
-def place_of(cwd: Path) -> Place:
+def place_of(cwd: Path) -> SaveLocation:
     """The folder a user stands in, with what decides where a report goes."""
     try:
         inside = tuple(entry.name for entry in os.scandir(cwd) if entry.is_dir())
     except OSError:
         inside = ()
-    return Place(cwd, inside, Path.home(), Path(tempfile.gettempdir()))
+    return SaveLocation(cwd, inside, Path.home(), Path(tempfile.gettempdir()))
 
 
 def save_report(result: RunResult, cwd: Path, today: str, *, pick: Callable[[], tuple[int, int]] | None = None) -> Saved:
     """Write the report of a run into the folder it belongs to. Raises StoreError."""
     started = next(f for f in result.facts if isinstance(f, RunStarted))
-    linted = lint(result.answer.text, result.answer.sources, started.query)
-    folder = Path(folder_for(place_of(cwd)))
+    linted = lint_report(result.answer.text, result.answer.sources, started.query)
+    folder = Path(choose_folder(place_of(cwd)))
     choose = pick or _any_pair
     for _ in range(ATTEMPTS):
-        path = folder / file_name(started.query, *choose())
+        path = folder / make_file_name(started.query, *choose())
         try:
-            _create(path, document(linted.text, linted.sources, fields_of(result, started, today), str(path)))
+            _create(path, render_document(linted.text, linted.sources, fields_of(result, started, today), str(path)))
         except FileExistsError:
             continue
         except OSError as error:
@@ -58,11 +58,11 @@ def save_report(result: RunResult, cwd: Path, today: str, *, pick: Callable[[], 
     raise StoreError("Could not save the report", cause=f"every name for it is taken in {folder}", fix="use -o FILE")
 
 
-def report_text(result: RunResult, today: str) -> tuple[str, Linted]:
+def report_text(result: RunResult, today: str) -> tuple[str, LintedReport]:
     """The report as a document without a place, for a door that shows or sends it."""
     started = next(f for f in result.facts if isinstance(f, RunStarted))
-    linted = lint(result.answer.text, result.answer.sources, started.query)
-    return document(linted.text, linted.sources, fields_of(result, started, today)), linted
+    linted = lint_report(result.answer.text, result.answer.sources, started.query)
+    return render_document(linted.text, linted.sources, fields_of(result, started, today)), linted
 
 
 def fields_of(result: RunResult, started: RunStarted, today: str) -> dict[str, Any]:

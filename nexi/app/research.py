@@ -23,14 +23,14 @@ from nexi.events import Event, PageFetched, RunResumed, SourceNumbered, is_fact
 from nexi.model import CallCounter, MeteredLLM
 from nexi.ports import Emit, SearchBackend
 from nexi.reader import rebuilt
-from nexi.research.estimate import estimate
+from nexi.research.estimate import estimate_cost
 from nexi.research.gate import PlanGate
-from nexi.research.orchestrator import Approve, Orchestrator
-from nexi.research.planner import Agenda, Brief, conversation_of
+from nexi.research.orchestrator import Orchestrator, PlanApproval
+from nexi.research.planner import Agenda, PlanningContext, render_conversation
 from nexi.research.reducer import fold
-from nexi.research.researcher import Desk
-from nexi.research.state import AT_ONCE, ResearchState
-from nexi.research.tools import LOCAL_SEARCH, Context, ResearchToolbox, specs_for
+from nexi.research.researcher import SharedResearchContext
+from nexi.research.state import MAX_PARALLEL_RESEARCHERS, ResearchState
+from nexi.research.tools import LOCAL_SEARCH, ContextUsage, ResearchToolbox, build_specs
 from nexi.runs.session import Session
 from nexi.searcher import Searcher
 from nexi.types import Answer, Message
@@ -59,7 +59,7 @@ class ResearchRun(Run):
         past: Past | None = None,
         *,
         depth: int = 0,
-        approve: Approve | None = None,
+        approve: PlanApproval | None = None,
         held: bool = False,
     ) -> None:
         super().__init__(nexi, question, options, session, past)
@@ -79,7 +79,7 @@ class ResearchRun(Run):
 
     def _settings(self) -> dict[str, Any]:
         held = {"held": True} if self.gate else {}
-        seats = {"seats": self.seats} if self.seats < AT_ONCE else {}
+        seats = {"seats": self.seats} if self.seats < MAX_PARALLEL_RESEARCHERS else {}
         return {**super()._settings(), "depth": self.depth, "tools": self.tools(), **held, **seats}
 
     def tools(self) -> list[str]:
@@ -96,7 +96,7 @@ class ResearchRun(Run):
     def seats(self) -> int:
         """How many researchers work at the same time; a run that began before goes on as it was."""
         told = self.past.settings.get("seats") if self.past.facts else self.options.seats
-        return min(int(told), AT_ONCE) if isinstance(told, int) and told > 0 else AT_ONCE
+        return min(int(told), MAX_PARALLEL_RESEARCHERS) if isinstance(told, int) and told > 0 else MAX_PARALLEL_RESEARCHERS
 
     def _open_conversation(self) -> None:
         return None  # every researcher has a conversation of its own
@@ -137,30 +137,30 @@ class ResearchRun(Run):
             return ""
         price = price_of(endpoint.model, price_table(config.prices))
         rates = (price.input, price.output) if price else None
-        return estimate(agenda.complexity, len(agenda.tasks), endpoint.max_context, rates).sentence()
+        return estimate_cost(agenda.complexity, len(agenda.tasks), endpoint.max_context, rates).describe()
 
     def _build(self, bench: Bench) -> Orchestrator:
         config = self.nexi.config
         before = [m for m in self.session.messages if m.role != "system"]
         orchestrator = Orchestrator(
-            lead=bench,
+            factory=bench,
             emit=self.emit,
             clock=self.nexi.clock,
             meter=self.meter,
             stop=self.stopping,
-            brief=Brief(self.today, self.depth, conversation_of(before), config.prompts_dir),
-            desk=bench.desk,
+            planning=PlanningContext(self.today, self.depth, render_conversation(before), config.prompts_dir),
+            shared=bench.desk,
             state=fold(f for f in self.facts if not isinstance(f, RunResumed)),
             recording=self.past.recording,
             approve=self._approve,
             estimate=self._estimated,
-            seats=asyncio.Semaphore(self.seats),
+            concurrency=asyncio.Semaphore(self.seats),
             max_output_tokens=self.options.max_output_tokens or config.max_output_tokens,
             prompts_folder=config.prompts_dir,
         )
         if self.past.run and not self.past.recording.only:
             self.meter.restore(*self.past.spent(agents=False))
-            orchestrator.restore(*self.past.spent(agents=True))
+            orchestrator.restore_usage(*self.past.spent(agents=True))
         return orchestrator
 
 
@@ -175,7 +175,7 @@ class Bench:
         self._calls = CallCounter(run.past.calls)
         self._parts: list[Parts] = []
         run.session.pages = dict(run.session.pages)
-        self.desk = Desk(book=run.session.book, pages=run.session.pages)
+        self.desk = SharedResearchContext(book=run.session.book, pages=run.session.pages)
         if run.past.log:
             self._remember_sources()
         ledger = run.meter.child(Budget(), started=run.meter.started)  # replies given out again are in the books already
@@ -196,13 +196,15 @@ class Bench:
                 links = (await store.get(fact.links) or "") if fact.links else ""
                 run.session.keep(fact.url, rebuilt(fact, text, tuple(links.split())))
 
-    def coordinator(self) -> MeteredLLM:
+    def coordinator_llm(self) -> MeteredLLM:
         return self._lead.metered("answer")
 
-    def report_checker(self) -> AnswerChecker:
+    def build_report_checker(self) -> AnswerChecker:
         return self._lead.answer_checker(self._run.stopping)
 
-    def researcher_loop(self, agent: str, task: str, session: Session, meter: Meter, desk: Desk, emit: Emit) -> AgentLoop:
+    def build_researcher(
+        self, agent: str, task: str, session: Session, meter: Meter, shared: SharedResearchContext, emit: Emit
+    ) -> AgentLoop:
         parts = self._made(agent, session, meter, emit, task)
         context = parts.context(self._run.stopping)
         others = self._others(emit, agent, parts)
@@ -210,11 +212,11 @@ class Bench:
         toolbox = ResearchToolbox(
             **{name: getattr(plain, name) for name in _TOOLBOX_FIELDS},
             part_of=self._run.question if self._run.question != task else "",
-            specs=specs_for(others, self._run.options.shelf.about if self._run.options.shelf else ""),
-            me=agent,
-            pool=desk.pool,
-            others=others,
-            context=Context(lambda: parts.counter.upper_bound(session.messages) // 3, context.llm.max_context),
+            specs=build_specs(others, self._run.options.shelf.about if self._run.options.shelf else ""),
+            researcher=agent,
+            pool=shared.link_pool,
+            extra_searchers=others,
+            context=ContextUsage(lambda: parts.counter.upper_bound(session.messages) // 3, context.llm.max_context),
             track=parts.track,
         )
         return AgentLoop(context, toolbox, built_in)  # without a verifier: the report of the run is checked as a whole

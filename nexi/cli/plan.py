@@ -63,11 +63,11 @@ async def _agreed(run: ResearchRun, proposed: AgendaProposed) -> tuple[str, ...]
 
 async def _changed(run: ResearchRun, tasks: tuple[str, ...], line: str) -> tuple[str, ...]:
     """The tasks after one word from the person. Raises ResearchError for tasks that cannot be researched."""
-    from nexi.research.gate import edited
+    from nexi.research.gate import edit_agenda
     from nexi.research.planner import Agenda
 
     wanted = await asyncio.to_thread(_in_editor, tasks) if line in ("e", "edit") else inline(tasks, line)
-    return edited(Agenda(tasks, 1), wanted).tasks
+    return edit_agenda(Agenda(tasks, 1), wanted).tasks
 
 
 def inline(tasks: Sequence[str], line: str) -> list[str]:
@@ -86,9 +86,9 @@ def inline(tasks: Sequence[str], line: str) -> list[str]:
 
 def _in_editor(tasks: Sequence[str]) -> list[str]:
     from nexi.output import print_warning
-    from nexi.research.state import MOST_TASKS
+    from nexi.research.state import MAX_TASKS
 
-    head = f"# One task a line, at most {MOST_TASKS}. Lines that begin with # are left out.\n"
+    head = f"# One task a line, at most {MAX_TASKS}. Lines that begin with # are left out.\n"
     try:
         text = click.edit(head + "\n".join(tasks) + "\n", extension=".txt")
     except click.ClickException as error:

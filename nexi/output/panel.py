@@ -107,8 +107,8 @@ class Panel(Redrawn, Progress):
         marks = MARKS if console.encoding.startswith("utf") else PLAIN_MARKS
         room = max(1, console.size.height - 3)
         for researcher in self._state.researchers[-room:]:
-            style = {"running": "", "reported": "green", "failed": "red"}[researcher.doing]
-            mark = marks.get(researcher.doing, "·")
+            style = {"running": "", "reported": "green", "failed": "red"}[researcher.status]
+            mark = marks.get(researcher.status, "·")
             yield Text(f" {mark} {line_of(researcher)}", style=style or "dim", no_wrap=True, overflow="ellipsis")
 
 
@@ -135,9 +135,9 @@ def line_of(researcher: Researcher) -> str:
         parts.append(f"{researcher.usage.total:,} tokens")
     if researcher.usage.cost:
         parts.append(cost_text(researcher.usage.cost))
-    if researcher.doing == "running" and researcher.last_action:
+    if researcher.status == "running" and researcher.last_action:
         parts.append(clean_line(researcher.last_action)[:TASK_CHARS])
-    if researcher.doing == "failed":
+    if researcher.status == "failed":
         parts.append(clean_line(researcher.reason)[:TASK_CHARS])
     return " · ".join([*parts, clean_line(researcher.task)[:TASK_CHARS]])
 

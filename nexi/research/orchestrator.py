@@ -1,8 +1,8 @@
 """Runs a piece of research: asks the pure core what is next, does it, and commits what happened.
 
 Above, the assembly gives it ports and a log; below are planner, researchers and evaluator. It decides nothing that the
-reducer could: it begins tasks, waits, watches the limits, and hands the report to be checked. A run that is taken up again
-starts here with a state folded from its log.
+reducer could: it starts tasks, waits, watches the limits, and has the report checked. A resumed run starts here with the state
+folded from its log.
 """
 
 from __future__ import annotations
@@ -32,43 +32,50 @@ from nexi.events import (
 )
 from nexi.model import MeteredLLM
 from nexi.ports import Clock, Emit
-from nexi.research.evaluator import CUT, Terms, budget_words, evaluate, in_order, stand_in
-from nexi.research.planner import Agenda, Brief, plan
+from nexi.research.evaluator import (
+    CUT_OFF,
+    EvaluationLimits,
+    describe_budget,
+    evaluate_round,
+    judge_without_model,
+    sort_researchers,
+)
+from nexi.research.planner import Agenda, PlanningContext, plan_research
 from nexi.research.reducer import next_step, reduce
-from nexi.research.researcher import Desk, Work, Workshop
+from nexi.research.researcher import ResearcherFactory, ResearcherTask, SharedResearchContext
 from nexi.research.state import (
-    AT_ONCE,
-    NEAR,
-    UNITS,
-    Evaluate,
-    Fail,
-    Finish,
-    Plan,
+    MAX_PARALLEL_RESEARCHERS,
+    NEAR_LIMIT_SHARE,
+    UNITS_PER_RESEARCHER,
+    EvaluateStep,
+    FailStep,
+    FinishStep,
+    PlanStep,
     Researcher,
     ResearchState,
-    Start,
-    Wait,
+    StartStep,
+    WaitStep,
 )
 from nexi.runs.recording import Recording
 from nexi.types import Answer, StopReason, Usage
 
-PLAN_SHARE = 0.3  # of the time: a coordinator that says nothing must leave some for the research
-RESEARCH_SHARE = 0.85  # of the budget; the rest is kept for the report
-LEAD_CALLS = 2  # of the model calls, kept for the plan and the report
-RESEARCHER_ITERATIONS = UNITS + 4
-WRITERS = ("model", CUT)
+PLANNING_TIME_SHARE = 0.3  # of the time, so that a coordinator that does not answer leaves some for the research
+RESEARCH_BUDGET_SHARE = 0.85  # of the budget; the rest is kept for the report
+COORDINATOR_CALLS = 2  # of the model calls, kept for the plan and the report
+MAX_RESEARCHER_ITERATIONS = UNITS_PER_RESEARCHER + 4
+MODEL_AUTHORS = ("model", CUT_OFF)
 
 
-class Lead(Workshop, Protocol):
-    """What the assembly builds for a run as a whole."""
+class CoordinatorFactory(ResearcherFactory, Protocol):
+    """Builds what a research run needs besides its researchers; implemented in `app`."""
 
-    def coordinator(self) -> MeteredLLM: ...
+    def coordinator_llm(self) -> MeteredLLM: ...
 
-    def report_checker(self) -> AnswerChecker: ...
+    def build_report_checker(self) -> AnswerChecker: ...
 
 
-class Approve(Protocol):
-    """A person's word on the agenda before money is spent; the tasks to research, or None to stop."""
+class PlanApproval(Protocol):
+    """Asks the user to approve the agenda before money is spent; returns the agenda to research, or None to stop."""
 
     async def __call__(self, agenda: Agenda) -> Agenda | None: ...
 
@@ -77,123 +84,123 @@ class Approve(Protocol):
 class Orchestrator:
     """One research run. `observe` must be called with every fact in the order in which facts are committed."""
 
-    lead: Lead
+    factory: CoordinatorFactory
     emit: Emit
     clock: Clock
     meter: Meter
     stop: asyncio.Event
-    brief: Brief
-    desk: Desk = field(default_factory=Desk)
+    planning: PlanningContext
+    shared: SharedResearchContext = field(default_factory=SharedResearchContext)
     state: ResearchState = field(default_factory=ResearchState)
     recording: Recording = field(default_factory=Recording)
-    approve: Approve | None = None
+    approve: PlanApproval | None = None
     estimate: Callable[[Agenda], str] = lambda _: ""
-    seats: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    concurrency: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_PARALLEL_RESEARCHERS))
     max_output_tokens: int = 8192
     prompts_folder: Path | None = None
-    _working: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    _researcher_tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _tasks: asyncio.TaskGroup | None = None
     _checker: AnswerChecker | None = None
-    _draft: StreamedAnswerCheck | None = None
+    _streamed_report: StreamedAnswerCheck | None = None
 
     def __post_init__(self) -> None:
-        self._research = self.meter.child(_share(self.meter.budget), started=self.meter.started)
+        self._research_meter = self.meter.child(_research_budget(self.meter.budget), started=self.meter.started)
 
     def observe(self, fact: Fact) -> None:
         self.state = reduce(self.state, fact)
         if isinstance(fact, ResearcherReported | ResearcherFailed):
-            self.desk.ended[fact.researcher].set()
+            self.shared.finished[fact.researcher].set()
 
-    def restore(self, usage: Usage, calls: int, pages: int) -> None:
-        """Take over what the researchers of an interrupted run had spent."""
-        self._research.restore(usage, calls, pages)
+    def restore_usage(self, usage: Usage, calls: int, pages: int) -> None:
+        """Count what the researchers of an interrupted run had already spent."""
+        self._research_meter.restore(usage, calls, pages)
         for researcher in self.state.researchers:
-            if researcher.doing != "running":
-                self.desk.ended[researcher.id].set()
+            if researcher.status != "running":
+                self.shared.finished[researcher.id].set()
 
     async def run(self) -> Answer:
         """Research to the end. Raises NoEvidenceError when nothing was found, ResearchError when all failed."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._tasks = tasks
-                answer = await self._steps(tasks)
+                answer = await self._run_steps(tasks)
         finally:
-            for task in self._working.values():
+            for task in self._researcher_tasks.values():
                 task.cancel()
         if isinstance(answer, NexiError):
-            raise answer  # carried past the task group, which would bundle it
+            raise answer  # raised here because the task group would wrap it in an exception group
         return answer
 
-    async def _steps(self, tasks: asyncio.TaskGroup) -> Answer | NexiError:
+    async def _run_steps(self, tasks: asyncio.TaskGroup) -> Answer | NexiError:
         while True:
             await self._watch_limits()
-            self._take_up(tasks)
+            self._launch_researchers(tasks)
             step = next_step(self.state)
             try:
-                if isinstance(step, Plan):
-                    await self._plan()
-                elif isinstance(step, Start):
-                    await self._start(step)
-                elif isinstance(step, Wait):
-                    await self._wait()
-                elif isinstance(step, Evaluate):
-                    await self._evaluate(step)
-                elif isinstance(step, Finish):
-                    return await self._finish(step)
-                elif isinstance(step, Fail):
-                    return self._failed(step)
+                if isinstance(step, PlanStep):
+                    await self._make_plan()
+                elif isinstance(step, StartStep):
+                    await self._start_researchers(step)
+                elif isinstance(step, WaitStep):
+                    await self._wait_for_researcher()
+                elif isinstance(step, EvaluateStep):
+                    await self._evaluate_round(step)
+                elif isinstance(step, FinishStep):
+                    return await self._finish_report(step)
+                elif isinstance(step, FailStep):
+                    return self._build_failure(step)
                 else:
                     return ResearchError("the run has already ended", code="ended")
             except NexiError as error:
                 return error
 
     async def _watch_limits(self) -> None:
-        """A step that the record of an interrupted run has paid for is taken before a limit counts."""
+        """Emit a limit that is reached or near; a recorded step of a resumed run costs nothing and comes first."""
         if self.state.limit is not None:
             return None
         if self.recording.only:
-            return await self._told_limits()
+            return await self._apply_recorded_limits()
         now = self.clock.monotonic()
         if self.stop.is_set():
             return await self.emit(LimitReached(StopReason.CANCELLED))
-        if self._is_paid_for():
+        if self._is_next_step_recorded():
             return None
-        if reason := self._research.stop_reason(now):
+        if reason := self._research_meter.stop_reason(now):
             return await self.emit(LimitReached(reason))
-        if self._research.used(now) >= NEAR and not self.state.nears_limit and self.state.synthesis is None:
+        if self._research_meter.used(now) >= NEAR_LIMIT_SHARE and not self.state.is_near_limit and self.state.synthesis is None:
             await self.emit(LimitNear())
         return None
 
-    async def _told_limits(self) -> None:
-        """In a replay no time passes: limits count where they counted then, before the next begins or the round is judged."""
+    async def _apply_recorded_limits(self) -> None:
+        """Apply limits at the positions recorded in the log: before a researcher starts or a round is evaluated."""
         judged = self.state.round - 1 if self.state.round else 0
         place = (judged, len(self.state.researchers))
-        while not isinstance(next_step(self.state), Wait) and (limit := self.recording.limit(place)):
+        while not isinstance(next_step(self.state), WaitStep) and (limit := self.recording.limit(place)):
             await self.emit(limit)
 
-    def _is_paid_for(self) -> bool:
-        return isinstance(next_step(self.state), Plan | Evaluate) and self.recording.of("").is_ahead
+    def _is_next_step_recorded(self) -> bool:
+        return isinstance(next_step(self.state), PlanStep | EvaluateStep) and self.recording.of("").is_ahead
 
-    async def _plan(self) -> None:
+    async def _make_plan(self) -> None:
         self.emit.delta(StatusDelta("planning"))
-        brief = replace(self.brief, deadline=self._part_of_time(PLAN_SHARE))
-        agenda = await plan(self.state.question, self.lead.coordinator(), brief)
-        began = self.clock.monotonic()
-        settled = await self._settled(agenda)
-        if settled is None:
+        context = replace(self.planning, deadline=self._deadline_after(PLANNING_TIME_SHARE))
+        proposal = await plan_research(self.state.question, self.factory.coordinator_llm(), context)
+        asked_at = self.clock.monotonic()
+        agenda = await self._settle_plan(proposal)
+        if agenda is None:
             raise ResearchError("the research was not started", cause="its plan was not approved", code="not_approved")
-        thought = round(self.clock.monotonic() - began, 3) if self.approve else 0.0
-        for meter in (self.meter, self._research):
-            meter.extend(thought)
-        await self.emit(AgendaSet(settled.tasks, settled.complexity, settled.by, self.estimate(settled), thought))
+        waited_s = round(self.clock.monotonic() - asked_at, 3) if self.approve else 0.0
+        for meter in (self.meter, self._research_meter):
+            meter.extend(waited_s)
+        await self.emit(AgendaSet(agenda.tasks, agenda.complexity, agenda.by, self.estimate(agenda), waited_s))
 
-    async def _settled(self, agenda: Agenda) -> Agenda | None:
-        """The plan as it is researched: as it was settled before, or as a person wants it; a stop while they think is a no."""
-        if before := self.recording.agenda:
-            return Agenda(before.tasks, before.complexity, before.by)
+    async def _settle_plan(self, agenda: Agenda) -> Agenda | None:
+        """Return the recorded agenda, or the one the user approves; a stop while the user decides rejects it."""
+        if recorded := self.recording.agenda:
+            return Agenda(recorded.tasks, recorded.complexity, recorded.by)
         if self.approve is None:
             return agenda
-        asking = asyncio.ensure_future(self.approve(agenda))  # before it is told, so that it can be answered at once
+        asking = asyncio.ensure_future(self.approve(agenda))  # before the event, so that a listener can answer at once
         stopping = asyncio.ensure_future(self.stop.wait())
         try:
             await self.emit(AgendaProposed(agenda.tasks, agenda.complexity, agenda.by, self.estimate(agenda)))
@@ -203,53 +210,55 @@ class Orchestrator:
             stopping.cancel()
             asking.cancel()
 
-    def _part_of_time(self, share: float) -> float | None:
+    def _deadline_after(self, share: float) -> float | None:
         seconds = self.meter.budget.max_seconds
         return None if seconds is None else self.meter.started + seconds * share
 
-    async def _start(self, step: Start) -> None:
+    async def _start_researchers(self, step: StartStep) -> None:
         for name, task in step.tasks:
             await self.emit(ResearcherStarted(name, self.state.round, task))
 
-    def _take_up(self, tasks: asyncio.TaskGroup) -> None:
-        """Everyone whom the state knows as running is at work, also after an interruption."""
+    def _launch_researchers(self, tasks: asyncio.TaskGroup) -> None:
+        """Start a task for every running researcher that has none, also after a resume."""
         for researcher in self.state.running:
-            if researcher.id not in self._working:
-                work = self._work(researcher)
-                meter = self._research.child(self._researcher_budget(), started=self.clock.monotonic())
-                self._working[researcher.id] = tasks.create_task(work.run(self.lead, meter), name=f"researcher {researcher.id}")
+            if researcher.id not in self._researcher_tasks:
+                task = self._build_task(researcher)
+                meter = self._research_meter.child(self._researcher_budget(), started=self.clock.monotonic())
+                self._researcher_tasks[researcher.id] = tasks.create_task(
+                    task.run(self.factory, meter), name=f"researcher {researcher.id}"
+                )
 
-    def _work(self, researcher: Researcher) -> Work:
-        return Work(
+    def _build_task(self, researcher: Researcher) -> ResearcherTask:
+        return ResearcherTask(
             researcher,
             self.state.question,
-            self.desk,
-            lambda: in_order(self.state.reported),
+            self.shared,
+            lambda: sort_researchers(self.state.reported),
             self.emit,
             self.recording.of(researcher.id),
-            self.brief.today,
-            self.lead.coordinator().max_context,
+            self.planning.today,
+            self.factory.coordinator_llm().max_context,
             self.prompts_folder,
-            self._delay(researcher),
-            self.seats,
+            self._recorded_delay(researcher),
+            self.concurrency,
         )
 
-    def _delay(self, researcher: Researcher) -> float:
-        """How much later than the first of those who run this one had begun, where recorded waits take their time."""
-        begun = {r.id: self.recording.of(r.id).begun for r in self.state.running}
-        return begun[researcher.id] - min(begun.values())
+    def _recorded_delay(self, researcher: Researcher) -> float:
+        """Seconds by which this researcher started after the first running one, for a replay at the recorded pace."""
+        started = {r.id: self.recording.of(r.id).begun for r in self.state.running}
+        return started[researcher.id] - min(started.values())
 
     def _researcher_budget(self) -> Budget:
-        """An equal share of what the plan may spend, so that one researcher cannot starve the others."""
-        total = self._research.budget
-        planned = max(1, len(self.state.agenda), min(AT_ONCE, len(self.state.researchers)))
+        """Return an equal share of the research budget, so that one researcher cannot starve the others."""
+        total = self._research_meter.budget
+        planned = max(1, len(self.state.agenda), min(MAX_PARALLEL_RESEARCHERS, len(self.state.researchers)))
         tokens = None if total.max_tokens is None else max(1, total.max_tokens // planned)
         pages = None if total.max_pages is None else max(1, total.max_pages // planned)
-        return Budget(max_iterations=RESEARCHER_ITERATIONS, max_tokens=tokens, max_pages=pages)
+        return Budget(max_iterations=MAX_RESEARCHER_ITERATIONS, max_tokens=tokens, max_pages=pages)
 
-    async def _wait(self) -> None:
-        """Until somebody has ended, or the run is told to stop; those who run then end by themselves, from what they have."""
-        running = [self._working[r.id] for r in self.state.running]
+    async def _wait_for_researcher(self) -> None:
+        """Wait until a researcher has ended or the run is stopped; a stopped researcher ends with what it has read."""
+        running = [self._researcher_tasks[r.id] for r in self.state.running]
         if self.stop.is_set():
             await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
             return
@@ -259,64 +268,64 @@ class Orchestrator:
         finally:
             stopping.cancel()
 
-    async def _evaluate(self, step: Evaluate) -> None:
+    async def _evaluate_round(self, step: EvaluateStep) -> None:
         self.emit.delta(StatusDelta("evaluating"))
-        coordinator = self.lead.coordinator()
-        terms = Terms(
+        coordinator = self.factory.coordinator_llm()
+        limits = EvaluationLimits(
             coordinator.max_context,
             min(self.max_output_tokens, coordinator.max_context // 4),
-            budget_words(self.state),
+            describe_budget(self.state),
             self.prompts_folder,
             None if self.meter.deadline is None else self.meter.deadline + self.meter.grace(GRACE_S),
         )
-        built_in = coordinator_is_built_in(coordinator)
+        built_in = is_built_in_model(coordinator)
         judgement = (
-            stand_in(self.state, step, quoted=True)
+            judge_without_model(self.state, step, quoted=True)
             if built_in
-            else await evaluate(self.state, step, coordinator, terms, self._release)
+            else await evaluate_round(self.state, step, coordinator, limits, self._stream_report)
         )
         if judgement.decision == "synthesise" and judgement.by == "built-in":
             await self.emit(Warned("extractive", "the report was assembled from the researchers' reports without a model"))
-        if judgement.short:
+        if judgement.reached_output_limit:
             await self.emit(Warned("cut", "the report breaks off where it reached the output limit (--max-len)"))
         await self.emit(RoundEvaluated(step.round, judgement.decision, judgement.tasks, judgement.text, judgement.by))
 
-    def _release(self, text: str) -> None:
-        """A stretch of the report, while more of it is coming."""
-        if self._draft is None and self._tasks:
-            self._checker = self.lead.report_checker()
-            self._draft = self._checker.check_stream(self._tasks)
-        if self._draft:
-            self._draft.feed(text)
+    def _stream_report(self, text: str) -> None:
+        """Check and release a piece of the report while the model is still writing it."""
+        if self._streamed_report is None and self._tasks:
+            self._checker = self.factory.build_report_checker()
+            self._streamed_report = self._checker.check_stream(self._tasks)
+        if self._streamed_report:
+            self._streamed_report.feed(text)
 
-    async def _finish(self, step: Finish) -> Answer:
-        """What was told of the report as it came is out; the rest of it follows, checked like that."""
-        checker = self._checker or self.lead.report_checker()
-        for code, message in self._gaps():
+    async def _finish_report(self, step: FinishStep) -> Answer:
+        """Check and release the rest of the report; streamed parts are already shown."""
+        checker = self._checker or self.factory.build_report_checker()
+        for code, message in self._list_gaps():
             await checker.context.warn(code, message)
         stop = self._stop_reason()
-        if self._draft:
-            return await checker.finish_check(self._draft.check, stop)
-        return await checker.check_answer(step.text, stop, by_model=self.state.written_by in WRITERS)
+        if self._streamed_report:
+            return await checker.finish_check(self._streamed_report.check, stop)
+        return await checker.check_answer(step.text, stop, by_model=self.state.written_by in MODEL_AUTHORS)
 
-    def _gaps(self) -> list[tuple[str, str]]:
-        """What the report lacks, and why."""
-        limit, failed = self.state.limit, [r for r in self.state.researchers if r.doing == "failed"]
-        gaps = [(limit.value, f"{_WHY[limit]}; the report uses what was found until then")] if limit else []
+    def _list_gaps(self) -> list[tuple[str, str]]:
+        """List what the report lacks, and why, as warning codes and messages."""
+        limit, failed = self.state.limit, [r for r in self.state.researchers if r.status == "failed"]
+        gaps = [(limit.value, f"{_LIMIT_DESCRIPTIONS[limit]}; the report uses what was found until then")] if limit else []
         gaps += [("not_researched", f"nothing was found out on: {r.task} ({r.reason})") for r in failed]
-        unstarted = self.state.waiting if limit else ()
-        if self.state.written_by == CUT:
+        unstarted = self.state.pending_tasks if limit else ()
+        if self.state.written_by == CUT_OFF:
             gaps.append(("cut", "the model stopped writing before the report was complete; nexi resume asks it again"))
         return gaps + [("not_researched", f"nobody got to: {task}") for task in unstarted]
 
     def _stop_reason(self) -> StopReason:
-        """A report that the model could not write is no final one: the run may be taken up again."""
+        """Return API_ERROR for a report that the model did not write, so that the run can be resumed."""
         if self.state.limit:
             return self.state.limit
-        wanted = not coordinator_is_built_in(self.lead.coordinator())
-        return StopReason.API_ERROR if wanted and self.state.written_by != "model" else StopReason.FINAL_ANSWER
+        has_model = not is_built_in_model(self.factory.coordinator_llm())
+        return StopReason.API_ERROR if has_model and self.state.written_by != "model" else StopReason.FINAL_ANSWER
 
-    def _failed(self, step: Fail) -> NexiError:
+    def _build_failure(self, step: FailStep) -> NexiError:
         if step.code == NoEvidenceError.code or self.state.limit:
             fix = (
                 "raise the budget, or ask again later"
@@ -329,7 +338,7 @@ class Orchestrator:
         )
 
 
-_WHY = {
+_LIMIT_DESCRIPTIONS = {
     StopReason.CANCELLED: "the research was stopped",
     StopReason.BUDGET_SPENT: "the budget is spent",
     StopReason.TIME_TARGET: "the time target was reached",
@@ -337,21 +346,21 @@ _WHY = {
 }
 
 
-def coordinator_is_built_in(llm: MeteredLLM) -> bool:
+def is_built_in_model(llm: MeteredLLM) -> bool:
     return llm.name == EXTRACTIVE
 
 
-def _share(budget: Budget) -> Budget:
-    """What the researchers may use of the run's budget."""
+def _research_budget(budget: Budget) -> Budget:
+    """Return the part of the run's budget that the researchers may use."""
 
     def part(limit: float | None) -> float | None:
-        return None if limit is None else limit * RESEARCH_SHARE
+        return None if limit is None else limit * RESEARCH_BUDGET_SHARE
 
     tokens, seconds, calls = part(budget.max_tokens), part(budget.max_seconds), budget.max_model_calls
     return Budget(
         max_seconds=seconds,
         max_tokens=None if tokens is None else int(tokens),
         max_cost=part(budget.max_cost),
-        max_model_calls=None if calls is None else max(1, calls - LEAD_CALLS),
+        max_model_calls=None if calls is None else max(1, calls - COORDINATOR_CALLS),
         max_pages=budget.max_pages,
     )

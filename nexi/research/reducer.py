@@ -1,7 +1,7 @@
 """The pure core of research: `reduce` folds a fact into the state, `next_step` says what follows from a state.
 
 Both are total. A fact that must not happen in a state is a ResearchError that names it; facts that do not concern research
-leave the state as it is. Resume depends on this file: it folds the log and goes on with the next step.
+leave the state as it is. Resume depends on this file: it folds the log and continues with the next step.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ from nexi.events import (
     ToolStarted,
 )
 from nexi.research.state import (
-    AT_ONCE,
     GATHERING_CALLS,
     GATHERING_TOOLS,
-    MOST_TASKS,
-    NEARLY_DONE,
+    MAX_PARALLEL_RESEARCHERS,
+    MAX_TASKS,
+    MAX_UNFINISHED_PROGRESS,
     SCRAPING_CALLS,
     SCRAPING_TOOL,
     TARGET_ROUNDS,
-    UNITS,
-    Evaluate,
-    Fail,
-    Finish,
-    Over,
-    Plan,
+    UNITS_PER_RESEARCHER,
+    EndedStep,
+    EvaluateStep,
+    FailStep,
+    FinishStep,
+    PlanStep,
     Researcher,
     ResearchState,
-    Start,
+    StartStep,
     Step,
-    Wait,
+    WaitStep,
 )
 from nexi.urls import host_of, is_web_url
 
@@ -58,7 +58,7 @@ ACTION_CHARS = 200
 
 
 def fold(facts: Iterable[Fact], state: ResearchState | None = None) -> ResearchState:
-    """The state after these facts."""
+    """Return the state after these facts."""
     current = state or ResearchState()
     for fact in facts:
         current = reduce(current, fact)
@@ -66,73 +66,73 @@ def fold(facts: Iterable[Fact], state: ResearchState | None = None) -> ResearchS
 
 
 def reduce(state: ResearchState, fact: Fact) -> ResearchState:
-    """The state after one more fact. Raises ResearchError for a fact that must not happen."""
+    """Return the state after one more fact. Raises ResearchError for a fact that must not happen in this state."""
     rule = RULES.get(type(fact))
     if rule is None:
         return state
     if state.status in ("completed", "failed"):
-        raise _impossible(fact, "the run has ended")
+        raise _impossible_fact(fact, "the run has ended")
     return _with_progress(rule(state, fact))
 
 
 def next_step(state: ResearchState) -> Step:
-    """What to do now; every state has an answer."""
+    """Return what to do in this state; every state has a next step."""
     if state.status in ("completed", "failed"):
-        return Over()
+        return EndedStep()
     if state.synthesis is not None:
-        return Finish(state.synthesis)
+        return FinishStep(state.synthesis)
     if state.status == "planning":
-        return Fail("no_evidence", "the run was stopped before it was planned") if state.limit else Plan()
-    if start := _startable(state):
-        return Start(start)
-    return Wait() if state.running else _after_round(state)
+        return FailStep("no_evidence", "the run was stopped before it was planned") if state.limit else PlanStep()
+    if start := _tasks_to_start(state):
+        return StartStep(start)
+    return WaitStep() if state.running else _step_after_round(state)
 
 
-def _after_round(state: ResearchState) -> Step:
+def _step_after_round(state: ResearchState) -> Step:
     if not state.reported:
         found_nothing = {r.code for r in state.researchers} == {NoEvidenceError.code}
-        return Fail(NoEvidenceError.code if found_nothing else "critical_failure", _why_all_failed(state))
-    any_reported = any(r.doing == "reported" for r in state.of_this_round)
-    may_delegate = any_reported and state.limit is None and state.round < state.most_rounds
-    return Evaluate(state.round, may_delegate)
+        return FailStep(NoEvidenceError.code if found_nothing else "critical_failure", _describe_failures(state))
+    any_reported = any(r.status == "reported" for r in state.current_researchers)
+    may_delegate = any_reported and state.limit is None and state.round < state.max_rounds
+    return EvaluateStep(state.round, may_delegate)
 
 
-def _startable(state: ResearchState) -> tuple[tuple[str, str], ...]:
+def _tasks_to_start(state: ResearchState) -> tuple[tuple[str, str], ...]:
     if state.limit is not None:
         return ()
-    free = max(0, AT_ONCE - len(state.running))
-    taken = len(state.of_this_round)
-    return tuple((f"{state.round}.{taken + n}", task) for n, task in enumerate(state.waiting[:free], 1))
+    free = max(0, MAX_PARALLEL_RESEARCHERS - len(state.running))
+    started = len(state.current_researchers)
+    return tuple((f"{state.round}.{started + n}", task) for n, task in enumerate(state.pending_tasks[:free], 1))
 
 
-def _why_all_failed(state: ResearchState) -> str:
+def _describe_failures(state: ResearchState) -> str:
     reasons = list(dict.fromkeys(r.reason for r in state.researchers if r.reason))
     if not reasons:
         return "the run was stopped before any researcher had reported"
     return f"all researchers failed: {'; '.join(reasons[:3])}"
 
 
-# the rules, one a fact
+# one rule for each kind of fact
 
 
 def _on_start(state: ResearchState, fact: RunStarted) -> ResearchState:
     if state.question:
-        raise _impossible(fact, "the run has already begun")
+        raise _impossible_fact(fact, "the run has already begun")
     return replace(state, question=fact.query)
 
 
 def _on_proposal(state: ResearchState, fact: AgendaProposed) -> ResearchState:
     if state.status != "planning":
-        raise _impossible(fact, "the agenda is already set")
+        raise _impossible_fact(fact, "the agenda is already set")
     _check_tasks(fact, fact.tasks)
     return replace(state, proposed=fact.tasks)
 
 
 def _on_agenda(state: ResearchState, fact: AgendaSet) -> ResearchState:
     if state.status != "planning":
-        raise _impossible(fact, "the agenda is already set")
+        raise _impossible_fact(fact, "the agenda is already set")
     if fact.complexity not in TARGET_ROUNDS:
-        raise _impossible(fact, f"its complexity is {fact.complexity}, not 1, 2 or 3")
+        raise _impossible_fact(fact, f"its complexity is {fact.complexity}, not 1, 2 or 3")
     _check_tasks(fact, fact.tasks)
     return replace(
         state,
@@ -141,52 +141,54 @@ def _on_agenda(state: ResearchState, fact: AgendaSet) -> ResearchState:
         agenda=fact.tasks,
         planned_by=fact.by,
         round=1,
-        waiting=fact.tasks,
+        pending_tasks=fact.tasks,
     )
 
 
 def _on_researcher(state: ResearchState, fact: ResearcherStarted) -> ResearchState:
-    expected = dict(_startable(state))
+    expected = dict(_tasks_to_start(state))
     if state.status != "researching" or state.synthesis is not None:
-        raise _impossible(fact, "nobody may start now")
-    if fact.round != state.round or expected.get(fact.researcher) != fact.task or fact.task != state.waiting[0]:
-        raise _impossible(fact, f"researcher {fact.researcher} was not next")
+        raise _impossible_fact(fact, "nobody may start now")
+    if fact.round != state.round or expected.get(fact.researcher) != fact.task or fact.task != state.pending_tasks[0]:
+        raise _impossible_fact(fact, f"researcher {fact.researcher} was not next")
     started = Researcher(fact.researcher, fact.round, fact.task)
-    return replace(state, researchers=(*state.researchers, started), waiting=state.waiting[1:])
+    return replace(state, researchers=(*state.researchers, started), pending_tasks=state.pending_tasks[1:])
 
 
 def _on_tool_started(state: ResearchState, fact: ToolStarted) -> ResearchState:
     if not fact.agent:
         return state
-    return _changed(state, _known(state, fact.agent, fact), last_action=action_of(fact)[:ACTION_CHARS])
+    return _replace_researcher(
+        state, _require_researcher(state, fact.agent, fact), last_action=describe_action(fact)[:ACTION_CHARS]
+    )
 
 
-def action_of(fact: ToolStarted) -> str:
-    """A tool call as a person reads it: what was searched for, and the sites that were asked for pages."""
+def describe_action(fact: ToolStarted) -> str:
+    """Describe a tool call for the user: what was searched for, or the sites whose pages are read."""
     try:
-        given = json.loads(fact.arguments)
+        arguments = json.loads(fact.arguments)
     except (ValueError, RecursionError):
-        given = None
-    if not isinstance(given, dict):
+        arguments = None
+    if not isinstance(arguments, dict):
         return f"{fact.name} {fact.arguments}".strip()
-    asked = [f'"{query}"' for query in _texts(given, "queries") or _texts(given, "query")]
-    sites = dict.fromkeys(host_of(url) if is_web_url(url) else url for url in _texts(given, "urls"))
-    return " ".join((fact.name, ", ".join(asked or sites))).strip()
+    queries = [f'"{query}"' for query in _string_values(arguments, "queries") or _string_values(arguments, "query")]
+    sites = dict.fromkeys(host_of(url) if is_web_url(url) else url for url in _string_values(arguments, "urls"))
+    return " ".join((fact.name, ", ".join(queries or sites))).strip()
 
 
-def _texts(given: Mapping[str, Any], name: str) -> list[str]:
-    value = given.get(name)
+def _string_values(arguments: Mapping[str, Any], name: str) -> list[str]:
+    value = arguments.get(name)
     return [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
 
 
 def _on_tool_finished(state: ResearchState, fact: ToolFinished) -> ResearchState:
     if not fact.agent:
         return state
-    who = _known(state, fact.agent, fact)
+    who = _require_researcher(state, fact.agent, fact)
     if fact.name in GATHERING_TOOLS:
-        return _changed(state, who, gathered=min(who.gathered + 1, GATHERING_CALLS))
+        return _replace_researcher(state, who, gathered=min(who.gathered + 1, GATHERING_CALLS))
     if fact.name == SCRAPING_TOOL:
-        return _changed(state, who, scraped=min(who.scraped + 1, SCRAPING_CALLS))
+        return _replace_researcher(state, who, scraped=min(who.scraped + 1, SCRAPING_CALLS))
     return state
 
 
@@ -194,46 +196,46 @@ def _on_reply(state: ResearchState, fact: ModelReplied | ModelFailed) -> Researc
     state = replace(state, usage=state.usage + fact.usage)
     if not fact.agent:
         return state
-    who = _known(state, fact.agent, fact)
-    return _changed(state, who, usage=who.usage + fact.usage)
+    who = _require_researcher(state, fact.agent, fact)
+    return _replace_researcher(state, who, usage=who.usage + fact.usage)
 
 
 def _on_shared(state: ResearchState, fact: ReportsShared) -> ResearchState:
-    _running(state, fact.researcher, fact)
+    _require_running(state, fact.researcher, fact)
     finished = {r.id for r in state.reported}
     strangers = [name for name in fact.reports if name not in finished]
     if strangers:
-        raise _impossible(fact, f"researcher {strangers[0]} has not reported")
+        raise _impossible_fact(fact, f"researcher {strangers[0]} has not reported")
     return state
 
 
 def _on_report(state: ResearchState, fact: ResearcherReported) -> ResearchState:
-    return _changed(state, _running(state, fact.researcher, fact), doing="reported", report=fact.report)
+    return _replace_researcher(state, _require_running(state, fact.researcher, fact), status="reported", report=fact.report)
 
 
 def _on_failure(state: ResearchState, fact: ResearcherFailed) -> ResearchState:
-    who = _running(state, fact.researcher, fact)
-    return _changed(state, who, doing="failed", reason=fact.message or fact.code, code=fact.code)
+    who = _require_running(state, fact.researcher, fact)
+    return _replace_researcher(state, who, status="failed", reason=fact.message or fact.code, code=fact.code)
 
 
 def _on_evaluation(state: ResearchState, fact: RoundEvaluated) -> ResearchState:
     step = next_step(state)
-    if not isinstance(step, Evaluate):
-        raise _impossible(fact, "the round is not over")
+    if not isinstance(step, EvaluateStep):
+        raise _impossible_fact(fact, "the round is not over")
     if fact.round != state.round:
-        raise _impossible(fact, f"the round is {state.round}")
+        raise _impossible_fact(fact, f"the round is {state.round}")
     if fact.decision == "synthesise":
         return replace(state, synthesis=fact.text, written_by=fact.by)
     if fact.decision != "delegate":
-        raise _impossible(fact, f"{fact.decision!r} is no decision")
+        raise _impossible_fact(fact, f"{fact.decision!r} is no decision")
     if not step.may_delegate:
-        raise _impossible(fact, "no further round is allowed")
+        raise _impossible_fact(fact, "no further round is allowed")
     _check_tasks(fact, fact.tasks)
-    return replace(state, round=state.round + 1, waiting=fact.tasks)
+    return replace(state, round=state.round + 1, pending_tasks=fact.tasks)
 
 
 def _on_nearing(state: ResearchState, fact: LimitNear) -> ResearchState:
-    return replace(state, nears_limit=True)
+    return replace(state, is_near_limit=True)
 
 
 def _on_limit(state: ResearchState, fact: LimitReached) -> ResearchState:
@@ -242,7 +244,7 @@ def _on_limit(state: ResearchState, fact: LimitReached) -> ResearchState:
 
 def _on_end(state: ResearchState, fact: RunFinished) -> ResearchState:
     if state.synthesis is None:
-        raise _impossible(fact, "no report was written")
+        raise _impossible_fact(fact, "no report was written")
     return replace(state, status="completed")
 
 
@@ -271,37 +273,37 @@ RULES: Mapping[type[Any], Callable[[ResearchState, Any], ResearchState]] = {
 
 
 def _with_progress(state: ResearchState) -> ResearchState:
-    """The budget grows with delegation, but what was shown is never taken back."""
+    """Update the progress, which never falls although delegation adds work."""
     if state.status == "completed":
         return replace(state, progress=1.0)
-    budget = UNITS * (len(state.researchers) + len(state.waiting))
+    budget = UNITS_PER_RESEARCHER * (len(state.researchers) + len(state.pending_tasks))
     done = sum(r.units for r in state.researchers) / budget if budget else 0.0
-    return replace(state, progress=max(state.progress, min(done, NEARLY_DONE)))
+    return replace(state, progress=max(state.progress, min(done, MAX_UNFINISHED_PROGRESS)))
 
 
 def _check_tasks(fact: Fact, tasks: tuple[str, ...]) -> None:
-    if not 1 <= len(tasks) <= MOST_TASKS or any(not task.strip() for task in tasks):
-        raise _impossible(fact, f"it has {len(tasks)} tasks, not 1 to {MOST_TASKS} with words in them")
+    if not 1 <= len(tasks) <= MAX_TASKS or any(not task.strip() for task in tasks):
+        raise _impossible_fact(fact, f"it has {len(tasks)} tasks, not 1 to {MAX_TASKS} with words in them")
 
 
-def _known(state: ResearchState, name: str, fact: Fact) -> Researcher:
-    found = state.researcher(name)
-    if found is None:
-        raise _impossible(fact, f"there is no researcher {name}")
-    return found
+def _require_researcher(state: ResearchState, name: str, fact: Fact) -> Researcher:
+    researcher = state.find_researcher(name)
+    if researcher is None:
+        raise _impossible_fact(fact, f"there is no researcher {name}")
+    return researcher
 
 
-def _running(state: ResearchState, name: str, fact: Fact) -> Researcher:
-    found = _known(state, name, fact)
-    if found.doing != "running":
-        raise _impossible(fact, f"researcher {name} has already {found.doing}")
-    return found
+def _require_running(state: ResearchState, name: str, fact: Fact) -> Researcher:
+    researcher = _require_researcher(state, name, fact)
+    if researcher.status != "running":
+        raise _impossible_fact(fact, f"researcher {name} has already {researcher.status}")
+    return researcher
 
 
-def _changed(state: ResearchState, who: Researcher, **fields: Any) -> ResearchState:
+def _replace_researcher(state: ResearchState, who: Researcher, **fields: Any) -> ResearchState:
     after = replace(who, **fields)
     return replace(state, researchers=tuple(after if r.id == who.id else r for r in state.researchers))
 
 
-def _impossible(fact: Fact, why: str) -> ResearchError:
+def _impossible_fact(fact: Fact, why: str) -> ResearchError:
     return ResearchError(f"the fact {fact.kind} must not happen here", cause=why, code="impossible_fact")

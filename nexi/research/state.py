@@ -1,6 +1,6 @@
 """What a research run is, as frozen values folded from its facts.
 
-The reducer makes these; orchestrator, terminal, page and MCP read them. Nothing here acts, and nothing knows a clock, a model
+The reducer makes these values; orchestrator, terminal, web page and MCP read them. Nothing here acts or knows a clock, a model
 or a file.
 """
 
@@ -11,20 +11,20 @@ from typing import Literal, TypeAlias
 from nexi.types import StopReason, Usage
 from nexi.values import frozen
 
-Status: TypeAlias = Literal["planning", "researching", "completed", "failed"]
-Doing: TypeAlias = Literal["running", "reported", "failed"]
-Phase: TypeAlias = Literal["starting", "gathering", "scraping", "reporting", "reported", "failed"]
+ResearchStatus: TypeAlias = Literal["planning", "researching", "completed", "failed"]
+ResearcherStatus: TypeAlias = Literal["running", "reported", "failed"]
+ResearcherPhase: TypeAlias = Literal["starting", "gathering", "scraping", "reporting", "reported", "failed"]
 
 FIRST_RESEARCHERS = {1: 2, 2: 3, 3: 5}
 TARGET_ROUNDS = {1: 2, 2: 3, 3: 5}
 EXTRA_ROUNDS = 2
-AT_ONCE = 3
+MAX_PARALLEL_RESEARCHERS = 3
 GATHERING_CALLS = 4
 SCRAPING_CALLS = 4
-UNITS = 1 + GATHERING_CALLS + SCRAPING_CALLS + 1  # the start, the calls, the report
-MOST_TASKS = 5
-NEAR = 0.8  # of a limit
-NEARLY_DONE = 0.99
+UNITS_PER_RESEARCHER = 1 + GATHERING_CALLS + SCRAPING_CALLS + 1  # the start, the calls, the report
+MAX_TASKS = 5
+NEAR_LIMIT_SHARE = 0.8  # of a limit
+MAX_UNFINISHED_PROGRESS = 0.99
 
 GATHERING_TOOLS = ("search", "security_search", "stackexchange", "grep", "local_search")
 SCRAPING_TOOL = "scrape"
@@ -32,12 +32,12 @@ SCRAPING_TOOL = "scrape"
 
 @frozen
 class Researcher:
-    """One researcher: its task, how far it is, and what it brought."""
+    """One researcher: its task, its progress and its report."""
 
     id: str
     round: int
     task: str
-    doing: Doing = "running"
+    status: ResearcherStatus = "running"
     gathered: int = 0
     scraped: int = 0
     last_action: str = ""
@@ -47,37 +47,37 @@ class Researcher:
     code: str = ""
 
     @property
-    def phase(self) -> Phase:
-        if self.doing != "running":
-            return self.doing
+    def phase(self) -> ResearcherPhase:
+        if self.status != "running":
+            return self.status
         if self.scraped:
             return "scraping" if self.scraped < SCRAPING_CALLS else "reporting"
         return "gathering" if self.gathered else "starting"
 
     @property
     def units(self) -> int:
-        """Of UNITS; who has ended has done them all."""
-        if self.doing != "running":
-            return UNITS
+        """Units of work done, of UNITS_PER_RESEARCHER; a researcher that has ended has done all."""
+        if self.status != "running":
+            return UNITS_PER_RESEARCHER
         return 1 + min(self.gathered, GATHERING_CALLS) + min(self.scraped, SCRAPING_CALLS)
 
 
 @frozen
 class ResearchState:
-    """A run as its facts tell it."""
+    """A research run, folded from its facts."""
 
     question: str = ""
-    status: Status = "planning"
+    status: ResearchStatus = "planning"
     complexity: int = 0
     proposed: tuple[str, ...] = ()
     agenda: tuple[str, ...] = ()
     planned_by: str = ""
     round: int = 0
-    waiting: tuple[str, ...] = ()
+    pending_tasks: tuple[str, ...] = ()
     researchers: tuple[Researcher, ...] = ()
     synthesis: str | None = None
     written_by: str = ""
-    nears_limit: bool = False
+    is_near_limit: bool = False
     limit: StopReason | None = None
     usage: Usage = Usage()
     progress: float = 0.0
@@ -88,81 +88,81 @@ class ResearchState:
         return TARGET_ROUNDS.get(self.complexity, 0)
 
     @property
-    def most_rounds(self) -> int:
+    def max_rounds(self) -> int:
         return self.target_rounds + EXTRA_ROUNDS if self.target_rounds else 0
 
     @property
     def running(self) -> tuple[Researcher, ...]:
-        return tuple(r for r in self.researchers if r.doing == "running")
+        return tuple(r for r in self.researchers if r.status == "running")
 
     @property
     def reported(self) -> tuple[Researcher, ...]:
-        """Who reported, in order of round and researcher."""
-        return tuple(r for r in self.researchers if r.doing == "reported")
+        """The researchers that reported, in order of round and researcher."""
+        return tuple(r for r in self.researchers if r.status == "reported")
 
     @property
-    def of_this_round(self) -> tuple[Researcher, ...]:
+    def current_researchers(self) -> tuple[Researcher, ...]:
         return tuple(r for r in self.researchers if r.round == self.round)
 
     @property
     def is_exploring(self) -> bool:
-        """Whether the run went beyond its plan, where a percentage would mislead."""
+        """Whether the run has more rounds than planned, where a percentage would mislead."""
         return self.status == "researching" and self.round > self.target_rounds
 
     @property
     def header(self) -> str:
-        """The line a person watches."""
+        """The line that shows the progress to the user."""
         if self.status == "planning":
             return "Research: the plan waits for a word" if self.proposed else "Research: planning"
         return "Research: exploring" if self.is_exploring else f"Research: {int(self.progress * 100)}%"
 
-    def researcher(self, name: str) -> Researcher | None:
+    def find_researcher(self, name: str) -> Researcher | None:
         return next((r for r in self.researchers if r.id == name), None)
 
 
 @frozen
-class Plan:
+class PlanStep:
     """Divide the question into tasks."""
 
 
 @frozen
-class Start:
-    """Let these tasks be researched, each under its id."""
+class StartStep:
+    """Start a researcher for each of these tasks, given with their ids."""
 
     tasks: tuple[tuple[str, str], ...]
 
 
 @frozen
-class Wait:
-    """Nothing to begin until one of those who run has ended."""
+class WaitStep:
+    """Wait until a running researcher has ended."""
 
 
 @frozen
-class Evaluate:
-    """Judge what was found. Without `may_delegate` the report must be written now."""
+class EvaluateStep:
+    """Evaluate the round. Without `may_delegate` the report must be written now."""
 
     round: int
     may_delegate: bool
 
 
 @frozen
-class Finish:
+class FinishStep:
     """The report is written: check it and end the run with it."""
 
     text: str
 
 
 @frozen
-class Fail:
-    """There is nothing to write a report from."""
+class FailStep:
+    """End the run with an error: there is nothing to write a report from."""
 
     code: str
     message: str
 
 
 @frozen
-class Over:
+class EndedStep:
     """The run has ended."""
 
 
-Step: TypeAlias = Plan | Start | Wait | Evaluate | Finish | Fail | Over
+Step: TypeAlias = PlanStep | StartStep | WaitStep | EvaluateStep | FinishStep | FailStep | EndedStep

@@ -1,7 +1,7 @@
-"""What of the evaluator's reply is the report, told while the reply is still coming.
+"""Releases the report in the evaluator's reply while the reply is still arriving.
 
-The evaluator above feeds it what the model writes. Nothing of a delegation is passed on, and nothing before the first
-citation, because a report without one is replaced. What was passed on, joined, is the report that `text` holds. Pure.
+The evaluator above passes it what the model writes. Nothing of a delegation is released, and nothing before the first citation,
+because a report without one is replaced. The released pieces, joined, are the report in `text`. Pure.
 """
 
 from __future__ import annotations
@@ -11,60 +11,60 @@ from collections.abc import Callable
 
 from nexi.answers.citations import extract_citation_markers
 
-LEAKED = re.compile(r"<think>.*?</think>|</?(?:think|answer|report|final)>", re.DOTALL)
+LEAKED_TAGS = re.compile(r"<think>.*?</think>|</?(?:think|answer|report|final)>", re.DOTALL)
 _TAGS = tuple(f"<{slash}{name}>" for name in ("think", "answer", "report", "final") for slash in ("", "/"))
 _THOUGHT, _THOUGHT_END = "<think>", "</think>"
-_PERHAPS_JSON = "{`"
+_JSON_STARTS = "{`"
 
 
 class ReportStream:
-    """One reply. `released` says whether anything of it was passed on."""
+    """One reply. `released` says whether any of it was passed to `release`."""
 
-    def __init__(self, feed: Callable[[str], None]) -> None:
-        self._feed = feed
-        self._rest = ""
-        self._holds = False
+    def __init__(self, release: Callable[[str], None]) -> None:
+        self._release = release
+        self._pending = ""
+        self._may_be_json = False
         self.text = ""
         self.released = False
 
-    def take(self, piece: str) -> None:
-        told, self._rest = settled(self._rest + piece)
-        self._add(told)
+    def receive(self, piece: str) -> None:
+        settled, self._pending = split_settled(self._pending + piece)
+        self._append(settled)
 
     def finish(self) -> str:
-        """The reply is over: pass on what was waiting for its end, and give the whole."""
-        rest, self._rest = LEAKED.sub("", self._rest), ""
-        self._add(rest)
+        """End the reply: release what was pending, and return the whole report."""
+        rest, self._pending = LEAKED_TAGS.sub("", self._pending), ""
+        self._append(rest)
         return self.text.strip()
 
-    def _add(self, told: str) -> None:
-        told = told if self.text else told.lstrip()
-        if not told:
+    def _append(self, piece: str) -> None:
+        piece = piece if self.text else piece.lstrip()
+        if not piece:
             return
-        self._holds = self._holds or (not self.text and told[0] in _PERHAPS_JSON)
-        self.text += told
+        self._may_be_json = self._may_be_json or (not self.text and piece[0] in _JSON_STARTS)
+        self.text += piece
         if self.released:
-            self._feed(told)
-        elif not self._holds and extract_citation_markers(self.text):
+            self._release(piece)
+        elif not self._may_be_json and extract_citation_markers(self.text):
             self.released = True
-            self._feed(self.text)
+            self._release(self.text)
 
 
-def settled(text: str) -> tuple[str, str]:
-    """The text without leaked tags as far as nothing that follows can change it, and the rest."""
-    told, at = [], 0
+def split_settled(text: str) -> tuple[str, str]:
+    """Split a text into the part that nothing after it can change, without leaked tags, and the rest."""
+    settled, at = [], 0
     while (tag := text.find("<", at)) >= 0:
-        told.append(text[at:tag])
-        length = _length_at(text, tag)
+        settled.append(text[at:tag])
+        length = _tag_length(text, tag)
         if length is None:
-            return "".join(told), text[tag:]
-        told.append("" if length else "<")
+            return "".join(settled), text[tag:]
+        settled.append("" if length else "<")
         at = tag + (length or 1)
-    return "".join([*told, text[at:]]), ""
+    return "".join([*settled, text[at:]]), ""
 
 
-def _length_at(text: str, at: int) -> int | None:
-    """How much there is to leave out at this angle bracket; None while that cannot be told."""
+def _tag_length(text: str, at: int) -> int | None:
+    """Return how many characters to leave out at this angle bracket; None while that is not certain."""
     if text.startswith(_THOUGHT, at):
         end = text.find(_THOUGHT_END, at)
         return None if end < 0 else end + len(_THOUGHT_END) - at

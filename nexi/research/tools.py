@@ -1,7 +1,7 @@
 """A researcher's tools and their budgets: gathering, then scraping in batches, then the report.
 
-The one loop above runs them like any others; below are the searchers and the reader that every toolbox has. What a phase
-allows is kept in code and told to the model in words when it is used up. Which backends stand behind a searcher is not known.
+The agent loop above runs them like any others; below are the searchers and the reader that every toolbox has. The limits of a
+phase are enforced in code, and the model is told when one is used up. Which backends a searcher uses is not known here.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from nexi.types import Page, ToolCall, ToolResult, ToolSpec
 from nexi.urls import hit_key
 from nexi.values import frozen
 
-BATCHES = (3, 2, 3)
-CONTEXT_GATE = 0.55
-PAGE_BYTES = 9_000
-FIRST_PROJECTION = 2_500  # tokens of a page, until this researcher has read some
-MOST_URLS = 8
-PAGES_A_WINDOW = 10  # of a small window no page takes more than a tenth
+BATCH_SIZES = (3, 2, 3)
+MAX_CONTEXT_SHARE = 0.55
+MAX_PAGE_BYTES = 9_000
+DEFAULT_PAGE_TOKENS = 2_500  # expected of a page until this researcher has read one
+MAX_URLS = 8
+MIN_PAGES_PER_WINDOW = 10  # so that no page takes more than a tenth of a small window
 
 _QUERY = {"type": "string", "minLength": 1, "maxLength": 1000}
 
@@ -64,194 +64,198 @@ SCRAPE = ToolSpec(
                 "type": "array",
                 "items": {"type": "string", "minLength": 1, "maxLength": 8192},
                 "minItems": 1,
-                "maxItems": MOST_URLS,
+                "maxItems": MAX_URLS,
             }
         },
         "required": ["urls"],
     },
 )
-SAME = {WEB_SEARCH.name: SEARCH.name, WEB_GET.name: SCRAPE.name}
-SINGLE = {spec.name: spec for spec in (SECURITY_SEARCH, STACKEXCHANGE, GREP, LOCAL_SEARCH)}
+RESEARCH_TOOL_NAMES = {WEB_SEARCH.name: SEARCH.name, WEB_GET.name: SCRAPE.name}
+OPTIONAL_TOOLS = {spec.name: spec for spec in (SECURITY_SEARCH, STACKEXCHANGE, GREP, LOCAL_SEARCH)}
 
 
 @dataclass
 class LinkPool:
-    """The URLs that researchers of one run have read, and who did."""
+    """The URLs that the researchers of one run have read, each with the first researcher that read it."""
 
     readers: dict[str, str] = field(default_factory=dict)
 
-    def by_others(self, urls: Sequence[str], me: str) -> dict[str, str]:
-        return {url: who for url in urls if (who := self.readers.get(hit_key(url), me)) != me}
+    def read_by_others(self, urls: Sequence[str], researcher: str) -> dict[str, str]:
+        return {url: who for url in urls if (who := self.readers.get(hit_key(url), researcher)) != researcher}
 
-    def add(self, urls: Sequence[str], me: str) -> None:
+    def add_read(self, urls: Sequence[str], researcher: str) -> None:
         for url in urls:
-            self.readers.setdefault(hit_key(url), me)
+            self.readers.setdefault(hit_key(url), researcher)
 
 
 @dataclass
-class Phases:
-    """What a researcher has used of its calls."""
+class PhaseUsage:
+    """What a researcher has used of its phases: gathering calls, the handshake, scraping batches."""
 
     gathered: int = 0
-    shook_hands: bool = False
+    handshake_done: bool = False
     batches: int = 0
     read_bytes: list[int] = field(default_factory=list)
 
 
 @frozen
-class Context:
-    """How full a researcher's context is: `used` tokens of `window`."""
+class ContextUsage:
+    """How full a researcher's context window is."""
 
-    used: Callable[[], int]
+    count_used: Callable[[], int]
     window: int
 
-    def room(self) -> int:
-        """Tokens left below the gate."""
-        return int(self.window * CONTEXT_GATE) - self.used()
+    def free_tokens(self) -> int:
+        """Tokens left below the share up to which pages are read."""
+        return int(self.window * MAX_CONTEXT_SHARE) - self.count_used()
 
 
 @frozen
 class ResearchToolbox(Toolbox):
-    """The tools of one researcher. `others` are the searchers of the tools besides `search`, those that can be used."""
+    """The tools of one researcher. `extra_searchers` are the searchers of its optional tools, by tool name."""
 
-    me: str = ""
-    phases: Phases = field(default_factory=Phases)
+    researcher: str = ""
+    phases: PhaseUsage = field(default_factory=PhaseUsage)
     pool: LinkPool = field(default_factory=LinkPool)
-    others: Mapping[str, Searcher] = field(default_factory=dict)
-    context: Context = Context(lambda: 0, 1)
+    extra_searchers: Mapping[str, Searcher] = field(default_factory=dict)
+    context: ContextUsage = ContextUsage(lambda: 0, 1)
     track: Track = field(default_factory=Track)
 
     async def run(self, call: ToolCall) -> ToolResult:
-        """The tools of an ordinary search are understood too: the loop uses them for a model that uses none, and some models
-        know no others. Who reads so has nobody to shake hands with."""
+        """Run a call; the tool names of an ordinary search are accepted too.
+
+        The fallbacks of the loop use those names, and some models know no others. `web_get` skips the handshake.
+        """
         if call.name == WEB_GET.name:
-            self.phases.shook_hands = True
-        return await super().run(replace(call, name=SAME.get(call.name, call.name)))
+            self.phases.handshake_done = True
+        return await super().run(replace(call, name=RESEARCH_TOOL_NAMES.get(call.name, call.name)))
 
     async def _dispatch(self, call: ToolCall) -> ToolResult:
-        """What others had read by then decides what scraping does, so a recorded call is given its recorded pages."""
+        """Run a call. A recorded `scrape` reads its recorded pages, because its result depends on what others had read."""
         known = self.track.tool(call.id) if call.name == SCRAPE.name else None
-        if known and not self.phases.shook_hands:
-            self.phases.shook_hands = True
+        if known and not self.phases.handshake_done:
+            self.phases.handshake_done = True
             return ToolResult((), known.text, known.ok)
-        if known and (batch := _pages_in(known.text)):
+        if known and (batch := _parse_page_urls(known.text)):
             return await self._read_batch(batch, read_arguments(call, SCRAPE)[0].get("urls", batch))
         return await super()._dispatch(call)
 
     def runners(self) -> Mapping[str, Callable[[Mapping[str, Any]], Awaitable[ToolResult]]]:
-        single = {name: self._gatherer(name) for name in self.others}
-        return {SEARCH.name: self._search, SCRAPE.name: self._scrape, **single}
+        single = {name: self._make_gatherer(name) for name in self.extra_searchers}
+        return {SEARCH.name: self._run_search, SCRAPE.name: self._run_scrape, **single}
 
     async def text_of(self, page: Page, arguments: Mapping[str, Any]) -> str:
-        """A short page whole, of a long one the passages that matter, word for word, so that they can be proved."""
-        most = min(PAGE_BYTES, self.context.window * BYTES_PER_TOKEN // PAGES_A_WINDOW, self.summary_tokens * BYTES_PER_TOKEN)
-        if len(page.text.encode("utf-8", "replace")) <= most:
+        """Return a short page whole and the relevant passages of a long one, verbatim, so that they can be verified."""
+        max_bytes = min(
+            MAX_PAGE_BYTES, self.context.window * BYTES_PER_TOKEN // MIN_PAGES_PER_WINDOW, self.summary_tokens * BYTES_PER_TOKEN
+        )
+        if len(page.text.encode("utf-8", "replace")) <= max_bytes:
             return page.text
         return await super().text_of(page, {})
 
     # gathering
 
-    async def _search(self, arguments: Mapping[str, Any]) -> ToolResult:
-        return self._gathering_over() or await self._counted(self.searcher, arguments["queries"])
+    async def _run_search(self, arguments: Mapping[str, Any]) -> ToolResult:
+        return self._refuse_gathering() or await self._gather(self.searcher, arguments["queries"])
 
-    def _gatherer(self, name: str) -> Callable[[Mapping[str, Any]], Awaitable[ToolResult]]:
+    def _make_gatherer(self, name: str) -> Callable[[Mapping[str, Any]], Awaitable[ToolResult]]:
         async def gather(arguments: Mapping[str, Any]) -> ToolResult:
-            return self._gathering_over() or await self._counted(
-                self.others[name], arguments["queries"] if "queries" in arguments else [arguments["query"]]
+            return self._refuse_gathering() or await self._gather(
+                self.extra_searchers[name], arguments["queries"] if "queries" in arguments else [arguments["query"]]
             )
 
         return gather
 
-    async def _counted(self, searcher: Searcher, queries: Sequence[str]) -> ToolResult:
+    async def _gather(self, searcher: Searcher, queries: Sequence[str]) -> ToolResult:
         self.phases.gathered += 1
         result = await self.search_with(searcher, queries)
         left = GATHERING_CALLS - self.phases.gathered
         note = f"{left} gathering calls are left." if left else "That was the last gathering call: scrape what matters now."
-        return _noted(result, note)
+        return _add_note(result, note)
 
-    def _gathering_over(self) -> ToolResult | None:
+    def _refuse_gathering(self) -> ToolResult | None:
         if self.phases.gathered < GATHERING_CALLS:
             return None
         return error_result(f"all {GATHERING_CALLS} gathering calls are used; read pages with scrape, or write the report")
 
     # scraping
 
-    async def _scrape(self, arguments: Mapping[str, Any]) -> ToolResult:
+    async def _run_scrape(self, arguments: Mapping[str, Any]) -> ToolResult:
         urls = list(dict.fromkeys(arguments["urls"]))
-        if not self.phases.shook_hands:
-            return self._handshake(urls)
-        if self.phases.batches >= len(BATCHES):
+        if not self.phases.handshake_done:
+            return self._answer_handshake(urls)
+        if self.phases.batches >= len(BATCH_SIZES):
             return error_result("all scraping batches are used; write the report with final_answer")
-        batch = self._batch(urls)
+        batch = self._choose_batch(urls)
         if not batch:
-            return error_result(
-                f"skipped: the context is {self._fullness()} full and pages are read up to {CONTEXT_GATE:.0%}; write the report"
-            )
+            full, limit = self._format_context_share(), f"{MAX_CONTEXT_SHARE:.0%}"
+            return error_result(f"skipped: the context is {full} full and pages are read up to {limit}; write the report")
         return await self._read_batch(batch, urls)
 
     async def _read_batch(self, batch: Sequence[str], urls: Sequence[str]) -> ToolResult:
         self.phases.batches += 1
-        self.pool.add(batch, self.me)
+        self.pool.add_read(batch, self.researcher)
         views = await self.read_pages({"urls": list(batch)})
         self.phases.read_bytes += [len(v.text.encode("utf-8", "replace")) for v in views if not v.error]
-        text = as_json({**pages_form(views), **_left_out(urls, batch), "note": self._scraping_note()})
+        text = as_json({**pages_form(views), **_list_unread(urls, batch), "note": self._scraping_note()})
         return ToolResult(views, text, any(not v.error for v in views))
 
-    def _handshake(self, urls: Sequence[str]) -> ToolResult:
-        self.phases.shook_hands = True
-        known = self.pool.by_others(urls, self.me)
+    def _answer_handshake(self, urls: Sequence[str]) -> ToolResult:
+        self.phases.handshake_done = True
+        known = self.pool.read_by_others(urls, self.researcher)
         form = {
             "already_read_by_others": [{"url": url, "researcher": who} for url, who in known.items()],
-            "note": f"Nothing was fetched yet. Call scrape again with at most {BATCHES[0]} URLs, best those nobody has read.",
+            "note": f"Nothing was fetched yet. Call scrape again with at most {BATCH_SIZES[0]} URLs, "
+            "best those nobody has read.",
         }
         return ToolResult((), as_json(form))
 
-    def _batch(self, urls: Sequence[str]) -> list[str]:
-        """What may be read now: as many as the batch takes and as are projected to fit, in the order asked for.
+    def _choose_batch(self, urls: Sequence[str]) -> list[str]:
+        """Choose the URLs to read now: as many as the batch allows and as are expected to fit, in the order given.
 
-        Pages that others have read are not fetched again: the run has them, and whoever asks after the handshake wants them.
+        Pages that others have read may be chosen: the run has them already, so they are not fetched again.
         """
-        fitting = max(0, self.context.room() // self._projection())
-        return list(urls[: min(BATCHES[self.phases.batches], fitting)])
+        fitting = max(0, self.context.free_tokens() // self._expected_page_tokens())
+        return list(urls[: min(BATCH_SIZES[self.phases.batches], fitting)])
 
-    def _projection(self) -> int:
-        """Tokens to expect of one more page."""
+    def _expected_page_tokens(self) -> int:
+        """Estimate the tokens of one more page from those read so far."""
         read = self.phases.read_bytes
         if not read:
-            return min(FIRST_PROJECTION, max(1, self.context.window // 20))
+            return min(DEFAULT_PAGE_TOKENS, max(1, self.context.window // 20))
         return max(1, sum(read) // len(read) // BYTES_PER_TOKEN)
 
-    def _fullness(self) -> str:
-        return f"{self.context.used() / max(1, self.context.window):.0%}"
+    def _format_context_share(self) -> str:
+        return f"{self.context.count_used() / max(1, self.context.window):.0%}"
 
     def _scraping_note(self) -> str:
-        left = len(BATCHES) - self.phases.batches
+        left = len(BATCH_SIZES) - self.phases.batches
         if not left:
             return "That was the last batch: write the report with final_answer now."
-        return f"{left} batches are left; the next takes at most {BATCHES[self.phases.batches]} URLs."
+        return f"{left} batches are left; the next takes at most {BATCH_SIZES[self.phases.batches]} URLs."
 
 
-def specs_for(others: Mapping[str, Searcher], about_local: str = "") -> tuple[ToolSpec, ...]:
-    """What a researcher is offered: only tools that can be used here. `about_local` says what the local search
-    looks into, where that is not what nexi knows."""
+def build_specs(extra_searchers: Mapping[str, Searcher], about_local: str = "") -> tuple[ToolSpec, ...]:
+    """List the tools of a researcher: only those that can be used here. `about_local` says what the local search covers
+    where that is not the knowledge base."""
     local = replace(LOCAL_SEARCH, description=f"{about_local} {LOCAL_SEARCH.description}".strip())
-    single = {**SINGLE, local.name: local}
-    return (SEARCH, *(single[name] for name in single if name in others), SCRAPE, FINAL_ANSWER)
+    single = {**OPTIONAL_TOOLS, local.name: local}
+    return (SEARCH, *(single[name] for name in single if name in extra_searchers), SCRAPE, FINAL_ANSWER)
 
 
-def _left_out(urls: Sequence[str], batch: Sequence[str]) -> dict[str, list[str]]:
+def _list_unread(urls: Sequence[str], batch: Sequence[str]) -> dict[str, list[str]]:
     rest = [u for u in urls if u not in batch]
     return {"not_read_in_this_batch": rest} if rest else {}
 
 
-def _pages_in(text: str) -> list[str]:
-    """The URLs of the pages a recorded batch brought."""
+def _parse_page_urls(text: str) -> list[str]:
+    """Read the URLs of the pages in a recorded result."""
     try:
         return [str(page["url"]) for page in json.loads(text)["pages"]]
     except (ValueError, KeyError, TypeError):
         return []
 
 
-def _noted(result: ToolResult, note: str) -> ToolResult:
-    """The result with a word on the budget, which the model reads last."""
+def _add_note(result: ToolResult, note: str) -> ToolResult:
+    """Add a note on the remaining calls at the end of a result."""
     return ToolResult(result.value, as_json({**json.loads(result.text), "note": note}), result.ok)

@@ -52,7 +52,7 @@ async def _research(nexi: Nexi, tasks: asyncio.TaskGroup) -> tuple[ToolResult, T
     run.meter, run.emit = Meter(Budget(), started=nexi.clock.monotonic()), QuietEmit()  # type: ignore[assignment]
     bench = Bench(run, tasks, KeptPages(nexi, QuietEmit(), tasks, keeps=False), knows=True)
     meter = run.meter.child(Budget(), started=run.meter.started)
-    toolbox = bench.researcher_loop("r1", "the key", session, meter, bench.desk, QuietEmit()).toolbox
+    toolbox = bench.build_researcher("r1", "the key", session, meter, bench.desk, QuietEmit()).toolbox
     found = await toolbox.run(ToolCall("1", "local_search", '{"queries": ["shed key"]}'))
     await toolbox.run(ToolCall("2", "scrape", json.dumps({"urls": [NOTE.url]})))
     scraped = await toolbox.run(ToolCall("3", "scrape", json.dumps({"urls": [NOTE.url]})))

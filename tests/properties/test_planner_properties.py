@@ -9,11 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nexi.answers.citations import extract_citation_markers
-from nexi.research.digest import digest
-from nexi.research.evaluator import read_judgement
-from nexi.research.planner import fallback_agenda, in_context, names_in, read_agenda
-from nexi.research.report import GOOD_FOLDERS, LETTERS, Place, document, file_name, folder_for, front_matter, lint
-from nexi.research.state import FIRST_RESEARCHERS, MOST_TASKS
+from nexi.research.digest import build_digest
+from nexi.research.evaluator import parse_judgement
+from nexi.research.planner import build_fallback_agenda, find_names, parse_agenda, resolve_from_conversation
+from nexi.research.report import (
+    LETTERS,
+    PREFERRED_FOLDERS,
+    SaveLocation,
+    choose_folder,
+    lint_report,
+    make_file_name,
+    render_document,
+    render_front_matter,
+)
+from nexi.research.state import FIRST_RESEARCHERS, MAX_TASKS
 from nexi.types import Source
 from tests.research.test_evaluator import after
 
@@ -35,8 +44,8 @@ DEPTHS = st.integers(0, 3)
 
 @given(TEXT, DEPTHS)
 def test_the_fallback_always_has_one_to_five_tasks_with_words(question: str, depth: int) -> None:
-    agenda = fallback_agenda(question, depth)
-    assert 1 <= len(agenda.tasks) <= min(MOST_TASKS, FIRST_RESEARCHERS[agenda.complexity])
+    agenda = build_fallback_agenda(question, depth)
+    assert 1 <= len(agenda.tasks) <= min(MAX_TASKS, FIRST_RESEARCHERS[agenda.complexity])
     assert all(task.strip() for task in agenda.tasks)
     assert agenda.complexity == depth or not depth
     assert len(set(agenda.tasks)) == len(agenda.tasks)
@@ -44,17 +53,17 @@ def test_the_fallback_always_has_one_to_five_tasks_with_words(question: str, dep
 
 @given(st.one_of(TEXT, VALUES.map(json.dumps), VALUES.map(lambda v: f"Sure!\n```json\n{json.dumps(v)}\n```")), DEPTHS)
 def test_an_agenda_that_is_read_is_one_that_the_run_accepts(text: str, depth: int) -> None:
-    agenda = read_agenda(text, depth)
+    agenda = parse_agenda(text, depth)
     if agenda is not None:
-        assert 1 <= len(agenda.tasks) <= FIRST_RESEARCHERS[agenda.complexity] <= MOST_TASKS
+        assert 1 <= len(agenda.tasks) <= FIRST_RESEARCHERS[agenda.complexity] <= MAX_TASKS
         assert all(task.strip() for task in agenda.tasks)
 
 
 @given(st.one_of(TEXT, VALUES.map(json.dumps)))
 def test_a_judgement_is_a_delegation_with_tasks_or_a_report(text: str) -> None:
-    judgement = read_judgement(text)
+    judgement = parse_judgement(text)
     if judgement.decision == "delegate":
-        assert 1 <= len(judgement.tasks) <= MOST_TASKS
+        assert 1 <= len(judgement.tasks) <= MAX_TASKS
         assert all(task.strip() for task in judgement.tasks)
     else:
         assert (judgement.decision, judgement.tasks) == ("synthesise", ())
@@ -62,14 +71,14 @@ def test_a_judgement_is_a_delegation_with_tasks_or_a_report(text: str) -> None:
 
 @given(TEXT, TEXT)
 def test_names_stand_in_the_question_they_are_from(question: str, conversation: str) -> None:
-    assert all(name and name.split()[0] in question for name in names_in(question))
-    assert in_context(question, conversation).strip() or not question.strip()
+    assert all(name and name.split()[0] in question for name in find_names(question))
+    assert resolve_from_conversation(question, conversation).strip() or not question.strip()
 
 
 @given(st.lists(st.text(max_size=80), min_size=1, max_size=3), TEXT.filter(str.strip), st.booleans())
 def test_a_digest_cites_nothing_that_no_report_cites(reports: list[str], question: str, quoted: bool) -> None:
     told = [f"{text} [{n}]" for n, text in enumerate(reports, 1)]
-    text = digest(after(*told, question=question), quoted=quoted)
+    text = build_digest(after(*told, question=question), quoted=quoted)
     assert extract_citation_markers(text) <= extract_citation_markers("\n\n".join([*told, question]))
 
 
@@ -79,15 +88,15 @@ def test_in_a_linted_report_every_citation_has_a_source_and_every_source_a_citat
 ) -> None:
     sources = [Source(n, f"https://page.example/{n}") for n in numbers]
     marked = text + "".join(f" Said [{n}]." for n in cited)
-    linted = lint(marked, sources, question)
+    linted = lint_report(marked, sources, question)
     assert extract_citation_markers(linted.text) == {s.number for s in linted.sources}
-    assert lint(linted.text, linted.sources, question).text == linted.text
-    assert document(linted.text, linted.sources, {"question": question}, "/x.md").startswith("---\n")
+    assert lint_report(linted.text, linted.sources, question).text == linted.text
+    assert render_document(linted.text, linted.sources, {"question": question}, "/x.md").startswith("---\n")
 
 
 @given(TEXT, st.integers(0, 255), st.integers(0, 255))
 def test_a_file_name_is_one_name_that_every_system_takes(question: str, letter: int, digit: int) -> None:
-    name = file_name(question, letter, digit)
+    name = make_file_name(question, letter, digit)
     assert name.startswith("nexi-research-")
     assert (name[-5] in LETTERS, name[-4].isdigit(), name[-3:]) == (True, True, ".md")
     assert not set(name) & set('/\\:*?"<>|\0\n')
@@ -96,16 +105,16 @@ def test_a_file_name_is_one_name_that_every_system_takes(question: str, letter: 
 
 @given(st.dictionaries(st.sampled_from(["question", "model"]), st.one_of(TEXT, st.integers(), st.none(), st.booleans())))
 def test_front_matter_is_read_back_as_it_was_written(fields: dict[str, object]) -> None:
-    lines = front_matter(fields).split("\n")
+    lines = render_front_matter(fields).split("\n")
     assert (lines[0], lines[-2], lines[-1]) == ("---", "---", "")
     read = {name: json.loads(value) for name, value in (line.split(": ", 1) for line in lines[1:-2])}
     assert read == {name: value for name, value in fields.items() if value is not None}
 
 
-@given(st.lists(st.sampled_from([*GOOD_FOLDERS, "src", "Docs", "RESEARCH", "x"]), unique=True))
+@given(st.lists(st.sampled_from([*PREFERRED_FOLDERS, "src", "Docs", "RESEARCH", "x"]), unique=True))
 def test_a_report_goes_to_where_the_user_stands_or_one_below(subfolders: list[str]) -> None:
     here = PurePosixPath("/srv/moon")
-    folder = folder_for(Place(here, tuple(subfolders), PurePosixPath("/home/ada"), PurePosixPath("/tmp")))
-    good = [name for name in GOOD_FOLDERS if name in {s.casefold() for s in subfolders}]
+    folder = choose_folder(SaveLocation(here, tuple(subfolders), PurePosixPath("/home/ada"), PurePosixPath("/tmp")))
+    good = [name for name in PREFERRED_FOLDERS if name in {s.casefold() for s in subfolders}]
     assert (folder == here) is (not good)
     assert not good or (folder.parent == here and folder.name.casefold() == good[0] and folder.name in subfolders)

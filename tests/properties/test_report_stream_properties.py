@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nexi.answers.citations import extract_citation_markers
-from nexi.research.evaluator import read_judgement
+from nexi.research.evaluator import parse_judgement
 from nexi.research.stream import ReportStream
 
 PARTS = (
@@ -34,13 +34,13 @@ def test_what_is_told_is_the_report(text: str, sizes: list[int]) -> None:
     told: list[str] = []
     stream, at = ReportStream(told.append), 0
     for size in sizes:
-        stream.take(text[at : at + size])
+        stream.receive(text[at : at + size])
         at += size
-    stream.take(text[at:])
+    stream.receive(text[at:])
     whole = stream.finish()
     assert "".join(told) == (stream.text if stream.released else "")
     if stream.released:
-        assert whole == read_judgement(text).text
+        assert whole == parse_judgement(text).text
     elif extract_citation_markers(whole):
         assert whole[0] in "{`"
 
@@ -48,6 +48,6 @@ def test_what_is_told_is_the_report(text: str, sizes: list[int]) -> None:
 @given(st.text(max_size=60), st.integers(0, 60))
 def test_nothing_is_lost_of_what_has_no_tags(text: str, cut: int) -> None:
     stream = ReportStream(lambda _: None)
-    stream.take(text[:cut])
-    stream.take(text[cut:])
+    stream.receive(text[:cut])
+    stream.receive(text[cut:])
     assert stream.finish() == text.strip() or "<" in text

@@ -26,7 +26,17 @@ from nexi.events import (
     Warned,
 )
 from nexi.research.reducer import fold, next_step, reduce
-from nexi.research.state import AT_ONCE, Evaluate, Fail, Finish, Over, Plan, ResearchState, Start, Wait
+from nexi.research.state import (
+    MAX_PARALLEL_RESEARCHERS,
+    EndedStep,
+    EvaluateStep,
+    FailStep,
+    FinishStep,
+    PlanStep,
+    ResearchState,
+    StartStep,
+    WaitStep,
+)
 from nexi.types import StopReason, Usage
 
 Draw = Callable[[st.SearchStrategy[int]], int]
@@ -46,21 +56,21 @@ def a_fact(draw: st.DrawFn, state: ResearchState) -> Fact:
     step = next_step(state)
     if state.limit is None and draw(st.integers(0, 30)) == 0:
         return LimitReached(draw(STOPS))
-    if state.running and (isinstance(step, Wait) or draw(st.booleans())):
+    if state.running and (isinstance(step, WaitStep) or draw(st.booleans())):
         return of_a_researcher(draw, state)
-    if isinstance(step, Plan):
+    if isinstance(step, PlanStep):
         tasks = tuple(f"task {n}" for n in range(draw(st.integers(1, 5))))
         return AgendaSet(tasks, draw(st.integers(1, 3)))
-    if isinstance(step, Start):
+    if isinstance(step, StartStep):
         return ResearcherStarted(step.tasks[0][0], state.round, step.tasks[0][1])
-    if isinstance(step, Evaluate):
+    if isinstance(step, EvaluateStep):
         again = step.may_delegate and draw(st.booleans())
         return (
             RoundEvaluated(step.round, "delegate", ("more",)) if again else RoundEvaluated(step.round, "synthesise", text="t")
         )
-    if isinstance(step, Finish):
+    if isinstance(step, FinishStep):
         return finished()
-    assert isinstance(step, Fail)
+    assert isinstance(step, FailStep)
     return failed(step.message)
 
 
@@ -83,7 +93,7 @@ def histories(draw: st.DrawFn) -> list[tuple[Fact, ResearchState]]:
     state = reduce(ResearchState(), RunStarted("q", "m", "model", "research"))
     history: list[tuple[Fact, ResearchState]] = []
     for _ in range(400):
-        if isinstance(next_step(state), Over):
+        if isinstance(next_step(state), EndedStep):
             break
         fact = a_fact(draw, state)
         state = reduce(state, fact)
@@ -94,8 +104,8 @@ def histories(draw: st.DrawFn) -> list[tuple[Fact, ResearchState]]:
 @given(histories())
 def test_round_budgets_hold_and_at_most_three_run_at_once(history: list[tuple[Fact, ResearchState]]) -> None:
     for _, state in history:
-        assert len(state.running) <= AT_ONCE
-        assert state.round <= state.most_rounds or state.status == "planning"
+        assert len(state.running) <= MAX_PARALLEL_RESEARCHERS
+        assert state.round <= state.max_rounds or state.status == "planning"
 
 
 @given(histories())
@@ -111,7 +121,7 @@ def test_every_researcher_ends_as_reported_or_failed_before_a_report_is_written(
 ) -> None:
     for fact, state in history:
         if isinstance(fact, RoundEvaluated | RunFinished):
-            assert {r.doing for r in state.researchers} <= {"reported", "failed"}
+            assert {r.status for r in state.researchers} <= {"reported", "failed"}
 
 
 @given(histories())
@@ -133,7 +143,7 @@ def test_no_state_is_stuck_when_everyone_who_runs_ends(history: list[tuple[Fact,
     state = data.draw(st.sampled_from([s for _, s in history])) if history else ResearchState("q")
     for _ in range(100):
         step = next_step(state)
-        if isinstance(step, Over):
+        if isinstance(step, EndedStep):
             return
         state = reduce(state, the_shortest_way(state))
     raise AssertionError(f"stuck in {state}")
@@ -141,15 +151,15 @@ def test_no_state_is_stuck_when_everyone_who_runs_ends(history: list[tuple[Fact,
 
 def the_shortest_way(state: ResearchState) -> Fact:
     step = next_step(state)
-    if isinstance(step, Plan):
+    if isinstance(step, PlanStep):
         return AgendaSet(("task",), 1)
-    if isinstance(step, Start):
+    if isinstance(step, StartStep):
         return ResearcherStarted(step.tasks[0][0], state.round, step.tasks[0][1])
-    if isinstance(step, Wait):
+    if isinstance(step, WaitStep):
         return ResearcherFailed(state.running[0].id, "llm", "gone")
-    if isinstance(step, Evaluate):
+    if isinstance(step, EvaluateStep):
         return RoundEvaluated(step.round, "synthesise", text="t")
-    return finished() if isinstance(step, Finish) else failed("nothing")
+    return finished() if isinstance(step, FinishStep) else failed("nothing")
 
 
 ANY_FACT: st.SearchStrategy[Fact] = st.one_of(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nexi.events import ResearcherReported, ResearcherStarted, RoundEvaluated
-from nexi.research.digest import digest
+from nexi.research.digest import build_digest
 from nexi.research.reducer import fold
 from tests.research.test_evaluator import after
 
@@ -17,7 +17,7 @@ def test_what_answers_the_question_comes_first_and_without_a_second_title() -> N
         question=QUESTION,
         tasks=(QUESTION, "Ada Lovelace"),
     )
-    assert digest(state, quoted=True) == (
+    assert build_digest(state, quoted=True) == (
         f"# {QUESTION}\n\nAda Lovelace was born in 1815. [1] Alan Turing was born in 1912. [2]\n\n"
         "## Ada Lovelace\n\nAda Lovelace wrote notes on an engine. [1]"
     )
@@ -30,7 +30,7 @@ def test_sentences_that_stand_there_already_are_left_out_also_when_they_are_shor
         question=QUESTION,
         tasks=(QUESTION, "Ada Lovelace"),
     )
-    assert digest(state, quoted=True) == (
+    assert build_digest(state, quoted=True) == (
         f"# {QUESTION}\n\nAda Lovelace was born in 1815 in London. [1]\n\n## Ada Lovelace\n\nShe died in London in 1852. [3]"
     )
 
@@ -42,7 +42,7 @@ def test_pages_that_do_not_bear_on_their_task_are_left_out_and_the_task_is_named
         question=QUESTION,
         tasks=(QUESTION, "Alan Turing"),
     )
-    assert digest(state, quoted=True) == (
+    assert build_digest(state, quoted=True) == (
         f"# {QUESTION}\n\nAda Lovelace was born in 1815. [1]\n\n## Not found\n\n- Alan Turing"
     )
 
@@ -58,7 +58,7 @@ def test_a_task_that_was_looked_for_again_has_one_section() -> None:
         ],
         state,
     )
-    text = digest(again, quoted=True)
+    text = build_digest(again, quoted=True)
     assert [line for line in text.splitlines() if line.startswith("#")] == [
         "# Tides and the Moon",
         "## What causes ocean tides?",
@@ -69,7 +69,7 @@ def test_a_task_that_was_looked_for_again_has_one_section() -> None:
 
 def test_reports_of_a_model_keep_their_paragraphs_below_the_headings_of_the_tasks() -> None:
     report = "# Summary\n\nThe Moon is far [1].\n\n## Findings\n\n- It is 384,400 km away [1].\n\n## Sources\n\n[1] Moon"
-    text = digest(after(report, question="Moon?", tasks=("How far is the Moon?",)))
+    text = build_digest(after(report, question="Moon?", tasks=("How far is the Moon?",)))
     assert text == (
         "# Moon?\n\n## How far is the Moon?\n\n### Summary\n\nThe Moon is far [1].\n\n"
         "### Findings\n\n- It is 384,400 km away [1]."
@@ -78,9 +78,9 @@ def test_reports_of_a_model_keep_their_paragraphs_below_the_headings_of_the_task
 
 def test_a_report_without_a_citation_says_nothing_and_its_task_is_named_as_missing() -> None:
     state = after("Nothing on the pages answers this.", "", question="Who?", tasks=("What causes ocean tides?", "Who was Ada?"))
-    assert digest(state, quoted=True) == "# Who?\n\n## Not found\n\n- What causes ocean tides?\n- Who was Ada?"
+    assert build_digest(state, quoted=True) == "# Who?\n\n## Not found\n\n- What causes ocean tides?\n- Who was Ada?"
 
 
 def test_when_nothing_bears_on_its_task_what_was_found_is_told_all_the_same() -> None:
     state = after("Bees make honey. [1]", question="Who was Ada Lovelace?", tasks=("Ada Lovelace",))
-    assert "Bees make honey. [1]" in digest(state, quoted=True)
+    assert "Bees make honey. [1]" in build_digest(state, quoted=True)

@@ -18,16 +18,26 @@ from nexi.events import (
     RoundEvaluated,
     RunStarted,
 )
-from nexi.research.evaluator import Judgement, Terms, budget_words, cut, evaluate, in_order, read_judgement, stand_in, uncovered
+from nexi.research.evaluator import (
+    EvaluationLimits,
+    Judgement,
+    cut_to_bytes,
+    describe_budget,
+    evaluate_round,
+    find_uncovered_tasks,
+    judge_without_model,
+    parse_judgement,
+    sort_researchers,
+)
 from nexi.research.reducer import fold
-from nexi.research.state import Evaluate, Researcher, ResearchState
+from nexi.research.state import EvaluateStep, Researcher, ResearchState
 from nexi.testing import ScriptedLLM
 from nexi.types import Reply, StopReason
 
-TERMS = Terms(window=8000, max_tokens=1000)
+TERMS = EvaluationLimits(window=8000, max_tokens=1000)
 MORE = json.dumps({"action": "delegate", "queries": ["What is a neap tide?"]})
 DELEGATES = Judgement("delegate", ("What is a neap tide?",))
-MAY, MUST = Evaluate(1, may_delegate=True), Evaluate(1, may_delegate=False)
+MAY, MUST = EvaluateStep(1, may_delegate=True), EvaluateStep(1, may_delegate=False)
 
 
 def after(
@@ -55,7 +65,7 @@ def after(
     ],
 )
 def test_a_delegation_is_read_bare_fenced_and_behind_leaked_thoughts(text: str) -> None:
-    assert read_judgement(text) == DELEGATES
+    assert parse_judgement(text) == DELEGATES
 
 
 @pytest.mark.parametrize(
@@ -70,23 +80,23 @@ def test_a_delegation_is_read_bare_fenced_and_behind_leaked_thoughts(text: str) 
     ],
 )
 def test_everything_else_is_the_report(text: str, report: str) -> None:
-    assert read_judgement(text) == Judgement("synthesise", text=report)
+    assert parse_judgement(text) == Judgement("synthesise", text=report)
 
 
 def test_a_delegation_of_nothing_is_no_delegation() -> None:
-    assert read_judgement('{"action": "delegate", "queries": []}') == Judgement("synthesise")
+    assert parse_judgement('{"action": "delegate", "queries": []}') == Judgement("synthesise")
 
 
 def test_at_most_five_tasks_are_delegated() -> None:
     many = json.dumps({"action": "delegate", "queries": [f"q{n}" for n in range(9)]})
-    assert read_judgement(many).tasks == ("q0", "q1", "q2", "q3", "q4")
+    assert parse_judgement(many).tasks == ("q0", "q1", "q2", "q3", "q4")
 
 
 async def test_the_evaluator_reads_the_agenda_every_report_and_what_failed() -> None:
     model = ScriptedLLM(Reply("# Report [1]"))
     state = after("The Moon is far [1].", "", tasks=("How far is the Moon?", "What are tides?"))
-    terms = Terms(8000, 1000, budget_words(ResearchState(nears_limit=True)))
-    assert await evaluate(state, MAY, model, terms) == Judgement("synthesise", text="# Report [1]")
+    terms = EvaluationLimits(8000, 1000, describe_budget(ResearchState(is_near_limit=True)))
+    assert await evaluate_round(state, MAY, model, terms) == Judgement("synthesise", text="# Report [1]")
     rules, reports = (m.content for m in model.requests[0])
     assert "- How far is the Moon?\n- What are tides?" in rules
     assert (
@@ -102,47 +112,47 @@ async def test_the_evaluator_reads_the_agenda_every_report_and_what_failed() -> 
 
 async def test_one_who_may_not_delegate_and_does_is_answered_with_a_digest() -> None:
     model = ScriptedLLM(Reply(MORE))
-    judgement = await evaluate(after("The Moon is far [1]."), MUST, model, TERMS)
+    judgement = await evaluate_round(after("The Moon is far [1]."), MUST, model, TERMS)
     assert (judgement.decision, judgement.by, len(model.requests)) == ("synthesise", "built-in", 1)
     assert "No further round is possible." in model.requests[0][0].content
 
 
 async def test_an_empty_reply_is_asked_for_once_more_without_the_choice() -> None:
     model = ScriptedLLM(Reply(""), Reply("# Report [1]"))
-    assert await evaluate(after("Far [1]."), MAY, model, TERMS) == Judgement("synthesise", text="# Report [1]")
+    assert await evaluate_round(after("Far [1]."), MAY, model, TERMS) == Judgement("synthesise", text="# Report [1]")
     assert ['"action": "delegate"' in request[0].content for request in model.requests] == [True, False]
 
 
 async def test_a_report_that_cites_nothing_gives_way_to_what_was_cited() -> None:
-    judgement = await evaluate(after("The Moon is far [1]."), MUST, ScriptedLLM(Reply("# The Moon\n\nIt is far.")), TERMS)
+    judgement = await evaluate_round(after("The Moon is far [1]."), MUST, ScriptedLLM(Reply("# The Moon\n\nIt is far.")), TERMS)
     assert judgement.by == "built-in"
     assert "The Moon is far [1]." in judgement.text
 
 
 async def test_a_dead_model_costs_the_judgement_and_not_the_reports() -> None:
-    judgement = await evaluate(after("The Moon is far [1]."), MUST, ScriptedLLM(LLMError("gone")), TERMS)
+    judgement = await evaluate_round(after("The Moon is far [1]."), MUST, ScriptedLLM(LLMError("gone")), TERMS)
     assert "The Moon is far [1]." in judgement.text
 
 
 async def test_reports_are_cut_to_their_share_of_the_window() -> None:
     model = ScriptedLLM(Reply("# Report [1]"))
     state = after(*(f"{n} " + "ünï " * 20_000 for n in range(3)))
-    await evaluate(state, MUST, model, Terms(window=6000, max_tokens=1000))
+    await evaluate_round(state, MUST, model, EvaluationLimits(window=6000, max_tokens=1000))
     told = model.requests[0][1].content
     assert len(told.encode()) < (6000 - 1000) * 3
     assert told.count("[cut here]") == 3
 
 
 def test_a_cut_never_splits_a_character() -> None:
-    assert cut("äöü", 3) == "ä\n\n[cut here]"
-    assert cut("äöü", 6) == "äöü"
+    assert cut_to_bytes("äöü", 3) == "ä\n\n[cut here]"
+    assert cut_to_bytes("äöü", 6) == "äöü"
 
 
 def test_without_a_model_what_no_report_covers_is_looked_for_once_more() -> None:
     state = after("The Moon is far from Earth [1].", "Nothing.", tasks=("How far is the Moon?", "What causes ocean tides?"))
-    assert uncovered(state) == ["causes ocean tides"]
-    assert stand_in(state, MAY) == Judgement("delegate", ("causes ocean tides",), by="built-in")
-    assert stand_in(state, MUST).decision == "synthesise"
+    assert find_uncovered_tasks(state) == ["causes ocean tides"]
+    assert judge_without_model(state, MAY) == Judgement("delegate", ("causes ocean tides",), by="built-in")
+    assert judge_without_model(state, MUST).decision == "synthesise"
 
 
 def test_without_a_model_there_is_no_third_round() -> None:
@@ -152,15 +162,15 @@ def test_without_a_model_there_is_no_third_round() -> None:
         ResearcherStarted("2.1", 2, "causes ocean tides"),
         ResearcherReported("2.1", "Nothing."),
     ]
-    assert stand_in(fold(second, state), Evaluate(2, may_delegate=True)).decision == "synthesise"
+    assert judge_without_model(fold(second, state), EvaluateStep(2, may_delegate=True)).decision == "synthesise"
 
 
 def test_the_budget_is_mentioned_from_eighty_per_cent_on() -> None:
     states = fold(()), fold((LimitNear(),)), fold((LimitNear(), LimitReached(StopReason.BUDGET_SPENT)))
     said = ["", "More than 80 % of the budget is used: finish soon.", "The budget is spent."]
-    assert [budget_words(state) for state in states] == said
+    assert [describe_budget(state) for state in states] == said
 
 
 def test_researchers_are_ordered_by_round_and_number() -> None:
     names = ["2.1", "1.10", "1.9"]
-    assert [r.id for r in in_order([Researcher(n, int(n[0]), "t") for n in names])] == ["1.9", "1.10", "2.1"]
+    assert [r.id for r in sort_researchers([Researcher(n, int(n[0]), "t") for n in names])] == ["1.9", "1.10", "2.1"]

@@ -12,7 +12,7 @@ from nexi.budget import Budget, Meter
 from nexi.config import Config
 from nexi.errors import LLMError
 from nexi.events import Delta, Fact, ReportsShared, ResearcherFailed, ResearcherReported
-from nexi.research.researcher import MAX_SHARED_CHARS, Desk, Work
+from nexi.research.researcher import MAX_SHARED_CHARS, ResearcherTask, SharedResearchContext
 from nexi.research.state import Researcher
 from nexi.runs.recording import Track
 from nexi.runs.session import Session
@@ -67,14 +67,16 @@ def worked(
 ) -> tuple[list[Message], list[Fact]]:
     """The conversation of a researcher, and the facts that came of it."""
     emit = Emitted()
-    desk = Desk(book=CitationBook(dedup_key))
+    desk = SharedResearchContext(book=CitationBook(dedup_key))
     for number in (1, 2, 3):
         desk.book.number_for(f"https://page.example/{number}", f"Page {number}")
     sessions: list[Session] = []
-    work = Work(Researcher("1.3", 1, "What is Mars?"), QUESTION, desk, lambda: reports, emit, Track(), "2026-01-02", window)
+    work = ResearcherTask(
+        Researcher("1.3", 1, "What is Mars?"), QUESTION, desk, lambda: reports, emit, Track(), "2026-01-02", window
+    )
 
     class Shop:
-        def researcher_loop(self, agent: str, task: str, session: Session, *rest: object) -> OneTurn:
+        def build_researcher(self, agent: str, task: str, session: Session, *rest: object) -> OneTurn:
             sessions.append(session)
             session.book.adopt([3] if read else [])  # as if it had been read
             return OneTurn(session, turns, end or Answer("Mars is red [3].", (), StopReason.FINAL_ANSWER))
@@ -152,11 +154,11 @@ def test_one_that_is_taken_up_again_reads_what_it_had_read_at_the_same_turn() ->
     reports = [*REPORTED]
 
     emit = Emitted()
-    desk = Desk(book=CitationBook(dedup_key))
+    desk = SharedResearchContext(book=CitationBook(dedup_key))
     for name in ("1.1", "1.2"):
-        desk.ended[name].set()
-    work = Work(Researcher("1.3", 1, "t"), QUESTION, desk, lambda: reports, emit, track, "2026-01-02", 100_000)
-    asyncio.run(work._arriving(2, Session()))
+        desk.finished[name].set()
+    work = ResearcherTask(Researcher("1.3", 1, "t"), QUESTION, desk, lambda: reports, emit, track, "2026-01-02", 100_000)
+    asyncio.run(work._collect_reports(2, Session()))
     assert emit.facts == [ReportsShared("1.3", 2, ("1.2",))]
 
 

@@ -9,14 +9,14 @@ import pytest
 from nexi.errors import LLMError
 from nexi.research.planner import (
     Agenda,
-    Brief,
-    conversation_of,
-    fallback_agenda,
-    in_context,
-    names_in,
-    parts_of,
-    plan,
-    read_agenda,
+    PlanningContext,
+    build_fallback_agenda,
+    find_names,
+    parse_agenda,
+    plan_research,
+    render_conversation,
+    resolve_from_conversation,
+    split_question,
 )
 from nexi.testing import ScriptedLLM
 from nexi.types import Message, Reply, ToolCall
@@ -40,22 +40,22 @@ TWO = ("How far is the Moon?", "What are tides?")
     ],
 )
 def test_an_agenda_is_found_in_every_shape_models_use(text: str) -> None:
-    assert read_agenda(text) == Agenda(TWO, 1)
+    assert parse_agenda(text) == Agenda(TWO, 1)
 
 
 @pytest.mark.parametrize("text", ["", "I cannot plan this.", "{}", "[]", '{"tasks": []}', '{"tasks": "none"}', "{{{{", "null"])
 def test_garbage_holds_no_agenda(text: str) -> None:
-    assert read_agenda(text) is None
+    assert parse_agenda(text) is None
 
 
 def test_complexity_decides_how_many_tasks_are_taken() -> None:
     tasks = tuple(f"task {n}" for n in range(1, 8))
     said = json.dumps({"complexity": 2, "tasks": tasks})
-    assert read_agenda(said) == Agenda(tasks[:3], 2)
-    assert read_agenda(said, depth=3) == Agenda(tasks[:5], 3)
-    assert read_agenda(said, depth=1) == Agenda(tasks[:2], 1)
-    assert read_agenda(json.dumps({"complexity": 9, "tasks": tasks[:4]})) == Agenda(tasks[:4], 3)
-    assert read_agenda(json.dumps({"complexity": True, "tasks": tasks[:1]})) == Agenda(tasks[:1], 1)
+    assert parse_agenda(said) == Agenda(tasks[:3], 2)
+    assert parse_agenda(said, depth=3) == Agenda(tasks[:5], 3)
+    assert parse_agenda(said, depth=1) == Agenda(tasks[:2], 1)
+    assert parse_agenda(json.dumps({"complexity": 9, "tasks": tasks[:4]})) == Agenda(tasks[:4], 3)
+    assert parse_agenda(json.dumps({"complexity": True, "tasks": tasks[:1]})) == Agenda(tasks[:1], 1)
 
 
 @pytest.mark.parametrize(
@@ -88,11 +88,11 @@ def test_complexity_decides_how_many_tasks_are_taken() -> None:
     ],
 )
 def test_without_a_plan_the_question_its_parts_and_its_names_are_the_agenda(question: str, agenda: Agenda) -> None:
-    assert fallback_agenda(question) == agenda
+    assert build_fallback_agenda(question) == agenda
 
 
 def test_a_depth_that_is_given_holds_for_the_fallback_too() -> None:
-    agenda = fallback_agenda("Who was Ingmar Bergman, and which films did he direct, and where did he die?", depth=1)
+    agenda = build_fallback_agenda("Who was Ingmar Bergman, and which films did he direct, and where did he die?", depth=1)
     assert (agenda.complexity, len(agenda.tasks)) == (1, 2)
 
 
@@ -116,7 +116,7 @@ def test_a_depth_that_is_given_holds_for_the_fallback_too() -> None:
     ],
 )
 def test_the_parts_of_a_question_stand_alone(question: str, parts: list[str] | None) -> None:
-    assert [p.rstrip("?") for p in parts_of(question)] == [p.rstrip("?") for p in parts or [question]]
+    assert [p.rstrip("?") for p in split_question(question)] == [p.rstrip("?") for p in parts or [question]]
 
 
 @pytest.mark.parametrize(
@@ -133,14 +133,14 @@ def test_the_parts_of_a_question_stand_alone(question: str, parts: list[str] | N
     ],
 )
 def test_names_are_found_in_several_scripts_and_a_first_word_alone_is_none(question: str, names: list[str]) -> None:
-    found = names_in(question)
+    found = find_names(question)
     assert [n.removeprefix("Что написал ") for n in found] == names
 
 
 async def test_the_coordinator_is_asked_once_with_the_conversation_the_day_and_the_depth() -> None:
     model = ScriptedLLM(Reply(json.dumps({"complexity": 2, "tasks": TWO})))
-    brief = Brief("2026-01-02", depth=2, conversation="Question: q\n\nAnswer: a")
-    assert await plan("And the tides?", model, brief) == Agenda(TWO, 2)
+    brief = PlanningContext("2026-01-02", depth=2, conversation="Question: q\n\nAnswer: a")
+    assert await plan_research("And the tides?", model, brief) == Agenda(TWO, 2)
     rules, asked = model.requests[0]
     assert "Today is 2026-01-02" in rules.content
     assert "The complexity is given: 2." in rules.content
@@ -156,15 +156,15 @@ async def test_the_coordinator_is_asked_once_with_the_conversation_the_day_and_t
     ],
 )
 async def test_a_coordinator_that_fails_is_replaced_by_the_question(step: Reply | LLMError, by: str) -> None:
-    agenda = await plan("Who was Ada Lovelace?", ScriptedLLM(step), Brief("2026-01-02"))
+    agenda = await plan_research("Who was Ada Lovelace?", ScriptedLLM(step), PlanningContext("2026-01-02"))
     assert agenda == Agenda(("Who was Ada Lovelace?", "Ada Lovelace"), 1, by)
 
 
 async def test_without_a_model_a_follow_up_is_given_the_name_it_refers_to() -> None:
-    brief = Brief("2026-01-02", conversation="Question: Who was Ada Lovelace?\n\nAnswer: A mathematician [1].")
-    agenda = await plan("where did she die?", ScriptedLLM(LLMError("no forms", code="unsupported")), brief)
+    brief = PlanningContext("2026-01-02", conversation="Question: Who was Ada Lovelace?\n\nAnswer: A mathematician [1].")
+    agenda = await plan_research("where did she die?", ScriptedLLM(LLMError("no forms", code="unsupported")), brief)
     assert agenda.tasks[0] == "Where did Ada Lovelace die?"
-    assert in_context("Who was Alan Turing?", brief.conversation) == "Who was Alan Turing?"
+    assert resolve_from_conversation("Who was Alan Turing?", brief.conversation) == "Who was Alan Turing?"
 
 
 def test_a_conversation_is_told_as_questions_and_answers_without_tools() -> None:
@@ -174,10 +174,10 @@ def test_a_conversation_is_told_as_questions_and_answers_without_tools() -> None
         Message("tool", "found", tool_call_id="c"),
         Message("assistant", "Far [1]."),
     ]
-    assert conversation_of(messages) == "Question: How far?\n\nAnswer: Far [1]."
+    assert render_conversation(messages) == "Question: How far?\n\nAnswer: Far [1]."
 
 
 async def test_a_task_that_says_only_he_is_given_the_name_of_the_question() -> None:
     model = ScriptedLLM(Reply(json.dumps({"complexity": 1, "tasks": ["Who was Ada Lovelace?", "where did she die?"]})))
-    agenda = await plan("Who was Ada Lovelace, and where did she die?", model, Brief("2026-01-02"))
+    agenda = await plan_research("Who was Ada Lovelace, and where did she die?", model, PlanningContext("2026-01-02"))
     assert agenda.tasks == ("Who was Ada Lovelace?", "Where did Ada Lovelace die?")

@@ -17,8 +17,8 @@ from nexi.events import (
     ToolFinished,
     ToolStarted,
 )
-from nexi.research.reducer import action_of, fold, next_step
-from nexi.research.state import Evaluate, Fail, Finish, Plan, Start, Wait
+from nexi.research.reducer import describe_action, fold, next_step
+from nexi.research.state import EvaluateStep, FailStep, FinishStep, PlanStep, StartStep, WaitStep
 from nexi.types import StopReason
 
 BEGUN: list[Fact] = [RunStarted("q", "m", "model", "research")]
@@ -28,34 +28,34 @@ TWO: list[Fact] = [*BEGUN, AgendaSet(("a", "b"), 1), ResearcherStarted("1.1", 1,
 
 
 def test_a_run_begins_with_a_plan() -> None:
-    assert next_step(fold(BEGUN)) == Plan()
+    assert next_step(fold(BEGUN)) == PlanStep()
 
 
 def test_three_of_five_tasks_start_at_once_and_the_next_when_one_has_ended() -> None:
-    assert next_step(fold(PLANNED)) == Start((("1.1", "a"), ("1.2", "b"), ("1.3", "c")))
-    assert next_step(fold(THREE_RUN)) == Wait()
-    assert next_step(fold([*THREE_RUN, ResearcherReported("1.2", "r")])) == Start((("1.4", "d"),))
+    assert next_step(fold(PLANNED)) == StartStep((("1.1", "a"), ("1.2", "b"), ("1.3", "c")))
+    assert next_step(fold(THREE_RUN)) == WaitStep()
+    assert next_step(fold([*THREE_RUN, ResearcherReported("1.2", "r")])) == StartStep((("1.4", "d"),))
 
 
 def test_a_round_is_judged_when_all_have_ended_also_when_one_failed() -> None:
     ended = [*TWO, ResearcherReported("1.2", "r"), ResearcherFailed("1.1", "llm", "gone")]
-    assert next_step(fold(ended)) == Evaluate(1, may_delegate=True)
+    assert next_step(fold(ended)) == EvaluateStep(1, may_delegate=True)
 
 
 def test_when_all_failed_the_run_fails_with_their_reasons() -> None:
     ended = [*TWO, ResearcherFailed("1.1", "llm", "no key"), ResearcherFailed("1.2", "llm", "no key")]
-    assert next_step(fold(ended)) == Fail("critical_failure", "all researchers failed: no key")
+    assert next_step(fold(ended)) == FailStep("critical_failure", "all researchers failed: no key")
 
 
 def test_when_nobody_found_anything_the_run_ends_without_evidence() -> None:
     ended = [*TWO, ResearcherFailed("1.1", "no_evidence", "nothing"), ResearcherFailed("1.2", "no_evidence", "nothing")]
-    assert next_step(fold(ended)) == Fail("no_evidence", "all researchers failed: nothing")
+    assert next_step(fold(ended)) == FailStep("no_evidence", "all researchers failed: nothing")
 
 
 def test_when_a_later_round_fails_whole_the_report_is_written_from_the_earlier_ones() -> None:
     second = [RoundEvaluated(1, "delegate", ("c",)), ResearcherStarted("2.1", 2, "c"), ResearcherFailed("2.1", "llm", "gone")]
     reported = [ResearcherReported("1.1", "r"), ResearcherReported("1.2", "r")]
-    assert next_step(fold([*TWO, *reported, *second])) == Evaluate(2, may_delegate=False)
+    assert next_step(fold([*TWO, *reported, *second])) == EvaluateStep(2, may_delegate=False)
 
 
 def test_at_the_hard_limit_of_rounds_the_report_must_be_written() -> None:
@@ -63,17 +63,17 @@ def test_at_the_hard_limit_of_rounds_the_report_must_be_written() -> None:
     for number in (2, 3, 4):
         facts += [RoundEvaluated(number - 1, "delegate", ("t",)), ResearcherStarted(f"{number}.1", number, "t")]
         facts += [ResearcherReported(f"{number}.1", "r")]
-    assert next_step(fold(facts)) == Evaluate(4, may_delegate=False)
+    assert next_step(fold(facts)) == EvaluateStep(4, may_delegate=False)
     with pytest.raises(ResearchError, match="round_evaluated must not happen here: no further round is allowed"):
         fold([*facts, RoundEvaluated(4, "delegate", ("t",))])
 
 
 def test_after_a_limit_nobody_starts_and_what_there_is_becomes_the_report() -> None:
     spent = [*THREE_RUN, LimitReached(StopReason.BUDGET_SPENT)]
-    assert next_step(fold(spent)) == Wait()
+    assert next_step(fold(spent)) == WaitStep()
     ended = [*spent, *(ResearcherReported(f"1.{n}", "r") for n in (1, 2, 3))]
-    assert next_step(fold(ended)) == Evaluate(1, may_delegate=False)
-    assert next_step(fold([*ended, RoundEvaluated(1, "synthesise", text="# Report")])) == Finish("# Report")
+    assert next_step(fold(ended)) == EvaluateStep(1, may_delegate=False)
+    assert next_step(fold([*ended, RoundEvaluated(1, "synthesise", text="# Report")])) == FinishStep("# Report")
 
 
 def test_the_header_counts_ten_units_a_researcher_and_says_exploring_beyond_the_plan() -> None:
@@ -100,4 +100,4 @@ def test_the_header_counts_ten_units_a_researcher_and_says_exploring_beyond_the_
     ],
 )
 def test_what_a_researcher_did_last_reads_like_words(name: str, arguments: str, action: str) -> None:
-    assert action_of(ToolStarted("1", name, arguments)) == action
+    assert describe_action(ToolStarted("1", name, arguments)) == action

@@ -6,7 +6,16 @@ from pathlib import PurePosixPath, PureWindowsPath
 
 import pytest
 
-from nexi.research.report import Linted, Place, document, file_name, folder_for, front_matter, lint, slug
+from nexi.research.report import (
+    LintedReport,
+    SaveLocation,
+    choose_folder,
+    lint_report,
+    make_file_name,
+    make_slug,
+    render_document,
+    render_front_matter,
+)
 from nexi.text.stopwords import language_of
 from nexi.types import Source
 
@@ -14,13 +23,13 @@ MOON, TIDE = Source(1, "https://moon.example/", "Moon"), Source(3, "https://tide
 SOURCES = (MOON, TIDE)
 
 
-def place(cwd: str, *subfolders: str) -> Place:
-    return Place(PurePosixPath(cwd), subfolders, PurePosixPath("/home/ada"), PurePosixPath("/tmp"))
+def place(cwd: str, *subfolders: str) -> SaveLocation:
+    return SaveLocation(PurePosixPath(cwd), subfolders, PurePosixPath("/home/ada"), PurePosixPath("/tmp"))
 
 
 @pytest.mark.parametrize("cwd", ["/home/ada", "/", "/usr", "/usr/local/share", "/etc", "/root", "/home", "/Users", "/tmp"])
 def test_a_report_does_not_clutter_a_home_or_a_system_folder(cwd: str) -> None:
-    assert str(folder_for(place(cwd, "docs"))) == "/tmp"
+    assert str(choose_folder(place(cwd, "docs"))) == "/tmp"
 
 
 @pytest.mark.parametrize(
@@ -35,13 +44,13 @@ def test_a_report_does_not_clutter_a_home_or_a_system_folder(cwd: str) -> None:
     ],
 )
 def test_a_report_goes_into_a_folder_made_for_it_or_where_the_user_stands(subfolders: tuple[str, ...], folder: str) -> None:
-    assert folder_for(place("/home/ada/project", *subfolders)) == PurePosixPath("/home/ada/project") / folder
+    assert choose_folder(place("/home/ada/project", *subfolders)) == PurePosixPath("/home/ada/project") / folder
 
 
 @pytest.mark.parametrize(("cwd", "is_system"), [("C:\\", True), ("C:\\Windows\\System32", True), ("C:\\work\\moon", False)])
 def test_drive_roots_and_system_folders_of_windows_are_left_alone(cwd: str, is_system: bool) -> None:
-    there = Place(PureWindowsPath(cwd), (), PureWindowsPath("C:\\Users\\ada"), PureWindowsPath("C:\\Temp"))
-    assert (folder_for(there) == there.temporary) is is_system
+    there = SaveLocation(PureWindowsPath(cwd), (), PureWindowsPath("C:\\Users\\ada"), PureWindowsPath("C:\\Temp"))
+    assert (choose_folder(there) == there.temporary) is is_system
 
 
 @pytest.mark.parametrize(
@@ -58,64 +67,64 @@ def test_drive_roots_and_system_folders_of_windows_are_left_alone(cwd: str, is_s
     ],
 )
 def test_the_file_is_named_after_the_question(question: str, name: str) -> None:
-    assert file_name(question, 0, 3) == name
-    assert slug(question) == name.removeprefix("nexi-research-").removesuffix("-a3.md")
+    assert make_file_name(question, 0, 3) == name
+    assert make_slug(question) == name.removeprefix("nexi-research-").removesuffix("-a3.md")
 
 
 def test_letters_and_digits_stay_within_the_alphabet() -> None:
-    assert [file_name("q", *pair)[-5:-3] for pair in ((25, 9), (26, 10), (255, 255))] == ["z9", "a0", "v5"]
+    assert [make_file_name("q", *pair)[-5:-3] for pair in ((25, 9), (26, 10), (255, 255))] == ["z9", "a0", "v5"]
 
 
 def test_front_matter_is_yaml_that_no_text_can_break() -> None:
     fields = {"question": 'a: "b"\n---\nc', "cost_usd": None, "pages": 3, "ok": True}
-    assert front_matter(fields) == '---\nquestion: "a: \\"b\\"\\n---\\nc"\npages: 3\nok: true\n---\n'
+    assert render_front_matter(fields) == '---\nquestion: "a: \\"b\\"\\n---\\nc"\npages: 3\nok: true\n---\n'
 
 
 def test_the_document_has_front_matter_text_sources_and_its_path() -> None:
-    assert document("# Moon\n\nFar [1].\n", SOURCES, {"run": "3fa9c1"}, "reports/moon.md") == (
+    assert render_document("# Moon\n\nFar [1].\n", SOURCES, {"run": "3fa9c1"}, "reports/moon.md") == (
         '---\nrun: "3fa9c1"\n---\n\n# Moon\n\nFar [1].\n\n## Sources\n\n'
         "[1] Moon  \n    https://moon.example/\n[3] Tides  \n    https://tide.example/\n\n---\n\n*Saved as `reports/moon.md`*\n"
     )
 
 
 def test_a_document_without_sources_or_path_ends_after_its_text() -> None:
-    assert document("Nothing.", (), {}) == "---\n---\n\nNothing.\n"
+    assert render_document("Nothing.", (), {}) == "---\n---\n\nNothing.\n"
 
 
 @pytest.mark.parametrize(
     ("text", "linted"),
     [
-        ("# Moon\n\nFar [1].", Linted("# Moon\n\nFar [1].", (MOON,))),
-        ("Far [1] and wet [3].", Linted("Far [1] and wet [3].", SOURCES)),
-        ("", Linted("", ())),
+        ("# Moon\n\nFar [1].", LintedReport("# Moon\n\nFar [1].", (MOON,))),
+        ("Far [1] and wet [3].", LintedReport("Far [1] and wet [3].", SOURCES)),
+        ("", LintedReport("", ())),
         (
             "<think>hm</think>Far [1].</answer>",
-            Linted("Far [1].", (MOON,), ("tags of the model were left out",)),
+            LintedReport("Far [1].", (MOON,), ("tags of the model were left out",)),
         ),
         (
             "Far [1][9].",
-            Linted("Far [1].", (MOON,), ("citations without a source were left out: [9]",)),
+            LintedReport("Far [1].", (MOON,), ("citations without a source were left out: [9]",)),
         ),
-        ("Far [1].\n\n## Sources\n\n[1] https://moon.example/", Linted("Far [1].", (MOON,))),
+        ("Far [1].\n\n## Sources\n\n[1] https://moon.example/", LintedReport("Far [1].", (MOON,))),
         (
             "## Far\n\nIt is far [1].\n\n## Near\n\nNo.\n\n## Far\n\nIt is  far [1].",
-            Linted("## Far\n\nIt is far [1].\n\n## Near\n\nNo.", (MOON,), ("the section 'Far' stood there twice",)),
+            LintedReport("## Far\n\nIt is far [1].\n\n## Near\n\nNo.", (MOON,), ("the section 'Far' stood there twice",)),
         ),
-        ("## Far\n\nOne [1].\n\n## Far\n\nTwo [1].", Linted("## Far\n\nOne [1].\n\n## Far\n\nTwo [1].", (MOON,))),
-        ("Use `<think>` in code [1].", Linted("Use `<think>` in code [1].", (MOON,))),
+        ("## Far\n\nOne [1].\n\n## Far\n\nTwo [1].", LintedReport("## Far\n\nOne [1].\n\n## Far\n\nTwo [1].", (MOON,))),
+        ("Use `<think>` in code [1].", LintedReport("Use `<think>` in code [1].", (MOON,))),
     ],
 )
-def test_what_a_reader_should_not_see_is_mended_and_said(text: str, linted: Linted) -> None:
-    assert lint(text, SOURCES, "How far is the Moon?") == linted
+def test_what_a_reader_should_not_see_is_mended_and_said(text: str, linted: LintedReport) -> None:
+    assert lint_report(text, SOURCES, "How far is the Moon?") == linted
 
 
 def test_a_report_in_another_script_than_the_question_is_noted() -> None:
     russian = "Луна находится далеко от Земли, и приливы следуют за ней каждый день [1]."
-    assert lint(russian, SOURCES, "How far is the Moon from Earth?").notes == (
+    assert lint_report(russian, SOURCES, "How far is the Moon from Earth?").notes == (
         "the report seems to be in another language than the question (Cyrillic letters, not Latin)",
     )
-    assert lint(russian, SOURCES, "Как далеко находится Луна?").notes == ()
-    assert lint("Far [1].", SOURCES, "月球有多远？").notes == ()
+    assert lint_report(russian, SOURCES, "Как далеко находится Луна?").notes == ()
+    assert lint_report("Far [1].", SOURCES, "月球有多远？").notes == ()
 
 
 @pytest.mark.parametrize(
@@ -138,7 +147,7 @@ def test_the_language_of_a_question_is_known_by_its_small_words(question: str, l
 def test_a_report_in_another_language_of_the_same_letters_is_noted() -> None:
     asked = "Wie weit ist der Mond von der Erde entfernt?"
     told = "The Moon is far from the Earth [1], and the tides are what it does to the sea."
-    assert lint(told, SOURCES, asked).notes == (
+    assert lint_report(told, SOURCES, asked).notes == (
         "the report seems to be in another language than the question (English, not German)",
     )
-    assert lint(told, SOURCES, "How far is the Moon from the Earth?").notes == ()
+    assert lint_report(told, SOURCES, "How far is the Moon from the Earth?").notes == ()

@@ -13,7 +13,7 @@ from nexi.budget import Budget, Meter
 from nexi.events import Delta, Fact, SourceNumbered, ToolFinished
 from nexi.llm.extractive.model import Extractive
 from nexi.reader import Reader
-from nexi.research.tools import CONTEXT_GATE, Context, LinkPool, Phases, ResearchToolbox, specs_for
+from nexi.research.tools import MAX_CONTEXT_SHARE, ContextUsage, LinkPool, PhaseUsage, ResearchToolbox, build_specs
 from nexi.runs.pages import MemoryPages
 from nexi.runs.recording import Track
 from nexi.runs.session import Session
@@ -43,7 +43,7 @@ class Bench:
 
     def __init__(self, pages: dict[str, str], *, used: Callable[[], int] = lambda: 0, window: int = 100_000) -> None:
         self.web, self.told = FakeWeb({**PAGES, **pages}), Told()
-        self.pool, self.phases = LinkPool(), Phases()
+        self.pool, self.phases = LinkPool(), PhaseUsage()
         self._used, self._window = used, window
         self._calls = 0
 
@@ -72,12 +72,12 @@ class Bench:
                 clock=clock,
                 question="How far is the Moon?",
                 room=lambda: 60_000,
-                specs=specs_for(searchers),
-                me=me,
+                specs=build_specs(searchers),
+                researcher=me,
                 phases=self.phases,
                 pool=self.pool,
-                others=searchers,
-                context=Context(self._used, self._window),
+                extra_searchers=searchers,
+                context=ContextUsage(self._used, self._window),
                 track=Track(),
             )
             results = []
@@ -124,8 +124,8 @@ async def test_four_gathering_calls_are_shared_by_all_tools_that_gather() -> Non
 
 async def test_only_tools_that_can_be_used_are_offered() -> None:
     searcher = Searcher(lambda: (), emit=Told(), clock=FakeClock())
-    assert [s.name for s in specs_for({})] == ["search", "scrape", "final_answer"]
-    assert [s.name for s in specs_for({"grep": searcher, "local_search": searcher})] == [
+    assert [s.name for s in build_specs({})] == ["search", "scrape", "final_answer"]
+    assert [s.name for s in build_specs({"grep": searcher, "local_search": searcher})] == [
         "search",
         "grep",
         "local_search",
@@ -138,7 +138,7 @@ async def test_only_tools_that_can_be_used_are_offered() -> None:
 
 async def test_the_handshake_fetches_nothing_and_names_who_has_read_what() -> None:
     bench = Bench({})
-    bench.pool.add([MOON], "1.2")
+    bench.pool.add_read([MOON], "1.2")
     (result,) = await bench.run(scrape(MOON, TIDE))
     assert form(result) == {
         "already_read_by_others": [{"url": MOON, "researcher": "1.2"}],
@@ -166,7 +166,7 @@ async def test_pages_are_numbered_and_the_pool_knows_who_read_them() -> None:
     bench = Bench({})
     results = await bench.run(scrape(MOON), scrape(MOON, TIDE), me="1.3")
     assert [page["content"].splitlines()[0] for page in form(results[1])["pages"]] == [f"[1] {MOON}", f"[2] {TIDE}"]
-    assert bench.pool.by_others([MOON, TIDE, SUN], "1.1") == {MOON: "1.3", TIDE: "1.3"}
+    assert bench.pool.read_by_others([MOON, TIDE, SUN], "1.1") == {MOON: "1.3", TIDE: "1.3"}
     assert [f.source.url for f in bench.told.facts if isinstance(f, SourceNumbered)] == [MOON, TIDE]
 
 
@@ -200,7 +200,7 @@ async def test_after_that_the_projection_is_what_pages_took_so_far() -> None:
     bench = Bench({**long, **MORE}, used=lambda: used["tokens"], window=100_000)
     first = await bench.run(scrape(*long), scrape(*long))
     assert len(read_in(first[1])) == 3
-    room = 100_000 * CONTEXT_GATE
+    room = 100_000 * MAX_CONTEXT_SHARE
     used["tokens"] = int(room - 1.5 * sum(bench.phases.read_bytes) / 9)  # one and a half pages
     second = await bench.run(scrape(*MORE))
     assert len(read_in(second[0])) == 1
@@ -228,7 +228,7 @@ async def test_of_a_long_page_the_passages_that_matter_are_given_word_for_word()
 async def test_bad_arguments_are_explained_and_cost_nothing(arguments: dict[str, Any]) -> None:
     bench = Bench({})
     (result,) = await bench.run(("scrape", arguments))
-    assert (result.ok, "error" in form(result), bench.phases.shook_hands) == (False, True, False)
+    assert (result.ok, "error" in form(result), bench.phases.handshake_done) == (False, True, False)
 
 
 async def test_a_search_that_finds_nothing_counts_and_says_who_failed() -> None:

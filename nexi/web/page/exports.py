@@ -62,12 +62,12 @@ def references_of(answered: Answered, form: str, accessed: str) -> str:
 def _text_of(answered: Answered, form: str, today: str) -> str:
     """A report as it is saved, an answer with its sources, or either as the object that `--json` prints."""
     from nexi.app.report import fields_of
-    from nexi.research.report import front_matter
+    from nexi.research.report import render_front_matter
     from nexi.web.statuses import rendered, result_of
 
     result = result_of(answered.id, answered.facts)
     if form == "md" and answered.started.mode != "research":
-        return markdown_of(answered, front_matter(fields_of(result, answered.started, today)))
+        return markdown_of(answered, render_front_matter(fields_of(result, answered.started, today)))
     text = rendered(result, form, today)
     return text if form == "json" else tame_document(text)
 
