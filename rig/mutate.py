@@ -51,11 +51,13 @@ CORES = (
         "nexi/research/reducer.py",
         ("tests/research/test_reducer.py", "tests/research/test_digest.py", "tests/properties/test_research_properties.py"),
     ),
-    Core("citations", "nexi/citations.py", ("tests/test_citations.py", "tests/properties/test_citations_properties.py")),
+    Core(
+        "citations", "nexi/answers/citations.py", ("tests/test_citations.py", "tests/properties/test_citations_properties.py")
+    ),
     Core("pacing", "nexi/fetchers/pacing.py", ("tests/fetchers/test_pacing.py",)),
-    Core("repeats", "nexi/repeats.py", ("tests/test_repeats.py",)),
+    Core("repeats", "nexi/agent/repeats.py", ("tests/test_repeats.py",)),
     Core("urls", "nexi/urls.py", ("tests/test_urls.py", "tests/properties/test_urls_properties.py")),
-    Core("answer", "nexi/answer.py", ("tests/test_answer.py",)),
+    Core("answer", "nexi/answers/streaming.py", ("tests/test_answer.py",)),
 )
 
 
