@@ -100,7 +100,7 @@ HOMES = {
     "qdrant_client": {"stores"},
     "fastembed": {"stores"},
     "model2vec": {"stores"},
-    "httpx2": {"backends", "fetchers", "llm", "stores"},
+    "httpx2": {"backends", "fetchers", "llm", "pair_models", "stores"},
     "httpcore2": {"fetchers", "backends", "llm"},
     "h2": {"fetchers"},
     "ada_url": {"urls"},

@@ -28,6 +28,7 @@ from nexi.urls import host_of
 
 if TYPE_CHECKING:
     from nexi.app.knowledge import Knowledge
+    from nexi.app.pair_models import LocalModel
     from nexi.backends import Settings as BackendSettings
     from nexi.backends.container import Options as ContainerOptions
     from nexi.config import Endpoint, EndpointRole
@@ -63,6 +64,7 @@ class Clients:
         self._fetchers_given = self._fetchers
         self._closing = AsyncExitStack()
         self._knowledge: Knowledge | None = None
+        self._local_model: LocalModel | None = None
         self._others: dict[str, Self] = {}
         self.notices: tuple[str, ...] = ()  # what a run under this config should say first
 
@@ -200,6 +202,14 @@ class Clients:
 
             self._knowledge = self._owned(Knowledge(self))
         return self._knowledge
+
+    def local_model(self) -> LocalModel:
+        """The cross-encoder that is installed on this machine, where there is one."""
+        if self._local_model is None:
+            from nexi.app.pair_models import LocalModel
+
+            self._local_model = self._owned(LocalModel(self.config, self.clock))
+        return self._local_model
 
     def check(self) -> None:
         """Refuse what cannot work before anything is spent. Raises ConfigError."""

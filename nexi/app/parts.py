@@ -16,7 +16,7 @@ from nexi.compaction import CompactionSettings
 from nexi.config import EXTRACTIVE, Config
 from nexi.focus import FOCUSES
 from nexi.model import CallCounter, MeteredLLM
-from nexi.ports import LLM, ContentFetcher, Emit, SearchBackend
+from nexi.ports import LLM, ContentFetcher, Emit, PairModel, SearchBackend
 from nexi.reader import Reader
 from nexi.runs.recording import Track
 from nexi.runs.session import Session
@@ -158,6 +158,14 @@ class Parts:
         """How the answer is checked; the built-in model quotes, so it has nothing to mend."""
         mends = self.nexi.llm("answer").name != EXTRACTIVE
         return Verifier(Snapshots(self.session, self.nexi.pages()), strict=self.nexi.config.strict, mends=mends)
+
+    def pair_model(self) -> PairModel | None:
+        """What says whether passages support a sentence: the installed model, then the judge, each as far as it is tested."""
+        from nexi.app.pair_models import RunJudge, joined_models
+
+        llm = self.judge()
+        judge = RunJudge(self.nexi.config, llm, self.nexi.clock).pair_model() if llm else None
+        return joined_models(self.nexi.local_model().pair_model(), judge)
 
     def judge(self) -> MeteredLLM | None:
         """The model that may lower verdicts, where one is wished for and there is one."""

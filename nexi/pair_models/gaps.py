@@ -16,3 +16,14 @@ def gap(reason: str) -> PairScore:
 
 def gaps(pairs: Sequence[object], reason: str) -> list[PairScore]:
     return [gap(reason)] * len(pairs)
+
+
+class GapPairModel:
+    """The PairModel port over nothing: a model that cannot be used, whose every score says why."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name = name
+        self._reason = reason
+
+    async def score(self, pairs: Sequence[tuple[str, str]], *, deadline: float | None = None) -> Sequence[PairScore]:
+        return gaps(pairs, self._reason)

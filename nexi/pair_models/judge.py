@@ -20,7 +20,7 @@ from nexi.pair_models.gaps import TOO_LATE, UNREADABLE, gap
 from nexi.ports import LLM, Clock
 from nexi.prompts import render
 from nexi.structured.json_reader import find_values
-from nexi.types import Message, PairScore
+from nexi.types import Message, PairScore, Usage
 from nexi.values import frozen
 
 MAX_ITEMS = 12  # of one request
@@ -53,7 +53,8 @@ class JudgePairModel:
     """The PairModel port over a language model.
 
     Neighbouring pairs with the same hypothesis are one claim with two passages and share a score. Pairs are asked in the
-    order given: `allowance` says how many tokens may be spent, and what no longer fits is a gap.
+    order given: `allowance` says how many tokens may be spent in all, and what no longer fits is a gap. `spent` is what the
+    requests cost so far.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class JudgePairModel:
         self._allowance = allowance
         self._folder = prompts_folder
         self._max_reply_tokens = max_reply_tokens
+        self.spent = Usage()
 
     @property
     def name(self) -> str:
@@ -95,7 +97,7 @@ class JudgePairModel:
         return scores
 
     def _affordable_batches(self, instructions: str, items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-        left = self._allowance() if self._allowance else None
+        left = self._allowance() - self.spent.total if self._allowance else None
         for start in range(0, len(items), MAX_ITEMS):
             batch = []
             cost = _tokens(instructions)
@@ -120,6 +122,7 @@ class JudgePairModel:
             first = await self._judge(instructions, items[:half], deadline)
             return [*first, *await self._judge(instructions, items[half:], deadline)]
         except LLMError as error:
+            self.spent += error.usage or Usage()
             return [gap(f"the judge could not be asked ({error})")] * len(items)
         except TimeoutError:
             return [gap(TOO_LATE)] * len(items)
@@ -138,6 +141,7 @@ class JudgePairModel:
                 deadline=until,
                 schema=reply_schema(len(items)),
             )
+        self.spent += reply.usage
         return reply.text
 
 

@@ -70,10 +70,11 @@ def packaged_quiz() -> Quiz:
     """The quiz that nexi carries; it works from a zipped package too."""
     import pkgutil
 
-    data = pkgutil.get_data(__name__.rpartition(".")[0], "quiz.json")
-    if data is None:
-        raise NexiError("the quiz for judges is missing from the installation", fix="install nexi again")
-    return Quiz.parse(data.decode("utf-8"))
+    try:
+        return Quiz.parse((pkgutil.get_data(__name__.rpartition(".")[0], "quiz.json") or b"").decode("utf-8"))
+    except (OSError, ValueError) as error:
+        fix = "install nexi again"
+        raise NexiError("the quiz for judges is missing from the installation", cause=str(error), fix=fix) from error
 
 
 @frozen

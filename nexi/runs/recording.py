@@ -16,6 +16,7 @@ from nexi.errors import ContextOverflowError, LLMError
 from nexi.events import (
     AgendaSet,
     Fact,
+    Judged,
     LimitApplied,
     LimitNear,
     LimitReached,
@@ -69,6 +70,7 @@ class Track:
         self._tools: dict[str, deque[ToolFinished]] = defaultdict(deque)
         self._told: dict[str, deque[ToolFinished]] = defaultdict(deque)
         self._limits: dict[str, deque[StopReason]] = defaultdict(deque)
+        self._judged: dict[str, Judged] = {}
         self._missed = False
         self._late = _came_too_late(facts) if only else frozenset()
         settled = max((i for i, fact in enumerate(facts) if isinstance(fact, ModelReplied)), default=-1)
@@ -86,6 +88,8 @@ class Track:
                 self._told[fact.call_id].append(fact)
             elif isinstance(fact, LimitApplied):
                 self._limits[fact.at].append(fact.stop)
+            elif isinstance(fact, Judged):
+                self._judged.setdefault(fact.about, fact)
             elif index <= settled or _brought_something(fact):
                 self._keep(fact, asked)
 
@@ -143,6 +147,10 @@ class Track:
         """The limit that decided what the agent did at this place."""
         limits = self._limits.get(at)
         return limits.popleft() if limits else None
+
+    def judgement(self, about: str) -> Judged | None:
+        """The first judgement about something that the record holds."""
+        return self._judged.get(about)
 
     def has_page(self, url: str) -> bool:
         return self.has_own_page(url) or (url in self._common and url not in self._late)

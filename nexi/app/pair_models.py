@@ -1,0 +1,228 @@
+"""Pair models of one config: the installed cross-encoder, and the judge of a run, each tested before it is believed.
+
+Below `parts`, which gives a run its model; above the adapters in `pair_models`. A test of the judge is paid from the run's
+budget and kept; a replay uses the grade that its log holds and tests nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+from nexi.errors import NexiError, StoreError
+from nexi.events import Judged, Warned
+from nexi.pair_models.chained import ChainedPairModel
+from nexi.pair_models.folder import ModelFolder, installed_model
+from nexi.pair_models.gaps import GapPairModel
+from nexi.pair_models.graded import GradeBook, GradedPairModel
+from nexi.pair_models.judge import CHARS_PER_TOKEN, MAX_ITEMS, TOKENS_PER_ITEM, JudgePairModel
+from nexi.pair_models.quiz import Grade, Quiz, grade_scores, packaged_quiz, take_quiz
+from nexi.ports import LLM, Clock, PairModel
+from nexi.prompts import template
+from nexi.types import content_digest
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from pathlib import Path
+
+    from nexi.config import Config, Endpoint
+    from nexi.model import MeteredLLM
+    from nexi.pair_models.onnx import OnnxPairModel
+
+JUDGE_SHARE = 0.15  # of a run's tokens
+MIN_ALLOWANCE_TOKENS = 2_000  # of a run without a limit: one request with a handful of claims
+MAX_TEST_S = 45.0  # inside a run; a slow server is tested with `nexi models --probe`
+JUDGE: Literal["judge"] = "judge"
+PROBE = "test it by hand, with more time: nexi models --probe"
+
+
+def model_root(config: Config) -> Path:
+    """Where the cross-encoder is installed."""
+    return config.root / "proof"
+
+
+def grade_book(config: Config) -> GradeBook:
+    return GradeBook(config.state_dir / "judges.json")
+
+
+def judge_key(config: Config, quiz: Quiz) -> str:
+    """Names a judge, its server, and what it was tested with: after a change of any of them it is tested again."""
+    endpoint = config.endpoint(JUDGE)
+    prompt, _ = template("entailment", config.prompts_dir)
+    return f"{endpoint.model} at {_server_of(endpoint)} {quiz.digest} {content_digest(prompt)[:8]}"
+
+
+def model_key(folder: ModelFolder, quiz: Quiz) -> str:
+    return f"{folder.name} {folder.digest} {quiz.digest}"
+
+
+def _server_of(endpoint: Endpoint) -> str:
+    from nexi.config import hide_password
+
+    return hide_password(endpoint.base_url).rstrip("/")
+
+
+def kept_judge_grade(config: Config) -> Grade | None:
+    """The grade of the configured judge, where it was tested before."""
+    if config.endpoint(JUDGE).is_extractive:
+        return None
+    try:
+        return grade_book(config).grade(judge_key(config, packaged_quiz()))
+    except NexiError:
+        return None
+
+
+def kept_model_grade(config: Config, folder: ModelFolder) -> Grade | None:
+    try:
+        return grade_book(config).grade(model_key(folder, packaged_quiz()))
+    except NexiError:
+        return None
+
+
+async def grade_judge(config: Config, llm: LLM, clock: Clock, *, deadline: float | None = None) -> Grade:
+    """Test the configured judge now, whatever is kept, and keep the result. Raises NexiError where it could not be asked."""
+    judge = JudgePairModel(llm, clock, prompts_folder=config.prompts_dir)
+    quiz = packaged_quiz()
+    grade = await _take_test(judge, quiz, clock, deadline)
+    grade = replace(grade, tokens=judge.spent.total, cost=judge.spent.cost)
+    await asyncio.to_thread(_keep, config, judge_key(config, quiz), grade)
+    return grade
+
+
+async def grade_model(config: Config, folder: ModelFolder, model: PairModel, clock: Clock) -> Grade:
+    """The same for an installed cross-encoder."""
+    quiz = packaged_quiz()
+    grade = await _take_test(model, quiz, clock, None)
+    await asyncio.to_thread(_keep, config, model_key(folder, quiz), grade)
+    return grade
+
+
+async def _take_test(model: PairModel, quiz: Quiz, clock: Clock, deadline: float | None) -> Grade:
+    started = clock.monotonic()
+    grade = grade_scores(quiz, await take_quiz(model, quiz, deadline=deadline))
+    seconds = round(clock.monotonic() - started, 1)
+    return replace(grade, seconds=seconds, tested_at=clock.now().date().isoformat())
+
+
+def estimate_tokens(quiz: Quiz) -> int:
+    """What a test of a judge takes, cautiously: the pairs, a reply for each, and the instructions of every request."""
+    pairs = sum(len(p.premise) + len(p.hypothesis) for p in quiz.pairs) // CHARS_PER_TOKEN
+    requests = -(-len(quiz.pairs) // MAX_ITEMS)
+    return pairs + 2 * TOKENS_PER_ITEM * len(quiz.pairs) + 600 * requests
+
+
+def _keep(config: Config, key: str, grade: Grade) -> None:
+    with suppress(StoreError):  # a grade that cannot be kept still holds for this run
+        grade_book(config).put(key, grade)
+
+
+def describe_grade(grade: Grade) -> str:
+    """One line: how often it is right, what follows, and what the test cost."""
+    spent = f"{grade.tokens:,} tokens" if grade.tokens else ""
+    cost = f"${grade.cost:.4f}" if grade.cost else ""
+    paid = ", ".join(part for part in (spent, cost, f"{grade.seconds:g} s") if part)
+    right = f"right in {grade.balanced_accuracy:.0%} of a test of {grade.pairs} pairs: {grade.role}"
+    return f"{right} (keeps {grade.true_kept:.0%} of what is true, passes {grade.lies_passed:.0%} of lies; {paid})"
+
+
+class RunJudge:
+    """The judge of one run: what it may spend, and its grade, kept, recorded or from a test that this run pays for."""
+
+    def __init__(self, config: Config, llm: MeteredLLM, clock: Clock) -> None:
+        self._config = config
+        self._llm = llm
+        self._clock = clock
+        self._judge = JudgePairModel(llm, clock, allowance=self._allowance, prompts_folder=config.prompts_dir)
+        self._test_tokens = 0
+
+    def pair_model(self) -> GradedPairModel:
+        return GradedPairModel(self._judge, self._grade)
+
+    def _allowance(self) -> int:
+        """Tokens for judging: a share of the run's limit or, without one, of what the run has spent apart from the judge."""
+        meter = self._llm.meter
+        if limit := meter.budget.max_tokens:
+            return int(limit * JUDGE_SHARE)
+        others = meter.usage.total - self._judge.spent.total - self._test_tokens
+        return max(MIN_ALLOWANCE_TOKENS, int(others * JUDGE_SHARE))
+
+    def _can_afford_test(self) -> bool:
+        meter = self._llm.meter
+        limit = meter.budget.max_tokens
+        return limit is None or limit - meter.usage.total - meter.reserved > estimate_tokens(packaged_quiz())
+
+    async def _grade(self, deadline: float | None) -> Grade:
+        recorded = self._llm.track.judgement(JUDGE)
+        grade = Grade.from_json(json.loads(recorded.items[0])) if recorded else await self._kept_or_tested(deadline)
+        await self._llm.emit(Judged(JUDGE, self._judge.name, grade.balanced_accuracy, (json.dumps(grade.as_json()),)))
+        return grade
+
+    async def _kept_or_tested(self, deadline: float | None) -> Grade:
+        config, name = self._config, self._judge.name
+        key = judge_key(config, packaged_quiz())
+        book = grade_book(config)
+        if grade := await asyncio.to_thread(book.grade, key):
+            return grade
+        now = self._clock.now()
+        if self._llm.track.only:
+            raise NexiError(f"{name} was not tested when this run was recorded")
+        if failure := await asyncio.to_thread(book.failure, key, now):
+            raise NexiError(f"{name} could not be tested", cause=failure, fix=PROBE)
+        if not self._can_afford_test():
+            raise NexiError(f"{name} could not be tested", cause="the budget of this run is too small for it", fix=PROBE)
+        limit = self._clock.monotonic() + MAX_TEST_S
+        try:
+            grade = await grade_judge(config, self._llm, self._clock, deadline=min(limit, deadline or limit))
+        except NexiError as error:
+            await asyncio.to_thread(_keep_failure, book, key, error, now)
+            raise
+        self._test_tokens = grade.tokens
+        await self._llm.emit(Warned("judge_tested", f"the judge {name} was tested first: {describe_grade(grade)}"))
+        return grade
+
+
+def _keep_failure(book: GradeBook, key: str, error: NexiError, now: datetime) -> None:
+    with suppress(StoreError):
+        book.put_failure(key, error.cause or error.message, now)
+
+
+class LocalModel:
+    """The installed cross-encoder of a config: loaded with its first pair, tested once, shared by all runs."""
+
+    def __init__(self, config: Config, clock: Clock) -> None:
+        self._config = config
+        self._clock = clock
+        self._opened: OnnxPairModel | None = None
+        self._graded: GradedPairModel | None = None
+
+    def pair_model(self) -> PairModel | None:
+        """None where no model is installed; one that cannot be used answers with gaps that say why."""
+        try:
+            folder = installed_model(model_root(self._config))
+        except StoreError as error:
+            return GapPairModel("the installed model", str(error))
+        if folder is None:
+            return None
+        if self._graded is None or self._opened is None or self._opened.digest != folder.digest:
+            from nexi.pair_models.onnx import OnnxPairModel
+
+            self._opened = OnnxPairModel(folder, self._clock)
+            self._graded = GradedPairModel(self._opened, partial(self._grade, folder, self._opened))
+        return self._graded
+
+    async def _grade(self, folder: ModelFolder, model: PairModel, deadline: float | None) -> Grade:
+        kept = await asyncio.to_thread(kept_model_grade, self._config, folder)
+        return kept or await grade_model(self._config, folder, model, self._clock)
+
+    async def aclose(self) -> None:
+        if self._opened:
+            await self._opened.aclose()
+
+
+def joined_models(first: PairModel | None, second: PairModel | None) -> PairModel | None:
+    """The cheaper model before the dearer one, or the one that there is."""
+    return ChainedPairModel(first, second) if first and second else first or second

@@ -1,0 +1,168 @@
+"""Published cross-encoders that nexi knows by name, and how their files are fetched.
+
+The command that asks for consent is above; below are HTTP and the table `published.json`: hosts, revisions, sizes, hashes and
+licences are data. A file that is not byte for byte the pinned one is refused, wherever it came from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from nexi.errors import ConfigError, NexiError, StoreError
+from nexi.files import make_private_directory, store_error
+from nexi.net.trust import MACHINE, Trust
+from nexi.values import frozen
+
+CONNECT_S = 15.0
+IDLE_S = 60.0
+MAX_REDIRECTS = 5
+CHUNK_BYTES = 1 << 18
+
+
+@frozen
+class PublishedFile:
+    name: str
+    path: str
+    bytes: int
+    sha256: str
+
+
+@frozen
+class PublishedModel:
+    """One row of the table. `url` has places for repository, revision and path."""
+
+    name: str
+    url: str
+    repository: str
+    revision: str
+    licence: str
+    languages: tuple[str, ...]
+    files: tuple[PublishedFile, ...]
+
+    @property
+    def bytes(self) -> int:
+        return sum(file.bytes for file in self.files)
+
+    def url_of(self, file: PublishedFile, mirror: str = "") -> str:
+        """Where a file is fetched; a mirror has the same paths below an address of its own."""
+        if mirror:
+            return f"{mirror.rstrip('/')}/{quote(file.path)}"
+        return self.url.format(repository=self.repository, revision=self.revision, path=quote(file.path))
+
+    def described(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "source": self.url.format(repository=self.repository, revision=self.revision, path="").rstrip("/"),
+            "revision": self.revision,
+            "licence": self.licence,
+            "languages": list(self.languages),
+        }
+
+
+@lru_cache(maxsize=1)
+def published_models() -> Mapping[str, PublishedModel]:
+    """The table by name."""
+    import pkgutil
+
+    table = json.loads(pkgutil.get_data(__name__.rpartition(".")[0], "published.json") or b"{}")
+    return {
+        row["name"]: PublishedModel(
+            row["name"],
+            table["hosts"][row["host"]],
+            row["repository"],
+            row["revision"],
+            row["licence"],
+            tuple(row["languages"]),
+            tuple(PublishedFile(f["name"], f["path"], f["bytes"], f["sha256"]) for f in row["files"]),
+        )
+        for row in table["models"]
+    }
+
+
+def find_published(name: str) -> PublishedModel:
+    """Raises ConfigError naming those there are."""
+    known = published_models()
+    if name not in known:
+        fix = f"the known ones are {', '.join(sorted(known))}; or give a folder with model.onnx, tokenizer.json and config.json"
+        raise ConfigError(f"there is no folder and no known model called {name[:100]!r}", fix=fix)
+    return known[name]
+
+
+async def download_model(
+    model: PublishedModel,
+    folder: Path,
+    *,
+    mirror: str = "",
+    proxy: str | None = None,
+    trust: Trust = MACHINE,
+    on_bytes: Callable[[int], None] = lambda done: None,
+) -> dict[str, Path]:
+    """Fetch the files of a model into a folder; `on_bytes` gets how many came so far. Raises NexiError, leaving no file."""
+    import httpx2
+
+    done, paths = 0, {}
+    timeout = httpx2.Timeout(IDLE_S, connect=CONNECT_S)
+    try:
+        make_private_directory(folder)
+        async with httpx2.AsyncClient(
+            timeout=timeout,
+            trust_env=False,
+            proxy=proxy or None,
+            verify=trust.context() or True,
+            follow_redirects=True,
+            max_redirects=MAX_REDIRECTS,
+        ) as client:
+            for file in model.files:
+                await _fetch(client, model.url_of(file, mirror), file, folder / file.name, _offset(on_bytes, done))
+                done += file.bytes
+                paths[file.name] = folder / file.name
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
+        _remove(folder, model)
+        cause = " ".join(str(error).split())[:300] or type(error).__name__
+        fix = "check the network, or fetch the files elsewhere and give their folder: nexi proof install FOLDER"
+        raise NexiError(f"{model.name} could not be downloaded", cause=cause, fix=fix, code="download") from error
+    except OSError as error:
+        _remove(folder, model)
+        raise store_error(f"{model.name} could not be downloaded", folder, error) from error
+    except NexiError:
+        _remove(folder, model)
+        raise
+    return paths
+
+
+async def _fetch(client: Any, url: str, file: PublishedFile, path: Path, on_bytes: Callable[[int], None]) -> None:
+    """One file, counted and hashed as it comes: no more is written than it is known to have."""
+    digest, count = hashlib.sha256(), 0
+    async with client.stream("GET", url) as response:
+        response.raise_for_status()
+        with path.open("wb") as target:
+            async for chunk in response.aiter_bytes(CHUNK_BYTES):
+                count += len(chunk)
+                if count > file.bytes:
+                    break
+                digest.update(chunk)
+                target.write(chunk)
+                on_bytes(count)
+    if count != file.bytes or digest.hexdigest() != file.sha256:
+        size = f"{count:,} bytes came of {file.bytes:,}" if count != file.bytes else "its SHA-256 is another one"
+        raise StoreError(
+            f"{file.path} is not the file that was pinned",
+            cause=size,
+            fix="try again; if it stays so, the host serves another file: do not use it",
+            code="changed",
+        )
+
+
+def _offset(on_bytes: Callable[[int], None], before: int) -> Callable[[int], None]:
+    return lambda count: on_bytes(before + count)
+
+
+def _remove(folder: Path, model: PublishedModel) -> None:
+    for file in model.files:
+        (folder / file.name).unlink(missing_ok=True)

@@ -1,0 +1,214 @@
+"""The judge of a run is tested once, within the run's means, and its grade is kept, recorded and used again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nexi.app import pair_models
+from nexi.app.pair_models import RunJudge, grade_book, judge_key, kept_judge_grade
+from nexi.budget import Budget, Meter
+from nexi.config import Config
+from nexi.errors import LLMError
+from nexi.events import Delta, Fact, Judged, ModelAsked, Warned
+from nexi.model import MeteredLLM
+from nexi.pair_models.chained import ChainedPairModel
+from nexi.pair_models.gaps import GapPairModel, gap
+from nexi.pair_models.quiz import Grade
+from nexi.runs.recording import Track
+from nexi.testing import FakeClock, ScriptedLLM
+from nexi.token_counter import TokenCounter
+from nexi.types import PairScore, Reply, Usage
+from tests.pair_models.toys import TOY_QUIZ, judge_years
+
+PAIR = ("The bridge was opened in 1859.", "The bridge was opened in 1859.")
+GRADE = Grade(1.0, 1.0, 0.0, 0.5, pairs=20, tokens=2000, cost=0.0002, tested_at="2026-01-02")
+
+
+class Facts:
+    """An emit that keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.told: list[Fact] = []
+
+    async def __call__(self, fact: Fact) -> None:
+        self.told.append(fact)
+
+    def delta(self, delta: Delta) -> None: ...
+
+    def of(self, kind: type) -> list[Any]:
+        return [fact for fact in self.told if isinstance(fact, kind)]
+
+
+@pytest.fixture(autouse=True)
+def toy_quiz(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair_models, "packaged_quiz", lambda: TOY_QUIZ)
+
+
+class Bench:
+    """A run's judge over a scripted model."""
+
+    def __init__(self, config: Config, *steps: Any, track: Track | None = None, budget: Budget | None = None) -> None:
+        self.llm = ScriptedLLM(*steps, name="toy")
+        self.facts = Facts()
+        self.meter = Meter(budget or Budget())
+        clock = FakeClock()
+        metered = MeteredLLM(
+            self.llm, "judge", self.meter, self.facts, clock, TokenCounter("cl100k_base"), 32_000, track=track or Track()
+        )
+        self.model = RunJudge(config, metered, clock).pair_model()
+
+    async def score(self, *pairs: tuple[str, str]) -> Sequence[PairScore]:
+        return await self.model.score(pairs or [PAIR])
+
+
+@pytest.fixture
+def config(make_config: Callable[..., Config]) -> Config:
+    return make_config(model="toy")
+
+
+async def test_the_first_use_of_a_judge_tests_it_says_so_and_counts_the_cost(config: Config) -> None:
+    bench = Bench(config, *[judge_years] * 3)
+
+    assert await bench.score() == [PairScore(0.95)]
+
+    assert kept_judge_grade(config) == GRADE
+    assert bench.facts.of(Warned) == [
+        Warned(
+            "judge_tested",
+            "the judge toy was tested first: right in 100% of a test of 20 pairs: it may raise and lower "
+            "(keeps 100% of what is true, passes 0% of lies; 2,000 tokens, $0.0002, 0 s)",
+        )
+    ]
+    assert bench.meter.usage.total == 3_000
+    assert bench.facts.of(Judged) == [Judged("judge", "toy", 1.0, (json.dumps(GRADE.as_json()),))]
+
+
+async def test_a_judge_that_was_tested_is_not_tested_again(config: Config) -> None:
+    await Bench(config, *[judge_years] * 3).score()
+    bench = Bench(config, judge_years)
+
+    assert await bench.score() == [PairScore(0.95)]
+    assert len(bench.llm.requests) == 1
+    assert bench.facts.of(Warned) == []
+
+
+async def test_another_model_server_or_prompt_is_tested_for_itself(config: Config) -> None:
+    await Bench(config, *[judge_years] * 3).score()
+    keys = {judge_key(c, TOY_QUIZ) for c in (config, replace(config, model="other"), replace(config, base_url="http://b/v1"))}
+    assert len(keys) == 3
+    folder = config.prompts_dir
+    folder.mkdir(parents=True)
+    (folder / "entailment.md").write_text("Judge.", encoding="utf-8")
+    assert kept_judge_grade(config) is None
+
+
+async def test_a_middling_judge_only_lowers(config: Config) -> None:
+    bench = Bench(config, *[lambda messages: judge_years(messages, wrong=3)] * 2, judge_years, judge_years)
+
+    assert await bench.score() == [gap("a judge that is right in 70% of its test may only lower")]
+    assert (await bench.score(("The bridge was opened in 1859.", "The bridge was opened in 1895.")))[0].known
+
+
+async def test_a_judge_in_prose_is_tested_once_and_then_left_alone(config: Config) -> None:
+    prose = Reply("All of them look fine to me.", (), Usage(800, 20), "stop")
+    first = Bench(config, prose, prose, judge_years)
+    assert await first.score() == [gap("toy was right in 0% of its test, too rarely to be asked")]
+    second = Bench(config, judge_years)
+    await second.score()
+    assert second.llm.requests == []
+
+
+async def test_a_judge_that_cannot_be_reached_is_not_tried_in_every_run(config: Config) -> None:
+    down = LLMError("the model did not answer", cause="connection refused", code="connect")
+    reason = "the judge could not be asked (the model did not answer: connection refused)"
+    assert await Bench(config, down, down).score() == [gap(f"toy could not be tested: {reason}")]
+
+    second = Bench(config, judge_years)
+    assert await second.score() == [gap(f"toy could not be tested: {reason}")]
+    assert second.llm.requests == []
+
+
+async def test_a_budget_too_small_for_the_test_leaves_a_gap_for_this_run_alone(config: Config) -> None:
+    bench = Bench(config, *[judge_years] * 3, budget=Budget(max_tokens=500))
+    assert await bench.score() == [gap("toy could not be tested: the budget of this run is too small for it")]
+    assert bench.llm.requests == []
+    assert await Bench(config, *[judge_years] * 3).score() == [PairScore(0.95)]
+
+
+async def test_a_judge_spends_at_most_its_share_of_the_runs_tokens(config: Config) -> None:
+    grade_book(config).put(judge_key(config, TOY_QUIZ), GRADE)
+    bench = Bench(config, *[judge_years] * 9, budget=Budget(max_tokens=8_000))
+    long = "word " * 170
+
+    scores = await bench.score(*[(f"{long}{n}", f"claim {n}") for n in range(9)])
+
+    assert [score.known for score in scores] == [True] * 2 + [False] * 7
+    assert scores[-1].reason == "the judge's share of the budget is used up"
+
+
+async def test_a_replay_uses_the_recorded_grade_and_tests_nobody(config: Config) -> None:
+    original = Bench(config, *[judge_years] * 3)
+    await original.score()
+    (config.state_dir / "judges.json").unlink()
+
+    replayed = Bench(config, track=Track(original.facts.told, only=True))
+    assert await replayed.score() == [PairScore(0.95)]
+    assert replayed.llm.requests == []
+    assert len(replayed.facts.of(ModelAsked)) == 1
+    assert replayed.facts.of(Judged) == original.facts.of(Judged)
+
+
+async def test_a_replay_without_a_recorded_grade_has_a_gap(config: Config) -> None:
+    bench = Bench(config, judge_years, track=Track(only=True))
+    assert await bench.score() == [gap("toy was not tested when this run was recorded")]
+    assert bench.llm.requests == []
+
+
+def test_without_a_model_there_is_no_judge_to_grade(make_config: Callable[..., Config]) -> None:
+    assert kept_judge_grade(make_config(model="extractive")) is None
+
+
+# two models in a row
+
+
+class FixedPairModel:
+    def __init__(self, **scores: PairScore) -> None:
+        self.name = "fixed"
+        self.scores = scores
+        self.asked: list[str] = []
+
+    async def score(self, pairs: Sequence[tuple[str, str]], *, deadline: float | None = None) -> Sequence[PairScore]:
+        self.asked += [hypothesis for _, hypothesis in pairs]
+        return [self.scores.get(hypothesis, gap("unknown")) for _, hypothesis in pairs]
+
+
+async def test_the_second_model_is_asked_where_the_first_has_a_gap_or_is_undecided() -> None:
+    first = FixedPairModel(sure=PairScore(0.9), unsure=PairScore(0.6), wavering=PairScore(0.4))
+    second = FixedPairModel(unsure=PairScore(0.1), foreign=PairScore(0.8))
+
+    scores = await ChainedPairModel(first, second).score([("p", h) for h in ("sure", "unsure", "foreign", "wavering", "lost")])
+
+    assert scores == [PairScore(0.9), PairScore(0.1), PairScore(0.8), PairScore(0.4), gap("unknown")]
+    assert second.asked == ["unsure", "foreign", "wavering", "lost"]
+
+
+async def test_an_installed_model_that_is_damaged_answers_with_gaps_that_say_why(
+    make_config: Callable[..., Config], tmp_path: Path
+) -> None:
+    config = make_config()
+    (config.root / "proof" / "model").mkdir(parents=True)
+    (config.root / "proof" / "model" / "manifest.json").write_text("{}")
+    model = pair_models.LocalModel(config, FakeClock()).pair_model()
+    assert isinstance(model, GapPairModel)
+    (score,) = await model.score([PAIR])
+    assert (score.known, score.reason.startswith("The installed model cannot be used")) == (False, True)
+
+
+def test_nothing_installed_is_no_model(make_config: Callable[..., Config]) -> None:
+    assert pair_models.LocalModel(make_config(), FakeClock()).pair_model() is None
