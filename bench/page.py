@@ -46,8 +46,9 @@ PAINT_MS, FRAME_MS, HEAP_MB, PAGE_KB = 300, 100, 60, 150
 
 def child(home: str, count: int, rate: float) -> None:
     """Serve on a free port, and say which."""
-    from nexi.app import Nexi, Run
     from nexi.app.options import AS_CONFIGURED, with_effort
+
+    from nexi.app import Nexi, Run
     from nexi.config import Config
     from nexi.runs.session import Session
     from nexi.testing import FakeWeb

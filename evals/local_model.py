@@ -24,14 +24,13 @@ from pathlib import Path
 from typing import Any
 
 from evals.answers import DATA, ROOT, SEED, find_source
-from nexi.app import Nexi, Run, RunResult, SearchOptions
+from nexi.app import Nexi, Run, RunRequest, RunResult
 from nexi.config import Config
 from nexi.errors import NexiError
 from nexi.events import ModelReplied, PageFetched
 from nexi.types import Verdict
 from rig import miniweb, score
 
-ONE_BY_ONE = SearchOptions(seats=1)  # as the command line does where this machine runs the model
 RESULTS = ROOT / "evals" / "local_model.md"
 SHARES = ("contains", "cited", "verified")
 MEANS = ("words", "citations", "calls", "in", "out", "pages", "seconds")
@@ -119,7 +118,7 @@ async def researched(config: Config, questions: Sequence[Mapping[str, Any]]) -> 
     for question in questions:
         with tempfile.TemporaryDirectory() as home:
             async with Nexi(replace(config, home=Path(home))) as nexi:
-                run = nexi.research(question["question"], depth=1, options=ONE_BY_ONE)
+                run = nexi.research(RunRequest(question["question"], depth=1))
                 yield await outcome("research, depth 1", run, question)
 
 

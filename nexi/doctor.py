@@ -273,7 +273,7 @@ async def _unset_search(error: NexiError) -> list[Check]:
 async def _search(nexi: Nexi, backend: SearchBackend) -> list[Check]:
     """Ask although the backend may rest after failures; an answer ends its rest."""
     hits = await backend.search(Query(QUERY))
-    if breaker := nexi.breaker():
+    if breaker := nexi.ports.breaker():
         await breaker.succeeded(backend.name)
     return [Check(f"search {backend.name}", True, f"{len(hits)} result{'s' * (len(hits) != 1)} for a test query")]
 
@@ -455,7 +455,9 @@ async def _their_time(nexi: Nexi, surroundings: Surroundings) -> datetime | None
         return None
     if surroundings.server_time:
         return await surroundings.server_time(url)
-    return await server_time(url, patience_s=_patience_s(surroundings), proxy=nexi.proxy_for(url), trust=nexi.config.trust)
+    return await server_time(
+        url, patience_s=_patience_s(surroundings), proxy=nexi.ports.proxy_for(url), trust=nexi.config.trust
+    )
 
 
 def _versions() -> Work:

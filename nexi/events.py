@@ -32,6 +32,7 @@ class RunStarted:
     mode: str = "search"
     max_iterations: int = 0
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    request: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # what was asked for, as `app.request` reads it
 
 
 @frozen

@@ -64,10 +64,9 @@ def serve_stdio() -> None:
 
 async def _stdio(config: Config) -> None:
     from nexi.app import Nexi
-    from nexi.cli.ask import measured
     from nexi.mcp_server import create_server
 
-    async with Nexi(await measured(config)) as nexi:
+    async with Nexi(config) as nexi:
         await create_server(nexi).run_stdio_async()
 
 
@@ -81,12 +80,11 @@ async def _http(config: Config, host: str, port: int) -> None:
     import uvicorn
 
     from nexi.app import Nexi
-    from nexi.cli.ask import measured
     from nexi.mcp_server import HttpDoor
     from nexi.mcp_server.http import PATH
     from nexi.web.server import HEAD_BYTES, MOST_CONNECTIONS, PatientProtocol
 
-    async with Nexi(await measured(config)) as nexi:
+    async with Nexi(config) as nexi:
         door: Any = HttpDoor(nexi, host=host, token=config.token)
         with _listening(host, port) as listener:
             settings = uvicorn.Config(

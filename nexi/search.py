@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from nexi.app import Nexi, Run, RunResult, SearchOptions
+from nexi.app import Nexi, Run, RunLimits, RunRequest, RunResult
 from nexi.config import Config
 from nexi.events import Event, ModelAsked, PageFetched, SearchFinished, ToolStarted
 from nexi.runs.session import Session
@@ -46,9 +46,10 @@ async def run_search(
     initial_messages: Sequence[Mapping[str, Any]] | None = None,
 ) -> SearchResult:
     """Search the web and answer with citations. Raises NexiError when there is no answer."""
-    options = SearchOptions(effort=effort, max_iterations=max_iter, time_target=time_target)
+    limits = RunLimits(max_iterations=max_iter, time_target=time_target)
+    request = RunRequest(query, effort=effort, limits=limits, door="python")
     session = Session(Message.from_dict(m) for m in initial_messages or ())
-    async with Nexi(config) as nexi, nexi.search(query, options=options, session=session) as run:
+    async with Nexi(config) as nexi, nexi.run(request, session=session) as run:
         await _follow(run, progress_callback, verbose)
         return to_search_result(run.result())
 
@@ -92,7 +93,7 @@ def progress_text(event: Event) -> str:
 
 
 async def _follow(run: Run, callback: ProgressCallback | None, verbose: bool) -> None:
-    limit = run.options.max_iterations or 0
+    limit = run.request.limits.max_iterations or 0
     iteration = 0
     async for event in run:
         iteration += isinstance(event, ModelAsked) and event.purpose == "answer"

@@ -7,7 +7,12 @@ committed, a tool that started and never finished. Pure asyncio; what the tasks 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from nexi.errors import NexiError
+
+T = TypeVar("T")
 
 
 async def wait_uninterrupted(task: asyncio.Future[Any]) -> None:
@@ -22,3 +27,25 @@ async def wait_uninterrupted(task: asyncio.Future[Any]) -> None:
     if was_cancelled and caller:
         caller.uncancel()  # the request stays counted once, as `asyncio.timeout` and task groups expect
         caller.cancel()
+
+
+async def run_in_group(work: Callable[[asyncio.TaskGroup], Awaitable[T]]) -> T:
+    """Do work that owns a task group. Its NexiError comes out as itself: raised inside the group, it would be bundled."""
+    async with asyncio.TaskGroup() as tasks:
+        outcome = await catch_error(work(tasks))
+    return raise_error(outcome)
+
+
+async def catch_error(work: Awaitable[T]) -> T | NexiError:
+    """The result of work, or its NexiError as a value, for a caller who has to clean up in both cases."""
+    try:
+        return await work
+    except NexiError as error:
+        return error
+
+
+def raise_error(outcome: T | NexiError) -> T:
+    """The result that `catch_error` gave. Raises its NexiError."""
+    if isinstance(outcome, NexiError):
+        raise outcome
+    return outcome

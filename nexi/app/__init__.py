@@ -12,30 +12,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nexi.app.assembly import Nexi
-from nexi.app.clients import built_in, container_options
 from nexi.app.clock import SystemClock
 from nexi.app.emit import QuietEmit, RunEmit
-from nexi.app.options import AS_CONFIGURED, MAX_QUESTION_CHARS, SearchOptions, clean_question
-from nexi.app.parts import Parts
-from nexi.app.run import Run, RunResult, error_of
+from nexi.app.factory import built_in_llm, container_options
+from nexi.app.request import LAST_RUN, MAX_QUESTION_CHARS, RunLimits, RunRequest, clean_question
+from nexi.app.run import Run, RunOpening, RunResult, error_of
 
 if TYPE_CHECKING:
     from nexi.app.plugins import fetch_as_plugin, search_as_plugin
     from nexi.app.verification import Target
 
 __all__ = [
-    "AS_CONFIGURED",
+    "LAST_RUN",
     "MAX_QUESTION_CHARS",
     "Nexi",
-    "Parts",
     "QuietEmit",
     "Run",
     "RunEmit",
+    "RunLimits",
+    "RunOpening",
+    "RunRequest",
     "RunResult",
-    "SearchOptions",
     "SystemClock",
     "Target",
-    "built_in",
+    "built_in_llm",
     "clean_question",
     "container_options",
     "error_of",

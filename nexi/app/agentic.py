@@ -1,105 +1,81 @@
-"""`agentic_search` over the clients of one config: the engine's four stages, with this store, these judges and this web.
+"""AgenticEngine: the seed's `agentic_search` as a run, over the store, the judge and the web of one config.
 
-Above, `Nexi.agentic_search` and the doors that offer it; below, `nexi.knowledge.agentic`. What the web gives is kept as
-evidence like any page that is read.
+Above, `run`; below, `nexi.knowledge.agentic`. Pages of the web are kept as evidence like any page that is read.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from nexi.app.emit import QuietEmit
+from nexi.app.components import RunComponents
+from nexi.app.environment import RunEnvironment
 from nexi.app.knowledge import settings_of
-from nexi.app.options import AS_CONFIGURED, SearchOptions, budget_of, clean_question
-from nexi.app.parts import Parts
-from nexi.app.past import Past
-from nexi.app.run import Run
-from nexi.budget import Meter
+from nexi.config import Config
 from nexi.errors import ConfigError, NexiError
-from nexi.model import CallCounter
-from nexi.ports import LLM, Emit
-from nexi.runs.session import Session
+from nexi.events import Fact
+from nexi.ports import LLM
+from nexi.tasks import catch_error, raise_error, run_in_group
 from nexi.types import Answer, Query, SearchOutcome, StopReason
 
 if TYPE_CHECKING:
-    from nexi.app.assembly import Nexi
     from nexi.knowledge.agentic import Web
     from nexi.knowledge.settings import KnowledgeSettings
 
 ASKED = ("completeness_threshold", "max_iterations", "max_urls_per_iteration", "url_score_threshold", "use_search_hints")
 
 
-async def agentic_search(nexi: Nexi, query: str, asked: Mapping[str, Any], emit: Emit | None = None) -> dict[str, Any]:
-    """The seed's response, within the budget of the config. Raises QuestionError or ConfigError."""
-    question, emit = clean_question(query), emit or QuietEmit()
-    asked_settings(nexi, asked)
-    meter = Meter(budget_of(nexi.config), started=nexi.clock.monotonic())
-    async with asyncio.TaskGroup() as tasks:
-        parts = Parts(nexi, Session(), meter, emit, tasks, question, AS_CONFIGURED)
-        told = await _carried(searched(nexi, parts, asked))
-    if isinstance(told, NexiError):
-        raise told
-    return told
-
-
-async def searched(nexi: Nexi, parts: Parts, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The engine over these parts, so that every model call, search and page is metered, told and not paid for twice."""
+async def search_with_web(components: RunComponents, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The four stages; every model call, search and page is metered, logged and not paid for twice."""
     from nexi.knowledge.agentic import Web
 
-    judge = None if nexi.config.endpoint("judge").is_extractive else parts.metered("judge")
-    if parts.options.only_local:
-        return await known_alone(nexi, parts, asked)
-    web = Web(nexi.searcher(parts.emit, parts.track).search, parts.reader.read)
-    return await _answered(nexi, parts, asked, judge, web)
+    ports = components.ports
+    if ports.is_offline:
+        return await search_store_alone(components, asked)
+    judge = None if ports.config.endpoint("judge").is_extractive else components.metered("judge")
+    web = Web(ports.searcher(components.emit, components.track).search, components.reader.read)
+    return await _search(components, asked, judge, web)
 
 
-async def known_alone(nexi: Nexi, parts: Parts, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """What is known by now, at once: nothing is read, and no model is waited for."""
+async def search_store_alone(components: RunComponents, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What the store holds now, at once: nothing is fetched, and no model is waited for."""
     from nexi.knowledge.agentic import Web
 
     async def find(wanted: Query) -> SearchOutcome:
         return SearchOutcome(wanted.text)
 
-    return await _answered(nexi, parts, {**asked, "max_iterations": 1}, None, Web(find, parts.reader.read))
+    return await _search(components, {**asked, "max_iterations": 1}, None, Web(find, components.reader.read))
 
 
-async def _answered(nexi: Nexi, parts: Parts, asked: Mapping[str, Any], judge: LLM | None, web: Web) -> dict[str, Any]:
+async def _search(components: RunComponents, asked: Mapping[str, Any], judge: LLM | None, web: Web) -> dict[str, Any]:
     from nexi.knowledge.agentic import agentic_search as search
     from nexi.knowledge.judge import Judge
 
-    settings, knowledge = asked_settings(nexi, asked), nexi.knowledge()
+    config = components.ports.config
+    settings, knowledge = agentic_settings(config, asked), components.ports.knowledge()
     return await search(
-        parts.question,
-        retriever=await knowledge.retriever(parts.emit),
-        indexer=await knowledge.indexer(parts.emit, embeds=await knowledge.embeds_behind_a_run()),
+        components.question,
+        retriever=await knowledge.retriever(components.emit),
+        indexer=await knowledge.indexer(components.emit, embeds=await knowledge.embeds_behind_a_run()),
         judge=Judge(
             judge,
-            emit=parts.emit,
+            emit=components.emit,
             temperature=settings.llm_temperature,
-            deadline=parts.meter.deadline,
-            prompts_folder=nexi.config.prompts_dir,
+            deadline=components.meter.deadline,
+            prompts_folder=config.prompts_dir,
         ),
         web=web,
-        emit=parts.emit,
+        emit=components.emit,
         settings=settings,
     )
 
 
-async def _carried(work: Awaitable[dict[str, Any]]) -> dict[str, Any] | NexiError:
-    """The response, or the error that a task group would bundle."""
-    try:
-        return await work
-    except NexiError as error:
-        return error
-
-
-def asked_settings(nexi: Nexi, asked: Mapping[str, Any]) -> KnowledgeSettings:
+def agentic_settings(config: Config, asked: Mapping[str, Any]) -> KnowledgeSettings:
     """The settings of one call. Raises ConfigError for one that is switched off or unknown."""
-    settings = settings_of(nexi.config)
+    settings = settings_of(config)
     if not settings.enabled:
         raise ConfigError(
             "agentic_search is switched off",
@@ -115,63 +91,53 @@ def asked_settings(nexi: Nexi, asked: Mapping[str, Any]) -> KnowledgeSettings:
     return replace(settings, **{name: value for name, value in asked.items() if value is not None})
 
 
-class AgenticRun(Run):
-    """An agentic search as a run: its answer is the seed's response, as JSON. Stopped, it tells what is known by then."""
+class AgenticEngine:
+    """An agentic search: its answer is the seed's response, as JSON. Stopped, it gives what the store holds by then."""
 
-    mode = "agentic"
+    gate = None
 
-    def __init__(
-        self,
-        nexi: Nexi,
-        question: str,
-        options: SearchOptions,
-        session: Session,
-        past: Past | None = None,
-        *,
-        asked: Mapping[str, Any] | None = None,
-    ) -> None:
-        super().__init__(nexi, question, replace(options, keeps_history=False), session, past)
-        self._nexi = nexi
-        self._asked = dict(asked or {})
-        asked_settings(nexi, self._asked)
+    def __init__(self, environment: RunEnvironment) -> None:
+        self._environment = environment
+        self._asked = dict(environment.request.agentic)
+        agentic_settings(environment.config, self._asked)
 
-    def _settings(self) -> dict[str, Any]:
-        return {**super()._settings(), "agentic": self._asked}
+    def settings(self) -> dict[str, Any]:
+        return {"agentic": self._asked}
 
-    def _open_conversation(self) -> None:
-        return None  # there is none: passages are found and judged, nobody talks
+    def open_conversation(self) -> None:
+        return None  # passages are found and judged; there is no conversation
 
-    async def _engine(self) -> Answer:
-        stop = StopReason.FINAL_ANSWER
-        async with asyncio.TaskGroup() as tasks:
-            watcher = tasks.create_task(self._watch_for_stop())
-            stopped = tasks.create_task(self.stopping.wait())
-            parts = self._own_parts(tasks)
-            searching = tasks.create_task(_carried(searched(self._nexi, parts, self._asked)))
-            await asyncio.wait((searching, stopped), timeout=self._left(), return_when=asyncio.FIRST_COMPLETED)
-            if not searching.done():
-                stop = StopReason.CANCELLED if self.stopping.is_set() else StopReason.TIME_TARGET
-                searching.cancel()
-                await asyncio.wait((searching,))
-            told = await self._told(parts, searching)
-            parts.reader.cancel()
-            for task in (watcher, stopped):
-                task.cancel()
-        if isinstance(told, NexiError):
-            raise told
-        return Answer(json.dumps(told, ensure_ascii=False), stop=stop)
+    def close_conversation(self, answer: Answer) -> None:
+        return None
 
-    def _own_parts(self, tasks: asyncio.TaskGroup) -> Parts:
-        track, calls = self.past.recording.of(""), CallCounter(self.past.calls)
-        return Parts(
-            self.nexi, self.session, self.meter, self.emit, tasks, self.question, self.options, track=track, calls=calls
-        )
+    def observe(self, fact: Fact) -> None:
+        return None
 
-    async def _told(self, parts: Parts, searching: asyncio.Task[dict[str, Any] | NexiError]) -> dict[str, Any] | NexiError:
+    async def answer(self) -> Answer:
+        return await run_in_group(self._answer)
+
+    async def _answer(self, tasks: asyncio.TaskGroup) -> Answer:
+        environment, reason = self._environment, StopReason.FINAL_ANSWER
+        components = RunComponents(environment, tasks)
+        stopped = tasks.create_task(environment.stop.wait())
+        searching = tasks.create_task(catch_error(search_with_web(components, self._asked)))
+        await asyncio.wait((searching, stopped), timeout=self._seconds_left(), return_when=asyncio.FIRST_COMPLETED)
+        if not searching.done():
+            reason = StopReason.CANCELLED if environment.stop.is_set() else StopReason.TIME_TARGET
+            searching.cancel()
+            await asyncio.wait((searching,))
+        outcome = await self._outcome(components, searching)
+        components.reader.cancel()
+        stopped.cancel()
+        return Answer(json.dumps(raise_error(outcome), ensure_ascii=False), stop=reason)
+
+    async def _outcome(
+        self, components: RunComponents, searching: asyncio.Task[dict[str, Any] | NexiError]
+    ) -> dict[str, Any] | NexiError:
         if not searching.cancelled():
             return searching.result()
-        return await _carried(known_alone(self._nexi, parts, self._asked))
+        return await catch_error(search_store_alone(components, self._asked))
 
-    def _left(self) -> float | None:
-        deadline = self.meter.deadline
-        return None if deadline is None else max(0.0, deadline - self.nexi.clock.monotonic())
+    def _seconds_left(self) -> float | None:
+        deadline = self._environment.meter.deadline
+        return None if deadline is None else max(0.0, deadline - self._environment.ports.clock.monotonic())

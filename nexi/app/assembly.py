@@ -1,156 +1,263 @@
-"""Nexi: the clients of one config, and the searches and single calls made with them."""
+"""Nexi: the clients of one config, the runs and the single calls made with them. Every door asks here."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from nexi.app.clients import Clients
+from nexi.app.clock import SystemClock
+from nexi.app.components import RunComponents
 from nexi.app.emit import QuietEmit
-from nexi.app.options import AS_CONFIGURED, SearchOptions, clean_question, with_effort
+from nexi.app.environment import RunEnvironment
+from nexi.app.factory import PortFactory, SharedClients
 from nexi.app.pages import read_page
-from nexi.app.parts import Parts
-from nexi.app.run import Run, RunResult
+from nexi.app.recorded import RecordedRun
+from nexi.app.request import LAST_RUN, RunMode, RunRequest, check_request, clean_question
+from nexi.app.resolve import LocalModelProbe, ModelProbe, NoProbe, ResolvedRun, resolve, resolve_config
+from nexi.app.run import Engine, Run, RunOpening, RunResult
 from nexi.budget import Budget, Meter
-from nexi.ports import Emit
+from nexi.config import Config
+from nexi.errors import ConfigError
+from nexi.ports import LLM, Clock, ContentFetcher, Emit, PageStore, SearchBackend
+from nexi.runs.directory import RunDirectory
 from nexi.runs.recording import Pace
 from nexi.runs.session import Session
 from nexi.types import FetchLimits, Page, Query, Review, SearchOutcome, ToolCall, ToolResult
+from nexi.urls import is_web_url
 
 if TYPE_CHECKING:
-    from nexi.app.agentic import AgenticRun
-    from nexi.app.research import ResearchRun
+    from nexi.app.knowledge import Knowledge
     from nexi.app.resume import Replay
     from nexi.app.verification import Target
-    from nexi.research.orchestrator import PlanApproval
+    from nexi.config import EndpointRole
     from nexi.search_api import SearchService
     from nexi.verify.recheck import Verification
 
 
-class Nexi(Clients):
-    """Searches, and single calls outside a search, over the clients of one config."""
+class Nexi:
+    """Runs, and single calls outside a run, over the clients of one config.
 
-    _search_service: SearchService | None = None
+    Ports may be given instead of built, for tests and for embedding nexi in another program.
+    """
 
-    def search(self, question: str, *, options: SearchOptions = AS_CONFIGURED, session: Session | None = None) -> Run:
-        """A run to enter: `async with nexi.search(q) as run`. Raises QuestionError or ConfigError at once."""
-        asked, options = clean_question(question), with_effort(options, self.config)
-        return Run(self._clients_for(options), asked, options, session or Session())
-
-    def _clients_for(self, options: SearchOptions) -> Self:
-        """The clients that a run with these options may use."""
-        clients = self.answering_with(options.model)
-        return clients.restricted_to_local() if options.only_local else clients
-
-    def research(
+    def __init__(
         self,
-        question: str,
+        config: Config,
         *,
-        depth: int = 0,
-        options: SearchOptions = AS_CONFIGURED,
-        session: Session | None = None,
-        approve: PlanApproval | None = None,
-        held: bool = False,
-    ) -> ResearchRun:
-        """A deep run to enter; depth 0 lets the coordinator choose, and `approve` may change its plan.
+        clock: Clock | None = None,
+        llms: Mapping[str, LLM] | None = None,
+        backends: Sequence[Any] | None = None,
+        fetchers: Sequence[Any] | None = None,
+        probe: ModelProbe | None = None,
+    ) -> None:
+        clock = clock or SystemClock()
+        self.ports = PortFactory(config, SharedClients(config, clock, llms or {}, backends, fetchers))
+        self._probe: ModelProbe = probe or (NoProbe() if llms else LocalModelProbe(clock))
+        self._search_service: SearchService | None = None
 
-        One that is `held` waits with its plan at `run.gate` until somebody settles it there.
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.ports.shared.aclose()
+
+    # what it is made of
+
+    @property
+    def config(self) -> Config:
+        return self.ports.config
+
+    @property
+    def clock(self) -> Clock:
+        return self.ports.clock
+
+    def llm(self, role: EndpointRole) -> LLM:
+        return self.ports.llm(role)
+
+    def backends(self) -> tuple[SearchBackend, ...]:
+        return self.ports.backends()
+
+    def fetchers(self) -> tuple[ContentFetcher, ...]:
+        return self.ports.fetchers()
+
+    def knowledge(self) -> Knowledge:
+        return self.ports.knowledge()
+
+    def runs(self) -> RunDirectory:
+        return self.ports.runs()
+
+    def pages(self) -> PageStore:
+        return self.ports.pages()
+
+    def check(self) -> None:
+        """Refuse what cannot work before anything is spent. Raises ConfigError."""
+        self.ports.check()
+
+    # runs
+
+    def run(self, request: RunRequest, *, session: Session | None = None) -> RunOpening:
+        """A run to enter: `async with nexi.run(request) as run`. Raises QuestionError or ConfigError at once.
+
+        A `session` carries on a conversation of this process; `request.continues` names one in the run logs.
         """
-        from nexi.app.research import ResearchRun
+        resolve_config(check_request(request, self.config), self.config)
+        closing = AsyncExitStack()
 
-        asked, options = clean_question(question), with_effort(options, self.config)
-        nexi = self._clients_for(options)
-        return ResearchRun(nexi, asked, options, session or Session(), depth=depth, approve=approve, held=held)
+        async def prepare() -> Run:
+            resolved = await resolve(request, self.config, self._probe)
+            ports = self._ports_for(resolved)
+            conversation = session or await self._session_for(request)
+            attached = await self._attach(resolved.request, ports, closing)
+            return Run(ports, resolved, build_engine, session=conversation, recorded=RecordedRun(), attached=attached)
 
-    async def resume(self, run_id: str, *, options: SearchOptions = AS_CONFIGURED, pace: Pace | None = None) -> Run:
-        """A run that was cut off or ended early, to enter and go on with. Raises StoreError.
+        return RunOpening(prepare, closing.aclose)
 
-        What its log holds is not asked for again; `pace` lets recorded waits take their time.
-        """
-        from nexi.app.resume import build, is_local, reopened, session_of
+    def search(self, question: str | RunRequest, *, session: Session | None = None) -> RunOpening:
+        """`run` for a question that is answered in one conversation."""
+        return self.run(_request_for(question, "search"), session=session)
 
+    def research(self, question: str | RunRequest, *, session: Session | None = None) -> RunOpening:
+        """`run` for a deep question: a plan, researchers in rounds, and a report."""
+        return self.run(_request_for(question, "research"), session=session)
+
+    def agentic(self, question: str | RunRequest) -> RunOpening:
+        """`run` for the seed's agentic search: the store first, and of the web only what is missing."""
+        return self.run(_request_for(question, "agentic"))
+
+    def _ports_for(self, resolved: ResolvedRun) -> PortFactory:
+        return self.ports.with_config(resolved.config, is_offline=resolved.request.is_local)
+
+    async def _session_for(self, request: RunRequest) -> Session:
+        """The conversation a request continues. Raises StoreError when its run is not there."""
+        from nexi.runs.conversation import conversation_after, last_conversation
+
+        if not request.continues:
+            return Session()
+        if request.continues == LAST_RUN:
+            return await last_conversation(self.config, self.clock)
         runs = self.runs()
-        started, past = await asyncio.to_thread(reopened, runs, run_id, pace=pace)
-        options = replace(options, only_local=options.only_local or is_local(started))
-        return build(self._clients_for(options), started, past, await session_of(started, runs, past.facts), options)
+        await asyncio.to_thread(runs.open_log, request.continues)
+        return await conversation_after(runs, request.continues)
+
+    async def _attach(self, request: RunRequest, ports: PortFactory, closing: AsyncExitStack) -> Knowledge | None:
+        """A knowledge base of the files that came with the question, for the life of the run. Raises NexiError."""
+        if not request.attachments:
+            return None
+        if request.is_local and (page := next((a for a in request.attachments if is_web_url(a)), "")):
+            raise ConfigError(
+                f"{page[:200]} cannot be attached to a local question",
+                cause="fetching it would leave this machine",
+                fix="index it first with nexi index, or ask without --local",
+            )
+        from nexi.app.intake import attach_files
+
+        return await closing.enter_async_context(attach_files(self, ports, request.attachments))
+
+    def resume(self, run_id: str, *, changes: RunRequest | None = None, pace: Pace | None = None) -> RunOpening:
+        """A run that was cut off or ended early, to enter and go on with. Entering raises StoreError.
+
+        What its log holds is not asked for again. `changes` may name another model and other limits; `pace` lets recorded
+        waits take their time.
+        """
+        from nexi.app.resume import reopen_run, request_to_resume, session_of
+
+        closing = AsyncExitStack()
+
+        async def prepare() -> Run:
+            runs = self.runs()
+            started, recorded = await asyncio.to_thread(reopen_run, runs, run_id, pace=pace)
+            resolved = await resolve(request_to_resume(started, changes), self.config, self._probe)
+            session = await session_of(started, runs, recorded.facts)
+            ports = self._ports_for(resolved)
+            attached = await self._attach(resolved.request, ports, closing)
+            return Run(ports, resolved, build_engine, session=session, recorded=recorded, attached=attached)
+
+        return RunOpening(prepare, closing.aclose)
 
     async def replay(self, run_id: str) -> Replay:
         """A finished run played again from its log, with no network. Raises StoreError."""
-        from nexi.app.resume import Replay, Silent, build, config_of, recorded, session_of
+        from nexi.app.resume import RecordedLLM, Replay, config_of_run, read_finished_run, resolve_replay, session_of
 
         runs = self.runs()
-        started, past, told = await asyncio.to_thread(recorded, runs, run_id)
-        silent = Silent(started.model)
-        llms = {"answer": silent, "extract": silent, "judge": silent}
-        options = SearchOptions(keeps_history=False, keeps_log=False)
-        session, config = await session_of(started, runs, past.facts), config_of(started, self.config)
-        async with (
-            Nexi(config, clock=self.clock, llms=llms, backends=(), fetchers=()) as nexi,
-            build(nexi, started, past, session, options) as run,
-        ):
-            async for _ in run:
-                pass
-            return Replay(run_id, told, run.result())
+        started, recorded, answer = await asyncio.to_thread(read_finished_run, runs, run_id)
+        llm = RecordedLLM(started.model)
+        llms = {"answer": llm, "extract": llm, "judge": llm}
+        session, config = await session_of(started, runs, recorded.facts), config_of_run(started, self.config)
 
-    async def answer(
-        self, question: str, *, options: SearchOptions = AS_CONFIGURED, session: Session | None = None
-    ) -> RunResult:
+        async with Nexi(config, clock=self.clock, llms=llms, backends=(), fetchers=()) as nexi:
+
+            async def prepare() -> Run:
+                resolved = resolve_replay(started, config)
+                return Run(nexi.ports, resolved, build_engine, session=session, recorded=recorded)
+
+            async with RunOpening(prepare) as run:
+                async for _ in run:
+                    pass
+                return Replay(run_id, answer, run.result())
+
+    async def answer(self, question: str | RunRequest, *, session: Session | None = None) -> RunResult:
         """Search to the end. Raises NexiError when there is no answer."""
-        async with self.search(question, options=options, session=session) as run:
+        async with self.search(question, session=session) as run:
             async for _ in run:
                 pass
             return run.result()
 
+    async def agentic_search(self, query: str, **settings: Any) -> dict[str, Any]:
+        """Look into the store and read only what is missing; the seed's JSON.
+
+        `settings` may name completeness_threshold, max_iterations, max_urls_per_iteration, url_score_threshold and
+        use_search_hints; what is not named is as configured. Raises QuestionError or ConfigError.
+        """
+        async with self.agentic(RunRequest(query, agentic=settings, keeps_log=False)) as run:
+            async for _ in run:
+                pass
+            response: dict[str, Any] = json.loads(run.result().answer.text)
+            return response
+
+    # single calls
+
     async def run_tool(self, call: ToolCall, *, question: str = "") -> ToolResult:
-        """One tool call outside a search, for a caller who vouches for the URLs in it."""
-        session = Session()
+        """One tool call outside a run, for a caller who vouches for the URLs in it."""
+        session, ports = Session(), self.ports
         async with asyncio.TaskGroup() as tasks:
-            emit = QuietEmit()
             meter = Meter(Budget(max_pages=self.config.max_pages), started=self.clock.monotonic())
-            parts = Parts(self, session, meter, emit, tasks, question, AS_CONFIGURED)
-            toolbox = parts.toolbox(parts.metered("extract"))
-            session.allow(parts.urls_of(call))
+            resolved = ResolvedRun(RunRequest(question), self.config, Budget())
+            environment = RunEnvironment(
+                ports, resolved, session, meter, QuietEmit(), asyncio.Event(), RecordedRun(), None, may_have_knowledge=False
+            )
+            components = RunComponents(environment, tasks)
+            toolbox = components.toolbox(components.metered("extract"))
+            session.allow(components.urls_of(call))
             result = await toolbox.run(call)
-            parts.reader.cancel()
+            components.reader.cancel()
         return result
 
     async def find_known(self, query: Query | str, *, tags: Sequence[str] = ()) -> SearchOutcome:
-        """Hits out of the knowledge store, with no network unless a Qdrant or embedding server is named."""
+        """Hits out of the knowledge base; nothing leaves this machine. Raises ConfigError when the store is elsewhere."""
         from nexi.app.local import LocalBackend
+        from nexi.app.local_scope import restrict_to_local
         from nexi.searcher import Searcher
         from nexi.types import Scope
 
-        asked = Query(query) if isinstance(query, str) else query
-        asked = replace(asked, text=clean_question(asked.text))
-        backends = (LocalBackend(self.knowledge(), QuietEmit(), Scope(tags=tuple(tags))),)
-        return await Searcher(lambda: backends, emit=QuietEmit(), clock=self.clock).search(asked)
-
-    async def agentic_search(self, query: str, **asked: Any) -> dict[str, Any]:
-        """Look at what is known, and read only what is missing; the seed's JSON.
-
-        `asked` may name completeness_threshold, max_iterations, max_urls_per_iteration, url_score_threshold and
-        use_search_hints; what is not named is as configured. Raises QuestionError or ConfigError.
-        """
-        from nexi.app.agentic import agentic_search
-
-        return await agentic_search(self, query, asked)
-
-    def agentic(self, question: str, *, options: SearchOptions = AS_CONFIGURED, **asked: Any) -> AgenticRun:
-        """The same as a run to enter, with facts, a log and a stop. Raises QuestionError or ConfigError at once."""
-        from nexi.app.agentic import AgenticRun
-
-        return AgenticRun(
-            self._clients_for(options), clean_question(question), with_effort(options, self.config), Session(), asked=asked
-        )
+        query = Query(query) if isinstance(query, str) else query
+        query = replace(query, text=clean_question(query.text))
+        ports = self.ports.with_config(restrict_to_local(self.config)[0], is_offline=True)
+        backends = (LocalBackend(ports.knowledge(), QuietEmit(), Scope(tags=tuple(tags))),)
+        return await Searcher(lambda: backends, emit=QuietEmit(), clock=self.clock).search(query)
 
     async def find(self, query: Query | str) -> SearchOutcome:
         """Raw hits along the search chain; an empty outcome says who failed and why. Raises QuestionError or ConfigError."""
-        asked = Query(query) if isinstance(query, str) else query
-        asked = replace(asked, text=clean_question(asked.text))
-        return await self.searcher(QuietEmit()).search(asked)
+        query = Query(query) if isinstance(query, str) else query
+        query = replace(query, text=clean_question(query.text))
+        return await self.ports.searcher(QuietEmit()).search(query)
 
     def review_of(self, run_id: str) -> Review | None:
         """How the answer of a past run was checked; None where that is not known."""
@@ -170,20 +277,47 @@ class Nexi(Clients):
 
         runs = self.runs()
         document = await asyncio.to_thread(document_of, target, runs, self.config.history_path)
-        archive = Archive(runs, self.page_cache(), self.config.fetch_chain(), run=document.run)
+        archive = Archive(runs, self.ports.page_cache(), self.config.fetch_chain(), run=document.run)
         if not refetch:
             return await recheck(document, archive.text)
-        async with Nexi(self.config.override(page_cache=False), clock=self.clock, fetchers=self._fetchers_given) as fresh:
+        async with Nexi(
+            self.config.override(page_cache=False), clock=self.clock, fetchers=self.ports.shared.given_fetchers
+        ) as fresh:
             return await recheck(document, archive.text, fresh.fetch)
 
     async def fetch(self, url: str) -> Page:
         """One page along the fetch chain, for a caller who vouches for its URL; the guard holds. Raises FetchError."""
-        return await read_page(self, url, FetchLimits(timeout_s=self.config.fetch_timeout), emit=QuietEmit())
+        return await read_page(self.ports, url, FetchLimits(timeout_s=self.config.fetch_timeout), emit=QuietEmit())
 
     def search_api(self, settings: Path | None = None, *, emit: Emit | None = None) -> SearchService:
         """The stateless search service, built once; the first caller may name its searcher.yaml. Raises ConfigError."""
         if self._search_service is None:
             from nexi.app.search_service import build, settings_of
 
-            self._search_service = build(self, settings_of(self.config.root, settings), emit or QuietEmit())
+            self._search_service = build(self.ports, settings_of(self.config.root, settings), emit or QuietEmit())
         return self._search_service
+
+    def check_url(self, url: str) -> object:
+        """Refuse an address the guard refuses, before anything is looked up. Raises FetchError."""
+        return self.ports.check_url(url)
+
+
+def _request_for(question: str | RunRequest, mode: RunMode) -> RunRequest:
+    return RunRequest(question, mode=mode) if isinstance(question, str) else replace(question, mode=mode)
+
+
+def build_engine(environment: RunEnvironment) -> Engine:
+    """The engine of a run's mode."""
+    match environment.request.mode:
+        case "research":
+            from nexi.app.research import ResearchEngine
+
+            return ResearchEngine(environment)
+        case "agentic":
+            from nexi.app.agentic import AgenticEngine
+
+            return AgenticEngine(environment)
+        case _:
+            from nexi.app.search_engine import SearchEngine
+
+            return SearchEngine(environment)

@@ -25,6 +25,7 @@ from nexi.values import frozen
 
 if TYPE_CHECKING:
     from nexi.app.assembly import Nexi
+    from nexi.app.factory import PortFactory
     from nexi.app.knowledge import Knowledge
     from nexi.knowledge.indexing import IndexReport
 
@@ -256,7 +257,7 @@ def _why_not(error: Exception) -> str:
 
 
 @asynccontextmanager
-async def shelf_of(nexi: Nexi, targets: Sequence[str]) -> AsyncIterator[Knowledge]:
+async def attach_files(nexi: Nexi, ports: PortFactory, targets: Sequence[str]) -> AsyncIterator[Knowledge]:
     """A store for one question with these files in it, gone with the block. Raises NexiError when none can be read."""
     import tempfile
 
@@ -266,16 +267,16 @@ async def shelf_of(nexi: Nexi, targets: Sequence[str]) -> AsyncIterator[Knowledg
     with tempfile.TemporaryDirectory(prefix="nexi-files-", ignore_cleanup_errors=True) as folder:
         names = ", ".join(target.rstrip("/").rpartition("/")[2] for target in targets)[:300]
         about = f"Search the files the user gave with this question: {names}. Ask here first."
-        shelf = Knowledge(nexi, store=SqliteStore(Path(folder) / "files.db"), about=about)
+        attached = Knowledge(ports, store=SqliteStore(Path(folder) / "files.db"), about=about)
         try:
-            taking = Taking(nexi, shelf, embeds=False)
+            taking = Taking(nexi, attached, embeds=False)
             for target in targets:
                 await taking.take(target)
             if not sum(taking.taken.outcomes.values()):
                 raise _nothing_in(names, taking.taken)
-            yield shelf
+            yield attached
         finally:
-            await shelf.aclose()
+            await attached.aclose()
 
 
 def _nothing_in(names: str, taken: Intake) -> NexiError:

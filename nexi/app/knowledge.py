@@ -16,7 +16,7 @@ from nexi.ports import LLM, Clock, Embedder, Emit, KnowledgeStore, PageStore
 from nexi.types import EVERYTHING, Page, Passage, Scope, StoredSource
 
 if TYPE_CHECKING:
-    from nexi.app.clients import Clients
+    from nexi.app.factory import PortFactory
     from nexi.config import Config
     from nexi.knowledge.indexing import Indexer
     from nexi.knowledge.retrieval import Retriever
@@ -34,12 +34,12 @@ def settings_of(config: Config) -> KnowledgeSettings:
 
 
 class Knowledge:
-    """Built once for a config by `Clients.knowledge`, which closes it."""
+    """Built by `PortFactory.knowledge` and closed with its clients."""
 
-    def __init__(self, clients: Clients, *, store: KnowledgeStore | None = None, about: str = "") -> None:
+    def __init__(self, ports: PortFactory, *, store: KnowledgeStore | None = None, about: str = "") -> None:
         """`about` says to a model what is in a store that is not what nexi knows."""
         self.about = about
-        self._clients = clients
+        self._ports = ports
         self._store = store
         self._embedder: Embedder | None = None
         self._sought_embedder = False
@@ -47,15 +47,15 @@ class Knowledge:
 
     @property
     def config(self) -> Config:
-        return self._clients.config
+        return self._ports.config
 
     @property
     def clock(self) -> Clock:
-        return self._clients.clock
+        return self._ports.clock
 
     @property
     def pages(self) -> PageStore:
-        return self._clients.pages()
+        return self._ports.pages()
 
     async def aclose(self) -> None:
         if self._store:
@@ -108,7 +108,7 @@ class Knowledge:
         return self._embedder
 
     def _make_embedder(self) -> Embedder | None:
-        endpoint, clients = self.config.embedding(), self._clients
+        endpoint, ports = self.config.embedding(), self._ports
         if endpoint:
             from nexi.llm.embeddings import OpenAIEmbedder
 
@@ -116,9 +116,9 @@ class Knowledge:
                 endpoint.base_url,
                 endpoint.model,
                 api_keys=endpoint.api_keys,
-                clock=clients.clock,
+                clock=ports.clock,
                 max_retries=self.config.llm_max_retries,
-                proxy=clients.proxy_for(endpoint.base_url),
+                proxy=ports.proxy_for(endpoint.base_url),
                 trust=self.config.trust,
             )
         if library := embedder_named(self.config):
@@ -174,14 +174,14 @@ class Knowledge:
         return self.config.embedding() is not None or await self.has_vectors()
 
     def judge_llm(self) -> LLM | None:
-        return None if self.config.endpoint("judge").is_extractive else self._clients.llm("judge")
+        return None if self.config.endpoint("judge").is_extractive else self._ports.llm("judge")
 
     def context_llm(self) -> LLM | None:
         """The model that puts chunks in context; none where there is only the built-in one."""
         named = self.config.contextual_embedding_model
         if not named or self.config.endpoint("judge").is_extractive:
             return self.judge_llm()
-        return self._clients.llm_called(replace(self.config.endpoint("judge"), model=named))
+        return self._ports.llm_at(replace(self.config.endpoint("judge"), model=named))
 
     async def embed_the_rest(self, *, afresh: bool = False) -> AsyncIterator[int]:
         """Give every chunk its vector, in batches, and say how many got one; `afresh` drops other vectors first."""

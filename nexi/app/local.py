@@ -103,7 +103,7 @@ def _begins_with_it(passage: Passage) -> bool:
     return passage.heading.rpartition(" > ")[2] in passage.text[:250]
 
 
-async def answered_before(knowledge: Knowledge, question: str) -> tuple[Hit, ...]:
+async def pages_answered_before(knowledge: Knowledge, question: str) -> tuple[Hit, ...]:
     """The pages from which this very question was answered, while all of them are stored and none is out of date."""
     from nexi.answers.citations import extract_citation_markers
     from nexi.history import read_last
@@ -126,7 +126,7 @@ async def answered_before(knowledge: Knowledge, question: str) -> tuple[Hit, ...
     return tuple(Hit(s.url, s.title, "", "", NAME) for s in sources)
 
 
-def told_before(facts: Iterable[Fact]) -> tuple[Hit, ...] | None:
+def recorded_pages_answered_before(facts: Iterable[Fact]) -> tuple[Hit, ...] | None:
     """The same as a run was told of it, from its log; None where it had not asked yet."""
     asked = [fact for fact in facts if isinstance(fact, ToolFinished) and fact.name == LOCAL_SEARCH.name]
     if not asked:
@@ -153,7 +153,7 @@ def is_fresh(source: StoredSource, oldest: datetime) -> bool:
         return False
 
 
-class Keeper:
+class BackgroundIndexer:
     """Indexes the pages of one run behind its back; what `IndexQueue` takes for its indexer.
 
     A store that fails is said once and left alone for the rest of the run: knowledge is never worth an answer.
@@ -208,4 +208,13 @@ def full_error(most: int) -> StoreError:
     )
 
 
-__all__ = ["NAME", "Keeper", "LocalBackend", "LocalFetcher", "answered_before", "full_error", "hits_of", "scope_of"]
+__all__ = [
+    "NAME",
+    "BackgroundIndexer",
+    "LocalBackend",
+    "LocalFetcher",
+    "full_error",
+    "hits_of",
+    "pages_answered_before",
+    "scope_of",
+]

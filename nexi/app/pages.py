@@ -7,20 +7,21 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from nexi.budget import Budget, Meter
-from nexi.errors import FetchError, NexiError
+from nexi.errors import FetchError
 from nexi.ports import ContentFetcher, Emit
 from nexi.reader import Reader
 from nexi.runs.pages import MemoryPages
 from nexi.runs.session import Session
+from nexi.tasks import run_in_group
 from nexi.types import FetchLimits, Page
 from nexi.urls import is_web_url
 
 if TYPE_CHECKING:
-    from nexi.app.clients import Clients
+    from nexi.app.factory import PortFactory
 
 
 async def read_page(
-    nexi: Clients,
+    ports: PortFactory,
     url: str,
     limits: FetchLimits,
     *,
@@ -31,21 +32,18 @@ async def read_page(
     if not is_web_url(url):
         fix = "write it in full, like https://example.com/page"
         raise FetchError(f"{url[:200]!r} is not the address of a web page", reason="blocked", fix=fix)
-    async with asyncio.TaskGroup() as tasks:
+
+    async def read(tasks: asyncio.TaskGroup) -> Page:
         reader = Reader(
-            fetchers or nexi.fetchers,
+            fetchers or ports.fetchers,
             limits=limits,
             session=Session(),
-            meter=Meter(Budget(), started=nexi.clock.monotonic()),
+            meter=Meter(Budget(), started=ports.clock.monotonic()),
             store=MemoryPages(),
             emit=emit,
-            clock=nexi.clock,
+            clock=ports.clock,
             tasks=tasks,
         )
-        try:
-            page: Page | NexiError = await reader.read(url)
-        except NexiError as error:
-            page = error  # carried past the task group, which would bundle it
-    if isinstance(page, NexiError):
-        raise page
-    return page
+        return await reader.read(url)
+
+    return await run_in_group(read)

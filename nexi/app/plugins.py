@@ -28,10 +28,10 @@ def as_fetcher(fetcher: Any) -> ContentFetcher:
 
 def _connections() -> dict[str, Any]:
     """Such a call brings no config, and the proxies and certificates of this machine hold for it all the same."""
-    from nexi.app.clients import Clients
+    from nexi.app.factory import factory_for
     from nexi.config import load_config
 
-    return Clients(load_config()).connections()
+    return factory_for(load_config()).connections()
 
 
 async def search_as_plugin(name: str, queries: Sequence[str], api_key: str, timeout_s: float) -> list[SearchOutcome]:

@@ -1,25 +1,19 @@
-"""ResearchRun: a deep question as a run like any other, with researchers instead of one conversation.
+"""ResearchEngine: a deep question answered by researchers in rounds instead of one conversation.
 
-The engine is `research.orchestrator`; this file builds what it works with from the clients of one config. Everything a run is,
-its log, its budget, its way to stop, comes from `run`.
+The work is done by `research.orchestrator`; this file builds what it works with from the environment of one run.
 """
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nexi.agent import AgentLoop, AnswerChecker
-from nexi.app.clients import Clients, built_in
-from nexi.app.kept import KeptPages
-from nexi.app.options import SearchOptions
-from nexi.app.parts import Parts
-from nexi.app.past import Past
-from nexi.app.run import Run
+from nexi.app.components import RunComponents
+from nexi.app.environment import RunEnvironment
+from nexi.app.factory import built_in_llm
 from nexi.budget import Budget, Meter
-from nexi.errors import NexiError
-from nexi.events import Event, PageFetched, RunResumed, SourceNumbered, is_fact
+from nexi.events import Fact, PageFetched, RunResumed, SourceNumbered
 from nexi.model import CallCounter, MeteredLLM
 from nexi.ports import Emit, SearchBackend
 from nexi.reader import rebuilt
@@ -33,105 +27,88 @@ from nexi.research.state import MAX_PARALLEL_RESEARCHERS, ResearchState
 from nexi.research.tools import LOCAL_SEARCH, ContextUsage, ResearchToolbox, build_specs
 from nexi.runs.session import Session
 from nexi.searcher import Searcher
+from nexi.tasks import catch_error, raise_error, run_in_group
 from nexi.types import Answer, Message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 EXTRA_TOOLS = {"security_search": "security", "stackexchange": "stackexchange", "grep": "ripgrep"}
-LOCAL_TOOLS = ("grep",)  # those that ask nobody elsewhere
 
 
-class ResearchRun(Run):
-    """One piece of research under way. `state` is what the reducer makes of its facts, for every door the same.
+class ResearchEngine:
+    """Researchers in rounds, and a report. `state` is what the reducer makes of the facts, for every door the same.
 
-    A run that is `held` has a `gate`: it waits there with its plan until somebody settles or refuses it.
+    With `holds_plan` it has a `gate` and waits there with its plan until somebody settles or refuses it.
     """
 
-    mode = "research"
-
-    def __init__(
-        self,
-        nexi: Clients,
-        question: str,
-        options: SearchOptions,
-        session: Session,
-        past: Past | None = None,
-        *,
-        depth: int = 0,
-        approve: PlanApproval | None = None,
-        held: bool = False,
-    ) -> None:
-        super().__init__(nexi, question, options, session, past)
-        self.depth = depth
-        self.gate = PlanGate() if held else None
+    def __init__(self, environment: RunEnvironment, approve: PlanApproval | None = None) -> None:
+        self._environment = environment
+        self.gate = PlanGate() if environment.request.holds_plan else None
         self._approve = approve or self.gate
+        recorded = environment.recorded
+        self._facts: list[Fact] = list(recorded.facts if recorded.log else ())
         self._orchestrator: Orchestrator | None = None
 
     @property
     def state(self) -> ResearchState:
-        return self._orchestrator.state if self._orchestrator else fold(self.facts)
+        return self._orchestrator.state if self._orchestrator else fold(self._facts)
 
-    def _publish(self, event: Event) -> None:
-        if self._orchestrator and is_fact(event):
-            self._orchestrator.observe(event)
-        super()._publish(event)
+    def observe(self, fact: Fact) -> None:
+        if self._orchestrator:
+            self._orchestrator.observe(fact)
+        else:
+            self._facts.append(fact)
 
-    def _settings(self) -> dict[str, Any]:
-        held = {"held": True} if self.gate else {}
-        seats = {"seats": self.seats} if self.seats < MAX_PARALLEL_RESEARCHERS else {}
-        return {**super()._settings(), "depth": self.depth, "tools": self.tools(), **held, **seats}
+    def settings(self) -> dict[str, Any]:
+        parallel = {"seats": self.max_parallel} if self.max_parallel < MAX_PARALLEL_RESEARCHERS else {}
+        return {"tools": self.tools(), **parallel}
 
     def tools(self) -> list[str]:
-        """The tools besides the web search that researchers are offered; a run that began before keeps its own."""
-        told = self.past.settings.get("tools")
-        if isinstance(told, list):
-            return [name for name in told if name in EXTRA_TOOLS or name == LOCAL_SEARCH.name]
-        if self.options.only_local:
-            return [tool for tool in LOCAL_TOOLS if self.nexi.extra_backend(EXTRA_TOOLS[tool])]
-        local = [LOCAL_SEARCH.name] if self._may_know() else []
-        return [tool for tool, backend in EXTRA_TOOLS.items() if self.nexi.extra_backend(backend)] + local
+        """The tools besides the web search that researchers are offered; a resumed run keeps its own."""
+        environment, ports = self._environment, self._environment.ports
+        recorded = environment.recorded.settings.get("tools")
+        if isinstance(recorded, list):
+            return [name for name in recorded if name in EXTRA_TOOLS or name == LOCAL_SEARCH.name]
+        local = [LOCAL_SEARCH.name] if environment.may_have_knowledge and not environment.is_local else []
+        return [tool for tool, backend in EXTRA_TOOLS.items() if ports.extra_backend(backend)] + local
 
     @property
-    def seats(self) -> int:
-        """How many researchers work at the same time; a run that began before goes on as it was."""
-        told = self.past.settings.get("seats") if self.past.facts else self.options.seats
-        return min(int(told), MAX_PARALLEL_RESEARCHERS) if isinstance(told, int) and told > 0 else MAX_PARALLEL_RESEARCHERS
+    def max_parallel(self) -> int:
+        """How many researchers work at the same time; a resumed run goes on as it began."""
+        environment = self._environment
+        recorded = environment.recorded
+        wanted = recorded.settings.get("seats") if recorded.facts else environment.resolved.max_parallel_researchers
+        most = MAX_PARALLEL_RESEARCHERS
+        return min(int(wanted), most) if isinstance(wanted, int) and wanted > 0 else most
 
-    def _open_conversation(self) -> None:
+    def open_conversation(self) -> None:
         return None  # every researcher has a conversation of its own
 
-    async def _finish(self, answer: Answer) -> None:
-        """What is asked next may refer to the report and cite its sources."""
-        self.session.ask(self.question)
-        self.session.messages.append(Message("assistant", answer.text))
-        await super()._finish(answer)
+    def close_conversation(self, answer: Answer) -> None:
+        """Leave the question and the report, so that a follow-up may refer to them and cite their sources."""
+        session = self._environment.session
+        session.ask(self._environment.question)
+        session.messages.append(Message("assistant", answer.text))
 
-    def _budget(self) -> Budget:
-        return replace(super()._budget(), max_iterations=None)
+    async def answer(self) -> Answer:
+        return await run_in_group(self._answer)
 
-    async def _engine(self) -> Answer:
-        async with asyncio.TaskGroup() as tasks:
-            watcher = tasks.create_task(self._watch_for_stop())
-            knows = await self._knows()
-            bench = Bench(self, tasks, self._keeping(tasks), knows=knows)
-            self._orchestrator = self._build(bench)
-            await bench.remember_pages(self._orchestrator.state)
-            try:
-                answer: Answer | NexiError = await self._orchestrator.run()
-            except NexiError as error:
-                answer = error  # carried past the task group, which would bundle it
-            watcher.cancel()
-            await bench.close(hurried=self.stopping.is_set())
-        if isinstance(answer, NexiError):
-            raise answer
-        return answer
+    async def _answer(self, tasks: asyncio.TaskGroup) -> Answer:
+        environment = self._environment
+        has_knowledge = await environment.has_knowledge()
+        assembly = ResearchAssembly(self, environment, tasks, has_knowledge=has_knowledge)
+        self._orchestrator = self._build(assembly)
+        await assembly.restore_pages(self._orchestrator.state)
+        outcome = await catch_error(self._orchestrator.run())
+        await assembly.close(at_once=environment.stop.is_set())
+        return raise_error(outcome)
 
-    def _estimated(self, agenda: Agenda) -> str:
+    def _estimate(self, agenda: Agenda) -> str:
         """What a plan may come to; nothing where no model is paid."""
         from nexi.llm.openai.prices import price_of, price_table
 
-        config = self.nexi.config
+        config = self._environment.config
         endpoint = config.endpoint("answer")
         if endpoint.is_extractive:
             return ""
@@ -139,120 +116,124 @@ class ResearchRun(Run):
         rates = (price.input, price.output) if price else None
         return estimate_cost(agenda.complexity, len(agenda.tasks), endpoint.max_context, rates).describe()
 
-    def _build(self, bench: Bench) -> Orchestrator:
-        config = self.nexi.config
-        before = [m for m in self.session.messages if m.role != "system"]
+    def _build(self, assembly: ResearchAssembly) -> Orchestrator:
+        environment, recorded = self._environment, self._environment.recorded
+        config = environment.config
+        before = [m for m in environment.session.messages if m.role != "system"]
         orchestrator = Orchestrator(
-            factory=bench,
-            emit=self.emit,
-            clock=self.nexi.clock,
-            meter=self.meter,
-            stop=self.stopping,
-            planning=PlanningContext(self.today, self.depth, render_conversation(before), config.prompts_dir),
-            shared=bench.desk,
-            state=fold(f for f in self.facts if not isinstance(f, RunResumed)),
-            recording=self.past.recording,
+            factory=assembly,
+            emit=environment.emit,
+            clock=environment.ports.clock,
+            meter=environment.meter,
+            stop=environment.stop,
+            planning=PlanningContext(
+                environment.today, environment.request.depth, render_conversation(before), config.prompts_dir
+            ),
+            shared=assembly.shared,
+            state=fold(f for f in self._facts if not isinstance(f, RunResumed)),
+            recording=recorded.recording,
             approve=self._approve,
-            estimate=self._estimated,
-            concurrency=asyncio.Semaphore(self.seats),
-            max_output_tokens=self.options.max_output_tokens or config.max_output_tokens,
+            estimate=self._estimate,
+            concurrency=asyncio.Semaphore(self.max_parallel),
+            max_output_tokens=environment.request.limits.max_output_tokens or config.max_output_tokens,
             prompts_folder=config.prompts_dir,
         )
-        if self.past.run and not self.past.recording.only:
-            self.meter.restore(*self.past.spent(agents=False))
-            orchestrator.restore_usage(*self.past.spent(agents=True))
+        if recorded.run and not recorded.recording.only:
+            environment.meter.restore(*recorded.spent(agents=False))
+            orchestrator.restore_usage(*recorded.spent(agents=True))
         return orchestrator
 
 
-class Bench:
+class ResearchAssembly:
     """Builds the loops of one research run; the orchestrator's `Lead`."""
 
-    def __init__(self, run: ResearchRun, tasks: asyncio.TaskGroup, kept: KeptPages, *, knows: bool) -> None:
-        self._run = run
-        self._tasks = tasks
-        self._kept = kept
-        self._knows = knows
-        self._calls = CallCounter(run.past.calls)
-        self._parts: list[Parts] = []
-        run.session.pages = dict(run.session.pages)
-        self.desk = SharedResearchContext(book=run.session.book, pages=run.session.pages)
-        if run.past.log:
-            self._remember_sources()
-        ledger = run.meter.child(Budget(), started=run.meter.started)  # replies given out again are in the books already
-        self._lead = self._made("", run.session, ledger, run.emit, run.question)
+    def __init__(
+        self, engine: ResearchEngine, environment: RunEnvironment, tasks: asyncio.TaskGroup, *, has_knowledge: bool
+    ) -> None:
+        self._engine, self._environment, self._tasks = engine, environment, tasks
+        self._has_knowledge = has_knowledge
+        self._indexer = environment.page_indexer(tasks)
+        self._calls = CallCounter(environment.recorded.calls)
+        self._components: list[RunComponents] = []
+        session, meter = environment.session, environment.meter
+        session.pages = dict(session.pages)
+        self.shared = SharedResearchContext(book=session.book, pages=session.pages)
+        if environment.recorded.log:
+            self._restore_sources()
+        ledger = meter.child(Budget(), started=meter.started)  # recorded replies are already accounted for
+        self._lead = self._build("", session, ledger, environment.emit, environment.question)
 
-    def _remember_sources(self) -> None:
-        for fact in self._run.past.facts:
+    def _restore_sources(self) -> None:
+        for fact in self._environment.recorded.facts:
             if isinstance(fact, SourceNumbered):
                 source = fact.source
-                self.desk.book.number_for(source.url, source.title, source.digest, source.imprint)
+                self.shared.book.number_for(source.url, source.title, source.digest, source.imprint)
 
-    async def remember_pages(self, state: ResearchState) -> None:
+    async def restore_pages(self, state: ResearchState) -> None:
         """The pages of researchers who have ended; those who still run meet theirs again one by one."""
-        run, running = self._run, {r.id for r in state.running}
-        store = run.nexi.pages()
-        for fact in run.past.facts if run.past.log else ():
+        environment, running = self._environment, {r.id for r in state.running}
+        recorded, store = environment.recorded, environment.ports.pages()
+        for fact in recorded.facts if recorded.log else ():
             if isinstance(fact, PageFetched) and fact.agent not in running and (text := await store.get(fact.digest)):
                 links = (await store.get(fact.links) or "") if fact.links else ""
-                run.session.keep(fact.url, rebuilt(fact, text, tuple(links.split())))
+                environment.session.keep(fact.url, rebuilt(fact, text, tuple(links.split())))
 
     def coordinator_llm(self) -> MeteredLLM:
         return self._lead.metered("answer")
 
     def build_report_checker(self) -> AnswerChecker:
-        return self._lead.answer_checker(self._run.stopping)
+        return self._lead.answer_checker(self._environment.stop)
 
     def build_researcher(
         self, agent: str, task: str, session: Session, meter: Meter, shared: SharedResearchContext, emit: Emit
     ) -> AgentLoop:
-        parts = self._made(agent, session, meter, emit, task)
-        context = parts.context(self._run.stopping)
-        others = self._others(emit, agent, parts)
-        plain = parts.toolbox(built_in())
+        components = self._build(agent, session, meter, emit, task)
+        context = components.context(self._environment.stop)
+        others = self._extra_searchers(emit, agent, components)
+        attached, question = self._environment.attached, self._environment.question
+        plain = components.toolbox(built_in_llm())
         toolbox = ResearchToolbox(
             **{name: getattr(plain, name) for name in _TOOLBOX_FIELDS},
-            part_of=self._run.question if self._run.question != task else "",
-            specs=build_specs(others, self._run.options.shelf.about if self._run.options.shelf else ""),
+            part_of=question if question != task else "",
+            specs=build_specs(others, attached.about if attached else ""),
             researcher=agent,
             pool=shared.link_pool,
             extra_searchers=others,
-            context=ContextUsage(lambda: parts.counter.upper_bound(session.messages) // 3, context.llm.max_context),
-            track=parts.track,
+            context=ContextUsage(lambda: components.counter.upper_bound(session.messages) // 3, context.llm.max_context),
+            track=components.track,
         )
-        return AgentLoop(context, toolbox, built_in)  # without a verifier: the report of the run is checked as a whole
+        return AgentLoop(context, toolbox, built_in_llm)  # without a verifier: the report of the run is checked as a whole
 
-    def _others(self, emit: Emit, agent: str, parts: Parts) -> Mapping[str, Searcher]:
+    def _extra_searchers(self, emit: Emit, agent: str, components: RunComponents) -> Mapping[str, Searcher]:
         """A searcher over the one backend of each tool; over none where a tool is only remembered."""
-        nexi, track = self._run.nexi, self._run.past.recording.of(agent)
-        tools = self._run.tools()
-        backends = {tool: nexi.extra_backend(EXTRA_TOOLS[tool]) for tool in tools if tool in EXTRA_TOOLS}
-        others = {t: Searcher(_only(backend), emit=emit, clock=nexi.clock, track=track) for t, backend in backends.items()}
-        return {**others, LOCAL_SEARCH.name: parts.local_searcher()} if LOCAL_SEARCH.name in tools else others
+        ports, track = self._environment.ports, self._environment.recorded.recording.of(agent)
+        tools = self._engine.tools()
+        backends = {tool: ports.extra_backend(EXTRA_TOOLS[tool]) for tool in tools if tool in EXTRA_TOOLS}
+        others = {t: Searcher(_only(backend), emit=emit, clock=ports.clock, track=track) for t, backend in backends.items()}
+        return {**others, LOCAL_SEARCH.name: components.local_searcher()} if LOCAL_SEARCH.name in tools else others
 
-    def _made(self, agent: str, session: Session, meter: Meter, emit: Emit, question: str) -> Parts:
-        run = self._run
-        parts = Parts(
-            run.nexi,
-            session,
-            meter,
-            emit,
+    def _build(self, agent: str, session: Session, meter: Meter, emit: Emit, question: str) -> RunComponents:
+        components = RunComponents(
+            self._environment,
             self._tasks,
-            question,
-            run.options,
-            track=run.past.recording.of(agent),
+            question=question,
+            session=session,
+            meter=meter,
+            emit=emit,
+            track=self._environment.recorded.recording.of(agent),
             calls=self._calls,
-            ahead=False,  # colleagues would read the same pages ahead, each for itself
-            knows=self._knows,
-            keep=self._kept.keep,
+            reads_ahead=False,  # researchers would fetch the same pages ahead, each on its own
+            has_knowledge=self._has_knowledge,
+            index_page=self._indexer.index_page,
         )
-        self._parts.append(parts)
-        return parts
+        self._components.append(components)
+        return components
 
-    async def close(self, *, hurried: bool) -> None:
-        for parts in self._parts:
-            parts.reader.cancel()
-            await parts.reader.report()
-        await self._kept.close(hurried=hurried)
+    async def close(self, *, at_once: bool) -> None:
+        for components in self._components:
+            components.reader.cancel()
+            await components.reader.report()
+        await self._indexer.close(at_once=at_once)
 
 
 _TOOLBOX_FIELDS = (

@@ -13,12 +13,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
-from nexi.app.clients import Clients
-from nexi.app.options import SearchOptions, with_effort
-from nexi.app.past import RECORDED_SETTINGS, Past, past_of
-from nexi.app.run import Run, RunResult
+from nexi.app.recorded import RECORDED_SETTINGS, RecordedRun, read_recorded_run
+from nexi.app.request import RunLimits, RunRequest, request_of_run
+from nexi.app.resolve import ResolvedRun
+from nexi.app.run import RunResult
+from nexi.budget import Budget
 from nexi.config import Config
 from nexi.errors import LLMError, StoreError
 from nexi.events import (
@@ -42,27 +43,24 @@ from nexi.types import Message, Reply, Source, StopReason, ToolSpec
 from nexi.urls import find_urls
 from nexi.values import frozen
 
-if TYPE_CHECKING:
-    from nexi.app.assembly import Nexi
-
 _URL_FIELD = re.compile(r'"url": "([^"]+)"')  # of hits and pages, as tools write them
 
 
-def reopened(runs: RunDirectory, run_id: str, *, pace: Pace | None = None) -> tuple[RunStarted, Past]:
+def reopen_run(runs: RunDirectory, run_id: str, *, pace: Pace | None = None) -> tuple[RunStarted, RecordedRun]:
     """The past of a run that was cut off, in its own log, or of one that ended, for a new one. Raises StoreError."""
     log = runs.open_log(run_id)
     started = _start_of(run_id, log)
     if log.ended:
         _refuse_complete(run_id, log)
-        return started, past_of(run_id, worth_keeping(log), log.header.created, pace=pace)
+        return started, read_recorded_run(run_id, worth_keeping(log), log.header.created, pace=pace)
     log, writer = runs.reopen(run_id)
     facts = [fact for _, fact in log.facts]
     created, begun = log.header.created, log.beginnings
     worked = max(0.0, log.seconds - sum(fact.seconds for fact in facts if isinstance(fact, AgendaSet)))
-    return started, past_of(run_id, facts, created, log=writer, seconds=worked, pace=pace, begun=begun)
+    return started, read_recorded_run(run_id, facts, created, log=writer, seconds=worked, pace=pace, begun=begun)
 
 
-def recorded(runs: RunDirectory, run_id: str) -> tuple[RunStarted, Past, str]:
+def read_finished_run(runs: RunDirectory, run_id: str) -> tuple[RunStarted, RecordedRun, str]:
     """The past of a finished run for a replay, and the answer it ended with. Raises StoreError."""
     log = runs.open_log(run_id)
     started = _start_of(run_id, log)
@@ -74,20 +72,7 @@ def recorded(runs: RunDirectory, run_id: str) -> tuple[RunStarted, Past, str]:
             fix=f"nexi resume {run_id} goes on with it",
         )
     facts = [fact for _, fact in log.facts]
-    return started, past_of(run_id, facts, log.header.created, only=True), end.answer
-
-
-def asked_nobody_else(runs: RunDirectory, run_id: str) -> bool:
-    """Whether a run was to ask only what is known, so that whoever takes it up asks nobody else either."""
-    try:
-        return is_local(_start_of(run_id, runs.open_log(run_id)))
-    except StoreError:
-        return False  # taking it up says why it cannot be
-
-
-def is_local(started: RunStarted) -> bool:
-    """Whether a run may use nothing beyond this machine."""
-    return bool(started.settings.get("only_local"))
+    return started, read_recorded_run(run_id, facts, log.header.created, only=True), end.answer
 
 
 def _start_of(run_id: str, log: ReadLog) -> RunStarted:
@@ -146,31 +131,38 @@ async def _said_before(started: RunStarted, runs: RunDirectory) -> list[Message]
         return []  # not what this program writes
 
 
-def config_of(started: RunStarted, config: Config) -> Config:
+def config_of_run(started: RunStarted, config: Config) -> Config:
     """The config with the settings that shaped the requests of a run."""
     told = started.settings.get("config")
     known = {n: v for n, v in told.items() if n in RECORDED_SETTINGS} if isinstance(told, Mapping) else {}
     return config.override(**known)
 
 
-def build(nexi: Clients, started: RunStarted, past: Past, session: Session, options: SearchOptions) -> Run:
-    """The run again, in its own mode and under its own settings; what the options name is changed."""
-    options = replace(options, effort=options.effort or started.effort)
-    options = replace(options, max_iterations=options.max_iterations or started.max_iterations or None)
-    options = replace(options, only_local=options.only_local or is_local(started))
-    options = with_effort(options, nexi.config)
-    if started.mode == "agentic":
-        from nexi.app.agentic import AgenticRun
+def request_to_resume(started: RunStarted, changes: RunRequest | None) -> RunRequest:
+    """The request of a run with what the user changes now: another model, other limits, the door it is resumed at."""
+    request = request_of_run(started)
+    iterations = request.limits.max_iterations or started.max_iterations or None
+    request = replace(request, limits=replace(request.limits, max_iterations=iterations))
+    if changes is None:
+        return replace(request, holds_plan=False, continues="")
+    given = {name: value for name, value in vars(changes.limits).items() if value is not None}
+    return replace(
+        request,
+        model=changes.model or request.model,
+        limits=replace(request.limits, **given),
+        holds_plan=request.holds_plan and bool(changes.door),  # a person who resumes by hand has decided
+        continues="",
+        door=changes.door,
+    )
 
-        asked = started.settings.get("agentic")
-        return AgenticRun(cast("Nexi", nexi), started.query, options, session, past, asked=asked)
-    if started.mode != "research":
-        return Run(nexi, started.query, options, session, past)
-    from nexi.app.research import ResearchRun
 
-    held = bool(started.settings.get("held") and options.door)  # its door holds it again; who takes it up by hand has decided
-    depth = int(started.settings.get("depth") or 0)
-    return ResearchRun(nexi, started.query, options, session, past, depth=depth, held=held)
+def resolve_replay(started: RunStarted, config: Config) -> ResolvedRun:
+    """What a replay works with: nothing costs and no time passes, and the log says what limits decided."""
+    request = request_to_resume(started, None)
+    limits = RunLimits(request.limits.max_iterations, max_output_tokens=request.limits.max_output_tokens)
+    request = replace(request, limits=limits, model="", attachments=(), keeps_history=False, keeps_log=False)
+    budget = Budget(max_iterations=None if request.mode == "research" else limits.max_iterations)
+    return ResolvedRun(request, config, budget)
 
 
 @frozen
@@ -178,15 +170,15 @@ class Replay:
     """A run played again: the answer it ended with then, and the one it came to now."""
 
     run: str
-    told: str
+    answer: str
     result: RunResult
 
     @property
     def is_same(self) -> bool:
-        return self.told == self.result.answer.text
+        return self.answer == self.result.answer.text
 
 
-class Silent:
+class RecordedLLM:
     """A model that is only a name: whatever it once said comes from the record."""
 
     def __init__(self, name: str) -> None:

@@ -21,7 +21,7 @@ from nexi.token_counter import TokenCounter
 from nexi.types import FetchLimits, Page, Query, SearchOutcome
 
 if TYPE_CHECKING:
-    from nexi.app.assembly import Nexi
+    from nexi.app.factory import PortFactory
 
 
 OFFERED = ("searxng", "duckduckgo")  # what a client may ask for beside the chain; the rest is the operator's to offer
@@ -41,28 +41,28 @@ def settings_of(folder: Path, given: Path | None = None) -> SearcherSettings:
     return read_settings(text, str(path))
 
 
-def build(nexi: Nexi, settings: SearcherSettings, emit: Emit) -> SearchService:
+def build(ports: PortFactory, settings: SearcherSettings, emit: Emit) -> SearchService:
     """The service over the ports of one `Nexi`."""
-    cache = _cache(nexi, settings)
-    fetchers = _fetchers(nexi, settings, cache)
+    cache = _cache(ports, settings)
+    fetchers = _fetchers(ports, settings, cache)
 
     async def search(query: Query, chain: Sequence[SearchBackend], retries: int) -> SearchOutcome:
-        return await nexi.searcher(emit, backends=lambda: chain, retries=retries).search(query)
+        return await ports.searcher(emit, backends=lambda: chain, retries=retries).search(query)
 
     async def read(url: str, limits: FetchLimits) -> Page:
-        return await read_page(nexi, url, limits, fetchers=fetchers, emit=emit)
+        return await read_page(ports, url, limits, fetchers=fetchers, emit=emit)
 
     return SearchService(
         Ports(
             search,
-            Chains(nexi, settings).get,
+            Chains(ports, settings).get,
             read,
-            lambda: _judge(nexi, emit),
-            nexi.clock,
+            lambda: _judge(ports, emit),
+            ports.clock,
             emit,
             cache,
             settings.cache.sweep_interval_s,
-            nexi.config.prompts_dir,
+            ports.config.prompts_dir,
         )
     )
 
@@ -70,8 +70,8 @@ def build(nexi: Nexi, settings: SearcherSettings, emit: Emit) -> SearchService:
 class Chains:
     """The backends for a wanted name: that one first, then the others where a fallback is allowed."""
 
-    def __init__(self, nexi: Nexi, settings: SearcherSettings) -> None:
-        self._nexi = nexi
+    def __init__(self, ports: PortFactory, settings: SearcherSettings) -> None:
+        self._ports = ports
         self._settings = settings
 
     def get(self, wanted: str) -> tuple[SearchBackend, ...]:
@@ -85,8 +85,8 @@ class Chains:
     def _usual(self) -> tuple[SearchBackend, ...]:
         names = self._settings.backends
         if not names:
-            return self._nexi.backends()
-        known = {b.name: b for b in self._nexi.backends()}
+            return self._ports.backends()
+        known = {b.name: b for b in self._ports.backends()}
         return tuple(b for name in names if (b := known.get(name) or self._extra(name)))
 
     def _first(self, wanted: str, usual: Sequence[SearchBackend]) -> SearchBackend | None:
@@ -99,38 +99,38 @@ class Chains:
     def _extra(self, name: str) -> SearchBackend | None:
         """A backend outside the chain; None where it is not set up."""
         try:
-            return self._nexi.extra_backend(name)
+            return self._ports.extra_backend(name)
         except ConfigError:
             return None
 
 
-def _judge(nexi: Nexi, emit: Emit) -> LLM | None:
+def _judge(ports: PortFactory, emit: Emit) -> LLM | None:
     """The model for one call; None where there is none but the built-in one, which ranks nothing."""
-    endpoint = nexi.config.endpoint("judge")
+    endpoint = ports.config.endpoint("judge")
     if endpoint.is_extractive:
         return None
-    meter = Meter(Budget(max_model_calls=1), started=nexi.clock.monotonic())
-    counter = TokenCounter(nexi.config.tokenizer_encoding)
-    return MeteredLLM(nexi.llm("judge"), "judge", meter, emit, nexi.clock, counter, endpoint.max_context)
+    meter = Meter(Budget(max_model_calls=1), started=ports.clock.monotonic())
+    counter = TokenCounter(ports.config.tokenizer_encoding)
+    return MeteredLLM(ports.llm("judge"), "judge", meter, emit, ports.clock, counter, endpoint.max_context)
 
 
-def _cache(nexi: Nexi, settings: SearcherSettings) -> PageCache:
-    cache, config = settings.cache, nexi.config
+def _cache(ports: PortFactory, settings: SearcherSettings) -> PageCache:
+    cache, config = settings.cache, ports.config
     folder = Path(cache.dir).expanduser() if cache.dir else config.page_cache_dir
-    return PageCache(folder, clock=nexi.clock, ttl_s=cache.ttl_s or config.page_cache_ttl_s)
+    return PageCache(folder, clock=ports.clock, ttl_s=cache.ttl_s or config.page_cache_ttl_s)
 
 
-def _fetchers(nexi: Nexi, settings: SearcherSettings, cache: PageCache) -> Callable[[], Sequence[ContentFetcher]]:
+def _fetchers(ports: PortFactory, settings: SearcherSettings, cache: PageCache) -> Callable[[], Sequence[ContentFetcher]]:
     """Nexi's own fetchers, unless the file has another word on caching."""
     asked = settings.cache
     if asked.enabled is None and not asked.dir and asked.ttl_s is None:
-        return nexi.fetchers
+        return ports.fetchers
     made: list[ContentFetcher] = []
 
     def chain() -> Sequence[ContentFetcher]:
         if not made:
-            bare = nexi.uncached_fetchers()
-            made.extend(bare if asked.enabled is False else (CachedFetcher(f, cache, check=nexi.check_url) for f in bare))
+            bare = ports.uncached_fetchers()
+            made.extend(bare if asked.enabled is False else (CachedFetcher(f, cache, check=ports.check_url) for f in bare))
         return made
 
     return chain

@@ -9,13 +9,16 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from nexi.app.clients import Clients
 from nexi.errors import LLMError
 from nexi.files import replace_file
 from nexi.prompts import render
 from nexi.structured import ranking
 from nexi.types import Message
+
+if TYPE_CHECKING:
+    from nexi.app.assembly import Nexi
 
 WANTED = 3
 ANSWER_CHARS = 6_000
@@ -23,7 +26,7 @@ MAX_TOKENS = 300
 PATIENCE_S = 20.0
 
 
-async def suggestions_after(nexi: Clients, run_id: str, question: str, answer: str) -> tuple[str, ...]:
+async def suggestions_after(nexi: Nexi, run_id: str, question: str, answer: str) -> tuple[str, ...]:
     """At most three questions; none where they are switched off, there is no model, or it has nothing usable to say."""
     if not nexi.config.suggestions or nexi.config.endpoint("judge").is_extractive or not answer.strip():
         return ()
@@ -36,7 +39,7 @@ async def suggestions_after(nexi: Clients, run_id: str, question: str, answer: s
     return made
 
 
-async def _asked(nexi: Clients, question: str, answer: str) -> tuple[str, ...]:
+async def _asked(nexi: Nexi, question: str, answer: str) -> tuple[str, ...]:
     told = f"Question: {question[:2_000]}\n\nAnswer: {answer[:ANSWER_CHARS]}"
     messages = [Message("system", render("follow_ups", folder=nexi.config.prompts_dir)), Message("user", told)]
     deadline = nexi.clock.monotonic() + PATIENCE_S

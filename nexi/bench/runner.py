@@ -19,7 +19,7 @@ from nexi.events import Fact, RunFailed
 from nexi.types import Usage
 
 if TYPE_CHECKING:
-    from nexi.app import Nexi, RunResult, SearchOptions
+    from nexi.app import Nexi, RunRequest, RunResult
 
 Told = Callable[[Asked, Row], None]
 
@@ -31,13 +31,13 @@ class Bench:
         self,
         nexi: Nexi,
         results: Results,
-        options: SearchOptions,
+        template: RunRequest,
         *,
         workers: int = 2,
         max_cost: float | None = None,
         tell: Told = lambda asked, row: None,
     ) -> None:
-        self._nexi, self._results, self._options = nexi, results, options
+        self._nexi, self._results, self._template = nexi, results, template
         self._workers, self._max_cost, self._tell = workers, max_cost, tell
         self._flying = 0
         self.out_of_money = False
@@ -77,9 +77,13 @@ class Bench:
             return None
         return (self._max_cost - self._results.cost) / (self._workers if self._flying else 1)
 
+    def _request(self, question: str, money: float | None) -> RunRequest:
+        limits = replace(self._template.limits, max_cost=money)
+        return replace(self._template, question=question, limits=limits)
+
     async def _ask(self, asked: Asked, money: float | None) -> Row:
         started = time.perf_counter()
-        async with self._nexi.search(asked.text, options=replace(self._options, max_cost=money)) as run:
+        async with self._nexi.search(self._request(asked.text, money)) as run:
             async for _ in run:
                 pass
             seconds = round(time.perf_counter() - started, 3)

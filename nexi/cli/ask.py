@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from dataclasses import replace
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,15 +12,12 @@ from nexi.cli.exits import Interrupts
 from nexi.cli.stdin import read_question, with_piped_text
 
 if TYPE_CHECKING:
-    from nexi.app import Nexi, Run, RunResult, SearchOptions
-    from nexi.app.knowledge import Knowledge
+    from nexi.app import Run, RunOpening, RunRequest, RunResult
+    from nexi.app.request import RunMode
     from nexi.cli.keys import Keys
     from nexi.config import Config
     from nexi.events import Event
     from nexi.output import Screen
-    from nexi.runs.session import Session
-
-WINDOW_S = 0.5  # a server on this machine that takes longer to say what it has is not waited for
 
 
 def dispatch(ctx: click.Context, words: tuple[str, ...], options: dict[str, Any]) -> None:
@@ -91,7 +86,7 @@ def _run_search_command(question: str, options: dict[str, Any]) -> None:
             print_references(result.answer.sources, options["form"])
             screen.sum_up(result)
         elif options["as_json"]:
-            print_json(answer_json(result, question, config.endpoint("answer").model))
+            print_json(answer_json(result, question, model_of(result)))
         else:
             screen.finish(result)
         if options["copy"]:
@@ -112,68 +107,64 @@ def screen_for(options: dict[str, Any], *, streams: bool = True) -> Screen:
 async def _search(config: Config, question: str, options: dict[str, Any], screen: Screen, interrupts: Interrupts) -> RunResult:
     from nexi.app import Nexi
 
-    say_what_answers(config)
-    async with Nexi(await measured(config)) as nexi, shelf_for(nexi, options) as shelf:
-        session = await earlier(nexi) if options["go_on"] else None
-        asked = replace(search_options(options), shelf=shelf)
-        return await follow(nexi.search(question, options=asked, session=session), screen, interrupts)
-
-
-@asynccontextmanager
-async def shelf_for(nexi: Nexi, options: dict[str, Any]) -> AsyncIterator[Knowledge | None]:
-    """The files that came with the question, to look into first."""
-    if not options["files"]:
-        yield None
-        return
-    from nexi.app.intake import shelf_of
-
-    async with shelf_of(nexi, options["files"]) as shelf:
-        yield shelf
-
-
-async def earlier(nexi: Nexi) -> Session:
-    """The conversation of the last answer, to go on from. Raises NexiError when there is none."""
-    from nexi.runs.conversation import last_conversation
-
-    return await last_conversation(nexi.config, nexi.clock)
+    request = run_request(question, options)
+    warn_without_model(config, request.model)
+    async with Nexi(config) as nexi:
+        return await follow(nexi.run(request), screen, interrupts)
 
 
 async def follow(
-    search: Run, screen: Screen, interrupts: Interrupts, asks: Callable[[Event, Keys], Awaitable[None]] | None = None
+    opening: RunOpening,
+    screen: Screen,
+    interrupts: Interrupts,
+    asks: Callable[[Run, Event, Keys], Awaitable[None]] | None = None,
 ) -> RunResult:
     """Show a run to its end, or to the signal that ends it; `asks` may turn to the person after an event."""
     from nexi.cli.keys import unseen
 
-    async with search as run:
+    async with opening as run:
         with interrupts.heard_by(run.stop), unseen() as keys:
             try:
                 async for event in run:
                     screen.show(event)
                     if asks:
-                        await asks(event, keys)
+                        await asks(run, event, keys)
             finally:
                 screen.end()
         return run.result()
 
 
-def search_options(options: dict[str, Any]) -> SearchOptions:
-    from nexi.app import SearchOptions
+def run_request(question: str, options: dict[str, Any], mode: RunMode = "search") -> RunRequest:
+    """The request that the flags of a question stand for."""
+    from nexi.app import LAST_RUN, RunLimits, RunRequest
     from nexi.cli.filters import query_of
     from nexi.cli.templates import instructions
 
-    return SearchOptions(
-        effort=options["effort"] or "",
-        max_iterations=options["max_iter"],
-        time_target=options["time_target"],
-        max_output_tokens=options["max_len"],
+    return RunRequest(
+        question,
+        mode=mode,
+        effort=options.get("effort") or "",
+        limits=RunLimits(
+            max_iterations=options.get("max_iter"),
+            time_target=options["time_target"],
+            max_output_tokens=options["max_len"],
+            max_cost=options["max_cost"],
+            max_tokens=options["max_tokens"],
+        ),
         query=query_of("", options),
+        model=options["model"] or "",
+        scope="local" if options.get("local") else "both",
         system_prompt=instructions(options),
-        only_local=bool(options.get("local")),
+        attachments=tuple(options.get("files") or ()),
+        continues=LAST_RUN if options.get("go_on") else "",
+        depth=options.get("depth") or 0,
+        strict=True if options.get("strict") else None,
+        door="cli",
     )
 
 
 def load(options: dict[str, Any]) -> Config:
-    """The config under the flags; from here on the screen is as both want it."""
+    """The config for this terminal; from here on the screen is as both want it."""
     from nexi.config import load_config
     from nexi.output import print_warning, set_plain_mode
 
@@ -182,43 +173,22 @@ def load(options: dict[str, Any]) -> Config:
     set_plain_mode(options["plain"] or not config.color)
     for note in config.notes:
         print_warning(note)
-    flags = {"model": options["model"], "max_cost": options["max_cost"], "max_tokens": options["max_tokens"]}
-    flags["stream"] = False if options["no_stream"] else None
-    flags["strict"] = True if options.get("strict") else None
-    config = config.override(**{k: v for k, v in flags.items() if v is not None})
-    return restrict_to_local(config) if options.get("local") else config
+    return config.override(stream=False) if options["no_stream"] else config
 
 
-def restrict_to_local(config: Config) -> Config:
-    """The config under `--local`, with its notices on stderr."""
-    from nexi.app.local_scope import restrict_to_local as restrict
-    from nexi.output import print_warning
+def model_of(result: RunResult) -> str:
+    """The model that answered."""
+    from nexi.events import RunStarted
 
-    local, notices = restrict(config)
-    for notice in notices:
-        print_warning(notice)
-    return local
+    return next((fact.model for fact in result.facts if isinstance(fact, RunStarted)), "")
 
 
-async def measured(config: Config) -> Config:
-    """The config with the window that a server of this machine really gives its model, where nobody chose one."""
-    from nexi.config import DEFAULT_CONFIG
-
-    default, endpoint = DEFAULT_CONFIG["max_context"], config.endpoint("answer")
-    if endpoint.is_extractive or config.origin.file.get("max_context", default) != default:
-        return config
-    from nexi.llm.local import describe
-
-    server = await describe(endpoint.base_url, patience_s=WINDOW_S)
-    model = server.model(endpoint.model) if server else None
-    return config.override(max_context=model.context) if model and model.context else config
-
-
-def say_what_answers(config: Config) -> None:
-    """An answer without a model is said to be one, unless that was asked for."""
+def warn_without_model(config: Config, model: str = "") -> None:
+    """Say that no model is configured, unless the built-in one was asked for."""
     from nexi.config import EXTRACTIVE
     from nexi.output import write
 
+    config = config.override(model=model) if model else config
     if config.endpoint("answer").is_extractive and config.model != EXTRACTIVE:
         write(
             "No model is configured: the built-in extractive model answers with passages. Add one: nexi config\n",

@@ -95,7 +95,7 @@ def _run(config: Config, questions: Sequence[Asked], results: Results, options: 
     """Ask; why it ended early, or nothing. The runs are kept, and the history of the user is left alone."""
     import asyncio
 
-    from nexi.app import Nexi, SearchOptions
+    from nexi.app import Nexi, RunRequest
     from nexi.bench.runner import Bench
 
     progress = Progress(questions, results, options["max_cost"])
@@ -105,7 +105,7 @@ def _run(config: Config, questions: Sequence[Asked], results: Results, options: 
             bench = Bench(
                 nexi,
                 results,
-                SearchOptions(effort=options["effort"] or "", keeps_history=False),
+                RunRequest("", effort=options["effort"] or "", door="bench", keeps_history=False),
                 workers=options["concurrency"],
                 max_cost=options["max_cost"],
                 tell=progress.tell,

@@ -53,11 +53,10 @@ def _ask_what_is_known(query: Query, tags: tuple[str, ...]) -> SearchOutcome:
     import asyncio
 
     from nexi.app import Nexi
-    from nexi.cli.ask import restrict_to_local
     from nexi.config import load_config
 
     async def go() -> SearchOutcome:
-        async with Nexi(restrict_to_local(load_config().override(model="extractive"))) as nexi:
+        async with Nexi(load_config().override(model="extractive")) as nexi:
             return await nexi.find_known(query, tags=tags)
 
     return asyncio.run(go())

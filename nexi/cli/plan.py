@@ -18,7 +18,7 @@ import click
 from nexi.errors import ResearchError
 
 if TYPE_CHECKING:
-    from nexi.app.research import ResearchRun
+    from nexi.app import Run
     from nexi.cli.keys import Keys
     from nexi.events import AgendaProposed
     from nexi.output import Screen
@@ -29,7 +29,7 @@ MOST_BYTES = 4096  # of one line, as terminals have it
 _ADD, _DROP, _CHANGE = re.compile(r"\+\s*(\S.*)"), re.compile(r"-\s*(\d+)"), re.compile(r"(\d+)[.)]?\s+(\S.*)")
 
 
-async def settle(run: ResearchRun, proposed: AgendaProposed, screen: Screen, keys: Keys) -> None:
+async def settle(run: Run, proposed: AgendaProposed, screen: Screen, keys: Keys) -> None:
     """Ask about the plan that waits at the run's gate, and say there what came of it."""
     with screen.away(), keys.seen():
         tasks = await _agreed(run, proposed)
@@ -39,7 +39,7 @@ async def settle(run: ResearchRun, proposed: AgendaProposed, screen: Screen, key
         run.gate.refuse()
 
 
-async def _agreed(run: ResearchRun, proposed: AgendaProposed) -> tuple[str, ...]:
+async def _agreed(run: Run, proposed: AgendaProposed) -> tuple[str, ...]:
     """The tasks as a person wants them; none to research nothing."""
     from nexi.output import note, print_warning, write
 
@@ -61,7 +61,7 @@ async def _agreed(run: ResearchRun, proposed: AgendaProposed) -> tuple[str, ...]
             print_warning(f"{error}. {error.fix}")
 
 
-async def _changed(run: ResearchRun, tasks: tuple[str, ...], line: str) -> tuple[str, ...]:
+async def _changed(run: Run, tasks: tuple[str, ...], line: str) -> tuple[str, ...]:
     """The tasks after one word from the person. Raises ResearchError for tasks that cannot be researched."""
     from nexi.research.gate import edit_agenda
     from nexi.research.planner import Agenda
@@ -99,7 +99,7 @@ def _in_editor(tasks: Sequence[str]) -> list[str]:
     return told or list(tasks)
 
 
-async def _line(run: ResearchRun) -> str | None:
+async def _line(run: Run) -> str | None:
     """A line from the keyboard; None at the end of input, or when the run was told to stop."""
     loop, fd = asyncio.get_running_loop(), sys.stdin.fileno()
     typed: asyncio.Future[bytes] = loop.create_future()

@@ -13,14 +13,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from nexi.cli.ask import earlier, follow, load, measured, say_what_answers, screen_for, search_options
+from nexi.cli.ask import follow, load, run_request, screen_for, warn_without_model
 from nexi.cli.exits import EXIT_CANCELLED, EXIT_TERMINATED, Interrupts
 from nexi.errors import NexiError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from nexi.app import Nexi, Run, RunResult
+    from nexi.app import Nexi, RunOpening, RunRequest, RunResult
+    from nexi.app.request import RunMode
     from nexi.cli.prompt import Prompt
     from nexi.config import Config
     from nexi.output import Screen
@@ -65,11 +66,11 @@ async def _converse(config: Config, options: dict[str, Any], interrupts: Interru
     from nexi.config import is_dumb_terminal
     from nexi.output import write
 
-    say_what_answers(config)
+    warn_without_model(config, options["model"] or "")
     write(GREETING + ("\n" if config.config_path.exists() else " /setup chooses a model.\n"), sys.stderr)
     prompt = open_prompt(list(SLASH_WORDS), config.root / "repl_history", plain=options["plain"] or is_dumb_terminal())
     with heard(signal.SIGINT, lambda: None):  # a Ctrl-C between a search and the prompt came too late for one of them
-        async with Conversation(await measured(config), options, interrupts) as conversation:
+        async with Conversation(config, options, interrupts) as conversation:
             await _answer_all(prompt, conversation)
     interrupts.code = 0  # leaving by the prompt is no interruption
 
@@ -101,6 +102,7 @@ class Conversation:
         self._nexi: Nexi = Nexi(config)
         self._session = Session()
         self._effort = options["effort"] or ""
+        self._model = options["model"] or ""
         self._question = ""
         self._result: RunResult | None = None
         self._before: list[Message] = []  # the conversation in front of the last question
@@ -108,7 +110,9 @@ class Conversation:
 
     async def __aenter__(self) -> Conversation:
         if self._options["go_on"]:
-            self._session = await earlier(self._nexi)
+            from nexi.runs.conversation import last_conversation
+
+            self._session = await last_conversation(self._nexi.config, self._nexi.clock)
         return self
 
     async def __aexit__(self, *ending: object) -> None:
@@ -154,9 +158,8 @@ class Conversation:
 
         self._again, self._question, self._before = self._ask, question, list(self._session.messages)
         screen = screen_for(self._options)
-        settings = replace(search_options(self._options), effort=self._effort)
-        run = self._nexi.search(asked(question, self._options), options=settings, session=self._session)
-        if await self._followed(run, screen):
+        request = self._request(asked(question, self._options), "search")
+        if await self._followed(self._nexi.run(request, session=self._session), screen):
             screen.finish(self._answered())
             write("\n", sys.stderr)
 
@@ -169,19 +172,22 @@ class Conversation:
         if not question:
             raise NexiError("there is nothing to research", fix="type the question behind it: /deep QUESTION")
         self._again, self._question, self._before = self._research, question, list(self._session.messages)
-        settings = replace(search_options(self._options), effort=self._effort)
-        run = self._nexi.research(question, options=settings, session=self._session)
         screen = screen_for(self._options, ResearchState())
-        if await self._followed(run, screen):
+        request = self._request(question, "research")
+        if await self._followed(self._nexi.run(request, session=self._session), screen):
             asked = {**self._options, "copy": False, "output": None, "form": None}
             deliver(self._answered(), self._nexi.config, asked, screen)
             write("\n", sys.stderr)
 
-    async def _followed(self, run: Run, screen: Screen) -> bool:
+    def _request(self, question: str, mode: RunMode) -> RunRequest:
+        request = run_request(question, self._options, mode)
+        return replace(request, effort=self._effort, model=self._model, continues="", door="repl")
+
+    async def _followed(self, opening: RunOpening, screen: Screen) -> bool:
         """Whether a run ended with an answer, which is then the last one. Ctrl-C ends it and not the conversation."""
         from nexi.output import note
 
-        search = asyncio.ensure_future(follow(run, screen, self._interrupts))
+        search = asyncio.ensure_future(follow(opening, screen, self._interrupts))
         try:
             self._result = await search
         except asyncio.CancelledError:
@@ -201,18 +207,16 @@ class Conversation:
     # settings
 
     async def _change_model(self, name: str) -> None:
-        from nexi.app import Nexi
         from nexi.output import print_success
 
-        config = self._nexi.config.override(model=name) if name else self._nexi.config
+        wanted = name or self._model
+        config = self._nexi.config.override(model=wanted) if wanted else self._nexi.config
         used = config.endpoint("answer").model
         if name and used != name:
             raise NexiError(
                 f"{name} cannot be used", cause=f"there is no key for it, so {used} answers", fix="add one: nexi config"
             )
-        if name:
-            await self._nexi.__aexit__(None, None, None)
-            self._nexi = Nexi(await measured(config))
+        self._model = name or self._model
         print_success(f"Model: {used}")
 
     async def _set_up(self) -> None:
@@ -224,7 +228,7 @@ class Conversation:
         await asyncio.to_thread(set_up)
         config = load(self._options)
         await self._nexi.__aexit__(None, None, None)
-        self._nexi = Nexi(await measured(config))
+        self._nexi = Nexi(config)
         print_success(f"Model: {config.endpoint('answer').model}")
 
     def _change_effort(self, level: str) -> None:

@@ -14,8 +14,7 @@ from nexi.cli.filters import narrowing
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from nexi.app import RunResult
-    from nexi.app.research import ResearchRun
+    from nexi.app import Run, RunResult
     from nexi.cli.keys import Keys
     from nexi.config import Config
     from nexi.events import Event
@@ -100,19 +99,12 @@ async def _researched(
     from dataclasses import replace
 
     from nexi.app import Nexi
-    from nexi.cli.ask import earlier, follow, measured, say_what_answers, search_options, shelf_for
+    from nexi.cli.ask import follow, run_request, warn_without_model
 
-    say_what_answers(config)
-    async with Nexi(await measured(config)) as nexi, shelf_for(nexi, options) as shelf:
-        session = await earlier(nexi) if options["go_on"] else None
-        run = nexi.research(
-            question,
-            depth=options["depth"] or 0,
-            options=replace(search_options(options), shelf=shelf, seats=await _seats(config)),
-            session=session,
-            held=_asks(options),
-        )
-        return await follow(run, screen, interrupts, _settling(run, screen))
+    request = replace(run_request(question, options, "research"), holds_plan=_asks(options))
+    warn_without_model(config, request.model)
+    async with Nexi(config) as nexi:
+        return await follow(nexi.run(request), screen, interrupts, _settling(screen) if request.holds_plan else None)
 
 
 def screen_for(options: dict[str, Any], state: ResearchState) -> Screen:
@@ -128,13 +120,14 @@ def screen_for(options: dict[str, Any], state: ResearchState) -> Screen:
 
 def deliver(result: RunResult, config: Config, options: dict[str, Any], screen: Screen) -> None:
     """The report on stdout and in its file; where that went is said on stderr."""
+    from nexi.cli.ask import model_of
     from nexi.cli.delivery import copy_answer, file_of
     from nexi.output import answer_json, print_json, print_success
 
     file = file_of(options)
     path = _save(result, file, options)
     if options["as_json"]:
-        form = answer_json(result, question_of(result), config.endpoint("answer").model)
+        form = answer_json(result, question_of(result), model_of(result))
         print_json({**form, "report": str(path)} if path else form)
     else:
         screen.finish(result)
@@ -179,16 +172,6 @@ def _save(result: RunResult, file: Path | None, options: dict[str, Any]) -> Path
     return saved
 
 
-async def _seats(config: Config) -> int:
-    """One, where a server of this machine runs the model: it thinks one thought at a time, and remembers the last one only."""
-    from nexi.cli.ask import WINDOW_S
-    from nexi.llm.local import describe
-
-    endpoint = config.endpoint("answer")
-    server = None if endpoint.is_extractive else await describe(endpoint.base_url, patience_s=WINDOW_S)
-    return server.seats if server else 0
-
-
 def _asks(options: dict[str, Any]) -> bool:
     """Whether a person stands between the plan and the money: with --plan, at a terminal."""
     from nexi.output import is_tty
@@ -196,11 +179,8 @@ def _asks(options: dict[str, Any]) -> bool:
     return bool(options["plan"] and not options["yes"] and is_tty(sys.stdin) and is_tty(sys.stderr))
 
 
-def _settling(run: ResearchRun, screen: Screen) -> Callable[[Event, Keys], Awaitable[None]] | None:
-    if run.gate is None:
-        return None
-
-    async def settling(event: Event, keys: Keys) -> None:
+def _settling(screen: Screen) -> Callable[[Run, Event, Keys], Awaitable[None]]:
+    async def settling(run: Run, event: Event, keys: Keys) -> None:
         from nexi.cli.plan import settle
         from nexi.events import AgendaProposed
 

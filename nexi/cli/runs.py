@@ -107,26 +107,27 @@ def resume(run_id: str, **given: Any) -> None:
 
 async def _resumed(config: Config, run_id: str, options: dict[str, Any], interrupts: Interrupts) -> tuple[RunResult, Screen]:
     """The run to its end, and the screen that has shown what it streamed."""
-    from nexi.app import Nexi, SearchOptions
-    from nexi.app.resume import asked_nobody_else
-    from nexi.cli.ask import follow, measured, restrict_to_local, screen_for
+    from nexi.app import Nexi, RunLimits, RunRequest
+    from nexi.cli.ask import follow, screen_for
     from nexi.cli.research import screen_for as panel_for
     from nexi.output import note
     from nexi.research.reducer import fold
 
-    if asked_nobody_else(Nexi(config).runs(), run_id):
-        config = restrict_to_local(config)
-    async with Nexi(await measured(config)) as nexi:
-        run = await nexi.resume(run_id, options=SearchOptions(time_target=options["time_target"]))
-        researches = run.mode == "research"
-        screen = panel_for(options, fold(run.past.facts if run.past.log else ())) if researches else screen_for(options)
-        result = await follow(run, screen, interrupts)
+    limits = RunLimits(None, options["time_target"], None, options["max_cost"], options["max_tokens"])
+    async with Nexi(config) as nexi:
+        log = nexi.runs().open_log(run_id)
+        facts = [fact for _, fact in log.facts]
+        researches = bool(facts) and getattr(facts[0], "mode", "") == "research"
+        screen = panel_for(options, fold(() if log.ended else facts)) if researches else screen_for(options)
+        changes = RunRequest("", model=options["model"] or "", limits=limits)
+        result = await follow(nexi.resume(run_id, changes=changes), screen, interrupts)
         if result.id != run_id:
-            note(f"Run {run_id} had ended. What it held was taken over by a run of its own: {result.id}")
+            note(f"Run {run_id} had ended. A new run continues from what it read: {result.id}")
         return result, screen
 
 
 def _deliver(result: RunResult, config: Config, options: dict[str, Any], screen: Screen) -> None:
+    from nexi.cli.ask import model_of
     from nexi.cli.delivery import file_of, write_answer
     from nexi.cli.research import deliver, question_of
     from nexi.events import AgendaSet
@@ -137,7 +138,7 @@ def _deliver(result: RunResult, config: Config, options: dict[str, Any], screen:
     if file := file_of(options):
         return write_answer(file, result, question_of(result), config, options)
     if options["as_json"]:
-        return print_json(answer_json(result, question_of(result), config.endpoint("answer").model))
+        return print_json(answer_json(result, question_of(result), model_of(result)))
     return screen.finish(result)
 
 
@@ -240,7 +241,7 @@ def _put(body: bytes, output: str) -> None:
 
 def _export_bundle(run_id: str, output: str | None) -> None:
     from nexi.app.bundle import write_bundle
-    from nexi.app.parts import secrets_of
+    from nexi.app.components import secrets_of
     from nexi.config import load_config
     from nexi.output import print_success
 

@@ -46,7 +46,7 @@ class LocalServer:
     kind: str
     base_url: str
     models: tuple[LocalModel, ...]
-    seats: int = 1  # such servers answer one request after another, and remember the prompt of the last one alone
+    max_parallel: int = 1  # such servers answer one request after another and cache only the last prompt
 
     def model(self, name: str) -> LocalModel | None:
         """The model under that name; Ollama's `:latest` may be left out."""

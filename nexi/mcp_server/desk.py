@@ -11,8 +11,7 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from nexi.app import Nexi, RunResult, SearchOptions, error_of
-from nexi.app.research import ResearchRun
+from nexi.app import Nexi, Run, RunOpening, RunRequest, RunResult, error_of
 from nexi.errors import NexiError, ResearchError, StoreError
 from nexi.events import TERMINAL, AnswerChecked, Fact, RunFailed, RunFinished, RunStarted
 from nexi.mcp_server.shapes import RunState
@@ -68,7 +67,7 @@ class Desk:
         self.nexi = nexi
         self._group: asyncio.TaskGroup | None = None
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._runs: dict[str, ResearchRun] = {}
+        self._runs: dict[str, Run] = {}
         self._ended: dict[str, asyncio.Event] = {}
 
     @asynccontextmanager
@@ -83,7 +82,7 @@ class Desk:
                 for task in list(self._tasks.values()):
                     task.cancel()
 
-    async def begin(self, question: str, depth: int, options: SearchOptions) -> str:
+    async def begin(self, request: RunRequest) -> str:
         """Start a research run and return its id. Raises NexiError."""
         if self._group is None:
             raise ResearchError("no research can be started", cause="the server is shutting down", fix="start it again")
@@ -93,29 +92,31 @@ class Desk:
                 cause=f"{len(self._tasks)} runs are under way: {', '.join(self._tasks)}",
                 fix="wait for one of them, or end one with nexi_research_cancel",
             )
-        run = self.nexi.research(question, depth=depth, options=options)
         began: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._group.create_task(self._follow(run, began))
+        self._group.create_task(self._follow(self.nexi.run(request), began))
         return await asyncio.shield(began)
 
-    async def _follow(self, run: ResearchRun, began: asyncio.Future[str]) -> None:
+    async def _follow(self, opening: RunOpening, began: asyncio.Future[str]) -> None:
+        run_id = ""
         try:
-            async with run:
+            async with opening as run:
+                run_id = run.id
                 self._note(run)
                 began.set_result(run.id)
                 async for _ in run:
                     pass
         except Exception as error:  # noqa: BLE001 - the edge of a background task: a fault in one run must not end the others
-            log.error("research %s broke: %s", run.id, type(error).__name__)  # noqa: TRY400 - no traceback on stderr
             if not began.done():
                 began.set_exception(error)
+            else:
+                log.error("research %s broke: %s", run_id, type(error).__name__)  # noqa: TRY400 - no traceback on stderr
         finally:
             began.cancel()  # where the run never began
-            if run.id in self._tasks:
-                del self._tasks[run.id]
-                self._ended[run.id].set()
+            if run_id in self._tasks:
+                del self._tasks[run_id]
+                self._ended[run_id].set()
 
-    def _note(self, run: ResearchRun) -> None:
+    def _note(self, run: Run) -> None:
         task = asyncio.current_task()
         if task is None:
             raise ResearchError("research runs in a task")

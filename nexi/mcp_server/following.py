@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import anyio
 from mcp.server.mcpserver import Context
 
-from nexi.app import Run, RunResult
+from nexi.app import RunOpening, RunResult
 from nexi.events import Event
 from nexi.mcp_server.shown import sound
 from nexi.output.controls import clean_line
@@ -51,9 +51,9 @@ class Teller:
             self._gone = True
 
 
-async def followed(run: Run, teller: Teller) -> RunResult:
+async def followed(opening: RunOpening, teller: Teller) -> RunResult:
     """A run from its first event to its last. Raises the run's error when it has no answer."""
-    async with run:
+    async with opening as run:
         async for event in run:
             await teller.take(event)
         return run.result()

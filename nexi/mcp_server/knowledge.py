@@ -6,14 +6,14 @@ asks for may have come out of a web page, and `nexi index` is there for a person
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nexi.app import Nexi
+from nexi.app import Nexi, RunRequest
 from nexi.errors import QuestionError
-from nexi.events import Delta, Fact
 from nexi.mcp_server import shapes
-from nexi.mcp_server.following import Teller
+from nexi.mcp_server.following import Teller, followed
 from nexi.urls import is_web_url
 
 SETTINGS = (
@@ -23,19 +23,6 @@ SETTINGS = (
     "url_score_threshold",
     "use_search_hints",
 )
-
-
-class TellingEmit:
-    """The Emit port over a client's progress."""
-
-    def __init__(self, teller: Teller) -> None:
-        self._teller = teller
-
-    async def __call__(self, fact: Fact) -> None:
-        await self._teller.take(fact)
-
-    def delta(self, delta: Delta) -> None:
-        return None
 
 
 def can_search(nexi: Nexi) -> bool:
@@ -53,9 +40,10 @@ def defaults(nexi: Nexi) -> dict[str, Any]:
 
 async def agentic(nexi: Nexi, query: str, asked: Mapping[str, Any], teller: Teller) -> dict[str, Any]:
     """The seed's response. Raises QuestionError or ConfigError."""
-    from nexi.app.agentic import agentic_search
-
-    return await agentic_search(nexi, query, asked, TellingEmit(teller))
+    request = RunRequest(query, mode="agentic", agentic=asked, door="mcp", keeps_log=False)
+    result = await followed(nexi.run(request), teller)
+    response: dict[str, Any] = json.loads(result.answer.text)
+    return response
 
 
 async def indexed(nexi: Nexi, urls: Sequence[str], tags: Sequence[str], teller: Teller) -> shapes.Indexed:

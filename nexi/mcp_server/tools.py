@@ -13,7 +13,7 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field
 
-from nexi.app import Nexi, SearchOptions, Target
+from nexi.app import Nexi, RunLimits, RunRequest, Target
 from nexi.errors import BackendError, QuestionError
 from nexi.mcp_server import knowledge, shapes, shown
 from nexi.mcp_server.desk import Desk, Seen
@@ -57,10 +57,15 @@ class Tools:
         Every sentence is checked against the pages it cites. Takes seconds to a minute; for a report use nexi_research.
         """
         seconds = time_target if time_target is not None else max_timeout
-        options = SearchOptions(effort=effort, max_iterations=max_iter, time_target=seconds, only_local=only_local)
+        request = RunRequest(
+            query,
+            effort=effort,
+            limits=RunLimits(max_iterations=max_iter, time_target=seconds),
+            scope="local" if only_local else "both",
+            door="mcp",
+        )
         teller = Teller(ctx, verbose=verbose)
-        run = self._nexi.search(query, options=options)
-        result = await apart(followed(run, teller))
+        result = await apart(followed(self._nexi.run(request), teller))
         steps = teller.lines if verbose else ()
         return _result(shown.answer_markdown(result, steps), shown.answer(result))
 
@@ -136,8 +141,15 @@ class Tools:
 
         Ask nexi_research_status how far it is, and nexi_research_result for the report. It takes minutes.
         """
-        options = SearchOptions(time_target=time_target, max_cost=max_cost, only_local=only_local)
-        run_id = await self._desk.begin(question, depth, options)
+        request = RunRequest(
+            question,
+            mode="research",
+            limits=RunLimits(time_target=time_target, max_cost=max_cost),
+            scope="local" if only_local else "both",
+            depth=depth,
+            door="mcp",
+        )
+        run_id = await self._desk.begin(request)
         seen = await self._desk.seen(run_id)
         text = (
             f"Research {run_id} has begun. Ask nexi_research_status for how far it is, and "

@@ -10,51 +10,35 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import field
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
-from nexi.app import AS_CONFIGURED, Nexi, Run, RunResult, SearchOptions
-from nexi.app.options import options_from
+from nexi.app import Nexi, Run, RunOpening, RunRequest, RunResult
 from nexi.errors import NexiError, StoreError
 from nexi.events import Event, RunResumed, RunStarted
 from nexi.runs.log_format import ReadLog
 from nexi.runs.session import Session
-from nexi.values import frozen
 from nexi.web.feeds import Feed
 from nexi.web.metrics import Metrics
 from nexi.web.problems import refused
 
 log = logging.getLogger("nexi.web")
 DOOR = "http"
+RESUMED_HERE = RunRequest("", door=DOOR)
 MOST_RUNS = 8
 KEPT = 64
 MOST_RESUMES = 3  # a run that ends the server each time is left alone
 POLL_S = 0.5
 
 
-@frozen
-class Order:
-    """What a client asks for."""
-
-    mode: str
-    question: str
-    options: SearchOptions = AS_CONFIGURED
-    depth: int = 0
-    held: bool = False
-    asked: Mapping[str, Any] = field(default_factory=dict)
-
-
 class Hosted:
     """One run in this server, and its feed."""
 
-    def __init__(self, run: Run, created: str = "") -> None:
-        self.run = run
-        self.feed = Feed(run.past.facts if run.past.log else ())
-        self.begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.task: asyncio.Task[None] | None = None
-        self.created = created or run.nexi.clock.now().isoformat(timespec="milliseconds")
+    def __init__(self, run: Run, created: str) -> None:
+        self.run, self.created = run, created
+        self.feed = Feed(run.recorded.facts if run.recorded.log else ())
+        self.task: asyncio.Task[Any] | None = None
 
     @property
     def id(self) -> str:
@@ -103,12 +87,12 @@ class RunHost:
     def is_active(self, run_id: str) -> bool:
         return run_id in self._active
 
-    async def start(self, order: Order, session: Session | None = None) -> Hosted:
-        """Begin a run; it has its id and its log when this returns. Raises Refused when there is no room."""
+    async def start(self, request: RunRequest, session: Session | None = None) -> Hosted:
+        """Begin a run; it has its id and its log when this returns. Raises Refused when there is no room, or NexiError."""
         self._require_room()
-        log.debug("question", extra={"question": order.question, "mode": order.mode})
-        self.metrics.count("nexi_runs_started_total", mode=order.mode)
-        return await self._begin(lambda: self._made(order, session))
+        log.debug("question", extra={"question": request.question, "mode": request.mode})
+        self.metrics.count("nexi_runs_started_total", mode=request.mode)
+        return await self._begin(self.nexi.run(request, session=session))
 
     def _require_room(self) -> None:
         if self.draining or self.is_full:
@@ -118,48 +102,46 @@ class RunHost:
         """Go on with a run of this home, within the limits it was asked with. Raises Refused or StoreError."""
         self._require_room()
         read = await asyncio.to_thread(self.nexi.runs().open_log, run_id)
-        run = await self.nexi.resume(run_id, options=_asked(read))
         self.forget(run_id)
-        return await self._begin(lambda: run, read.header.created if run.past.log else "")
+        created = "" if read.ended else read.header.created
+        return await self._begin(self.nexi.resume(run_id, changes=RESUMED_HERE), created)
 
-    def _made(self, order: Order, session: Session | None) -> Run:
-        if order.mode == "research":
-            depth, held = order.depth, order.held
-            return self.nexi.research(order.question, depth=depth, options=order.options, session=session, held=held)
-        if order.mode == "agentic":
-            return self.nexi.agentic(order.question, options=order.options, **order.asked)
-        return self.nexi.search(order.question, options=order.options, session=session)
-
-    async def _begin(self, make: Callable[[], Run], created: str = "") -> Hosted:
-        hosted = Hosted(make(), created)
+    async def _begin(self, opening: RunOpening, created: str = "") -> Hosted:
+        begun: asyncio.Future[Hosted] = asyncio.get_running_loop().create_future()
         self._starting += 1
-        hosted.task = self._spawn(self._conduct(hosted))
+        task = self._spawn(self._drive_run(opening, begun, created))
         try:
-            await asyncio.shield(hosted.begun)
+            hosted = await asyncio.shield(begun)
         finally:
             self._starting -= 1
+        hosted.task = task
         return hosted
 
-    async def _conduct(self, hosted: Hosted) -> None:
-        """A run from its first fact to its last. Its own faults are in its facts; what escapes them ends here."""
-        run, feed = hosted.run, hosted.feed
+    async def _drive_run(self, opening: RunOpening, begun: asyncio.Future[Hosted], created: str) -> None:
+        """A run from its first fact to its last. Its own errors are in its facts; anything else ends here."""
+        hosted: Hosted | None = None
         try:
-            async with run:
+            async with opening as run:
+                hosted = Hosted(run, created or self.nexi.clock.now().isoformat(timespec="milliseconds"))
+                hosted.task = asyncio.current_task()
                 self._active[run.id] = hosted
-                hosted.begun.set_result(None)
+                begun.set_result(hosted)
                 async for event in run:
                     self._tell(hosted, event)
         except asyncio.CancelledError:
-            log.info("run broken off", extra={"run": run.id})
+            log.info("run cancelled", extra={"run": hosted.id if hosted else ""})
+            begun.cancel()
         except Exception as error:
-            log.exception("a run broke", extra={"run": run.id})
-            if not hosted.begun.done():
-                hosted.begun.set_exception(error)
+            if not begun.done():
+                begun.set_exception(error)
+            else:
+                log.exception("a run failed", extra={"run": hosted.id if hosted else ""})
         finally:
-            for fact in run.facts[feed.facts :] if run.id else ():
-                self._tell(hosted, fact)
-            feed.end()
-            self._retire(hosted)
+            if hosted:
+                for fact in hosted.run.facts[hosted.feed.facts :]:
+                    self._tell(hosted, fact)
+                hosted.feed.end()
+                self._retire(hosted)
 
     def _tell(self, hosted: Hosted, event: Event) -> None:
         hosted.feed.put(event)
@@ -195,19 +177,18 @@ class RunHost:
                 continue
             try:
                 read = await asyncio.to_thread(runs.open_log, summary.id)
-                if options := _left_open(read):
-                    await self._resume(summary.id, options, read.header.created)
+                if _was_left_open(read):
+                    await self._resume(summary.id, read.header.created)
             except NexiError as error:
                 log.warning("run not taken up", extra={"run": summary.id, "why": str(error), "code": error.code})
 
-    async def _resume(self, run_id: str, options: SearchOptions, created: str) -> None:
+    async def _resume(self, run_id: str, created: str) -> None:
         while self.is_full and not self.draining:
             self._room.clear()
             await self._room.wait()
         if not self.draining:
-            run = await self.nexi.resume(run_id, options=options)
-            log.info("run taken up", extra={"run": run_id})
-            await self._begin(lambda: run, created)
+            log.info("run resumed", extra={"run": run_id})
+            await self._begin(self.nexi.resume(run_id, changes=RESUMED_HERE), created)
 
     async def _watch(self) -> None:
         """Another server of the same home asks with a file that a run of ours be cancelled."""
@@ -234,7 +215,7 @@ class RunHost:
         if tasks and patience_s > 0:
             await asyncio.wait(tasks, timeout=patience_s)
         for hosted in list(self._active.values()):
-            if hosted.run.options.door == DOOR:
+            if hosted.run.request.door == DOOR:
                 hosted.run.suspend()
                 log.info("run left open", extra={"run": hosted.id})
             await hosted.cancel()
@@ -247,18 +228,9 @@ class RunHost:
             await asyncio.wait(self._tasks)
 
 
-def _left_open(read: ReadLog) -> SearchOptions | None:
-    """How to go on with a run that a server began; None for a run that is not ours to take up."""
+def _was_left_open(read: ReadLog) -> bool:
+    """Whether a server began this run and may go on with it."""
     first = read.facts[0][1] if read.facts else None
     if not isinstance(first, RunStarted) or first.settings.get("door") != DOOR:
-        return None
-    if sum(isinstance(fact, RunResumed) for _, fact in read.facts) >= MOST_RESUMES:
-        return None
-    return _asked(read)
-
-
-def _asked(read: ReadLog) -> SearchOptions:
-    """The limits a run was begun with, as far as its log says."""
-    first = read.facts[0][1] if read.facts else None
-    asked = first.settings.get("asked") if isinstance(first, RunStarted) else None
-    return options_from(asked if isinstance(asked, dict) else {}, DOOR)
+        return False
+    return sum(isinstance(fact, RunResumed) for _, fact in read.facts) < MOST_RESUMES

@@ -17,13 +17,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from nexi.app import RunResult, SearchOptions
+from nexi.app import RunLimits, RunRequest, RunResult
+from nexi.app.request import RunMode
 from nexi.errors import NexiError
 from nexi.events import RunFailed, RunFinished, StatusDelta, TextDelta
 from nexi.runs.session import Session
 from nexi.types import Message, Source, StopReason, Usage
 from nexi.values import frozen
-from nexi.web.hosting import Hosted, Order, RunHost
+from nexi.web.hosting import Hosted, RunHost
 from nexi.web.payload import answered, operation, read_json, reply
 from nexi.web.problems import Problem, bad_request, problem_of, refused
 from nexi.web.schemas import answers, parameters
@@ -32,7 +33,7 @@ from nexi.web.streams import EventStream, gone
 TAG = "OpenAI"
 BEAT_S = 10.0
 LOCAL = "nexi-local"
-MODELS: Mapping[str, tuple[str, str]] = {
+MODELS: Mapping[str, tuple[RunMode, str]] = {
     "nexi-s": ("search", "s"),
     "nexi-m": ("search", "m"),
     "nexi-l": ("search", "l"),
@@ -115,30 +116,30 @@ def _no_model(name: str) -> Exception:
 
 
 @frozen
-class Asked:
-    """A completion as it was asked for."""
+class ChatRequest:
+    """A completion as a client asks for it."""
 
     model: str
-    order: Order
+    run: RunRequest
     session: Session
     streams: bool
-    counts: bool
+    includes_usage: bool
 
 
 @answered(shape)
 async def complete(request: Request) -> Response:
     host: RunHost = request.app.state.host
-    asked = asked_of(await read_json(request, BODY))
-    hosted = await host.start(asked.order, asked.session)
+    chat = parse_chat_request(await read_json(request, BODY))
+    hosted = await host.start(chat.run, chat.session)
     created = int(host.nexi.clock.now().timestamp())
-    if asked.streams:
-        return EventStream(_chunks(hosted, asked, created))
+    if chat.streams:
+        return EventStream(_chunks(hosted, chat, created))
     result = await _while_connected(request, hosted)
-    return reply(completion(result, asked.model, created))
+    return reply(completion(result, chat.model, created))
 
 
-def asked_of(body: Mapping[str, Any]) -> Asked:
-    """The order and the conversation that a body stands for. Raises Refused."""
+def parse_chat_request(body: Mapping[str, Any]) -> ChatRequest:
+    """The run and the conversation that a body stands for. Raises Refused."""
     name = body["model"]
     if name not in MODELS:
         raise _no_model(name)
@@ -147,16 +148,18 @@ def asked_of(body: Mapping[str, Any]) -> Asked:
     if told[-1][0] != "user":
         raise bad_request("the last message must be the user's", parameter="messages")
     instructions = "\n\n".join(text for role, text in told if role in ("system", "developer") and text.strip())
-    options = SearchOptions(
+    max_output_tokens = body.get("max_completion_tokens") or body.get("max_tokens")
+    run = RunRequest(
+        told[-1][1],
+        mode=mode,
         effort=effort,
-        max_output_tokens=body.get("max_completion_tokens") or body.get("max_tokens"),
+        limits=RunLimits(max_output_tokens=max_output_tokens),
+        scope="local" if name == LOCAL else "both",
         system_prompt=instructions,
-        only_local=name == LOCAL,
         door="openai",
     )
-    counts = bool((body.get("stream_options") or {}).get("include_usage"))
-    session = Session(_earlier(told[:-1]))
-    return Asked(name, Order(mode, told[-1][1], options), session, bool(body.get("stream")), counts)
+    includes_usage = bool((body.get("stream_options") or {}).get("include_usage"))
+    return ChatRequest(name, run, Session(_earlier(told[:-1])), bool(body.get("stream")), includes_usage)
 
 
 def _earlier(told: Sequence[tuple[str, str]]) -> list[Message]:
@@ -242,8 +245,8 @@ def _finish(stop: StopReason) -> str:
 class _Stream:
     """The chunks of one completion."""
 
-    def __init__(self, run_id: str, asked: Asked, created: int) -> None:
-        self._head = {"id": f"chatcmpl-{run_id}", "object": "chat.completion.chunk", "created": created, "model": asked.model}
+    def __init__(self, run_id: str, chat: ChatRequest, created: int) -> None:
+        self._head = {"id": f"chatcmpl-{run_id}", "object": "chat.completion.chunk", "created": created, "model": chat.model}
 
     def chunk(self, delta: Mapping[str, Any], finish: str | None = None, **more: Any) -> bytes:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
@@ -257,8 +260,8 @@ def event(data: Mapping[str, Any]) -> bytes:
     return f"data: {json.dumps(data, separators=(',', ':'))}\n\n".encode("ascii")
 
 
-async def _chunks(hosted: Hosted, asked: Asked, created: int) -> AsyncGenerator[bytes, None]:
-    stream, said = _Stream(hosted.id, asked, created), ""
+async def _chunks(hosted: Hosted, chat: ChatRequest, created: int) -> AsyncGenerator[bytes, None]:
+    stream, said = _Stream(hosted.id, chat, created), ""
     try:
         yield stream.chunk({"role": "assistant", "content": ""})
         async for item in hosted.feed.follow(beat_s=BEAT_S):
@@ -271,7 +274,7 @@ async def _chunks(hosted: Hosted, asked: Asked, created: int) -> AsyncGenerator[
                     said += text
                     yield stream.chunk({"content": text})
                 case RunFinished() as end:
-                    for frame in _last(stream, said, end, asked):
+                    for frame in _last(stream, said, end, chat):
                         yield frame
                 case RunFailed():
                     yield event(_failure(hosted))
@@ -282,14 +285,14 @@ async def _chunks(hosted: Hosted, asked: Asked, created: int) -> AsyncGenerator[
         await hosted.cancel()
 
 
-def _last(stream: _Stream, said: str, end: RunFinished, asked: Asked) -> list[bytes]:
+def _last(stream: _Stream, said: str, end: RunFinished, chat: ChatRequest) -> list[bytes]:
     """What the streamed text left out, the annotations, and the usage."""
     rest = end.answer[len(said) :] if end.answer.startswith(said) else ""
     whole = said + rest
     frames = [stream.chunk({"content": rest})] if rest else []
     marks = marks_in(whole, end.sources)
     frames.append(stream.chunk({"annotations": marks}, _finish(end.stop), citations=citations(end.sources)))
-    return [*frames, stream.closing(usage=usage_of(end.usage))] if asked.counts else frames
+    return [*frames, stream.closing(usage=usage_of(end.usage))] if chat.includes_usage else frames
 
 
 def _failure(hosted: Hosted) -> dict[str, Any]:

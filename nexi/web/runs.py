@@ -14,15 +14,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from nexi.app import RunResult, SearchOptions
+from nexi.app import RunLimits, RunRequest, RunResult
+from nexi.app.request import RunMode
 from nexi.errors import NexiError
-from nexi.runs.conversation import conversation_after
 from nexi.runs.directory import RunDirectory
 from nexi.runs.log_format import check_run_id
-from nexi.runs.session import Session
 from nexi.types import Query
 from nexi.web.feeds import Item, Mark, mark_of, sse
-from nexi.web.hosting import DOOR, Hosted, Order, RunHost
+from nexi.web.hosting import DOOR, Hosted, RunHost
 from nexi.web.payload import operation, read_json, reply
 from nexi.web.problems import bad_request, refused
 from nexi.web.schemas import AGENTIC, ERROR, ID, NEW_RUN, PLAN, RUN, RUNS, STATES, Named, answers, parameters
@@ -34,6 +33,7 @@ POLL_S = 0.2
 BEAT_S = 15.0
 LISTED = 50
 MOST_LISTED = 1000
+LIMITS = ("max_iterations", "time_target", "max_output_tokens", "max_cost")
 SAFE_PAGE = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox allow-popups"}
 
 
@@ -58,58 +58,50 @@ def routes() -> list[Route]:
 async def start(request: Request) -> Response:
     """An id at once; the run goes on whoever stays."""
     host: RunHost = request.app.state.host
-    asked = await read_json(request, NEW_RUN)
-    session = await _session_after(host, asked.get("continues", ""))
-    hosted = await host.start(_order(asked), session)
-    told = _told(hosted.id, "running", "", hosted)
-    return reply(told, 202, {"location": f"/v1/runs/{hosted.id}"})
+    hosted = await host.start(parse_run_request(await read_json(request, NEW_RUN)))
+    return reply(_status_of(hosted), 202, {"location": f"/v1/runs/{hosted.id}"})
 
 
-async def _session_after(host: RunHost, run_id: str) -> Session | None:
-    """The conversation a follow-up goes on from. Raises StoreError for a run that is not there."""
-    if not run_id:
-        return None
-    await asyncio.to_thread(host.nexi.runs().open_log, check_run_id(run_id))
-    return await conversation_after(host.nexi.runs(), run_id)
-
-
-def _order(asked: Mapping[str, Any]) -> Order:
-    given, mode = asked.get("options") or {}, asked.get("mode") or "search"
-    focus, held = given.get("focus") or "web", bool(given.get("plan"))
-    if held and mode != "research":
+def parse_run_request(body: Mapping[str, Any]) -> RunRequest:
+    """The request that a body stands for. Raises Refused."""
+    given = body.get("options") or {}
+    mode: RunMode = body.get("mode") or "search"
+    focus, holds_plan = given.get("focus") or "web", bool(given.get("plan"))
+    if holds_plan and mode != "research":
         raise bad_request("only research has a plan", parameter="plan", fix='ask with "mode": "research"')
     if not (model := (given.get("model") or "").strip()).isprintable():
         raise bad_request("model must be a name", parameter="model")
-    query = Query(
-        "",
-        given.get("count") or 10,
-        tuple(given.get("sites") or ()),
-        tuple(given.get("excluded_sites") or ()),
-        given.get("time_range") or "",
-        given.get("language") or "",
-        "" if focus in ("web", "local") else focus,
-    )
-    options = SearchOptions(
+    continues = body.get("continues") or ""
+    return RunRequest(
+        body["question"],
+        mode=mode,
         effort=given.get("effort") or "",
-        max_iterations=given.get("max_iterations"),
-        time_target=given.get("time_target"),
-        max_output_tokens=given.get("max_output_tokens"),
-        system_prompt=given.get("system_prompt") or "",
-        max_cost=given.get("max_cost"),
+        limits=RunLimits(**{name: given.get(name) for name in LIMITS}),
+        query=Query(
+            "",
+            given.get("count") or 10,
+            tuple(given.get("sites") or ()),
+            tuple(given.get("excluded_sites") or ()),
+            given.get("time_range") or "",
+            given.get("language") or "",
+            "" if focus in ("web", "local") else focus,
+        ),
         model=model,
-        query=query,
-        only_local=bool(given.get("only_local")) or focus == "local",
+        scope="local" if given.get("only_local") or focus == "local" else "both",
+        system_prompt=given.get("system_prompt") or "",
+        continues=check_run_id(continues) if continues else "",
+        holds_plan=holds_plan,
+        depth=int(given.get("depth") or 0),
+        agentic={name: given[name] for name in AGENTIC if given.get(name) is not None},
         door=DOOR,
     )
-    judged = {name: given[name] for name in AGENTIC if given.get(name) is not None}
-    return Order(mode, asked["question"], options, int(given.get("depth") or 0), held, judged)
 
 
 async def resume(request: Request) -> Response:
     """Go on with a run that was cut off or ended early; one that had ended goes on under a new id."""
     host: RunHost = request.app.state.host
     hosted = await host.resume(_id(request))
-    return reply(_told(hosted.id, "running", "", hosted), 202, {"location": f"/v1/runs/{hosted.id}"})
+    return reply(_status_of(hosted), 202, {"location": f"/v1/runs/{hosted.id}"})
 
 
 async def plan(request: Request) -> Response:
@@ -117,7 +109,7 @@ async def plan(request: Request) -> Response:
     host: RunHost = request.app.state.host
     run_id, asked = _id(request), await read_json(request, PLAN)
     hosted = host.get(run_id) if host.is_active(run_id) else None
-    gate = getattr(hosted.run, "gate", None) if hosted else None
+    gate = hosted.run.gate if hosted else None
     if gate is None:
         await asyncio.to_thread(host.nexi.runs().open_log, run_id)
         raise refused(409, "no_plan", f"run {run_id} waits with no plan here", fix=f"GET /v1/runs/{run_id} says how it is")
@@ -156,12 +148,12 @@ async def status(request: Request) -> Response:
 
 async def _status(host: RunHost, run_id: str) -> dict[str, Any]:
     if (hosted := host.get(run_id)) and host.is_active(run_id):
-        return _told(run_id, "running", "", hosted)
+        return _status_of(hosted)
     return await asyncio.to_thread(_logged_status, host.nexi.runs(), run_id, hosted)
 
 
-def _told(run_id: str, state: str, created: str, hosted: Hosted) -> dict[str, Any]:
-    return status_of(run_id, state, created or hosted.created, hosted.run.facts)
+def _status_of(hosted: Hosted, state: str = "running") -> dict[str, Any]:
+    return status_of(hosted.id, state, hosted.created, hosted.run.facts)
 
 
 def _logged_status(runs: RunDirectory, run_id: str, hosted: Hosted | None) -> dict[str, Any]:
@@ -170,7 +162,7 @@ def _logged_status(runs: RunDirectory, run_id: str, hosted: Hosted | None) -> di
     except NexiError:
         if hosted is None:
             raise
-        return _told(run_id, state_of(hosted.run.facts), "", hosted)  # its log could not be kept
+        return _status_of(hosted, state_of(hosted.run.facts))  # its log could not be kept
     facts = [fact for _, fact in read.facts]
     state = state_of(facts)
     if state == "unfinished" and runs.is_running(run_id):

@@ -144,7 +144,7 @@ def _file(options: Options) -> Path | None:
 
 
 def secrets_of(config: Config, options: Options) -> tuple[str, ...]:
-    from nexi.app.parts import secrets_of as keys_of
+    from nexi.app.components import secrets_of as keys_of
 
     return (*keys_of(config), options.token, config.token)
 

@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from nexi.app import SearchOptions
+from nexi.app import RunLimits, RunRequest
 from nexi.errors import FetchError, NexiError
 from nexi.ports import Clock
 from nexi.search_api.excerpt import best_paragraphs
@@ -193,10 +193,11 @@ async def _answer(request: Request, question: str, wanted: object) -> str | None
         return None
     nexi = request.app.state.nexi
     effort = "m" if wanted == "advanced" else "s"
-    options = SearchOptions(effort=effort, time_target=ANSWER_S / 2, keeps_history=False, keeps_log=False)
+    limits = RunLimits(time_target=ANSWER_S / 2)
+    run = RunRequest(question, effort=effort, limits=limits, door="tavily", keeps_history=False, keeps_log=False)
     try:
         async with asyncio.timeout(ANSWER_S):
-            result = await nexi.answer(question, options=options)
+            result = await nexi.answer(run)
     except (NexiError, TimeoutError):
         return None
     return _CITATION.sub("", result.answer.text)

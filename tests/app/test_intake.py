@@ -15,7 +15,7 @@ import pytest
 from nexi.app import Nexi
 from nexi.app.documents import MAX_BYTES, in_fences, is_binary
 from nexi.app.folders import Folders
-from nexi.app.intake import Intake, Step, Taking, shelf_of
+from nexi.app.intake import Intake, Step, Taking, attach_files
 from nexi.config import Config
 from nexi.errors import NexiError
 from nexi.testing import FakeClock, FakeWeb
@@ -194,7 +194,7 @@ async def test_a_watched_folder_follows_what_happens_in_it(make_config: Make, tm
 
 async def test_files_for_one_question_are_in_no_store_afterwards(make_config: Make, tmp_path: Path) -> None:
     config, notes = make_config(), a_folder(tmp_path)
-    async with Nexi(config) as nexi, shelf_of(nexi, [str(notes)]) as shelf:
+    async with Nexi(config) as nexi, attach_files(nexi, nexi.ports, [str(notes)]) as shelf:
         assert await shelf.holds_something()
     assert not config.knowledge_path.exists()
 
@@ -203,7 +203,7 @@ async def test_files_with_nothing_to_read_are_refused_with_the_reasons(make_conf
     (tmp_path / "blob.bin").write_bytes(b"\0\1" * 500)
     async with Nexi(make_config()) as nexi:
         with pytest.raises(NexiError, match=r"nothing to read in blob\.bin: blob\.bin: no text"):
-            async with shelf_of(nexi, [str(tmp_path / "blob.bin")]):
+            async with attach_files(nexi, nexi.ports, [str(tmp_path / "blob.bin")]):
                 pass
 
 

@@ -7,12 +7,14 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from nexi.app import Nexi, QuietEmit, SearchOptions
-from nexi.app.intake import shelf_of
-from nexi.app.kept import KeptPages
-from nexi.app.research import Bench
+from nexi.app import Nexi, QuietEmit, RunRequest
+from nexi.app.environment import RunEnvironment
+from nexi.app.recorded import RecordedRun
+from nexi.app.research import ResearchAssembly, ResearchEngine
+from nexi.app.resolve import ResolvedRun
 from nexi.budget import Budget, Meter
 from nexi.config import Config
+from nexi.events import RunStarted
 from nexi.runs.session import Session
 from nexi.testing import FakeWeb, ScriptedLLM
 from nexi.types import Page, ToolCall, ToolResult
@@ -21,13 +23,22 @@ Make = Callable[..., Config]
 NOTE = Page("file:///notes~abc123/shed.md", "# Shed\n\nThe shed key hangs behind the blue door.", "Shed")
 
 
+async def tools_of(nexi: Nexi, request: RunRequest) -> list[str]:
+    """The extra tools that research with this request offers, from the first fact of its run."""
+    async with nexi.research(request) as run:
+        async for event in run:
+            if isinstance(event, RunStarted):
+                return list(event.settings["tools"])
+    raise AssertionError("the run never started")
+
+
 async def test_a_researcher_is_offered_the_store_once_something_is_in_it(make_config: Make) -> None:
     config, web, model = make_config(), FakeWeb({}), ScriptedLLM()
     llms = {"answer": model, "extract": model}
     async with Nexi(config, llms=llms, backends=[web], fetchers=[web]) as nexi:
-        before = nexi.research("Where is the key?").tools()
+        before = await tools_of(nexi, RunRequest("Where is the key?"))
         await (await nexi.knowledge().indexer(QuietEmit(), embeds=False)).index(NOTE)
-        after = nexi.research("Where is the key?").tools()
+        after = await tools_of(nexi, RunRequest("Where is the key?"))
     assert (before, after) == ([], ["local_search"])
 
 
@@ -48,11 +59,14 @@ async def test_a_file_that_local_search_found_is_scraped_and_numbered(make_confi
 
 async def _research(nexi: Nexi, tasks: asyncio.TaskGroup) -> tuple[ToolResult, ToolResult, Session]:
     """What one researcher's tools give: a look into the store, the handshake, a page."""
-    run, session = nexi.research("Where is the key?"), Session()
-    run.meter, run.emit = Meter(Budget(), started=nexi.clock.monotonic()), QuietEmit()  # type: ignore[assignment]
-    bench = Bench(run, tasks, KeptPages(nexi, QuietEmit(), tasks, keeps=False), knows=True)
-    meter = run.meter.child(Budget(), started=run.meter.started)
-    toolbox = bench.build_researcher("r1", "the key", session, meter, bench.desk, QuietEmit()).toolbox
+    session, meter = Session(), Meter(Budget(), started=nexi.clock.monotonic())
+    resolved = ResolvedRun(RunRequest("Where is the key?", mode="research", keeps_log=False), nexi.config, Budget())
+    environment = RunEnvironment(
+        nexi.ports, resolved, Session(), meter, QuietEmit(), asyncio.Event(), RecordedRun(), None, may_have_knowledge=True
+    )
+    assembly = ResearchAssembly(ResearchEngine(environment), environment, tasks, has_knowledge=True)
+    child = meter.child(Budget(), started=meter.started)
+    toolbox = assembly.build_researcher("r1", "the key", session, child, assembly.shared, QuietEmit()).toolbox
     found = await toolbox.run(ToolCall("1", "local_search", '{"queries": ["shed key"]}'))
     await toolbox.run(ToolCall("2", "scrape", json.dumps({"urls": [NOTE.url]})))
     scraped = await toolbox.run(ToolCall("3", "scrape", json.dumps({"urls": [NOTE.url]})))
@@ -65,8 +79,7 @@ async def test_research_with_a_file_reads_it_and_the_web(make_config: Make, tmp_
     question = "Where does the boat lie in the harbour?"
     async with (
         Nexi(make_config(model="extractive"), backends=[web], fetchers=[web]) as nexi,
-        shelf_of(nexi, [str(tmp_path / "boat.md")]) as shelf,
-        nexi.research(question, depth=1, options=SearchOptions(shelf=shelf)) as run,
+        nexi.research(RunRequest(question, depth=1, attachments=(str(tmp_path / "boat.md"),))) as run,
     ):
         async for _ in run:
             pass
@@ -79,7 +92,6 @@ async def test_research_with_a_file_reads_it_and_the_web(make_config: Make, tmp_
 async def test_research_in_what_is_known_is_offered_no_tool_that_asks_others(make_config: Make) -> None:
     async with Nexi(make_config(model="extractive", grep_root="/srv/moon")) as nexi:
         await (await nexi.knowledge().indexer(QuietEmit(), embeds=False)).index(NOTE)
-        tools = {
-            only: nexi.research("Where is the key?", options=SearchOptions(only_local=only)).tools() for only in (True, False)
-        }
-    assert tools == {True: ["grep"], False: ["security_search", "stackexchange", "grep", "local_search"]}
+        local = await tools_of(nexi, RunRequest("Where is the key?", scope="local"))
+        every = await tools_of(nexi, RunRequest("Where is the key?"))
+    assert (local, every) == (["grep"], ["security_search", "stackexchange", "grep", "local_search"])

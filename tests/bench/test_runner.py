@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nexi.app import RunResult, SearchOptions
+from nexi.app import RunRequest, RunResult
 from nexi.bench.questions import Asked
 from nexi.bench.results import Results, Row
 from nexi.bench.runner import Bench
@@ -30,10 +30,10 @@ class Answering:
         self.budgets: list[float | None] = []
 
     @asynccontextmanager
-    async def search(self, question: str, *, options: SearchOptions) -> AsyncIterator[Ended]:
-        self.asked.append(question)
-        self.budgets.append(options.max_cost)
-        yield Ended(Usage(5, 5, cost=self.cost), self.failing.get(question))
+    async def search(self, request: RunRequest) -> AsyncIterator[Ended]:
+        self.asked.append(request.question)
+        self.budgets.append(request.limits.max_cost)
+        yield Ended(Usage(5, 5, cost=self.cost), self.failing.get(request.question))
 
 
 class Ended:
@@ -62,7 +62,7 @@ def questions(*names: str) -> list[Asked]:
 
 
 def bench(nexi: Any, results: Results, **settings: Any) -> Bench:
-    return Bench(nexi, results, SearchOptions(), **settings)
+    return Bench(nexi, results, RunRequest(""), **settings)
 
 
 async def test_every_question_becomes_a_row(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from nexi.app import Nexi, SystemClock
+from nexi.app.factory import PortFactory
 from nexi.backends.searxng import Searxng
 from nexi.cli.filters import query_of
 from nexi.config import load_config
@@ -96,7 +97,7 @@ def half_down(online: Command, monkeypatch: pytest.MonkeyPatch) -> Command:
             raise BackendError("it is closed", code="connect", cause="nobody listens", fix="start it")
 
     web = FakeWeb({"https://moon.test/": "Moon\x1b[31m facts\n\nfar away"}, name="up")
-    monkeypatch.setattr(Nexi, "backends", lambda self: (Down(), web))
+    monkeypatch.setattr(PortFactory, "backends", lambda self: (Down(), web))
     return online
 
 
@@ -281,7 +282,7 @@ def test_a_file_on_stdin_is_left_to_whoever_reads_it(online: Command, tmp_path: 
 def scripted(monkeypatch: pytest.MonkeyPatch, *steps: Any) -> ScriptedLLM:
     """A model that follows a script, whatever the config says."""
     llm = ScriptedLLM(*steps)
-    monkeypatch.setattr(Nexi, "llm", lambda self, role: llm)
+    monkeypatch.setattr(PortFactory, "llm", lambda self, role: llm)
     return llm
 
 

@@ -134,7 +134,7 @@ def test_a_run_that_a_limit_ended_is_taken_over_by_a_run_with_another_id(online:
     done = online("resume", "--json", form["id"])
     new = json.loads(done.out)["id"]
     assert new != form["id"]
-    assert f"Run {form['id']} had ended. What it held was taken over by a run of its own: {new}" in done.err
+    assert f"Run {form['id']} had ended. A new run continues from what it read: {new}" in done.err
     told = [line.split()[0] for line in online("runs").out.splitlines()]
     assert told == [new, form["id"]]
 

@@ -28,7 +28,7 @@ PROMPTLY_S = 5.0  # a process that answers a signal takes a fraction of this eve
 COMMAND = "from nexi.__main__ import main; main()"
 STUCK = (
     """
-import asyncio, nexi.app.parts
+import asyncio, nexi.app.components
 
 class Stuck:
     name = "stuck"
@@ -36,7 +36,7 @@ class Stuck:
     async def complete(self, *_, **__):
         await asyncio.sleep(60)
 
-nexi.app.parts.built_in = Stuck
+nexi.app.components.built_in_llm = Stuck
 """
     + COMMAND
 )  # the built-in model hangs as well, so that there is time for a second Ctrl-C

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nexi.app import Nexi, RunResult, SearchOptions
+from nexi.app import Nexi, RunLimits, RunRequest, RunResult
 from nexi.config import Config
 from nexi.errors import LLMError
 from nexi.events import ModelAsked, ModelFailed, Warned
@@ -54,7 +54,7 @@ def test_an_answer_stands_when_its_judge_fails(make_config: Make, fault: str, mo
         llms: dict[str, Any] = {"answer": SearchModel(), "extract": SearchModel(), "judge": Judge(FAULTS[fault])}
         web = SlowWeb(PAGES)
         nexi = Nexi(config, clock=LoopClock(), llms=llms, backends=[web], fetchers=[web])
-        async with nexi, nexi.search(FIRST, options=SearchOptions(time_target=20.0)) as run:
+        async with nexi, nexi.search(RunRequest(FIRST, limits=RunLimits(time_target=20.0))) as run:
             async for _ in run:
                 pass
             return run.result()

@@ -32,8 +32,8 @@ def researched(config: Config) -> RunResult:
 
 def resume(config: Config, run_id: str) -> None:
     async def work() -> None:
-        async with nexi_over(config, SlowWeb(PAGES), PromptModel()) as nexi:
-            await nexi.resume(run_id)
+        async with nexi_over(config, SlowWeb(PAGES), PromptModel()) as nexi, nexi.resume(run_id):
+            pass
 
     play(work)
 

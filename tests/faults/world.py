@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from nexi.app import Nexi, Run, SearchOptions, SystemClock
+from nexi.app import Nexi, Run, RunLimits, RunRequest, SystemClock
+from nexi.app.request import RunMode
 from nexi.config import Config
 from nexi.errors import NexiError, StoreError
 from nexi.events import TERMINAL, Fact, ModelAsked, ModelFailed, ModelReplied, Warned
@@ -139,9 +140,9 @@ async def _play(case: Case | None, door: str, rig: Servers, home: Path) -> Endin
     _patch_names(case)
     started = time.monotonic()
     async with Nexi(rig.config(home)) as nexi:
-        options = SearchOptions(time_target=TARGET_S)
-        make = nexi.research if door == "research" else nexi.search
-        async with make(QUESTION, options=options) as run:
+        limits = RunLimits(time_target=TARGET_S)
+        mode: RunMode = "research" if door == "research" else "search"
+        async with nexi.run(RunRequest(QUESTION, mode=mode, limits=limits)) as run:
             async for _ in run:
                 pass
             outcome = outcome_of(run)

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp import Client, MCPError
 
-from nexi.app import Nexi
+from nexi.app import Nexi, RunOpening
 from nexi.errors import FetchError
 from nexi.events import RunFailed
 from nexi.mcp_server import create_server
@@ -217,14 +217,12 @@ async def test_more_research_than_there_is_room_for_is_refused_with_the_ids_unde
 async def test_research_that_breaks_does_not_take_the_server_with_it(
     web: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from nexi.app.research import ResearchRun
-
-    async def broken(self: ResearchRun) -> None:
+    async def broken(self: RunOpening) -> None:
         raise RuntimeError("secret-canary")
 
     async with inside(config_for(web, tmp_path)) as (client, _):
         with monkeypatch.context() as patched:
-            patched.setattr(ResearchRun, "__aenter__", broken)
+            patched.setattr(RunOpening, "__aenter__", broken)
             failed = await client.call_tool("nexi_research", {"question": QUESTION})
         found = await client.call_tool("nexi_find", {"query": "moon"})
         begun = await client.call_tool("nexi_research", {"question": QUESTION, "depth": 1})

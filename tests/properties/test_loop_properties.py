@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nexi.app import Nexi, Run, SearchOptions
+from nexi.app import Nexi, Run, RunLimits, RunRequest
 from nexi.config import Config
 from nexi.errors import BackendError, ContextOverflowError, FetchError, LLMError, NexiError
 from nexi.events import TERMINAL, Fact, ModelAsked, RunFailed, ToolFinished, ToolStarted
@@ -138,10 +138,10 @@ async def search(home: Path, steps: Sequence[Any], on_event: Callable[[Run, int]
     asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(str(context)))
     config = Config(home=home, base_url="http://127.0.0.1:9/v1", model="unruly", **settings)
     llm, web, clock = UnrulyLLM(*steps), OddWeb(), FakeClock()
-    options = SearchOptions(max_iterations=MAX_ITERATIONS)
+    request = RunRequest(QUESTION, limits=RunLimits(max_iterations=MAX_ITERATIONS))
     error: NexiError | None = None
     async with Nexi(config, clock=clock, llms={"answer": llm, "extract": llm}, backends=[web], fetchers=[web]) as nexi:
-        async with nexi.search(QUESTION, options=options) as run:
+        async with nexi.search(request) as run:
             number = 0
             if not on_event(run, number):
                 async for _ in run:

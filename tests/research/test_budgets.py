@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nexi.app import Nexi, RunResult, SearchOptions
+from nexi.app import Nexi, RunLimits, RunRequest, RunResult
 from nexi.budget import Budget, Meter
 from nexi.config import Config
 from nexi.errors import LLMError
@@ -28,12 +28,12 @@ def research(
     config: Config,
     model: PromptModel,
     *,
-    options: SearchOptions | None = None,
+    time_target: float | None = None,
     within: Callable[[Any, Any], None] | None = None,
 ) -> RunResult:
     async def work() -> RunResult:
         nexi = nexi_over(config, SlowWeb(PAGES), model)
-        async with nexi, nexi.research(QUESTION, options=options or SearchOptions()) as run:
+        async with nexi, nexi.research(RunRequest(QUESTION, limits=RunLimits(time_target=time_target))) as run:
             async for event in run:
                 if within:
                     within(run, event)
@@ -42,10 +42,10 @@ def research(
     return play(work)
 
 
-def resumed(config: Config, run_id: str, model: PromptModel, **options: Any) -> RunResult:
+def resumed(config: Config, run_id: str, model: PromptModel, **limits: Any) -> RunResult:
     async def work() -> RunResult:
         nexi = nexi_over(config, SlowWeb(PAGES), model)
-        async with nexi, await nexi.resume(run_id, options=SearchOptions(**options)) as run:
+        async with nexi, nexi.resume(run_id, changes=RunRequest("", limits=RunLimits(**limits))) as run:
             async for _ in run:
                 pass
             return run.result()
@@ -98,7 +98,7 @@ def test_a_page_budget_holds_and_the_report_is_written(make_config: Make) -> Non
 
 
 def test_a_time_target_ends_in_a_report(make_config: Make) -> None:
-    result = research(make_config(), PromptModel(), options=SearchOptions(time_target=2.0))
+    result = research(make_config(), PromptModel(), time_target=2.0)
     assert result.answer.stop is StopReason.TIME_TARGET
     assert result.answer.sources
     assert result.finished.seconds <= 4.0
@@ -229,12 +229,12 @@ def jumping(config: Config, model: PromptModel) -> Nexi:
 
 def test_clock_jumps_change_nothing(make_config: Make, tmp_path: Path) -> None:
     config = make_config(home=tmp_path / "other")
-    steady = research(make_config(), PromptModel(), options=SearchOptions(time_target=60))
+    steady = research(make_config(), PromptModel(), time_target=60)
 
     async def work() -> tuple[RunResult, float]:
         async with (
             jumping(config, PromptModel()) as nexi,
-            nexi.research(QUESTION, options=SearchOptions(time_target=60)) as run,
+            nexi.research(RunRequest(QUESTION, limits=RunLimits(time_target=60))) as run,
         ):
             async for _ in run:
                 pass
@@ -253,7 +253,7 @@ def test_a_run_that_is_taken_up_after_the_clock_was_set_forward_has_the_time_it_
     async def cut() -> str:
         async with (
             jumping(config, PromptModel()) as nexi,
-            nexi.research(QUESTION, options=SearchOptions(time_target=60)) as run,
+            nexi.research(RunRequest(QUESTION, limits=RunLimits(time_target=60))) as run,
         ):
             async for event in run:
                 if isinstance(event, ResearcherReported):

@@ -8,8 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from nexi.app import AS_CONFIGURED, Nexi, RunResult, SearchOptions
-from nexi.app.research import ResearchRun
+from nexi.app import Nexi, Run, RunLimits, RunRequest, RunResult
 from nexi.config import Config
 from nexi.errors import NexiError, ResearchError
 from nexi.events import AgendaProposed, AgendaSet, RunFailed
@@ -26,14 +25,13 @@ def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda _: None)
 
 
-def held(
-    config: Config, settle: Callable[[ResearchRun], object], *, options: SearchOptions = AS_CONFIGURED, think: float = 0.0
-) -> RunResult:
+def held(config: Config, settle: Callable[[Run], object], *, time_target: float | None = None, think: float = 0.0) -> RunResult:
     """A held run to its end; `settle` is called when its plan waits."""
 
     async def work() -> RunResult:
         nexi = nexi_over(config, SlowWeb(PAGES), PromptModel())
-        async with nexi, nexi.research(QUESTION, held=True, options=options) as run:
+        request = RunRequest(QUESTION, holds_plan=True, limits=RunLimits(time_target=time_target))
+        async with nexi, nexi.research(request) as run:
             async for event in run:
                 if isinstance(event, AgendaProposed):
                     await asyncio.sleep(think)
@@ -68,12 +66,12 @@ def test_other_tasks_take_the_place_of_those_proposed_and_a_replay_uses_them(mak
 
 
 def test_what_a_person_thinks_counts_for_no_limit(make_config: Make) -> None:
-    result = held(make_config(), lambda run: run.gate.settle(), options=SearchOptions(time_target=30.0), think=4000.0)
+    result = held(make_config(), lambda run: run.gate.settle(), time_target=30.0, think=4000.0)
     assert (result.answer.stop.value, _set(result).seconds) == ("final_answer", 4000.0)
 
 
 @pytest.mark.parametrize("end", [lambda run: run.gate.refuse(), lambda run: run.stop()], ids=["refused", "stopped"])
-def test_a_plan_that_is_refused_or_stopped_is_not_researched(make_config: Make, end: Callable[[ResearchRun], object]) -> None:
+def test_a_plan_that_is_refused_or_stopped_is_not_researched(make_config: Make, end: Callable[[Run], object]) -> None:
     with pytest.raises(NexiError) as caught:
         held(make_config(), end)
     assert (caught.value.code, caught.value.cause) == ("not_approved", "its plan was not approved")
@@ -104,11 +102,11 @@ async def test_a_plan_can_be_settled_once_and_not_before_it_is_made() -> None:
 
 
 def test_a_held_run_that_its_server_left_waits_again_with_the_same_plan_and_asks_nothing_twice(make_config: Make) -> None:
-    config, served = make_config(), SearchOptions(door="http")
+    config, served = make_config(), RunRequest(QUESTION, holds_plan=True, door="http")
 
     async def left_open() -> str:
         nexi = nexi_over(config, SlowWeb(PAGES), PromptModel())
-        async with nexi, nexi.research(QUESTION, held=True, options=served) as run:
+        async with nexi, nexi.research(served) as run:
             async for event in run:
                 if isinstance(event, AgendaProposed):
                     run.suspend()
@@ -118,8 +116,7 @@ def test_a_held_run_that_its_server_left_waits_again_with_the_same_plan_and_asks
     async def taken_up(run_id: str) -> tuple[tuple[str, ...], int, RunResult]:
         model = PromptModel()
         nexi = nexi_over(config, SlowWeb(PAGES), model)
-        async with nexi, await nexi.resume(run_id, options=served) as run:
-            assert isinstance(run, ResearchRun)
+        async with nexi, nexi.resume(run_id, changes=served) as run:
             proposed = await _proposed(run)
             asked = len(model.asked)
             run.gate.settle(TASKS)
@@ -132,7 +129,7 @@ def test_a_held_run_that_its_server_left_waits_again_with_the_same_plan_and_asks
     assert (proposed, asked, result.id, _set(result).tasks) == (tuple(AGENDA), 0, run_id, TASKS)
 
 
-async def _proposed(run: ResearchRun) -> tuple[str, ...]:
+async def _proposed(run: Run) -> tuple[str, ...]:
     while run.gate is None or run.gate.proposed is None:
         await asyncio.sleep(0.1)
     return run.gate.proposed.tasks
@@ -143,7 +140,7 @@ def test_a_held_run_that_is_taken_up_by_hand_goes_on_without_asking(make_config:
 
     async def left_open() -> str:
         nexi = nexi_over(config, SlowWeb(PAGES), PromptModel())
-        async with nexi, nexi.research(QUESTION, held=True) as run:
+        async with nexi, nexi.research(RunRequest(QUESTION, holds_plan=True)) as run:
             async for event in run:
                 if isinstance(event, AgendaProposed):
                     run.suspend()
@@ -151,7 +148,7 @@ def test_a_held_run_that_is_taken_up_by_hand_goes_on_without_asking(make_config:
         raise AssertionError("no plan was proposed")
 
     async def taken_up(nexi: Nexi, run_id: str) -> RunResult:
-        async with nexi, await nexi.resume(run_id) as run:
+        async with nexi, nexi.resume(run_id) as run:
             async for _ in run:
                 pass
             return run.result()

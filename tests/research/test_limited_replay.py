@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
-from nexi.app import AS_CONFIGURED, Nexi, Run, SearchOptions
+from nexi.app import Nexi, RunLimits, RunOpening, RunRequest
 from nexi.config import Config
 from nexi.errors import NexiError
 from nexi.events import LimitApplied, LimitNear, LimitReached
@@ -17,10 +16,11 @@ from tests.research.test_search_resume import SearchModel
 from tests.research.world import PAGES, QUESTION, PromptModel, SlowWeb, nexi_over, play, replayed
 
 Make = Callable[..., Config]
-Start = Callable[[Nexi, SearchOptions], Run]
+AS_CONFIGURED = RunLimits()
+Start = Callable[[Nexi, RunLimits], RunOpening]
 DOORS: dict[str, Start] = {
-    "quick": lambda nexi, options: nexi.search(QUESTION, options=options),
-    "research": lambda nexi, options: nexi.research(QUESTION, options=options),
+    "quick": lambda nexi, limits: nexi.search(RunRequest(QUESTION, limits=limits)),
+    "research": lambda nexi, limits: nexi.research(RunRequest(QUESTION, limits=limits)),
 }
 
 SPAN = {"quick": (0.6, 0.05), "research": (0.98, 0.17)}  # when the first run is ended, and how much later the next
@@ -32,9 +32,9 @@ def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda _: None)
 
 
-async def ended(nexi: Nexi, run: Run, stop_at: float | None) -> tuple[str, str, list[str]]:
+async def ended(nexi: Nexi, opening: RunOpening, stop_at: float | None) -> tuple[str, str, list[str]]:
     """The id, the answer ("" where there is none) and the limits of a run, stopped after so many seconds."""
-    async with nexi, run:
+    async with nexi, opening as run:
         if stop_at is not None:
             asyncio.get_running_loop().call_later(stop_at, run.stop)
         async for _ in run:
@@ -48,11 +48,11 @@ async def ended(nexi: Nexi, run: Run, stop_at: float | None) -> tuple[str, str, 
 
 
 def played(
-    config: Config, door: str, options: SearchOptions = AS_CONFIGURED, stop_at: float | None = None
+    config: Config, door: str, limits: RunLimits = AS_CONFIGURED, stop_at: float | None = None
 ) -> tuple[str, str, list[str]]:
     async def work() -> tuple[str, str, list[str]]:
         nexi = nexi_over(config, SlowWeb(PAGES), MODELS[door]())
-        return await ended(nexi, DOORS[door](nexi, options), stop_at)
+        return await ended(nexi, DOORS[door](nexi, limits), stop_at)
 
     return play(work)
 
@@ -62,8 +62,8 @@ def differences(make: Make, door: str, given: list[dict[str, float]]) -> tuple[d
     wrong, limited, kinds = {}, 0, set[str]()
     for case in given:
         config = make(**{k: v for k, v in case.items() if k in ("max_tokens", "max_cost", "max_model_calls")})
-        options = replace(AS_CONFIGURED, time_target=case.get("time_target"))
-        run_id, answer, limits = played(config, door, options, case.get("stop_at"))
+        asked = RunLimits(time_target=case.get("time_target"))
+        run_id, answer, limits = played(config, door, asked, case.get("stop_at"))
         if not answer:
             continue
         limited += bool(limits)

@@ -32,7 +32,7 @@ def research(config: Config, model: PromptModel) -> RunResult:
 def resumed(config: Config, run_id: str, model: PromptModel) -> RunResult:
     async def work() -> RunResult:
         nexi = nexi_over(config, SlowWeb(PAGES), model)
-        async with nexi, await nexi.resume(run_id, pace=asyncio.sleep) as run:
+        async with nexi, nexi.resume(run_id, pace=asyncio.sleep) as run:
             async for _ in run:
                 pass
             return run.result()

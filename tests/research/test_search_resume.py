@@ -61,7 +61,7 @@ def resumed(config: Config, run_id: str, web: SlowWeb) -> tuple[RunResult, Searc
 
     async def work() -> RunResult:
         nexi = nexi_over(config, web, model)
-        async with nexi, await nexi.resume(run_id, pace=asyncio.sleep) as run:
+        async with nexi, nexi.resume(run_id, pace=asyncio.sleep) as run:
             async for _ in run:
                 pass
             return run.result()

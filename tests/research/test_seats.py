@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from nexi.app import RunResult, SearchOptions
+from nexi.app import RunResult
 from nexi.config import Config
 from nexi.events import ModelAsked, ReportsShared, ResearcherReported
+from nexi.llm.local import LocalServer
 from tests.research.world import PAGES, QUESTION, PromptModel, SlowWeb, nexi_over, play
 
 Make = Callable[..., Config]
@@ -20,10 +21,20 @@ def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda _: None)
 
 
+class FixedProbe:
+    """A server of this machine that answers so many requests at the same time."""
+
+    def __init__(self, parallel: int) -> None:
+        self._parallel = parallel
+
+    async def server_at(self, base_url: str) -> LocalServer | None:
+        return LocalServer("llama.cpp", base_url, (), self._parallel)
+
+
 def researched(config: Config, seats: int) -> RunResult:
     async def work() -> RunResult:
-        nexi = nexi_over(config, SlowWeb(PAGES), PromptModel(rounds=1))
-        async with nexi, nexi.research(QUESTION, options=SearchOptions(seats=seats)) as run:
+        nexi = nexi_over(config, SlowWeb(PAGES), PromptModel(rounds=1), probe=FixedProbe(seats))
+        async with nexi, nexi.research(QUESTION) as run:
             async for _ in run:
                 pass
             return run.result()

@@ -86,7 +86,7 @@ def test_a_report_that_breaks_off_after_it_began_is_what_came_and_can_be_taken_u
 
     async def again() -> str:
         nexi = nexi_over(config, SlowWeb({}), Slow())
-        async with nexi, await nexi.resume(result.id) as run:
+        async with nexi, nexi.resume(result.id) as run:
             async for _ in run:
                 pass
             return run.result().answer.text

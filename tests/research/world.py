@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from nexi.app import Nexi
+from nexi.app.resolve import ModelProbe
 from nexi.config import Config
 from nexi.testing import FakeWeb
 from nexi.types import FetchLimits, Hit, Message, Page, Query, Reply, ToolCall, ToolSpec, Usage
@@ -177,10 +178,10 @@ def _spread(text: str) -> float:
     return (zlib.crc32(text.encode()) % 97) / 1000
 
 
-def nexi_over(config: Config, web: FakeWeb, model: PromptModel) -> Nexi:
+def nexi_over(config: Config, web: FakeWeb, model: PromptModel, probe: ModelProbe | None = None) -> Nexi:
     llms: Mapping[str, Any] = {"answer": model, "extract": model, "judge": model}
     config = config.override(knowledge=False)  # a store has threads of its own, which know nothing of virtual time
-    return Nexi(config, clock=LoopClock(), llms=llms, backends=[web], fetchers=[web])
+    return Nexi(config, clock=LoopClock(), llms=llms, backends=[web], fetchers=[web], probe=probe)
 
 
 def replayed(config: Config, run_id: str) -> str:

@@ -78,9 +78,9 @@ async def test_what_agentic_search_read_a_question_is_answered_from(make: Make) 
     config = make(model="extractive")
     async with Nexi(config) as nexi:
         await nexi.agentic_search(QUESTION)
-        from nexi.app import SearchOptions
+        from nexi.app import RunRequest
 
-        result = await nexi.answer(QUESTION, options=SearchOptions(only_local=True))
+        result = await nexi.answer(RunRequest(QUESTION, scope="local"))
     assert "384,400 km" in result.answer.text
 
 

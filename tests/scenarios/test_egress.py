@@ -11,7 +11,7 @@ import httpx2
 import pytest
 from mcp import Client
 
-from nexi.app import Nexi, SearchOptions
+from nexi.app import Nexi, RunRequest
 from nexi.app.intake import Taking
 from nexi.config import Config
 from nexi.errors import ConfigError
@@ -114,12 +114,12 @@ async def test_the_tools_of_mcp(config: Config, wire: list[str]) -> None:
 async def test_a_run_that_is_resumed_or_replayed(config: Config, wire: list[str], mode: str) -> None:
     async with Nexi(config) as nexi:
         open_run = nexi.research if mode == "research" else nexi.search
-        async with open_run(QUESTION, options=SearchOptions(only_local=True)) as run:
+        async with open_run(RunRequest(QUESTION, scope="local")) as run:
             async for event in run:
                 if isinstance(event, RunStarted):
                     run.suspend()
                     break
-        async with await nexi.resume(run.id) as resumed:
+        async with nexi.resume(run.id) as resumed:
             async for _ in resumed:
                 pass
         replay = await nexi.replay(run.id)
@@ -127,7 +127,7 @@ async def test_a_run_that_is_resumed_or_replayed(config: Config, wire: list[str]
 
 
 async def test_the_user_is_told_that_the_remote_model_was_not_asked(config: Config) -> None:
-    async with Nexi(config) as nexi, nexi.search(QUESTION, options=SearchOptions(only_local=True)) as run:
+    async with Nexi(config) as nexi, nexi.search(RunRequest(QUESTION, scope="local")) as run:
         facts = [event async for event in run if isinstance(event, Warned | RunFinished | RunStarted)]
     assert facts[0].model == "extractive"
     assert [fact.code for fact in facts if isinstance(fact, Warned)] == ["model_not_asked"]
@@ -135,7 +135,7 @@ async def test_the_user_is_told_that_the_remote_model_was_not_asked(config: Conf
 
 async def test_a_model_of_this_machine_is_asked(config: Config, wire: list[str]) -> None:
     here = config.override(base_url="http://127.0.0.1:9/v1", api_key="")
-    async with Nexi(here) as nexi, nexi.search(QUESTION, options=SearchOptions(only_local=True)) as run:
+    async with Nexi(here) as nexi, nexi.search(RunRequest(QUESTION, scope="local")) as run:
         facts = [event async for event in run]
     assert (facts[0].model, wire) == ("big-remote-model", [])
 
@@ -143,5 +143,5 @@ async def test_a_model_of_this_machine_is_asked(config: Config, wire: list[str])
 async def test_a_knowledge_store_on_another_machine_is_refused(config: Config, wire: list[str]) -> None:
     async with Nexi(config.override(qdrant_url="http://192.0.2.10:6333")) as nexi:
         with pytest.raises(ConfigError) as refused:
-            nexi.search(QUESTION, options=SearchOptions(only_local=True))
+            nexi.search(RunRequest(QUESTION, scope="local"))
     assert (refused.value.message, wire) == ("a local question cannot use this knowledge store", [])

@@ -193,14 +193,14 @@ async def test_only_what_is_known_is_asked_when_only_that_is_wanted(make_config:
     config, web = make_config(model="extractive"), CountingWeb()
     await extractive(config, web).ask()
     asked = list(web.asked)
-    result = await extractive(config, web).ask("Does the Moon have air?", only_local=True)
+    result = await extractive(config, web).ask("Does the Moon have air?", scope="local")
     assert web.asked == asked
     assert "It has no air." in result.answer.text
 
 
 async def test_with_nothing_known_only_local_has_no_answer_and_says_why(make_config: Make) -> None:
-    with pytest.raises(NexiError, match="nothing is known yet") as failed:
-        await extractive(make_config(model="extractive"), CountingWeb()).ask(only_local=True)
+    with pytest.raises(NexiError, match="the knowledge base is empty") as failed:
+        await extractive(make_config(model="extractive"), CountingWeb()).ask(scope="local")
     assert (failed.value.exit_code, "nexi index PATH" in failed.value.fix) == (5, True)
 
 

@@ -70,13 +70,13 @@ async def test_what_doctor_hears_from_a_backend_ends_its_rest(make_config: Calla
 
 async def test_ports_that_were_given_have_no_breaker(make_config: Callable[..., Config]) -> None:
     async with Nexi(make_config(), backends=[FakeWeb({})]) as nexi:
-        assert nexi.breaker() is None
+        assert nexi.ports.breaker() is None
         assert codes(await nexi.find("moon")) == ["empty"]
 
 
 async def test_every_key_of_the_config_reaches_its_backend(make_config: Callable[..., Config]) -> None:
     nexi = Nexi(make_config(search_backend="tavily", api_keys={"tavily": ("one", "two", "three")}))
-    settings = nexi._search_chain()["tavily"]
+    settings = nexi.ports._search_chain()["tavily"]
     assert (settings.api_key, settings.spare_keys) == ("one", ("two", "three"))
 
 

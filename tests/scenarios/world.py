@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from nexi.app import Nexi, SearchOptions
+from nexi.app import Nexi, RunLimits, RunRequest
 from nexi.config import Config
 from nexi.events import Event, Fact
 from nexi.runs.session import Session
@@ -44,7 +44,9 @@ class World:
         on_event: Callable[[Any, Event], None] | None = None,
         **options: Any,
     ) -> Any:
-        async with self.nexi() as nexi, nexi.search(question, options=SearchOptions(**options), session=session) as run:
+        limits = RunLimits(**{name: options.pop(name) for name in vars(RunLimits()) if name in options})
+        request = RunRequest(question, limits=limits, **options)
+        async with self.nexi() as nexi, nexi.run(request, session=session) as run:
             async for event in run:
                 self.events.append(event)
                 if on_event:

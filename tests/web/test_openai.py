@@ -15,7 +15,7 @@ from nexi.config import Config
 from nexi.errors import LLMError
 from nexi.testing import ScriptedLLM, answering, reading, searching
 from nexi.types import Source
-from nexi.web.openai import MODELS, asked_of, citations, marks_in
+from nexi.web.openai import MODELS, citations, marks_in, parse_chat_request
 from nexi.web.problems import Refused
 from tests.web.world import MOON, QUESTION, GatedWeb, Served, serving
 
@@ -123,7 +123,7 @@ async def test_what_cannot_be_asked_is_refused_in_openais_shape(tmp_path: Path, 
 
 async def test_text_in_parts_is_text(tmp_path: Path) -> None:
     parts = [{"type": "text", "text": "How far is the Moon"}, {"type": "text", "text": "from Earth on average?"}]
-    assert asked_of(body(("user", parts))).order.question == "How far is the Moon\nfrom Earth on average?"
+    assert parse_chat_request(body(("user", parts))).run.question == "How far is the Moon\nfrom Earth on average?"
 
 
 async def test_a_failure_while_streaming_is_an_error_event(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_any_content_is_text_or_refused(content: Any) -> None:
 
 def status_of(sent: dict[str, Any]) -> int:
     try:
-        asked_of(sent)
+        parse_chat_request(sent)
     except Refused as refusal:
         return refusal.problem.status
     return 0

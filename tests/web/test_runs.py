@@ -179,7 +179,7 @@ async def test_a_server_that_ends_leaves_runs_open_and_the_next_one_takes_them_u
         run = served.app.state.host.get(run_id).run
         header = served.app.state.nexi.runs().open_log(run_id).header
         assert served.app.state.host.get(run_id).created == header.created
-        assert (run.options.time_target, run.options.query.sites) == (500, ("moon.example",))
+        assert (run.request.limits.time_target, run.request.query.sites) == (500, ("moon.example",))
         events = await served.events(run_id, after=str(before))
         assert events[0][1]["kind"] == "run_resumed"
         assert events[-1][1]["kind"] == "run_finished"

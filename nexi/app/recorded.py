@@ -1,6 +1,6 @@
-"""Past: what is known of a run that began before, from its log.
+"""RecordedRun: what the log of an earlier run tells, for a run that resumes or replays it.
 
-`run` takes it up; `resume` makes it. A past with a log goes on in that log, and one without is repeated in a log of its own.
+Made by `resume`, used by `run`. With a log it goes on in that log; without, it is repeated in a log of its own.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ RECORDED_SETTINGS = (
 
 
 def recorded_settings(config: Config) -> dict[str, Any]:
-    """What shapes the requests of a run, so that it can be played again elsewhere."""
+    """The settings that shape the requests of a run, so that it can be replayed elsewhere."""
     return {name: getattr(config, name) for name in RECORDED_SETTINGS}
 
 
 @frozen
-class Past:
+class RecordedRun:
     """The facts of a run so far, and what follows from them. `seconds` is how long it had worked."""
 
     run: str = ""
@@ -70,7 +70,7 @@ class Past:
         return usage, len(replies), sum(isinstance(f, PageFetched) for f in counted)
 
 
-def past_of(
+def read_recorded_run(
     run: str,
     facts: Sequence[Fact],
     created: str,
@@ -80,8 +80,8 @@ def past_of(
     only: bool = False,
     pace: Pace | None = None,
     begun: Mapping[str, float] | None = None,
-) -> Past:
-    """The past that a log tells. `only` forbids to ask for anything it does not hold."""
+) -> RecordedRun:
+    """What a log tells of its run. `only` forbids asking for anything it does not hold."""
     day = datetime.fromisoformat(created).date().isoformat()
     recorded = [f for f in facts if not isinstance(f, RunResumed)]
-    return Past(run, tuple(facts), Recording(recorded, pace=pace, only=only, begun=begun), log, day, seconds)
+    return RecordedRun(run, tuple(facts), Recording(recorded, pace=pace, only=only, begun=begun), log, day, seconds)

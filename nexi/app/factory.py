@@ -1,16 +1,15 @@
-"""Clients: the ports of one config, built when first needed and closed together.
+"""PortFactory: builds the ports of one config out of clients that every run of a process shares.
 
-`Nexi` adds the searches. What a run does with the ports is not known here.
+`Nexi` owns the `SharedClients`; a run gets a factory of its own for its resolved config. An offline factory has no backend
+and no fetcher, so that a run of scope `local` cannot reach another machine by any path.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
-from copy import copy
+from contextlib import AsyncExitStack
 from dataclasses import replace
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from nexi import __version__
 from nexi.app.clock import SystemClock
@@ -36,107 +35,100 @@ if TYPE_CHECKING:
     from nexi.fetchers.cache import PageCache
 
 TIDY_EVERY_S = 24 * 3600
-MOST_MODELS = 64
+MAX_MODELS = 64
 BUNDLED_ENCODINGS = ("cl100k_base", "o200k_base")
+OFFLINE_BACKENDS = ("ripgrep",)
 
 
-class Clients:
-    """Owns the clients of one config. Ports may be given instead of built, for tests and for embedding."""
+class SharedClients:
+    """What the runs of one process have in common: open connections, given ports, and how all of it is closed."""
 
     def __init__(
         self,
         config: Config,
-        *,
-        clock: Clock | None = None,
-        llms: Mapping[str, LLM] | None = None,
-        backends: Sequence[Any] | None = None,
-        fetchers: Sequence[Any] | None = None,
+        clock: Clock,
+        llms: Mapping[str, LLM],
+        backends: Sequence[Any] | None,
+        fetchers: Sequence[Any] | None,
     ) -> None:
-        self.config = config
-        self.clock: Clock = clock or SystemClock()
-        self._llms: dict[str, LLM] = dict(llms or {})
-        self._backends = None if backends is None else _given_backends(backends)
-        self._extra: dict[str, SearchBackend] = {}
-        self._breaker: Breaker | None = None
-        self._breaks = backends is None  # ports that were given are the caller's to judge
-        self._lanes = Lanes(self.clock)
-        self._fetchers = None if fetchers is None else _given_fetchers(fetchers)
-        self._fetchers_given = self._fetchers
+        self.config = config  # the config that the given ports stand for
+        self.clock = clock
+        self.given_llms: Mapping[str, LLM] = dict(llms)
+        self.backends = None if backends is None else _wrap_backends(backends)
+        self.has_given_backends = backends is not None  # ports that were given are the caller's to judge
+        self.given_fetchers = None if fetchers is None else _wrap_fetchers(fetchers)
+        self.fetchers = self.given_fetchers
+        self.llms: dict[tuple[object, ...], LLM] = {}
+        self.extra_backends: dict[str, SearchBackend] = {}
+        self.knowledge: dict[tuple[object, ...], Knowledge] = {}
+        self.breaker: Breaker | None = None
+        self.backend_concurrency = Lanes(clock)
         self._closing = AsyncExitStack()
-        self._knowledge: Knowledge | None = None
-        self._local_model: LocalModel | None = None
-        self._others: dict[str, Self] = {}
-        self.notices: tuple[str, ...] = ()  # what a run under this config should say first
+        self.local_model: LocalModel | None = None
 
-    async def __aenter__(self) -> Self:
-        return self
+    def close_later(self, port: Any) -> Any:
+        """Close a port with everything else, where it can be closed."""
+        if hasattr(port, "aclose"):
+            self._closing.push_async_callback(port.aclose)
+        return port
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def aclose(self) -> None:
         await self._closing.aclose()
 
+
+class PortFactory:
+    """The ports of one config. Those given to `Nexi` are used where the config still names what they stand for."""
+
+    def __init__(self, config: Config, shared: SharedClients, *, is_offline: bool = False) -> None:
+        self.config, self.shared, self.is_offline = config, shared, is_offline
+
+    @property
+    def clock(self) -> Clock:
+        return self.shared.clock
+
+    def with_config(self, config: Config, *, is_offline: bool = False) -> PortFactory:
+        """A factory for another config over the same clients."""
+        return PortFactory(config, self.shared, is_offline=is_offline or self.is_offline)
+
+    def has_given_llm(self, role: EndpointRole) -> bool:
+        """Whether the model of that role was given by the caller, for this very endpoint."""
+        endpoint, given = self.config.endpoint(role), self.shared.config.endpoint(role)
+        return role in self.shared.given_llms and (endpoint.base_url, endpoint.model) == (given.base_url, given.model)
+
     def llm(self, role: EndpointRole) -> LLM:
-        if role not in self._llms:
-            self._llms[role] = self._build_llm(role)
-        return self._llms[role]
-
-    def answering_with(self, model: str) -> Self:
-        """The same clients with another model of the same endpoint; the config's own for "". Raises ConfigError."""
-        if not model or model == self.config.endpoint("answer").model:
-            return self
-        if model not in self._others:
-            if len(self._others) >= MOST_MODELS:
-                cause, fix = f"{MOST_MODELS} others were asked for since this process began", "use one of those, or start again"
-                raise ConfigError(f"the model {model!r} is one too many", cause=cause, fix=fix)
-            self._others[model] = self._with(self.config.override(model=model))
-        return self._others[model]
-
-    def restricted_to_local(self) -> Self:
-        """Clients that reach nothing beyond this machine. Raises ConfigError when the knowledge store is elsewhere."""
-        from nexi.app.local_scope import restrict_to_local
-
-        config, notices = restrict_to_local(self.config)
-        local = self._with(config)
-        local.notices, local._backends, local._fetchers = notices, (), ()
-        local._knowledge, local._extra = None, {}
-        if set(self._llms) and not notices:
-            local._llms = self._llms
-        return local
-
-    def _with(self, config: Config) -> Self:
-        """Clients of another config that share what is open here, and are closed with it."""
-        self.knowledge(), self.fetchers(), self.breaker()
-        if self._backends is None:
-            with suppress(ConfigError):  # the run itself says so
-                self.backends()
-        other = copy(self)
-        other.config, other._llms, other._others = config, {}, {}
-        return other
+        if self.has_given_llm(role):
+            return self.shared.given_llms[role]
+        return self.llm_at(self.config.endpoint(role))
 
     def backends(self) -> tuple[SearchBackend, ...]:
-        if self._backends is None:
+        if self.is_offline:
+            return ()
+        if self.shared.backends is None:
             from nexi.backends import create
             from nexi.backends.sender import Sender
 
             connections = self.connections()
             if self._container():
                 connections["no_proxy"] += ("127.0.0.1",)
-            sender = self._owned(Sender(user_agent=f"nexi/{__version__}", **connections))
-            self._backends = tuple(self._owned(create(n, settings, sender)) for n, settings in self._search_chain().items())
-        return self._backends
+            sender = self.shared.close_later(Sender(user_agent=f"nexi/{__version__}", **connections))
+            chain = self._search_chain().items()
+            self.shared.backends = tuple(self.shared.close_later(create(n, settings, sender)) for n, settings in chain)
+        return self.shared.backends
 
     def extra_backend(self, name: str) -> SearchBackend | None:
         """A backend that a researcher's own tool asks, whatever the chain is; None where it cannot be used."""
-        if not self._breaks or (name == "ripgrep" and not self.config.grep_root):
+        if self.shared.has_given_backends or (name == "ripgrep" and not self.config.grep_root):
             return None
-        if name not in self._extra:
+        if self.is_offline and name not in OFFLINE_BACKENDS:
+            return None
+        extra = self.shared.extra_backends
+        if name not in extra:
             from nexi.backends import create
             from nexi.backends.sender import Sender
 
-            sender = self._owned(Sender(user_agent=f"nexi/{__version__}", **self.connections()))
-            self._extra[name] = self._owned(create(name, self._backend_settings(name), sender))
-        return self._extra[name]
+            sender = self.shared.close_later(Sender(user_agent=f"nexi/{__version__}", **self.connections()))
+            extra[name] = self.shared.close_later(create(name, self._backend_settings(name), sender))
+        return extra[name]
 
     def searcher(
         self,
@@ -152,14 +144,14 @@ class Clients:
             emit=emit,
             clock=self.clock,
             breaker=self.breaker(),
-            lanes=self._lanes,
+            lanes=self.shared.backend_concurrency,
             track=track,
             retries=retries,
         )
 
     def breaker(self) -> Breaker | None:
-        """What rests after failures, for the backends of the config; a backend with other settings starts afresh."""
-        if self._breaker is None and self._breaks:
+        """The suspensions of the config's backends; a backend with other settings starts afresh."""
+        if self.shared.breaker is None and not self.shared.has_given_backends:
             from nexi.net.suspensions import FileBreaker
 
             try:
@@ -170,24 +162,28 @@ class Clients:
                 name: content_digest("\n".join((s.base_url, s.root, s.api_key, *s.spare_keys)))[:12]
                 for name, s in chain.items()
             }
-            self._breaker = FileBreaker(self.config.state_dir / "backends.json", clock=self.clock, marks=marks)
-        return self._breaker
+            self.shared.breaker = FileBreaker(self.config.state_dir / "backends.json", clock=self.clock, marks=marks)
+        return self.shared.breaker
 
     def fetchers(self) -> tuple[ContentFetcher, ...]:
-        if self._fetchers is None:
+        if self.is_offline:
+            return ()
+        if self.shared.fetchers is None:
             from nexi.fetchers import create
 
-            self._fetchers = tuple(self._owned(create(n, self._fetcher_settings(n))) for n in self._fetch_chain())
-        return self._fetchers
+            names = self._fetch_chain()
+            self.shared.fetchers = tuple(self.shared.close_later(create(n, self._fetcher_settings(n))) for n in names)
+        return self.shared.fetchers
 
     def uncached_fetchers(self) -> tuple[ContentFetcher, ...]:
         """The fetch chain anew, with no cache around it; fetchers that were given stay as they are."""
-        if self._fetchers_given is not None:
-            return self._fetchers_given
+        if self.shared.given_fetchers is not None:
+            return self.shared.given_fetchers
         from nexi.fetchers import create
 
         names = self._fetch_chain()
-        return tuple(self._owned(create(n, replace(self._fetcher_settings(n), cache_folder=None))) for n in names)
+        uncached = (create(n, replace(self._fetcher_settings(n), cache_folder=None)) for n in names)
+        return tuple(self.shared.close_later(fetcher) for fetcher in uncached)
 
     def check_url(self, url: str) -> object:
         """Refuse an address the guard refuses, before anything is looked up. Raises FetchError."""
@@ -196,28 +192,30 @@ class Clients:
         return Guard(self.config.allow_private).check_url(url)
 
     def knowledge(self) -> Knowledge:
-        """What was read before, and the user's files; opened when it is first asked."""
-        if self._knowledge is None:
-            from nexi.app.knowledge import Knowledge
+        """The knowledge base; opened when it is first asked."""
+        from nexi.app.knowledge import Knowledge
 
-            self._knowledge = self._owned(Knowledge(self))
-        return self._knowledge
+        config, opened = self.config, self.shared.knowledge
+        key = (self.is_offline, config.use_hybrid_search, config.embedding(), config.qdrant_url)
+        if key not in opened:
+            opened[key] = self.shared.close_later(Knowledge(self))
+        return opened[key]
 
     def local_model(self) -> LocalModel:
         """The cross-encoder that is installed on this machine, where there is one."""
-        if self._local_model is None:
+        if self.shared.local_model is None:
             from nexi.app.pair_models import LocalModel
 
-            self._local_model = self._owned(LocalModel(self.config, self.clock))
-        return self._local_model
+            self.shared.local_model = self.shared.close_later(LocalModel(self.config, self.clock))
+        return self.shared.local_model
 
     def check(self) -> None:
         """Refuse what cannot work before anything is spent. Raises ConfigError."""
         from nexi.backends import require
 
-        for name, settings in self._search_chain().items() if self._backends is None else ():
+        for name, settings in self._search_chain().items() if self.shared.backends is None else ():
             require(name, settings)
-        if self._fetchers is None:
+        if self.shared.fetchers is None:
             self._fetch_chain()
         self.config.trust.check()
         self._check_tokens()
@@ -276,7 +274,7 @@ class Clients:
     def _check_price(self) -> None:
         """A cost limit that cannot be kept is refused; a server on this machine costs nothing, OpenRouter reports its cost."""
         endpoint = self.config.endpoint("answer")
-        if self.config.max_cost is None or endpoint.is_extractive or "answer" in self._llms:
+        if self.config.max_cost is None or endpoint.is_extractive or self.has_given_llm("answer"):
             return
         from nexi.llm.openai.prices import price_of, price_table
 
@@ -302,7 +300,7 @@ class Clients:
         return PageCache(self.config.page_cache_dir, clock=self.clock, ttl_s=self.config.page_cache_ttl_s)
 
     def tidy(self) -> None:
-        """Once a day, forget runs and pages beyond what the config keeps. Trouble with that is nobody's trouble now."""
+        """Once a day, delete runs and pages beyond what the config keeps. Errors are ignored: this is best effort."""
         stamp = self.config.state_dir / "tidied"
         try:
             if stamp.exists() and self.clock.now().timestamp() - stamp.stat().st_mtime < TIDY_EVERY_S:
@@ -347,46 +345,44 @@ class Clients:
             "trust": self.config.trust,
         }
 
-    def _build_llm(self, role: EndpointRole) -> LLM:
-        return self.llm_called(self.config.endpoint(role))
-
-    def llm_called(self, endpoint: Endpoint) -> LLM:
-        """A model of its own at an endpoint."""
+    def llm_at(self, endpoint: Endpoint) -> LLM:
+        """The client of an endpoint, one for each model. Raises ConfigError when there are too many."""
         if endpoint.is_extractive:
-            return built_in()
+            return built_in_llm()
+        config, opened = self.config, self.shared.llms
+        key = (endpoint.base_url, endpoint.model, endpoint.api_keys, config.stream, config.llm_timeout)
+        if key not in opened:
+            if len(opened) >= MAX_MODELS:
+                cause, fix = f"{MAX_MODELS} others are in use by this process", "use one of those, or restart nexi"
+                raise ConfigError(f"the model {endpoint.model!r} is one too many", cause=cause, fix=fix)
+            opened[key] = self.shared.close_later(self._connect(endpoint))
+        return opened[key]
+
+    def _connect(self, endpoint: Endpoint) -> LLM:
         from nexi.llm.openai.client import OpenAICompatible
         from nexi.llm.openai.prices import price_table
 
-        llm: LLM = self._owned(
-            OpenAICompatible(
-                endpoint.base_url,
-                endpoint.model,
-                api_keys=endpoint.api_keys,
-                clock=self.clock,
-                max_retries=self.config.llm_max_retries,
-                prices=price_table(self.config.prices),
-                stream=self.config.stream,
-                idle_timeout_s=self.config.llm_timeout,
-                proxy=self.proxy_for(endpoint.base_url),
-                trust=self.config.trust,
-            )
+        return OpenAICompatible(
+            endpoint.base_url,
+            endpoint.model,
+            api_keys=endpoint.api_keys,
+            clock=self.clock,
+            max_retries=self.config.llm_max_retries,
+            prices=price_table(self.config.prices),
+            stream=self.config.stream,
+            idle_timeout_s=self.config.llm_timeout,
+            proxy=self.proxy_for(endpoint.base_url),
+            trust=self.config.trust,
         )
-        return llm
-
-    def _owned(self, port: Any) -> Any:
-        """Close what can be closed when this Nexi ends."""
-        if hasattr(port, "aclose"):
-            self._closing.push_async_callback(port.aclose)
-        return port
 
 
-def _given_backends(backends: Sequence[Any]) -> tuple[SearchBackend, ...]:
+def _wrap_backends(backends: Sequence[Any]) -> tuple[SearchBackend, ...]:
     from nexi.app.plugins import as_backend
 
     return tuple(as_backend(b) for b in backends)
 
 
-def _given_fetchers(fetchers: Sequence[Any]) -> tuple[ContentFetcher, ...]:
+def _wrap_fetchers(fetchers: Sequence[Any]) -> tuple[ContentFetcher, ...]:
     from nexi.app.plugins import as_fetcher
 
     return tuple(as_fetcher(f) for f in fetchers)
@@ -406,8 +402,13 @@ def container_options(config: Config) -> ContainerOptions:
     )
 
 
-def built_in() -> LLM:
-    """The model that needs no model."""
+def built_in_llm() -> LLM:
+    """The model that needs no server."""
     from nexi.llm.extractive.model import Extractive
 
     return Extractive()
+
+
+def factory_for(config: Config, clock: Clock | None = None) -> PortFactory:
+    """The ports of a config with nothing given."""
+    return PortFactory(config, SharedClients(config, clock or SystemClock(), {}, None, None))

@@ -1,4 +1,4 @@
-"""Parts: the engine's pieces for one run, joined. Built anew for every run; the clients behind them are shared."""
+"""RunComponents: the engine's pieces for one agent of a run, joined. The clients behind them are shared."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from nexi.agent import AgentLoop, AgentSettings, AnswerChecker, RunContext
-from nexi.app.clients import Clients, built_in
-from nexi.app.options import SearchOptions
+from nexi.app.environment import RunEnvironment
+from nexi.app.factory import built_in_llm
 from nexi.budget import Meter
 from nexi.compaction import CompactionSettings
 from nexi.config import EXTRACTIVE, Config
@@ -33,79 +33,87 @@ if TYPE_CHECKING:
     from nexi.config import EndpointRole
     from nexi.knowledge.lookup import Lookup
 
-MOST_EXTRACT_BYTES = 60_000
+MAX_EXTRACT_BYTES = 60_000
 EXTRACT_PROMPT_TOKENS = 500
-LEAST_SECRET = 8  # what is shorter stands in ordinary text too
+MIN_SECRET_CHARS = 8  # anything shorter also occurs in ordinary text
 FREE_FETCHERS = ("http",)  # reading ahead must cost nobody anything
 
 
-class Parts:
-    """The engine's parts for one run."""
+class RunComponents:
+    """The loop, toolbox, reader and verifier of one agent of a run, joined.
+
+    A run of one agent has its own session, meter and emit; a researcher brings others.
+    """
 
     def __init__(
         self,
-        nexi: Clients,
-        session: Session,
-        meter: Meter,
-        emit: Emit,
+        environment: RunEnvironment,
         tasks: asyncio.TaskGroup,
-        question: str,
-        options: SearchOptions,
         *,
+        question: str = "",
+        session: Session | None = None,
+        meter: Meter | None = None,
+        emit: Emit | None = None,
         track: Track | None = None,
         calls: CallCounter | None = None,
-        ahead: bool = True,
-        knows: bool = False,
-        keep: Callable[[Page], object] | None = None,
-        before: Callable[[str], Awaitable[tuple[Hit, ...]]] | None = None,
+        reads_ahead: bool = True,
+        has_knowledge: bool = False,
+        index_page: Callable[[Page], object] | None = None,
+        pages_before: Callable[[str], Awaitable[tuple[Hit, ...]]] | None = None,
     ) -> None:
-        """`knows` says that the store holds something to look into, `before` from which pages of it the same question was
-        answered; `keep` takes pages for it."""
-        self.nexi, self.session, self.meter, self.emit = nexi, session, meter, emit
-        self.question, self.options = question, options
-        self.counter = TokenCounter(nexi.config.tokenizer_encoding)
-        self.calls = calls or CallCounter()
-        self.track = track or Track()
-        self.knows = knows
-        self._before = before
+        """`has_knowledge` says that the store holds something to look into; `index_page` stores pages in it.
+
+        `pages_before` names the pages from which the same question was answered earlier.
+        """
+        ports = environment.ports
+        self.environment, self.ports, self.request = environment, ports, environment.request
+        self.question = question or environment.question
+        self.session = session or environment.session
+        self.meter = meter or environment.meter
+        self.emit: Emit = emit or environment.emit
+        self.counter = TokenCounter(ports.config.tokenizer_encoding)
+        self.calls = calls or CallCounter(environment.recorded.calls)
+        self.track = track or environment.recorded.recording.of("")
+        self.has_knowledge = has_knowledge
+        self._pages_before = pages_before
         self.reader = Reader(
             self._fetchers,
-            limits=FetchLimits(timeout_s=nexi.config.fetch_timeout),
-            session=session,
-            meter=meter,
-            store=nexi.pages(),
-            emit=emit,
-            clock=nexi.clock,
+            limits=FetchLimits(timeout_s=ports.config.fetch_timeout),
+            session=self.session,
+            meter=self.meter,
+            store=ports.pages(),
+            emit=self.emit,
+            clock=ports.clock,
             tasks=tasks,
-            ahead=lambda fetcher: ahead and nexi.config.prefetch and fetcher.name in FREE_FETCHERS,
+            ahead=lambda fetcher: reads_ahead and ports.config.prefetch and fetcher.name in FREE_FETCHERS,
             track=self.track,
-            keep=keep,
+            keep=index_page,
         )
 
     def _fetchers(self) -> tuple[ContentFetcher, ...]:
-        """What is stored is read from the store, before and, where only that is wanted, instead of the web."""
-        if not self.knows:
-            return self.nexi.fetchers()
+        """Stored pages are read from the store, before the web, or instead of it where the scope is local."""
+        if not self.has_knowledge:
+            return self.ports.fetchers()
         from nexi.app.local import LocalFetcher
 
-        only = self.options.only_local
-        stored = LocalFetcher(self.knowledge, None if only else self.session.stored)
-        return (stored,) if only else (stored, *self.nexi.fetchers())
+        is_local = self.request.is_local
+        stored = LocalFetcher(self.knowledge, None if is_local else self.session.stored)
+        return (stored,) if is_local else (stored, *self.ports.fetchers())
 
     @property
     def knowledge(self) -> Knowledge:
-        return self.options.shelf or self.nexi.knowledge()
+        return self.environment.knowledge
 
     def _searcher(self) -> Searcher:
-        if not self.options.only_local:
-            return self.nexi.searcher(self.emit, self.track, backends=self._in_focus)
+        if not self.request.is_local:
+            return self.ports.searcher(self.emit, self.track, backends=self._in_focus)
         return self.local_searcher()
 
     def _in_focus(self) -> tuple[SearchBackend, ...]:
         """The chain; under a focus first who keeps it, then the service that knows nothing else, then the others."""
-        chain, focus = self.nexi.backends(), FOCUSES.get(self.options.query.focus)
+        chain, focus = self.ports.backends(), FOCUSES.get(self.request.query.focus)
         named = focus.backend if focus else ""
-        own = self.nexi.extra_backend(named) if named and named not in {b.name for b in chain} else None
+        own = self.ports.extra_backend(named) if named and named not in {b.name for b in chain} else None
         keep = [b for b in chain if "focus" in getattr(b, "filters", ())]
         return (*keep, own, *(b for b in chain if b not in keep)) if own else chain
 
@@ -113,35 +121,40 @@ class Parts:
         """A searcher over what is known alone."""
         from nexi.app.local import LocalBackend
 
-        backends = (LocalBackend(self.knowledge, self.emit),) if self.knows else ()
-        return Searcher(lambda: backends, emit=self.emit, clock=self.nexi.clock, track=self.track)
+        backends = (LocalBackend(self.knowledge, self.emit),) if self.has_knowledge else ()
+        return Searcher(lambda: backends, emit=self.emit, clock=self.ports.clock, track=self.track)
 
     def _lookup(self) -> Lookup | None:
-        if not self.knows or self.options.only_local:
+        if not self.has_knowledge or self.request.is_local:
             return None
         from nexi.knowledge.lookup import Lookup
 
         return Lookup(
-            self.local_searcher(), question=self.question, emit=self.emit, template=self.options.query, before=self._before
+            self.local_searcher(),
+            question=self.question,
+            emit=self.emit,
+            template=self.request.query,
+            before=self._pages_before,
         )
 
     def metered(self, role: EndpointRole) -> MeteredLLM:
-        nexi = self.nexi
-        window = nexi.config.endpoint(role).max_context
-        return MeteredLLM(nexi.llm(role), role, self.meter, self.emit, nexi.clock, self.counter, window, self.calls, self.track)
+        ports = self.ports
+        window = ports.config.endpoint(role).max_context
+        llm = ports.llm(role)
+        return MeteredLLM(llm, role, self.meter, self.emit, ports.clock, self.counter, window, self.calls, self.track)
 
     def toolbox(self, extractor: LLM) -> Toolbox:
-        config, lookup = self.nexi.config, self._lookup()
+        config, lookup = self.ports.config, self._lookup()
         return Toolbox(
             session=self.session,
             searcher=self._searcher(),
             reader=self.reader,
             extractor=extractor,
             emit=self.emit,
-            clock=self.nexi.clock,
+            clock=self.ports.clock,
             question=self.question,
             room=self._room,
-            query_template=self.options.query,
+            query_template=self.request.query,
             prompts_folder=config.prompts_dir,
             secrets=secrets_of(config),
             deadline=self.meter.deadline,
@@ -151,31 +164,31 @@ class Parts:
         )
 
     def _local_spec(self) -> ToolSpec:
-        about = self.options.shelf.about if self.options.shelf else ""
+        about = self.environment.attached.about if self.environment.attached else ""
         return replace(LOCAL_SEARCH, description=f"{about} {LOCAL_SEARCH.description}") if about else LOCAL_SEARCH
 
     def verifier(self) -> Verifier:
         """How the answer is checked; the built-in model quotes, so it has nothing to mend."""
-        mends = self.nexi.llm("answer").name != EXTRACTIVE
-        return Verifier(Snapshots(self.session, self.nexi.pages()), strict=self.nexi.config.strict, mends=mends)
+        mends = self.ports.llm("answer").name != EXTRACTIVE
+        return Verifier(Snapshots(self.session, self.ports.pages()), strict=self.ports.config.strict, mends=mends)
 
     def pair_model(self) -> PairModel | None:
         """What says whether passages support a sentence: the installed model, then the judge, each as far as it is tested."""
         from nexi.app.pair_models import RunJudge, joined_models
 
         llm = self.judge()
-        judge = RunJudge(self.nexi.config, llm, self.nexi.clock).pair_model() if llm else None
-        return joined_models(self.nexi.local_model().pair_model(), judge)
+        judge = RunJudge(self.ports.config, llm, self.ports.clock).pair_model() if llm else None
+        return joined_models(self.ports.local_model().pair_model(), judge)
 
     def judge(self) -> MeteredLLM | None:
         """The model that may lower verdicts, where one is wished for and there is one."""
-        config = self.nexi.config
+        config = self.ports.config
         wanted = config.verify_judge and not config.endpoint("judge").is_extractive
         return self.metered("judge") if wanted else None
 
     def loop(self, stop: asyncio.Event) -> AgentLoop:
         toolbox = self.toolbox(self.metered("extract"))
-        return AgentLoop(self.context(stop), toolbox, built_in, self.verifier(), self.judge())
+        return AgentLoop(self.context(stop), toolbox, built_in_llm, self.verifier(), self.judge())
 
     def answer_checker(self, stop: asyncio.Event) -> AnswerChecker:
         """How a text that was written elsewhere is checked and released."""
@@ -189,14 +202,14 @@ class Parts:
             session=self.session,
             meter=self.meter,
             emit=self.emit,
-            clock=self.nexi.clock,
+            clock=self.ports.clock,
             counter=self.counter,
             settings=self._agent_settings(answering.max_context),
             stop=stop,
         )
 
     def _agent_settings(self, window: int) -> AgentSettings:
-        config = self.nexi.config
+        config = self.ports.config
         compaction = CompactionSettings(
             window,
             config.auto_compact_thresh,
@@ -205,7 +218,7 @@ class Parts:
             config.tokenizer_encoding,
             config.prompts_dir,
         )
-        return AgentSettings(self.options.max_output_tokens or config.max_output_tokens, compaction, config.prompts_dir)
+        return AgentSettings(self.request.limits.max_output_tokens or config.max_output_tokens, compaction, config.prompts_dir)
 
     def urls_of(self, call: ToolCall) -> list[str]:
         from nexi.tools.specs import WEB_GET, read_arguments
@@ -214,12 +227,12 @@ class Parts:
 
     def _extract_bytes(self) -> int:
         """Bytes of a page that the extract model can take in beside its instructions and its summary."""
-        window = self.nexi.config.endpoint("extract").max_context
-        return min(MOST_EXTRACT_BYTES, max(1000, window - SUMMARY_TOKENS - EXTRACT_PROMPT_TOKENS) * BYTES_PER_TOKEN)
+        window = self.ports.config.endpoint("extract").max_context
+        return min(MAX_EXTRACT_BYTES, max(1000, window - SUMMARY_TOKENS - EXTRACT_PROMPT_TOKENS) * BYTES_PER_TOKEN)
 
     def _room(self) -> int:
         """Bytes of page text that fit beside the conversation, or that would fit once it is compacted."""
-        config = self.nexi.config
+        config = self.ports.config
         window = int(config.endpoint("answer").max_context * config.auto_compact_thresh)
         used = self.counter.upper_bound(self.session.messages) // BYTES_PER_TOKEN
         free = window - used - min(config.max_output_tokens, window // 4)
@@ -233,7 +246,7 @@ def secrets_of(config: Config) -> tuple[str, ...]:
     addresses = [config.searxng_url, config.qdrant_url, config.embedding_base_url, config.http_proxy, config.https_proxy]
     addresses += [config.endpoint(role).base_url for role in ("answer", "extract", "judge")]
     keys += [password for address in addresses for password in passwords_in(address)]
-    return tuple({k for k in (*keys, config.token) if len(k) >= LEAST_SECRET})
+    return tuple({k for k in (*keys, config.token) if len(k) >= MIN_SECRET_CHARS})
 
 
 def passwords_in(address: str) -> tuple[str, ...]:

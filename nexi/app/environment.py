@@ -1,0 +1,103 @@
+"""RunEnvironment: what one run works with, as its engine sees it. Made whole by `run` before the engine is built."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from nexi.app.factory import PortFactory
+from nexi.app.page_indexer import PageIndexer
+from nexi.app.recorded import RecordedRun
+from nexi.app.request import RunRequest
+from nexi.app.resolve import ResolvedRun
+from nexi.budget import Meter
+from nexi.config import Config
+from nexi.errors import NoEvidenceError
+from nexi.ports import Emit
+from nexi.runs.session import Session
+from nexi.types import Hit
+from nexi.values import frozen
+
+if TYPE_CHECKING:
+    from nexi.app.knowledge import Knowledge
+
+
+@frozen
+class RunEnvironment:
+    """The ports, limits, conversation and record of one run. `attached` holds the files that came with the question."""
+
+    ports: PortFactory
+    resolved: ResolvedRun
+    session: Session
+    meter: Meter
+    emit: Emit
+    stop: asyncio.Event
+    recorded: RecordedRun
+    attached: Knowledge | None
+    may_have_knowledge: bool
+
+    @property
+    def request(self) -> RunRequest:
+        return self.resolved.request
+
+    @property
+    def config(self) -> Config:
+        return self.resolved.config
+
+    @property
+    def question(self) -> str:
+        return self.resolved.request.question
+
+    @property
+    def is_local(self) -> bool:
+        return self.resolved.request.is_local
+
+    @property
+    def is_replay(self) -> bool:
+        """Whether nothing may be asked for that the log does not hold."""
+        return self.recorded.recording.only
+
+    @property
+    def today(self) -> str:
+        """The day the run began, so that a prompt does not change at midnight."""
+        return self.recorded.today or self.ports.clock.now().date().isoformat()
+
+    @property
+    def knowledge(self) -> Knowledge:
+        return self.attached or self.ports.knowledge()
+
+    async def has_knowledge(self) -> bool:
+        """Whether there is something to look into before the web. Raises NoEvidenceError for a local run without."""
+        if self.is_replay or (not self.may_have_knowledge and not self.is_local):
+            return self.may_have_knowledge
+        knowledge = self.knowledge
+        if self.is_local and not (knowledge.may_hold_something() and await knowledge.first_source()):
+            raise NoEvidenceError(
+                "the knowledge base is empty",
+                cause="a local question is answered from the knowledge base alone",
+                fix="add files with nexi index PATH, or ask without --local: pages that are read are kept",
+            )
+        return await knowledge.holds_something()
+
+    async def pages_answered_before(self, question: str) -> tuple[Hit, ...]:
+        """The pages of an earlier answer to the same question; a resumed run gets those it was given at first."""
+        from nexi.app.local import pages_answered_before, recorded_pages_answered_before
+
+        recorded = recorded_pages_answered_before(self.recorded.facts)
+        if recorded is not None or self.is_replay or self.attached:
+            return recorded or ()
+        return await pages_answered_before(self.ports.knowledge(), question)
+
+    def page_indexer(self, tasks: asyncio.TaskGroup) -> PageIndexer:
+        """What stores the pages of this run; a run without a log stores none."""
+        wanted = self.config.knowledge and self.request.keeps_log and not self.is_local and not self.is_replay
+        return PageIndexer(self.ports, self.emit, tasks, is_enabled=wanted)
+
+
+def has_store(ports: PortFactory, request: RunRequest, recorded: RecordedRun, attached: Knowledge | None) -> bool:
+    """Whether there may be something to look into before the web; a resumed run goes on as it began."""
+    if recorded.facts:
+        return bool(recorded.settings.get("local"))
+    if attached:
+        return attached.may_hold_something()
+    return (ports.config.knowledge or request.is_local) and ports.knowledge().may_hold_something()

@@ -1,0 +1,154 @@
+"""RunRequest: what a person wants from one run. A door fills it in; `resolve` turns it into what the run works with.
+
+It is the first fact of the run's log, so that a run can be resumed and replayed from its log alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import field, replace
+from typing import Any, Literal, cast
+
+from nexi.budget import Budget
+from nexi.config import EFFORT_LEVELS, Config
+from nexi.errors import ConfigError, QuestionError
+from nexi.events import RunStarted
+from nexi.types import Query
+from nexi.values import frozen
+
+RunMode = Literal["search", "research", "agentic"]
+RunScope = Literal["web", "local", "both"]
+
+MAX_QUESTION_CHARS = 100_000
+LAST_RUN = "last"  # as `continues`: the conversation of the newest answer
+
+
+@frozen
+class RunLimits:
+    """What one run may use; None leaves the config's word."""
+
+    max_iterations: int | None = None
+    time_target: float | None = None
+    max_output_tokens: int | None = None
+    max_cost: float | None = None
+    max_tokens: int | None = None
+
+
+@frozen
+class RunRequest:
+    """One question and how it is to be answered; "" and None leave the config's word."""
+
+    question: str
+    mode: RunMode = "search"
+    effort: str = ""
+    limits: RunLimits = RunLimits()
+    query: Query = Query("")  # sites, time range, language and focus of every search
+    model: str = ""  # another than the config's, at the same endpoint
+    scope: RunScope = "both"  # local: nothing leaves this machine
+    system_prompt: str = ""
+    attachments: tuple[str, ...] = ()  # files to look into first
+    continues: str = ""  # the id of the run whose conversation goes on, or LAST_RUN
+    holds_plan: bool = False  # research waits with its plan until somebody settles it
+    depth: int = 0
+    strict: bool | None = None
+    agentic: Mapping[str, Any] = field(default_factory=dict)  # settings of an agentic search
+    door: str = ""
+    keeps_history: bool = True
+    keeps_log: bool = True
+
+    @property
+    def is_local(self) -> bool:
+        return self.scope == "local"
+
+
+_PLAIN_FIELDS = ("effort", "model", "scope", "system_prompt", "continues", "holds_plan", "depth", "strict", "door")
+
+
+def request_to_dict(request: RunRequest) -> dict[str, Any]:
+    """The request as its run's log holds it; the question and the mode stand beside it."""
+    fields = vars(request.query).items()
+    query = {name: list(value) if isinstance(value, tuple) else value for name, value in fields if name != "text"}
+    plain = {name: getattr(request, name) for name in _PLAIN_FIELDS}
+    more = {"attachments": list(request.attachments), "agentic": dict(request.agentic)}
+    return {**plain, **more, "limits": dict(vars(request.limits)), "query": query}
+
+
+def request_of_run(started: RunStarted) -> RunRequest:
+    """The request a run began with, from its first fact. Reads what every earlier version wrote."""
+    form = started.request or _request_of_old_log(started.settings)
+    limits = _mapping(form.get("limits"))
+    query: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in _mapping(form.get("query")).items()}
+    plain = {name: form[name] for name in _PLAIN_FIELDS if name in form}
+    return RunRequest(
+        started.query,
+        mode=cast("RunMode", started.mode),
+        limits=RunLimits(**{name: limits[name] for name in vars(RunLimits()) if name in limits}),
+        query=Query("", **{name: query[name] for name in vars(Query("")) if name != "text" and name in query}),
+        attachments=tuple(form.get("attachments") or ()),
+        agentic=_mapping(form.get("agentic")),
+        **{**plain, "effort": plain.get("effort") or started.effort},
+    )
+
+
+def _request_of_old_log(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Logs of version 0.1 spread the request over the settings of their first fact."""
+    asked = _mapping(settings.get("asked"))
+    is_local = settings.get("only_local") or asked.get("only_local")
+    return {
+        "model": asked.get("model") or "",
+        "scope": "local" if is_local else "both",
+        "system_prompt": asked.get("system_prompt") or "",
+        "holds_plan": bool(settings.get("held")),
+        "depth": int(settings.get("depth") or 0),
+        "door": str(settings.get("door") or ""),
+        "limits": {name: asked.get(name) for name in ("time_target", "max_output_tokens", "max_cost")},
+        "query": _mapping(asked.get("query")),
+        "agentic": _mapping(settings.get("agentic")),
+    }
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def check_request(request: RunRequest, config: Config) -> RunRequest:
+    """The request with a clean question and its effort. Raises QuestionError or ConfigError."""
+    effort = request.effort or config.default_effort
+    if effort not in EFFORT_LEVELS:
+        raise ConfigError(f"effort {effort!r} is unknown", cause="it must be s, m or l", fix="use -e s, -e m or -e l")
+    limits = request.limits
+    iterations = limits.max_iterations or int(EFFORT_LEVELS[effort]["max_iter"])
+    seconds = limits.time_target if limits.time_target is not None else config.time_target
+    limits = replace(limits, max_iterations=iterations, time_target=seconds)
+    keeps_history = request.keeps_history and request.mode != "agentic"  # its answer is JSON for programs
+    question = clean_question(request.question)
+    return replace(request, question=question, effort=effort, limits=limits, keeps_history=keeps_history)
+
+
+def budget_for(config: Config, limits: RunLimits = RunLimits()) -> Budget:  # noqa: B008 - a frozen value
+    """The budget of one run: its own limits, then the config's."""
+    return Budget(
+        max_iterations=limits.max_iterations,
+        max_seconds=limits.time_target,
+        max_tokens=config.max_tokens if limits.max_tokens is None else limits.max_tokens,
+        max_model_calls=config.max_model_calls,
+        max_cost=config.max_cost if limits.max_cost is None else limits.max_cost,
+        max_pages=config.max_pages,
+    )
+
+
+def clean_question(question: str) -> str:
+    """The question without control characters and stray bytes. Raises QuestionError when nothing usable is left."""
+    whole = re.sub("[\ud800-\udc7f\udd00-\udfff]", "\ufffd", question)  # surrogates that are not escaped bytes
+    text = whole.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    text = "".join(c for c in text if c in "\n\t" or (ord(c) >= 32 and not 0x7F <= ord(c) < 0xA0)).strip()
+    if not text.strip("\ufffd \n\t"):
+        raise QuestionError("the question is empty", fix='ask one: nexi "your question"')
+    if len(text) > MAX_QUESTION_CHARS:
+        raise QuestionError(
+            f"the question has {len(text):,} characters",
+            cause=f"at most {MAX_QUESTION_CHARS:,} are taken",
+            fix="ask a shorter question",
+        )
+    return text

@@ -1,0 +1,106 @@
+"""Resolve: a request and a config become what a run works with, once and for every door.
+
+Here, and nowhere else, are decided: which model may be asked, its real context window, what the run may spend, how many
+researchers work at the same time, and whether anything may leave this machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from nexi.app.local_scope import restrict_to_local
+from nexi.app.request import RunRequest, budget_for, check_request
+from nexi.budget import Budget
+from nexi.config import DEFAULT_CONFIG, Config
+from nexi.values import frozen
+
+if TYPE_CHECKING:
+    from nexi.llm.local import LocalServer
+    from nexi.ports import Clock
+
+PROBE_S = 0.5  # a server on this machine that takes longer to describe itself is not waited for
+PROBE_AGAIN_S = 60.0
+
+
+@frozen
+class ResolvedRun:
+    """What one run works with."""
+
+    request: RunRequest
+    config: Config
+    budget: Budget
+    max_parallel_researchers: int = 0  # 0: as many as research allows
+    notices: tuple[str, ...] = ()  # what the user should know before the answer
+
+
+class ModelProbe(Protocol):
+    """Finds out what the model server of this machine offers."""
+
+    async def server_at(self, base_url: str) -> LocalServer | None:
+        """The server behind a loopback address; None where there is none."""
+
+
+class NoProbe:
+    """For models that were given: nothing is asked."""
+
+    async def server_at(self, base_url: str) -> LocalServer | None:
+        return None
+
+
+class LocalModelProbe:
+    """Asks the model server of this machine what it offers, at most once a minute for each address."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._seen: dict[str, tuple[float, LocalServer | None]] = {}
+
+    async def server_at(self, base_url: str) -> LocalServer | None:
+        """The server behind a loopback address; None for any other address, and where none answers in time."""
+        from nexi.net.addresses import is_loopback_url
+
+        if not is_loopback_url(base_url):
+            return None
+        when, server = self._seen.get(base_url, (float("-inf"), None))
+        if self._clock.monotonic() - when >= PROBE_AGAIN_S:
+            from nexi.llm.local import describe
+
+            server = await describe(base_url, patience_s=PROBE_S)
+            self._seen[base_url] = self._clock.monotonic(), server
+        return server
+
+
+async def resolve(request: RunRequest, base: Config, probe: ModelProbe) -> ResolvedRun:
+    """What a run of this request works with. Raises QuestionError or ConfigError."""
+    config, notices = resolve_config(request, base)
+    endpoint = config.endpoint("answer")
+    server = None if endpoint.is_extractive else await probe.server_at(endpoint.base_url)
+    model = server.model(endpoint.model) if server else None
+    if model and model.context and not _has_chosen_window(config):
+        config = config.override(max_context=model.context)
+    request = check_request(request, config)
+    parallel = server.max_parallel if server else 0
+    return ResolvedRun(request, config, budget_of_run(request, config), parallel, notices)
+
+
+def resolve_config(request: RunRequest, base: Config) -> tuple[Config, tuple[str, ...]]:
+    """The config under a request, and what the user should know about it. Raises ConfigError."""
+    limits = request.limits
+    asked: dict[str, Any] = {"model": request.model or None, "strict": request.strict}
+    asked |= {"max_cost": limits.max_cost, "max_tokens": limits.max_tokens}
+    config = base.override(**{name: value for name, value in asked.items() if value is not None})
+    if request.scope == "web":
+        config = config.override(knowledge=False)
+    return restrict_to_local(config) if request.is_local else (config, ())
+
+
+def budget_of_run(request: RunRequest, config: Config) -> Budget:
+    """The limits of a run. Research counts its iterations for each researcher, not for the whole."""
+    budget = budget_for(config, request.limits)
+    return replace(budget, max_iterations=None) if request.mode == "research" else budget
+
+
+def _has_chosen_window(config: Config) -> bool:
+    """Whether the user set `max_context`; otherwise the real window of a local model wins over the default."""
+    default = DEFAULT_CONFIG["max_context"]
+    return bool(config.origin.file.get("max_context", default) != default)

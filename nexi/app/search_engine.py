@@ -1,0 +1,59 @@
+"""SearchEngine: one conversation with tools, ended by an answer."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from nexi.app.components import RunComponents
+from nexi.app.environment import RunEnvironment
+from nexi.config import get_system_prompt
+from nexi.events import Fact
+from nexi.tasks import catch_error, raise_error, run_in_group
+from nexi.types import Answer
+
+
+class SearchEngine:
+    """Answers with the agent's loop over the session of its run."""
+
+    gate = None
+
+    def __init__(self, environment: RunEnvironment) -> None:
+        self._environment = environment
+
+    def settings(self) -> dict[str, Any]:
+        return {}
+
+    def open_conversation(self) -> None:
+        environment, request = self._environment, self._environment.request
+        config, own = environment.config, request.system_prompt
+        config = config.override(system_prompt=own) if own else config
+        iterations = request.limits.max_iterations
+        prompt = get_system_prompt(request.effort, iterations, today=environment.today, config=config)
+        environment.session.instruct(prompt)
+        environment.session.ask(environment.question)
+
+    def observe(self, fact: Fact) -> None:
+        return None
+
+    async def answer(self) -> Answer:
+        return await run_in_group(self._answer)
+
+    async def _answer(self, tasks: asyncio.TaskGroup) -> Answer:
+        environment = self._environment
+        indexer = environment.page_indexer(tasks)
+        components = RunComponents(
+            environment,
+            tasks,
+            has_knowledge=await environment.has_knowledge(),
+            index_page=indexer.index_page,
+            pages_before=environment.pages_answered_before,
+        )
+        outcome = await catch_error(components.loop(environment.stop).run())
+        components.reader.cancel()
+        await components.reader.report()
+        await indexer.close(at_once=environment.stop.is_set())
+        return raise_error(outcome)
+
+    def close_conversation(self, answer: Answer) -> None:
+        return None  # the loop has written its turns into the session
