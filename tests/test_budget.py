@@ -101,3 +101,104 @@ def test_money_that_is_spent_forbids_the_next_call() -> None:
     assert not isinstance(first, StopReason)
     meter.settle_call(first, Usage(5, 5, cost=0.01))
     assert meter.reserve_call(10) is StopReason.BUDGET_SPENT
+
+
+# another call, shares, and what was spent before
+
+
+@pytest.mark.parametrize(
+    ("budget", "now", "may"),
+    [
+        (Budget(), 10**9, True),
+        (Budget(max_seconds=5), 104.9, True),
+        (Budget(max_seconds=5), 105, False),
+        (Budget(max_tokens=16), 100, True),
+        (Budget(max_tokens=15), 100, False),
+        (Budget(max_cost=0.6), 100, True),
+        (Budget(max_cost=0.5), 100, False),
+        (Budget(max_model_calls=2), 100, True),
+        (Budget(max_model_calls=1), 100, False),
+        (Budget(max_iterations=1), 100, True),  # a call need not be an iteration
+    ],
+)
+def test_one_more_call_is_allowed_until_a_limit_of_calls_is_reached(budget: Budget, now: float, may: bool) -> None:
+    meter = Meter(budget, started=100)
+    meter.start_iteration()
+    meter.settle_call(Reservation(0), Usage(10, 5, False, 0.5))
+    meter.replay_call(Usage())
+    assert meter.may_call(now) is may
+    below = meter.child(Budget(), started=100)
+    assert below.may_call(now) is may
+
+
+def test_a_child_that_has_spent_its_own_may_not_call_though_its_parent_may() -> None:
+    parent = Meter(Budget(max_tokens=100))
+    child = parent.child(Budget(max_tokens=10), started=0)
+    child.replay_call(Usage(10, 0))
+    assert (child.may_call(0), parent.may_call(0)) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("budget", "used"),
+    [
+        (Budget(), 0.0),
+        (Budget(max_iterations=1), 0.0),
+        (Budget(max_tokens=60), 0.25),
+        (Budget(max_cost=2.0), 0.25),
+        (Budget(max_model_calls=8), 0.25),
+        (Budget(max_pages=4), 0.5),
+        (Budget(max_seconds=50), 0.2),
+        (Budget(max_seconds=5), 2.0),
+        (Budget(max_tokens=0), 1.0),
+        (Budget(max_tokens=60, max_cost=1.0, max_seconds=50), 0.5),
+    ],
+)
+def test_the_share_that_is_used_is_that_of_the_limit_nearest_its_end(budget: Budget, used: float) -> None:
+    meter = Meter(budget, started=100)
+    meter.restore(Usage(10, 5, False, 0.5), calls=2, pages=2)
+    assert meter.used(110) == used
+
+
+def test_an_unknown_price_uses_nothing_of_a_limit_of_money() -> None:
+    meter = Meter(Budget(max_cost=1.0))
+    meter.restore(Usage(10, 5, False, None), calls=1, pages=0)
+    assert meter.used(0) == 0.0
+
+
+def test_a_limit_of_no_money_is_reached_from_the_start() -> None:
+    assert Meter(Budget(max_cost=0.0)).stop_reason(0) is StopReason.BUDGET_SPENT
+    assert Meter(Budget(max_cost=0.0)).may_call(0) is False
+
+
+def test_what_was_spent_before_counts_for_the_run_and_not_again_above_it() -> None:
+    parent = Meter(Budget())
+    child = parent.child(Budget(), started=0)
+    child.restore(Usage(10, 5, False, 0.5), calls=3, pages=4)
+    child.restore(Usage(1, 1, False, 0.1), calls=1, pages=1)
+    child.replay_call(Usage(2, 2, False, 0.2))
+    child.replay_page()
+    assert (child.usage, child.model_calls, child.pages) == (Usage(13, 8, False, pytest.approx(0.8)), 5, 6)
+    assert (parent.usage, parent.model_calls, parent.pages) == (Usage(), 0, 0)
+
+
+def test_time_that_was_not_the_runs_own_is_left_out() -> None:
+    meter = Meter(Budget(max_seconds=10), started=100)
+    meter.extend(5)
+    assert (meter.deadline, meter.stop_reason(114.9), meter.stop_reason(115)) == (115, None, StopReason.TIME_TARGET)
+
+
+def test_tokens_in_flight_are_told_until_they_are_settled() -> None:
+    meter = Meter(Budget())
+    first, second = meter.reserve_call(60), meter.reserve_call(5)
+    assert isinstance(first, Reservation)
+    assert (meter.reserved, second) == (65, Reservation(5))
+    meter.settle_call(first, Usage(1, 1))
+    assert meter.reserved == 5
+
+
+def test_a_call_may_use_the_last_token_but_none_follows_it() -> None:
+    meter = Meter(Budget(max_tokens=100))
+    assert meter.reserve_call(101) is StopReason.BUDGET_SPENT
+    assert meter.reserve_call(100) == Reservation(100)
+    assert meter.reserve_call(0) is StopReason.BUDGET_SPENT
+    assert meter.stop_reason(0) is StopReason.BUDGET_SPENT

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from nexi.agent.repeats import MAX_TRIES, RepeatedCalls, call_key
+from nexi.agent.repeats import RepeatedCalls, call_key
 from nexi.config import Config
 from nexi.errors import NoEvidenceError
 from nexi.events import SearchFinished, ToolFinished
@@ -46,7 +46,7 @@ def test_a_call_that_brought_nothing_may_be_tried_once_more(result: ToolResult |
         if repeats.start_call(call()):
             ran += 1
             repeats.end_call(call(), result)
-    assert ran == MAX_TRIES
+    assert ran == 2
 
 
 def test_a_call_that_is_under_way_is_not_begun_beside_itself() -> None:
@@ -57,6 +57,7 @@ def test_a_call_that_is_under_way_is_not_begun_beside_itself() -> None:
 def test_two_turns_of_repeats_in_a_row_are_a_circle_and_another_call_breaks_it() -> None:
     repeats = RepeatedCalls()
     turns = [(2, 2), (2, 1), (1, 1), (0, 0), (1, 1), (3, 3)]
+    assert not repeats.is_looping
     looping = []
     for turn in turns:
         repeats.count_turn(*turn)
@@ -70,6 +71,15 @@ def test_what_is_out_of_sight_may_be_asked_for_again() -> None:
     repeats.end_call(call(), FOUND)
     repeats.forget()
     assert repeats.start_call(call())
+
+
+def test_forgetting_gives_a_call_all_its_tries_again() -> None:
+    repeats, tries = RepeatedCalls(), []
+    for _ in range(3):
+        tries.append(repeats.start_call(call()))
+        repeats.end_call(call(), NOTHING)
+    repeats.forget()
+    assert [*tries, repeats.start_call(call())] == [True, True, False, True]
 
 
 async def test_a_search_that_is_repeated_is_not_run_again(make_config: Make) -> None:
