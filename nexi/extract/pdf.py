@@ -27,7 +27,7 @@ _BROKEN_WORD = re.compile("(?<=\\w)[\x02\ufffe]\r?\n?")  # how the library marks
 _DATE = re.compile(r"D?:?(\d{4})(\d{2})?(\d{2})?")
 
 
-def read(data: bytes, *, max_chars: int = MAX_CHARS) -> Extracted:
+def read(data: bytes, *, max_chars: int = MAX_CHARS, max_pages: int = MAX_PAGES) -> Extracted:
     """Text and metadata; each page begins with `[page 3]` on a line of its own. Raises FetchError."""
     import pypdfium2
 
@@ -37,16 +37,16 @@ def read(data: bytes, *, max_chars: int = MAX_CHARS) -> Extracted:
         except pypdfium2.PdfiumError as error:
             raise _unreadable(str(error)) from error
         try:
-            return _read(document, max_chars)
+            return _read(document, max_chars, max_pages)
         except pypdfium2.PdfiumError as error:
             raise _unreadable(str(error)) from error
         finally:
             document.close()
 
 
-def _read(document: Any, max_chars: int) -> Extracted:
+def _read(document: Any, max_chars: int, max_pages: int) -> Extracted:
     about = document.get_metadata_dict(skip_empty=True)
-    text = _text(document, max_chars)
+    text = _text(document, max_chars, max_pages)
     if not text:
         raise FetchError(
             "the PDF has no text",
@@ -63,17 +63,17 @@ def _read(document: Any, max_chars: int) -> Extracted:
     )
 
 
-def _text(document: Any, max_chars: int) -> str:
+def _text(document: Any, max_chars: int, max_pages: int) -> str:
     blocks: list[str] = []
     chars, count = 0, len(document)
-    for number in range(1, min(count, MAX_PAGES) + 1):
+    for number in range(1, min(count, max_pages) + 1):
         if body := _page_text(document, number - 1):
             blocks.append(f"[page {number}]\n\n{body}")
             chars += len(blocks[-1])
         if chars > max_chars:
             break
-    if blocks and chars <= max_chars and count > MAX_PAGES:
-        blocks.append(f"[pages {MAX_PAGES + 1} to {count} were not read]")
+    if blocks and chars <= max_chars and count > max_pages:
+        blocks.append(f"[pages {max_pages + 1} to {count} were not read]")
     return "\n\n".join(blocks)
 
 

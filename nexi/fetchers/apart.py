@@ -19,15 +19,15 @@ from nexi.extract import Extracted
 from nexi.extract.pdf import memory_error
 
 PIECE = 65_536
-_PROGRAM = "import sys; sys.path.append(sys.argv.pop()); from nexi.extract.pdf import main; main()"
+READER_PROGRAM = "import sys; sys.path.append(sys.argv.pop()); from nexi.extract.pdf import main; main()"
 _HOME = str(Path(nexi.__file__).resolve().parent.parent)
 
 
-async def read_pdf(data: bytes, max_chars: int) -> Extracted:
+async def read_pdf(data: bytes, max_chars: int, *, program: str = READER_PROGRAM) -> Extracted:
     """Text and metadata of a PDF. Raises FetchError."""
     # -P keeps the working directory, which may hold anything, out of what can be imported.
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-P", "-c", _PROGRAM, str(max_chars), _HOME, stdin=PIPE, stdout=PIPE, stderr=DEVNULL
+        sys.executable, "-P", "-c", program, str(max_chars), _HOME, stdin=PIPE, stdout=PIPE, stderr=DEVNULL
     )
     try:
         answer = await _exchange(process, data)

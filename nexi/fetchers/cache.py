@@ -32,7 +32,8 @@ SUFFIX = ".page"
 class PageCache:
     """The folder. Every method may be called from any thread and any process."""
 
-    def __init__(self, folder: Path, *, clock: Clock, ttl_s: float = TTL_S) -> None:
+    def __init__(self, folder: Path, *, clock: Clock, ttl_s: float = TTL_S, max_bytes: int = MAX_BYTES) -> None:
+        self._max_bytes = max_bytes
         self._folder = folder
         self._clock = clock
         self._ttl_s = ttl_s
@@ -62,7 +63,7 @@ class PageCache:
         gone, size = 0, 0
         for modified, length, path in found:
             size += length
-            if modified < oldest or size > MAX_BYTES:
+            if modified < oldest or size > self._max_bytes:
                 gone += _removed(path)
         return gone
 

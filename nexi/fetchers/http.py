@@ -71,6 +71,7 @@ class HttpFetcher:
         per_host_rate: float = 4.0,
         resolve: Resolver = resolve_host,
         trust: Trust = MACHINE,
+        transport: Transport | None = None,
     ) -> None:
         self._guard = guard
         self._clock = clock
@@ -81,7 +82,7 @@ class HttpFetcher:
             "Accept-Language": "en,*;q=0.5",
             "Accept-Encoding": accepted_encodings(),
         }
-        self._transport = Transport(guard, proxy=proxy, no_proxy=no_proxy, resolve=resolve, trust=trust)
+        self._transport = transport or Transport(guard, proxy=proxy, no_proxy=no_proxy, resolve=resolve, trust=trust)
         self._pacer = Pacer(clock, burst=per_host_burst, rate=per_host_rate)
         self._robots = Robots(self._robots_file, clock=clock, user_agent=ROBOTS_TOKEN) if respect_robots else None
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import httpcore2
 
-CANCEL_S = 0.5  # a site that does not take the cancellation within this loses the connection
+CANCEL_TIMEOUT_S = 0.5  # a site that does not take the cancellation within this loses the connection
 CANCELLED = 8  # the error code CANCEL of RFC 9113
 
 if installed := find_spec("h2") is not None:
@@ -45,10 +45,10 @@ def cause(error: Exception) -> str:
     return ""
 
 
-async def leave(response: httpcore2.Response) -> None:
+async def leave(response: httpcore2.Response, timeout_s: float = CANCEL_TIMEOUT_S) -> None:
     """Cancel what is still to come of an answer, and close it."""
     try:
-        async with asyncio.timeout(CANCEL_S):
+        async with asyncio.timeout(timeout_s):
             await _cancel(response)
     except (AttributeError, TimeoutError, httpcore2.NetworkError, httpcore2.ProtocolError):
         await response.extensions["network_stream"].aclose()

@@ -63,7 +63,11 @@ class Transport:
         no_proxy: Sequence[str] = (),
         resolve: Resolver = resolve_host,
         trust: Trust = MACHINE,
+        speaks_http2: bool = http2.installed,
+        cancel_timeout_s: float = http2.CANCEL_TIMEOUT_S,
     ) -> None:
+        self._speaks_http2 = speaks_http2
+        self._cancel_timeout_s = cancel_timeout_s
         self._trust = trust
         self._guard = guard
         self._proxy = proxy_of(proxy) if proxy else None
@@ -85,13 +89,13 @@ class Transport:
             headers=[("Host", url.authority), *headers.items()],
             extensions={"timeout": {"connect": CONNECT_S}},
         )
-        newer = http2.installed and url.scheme == "https" and url.origin not in self._without_http2
+        newer = self._speaks_http2 and url.scheme == "https" and url.origin not in self._without_http2
         try:
             response = await self._sent(request, _Way(url.scheme, proxied, newer))
             try:
                 yield Answer(response.status, _fold(response.headers), response.aiter_stream())
             finally:
-                await (http2.leave(response) if http2.is_used(response) else response.aclose())
+                await (http2.leave(response, self._cancel_timeout_s) if http2.is_used(response) else response.aclose())
         except _FAILURES as error:
             if newer and http2.cause(error):
                 self._avoid_http2(url.origin)

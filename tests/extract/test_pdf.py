@@ -48,9 +48,8 @@ def test_reading_ends_where_enough_was_read() -> None:
     assert pdf.read(documents.pdf(["abc"] * 50), max_chars=30).text == "[page 1]\n\nabc\n\n[page 2]\n\nabc\n\n[page 3]\n\nabc"
 
 
-def test_a_very_long_document_says_which_pages_were_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pdf, "MAX_PAGES", 2)
-    text = pdf.read(documents.pdf(["a", "b", "c", "d"])).text
+def test_a_very_long_document_says_which_pages_were_left_out() -> None:
+    text = pdf.read(documents.pdf(["a", "b", "c", "d"]), max_pages=2).text
     assert text == "[page 1]\n\na\n\n[page 2]\n\nb\n\n[pages 3 to 4 were not read]"
 
 

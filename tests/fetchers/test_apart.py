@@ -29,17 +29,16 @@ async def test_a_small_document_that_holds_200_megabytes_is_refused_in_little_me
     assert (caught.value.reason, len(bomb) < 10_000) == ("too_large", True)
 
 
-async def test_a_reader_that_hangs_is_killed_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apart, "_PROGRAM", "import time; time.sleep(60)")
+async def test_a_reader_that_hangs_is_killed_at_the_deadline() -> None:
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.2):
-            await apart.read_pdf(b"x" * 1_000_000, 1_000)
+            await apart.read_pdf(b"x" * 1_000_000, 1_000, program="import time; time.sleep(60)")
 
 
-async def test_a_reader_that_crashes_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apart, "_PROGRAM", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
+async def test_a_reader_that_crashes_is_an_error() -> None:
+    crash = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
     with pytest.raises(FetchError) as caught:
-        await apart.read_pdf(b"x" * 1_000_000, 1_000)
+        await apart.read_pdf(b"x" * 1_000_000, 1_000, program=crash)
     assert (caught.value.reason, caught.value.cause) == ("error", "its reader ended with code -11")
 
 

@@ -137,15 +137,15 @@ async def test_sweeping_drops_the_old_and_clearing_drops_all(tmp_path: Path) -> 
     assert (cache.clear(), [p.name for p in tmp_path.iterdir()]) == (2, ["other"])
 
 
-async def test_the_oldest_go_beyond_the_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_oldest_go_beyond_the_size(tmp_path: Path) -> None:
     clock = FakeClock()
     cache = PageCache(tmp_path, clock=clock)
     for n in range(3):
         cache.put(str(n), WHOLE)
         clock.advance(1)
     size = (tmp_path / "0.page").stat().st_size
-    monkeypatch.setattr("nexi.fetchers.cache.MAX_BYTES", 2 * size)
-    assert (cache.sweep(), sorted(p.name for p in tmp_path.iterdir())) == (1, ["1.page", "2.page"])
+    full = PageCache(tmp_path, clock=clock, max_bytes=2 * size)
+    assert (full.sweep(), sorted(p.name for p in tmp_path.iterdir())) == (1, ["1.page", "2.page"])
 
 
 async def test_a_url_the_guard_refuses_is_not_served_from_the_cache(tmp_path: Path) -> None:

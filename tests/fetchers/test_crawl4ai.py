@@ -7,6 +7,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -163,15 +164,13 @@ for line in sys.stdin:
 
 
 @asynccontextmanager
-async def driven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, driver: str = DRIVER) -> AsyncIterator[Browser]:
+async def driven(tmp_path: Path, driver: str = DRIVER, **options: Any) -> AsyncIterator[Browser]:
     path = tmp_path / "driver.py"
     path.write_text(driver)
-    monkeypatch.setattr(browser, "_WORKER", str(path))
     async with no_leaks():
         # Spelled unlike sys.executable: the driver is a stand-in, so the library need not be there.
-        made = Browser(
-            Guard(), user_agent="nexi", python=f"{Path(sys.executable).parent}/./{Path(sys.executable).name}", program="x"
-        )
+        python = f"{Path(sys.executable).parent}/./{Path(sys.executable).name}"
+        made = Browser(Guard(), user_agent="nexi", python=python, program="x", worker=path, **options)
         try:
             yield made
         finally:
@@ -188,8 +187,8 @@ async def failed(made: Browser, path: str) -> FetchError:
     return caught.value
 
 
-async def test_one_process_serves_all_pages_and_ends_with_its_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with driven(tmp_path, monkeypatch) as made:
+async def test_one_process_serves_all_pages_and_ends_with_its_owner(tmp_path: Path) -> None:
+    async with driven(tmp_path) as made:
         first, *others = await asyncio.gather(*(html_of(made) for _ in range(6)))
         assert set(others) == {first} == {await html_of(made, "nonsense")}
     assert not Path(f"/proc/{first}").exists()
@@ -197,25 +196,21 @@ async def test_one_process_serves_all_pages_and_ends_with_its_owner(tmp_path: Pa
 
 async def test_the_process_sees_nothing_of_our_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    async with driven(tmp_path, monkeypatch) as made:
+    async with driven(tmp_path) as made:
         names = await html_of(made, "environment")
     assert "OPENAI_API_KEY" not in names
     assert "HOME" in names
 
 
-async def test_a_process_that_dies_is_told_and_the_next_page_gets_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with driven(tmp_path, monkeypatch) as made:
+async def test_a_process_that_dies_is_told_and_the_next_page_gets_another(tmp_path: Path) -> None:
+    async with driven(tmp_path) as made:
         before = await html_of(made)
         assert (await failed(made, "die")).message == "the browser ended"
         assert await html_of(made) != before
 
 
-async def test_a_page_that_hangs_retires_the_process_but_not_under_the_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with driven(tmp_path, monkeypatch) as made:
+async def test_a_page_that_hangs_retires_the_process_but_not_under_the_others(tmp_path: Path) -> None:
+    async with driven(tmp_path) as made:
         before = await html_of(made)
         assert (await failed(made, "slow")).reason == "timeout"
         again = await html_of(made)
@@ -224,8 +219,8 @@ async def test_a_page_that_hangs_retires_the_process_but_not_under_the_others(
         assert len({before, again, await html_of(made)}) == 3
 
 
-async def test_what_the_driver_says_is_shortened_to_its_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with driven(tmp_path, monkeypatch) as made:
+async def test_what_the_driver_says_is_shortened_to_its_cause(tmp_path: Path) -> None:
+    async with driven(tmp_path) as made:
         assert (await failed(made, "error")).cause == "net::ERR_NAME_NOT_RESOLVED at x"
 
 
@@ -237,23 +232,20 @@ async def test_what_the_driver_says_is_shortened_to_its_cause(tmp_path: Path, mo
         ("print('[]')", "crawl4ai cannot be imported, or it ended at once"),
     ],
 )
-async def test_a_browser_that_does_not_start_says_how_to_install_one(
-    driver: str, cause: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with driven(tmp_path, monkeypatch, driver) as made:
+async def test_a_browser_that_does_not_start_says_how_to_install_one(driver: str, cause: str, tmp_path: Path) -> None:
+    async with driven(tmp_path, driver) as made:
         error = await failed(made, "page")
     assert (error.cause, error.fix) == (cause, browser.INSTALL_FIX)
 
 
-async def test_a_machine_that_lacks_a_part_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(browser, "PROGRAMS", ("no-such-browser",))
-    for python, lack in (("/other/python", "no Chromium is on the PATH"), (sys.executable, "crawl4ai is not installed")):
-        monkeypatch.setattr(browser, "find_spec", lambda name: None)
-        error = await failed(Browser(Guard(), user_agent="nexi", python=python), "page")
-        assert (error.cause, error.fix) == (lack, browser.INSTALL_FIX)
+async def test_a_machine_that_lacks_a_part_says_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    error = await failed(Browser(Guard(), user_agent="nexi", python="/other/python"), "page")
+    assert (error.cause, error.fix) == ("no Chromium is on the PATH", browser.INSTALL_FIX)
+    assert browser.missing(program="chromium", library="no_such_library") == "no_such_library is not installed"
+    assert browser.missing("/other/python", "chromium", library="no_such_library") == ""
 
 
-async def test_a_start_that_takes_too_long_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(browser, "START_S", 0.1)
-    async with driven(tmp_path, monkeypatch, "import time; time.sleep(60)") as made:
+async def test_a_start_that_takes_too_long_ends(tmp_path: Path) -> None:
+    async with driven(tmp_path, "import time; time.sleep(60)", start_timeout_s=0.1) as made:
         assert (await failed(made, "page")).cause == "it was not ready within 0.1 s"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 import pytest
 
 from nexi.errors import FetchError
-from nexi.fetchers.browser import gateway as module
 from nexi.fetchers.browser.gateway import Gateway
 from nexi.fetchers.guard import Guard
 from nexi.fetchers.transport import proxy_of
@@ -22,10 +22,10 @@ async def to_loopback(host: str, port: int) -> Sequence[str]:
 
 
 @asynccontextmanager
-async def opened(*allow: str) -> AsyncIterator[tuple[Gateway, Site]]:
+async def opened(*allow: str, **limits: Any) -> AsyncIterator[tuple[Gateway, Site]]:
     async with serving({"/": page("hello"), "/echo": response("seen")}) as site, no_leaks():
         guard = Guard([entry.replace("PORT", str(site.port)) for entry in allow])
-        async with Gateway(guard, to_loopback).open() as gateway:
+        async with Gateway(guard, to_loopback, **limits).open() as gateway:
             yield gateway, site
 
 
@@ -132,23 +132,20 @@ async def test_nobody_at_home_is_no_refusal() -> None:
     assert (answer[:12], gateway.refusals) == ("HTTP/1.1 502", [])
 
 
-async def test_a_request_without_end_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "HEAD_S", 0.05)
-    async with opened() as (gateway, _):
+async def test_a_request_without_end_is_dropped() -> None:
+    async with opened(head_timeout_s=0.05) as (gateway, _):
         assert await asked(gateway, "GET http://a.test/ HTTP/1.1\r\n") == ""
         assert await asked(gateway, "GET http://a.test/ HTTP/1.1\r\nX: " + "y" * 200_000) == ""
 
 
-async def test_a_body_without_end_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_BYTES", 100_000)
-
+async def test_a_body_without_end_is_cut() -> None:
     async def pour(writer: Writer) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
         while not writer.is_closing():
             writer.write(b"more " * 1_000)
             await writer.drain()
 
-    async with opened("127.0.0.1:PORT") as (gateway, site):
+    async with opened("127.0.0.1:PORT", max_bytes=100_000) as (gateway, site):
         site.answers["/"] = pour
         head, _, body = (await asked(gateway, f"GET {site.url()} HTTP/1.1\r\n\r\n")).partition("\r\n\r\n")
     assert (head, len(body)) == ("HTTP/1.1 200 OK\r\nConnection: close", 100_000)

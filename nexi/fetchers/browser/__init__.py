@@ -29,12 +29,12 @@ from nexi.fetchers.guard import Guard, Resolver, resolve_host
 from nexi.fetchers.transport import proxy_of
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome", "microsoft-edge", "msedge")
-START_S = 40.0
+START_TIMEOUT_S = 40.0
 GRACE_S = 2.0  # the worker's own deadline comes first, so that it can say what happened
 MAX_TABS = 4
 MAX_LINE = 16_000_000
 INSTALL_FIX = 'pip install "nexi[crawl4ai]" and install Chromium (Debian: apt install chromium), or use another fetcher'
-_WORKER = str(Path(__file__).with_name("worker.py"))
+WORKER = Path(__file__).with_name("worker.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +56,10 @@ class Renders(Protocol):
     async def aclose(self) -> None: ...
 
 
-def missing(python: str = sys.executable, program: str = "") -> str:
+def missing(python: str = sys.executable, program: str = "", *, library: str = "crawl4ai") -> str:
     """What this machine lacks for a browser, or ""."""
-    if python == sys.executable and find_spec("crawl4ai") is None:
-        return "crawl4ai is not installed"
+    if python == sys.executable and find_spec(library) is None:
+        return f"{library} is not installed"
     return "" if program or installed_browser() else "no Chromium is on the PATH"
 
 
@@ -81,7 +81,11 @@ class Browser:
         no_proxy: Sequence[str] = (),
         python: str = sys.executable,
         program: str = "",
+        worker: Path = WORKER,
+        start_timeout_s: float = START_TIMEOUT_S,
     ) -> None:
+        self._worker_file = worker
+        self._start_timeout_s = start_timeout_s
         self._proxy = proxy_of(proxy) if proxy else None
         self._no_proxy = no_proxy
         self._guard = guard
@@ -131,7 +135,7 @@ class Browser:
             process = await self._spawned(program, folder, gateway.port)
             stack.push_async_callback(_ended, process)
             worker = _Worker(process, gateway)
-            await worker.ready()
+            await worker.ready(self._start_timeout_s)
             worker.stack = stack.pop_all()
             return worker
 
@@ -139,7 +143,7 @@ class Browser:
         sandbox = "no" if hasattr(os, "geteuid") and os.geteuid() == 0 else "yes"  # Chromium has none for root
         words = [program, folder, str(port), sandbox, self._user_agent]
         return await asyncio.create_subprocess_exec(
-            self._python, "-P", _WORKER, *words,
+            self._python, "-P", str(self._worker_file), *words,
             stdin=PIPE, stdout=PIPE, stderr=DEVNULL, limit=MAX_LINE, start_new_session=True, cwd=folder,
             env={"HOME": folder, "PATH": os.defpath, "CRAWL4_AI_BASE_DIRECTORY": folder, "CRAWL4AI_NO_CLOUD_NOTICE": "1"},
         )  # fmt: skip
@@ -169,12 +173,12 @@ class _Worker:
         self.free = asyncio.Event()
         self.stack = AsyncExitStack()
 
-    async def ready(self) -> None:
+    async def ready(self, timeout_s: float) -> None:
         try:
-            async with asyncio.timeout(START_S):
+            async with asyncio.timeout(timeout_s):
                 first = _message(await self._line())
         except TimeoutError as error:
-            raise FetchError("the browser did not start", cause=f"it was not ready within {START_S:g} s") from error
+            raise FetchError("the browser did not start", cause=f"it was not ready within {timeout_s:g} s") from error
         if not first.get("ready"):
             cause = str(first.get("error", "")) or "crawl4ai cannot be imported, or it ended at once"
             raise FetchError("the browser did not start", cause=cause, fix=INSTALL_FIX)

@@ -22,7 +22,7 @@ from nexi.fetchers.guard import Guard, Resolver, is_literal
 from nexi.urls import Url
 
 MAX_HEAD = 65_536
-HEAD_S = 10.0
+HEAD_TIMEOUT_S = 10.0
 CONNECT_S = 10.0
 MAX_CONNECTIONS = 64
 MAX_BYTES = 16_000_000  # of one connection; what is longer is cut
@@ -55,8 +55,17 @@ class Gateway:
     """Serves inside `async with gateway.open()`. `refusals` are what it let nobody reach, and why, in order."""
 
     def __init__(
-        self, guard: Guard, resolve: Resolver, *, proxy: httpcore2.Proxy | None = None, no_proxy: Sequence[str] = ()
+        self,
+        guard: Guard,
+        resolve: Resolver,
+        *,
+        proxy: httpcore2.Proxy | None = None,
+        no_proxy: Sequence[str] = (),
+        head_timeout_s: float = HEAD_TIMEOUT_S,
+        max_bytes: int = MAX_BYTES,
     ) -> None:
+        self._head_timeout_s = head_timeout_s
+        self._max_bytes = max_bytes
         self._guard = guard
         self._resolve = resolve
         self._proxy = proxy
@@ -95,7 +104,7 @@ class Gateway:
             writer.close()
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        async with asyncio.timeout(HEAD_S):
+        async with asyncio.timeout(self._head_timeout_s):
             head = await reader.readuntil(b"\r\n\r\n")
         try:
             asked = understood(head, self._guard)
@@ -112,7 +121,7 @@ class Gateway:
             else:
                 far_writer.write(asked.head(absolute=True, more=_credentials(self._proxy)) if proxied else asked.head())
                 writer.write(one_answer(await far_reader.readuntil(b"\r\n\r\n")))
-            await _both_ways((reader, far_writer), (far_reader, writer))
+            await _both_ways((reader, far_writer), (far_reader, writer), max_bytes=self._max_bytes)
         finally:
             far_writer.close()
 
@@ -208,16 +217,18 @@ async def _answer(writer: asyncio.StreamWriter, status: bytes) -> None:
     await writer.drain()
 
 
-async def _both_ways(*ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
+async def _both_ways(*ways: tuple[asyncio.StreamReader, asyncio.StreamWriter], max_bytes: int) -> None:
     async with asyncio.TaskGroup() as group:
         for reader, writer in ways:
-            group.create_task(_copied(reader, writer, [other for _, other in ways]))
+            group.create_task(_copied(reader, writer, [other for _, other in ways], max_bytes))
 
 
-async def _copied(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, both: Sequence[asyncio.StreamWriter]) -> None:
+async def _copied(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, both: Sequence[asyncio.StreamWriter], max_bytes: int
+) -> None:
     """Until either side ends or the bound is reached; then both connections are closed."""
     with suppress(OSError):
-        left = MAX_BYTES
+        left = max_bytes
         while left > 0 and (piece := await reader.read(min(PIECE, left))):
             left -= len(piece)
             writer.write(piece)
