@@ -1,8 +1,7 @@
-"""Makes a conversation shorter without losing what it found.
+"""Shortens a conversation without losing its findings.
 
-The loop above asks when a request would come near the window; the model behind the LLM port writes the summary. What is kept
-whole are the system message, the questions and the last turns, each call together with its result. No endpoint, no file and no
-clock is known here.
+The agent loop above calls it when a request would near the context window; the model behind the LLM port writes the summary.
+The system message, the questions and the last turns stay whole, each call with its result. Knows no endpoint, file or clock.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ if TYPE_CHECKING:
     from nexi.config import Config
     from nexi.ports import LLM
 
-AnyMessage: TypeAlias = Message | dict[str, Any]
-Prompt: TypeAlias = Callable[[str, str, int], str]
+MessageOrDict: TypeAlias = Message | dict[str, Any]
+CompactionPrompt: TypeAlias = Callable[[str, str, int], str]
 
 TOKENS_PER_WORD = 1.6
-MARGIN = 16  # texts joined may have a few tokens more than apart
-SHARE_FOR_REPLY = 4  # a summary may take a quarter of the window, and a quarter is left free after it
-_SUMMARY = re.compile(
+MARGIN_TOKENS = 16  # joined texts may have a few more tokens than separate ones
+REPLY_WINDOW_DIVISOR = 4  # a summary may take a quarter of the window, and leaves a quarter free
+_SUMMARY_PATTERN = re.compile(
     r"Original query: (?P<query>.*?)\n\n"
     r"Search queries performed:\n(?P<queries>.*?)\n\nLinks navigated:\n(?P<urls>.*?)\n\nFindings:\n",
     re.DOTALL,
@@ -54,7 +53,7 @@ class CompactionSettings:
 
 @dataclass
 class CompactionMetadata:
-    """What a summary must not lose, whoever writes it."""
+    """What every summary must preserve."""
 
     search_queries: list[str] = field(default_factory=list)
     urls_fetched: list[str] = field(default_factory=list)
@@ -62,43 +61,43 @@ class CompactionMetadata:
 
 
 def should_compact(current_tokens: int, estimated_next: int, config: CompactionSettings | Config) -> bool:
-    """Whether what is there and what comes next would pass the threshold."""
+    """Whether the conversation and the next message together exceed the threshold."""
     return current_tokens + estimated_next > int(config.max_context * config.auto_compact_thresh)
 
 
-def extract_metadata(messages: Sequence[AnyMessage]) -> CompactionMetadata:
-    """The first question, and every query and URL the model used, also those of an earlier summary."""
-    views = [_view(message) for message in messages]
-    queries = [q for view in views for q in _used(view, "web_search", "queries")]
-    urls = [u for view in views for u in _used(view, "web_get", "urls")]
-    return CompactionMetadata(list(dict.fromkeys(queries)), list(dict.fromkeys(urls)), _original_query(views))
+def extract_metadata(messages: Sequence[MessageOrDict]) -> CompactionMetadata:
+    """Collect the first question and every query and URL the model used, also those in an earlier summary."""
+    views = [_to_message(message) for message in messages]
+    queries = [q for view in views for q in _iterate_arguments(view, "web_search", "queries")]
+    urls = [u for view in views for u in _iterate_arguments(view, "web_get", "urls")]
+    return CompactionMetadata(list(dict.fromkeys(queries)), list(dict.fromkeys(urls)), _find_original_query(views))
 
 
 async def generate_summary(
-    messages: Sequence[AnyMessage],
+    messages: Sequence[MessageOrDict],
     metadata: CompactionMetadata,
     config: CompactionSettings | Config,
     llm: LLM,
     *,
     deadline: float | None = None,
     max_context: int | None = None,
-    prompt: Prompt | None = None,
+    prompt: CompactionPrompt | None = None,
 ) -> str:
-    """What the model makes of the findings; the request itself fits the window. Raises LLMError."""
+    """Ask the model to summarise the findings, cut so that the request fits the window. Raises LLMError."""
     window = max_context or config.max_context
-    reply = max(1, min(int(config.compact_target_words * TOKENS_PER_WORD), window // SHARE_FOR_REPLY))
+    reply = max(1, min(int(config.compact_target_words * TOKENS_PER_WORD), window // REPLY_WINDOW_DIVISOR))
     words = max(1, min(config.compact_target_words, int(reply / TOKENS_PER_WORD)))
-    write = prompt or _default_prompt(config)
+    write = prompt or _build_default_prompt(config)
     counter = TokenCounter(config.tokenizer_encoding)
     frame = counter.count_messages([Message("user", write(metadata.original_query, "", words))])
-    room = window - reply - frame - MARGIN
+    room = window - reply - frame - MARGIN_TOKENS
     if room <= 0:
         raise ContextOverflowError(
             "there is no room for a summary",
             cause=f"the question alone takes {frame} tokens and the window is {window}",
             fix="raise max_context if the model allows it, or ask a shorter question",
         )
-    content = _fitted(list(_findings(messages)), room, counter)
+    content = _fit_texts(list(_iterate_findings(messages)), room, counter)
     request = Message("user", write(metadata.original_query, content, words))
     return (await llm.complete([request], max_tokens=reply, deadline=deadline)).text.strip()
 
@@ -116,21 +115,21 @@ def rebuild_context(
 
 
 def rebuild_context(
-    messages: Sequence[AnyMessage], metadata: CompactionMetadata, summary: str, preserve_last_n: int, *, question: str = ""
+    messages: Sequence[MessageOrDict], metadata: CompactionMetadata, summary: str, preserve_last_n: int, *, question: str = ""
 ) -> Any:
-    """System message, first question, summary, then the question under way and the last turns in their order.
+    """Join system message, first question, summary, then the current question and the last turns in their order.
 
-    The question under way is the last user message, or the last that reads `question`.
+    The current question is the last user message, or the last one equal to `question`.
     """
-    views = [_view(message) for message in messages]
-    head = _head(views)
-    kept = _last_turns(views, preserve_last_n)
-    last = _question_at(views, question)
-    if last is not None and last != _question_at(views, "", first=True):
+    views = [_to_message(message) for message in messages]
+    head = _opening_indexes(views)
+    kept = _select_last_turns(views, preserve_last_n)
+    last = _find_question(views, question)
+    if last is not None and last != _find_question(views, "", first=True):
         kept[last] = views[last]
     result = [messages[index] for index in head]
-    result.append(_like(messages, Message("assistant", format_summary(metadata, summary))))
-    result += [messages[index] if kept[index] is views[index] else _like(messages, kept[index]) for index in sorted(kept)]
+    result.append(_in_form_of(messages, Message("assistant", format_summary(metadata, summary))))
+    result += [messages[index] if kept[index] is views[index] else _in_form_of(messages, kept[index]) for index in sorted(kept)]
     return result
 
 
@@ -142,14 +141,14 @@ async def compact(
     deadline: float | None = None,
     max_context: int | None = None,
     question: str = "",
-    prompt: Prompt | None = None,
+    prompt: CompactionPrompt | None = None,
 ) -> list[Message] | None:
-    """The conversation made shorter, or None when no summary could be had.
+    """Return the shortened conversation, or None when no summary could be made.
 
-    Fewer turns than `preserve_last_n_messages` are kept whole where so many would fill the window again at once.
+    Fewer turns than `preserve_last_n_messages` stay whole if that many would fill the window again.
     """
     metadata = extract_metadata(messages)
-    if not any(_findings(messages)):
+    if not any(_iterate_findings(messages)):
         return None
     try:
         summary = await generate_summary(
@@ -163,11 +162,11 @@ async def compact(
 
 
 def format_summary(metadata: CompactionMetadata, summary: str) -> str:
-    """The text of the message that stands for what was dropped."""
+    """Render the message that replaces what was dropped."""
     return (
         f"Original query: {metadata.original_query}\n\n"
-        f"Search queries performed:\n{_bullets(metadata.search_queries)}\n\n"
-        f"Links navigated:\n{_bullets(metadata.urls_fetched)}\n\n"
+        f"Search queries performed:\n{_render_bullets(metadata.search_queries)}\n\n"
+        f"Links navigated:\n{_render_bullets(metadata.urls_fetched)}\n\n"
         f"Findings:\n{summary}"
     )
 
@@ -180,7 +179,7 @@ def _rebuild_to_fit(
     window: int,
     question: str,
 ) -> list[Message]:
-    limit = int(window * config.auto_compact_thresh) - window // SHARE_FOR_REPLY
+    limit = int(window * config.auto_compact_thresh) - window // REPLY_WINDOW_DIVISOR
     counter = TokenCounter(config.tokenizer_encoding)
     for count in range(max(0, config.preserve_last_n_messages), 0, -1):
         rebuilt = rebuild_context(messages, metadata, summary, count, question=question)
@@ -189,35 +188,35 @@ def _rebuild_to_fit(
     return rebuild_context(messages, metadata, summary, 0, question=question)
 
 
-def _head(views: Sequence[Message]) -> list[int]:
-    """System message and first question; a question without a system message lives on in the summary alone."""
+def _opening_indexes(views: Sequence[Message]) -> list[int]:
+    """Find the system message and the first question; without a system message the question is only in the summary."""
     if not views or views[0].role != "system":
         return []
-    first = _question_at(views, "", first=True)
+    first = _find_question(views, "", first=True)
     return [0] if first is None else [0, first]
 
 
-def _question_at(views: Sequence[Message], question: str, *, first: bool = False) -> int | None:
+def _find_question(views: Sequence[Message], question: str, *, first: bool = False) -> int | None:
     users = [index for index, view in enumerate(views) if view.role == "user"]
     same = [index for index in users if question and views[index].content == question]
     chosen = same or users
     return (chosen[0] if first else chosen[-1]) if chosen else None
 
 
-def _last_turns(views: Sequence[Message], count: int) -> dict[int, Message]:
-    """The last turns of the model with the results of their calls, by place; a call without a result is taken out."""
-    turns = [i for i, view in enumerate(views) if view.role == "assistant" and not _SUMMARY.match(view.content)]
+def _select_last_turns(views: Sequence[Message], count: int) -> dict[int, Message]:
+    """Select the last turns with the results of their calls, by index; calls without a result are dropped."""
+    turns = [i for i, view in enumerate(views) if view.role == "assistant" and not _SUMMARY_PATTERN.match(view.content)]
     kept: dict[int, Message] = {}
     for index in turns[-count:] if count > 0 else ():
-        results = _results_of(views, index)
-        turn = _with_answered_calls(views[index], Counter(views[i].tool_call_id for i in results))
+        results = _find_results(views, index)
+        turn = _drop_unanswered_calls(views[index], Counter(views[i].tool_call_id for i in results))
         if turn.content or turn.tool_calls:
             kept |= {index: turn, **{i: views[i] for i in results}}
     return kept
 
 
-def _results_of(views: Sequence[Message], turn: int) -> list[int]:
-    """Places of the results that answer a turn's calls, one each; ids repeat between turns with some servers."""
+def _find_results(views: Sequence[Message], turn: int) -> list[int]:
+    """Find the result of each call of a turn; some servers repeat ids between turns."""
     open_calls = Counter(call.id for call in views[turn].tool_calls)
     results = []
     for index in range(turn + 1, len(views)):
@@ -230,7 +229,7 @@ def _results_of(views: Sequence[Message], turn: int) -> list[int]:
     return results
 
 
-def _with_answered_calls(turn: Message, answered: Counter[str]) -> Message:
+def _drop_unanswered_calls(turn: Message, answered: Counter[str]) -> Message:
     calls = []
     for call in turn.tool_calls:
         if answered[call.id] > 0:
@@ -239,27 +238,27 @@ def _with_answered_calls(turn: Message, answered: Counter[str]) -> Message:
     return turn if len(calls) == len(turn.tool_calls) else replace(turn, tool_calls=tuple(calls))
 
 
-def _findings(messages: Sequence[AnyMessage]) -> Iterator[str]:
-    """What is worth summarising: results, what the model wrote, and later questions."""
-    asked = False
-    for view in map(_view, messages):
+def _iterate_findings(messages: Sequence[MessageOrDict]) -> Iterator[str]:
+    """Iterate over what is worth summarising: results, the model's texts, and later questions."""
+    has_question = False
+    for view in map(_to_message, messages):
         if not view.content.strip():
             continue
         if view.role in ("tool", "assistant"):
             yield view.content
         elif view.role == "user":
-            if asked:
+            if has_question:
                 yield f"The user then asked: {view.content}"
-            asked = True
+            has_question = True
 
 
-def _fitted(texts: list[str], room: int, counter: TokenCounter) -> str:
-    """The texts together, the longest of them cut until they have at most `room` tokens."""
+def _fit_texts(texts: list[str], room: int, counter: TokenCounter) -> str:
+    """Join the texts, the longest cut until all together have at most `room` tokens."""
     joined = "\n\n".join(texts)
     if len(joined.encode("utf-8", "surrogatepass")) <= room or counter.count(joined) <= room:
         return joined
     counts = [counter.count(text) for text in texts]
-    cap = _level(counts, room - 2 * len(texts))
+    cap = _find_cap(counts, room - 2 * len(texts))
     while cap > 0:
         joined = "\n\n".join(
             text[: len(text) * cap // count] if count > cap else text for text, count in zip(texts, counts, strict=True)
@@ -270,8 +269,8 @@ def _fitted(texts: list[str], room: int, counter: TokenCounter) -> str:
     return ""
 
 
-def _level(counts: Sequence[int], room: int) -> int:
-    """The height at which cutting every count leaves no more than `room` in all."""
+def _find_cap(counts: Sequence[int], room: int) -> int:
+    """Find the cap on every count at which their sum is at most `room`."""
     left = room
     for place, count in enumerate(sorted(counts)):
         share = left // (len(counts) - place)
@@ -281,26 +280,26 @@ def _level(counts: Sequence[int], room: int) -> int:
     return max(counts, default=0)
 
 
-def _original_query(views: Sequence[Message]) -> str:
+def _find_original_query(views: Sequence[Message]) -> str:
     for view in views:
-        earlier = _SUMMARY.match(view.content) if view.role == "assistant" else None
+        earlier = _SUMMARY_PATTERN.match(view.content) if view.role == "assistant" else None
         if earlier:
             return earlier["query"]
     return next((view.content for view in views if view.role == "user"), "")
 
 
-def _used(view: Message, tool: str, argument: str) -> Iterator[str]:
-    """The texts a turn passed to a tool under that argument, or that an earlier summary lists."""
+def _iterate_arguments(view: Message, tool: str, argument: str) -> Iterator[str]:
+    """Iterate over the values that a turn passed to a tool argument, or that an earlier summary lists."""
     for call in view.tool_calls:
         if call.name == tool:
-            yield from _strings(call.arguments, argument)
-    earlier = _SUMMARY.match(view.content) if view.role == "assistant" else None
+            yield from _parse_strings(call.arguments, argument)
+    earlier = _SUMMARY_PATTERN.match(view.content) if view.role == "assistant" else None
     if earlier:
         lines = earlier[argument].split("\n")
         yield from (line.removeprefix("- ") for line in lines if line.startswith("- "))
 
 
-def _strings(arguments: str, name: str) -> Iterator[str]:
+def _parse_strings(arguments: str, name: str) -> Iterator[str]:
     try:
         data = json.loads(arguments)
     except (ValueError, RecursionError):
@@ -309,12 +308,12 @@ def _strings(arguments: str, name: str) -> Iterator[str]:
     yield from (item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str))
 
 
-def _bullets(items: Sequence[str]) -> str:
+def _render_bullets(items: Sequence[str]) -> str:
     return "\n".join(f"- {' '.join(item.split())}" for item in items) or _NONE
 
 
-def _view(message: AnyMessage) -> Message:
-    """A message to look at, whatever form it has."""
+def _to_message(message: MessageOrDict) -> Message:
+    """Convert a message dictionary; malformed ones keep their role and text."""
     if isinstance(message, Message):
         return message
     try:
@@ -323,12 +322,12 @@ def _view(message: AnyMessage) -> Message:
         return Message(message.get("role", "user"), content_text(message.get("content")))
 
 
-def _like(messages: Sequence[AnyMessage], message: Message) -> AnyMessage:
-    """The message in the form the conversation has; an empty conversation is one of dictionaries."""
+def _in_form_of(messages: Sequence[MessageOrDict], message: Message) -> MessageOrDict:
+    """Return the message in the form of the conversation; an empty conversation consists of dictionaries."""
     return message if messages and isinstance(messages[0], Message) else message.to_dict()
 
 
-def _default_prompt(config: CompactionSettings | Config) -> Prompt:
+def _build_default_prompt(config: CompactionSettings | Config) -> CompactionPrompt:
     return lambda query, content, words: render(
         "compaction", folder=config.prompts_dir, original_query=query, content=content, target_words=words
     )

@@ -1,8 +1,8 @@
 """Every model call of a run goes through here: counted before it is sent, reserved, logged, settled.
 
-It wears the LLM port itself, so the loop, the extractor and compaction cannot tell it from a bare model. It refuses to
-send a request that would not fit the window, and it never asks when the budget is spent. A reply that the log of the run
-already holds is given out again instead of being bought twice.
+It implements the LLM port itself, so the loop, the extractor and compaction use it like any model. It refuses to send a
+request that would not fit the context window, and never sends one when the budget is spent. A reply that the log of the run
+already holds is replayed instead of being paid for twice.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from nexi.token_counter import TokenCounter
 from nexi.types import Message, Purpose, Reply, StopReason, ToolCall, ToolSpec, Usage
 from nexi.values import frozen
 
-Told = TypeVarTuple("Told")
+CallbackArgs = TypeVarTuple("CallbackArgs")
 
-LEAST_OUTPUT = 256
+MIN_OUTPUT_TOKENS = 256
 
 
 @dataclass
@@ -74,19 +74,19 @@ class MeteredLLM:
         on_arguments: Callable[[str, str], None] | None = None,
         on_asked: Callable[[], None] | None = None,
     ) -> Reply:
-        prompt = prompt_tokens(self.counter, messages, tools, self.max_context)
-        room = self._room_beside(prompt)
-        digest = _prompt_digest(messages, tools, schema)
-        heard = Heard(on_text, on_call, on_arguments)
-        if known := await self.track.reply(digest):
-            return await self._again(*known, heard)
+        prompt = count_prompt_tokens(self.counter, messages, tools, self.max_context)
+        max_reply = self._reply_tokens(prompt)
+        digest = _digest_request(messages, tools, schema)
+        stream = StreamRecorder(on_text, on_call, on_arguments)
+        if recorded := await self.track.reply(digest):
+            return await self._replay_reply(*recorded, stream)
         await self._refuse_unrecorded(digest)
-        max_tokens = min(max_tokens, room)
+        max_tokens = min(max_tokens, max_reply)
         reservation = await self._reserve(prompt + max_tokens, digest)
         call, started = self.calls.next(), self.clock.monotonic()
         await self.emit(ModelAsked(call, self.purpose, self.name, prompt, digest))
         if on_asked:
-            on_asked()  # from here on there is time until the reply
+            on_asked()  # the caller may use the time until the reply
         usage = Usage(prompt, 0, estimated=True, cost=0.0)
         try:
             reply = await self.llm.complete(
@@ -96,50 +96,52 @@ class MeteredLLM:
                 temperature=temperature,
                 deadline=deadline,
                 schema=schema,
-                on_text=heard.on_text,
-                on_call=heard.on_call,
-                on_arguments=heard.on_arguments,
+                on_text=stream.on_text,
+                on_call=stream.on_call,
+                on_arguments=stream.on_arguments,
             )
             usage = reply.usage
         except LLMError as error:
             usage = error.usage or Usage()
-            failed = ModelFailed(call, error.code, str(error), error.fix, self._since(started), usage=usage)
+            failed = ModelFailed(call, error.code, str(error), error.fix, self._seconds_since(started), usage=usage)
             window = error.window or 0 if isinstance(error, ContextOverflowError) else 0
-            await self.emit(replace(failed, text=heard.text, arrived=heard.arrived, window=window))
+            await self.emit(replace(failed, text=stream.text, arrived=stream.arrived, window=window))
             raise
         except asyncio.CancelledError:
-            failed = ModelFailed(call, CANCELLED, "the call was broken off", "", self._since(started), usage=usage)
-            await self.emit(replace(failed, text=heard.text, arrived=heard.arrived))
+            failed = ModelFailed(call, CANCELLED, "the call was broken off", "", self._seconds_since(started), usage=usage)
+            await self.emit(replace(failed, text=stream.text, arrived=stream.arrived))
             raise
         finally:
             self.meter.settle_call(reservation, usage)
-        await self.emit(ModelReplied(call, reply.text, reply.tool_calls, reply.usage, reply.finish, self._since(started)))
+        await self.emit(
+            ModelReplied(call, reply.text, reply.tool_calls, reply.usage, reply.finish, self._seconds_since(started))
+        )
         return reply
 
-    def _room_beside(self, prompt: int) -> int:
-        """Tokens that are left for the reply. Raises ContextOverflowError where that is none to speak of."""
-        room = self.max_context - prompt
-        if room < LEAST_OUTPUT:
+    def _reply_tokens(self, prompt: int) -> int:
+        """Return the tokens that are left for the reply. Raises ContextOverflowError when they are too few."""
+        free = self.max_context - prompt
+        if free < MIN_OUTPUT_TOKENS:
             raise ContextOverflowError(
                 "the request was not sent",
                 cause=f"it has about {prompt} tokens and the window of {self.name} is {self.max_context}",
                 fix="raise max_context if the model allows it, or ask a shorter question",
             )
-        return room
+        return free
 
-    def _since(self, started: float) -> float:
+    def _seconds_since(self, started: float) -> float:
         return round(self.clock.monotonic() - started, 3)
 
-    async def _again(self, asked: ModelAsked, spoken: ModelReplied | ModelFailed, heard: Heard) -> Reply:
-        """A recorded reply as if it came now: paid for already, so it costs this meter and none above it."""
+    async def _replay_reply(self, asked: ModelAsked, outcome: ModelReplied | ModelFailed, stream: StreamRecorder) -> Reply:
+        """Replay a recorded reply as if it came now; it is paid for already, so it counts only in this meter."""
         await self.emit(asked)
-        await self.emit(spoken)
-        self.meter.replay_call(spoken.usage)
-        if isinstance(spoken, ModelFailed):
-            heard.tell(spoken.text, spoken.arrived)
-            raise error_of(spoken)
-        heard.tell(spoken.text, spoken.tool_calls)
-        return Reply(spoken.text, spoken.tool_calls, spoken.usage, spoken.finish)
+        await self.emit(outcome)
+        self.meter.replay_call(outcome.usage)
+        if isinstance(outcome, ModelFailed):
+            stream.replay(outcome.text, outcome.arrived)
+            raise error_of(outcome)
+        stream.replay(outcome.text, outcome.tool_calls)
+        return Reply(outcome.text, outcome.tool_calls, outcome.usage, outcome.finish)
 
     async def _refuse_unrecorded(self, digest: str) -> None:
         if self.track.only:
@@ -158,8 +160,8 @@ class MeteredLLM:
         raise LLMError("the model was not asked", cause="the budget of this run is spent", code="budget_spent")
 
 
-class Heard:
-    """Passes a reply on as it comes, and keeps what had come for one that breaks off. Who does not listen is not told."""
+class StreamRecorder:
+    """Passes a reply on as it arrives, and records what arrived of one that breaks off. Callbacks may be None."""
 
     def __init__(
         self,
@@ -167,24 +169,24 @@ class Heard:
         on_call: Callable[[ToolCall], None] | None,
         on_arguments: Callable[[str, str], None] | None,
     ) -> None:
-        self._said: list[str] = []
+        self._text_pieces: list[str] = []
         self._calls: list[ToolCall] = []
-        self._open: list[tuple[str, list[str]]] = []
-        self.on_text = _both(self._said.append, on_text)
-        self.on_call = _both(self._complete, on_call)
-        self.on_arguments = _both(self._piece, on_arguments)
+        self._open_calls: list[tuple[str, list[str]]] = []
+        self.on_text = _chain_callbacks(self._text_pieces.append, on_text)
+        self.on_call = _chain_callbacks(self._end_call, on_call)
+        self.on_arguments = _chain_callbacks(self._add_arguments, on_arguments)
 
     @property
     def text(self) -> str:
-        return "".join(self._said)
+        return "".join(self._text_pieces)
 
     @property
     def arrived(self) -> tuple[ToolCall, ...]:
-        """The calls that were told of; one without an id was still coming."""
-        return (*self._calls, *(ToolCall("", name, "".join(pieces)) for name, pieces in self._open))
+        """The calls that have arrived; one without an id is incomplete."""
+        return (*self._calls, *(ToolCall("", name, "".join(pieces)) for name, pieces in self._open_calls))
 
-    def tell(self, text: str, calls: Sequence[ToolCall]) -> None:
-        """All of a recorded reply, or of what had come of one."""
+    def replay(self, text: str, calls: Sequence[ToolCall]) -> None:
+        """Pass on a recorded reply, or what had arrived of one."""
         if self.on_text and text:
             self.on_text(text)
         for call in calls:
@@ -193,42 +195,44 @@ class Heard:
             if self.on_call and call.id:
                 self.on_call(call)
 
-    def _complete(self, call: ToolCall) -> None:
+    def _end_call(self, call: ToolCall) -> None:
         self._calls.append(call)
-        self._open = [opened for opened in self._open if opened[0] != call.name]
+        self._open_calls = [opened for opened in self._open_calls if opened[0] != call.name]
 
-    def _piece(self, name: str, piece: str) -> None:
-        if not self._open or self._open[-1][0] != name:
-            self._open.append((name, []))
-        self._open[-1][1].append(piece)
+    def _add_arguments(self, name: str, piece: str) -> None:
+        if not self._open_calls or self._open_calls[-1][0] != name:
+            self._open_calls.append((name, []))
+        self._open_calls[-1][1].append(piece)
 
 
-def _both(first: Callable[[*Told], object], then: Callable[[*Told], None] | None) -> Callable[[*Told], None] | None:
-    """One listener for two, where there is a second."""
-    if then is None:
+def _chain_callbacks(
+    first: Callable[[*CallbackArgs], object], second: Callable[[*CallbackArgs], None] | None
+) -> Callable[[*CallbackArgs], None] | None:
+    """Return a callback that calls both, or None if there is no second one."""
+    if second is None:
         return None
 
-    def told(*args: *Told) -> None:
+    def call_both(*args: *CallbackArgs) -> None:
         first(*args)
-        then(*args)
+        second(*args)
 
-    return told
+    return call_both
 
 
-def prompt_tokens(counter: TokenCounter, messages: Sequence[Message], tools: Sequence[ToolSpec], max_context: int) -> int:
-    """Tokens of a request: a cheap estimate while far from the limit, exact when the byte count comes near it."""
-    extra = sum(len(spec_text(t).encode()) for t in tools)
+def count_prompt_tokens(counter: TokenCounter, messages: Sequence[Message], tools: Sequence[ToolSpec], max_context: int) -> int:
+    """Count the tokens of a request: a cheap estimate while far from the window, exact when near it."""
+    extra = sum(len(spec_to_json(t).encode()) for t in tools)
     bytes_bound = counter.upper_bound(messages) + extra
     if bytes_bound * 2 < max_context:
         return bytes_bound // 3
-    return counter.count_messages(messages) + sum(counter.count(spec_text(t)) + 3 for t in tools)
+    return counter.count_messages(messages) + sum(counter.count(spec_to_json(t)) + 3 for t in tools)
 
 
-def spec_text(spec: ToolSpec) -> str:
+def spec_to_json(spec: ToolSpec) -> str:
     return json.dumps({"name": spec.name, "description": spec.description, "parameters": spec.parameters})
 
 
-def _prompt_digest(messages: Sequence[Message], tools: Sequence[ToolSpec], schema: Mapping[str, Any] | None) -> str:
-    """Names a request by its content, so that a resumed run can tell whether it was already answered."""
+def _digest_request(messages: Sequence[Message], tools: Sequence[ToolSpec], schema: Mapping[str, Any] | None) -> str:
+    """Identify a request by its content, so that a resumed run finds the recorded reply to it."""
     body = json.dumps([[m.to_dict() for m in messages], [t.name for t in tools], schema], sort_keys=True)
     return hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -1,7 +1,7 @@
-"""Reads pages for one run: each page once, along the chain of fetchers, within the page budget.
+"""Reads pages for one run: each page once, with a chain of fetchers, within the page budget.
 
-Above it are the tools; below it, fetchers and the page store behind their ports. Pages may be read ahead of the model
-(`warm`): such a page has no citation number until it is asked for, and what stays unused is reported.
+Above it are the tools; below it, fetchers and the page store behind their ports. Pages may be fetched before the model requests
+them (`prefetch`): such a page has no citation number until it is requested, and unused ones are reported.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from nexi.runs.session import Session
 from nexi.types import FetchLimits, Page
 from nexi.urls import hit_key
 
-AHEAD_PER_SEARCH = 3
+MAX_PREFETCH_PER_SEARCH = 3
 
 
 class Reader:
-    """Owned by a run: `tasks` is the run's task group, which ends every fetch that is still going.
+    """Reads the pages of one run. `tasks` is the run's task group, which cancels fetches that are still running.
 
-    `fetchers` is asked for the chain when the first page is wanted, so that building it does not delay the first request.
-    `keep` is told of every page and must not wait.
+    `fetchers` is called when the first page is wanted, so that building the chain does not delay the first model request.
+    `keep` is called with every page and must not block.
     """
 
     def __init__(
@@ -56,82 +56,84 @@ class Reader:
         self._tasks = tasks
         self._track = track or Track()
         self._running: dict[str, asyncio.Task[Page | FetchError]] = {}
-        self._warmed: dict[str, str] = {}
-        self._used: dict[str, str] = {}
+        self._prefetched: dict[str, str] = {}
+        self._requested: dict[str, str] = {}
 
     async def read(self, url: str) -> Page:
-        """The page, fetched now or before. Raises FetchError."""
+        """Return the page, fetched now or before. Raises FetchError."""
         key = hit_key(url)
-        self._used.setdefault(key, url)
-        if not self._track.has_own_page(url) and (page := self._session.page(url)):
+        self._requested.setdefault(key, url)
+        if not self._track.has_own_page(url) and (page := self._session.find_page(url)):
             return page
         before = self._running.get(key)
-        outcome = await self._join(key)
+        outcome = await self._await_running(key)
         if not isinstance(outcome, Page):
-            if self._running.get(key) is before:  # else who waited beside us has begun it anew
-                if not self._take_page(url, ahead=False):
+            if self._running.get(key) is before:  # else another waiting caller has restarted it
+                if not self._reserve_page(url, ahead=False):
                     raise FetchError("the page was not read", cause="the page budget of this run is spent", reason="blocked")
-                self._start(url, key, self._fetchers(), ahead=False)
+                self._start_fetch(url, key, self._fetchers(), ahead=False)
             outcome = await asyncio.shield(self._running[key])
         if isinstance(outcome, FetchError):
             raise outcome
         return outcome
 
-    def warm(self, urls: Iterable[str]) -> None:
-        """Begin to read the best hits while the model thinks, through free fetchers only."""
+    def prefetch(self, urls: Iterable[str]) -> None:
+        """Start to fetch the best hits while the model thinks, with free fetchers only."""
         fetchers = [f for f in self._fetchers() if self._may_read_ahead(f)]
-        fresh = [u for u in urls if hit_key(u) not in self._running and not self._session.page(u)]
-        for url in fresh[:AHEAD_PER_SEARCH] if fetchers else ():
-            if not self._take_page(url, ahead=True):
+        fresh = [u for u in urls if hit_key(u) not in self._running and not self._session.find_page(u)]
+        for url in fresh[:MAX_PREFETCH_PER_SEARCH] if fetchers else ():
+            if not self._reserve_page(url, ahead=True):
                 return
             key = hit_key(url)
-            self._warmed[key] = url
-            self._start(url, key, fetchers, ahead=True)
+            self._prefetched[key] = url
+            self._start_fetch(url, key, fetchers, ahead=True)
 
-    async def report(self) -> None:
-        """Say what reading ahead was good for."""
-        if self._warmed:
-            unused = tuple(url for key, url in self._warmed.items() if key not in self._used)
-            await self._emit(PrefetchEnded(len(self._warmed) - len(unused), unused))
+    async def report_prefetch(self) -> None:
+        """Emit how many prefetched pages were used."""
+        if self._prefetched:
+            unused = tuple(url for key, url in self._prefetched.items() if key not in self._requested)
+            await self._emit(PrefetchEnded(len(self._prefetched) - len(unused), unused))
 
-    def asked_for(self) -> list[Page]:
-        """The pages that were asked for and are there, in the order of asking."""
-        return [page for url in self._used.values() if (page := self._session.page(url))]
+    def requested_pages(self) -> list[Page]:
+        """The pages that were requested and are there, in the order of the requests."""
+        return [page for url in self._requested.values() if (page := self._session.find_page(url))]
 
     def cancel(self) -> None:
         for task in self._running.values():
             task.cancel()
 
-    async def _join(self, key: str) -> Page | FetchError | None:
-        """What an earlier fetch of this page gave; a failure while reading ahead does not count against asking."""
+    async def _await_running(self, key: str) -> Page | FetchError | None:
+        """Wait for an earlier fetch of this page; None when there is none or it was cancelled."""
         task = self._running.get(key)
         if task is None or (task.done() and task.cancelled()):
             return None
         return await asyncio.shield(task)
 
-    def _start(self, url: str, key: str, fetchers: Sequence[ContentFetcher], *, ahead: bool) -> asyncio.Task[Page | FetchError]:
+    def _start_fetch(
+        self, url: str, key: str, fetchers: Sequence[ContentFetcher], *, ahead: bool
+    ) -> asyncio.Task[Page | FetchError]:
         task = self._tasks.create_task(self._fetch(url, fetchers, ahead=ahead), name=f"fetch {url[:80]}")
         self._running[key] = task
         return task
 
-    def _take_page(self, url: str, *, ahead: bool) -> bool:
+    def _reserve_page(self, url: str, *, ahead: bool) -> bool:
         if self._track.has_page(url):
             self._meter.replay_page()
             return True
         return self._meter.take_page(ahead=ahead)
 
     async def _fetch(self, url: str, fetchers: Sequence[ContentFetcher], *, ahead: bool) -> Page | FetchError:
-        if (known := await self._track.page(url)) and (recorded := await self._again(url, known)):
-            return recorded
+        if (recorded := await self._track.page(url)) and (page := await self._replay_page(url, recorded)):
+            return page
         started = self._clock.monotonic()
-        outcome = await self._along_the_chain(url, fetchers)
+        outcome = await self._try_fetchers(url, fetchers)
         seconds = round(self._clock.monotonic() - started, 3)
         if isinstance(outcome, FetchError):
             await self._emit(PageFailed(url, outcome.reason, str(outcome), seconds, ahead))
             return outcome
-        links = await self._keep_evidence(outcome)
-        self._session.keep(url, outcome)
-        self._remember(url, outcome)
+        links = await self._store_evidence(outcome)
+        self._session.add_page(url, outcome)
+        self._hand_over(url, outcome)
         await self._emit(
             PageFetched(
                 url,
@@ -148,13 +150,13 @@ class Reader:
         )
         return outcome
 
-    def _remember(self, url: str, page: Page) -> None:
-        """Hand the page to whoever keeps pages for later runs, under the address that it answered at."""
+    def _hand_over(self, url: str, page: Page) -> None:
+        """Pass the page, under its final URL, to the store of pages for later runs."""
         if self._keep:
             self._keep(replace(page, url=page.final_url or url))
 
-    async def _again(self, url: str, known: PageFetched | PageFailed) -> Page | FetchError | None:
-        """A page as it was recorded; None when its text is gone, so that it must be fetched anew."""
+    async def _replay_page(self, url: str, known: PageFetched | PageFailed) -> Page | FetchError | None:
+        """Replay a recorded page; None when its text is gone and it must be fetched again."""
         if isinstance(known, PageFailed):
             await self._emit(known)
             return FetchError(known.message, reason=known.reason)
@@ -162,13 +164,13 @@ class Reader:
         if text is None:
             return None
         links = await self._store.get(known.links) if known.links else ""
-        page = rebuilt(known, text, tuple((links or "").split()))
-        self._session.keep(url, page)
-        self._remember(url, page)
+        page = rebuild_page(known, text, tuple((links or "").split()))
+        self._session.add_page(url, page)
+        self._hand_over(url, page)
         await self._emit(known)
         return page
 
-    async def _along_the_chain(self, url: str, fetchers: Sequence[ContentFetcher]) -> Page | FetchError:
+    async def _try_fetchers(self, url: str, fetchers: Sequence[ContentFetcher]) -> Page | FetchError:
         if self._track.only:
             return FetchError("the page was not read", cause="the log does not hold it")
         failure = FetchError("the page was not read", cause="no fetcher is configured", fix="set content_fetcher")
@@ -178,13 +180,13 @@ class Reader:
             except FetchError as error:
                 failure = error
                 if error.reason in ("blocked", "robots") and not error.status:
-                    return error  # a URL the guard or robots.txt refuses goes to nobody else
+                    return error  # a URL that the guard or robots.txt refuses is not tried with other fetchers
                 continue
             return page if page.fetcher else replace(page, fetcher=fetcher.name)
         return failure
 
-    async def _keep_evidence(self, page: Page) -> str:
-        """Keep the text, and its links, whose digest is returned: a run that is taken up again may follow them."""
+    async def _store_evidence(self, page: Page) -> str:
+        """Store the text and the links, and return the digest of the links: a resumed run may follow them."""
         try:
             await self._store.put(page.text)
             return await self._store.put("\n".join(page.links)) if page.links else ""
@@ -193,8 +195,8 @@ class Reader:
         return ""
 
 
-def rebuilt(known: PageFetched, text: str, links: tuple[str, ...]) -> Page:
-    """A page from its fact and its kept text."""
+def rebuild_page(known: PageFetched, text: str, links: tuple[str, ...]) -> Page:
+    """Rebuild a page from its fact and its stored text."""
     about = known.imprint
     return Page(
         known.url,

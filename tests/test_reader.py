@@ -52,7 +52,7 @@ async def test_two_who_waited_for_a_page_that_failed_ahead_begin_it_anew_togethe
     web = Recovering(1)
     async with asyncio.TaskGroup() as tasks:
         reader = reader_of(web, tasks)
-        reader.warm([URL])
+        reader.prefetch([URL])
         pages = await asyncio.gather(reader.read(URL), reader.read(f"{URL}#part"))
     assert [page.text for page in pages] == ["# Moon\n\nIt is far."] * 2
     assert web.fetched == [URL, URL]
@@ -62,7 +62,7 @@ async def test_a_page_that_fails_again_fails_for_both() -> None:
     web = Recovering(9)
     async with asyncio.TaskGroup() as tasks:
         reader = reader_of(web, tasks)
-        reader.warm([URL])
+        reader.prefetch([URL])
         results = await asyncio.gather(reader.read(URL), reader.read(URL), return_exceptions=True)
     assert [str(r) for r in results] == ["the site is overloaded"] * 2
     assert web.fetched == [URL, URL]

@@ -13,7 +13,7 @@ from nexi.errors import BackendError
 from nexi.events import Fact, SearchDelayed, SearchFinished
 from nexi.net.suspensions import FileBreaker
 from nexi.ports import SearchBackend
-from nexi.searcher import AT_ONCE, Lanes, Searcher, wanted
+from nexi.searcher import MAX_PARALLEL_QUERIES, BackendConcurrency, Searcher, is_wanted_site
 from nexi.testing import FakeClock
 from nexi.types import Failure, Hit, Query, SearchOutcome
 
@@ -67,7 +67,7 @@ async def test_a_limited_backend_rests_and_the_next_one_is_asked(tmp_path: Path)
             "one",
             "suspended",
             "it is not asked for 50 min more, because of rate_limit: too often: HTTP 429",
-            "wait; `nexi doctor` asks it again at once and lifts the rest when it answers",
+            "wait; `nexi doctor` retries it now and lifts the suspension if it answers",
         ),
     )
     assert one.asked == 1
@@ -130,15 +130,15 @@ class Slow:
 
 async def test_at_most_four_queries_are_at_one_backend_at_once_over_all_searchers() -> None:
     slow, clock = Slow(), FakeClock()
-    lanes = Lanes(clock)
-    searchers = [Searcher(lambda: [slow], emit=QuietEmit(), clock=clock, lanes=lanes) for _ in range(3)]
+    lanes = BackendConcurrency(clock)
+    searchers = [Searcher(lambda: [slow], emit=QuietEmit(), clock=clock, concurrency=lanes) for _ in range(3)]
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(s.search(Query(f"q{n}"))) for n, s in enumerate(searchers * 4)]
         for _ in range(20):
             await asyncio.sleep(0)
         waiting = slow.now
         slow.gate.set()
-    assert (waiting, slow.most, len(tasks)) == (AT_ONCE, AT_ONCE, 12)
+    assert (waiting, slow.most, len(tasks)) == (MAX_PARALLEL_QUERIES, MAX_PARALLEL_QUERIES, 12)
     assert all(task.result().hits for task in tasks)
 
 
@@ -169,7 +169,7 @@ async def test_a_backend_that_wants_pauses_gets_them() -> None:
     ],
 )
 def test_a_hit_is_held_to_the_sites_of_its_query(url: str, query: Query, kept: bool) -> None:
-    assert wanted(url, query) is kept
+    assert is_wanted_site(url, query) is kept
 
 
 async def test_hits_of_other_sites_are_dropped_and_the_next_backend_is_asked(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ class Fallbacks:
         session = self._context.session
         last_question = next((m.content for m in reversed(session.messages) if m.role == "user"), "")
         views = tuple(
-            PageView(s.url, s.number, s.title, page.text) for s in session.book.sources if (page := session.page(s.url))
+            PageView(s.url, s.number, s.title, page.text) for s in session.book.sources if (page := session.find_page(s.url))
         )
         call = ToolCall("read", "web_get", "{}")
         messages = [

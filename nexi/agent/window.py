@@ -13,7 +13,7 @@ from nexi.agent.context import RunContext
 from nexi.compaction import compact, should_compact
 from nexi.errors import ContextOverflowError, LLMError
 from nexi.events import ContextCompacted
-from nexi.model import prompt_tokens
+from nexi.model import count_prompt_tokens
 from nexi.types import Message, ToolSpec
 
 WINDOW_MARGIN = 0.9  # the server's tokenizer may count more tokens than ours
@@ -23,7 +23,7 @@ MIN_WINDOW_TOKENS = 1000
 async def make_room(context: RunContext, tools: Sequence[ToolSpec], coming: Sequence[Message] = ()) -> bool:
     """Compact the conversation if it and the `coming` messages near the window; False when it still does not fit."""
     before, following = _count_tokens(context, tools), reply_tokens(context)
-    following += prompt_tokens(context.counter, coming, (), context.llm.max_context) if coming else 0
+    following += count_prompt_tokens(context.counter, coming, (), context.llm.max_context) if coming else 0
     if not should_compact(before, following, context.settings.compaction):
         return True
     compacted = await compact(
@@ -59,4 +59,4 @@ def reply_tokens(context: RunContext) -> int:
 
 
 def _count_tokens(context: RunContext, tools: Sequence[ToolSpec]) -> int:
-    return prompt_tokens(context.counter, context.session.messages, tools, context.llm.max_context)
+    return count_prompt_tokens(context.counter, context.session.messages, tools, context.llm.max_context)

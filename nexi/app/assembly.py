@@ -235,7 +235,7 @@ class Nexi:
             )
             components = RunComponents(environment, tasks)
             toolbox = components.toolbox(components.metered("extract"))
-            session.allow(components.urls_of(call))
+            session.allow_urls(components.urls_of(call))
             result = await toolbox.run(call)
             components.reader.cancel()
         return result

@@ -97,7 +97,7 @@ class RunComponents:
         from nexi.app.local import LocalFetcher
 
         is_local = self.request.is_local
-        stored = LocalFetcher(self.knowledge, None if is_local else self.session.stored)
+        stored = LocalFetcher(self.knowledge, None if is_local else self.session.stored_urls)
         return (stored,) if is_local else (stored, *self.ports.fetchers())
 
     @property

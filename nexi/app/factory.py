@@ -21,7 +21,7 @@ from nexi.ports import LLM, Breaker, Clock, ContentFetcher, Emit, PageStore, Sea
 from nexi.runs.directory import RunDirectory
 from nexi.runs.pages import FilePages
 from nexi.runs.recording import Track
-from nexi.searcher import Lanes, Searcher
+from nexi.searcher import BackendConcurrency, Searcher
 from nexi.types import content_digest
 from nexi.urls import host_of
 
@@ -62,7 +62,7 @@ class SharedClients:
         self.extra_backends: dict[str, SearchBackend] = {}
         self.knowledge: dict[tuple[object, ...], Knowledge] = {}
         self.breaker: Breaker | None = None
-        self.backend_concurrency = Lanes(clock)
+        self.backend_concurrency = BackendConcurrency(clock)
         self._closing = AsyncExitStack()
         self.local_model: LocalModel | None = None
 
@@ -144,7 +144,7 @@ class PortFactory:
             emit=emit,
             clock=self.clock,
             breaker=self.breaker(),
-            lanes=self.shared.backend_concurrency,
+            concurrency=self.shared.backend_concurrency,
             track=track,
             retries=retries,
         )

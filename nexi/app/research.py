@@ -16,7 +16,7 @@ from nexi.budget import Budget, Meter
 from nexi.events import Fact, PageFetched, RunResumed, SourceNumbered
 from nexi.model import CallCounter, MeteredLLM
 from nexi.ports import Emit, SearchBackend
-from nexi.reader import rebuilt
+from nexi.reader import rebuild_page
 from nexi.research.estimate import estimate_cost
 from nexi.research.gate import PlanGate
 from nexi.research.orchestrator import Orchestrator, PlanApproval
@@ -88,7 +88,7 @@ class ResearchEngine:
     def close_conversation(self, answer: Answer) -> None:
         """Leave the question and the report, so that a follow-up may refer to them and cite their sources."""
         session = self._environment.session
-        session.ask(self._environment.question)
+        session.add_question(self._environment.question)
         session.messages.append(Message("assistant", answer.text))
 
     async def answer(self) -> Answer:
@@ -176,7 +176,7 @@ class ResearchAssembly:
         for fact in recorded.facts if recorded.log else ():
             if isinstance(fact, PageFetched) and fact.agent not in running and (text := await store.get(fact.digest)):
                 links = (await store.get(fact.links) or "") if fact.links else ""
-                environment.session.keep(fact.url, rebuilt(fact, text, tuple(links.split())))
+                environment.session.add_page(fact.url, rebuild_page(fact, text, tuple(links.split())))
 
     def coordinator_llm(self) -> MeteredLLM:
         return self._lead.metered("answer")
@@ -232,7 +232,7 @@ class ResearchAssembly:
     async def close(self, *, at_once: bool) -> None:
         for components in self._components:
             components.reader.cancel()
-            await components.reader.report()
+            await components.reader.report_prefetch()
         await self._indexer.close(at_once=at_once)
 
 

@@ -112,7 +112,7 @@ async def session_of(started: RunStarted, runs: RunDirectory, facts: Sequence[Fa
         session.messages[:] = said
         for message in said:
             found = _URL_FIELD.findall(message.content) if message.role == "tool" else find_urls(message.content)
-            session.allow(found if message.role in ("tool", "user") else ())
+            session.allow_urls(found if message.role in ("tool", "user") else ())
     return session
 
 

@@ -224,10 +224,10 @@ class Run:
 
     async def _conversation_before(self) -> dict[str, Any]:
         """The conversation this run goes on from, kept word for word: every request of a follow-up rests on it."""
-        if not self.session.said or not self.request.keeps_log:
+        if not self.session.conversation or not self.request.keeps_log:
             return {}
         try:
-            digest = await self._ports.pages().put(json.dumps([m.to_dict() for m in self.session.said]))
+            digest = await self._ports.pages().put(json.dumps([m.to_dict() for m in self.session.conversation]))
         except StoreError:
             return {}  # the run is not lost for that: once resumed, it goes on from questions and answers
         return {"conversation": {"digest": digest}}

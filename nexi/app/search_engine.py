@@ -30,8 +30,8 @@ class SearchEngine:
         config = config.override(system_prompt=own) if own else config
         iterations = request.limits.max_iterations
         prompt = get_system_prompt(request.effort, iterations, today=environment.today, config=config)
-        environment.session.instruct(prompt)
-        environment.session.ask(environment.question)
+        environment.session.set_instructions(prompt)
+        environment.session.add_question(environment.question)
 
     def observe(self, fact: Fact) -> None:
         return None
@@ -51,7 +51,7 @@ class SearchEngine:
         )
         outcome = await catch_error(components.loop(environment.stop).run())
         components.reader.cancel()
-        await components.reader.report()
+        await components.reader.report_prefetch()
         await indexer.close(at_once=environment.stop.is_set())
         return raise_error(outcome)
 

@@ -53,8 +53,8 @@ class Suspension:
     trial_until: float = 0.0
 
     @property
-    def is_held(self) -> bool:
-        """Whether the service itself turned us away; otherwise it only failed, and as a last resort it may be asked."""
+    def is_refused_by_service(self) -> bool:
+        """Whether the service refused us; a service that only failed may be asked as a last resort."""
         return self.code in HELD_S
 
 
@@ -106,7 +106,7 @@ def rest_seconds(code: str, errors: int, retry_after: float | None = None) -> fl
     return min(LONGEST_WISH_S, max(1.0, retry_after))
 
 
-def in_words(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A time for people."""
     whole = max(1, math.ceil(seconds))
     if whole < 120:

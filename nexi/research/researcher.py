@@ -97,7 +97,7 @@ class ResearcherTask:
         loop = factory.build_researcher(me, self.researcher.task, session, meter, self.shared, AgentEmit(self.emit, me))
         session.messages.append(Message("system", self._render_rules(loop.toolbox.specs)))
         session.messages += await self._collect_reports(0, session)
-        session.ask(self.researcher.task)
+        session.add_question(self.researcher.task)
         try:
             answer = await loop.run(inbox=lambda turn: self._collect_reports(turn, session))
             text = answer.text if extract_citation_markers(answer.text) else await self._replace_uncited(loop, answer)
@@ -147,7 +147,7 @@ class ResearcherTask:
         for name in names:
             numbers = extract_citation_markers(known[name].report)
             session.book.adopt(numbers)
-            session.allow(s.url for n in numbers if (s := self.shared.book.by_number(n)))
+            session.allow_urls(s.url for n in numbers if (s := self.shared.book.by_number(n)))
         reports = [self._render_report(known[name], share) for name in names]
         return [Message("user", "\n\n---\n\n".join(reports))]
 

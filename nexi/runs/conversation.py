@@ -118,7 +118,7 @@ def _messages(turn: Turn) -> tuple[Message, Message]:
 
 async def _take_up(session: Session, runs: RunDirectory, source: Source) -> None:
     """Let the page be read again, from our own disk where its text is kept."""
-    session.allow([source.url])
+    session.allow_urls([source.url])
     text = await runs.pages.get(source.digest)
     if text is not None:
-        session.keep(source.url, Page(source.url, text, title=source.title, final_url=source.url))
+        session.add_page(source.url, Page(source.url, text, title=source.title, final_url=source.url))

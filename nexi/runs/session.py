@@ -1,7 +1,7 @@
 """A conversation of runs that share messages, citation numbers and pages.
 
-The loop reads and writes it, follow-ups inherit it. It also holds the one policy set of the house: the URLs that may be
-fetched because they came verbatim from the user, a search hit or a link on a fetched page.
+The agent loop reads and writes it, follow-ups inherit it. It also holds the fetch policy: the URLs that may be fetched because
+they came verbatim from the user, a search hit or a link on a fetched page.
 """
 
 from __future__ import annotations
@@ -12,81 +12,83 @@ from nexi.answers.citations import CitationBook
 from nexi.types import Message, Page
 from nexi.urls import find_urls, hit_key, is_web_url, parse
 
-MAX_KNOWN_URLS = 20_000
+MAX_ALLOWED_URLS = 20_000
 
 
 class Session:
+    """One conversation. `stored_urls` are pages that the knowledge store returned."""
+
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         self.messages: list[Message] = list(messages)
         self.book = CitationBook(key=hit_key)
         self.pages: dict[str, Page] = {}
         self.last_run = ""  # the run that answered last, which the next one continues
         self._instructions: Message | None = None
-        self._known: set[str] = set()
-        self.stored: set[str] = set()  # pages that the knowledge store brought up
+        self._allowed_urls: set[str] = set()
+        self.stored_urls: set[str] = set()
         for message in self.messages:
             if message.role == "user":
-                self.allow(find_urls(message.content))
+                self.allow_urls(find_urls(message.content))
 
     @property
     def has_evidence(self) -> bool:
-        """Whether any page was ever handed to the model."""
+        """Whether any page was handed to the model."""
         return bool(self.book.sources)
 
-    def instruct(self, prompt: str) -> None:
-        """Open with what this run tells the model; what an earlier run told gives way, a caller's own message stays."""
-        told, before = Message("system", prompt), self._instructions
-        if before in self.messages:
-            self.messages[self.messages.index(before)] = told
+    def set_instructions(self, prompt: str) -> None:
+        """Set the system message of this run. It replaces that of an earlier run, but not one of the caller's own."""
+        new, old = Message("system", prompt), self._instructions
+        if old in self.messages:
+            self.messages[self.messages.index(old)] = new
         elif not any(m.role == "system" for m in self.messages):
-            self.messages.insert(0, told)
-        self._instructions = told
+            self.messages.insert(0, new)
+        self._instructions = new
 
     @property
-    def said(self) -> tuple[Message, ...]:
-        """The conversation without what runs told the model about themselves."""
+    def conversation(self) -> tuple[Message, ...]:
+        """The messages without the system message that a run has set."""
         return tuple(m for m in self.messages if m is not self._instructions)
 
-    def ask(self, question: str) -> None:
+    def add_question(self, question: str) -> None:
         self.messages.append(Message("user", question))
-        self.allow(find_urls(question))
+        self.allow_urls(find_urls(question))
 
-    def allow(self, urls: Iterable[str]) -> None:
-        """Let these URLs be fetched later; a run that meets more than it can hold keeps the first ones."""
+    def allow_urls(self, urls: Iterable[str]) -> None:
+        """Allow these URLs to be fetched; beyond MAX_ALLOWED_URLS further ones are ignored."""
         for url in urls:
-            if len(self._known) >= MAX_KNOWN_URLS:
+            if len(self._allowed_urls) >= MAX_ALLOWED_URLS:
                 return
-            if key := _verbatim(url):
-                self._known.add(key)
+            if key := _normalise_url(url):
+                self._allowed_urls.add(key)
 
-    def allow_stored(self, urls: Iterable[str]) -> None:
-        """Let pages of the knowledge store be read; only these may have addresses of this machine."""
+    def allow_stored_urls(self, urls: Iterable[str]) -> None:
+        """Allow pages of the knowledge store to be read; only these may have file URLs."""
         for url in urls:
-            if key := _verbatim(url) or _of_this_machine(url):
-                self._known.add(key)
-                self.stored.add(url)
+            if key := _normalise_url(url) or _file_url(url):
+                self._allowed_urls.add(key)
+                self.stored_urls.add(url)
 
-    def may_fetch(self, url: str) -> bool:
-        return (_verbatim(url) or _of_this_machine(url)) in self._known
+    def can_fetch(self, url: str) -> bool:
+        return (_normalise_url(url) or _file_url(url)) in self._allowed_urls
 
-    def page(self, url: str) -> Page | None:
+    def find_page(self, url: str) -> Page | None:
         return self.pages.get(hit_key(url))
 
-    def keep(self, url: str, page: Page) -> None:
-        """Remember a page under the URL that was asked for and the one that answered, and let its links be followed."""
+    def add_page(self, url: str, page: Page) -> None:
+        """Add a page under its requested and its final URL, and allow its links to be fetched."""
         self.pages[hit_key(url)] = page
         if page.final_url:
             self.pages.setdefault(hit_key(page.final_url), page)
-        self.allow(page.links)
+        self.allow_urls(page.links)
 
 
-def _of_this_machine(url: str) -> str:
+def _file_url(url: str) -> str:
     return url if url.startswith("file:///") else ""
 
 
-def _verbatim(url: str) -> str:
-    """The URL as a browser would spell it, without its fragment; "" for what is no web address.
+def _normalise_url(url: str) -> str:
+    """Normalise a web URL as a browser does, without its fragment; "" for other URLs.
 
-    Nothing else is dropped: a parameter added to an allowed URL could carry data out.
+    Nothing else is dropped: a parameter added to an allowed URL could leak data.
     """
     return parse(url).href.partition("#")[0] if is_web_url(url) else ""

@@ -101,10 +101,10 @@ class Toolbox:
             tasks = [group.create_task(search) for search in asking]
         outcomes = _without_repeats([t.result() for t in tasks])
         for outcome in outcomes:
-            self.session.allow(h.url for h in outcome.hits if is_web_url(h.url))
-            self.session.allow_stored(h.url for h in outcome.hits if h.backend == STORED)
+            self.session.allow_urls(h.url for h in outcome.hits if is_web_url(h.url))
+            self.session.allow_stored_urls(h.url for h in outcome.hits if h.backend == STORED)
         rows = zip_longest(*(o.hits for o in outcomes))
-        self.reader.warm(h.url for row in rows for h in row if h and is_web_url(h.url))
+        self.reader.prefetch(h.url for row in rows for h in row if h and is_web_url(h.url))
         return ToolResult(outcomes, as_json(searches_form(outcomes)), any(o.hits for o in outcomes))
 
     async def _local_search(self, arguments: Mapping[str, Any]) -> ToolResult:
@@ -112,7 +112,7 @@ class Toolbox:
         if self.lookup is None:
             return error_result("nothing is stored")
         known = await self.lookup.find(arguments["queries"])
-        self.session.allow_stored(hit.url for hit in known.hits)
+        self.session.allow_stored_urls(hit.url for hit in known.hits)
         views = await self.read_pages({"urls": [hit.url for hit in known.hits], "get_full": True}) if known.hits else ()
         if not (arguments.get("get_full") and self._is_for_keeps(known)):
             passages = {hit.url: hit.snippet for hit in known.hits}
@@ -141,7 +141,7 @@ class Toolbox:
     async def _view(
         self, url: str, arguments: Mapping[str, Any], share: int, limit: asyncio.Semaphore
     ) -> tuple[PageView, Page | None]:
-        if not self.session.may_fetch(url):
+        if not self.session.can_fetch(url):
             reason = "refused: this URL came from no search result, no page that was read, and not from the user"
             return PageView(url, error=reason), None
         async with limit:
@@ -168,7 +168,7 @@ class Toolbox:
 
     async def number_what_was_read(self) -> None:
         """For a run that stops while its pages are being summarised: they were read, and may be cited."""
-        for page in self.reader.asked_for():
+        for page in self.reader.requested_pages():
             await self._numbered((PageView(page.url), page))
 
     async def text_of(self, page: Page, arguments: Mapping[str, Any]) -> str:

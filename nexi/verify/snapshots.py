@@ -54,7 +54,7 @@ class Snapshots:
             self._prepared[number] = await asyncio.to_thread(_prepared, text, source)
 
     async def _text(self, source: Source) -> str | None:
-        page = self._session.page(source.url)
+        page = self._session.find_page(source.url)
         if page and source.digest in ("", page.digest):
             return page.text
         try:

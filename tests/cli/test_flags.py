@@ -331,7 +331,7 @@ async def test_when_the_run_is_gone_the_history_is_enough(online: Command, web: 
         Message("user", "old question"),
         Message("assistant", "old answer [2]\n\nSources:\n[1] https://a.test/\n[2] https://b.test/"),
     ]
-    assert session.may_fetch("https://b.test/")
+    assert session.can_fetch("https://b.test/")
 
 
 def test_a_damaged_run_log_leaves_the_history(online: Command, web: str) -> None:

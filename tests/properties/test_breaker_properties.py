@@ -17,7 +17,7 @@ from nexi.net.breaker import (
     admit,
     after_failure,
     after_success,
-    in_words,
+    format_duration,
     rest_seconds,
     standing,
 )
@@ -122,7 +122,7 @@ def test_the_wish_of_a_service_goes_before_the_table() -> None:
 
 
 def test_a_time_is_told_in_words() -> None:
-    assert [in_words(s) for s in (0, 4.2, 119, 120, 3600, 7200, 86_400)] == [
+    assert [format_duration(s) for s in (0, 4.2, 119, 120, 3600, 7200, 86_400)] == [
         "1 s",
         "5 s",
         "119 s",

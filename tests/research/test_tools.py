@@ -50,7 +50,7 @@ class Bench:
     async def run(self, *calls: tuple[str, dict[str, Any]], others: Sequence[str] = (), me: str = "1.1") -> list[ToolResult]:
         clock = FakeClock()
         session = Session()
-        session.allow([*self.web.pages])
+        session.allow_urls([*self.web.pages])
         searchers = {name: Searcher(lambda: (self.web,), emit=self.told, clock=clock) for name in others}
         async with asyncio.TaskGroup() as tasks:
             reader = Reader(

@@ -20,7 +20,7 @@ def session_of(pages: dict[str, str]) -> Session:
     session = Session()
     for url, text in pages.items():
         page = Page(url, text, final_url=url)
-        session.keep(url, page)
+        session.add_page(url, page)
         session.book.number_for(url, digest=page.digest)
     return session
 
