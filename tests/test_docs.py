@@ -333,10 +333,10 @@ def test_the_exit_codes_are_those_of_the_code(page: Path, head: str) -> None:
 
 
 def test_every_word_of_the_prompt_is_documented() -> None:
-    from nexi.cli.repl import SLASH_WORDS
+    from nexi.cli.repl import SLASH_COMMANDS
 
     documented = [word.split()[0] for word in rows(ROOT / "docs" / "terminal.md", "word")]
-    assert documented == list(SLASH_WORDS)
+    assert documented == list(SLASH_COMMANDS)
 
 
 # Settings

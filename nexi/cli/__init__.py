@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nexi import __version__
-from nexi.cli.filters import narrowing
+from nexi.cli.filters import filter_options
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -152,7 +152,7 @@ def main() -> None:
 @click.option("-s", "--system", metavar="TEXT", help="Your own instructions for this search.")
 @click.option("--template", metavar="NAME", shell_complete=_completing("complete_template"), help="Use a saved template.")
 @click.option("-c", "--continue", "go_on", is_flag=True, help="Go on from the last answer.")
-@narrowing
+@filter_options
 @click.option("-f", "--file", "files", multiple=True, metavar="PATH", help="Ask about this file, folder or URL, too.")
 @click.option("--local", is_flag=True, help="Ask only what nexi knows already; nothing goes over a network.")
 @click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Spend at most this much.")
@@ -182,8 +182,7 @@ def main() -> None:
 @click.option("--config", "show_config", is_flag=True, help="Print the path of the config file.")
 @click.option("--edit-config", is_flag=True, help="Open the config file in an editor.")
 @click.version_option(__version__, "--version", prog_name="nexi")
-@click.pass_context
-def ask(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None:
+def ask(words: tuple[str, ...], **options: Any) -> None:
     """Ask the web, keep what you learn, prove every sentence.
 
     \b
@@ -192,13 +191,13 @@ def ask(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None:
       nexi                    (a prompt for questions and follow-ups)
       nexi demo               (try it with no key and no network)
     """
-    from nexi.cli.ask import dispatch
+    from nexi.cli.ask import dispatch_question
     from nexi.cli.exits import failing_politely
+    from nexi.cli.flags import parse_flags
 
-    options["as_json"] |= options["form"] == "json"
-    options["plain"] |= options["form"] == "md" or options["as_json"]
-    with failing_politely(as_json=options["as_json"]):
-        dispatch(ctx, words, options)
+    flags = parse_flags(options)
+    with failing_politely(as_json=flags.output.as_json):
+        dispatch_question(words, flags)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,59 +1,56 @@
-"""A question on the command line: who asks for what, and one search from start to end."""
+"""A question on the command line: which command the flags mean, and one search from start to end."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from nexi.cli.exits import Interrupts
-from nexi.cli.stdin import read_question, with_piped_text
+from nexi.cli.stdin import append_piped_text, read_question
 
 if TYPE_CHECKING:
-    from nexi.app import Run, RunOpening, RunRequest, RunResult
-    from nexi.app.request import RunMode
-    from nexi.cli.keys import Keys
+    from nexi.app import RunResult
+    from nexi.cli.flags import AskFlags
     from nexi.config import Config
-    from nexi.events import Event
     from nexi.output import Screen
 
 
-def dispatch(ctx: click.Context, words: tuple[str, ...], options: dict[str, Any]) -> None:
-    """The seeds' precedence: config commands, history commands, argument, --query-text, stdin, REPL."""
-    if options["show_config"] or options["edit_config"]:
-        from nexi.cli.settings import show_or_edit
+def dispatch_question(words: tuple[str, ...], flags: AskFlags) -> None:
+    """Take the first of: config commands, history commands, argument, --query-text, stdin, prompt."""
+    if flags.show_config or flags.edit_config:
+        from nexi.cli.settings import edit_config, print_config_path
 
-        return show_or_edit(edit=options["edit_config"])
-    if options["last"] or options["prev"] or options["show"] is not None or options["clear_history"]:
-        from nexi.cli.history import history_command
+        return edit_config() if flags.edit_config else print_config_path()
+    if flags.history.is_set:
+        from nexi.cli.history import run_history_flags
 
-        return history_command(options)
+        return run_history_flags(flags.history, flags.output)
     from nexi.output import is_tty
 
     _refuse_mistyped_command(words)
-    question = " ".join(words) or options["query_text"] or ""
+    question = " ".join(words) or flags.query_text
     if question:
-        question = with_piped_text(question)
+        question = append_piped_text(question)
     elif not is_tty(sys.stdin):
         question = read_question()
     elif not words:
-        if options["files"]:
-            raise click.UsageError('--file goes with a question: nexi -f notes.md "what did we decide"')
+        if flags.files:
+            raise click.UsageError('--file needs a question: nexi -f notes.md "what did we decide"')
         from nexi.cli.repl import _interactive_mode
 
-        return _interactive_mode(options)
-    if options["deep"] or options["depth"] or options["plan"]:
+        return _interactive_mode(flags)
+    if flags.is_research:
         from nexi.cli.research import run_research
-        from nexi.cli.templates import asked
+        from nexi.cli.templates import apply_template
 
-        return run_research(asked(question, options), options)
-    return _run_search_command(question, options)
+        return run_research(apply_template(question, flags), flags)
+    return _run_search_command(question, flags)
 
 
 def _refuse_mistyped_command(words: tuple[str, ...]) -> None:
-    """One bare word that is nearly a subcommand is not searched for."""
+    """Refuse a single word that is nearly a subcommand, instead of searching for it."""
     if len(words) != 1 or not words[0].isalpha():
         return
     from nexi.cli.guide import near_command
@@ -65,132 +62,41 @@ def _refuse_mistyped_command(words: tuple[str, ...]) -> None:
         )
 
 
-def _run_search_command(question: str, options: dict[str, Any]) -> None:
-    """One question, one answer."""
+def _run_search_command(question: str, flags: AskFlags) -> None:
+    """Ask one question and deliver the answer."""
     import asyncio
 
-    from nexi.cli.delivery import copy_answer, file_of, print_references, wants_references, write_answer
-    from nexi.cli.templates import asked
+    from nexi.cli.delivery import copy_answer, output_path, print_references, write_answer
+    from nexi.cli.runner import answer_screen, load_terminal_config, model_of
+    from nexi.cli.templates import apply_template
     from nexi.output import answer_json, print_json
 
-    config = load(options)
-    question = asked(question, options)
-    file = file_of(options)
-    screen = screen_for(options, streams=not file and not wants_references(options))
-    with Interrupts(as_json=options["as_json"]) as interrupts:
-        result = asyncio.run(_search(config, question, options, screen, interrupts))
-        if file:
-            write_answer(file, result, question, config, options)
+    output = flags.output
+    config = load_terminal_config(output)
+    question = apply_template(question, flags)
+    path = output_path(output)
+    screen = answer_screen(output, stream=not path and not output.is_references)
+    with Interrupts(as_json=output.as_json) as interrupts:
+        result = asyncio.run(_search(config, question, flags, screen, interrupts))
+        if path:
+            write_answer(path, result, question, output)
             screen.sum_up(result)
-        elif wants_references(options):
-            print_references(result.answer.sources, options["form"])
+        elif output.is_references:
+            print_references(result.answer.sources, output.form)
             screen.sum_up(result)
-        elif options["as_json"]:
+        elif output.as_json:
             print_json(answer_json(result, question, model_of(result)))
         else:
             screen.finish(result)
-        if options["copy"]:
+        if output.copy:
             copy_answer(result)
 
 
-def screen_for(options: dict[str, Any], *, streams: bool = True) -> Screen:
-    from nexi.output import Screen
-
-    return Screen(
-        verbose=options["verbose"],
-        quiet=options["as_json"],
-        stream=streams and not options["no_stream"],
-        usage=options["usage"],
-    )
-
-
-async def _search(config: Config, question: str, options: dict[str, Any], screen: Screen, interrupts: Interrupts) -> RunResult:
+async def _search(config: Config, question: str, flags: AskFlags, screen: Screen, interrupts: Interrupts) -> RunResult:
     from nexi.app import Nexi
+    from nexi.cli.runner import follow_run, run_request, warn_without_model
 
-    request = run_request(question, options)
+    request = run_request(flags, question)
     warn_without_model(config, request.model)
     async with Nexi(config) as nexi:
-        return await follow(nexi.run(request), screen, interrupts)
-
-
-async def follow(
-    opening: RunOpening,
-    screen: Screen,
-    interrupts: Interrupts,
-    asks: Callable[[Run, Event, Keys], Awaitable[None]] | None = None,
-) -> RunResult:
-    """Show a run to its end, or to the signal that ends it; `asks` may turn to the person after an event."""
-    from nexi.cli.keys import unseen
-
-    async with opening as run:
-        with interrupts.heard_by(run.stop), unseen() as keys:
-            try:
-                async for event in run:
-                    screen.show(event)
-                    if asks:
-                        await asks(run, event, keys)
-            finally:
-                screen.end()
-        return run.result()
-
-
-def run_request(question: str, options: dict[str, Any], mode: RunMode = "search") -> RunRequest:
-    """The request that the flags of a question stand for."""
-    from nexi.app import LAST_RUN, RunLimits, RunRequest
-    from nexi.cli.filters import query_of
-    from nexi.cli.templates import instructions
-
-    return RunRequest(
-        question,
-        mode=mode,
-        effort=options.get("effort") or "",
-        limits=RunLimits(
-            max_iterations=options.get("max_iter"),
-            time_target=options["time_target"],
-            max_output_tokens=options["max_len"],
-            max_cost=options["max_cost"],
-            max_tokens=options["max_tokens"],
-        ),
-        query=query_of("", options),
-        model=options["model"] or "",
-        scope="local" if options.get("local") else "both",
-        system_prompt=instructions(options),
-        attachments=tuple(options.get("files") or ()),
-        continues=LAST_RUN if options.get("go_on") else "",
-        depth=options.get("depth") or 0,
-        strict=True if options.get("strict") else None,
-        door="cli",
-    )
-
-
-def load(options: dict[str, Any]) -> Config:
-    """The config for this terminal; from here on the screen is as both want it."""
-    from nexi.config import load_config
-    from nexi.output import print_warning, set_plain_mode
-
-    set_plain_mode(options["plain"])
-    config = load_config()
-    set_plain_mode(options["plain"] or not config.color)
-    for note in config.notes:
-        print_warning(note)
-    return config.override(stream=False) if options["no_stream"] else config
-
-
-def model_of(result: RunResult) -> str:
-    """The model that answered."""
-    from nexi.events import RunStarted
-
-    return next((fact.model for fact in result.facts if isinstance(fact, RunStarted)), "")
-
-
-def warn_without_model(config: Config, model: str = "") -> None:
-    """Say that no model is configured, unless the built-in one was asked for."""
-    from nexi.config import EXTRACTIVE
-    from nexi.output import write
-
-    config = config.override(model=model) if model else config
-    if config.endpoint("answer").is_extractive and config.model != EXTRACTIVE:
-        write(
-            "No model is configured: the built-in extractive model answers with passages. Add one: nexi config\n",
-            sys.stderr,
-        )
+        return await follow_run(nexi.run(request), screen, interrupts)

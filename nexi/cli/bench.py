@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nexi.cli.exits import EXIT_CANCELLED, failing_politely
+from nexi.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from nexi.config import Config
 
 SCHEMA = "nexi-bench-report-1"
-BAD_SHOWN = 10
-TOLD_EVERY = 10
+MAX_BAD_ROWS_SHOWN = 10
+PIPED_PROGRESS_EVERY = 10
 
 
 @click.command("bench", context_settings={"help_option_names": ["-h", "--help"]})
@@ -40,38 +41,55 @@ def bench(file: Path, **options: Any) -> None:
     FILE is JSON lines, JSON, CSV or TSV with a question and its answer in each row (SimpleQA, FRAMES and the like). Results
     are kept beside it as they come: the same command goes on after a stop.
     """
-    with failing_politely(as_json=options["as_json"]):
-        _bench(file, options)
+    flags = BenchFlags(**options)
+    with failing_politely(as_json=flags.as_json):
+        _run_benchmark(file, flags)
 
 
-def _bench(file: Path, options: dict[str, Any]) -> None:
+@frozen
+class BenchFlags:
+    """The flags of `nexi bench`, named like click's parameters."""
+
+    model: str | None
+    effort: str | None
+    limit: int | None
+    seed: int
+    concurrency: int
+    max_cost: float | None
+    output: Path | None
+    picture: Path | None
+    as_json: bool
+
+
+def _run_benchmark(file: Path, flags: BenchFlags) -> None:
     from nexi.bench.questions import read_questions
     from nexi.bench.results import Results
     from nexi.config import load_config
     from nexi.output import note, print_warning
 
     found = read_questions(file)
-    for problem in found.bad[:BAD_SHOWN]:
+    for problem in found.bad[:MAX_BAD_ROWS_SHOWN]:
         print_warning(f"{file.name}, {problem}; left out")
-    if len(found.bad) > BAD_SHOWN:
-        print_warning(f"{len(found.bad) - BAD_SHOWN} more rows of {file.name} were left out")
-    questions = drawn(found.questions, options["limit"], options["seed"])
+    if len(found.bad) > MAX_BAD_ROWS_SHOWN:
+        print_warning(f"{len(found.bad) - MAX_BAD_ROWS_SHOWN} more rows of {file.name} were left out")
+    questions = sample_questions(found.questions, flags.limit, flags.seed)
     config = load_config()
-    config = config.override(**{name: options[name] for name in ("model", "max_cost") if options[name]})
-    results = Results.open(_output(file, config, options), _about(config, options))
+    config = config.override(model=flags.model or config.model, max_cost=flags.max_cost or config.max_cost)
+    about = {"model": config.endpoint("answer").model, "effort": flags.effort or config.default_effort}
+    results = Results.open(flags.output or _default_output(file, about["model"]), about)
     if results.damaged:
         print_warning(f"{results.damaged} damaged lines of {results.path} are left out")
     left = sum(q.id not in results.rows or not results.rows[q.id].is_done for q in questions)
     note(f"{left} of {len(questions)} questions to ask; results go to {results.path}", None, "dim")
-    stopped = _run(config, questions, results, options)
-    _report(file, questions, results, options)
-    if stopped:
-        note(f"{stopped}. To go on: run the same command again", None, "yellow")
-        raise SystemExit(EXIT_CANCELLED if stopped == "Stopped" else 1)
+    stop_reason = _ask_questions(config, questions, results, flags)
+    _report_results(file, questions, results, flags)
+    if stop_reason:
+        note(f"{stop_reason}. To continue, run the same command again", None, "yellow")
+        raise SystemExit(EXIT_CANCELLED if stop_reason == "Stopped" else 1)
 
 
-def drawn(questions: Sequence[Asked], limit: int | None, seed: int) -> list[Asked]:
-    """The questions to ask, in the order of the file; a draw with one seed is the beginning of a longer one."""
+def sample_questions(questions: Sequence[Asked], limit: int | None, seed: int) -> list[Asked]:
+    """Draw the questions to ask, in file order; a smaller sample with the same seed is part of a larger one."""
     if not limit or limit >= len(questions):
         return list(questions)
     order = list(range(len(questions)))
@@ -79,35 +97,28 @@ def drawn(questions: Sequence[Asked], limit: int | None, seed: int) -> list[Aske
     return [questions[i] for i in sorted(order[:limit])]
 
 
-def _output(file: Path, config: Config, options: dict[str, Any]) -> Path:
-    if options["output"]:
-        return Path(options["output"])
-    model = "".join(c if c.isalnum() or c in ".-" else "-" for c in config.endpoint("answer").model)
-    return file.with_name(f"{file.name.partition('.')[0]}-{model}.results.jsonl")
+def _default_output(file: Path, model: str) -> Path:
+    name = "".join(c if c.isalnum() or c in ".-" else "-" for c in model)
+    return file.with_name(f"{file.name.partition('.')[0]}-{name}.results.jsonl")
 
 
-def _about(config: Config, options: dict[str, Any]) -> dict[str, Any]:
-    """What must be the same for two runs to share one file of results."""
-    return {"model": config.endpoint("answer").model, "effort": options["effort"] or config.default_effort}
-
-
-def _run(config: Config, questions: Sequence[Asked], results: Results, options: dict[str, Any]) -> str:
-    """Ask; why it ended early, or nothing. The runs are kept, and the history of the user is left alone."""
+def _ask_questions(config: Config, questions: Sequence[Asked], results: Results, flags: BenchFlags) -> str:
+    """Ask the questions, without adding to the history; return why it ended early, or an empty string."""
     import asyncio
 
     from nexi.app import Nexi, RunRequest
     from nexi.bench.runner import Bench
 
-    progress = Progress(questions, results, options["max_cost"])
+    progress = BenchProgress(questions, results, flags.max_cost)
 
     async def ask() -> bool:
         async with Nexi(config) as nexi:
             bench = Bench(
                 nexi,
                 results,
-                RunRequest("", effort=options["effort"] or "", door="bench", keeps_history=False),
-                workers=options["concurrency"],
-                max_cost=options["max_cost"],
+                RunRequest("", effort=flags.effort or "", door="bench", keeps_history=False),
+                workers=flags.concurrency,
+                max_cost=flags.max_cost,
                 tell=progress.tell,
             )
             await bench.run(questions)
@@ -117,22 +128,22 @@ def _run(config: Config, questions: Sequence[Asked], results: Results, options: 
         spent = asyncio.run(ask())
     except KeyboardInterrupt:
         return "Stopped"
-    return f"The budget of ${options['max_cost']:g} is spent" if spent else ""
+    return f"The budget of ${flags.max_cost:g} is spent" if spent else ""
 
 
-class Progress:
-    """A line on stderr for each answer, or for every tenth where nobody watches."""
+class BenchProgress:
+    """A line on stderr for each answer; off a terminal for every tenth."""
 
     def __init__(self, questions: Sequence[Asked], results: Results, max_cost: float | None) -> None:
         self._questions, self._results, self._max_cost = questions, results, max_cost
-        self._told = 0
+        self._count = 0
 
     def tell(self, asked: Asked, row: Row) -> None:
         from nexi.bench.scores import score
         from nexi.output import clean_line, is_tty, note
 
-        self._told += 1
-        if not is_tty(sys.stderr) and self._told % TOLD_EVERY:
+        self._count += 1
+        if not is_tty(sys.stderr) and self._count % PIPED_PROGRESS_EVERY:
             return
         done = [q for q in self._questions if q.id in self._results.rows]
         right = sum(score(self._results.rows[q.id].answer, q.answers).correct for q in done)
@@ -146,7 +157,7 @@ class Progress:
         )
 
 
-def _report(file: Path, questions: Sequence[Asked], results: Results, options: dict[str, Any]) -> None:
+def _report_results(file: Path, questions: Sequence[Asked], results: Results, flags: BenchFlags) -> None:
     """The table on stdout, and the plot in its file."""
     from nexi.bench.plot import plot
     from nexi.bench.report import as_json, figures, table
@@ -159,23 +170,23 @@ def _report(file: Path, questions: Sequence[Asked], results: Results, options: d
     if not done:
         return
     found = figures(questions, rows)
-    picture = options["picture"] or results.path.with_suffix(".svg")
+    picture = flags.picture or results.path.with_suffix(".svg")
     times = [(rows[q.id].seconds, score(rows[q.id].answer, q.answers).correct) for q in done]
     title = f"{file.name}: {len(done)} questions, {results.about['model']}, effort {results.about['effort']}"
     try:
         picture.write_text(plot(title, found, times), encoding="utf-8")
     except OSError as error:
         raise store_error("Could not write the plot", picture, error) from error
-    if options["as_json"]:
+    if flags.as_json:
         about = {"schema": SCHEMA, "file": str(file), **results.about, "results": str(results.path), "plot": str(picture)}
         print_json({**about, "figures": as_json(found)})
     else:
         write(f"\n{table(found)}")
         note(f"Results: {results.path}. Plot: {picture}", None, "dim")
-    _say_why([rows[q.id].error for q in done if rows[q.id].error])
+    _warn_about_errors([rows[q.id].error for q in done if rows[q.id].error])
 
 
-def _say_why(errors: Sequence[str]) -> None:
+def _warn_about_errors(errors: Sequence[str]) -> None:
     """The commonest reason for questions without an answer."""
     from collections import Counter
 

@@ -1,9 +1,9 @@
-"""Where an answer goes besides the screen: a file, the clipboard."""
+"""Where answers and reports go besides the screen: a file, the clipboard."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nexi.errors import ConfigError, NexiError, StoreError
 
@@ -11,26 +11,30 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nexi.app import RunResult
-    from nexi.config import Config
+    from nexi.cli.flags import OutputFlags
+    from nexi.output import Screen
     from nexi.types import Source
 
 STDOUT = "-"
-REFERENCES = ("ris", "bibtex", "csl")
-MARKDOWN = (".md", ".markdown")
+MARKDOWN_SUFFIXES = (".md", ".markdown")
 
 
-def file_of(options: dict[str, Any]) -> Path | None:
-    """The file the answer goes to. Raises ConfigError before a search is paid for whose answer could not be kept."""
-    name = options.get("output")
-    if name is None or name == STDOUT:
+def output_path(flags: OutputFlags) -> Path | None:
+    """The file for the answer. Raises ConfigError if it cannot be written, before a search costs money."""
+    if flags.output is None or flags.output == STDOUT:
         return None
-    path = Path(name).expanduser()
+    path = Path(flags.output).expanduser()
     if path.exists() or path.is_symlink():
         raise ConfigError(
-            f"{path} is not overwritten", cause="it exists", fix="name another file, or remove it first", code="exists"
+            f"{path} already exists",
+            cause="files are never overwritten",
+            fix="choose another name, or delete it",
+            code="exists",
         )
     if not path.parent.is_dir():
-        raise ConfigError(f"{path} cannot be written", cause=f"there is no folder {path.parent}", fix=f"mkdir {path.parent}")
+        raise ConfigError(
+            f"cannot write {path}", cause=f"the folder {path.parent} does not exist", fix=f"create it: mkdir -p {path.parent}"
+        )
     return path
 
 
@@ -44,7 +48,7 @@ def answer_text(result: RunResult) -> str:
 
 
 def markdown_text(result: RunResult) -> str:
-    """The same for a file of Markdown, with figures: an address opens its page where the evidence stands."""
+    """The same for a Markdown file, with figures and with links that open each page at its evidence."""
     from nexi.output.proof import figures_line
 
     linked = [
@@ -52,15 +56,10 @@ def markdown_text(result: RunResult) -> str:
         for s in result.answer.sources
     ]
     figures = figures_line(result.answer.review)
-    told = f"\n{figures}\n" if figures else ""
+    figures = f"\n{figures}\n" if figures else ""
     if not all(s.link for s in result.answer.sources):
-        return answer_text(result) + told
-    return f"{result.answer.text}\n" + ("\nSources:\n" + "\n".join(linked) + "\n" if linked else "") + told
-
-
-def wants_references(options: dict[str, Any]) -> bool:
-    """Whether only the sources are wanted, in a form that other programs read."""
-    return options.get("form") in REFERENCES
+        return answer_text(result) + figures
+    return f"{result.answer.text}\n" + ("\nSources:\n" + "\n".join(linked) + "\n" if linked else "") + figures
 
 
 def reference_text(sources: Sequence[Source], form: str, accessed: str = "") -> str:
@@ -78,33 +77,78 @@ def print_references(sources: Sequence[Source], form: str, accessed: str = "") -
     write(reference_text(sources, form, accessed))
 
 
-def write_answer(path: Path, result: RunResult, question: str, config: Config, options: dict[str, Any]) -> None:
-    """The answer in a new file. Raises StoreError."""
+def write_answer(path: Path, result: RunResult, question: str, flags: OutputFlags) -> None:
+    """Write the answer to a new file. Raises StoreError."""
     import json
 
+    from nexi.cli.runner import model_of
     from nexi.output import answer_json, print_success
 
-    text = markdown_text(result) if path.suffix.lower() in MARKDOWN else answer_text(result)
-    if wants_references(options):
-        text = reference_text(result.answer.sources, options["form"])
-    elif options["as_json"]:
-        text = json.dumps(answer_json(result, question, config.endpoint("answer").model), ensure_ascii=False) + "\n"
+    text = markdown_text(result) if path.suffix.lower() in MARKDOWN_SUFFIXES else answer_text(result)
+    if flags.is_references:
+        text = reference_text(result.answer.sources, flags.form)
+    elif flags.as_json:
+        text = json.dumps(answer_json(result, question, model_of(result)), ensure_ascii=False) + "\n"
     try:
         with path.open("x", encoding="utf-8", errors="replace") as file:
             file.write(text)
     except OSError as error:
         raise StoreError(
-            f"the answer could not be written to {path}", cause=error.strerror or str(error), fix="nexi --prev shows the answer"
+            f"could not write the answer to {path}", cause=error.strerror or str(error), fix="nexi --prev shows the answer"
         ) from error
-    print_success(f"The answer is in {path}.")
+    print_success(f"Saved the answer to {path}.")
+
+
+def deliver_report(result: RunResult, flags: OutputFlags, screen: Screen) -> None:
+    """Print a research report, save it, and print on stderr where."""
+    from nexi.cli.runner import model_of, question_of
+    from nexi.output import answer_json, print_json, print_success
+
+    path = _save_report(result, flags)
+    if flags.as_json:
+        answer = answer_json(result, question_of(result), model_of(result))
+        print_json({**answer, "report": str(path)} if path else answer)
+    else:
+        screen.finish(result)
+    if path:
+        print_success(f"Saved the report to {path}.")
+    if flags.copy:
+        copy_answer(result)
+
+
+def _save_report(result: RunResult, flags: OutputFlags) -> Path | None:
+    """Save to --output, else where reports go by default; None with `-o -` or if the default place cannot be written."""
+    from nexi.app.clock import SystemClock
+    from nexi.app.report import report_text, save_report
+    from nexi.files import store_error
+    from nexi.output import print_warning
+
+    if flags.output == STDOUT:
+        return None
+    today = SystemClock().now().date().isoformat()
+    if path := output_path(flags):
+        text, linted = report_text(result, today)
+        notes = linted.notes
+        try:
+            path.write_text(text, "utf-8")
+        except OSError as error:
+            raise store_error("Could not save the report", path, error) from error
+    else:
+        try:
+            report = save_report(result, Path.cwd(), today)
+        except StoreError as error:
+            print_warning(f"{error}. {error.fix} To see the report: nexi --show {result.id}")
+            return None
+        path, notes = report.path, report.notes
+    for note in notes:
+        print_warning(f"in the report, {note}")
+    return path
 
 
 def copy_answer(result: RunResult) -> None:
-    """The answer on the clipboard, or a warning that it is not there."""
+    """Copy the answer to the clipboard, or warn that it could not be copied."""
     from nexi.cli.clipboard import copy
     from nexi.output import print_warning
 
     if not copy(answer_text(result)):
-        print_warning(
-            "the answer was not copied: there is no terminal to ask, and none of wl-copy, xclip, pbcopy and clip works here"
-        )
+        print_warning("the answer was not copied: there is no terminal, and none of wl-copy, xclip, pbcopy and clip works")

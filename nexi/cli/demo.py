@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nexi.cli.ask import follow
 from nexi.cli.exits import Interrupts, failing_politely
+from nexi.cli.runner import follow_run
 
 if TYPE_CHECKING:
     from nexi.app import RunResult
@@ -57,11 +57,11 @@ def _answer_demo(config: Config, question: str, screen: Screen, interrupts: Inte
 
     from nexi.app import Nexi
 
-    async def go() -> RunResult:
+    async def search() -> RunResult:
         async with Nexi(config) as nexi:
-            return await follow(nexi.search(question), screen, interrupts)
+            return await follow_run(nexi.search(question), screen, interrupts)
 
-    return asyncio.run(go())
+    return asyncio.run(search())
 
 
 def _tell_demo(config: Config, result: RunResult) -> None:

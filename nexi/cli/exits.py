@@ -54,7 +54,7 @@ class Interrupts:
         raise SystemExit(self.code) from None
 
     @contextmanager
-    def heard_by(self, stop: Callable[[], None]) -> Iterator[None]:
+    def stop_on_signal(self, stop: Callable[[], None]) -> Iterator[None]:
         """Let signals reach the run of the calling task; elsewhere than in a main thread they stay as they were."""
         import asyncio
         import signal

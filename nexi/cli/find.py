@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nexi.cli.exits import failing_politely
-from nexi.cli.filters import narrowing, query_of
+from nexi.cli.filters import filter_options
 from nexi.errors import NexiError, NoEvidenceError
 
 if TYPE_CHECKING:
     from nexi.types import Failure, Query, SearchOutcome
 
 SCHEMA = "nexi-hits-1"
-SNIPPET_CHARS = 500
+MAX_SNIPPET_CHARS = 500
 
 
 @click.command("find", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("query")
-@narrowing
+@filter_options
 @click.option("--local", is_flag=True, help="In what nexi knows already, with no network.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="With --local: only what was indexed with this tag.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
@@ -28,47 +28,49 @@ def find(query: str, as_json: bool, local: bool, tags: tuple[str, ...], **option
     """Search and print the raw hits, without an answer."""
     if tags and not local:
         raise click.UsageError("--tag narrows what nexi knows: use it with --local")
+    from nexi.cli.flags import parse_filters
+
     with failing_politely(as_json=as_json):
-        asked = query_of(query, options)
-        outcome = _ask_what_is_known(asked, tags) if local else _ask(asked)
+        wanted = parse_filters(options).query(query)
+        outcome = _search_local(wanted, tags) if local else _search_web(wanted)
         if not outcome.hits:
-            raise _nothing(outcome)
-        _print(outcome, as_json=as_json)
+            raise _no_hits_error(outcome)
+        _print_hits(outcome, as_json=as_json)
 
 
-def _ask(query: Query) -> SearchOutcome:
+def _search_web(query: Query) -> SearchOutcome:
     import asyncio
 
     from nexi.app import Nexi
     from nexi.config import load_config
 
-    async def go() -> SearchOutcome:
+    async def search() -> SearchOutcome:
         async with Nexi(load_config()) as nexi:
             return await nexi.find(query)
 
-    return asyncio.run(go())
+    return asyncio.run(search())
 
 
-def _ask_what_is_known(query: Query, tags: tuple[str, ...]) -> SearchOutcome:
+def _search_local(query: Query, tags: tuple[str, ...]) -> SearchOutcome:
     import asyncio
 
     from nexi.app import Nexi
     from nexi.config import load_config
 
-    async def go() -> SearchOutcome:
+    async def search() -> SearchOutcome:
         async with Nexi(load_config().override(model="extractive")) as nexi:
             return await nexi.find_known(query, tags=tags)
 
-    return asyncio.run(go())
+    return asyncio.run(search())
 
 
-def _print(outcome: SearchOutcome, *, as_json: bool) -> None:
+def _print_hits(outcome: SearchOutcome, *, as_json: bool) -> None:
     from nexi.output import print_json, print_warning, write
 
     if as_json:
         return print_json(hits_json(outcome))
     for failure in outcome.failures:
-        print_warning(_told(failure))
+        print_warning(_describe_failure(failure))
     write(hits_text(outcome))
     count = len(outcome.hits)
     return write(f"{count} hit{'' if count == 1 else 's'} from {outcome.backend}\n", sys.stderr)
@@ -83,7 +85,7 @@ def hits_text(outcome: SearchOutcome) -> str:
         date = f" ({clean_line(hit.published)})" if hit.published else ""
         lines = [f"[{number}] {clean_line(hit.title or hit.url)}{date}", f"    {clean_line(hit.url)}"]
         snippet = clean_line(hit.snippet)
-        shown = f"{snippet[:SNIPPET_CHARS].rstrip()}…" if len(snippet) > SNIPPET_CHARS else snippet
+        shown = f"{snippet[:MAX_SNIPPET_CHARS].rstrip()}…" if len(snippet) > MAX_SNIPPET_CHARS else snippet
         blocks.append("\n".join(lines + ([f"    {shown}"] if shown else [])))
     return "\n\n".join(blocks) + "\n"
 
@@ -97,13 +99,13 @@ def hits_json(outcome: SearchOutcome) -> dict[str, Any]:
     return {"schema": SCHEMA, "query": outcome.query, "backend": outcome.backend, "hits": hits, "failures": failures}
 
 
-def _nothing(outcome: SearchOutcome) -> NexiError:
+def _no_hits_error(outcome: SearchOutcome) -> NexiError:
     reasons = "; ".join(f"{f.provider}: {f.message}" for f in outcome.failures)
     fixes = dict.fromkeys(f.fix for f in outcome.failures if f.fix)
     return NoEvidenceError("nothing was found", cause=reasons, fix="; ".join(fixes))
 
 
-def _told(failure: Failure) -> str:
+def _describe_failure(failure: Failure) -> str:
     return f"{failure.provider} gave nothing ({failure.code}): {failure.message}" + (
         f". Fix: {failure.fix}" if failure.fix else ""
     )

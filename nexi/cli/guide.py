@@ -32,7 +32,7 @@ SUMMARIES: Mapping[str, str] = {
     "open": "Open source N of the last answer in the browser.",
     "replay": "Play a finished run again from its log, with no network, and compare what comes out.",
     "research": "Research a deep question in rounds and write a report.",
-    "resume": "Go on with a run that was cut off, stopped, or ended by a limit or a dead provider.",
+    "resume": "Resume a run that was interrupted, stopped, or ended by a limit or a failing provider.",
     "runs": "List runs with their state, newest first.",
     "searxng": "Start, stop and look at a SearXNG of your own.",
     "serve": "Answer over HTTP: runs with events, the Search API, and the APIs of OpenAI, SearXNG, Tavily and Open WebUI.",
@@ -108,11 +108,11 @@ def complete_history(ctx: click.Context, param: click.Parameter, incomplete: str
 def complete_template(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from click.shell_completion import CompletionItem
 
-    from nexi.cli.templates import templates
+    from nexi.cli.templates import list_templates
     from nexi.errors import NexiError
 
     try:
-        return [CompletionItem(t.name, help=t.about) for t in templates() if t.name.startswith(incomplete)]
+        return [CompletionItem(t.name, help=t.about) for t in list_templates() if t.name.startswith(incomplete)]
     except NexiError:
         return []
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +11,7 @@ from nexi.cli.exits import failing_politely
 from nexi.errors import NexiError
 
 if TYPE_CHECKING:
+    from nexi.cli.flags import HistoryFlags, OutputFlags
     from nexi.history import HistoryEntry, HistoryRead
     from nexi.types import Source
 
@@ -94,17 +95,15 @@ def clear() -> None:
         _clear_history()
 
 
-def history_command(options: dict[str, Any]) -> None:
-    """The options of `nexi` itself."""
-    as_json = bool(options.get("as_json"))
-    if options["clear_history"]:
+def run_history_flags(flags: HistoryFlags, output: OutputFlags) -> None:
+    """Do what the history flags of `nexi` itself say."""
+    if flags.clear_history:
         return _clear_history()
-    if options["last"]:
-        return _show_last_n(options["last"], as_json=as_json)
-    form = options.get("form") or ""
-    if options["prev"]:
-        return _show_prev(as_json=as_json, form=form)
-    return _show_by_id(options["show"], as_json=as_json, form=form)
+    if flags.last:
+        return _show_last_n(flags.last, as_json=output.as_json)
+    if flags.prev:
+        return _show_prev(as_json=output.as_json, form=output.form)
+    return _show_by_id(flags.show or "", as_json=output.as_json, form=output.form)
 
 
 def sources_of(entry: HistoryEntry) -> tuple[Source, ...]:
@@ -172,11 +171,12 @@ def _print(read: HistoryRead, *, as_json: bool) -> None:
 
 
 def _print_full(entry: HistoryEntry, *, as_json: bool, form: str = "") -> None:
-    from nexi.cli.delivery import REFERENCES, print_references
+    from nexi.cli.delivery import print_references
+    from nexi.cli.flags import REFERENCE_FORMATS
     from nexi.history import HistoryRead, format_entry_full
     from nexi.output import write
 
-    if form in REFERENCES:
+    if form in REFERENCE_FORMATS:
         return print_references(sources_of(entry), form, entry.ts)
     if as_json:
         return _print_json(HistoryRead([entry]))

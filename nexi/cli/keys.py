@@ -1,7 +1,7 @@
-"""Keys typed while a search runs are not shown: they would land in the status region. They wait for the next prompt.
+"""Hides keys typed while a search runs, which would land in the status region. They wait for the next prompt.
 
-Above sits whoever follows a run; below is termios, which only some systems have. What is drawn, and what the keys mean,
-is not known here: Ctrl-C and its like stay signals, and whoever ends the process by one finds the terminal as it was.
+The function that follows a run sits above; below is termios, which only some systems have. Ctrl-C and its like stay
+signals, and the terminal state is restored on fatal ones.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ from typing import Any, Self
 
 LOCAL_MODES = 3  # the place of the flags with ECHO among the attributes of a terminal
 SHOW_CURSOR = b"\x1b[?25h"
-PASSED_ON = ("SIGHUP", "SIGQUIT", "SIGTSTP")  # those that nobody else hears during a search
+FORWARDED_SIGNALS = ("SIGHUP", "SIGQUIT", "SIGTSTP")  # without another handler during a search
 
 
-class Keys:
-    """What is typed while a run goes on: not shown, except where somebody is asked something."""
+class KeyEcho:
+    """Whether typed keys are shown while a run goes on: here always, on a terminal only while the user is prompted."""
 
     @contextmanager
-    def seen(self) -> Iterator[None]:
+    def show_keys(self) -> Iterator[None]:
         """Show keys inside the block."""
         yield
 
 
 @contextmanager
-def unseen() -> Iterator[Keys]:
-    """Show no keys inside the block; without a terminal, or in a thread that hears no signals, nothing happens."""
-    fd = _terminal()
+def hide_keys() -> Iterator[KeyEcho]:
+    """Show no keys inside the block; does nothing without a terminal or outside the main thread."""
+    fd = _terminal_fd()
     if fd is None:
-        yield Keys()
+        yield KeyEcho()
         return
-    with _Echo(fd) as echo:
+    with _TerminalEcho(fd) as echo:
         yield echo
 
 
-def _terminal() -> int | None:
-    """The terminal that something is drawn on."""
+def _terminal_fd() -> int | None:
+    """The file descriptor of the terminal that nexi draws on."""
     import threading
 
     if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
@@ -53,8 +53,8 @@ def _terminal() -> int | None:
     return None
 
 
-class _Echo(Keys):
-    """The echo of one terminal, off inside the block."""
+class _TerminalEcho(KeyEcho):
+    """Turns the echo of one terminal off inside the block."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -62,30 +62,30 @@ class _Echo(Keys):
         self._handlers: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
-        self._hide()
+        self._disable_echo()
         if self._before:
-            self._listen()
+            self._install_handlers()
         return self
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
-        self._show()
+        self._restore_echo()
 
     @contextmanager
-    def seen(self) -> Iterator[None]:
-        self._show()
+    def show_keys(self) -> Iterator[None]:
+        self._restore_echo()
         try:
             yield
         finally:
-            self._hide()
+            self._disable_echo()
 
-    def _hide(self) -> None:
-        """A job in the background has no say over its terminal: it would be stopped for trying."""
+    def _disable_echo(self) -> None:
+        """Turn echo off, unless in the background: the system would stop the job for changing its terminal."""
         import termios
 
         try:
-            if not self._is_in_front():
+            if not self._is_foreground():
                 return
             attributes = termios.tcgetattr(self._fd)
             self._before = self._before or [*attributes]
@@ -94,40 +94,40 @@ class _Echo(Keys):
         except (OSError, termios.error):
             return
 
-    def _show(self) -> None:
+    def _restore_echo(self) -> None:
         if self._before is None:
             return
         import termios
 
         try:
-            if self._is_in_front():
+            if self._is_foreground():
                 termios.tcsetattr(self._fd, termios.TCSANOW, self._before)
         except (OSError, termios.error):
             return  # the terminal is gone
 
-    def _bring_back_the_cursor(self) -> None:
-        """A status line that is redrawn hides it, and has no chance to show it again."""
+    def _show_cursor(self) -> None:
+        """Show the cursor, which the status line hid and cannot show again."""
         from nexi.output import takes_colors
 
         try:
-            if takes_colors(sys.stderr) and self._is_in_front():
+            if takes_colors(sys.stderr) and self._is_foreground():
                 os.write(self._fd, SHOW_CURSOR)
         except OSError:
             return  # the terminal is gone
 
-    def _is_in_front(self) -> bool:
+    def _is_foreground(self) -> bool:
         return os.tcgetpgrp(self._fd) == os.getpgrp()
 
-    def _listen(self) -> None:
-        for number in (getattr(signal, name) for name in PASSED_ON):
+    def _install_handlers(self) -> None:
+        for number in (getattr(signal, name) for name in FORWARDED_SIGNALS):
             if signal.getsignal(number) is signal.SIG_DFL:
-                self._handlers[number] = signal.signal(number, self._pass_on)
+                self._handlers[number] = signal.signal(number, self._forward_signal)
 
-    def _pass_on(self, number: int, _: object) -> None:
-        """Let the signal do what it does, with the terminal as it was; after a stop the search goes on here."""
-        self._show()
-        self._bring_back_the_cursor()
+    def _forward_signal(self, number: int, _: object) -> None:
+        """Restore the terminal, then let the signal act; after SIGTSTP the search continues here."""
+        self._restore_echo()
+        self._show_cursor()
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
-        signal.signal(number, self._pass_on)
-        self._hide()
+        signal.signal(number, self._forward_signal)
+        self._disable_echo()

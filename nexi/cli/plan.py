@@ -19,7 +19,7 @@ from nexi.errors import ResearchError
 
 if TYPE_CHECKING:
     from nexi.app import Run
-    from nexi.cli.keys import Keys
+    from nexi.cli.keys import KeyEcho
     from nexi.events import AgendaProposed
     from nexi.output import Screen
 
@@ -29,9 +29,9 @@ MOST_BYTES = 4096  # of one line, as terminals have it
 _ADD, _DROP, _CHANGE = re.compile(r"\+\s*(\S.*)"), re.compile(r"-\s*(\d+)"), re.compile(r"(\d+)[.)]?\s+(\S.*)")
 
 
-async def settle(run: Run, proposed: AgendaProposed, screen: Screen, keys: Keys) -> None:
+async def settle_plan(run: Run, proposed: AgendaProposed, screen: Screen, keys: KeyEcho) -> None:
     """Ask about the plan that waits at the run's gate, and say there what came of it."""
-    with screen.away(), keys.seen():
+    with screen.away(), keys.show_keys():
         tasks = await _agreed(run, proposed)
     if run.gate and run.gate.proposed and tasks:
         run.gate.settle(tasks)

@@ -13,8 +13,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from nexi.cli.ask import follow, load, run_request, screen_for, warn_without_model
 from nexi.cli.exits import EXIT_CANCELLED, EXIT_TERMINATED, Interrupts
+from nexi.cli.runner import (
+    answer_screen,
+    follow_run,
+    load_terminal_config,
+    research_screen,
+    run_request,
+    warn_without_model,
+)
 from nexi.errors import NexiError
 
 if TYPE_CHECKING:
@@ -22,14 +29,15 @@ if TYPE_CHECKING:
 
     from nexi.app import Nexi, RunOpening, RunRequest, RunResult
     from nexi.app.request import RunMode
+    from nexi.cli.flags import AskFlags
     from nexi.cli.prompt import Prompt
     from nexi.config import Config
     from nexi.output import Screen
     from nexi.types import Message
 
-LEAVING = ("exit", "quit", "q", "/exit", "/quit", "/q")
-HELPING = ("help", "h", "/help", "/h", "/?")
-SLASH_WORDS: Mapping[str, str] = {
+EXIT_WORDS = ("exit", "quit", "q", "/exit", "/quit", "/q")
+HELP_WORDS = ("help", "h", "/help", "/h", "/?")
+SLASH_COMMANDS: Mapping[str, str] = {
     "/model": "/model NAME      answer with another model; alone it names the one in use",
     "/effort": "/effort s|m|l    quick, balanced or thorough",
     "/deep": "/deep QUESTION   research it in rounds, within this conversation, and save a report",
@@ -44,38 +52,38 @@ GREETING = "Ask a question. exit, quit or q leaves; help or h helps."
 HELP = "\n".join(
     (
         "Type a question; a follow-up may refer to what was said. Ctrl-C stops a search, Alt-Enter begins a new line.",
-        *(f"  {line}" for line in SLASH_WORDS.values()),
+        *(f"  {line}" for line in SLASH_COMMANDS.values()),
     )
 )
-NAME_WORDS = 8
-MOST_COPIES = 99
+MAX_NAME_WORDS = 8
+MAX_COPIES = 99
 
 
-def _interactive_mode(options: dict[str, Any]) -> None:
+def _interactive_mode(flags: AskFlags) -> None:
     """Questions and follow-ups in one session, until exit."""
-    config = load(options)
+    config = load_terminal_config(flags.output)
     with Interrupts() as interrupts:
         try:
-            asyncio.run(_converse(config, options, interrupts))
+            asyncio.run(_converse(config, flags, interrupts))
         except asyncio.CancelledError:
             interrupts.code = EXIT_TERMINATED  # nothing but SIGTERM cancels the prompt
 
 
-async def _converse(config: Config, options: dict[str, Any], interrupts: Interrupts) -> None:
+async def _converse(config: Config, flags: AskFlags, interrupts: Interrupts) -> None:
     from nexi.cli.prompt import heard, open_prompt
     from nexi.config import is_dumb_terminal
     from nexi.output import write
 
-    warn_without_model(config, options["model"] or "")
+    warn_without_model(config, flags.model)
     write(GREETING + ("\n" if config.config_path.exists() else " /setup chooses a model.\n"), sys.stderr)
-    prompt = open_prompt(list(SLASH_WORDS), config.root / "repl_history", plain=options["plain"] or is_dumb_terminal())
+    prompt = open_prompt(list(SLASH_COMMANDS), config.root / "repl_history", plain=flags.output.plain or is_dumb_terminal())
     with heard(signal.SIGINT, lambda: None):  # a Ctrl-C between a search and the prompt came too late for one of them
-        async with Conversation(config, options, interrupts) as conversation:
-            await _answer_all(prompt, conversation)
+        async with Conversation(config, flags, interrupts) as conversation:
+            await _answer_lines(prompt, conversation)
     interrupts.code = 0  # leaving by the prompt is no interruption
 
 
-async def _answer_all(prompt: Prompt, conversation: Conversation) -> None:
+async def _answer_lines(prompt: Prompt, conversation: Conversation) -> None:
     from nexi.output import print_failure
 
     while True:
@@ -83,10 +91,10 @@ async def _answer_all(prompt: Prompt, conversation: Conversation) -> None:
             line = (await prompt.read()).strip()
         except EOFError:
             return
-        if line in LEAVING:
+        if line in EXIT_WORDS:
             return
         try:
-            await conversation.take(line)
+            await conversation.handle_line(line)
         except NexiError as error:
             print_failure(error)
 
@@ -94,22 +102,22 @@ async def _answer_all(prompt: Prompt, conversation: Conversation) -> None:
 class Conversation:
     """What the prompt is about: the session, the last question and its answer, and the settings words can change."""
 
-    def __init__(self, config: Config, options: dict[str, Any], interrupts: Interrupts) -> None:
+    def __init__(self, config: Config, flags: AskFlags, interrupts: Interrupts) -> None:
         from nexi.app import Nexi
         from nexi.runs.session import Session
 
-        self._options, self._interrupts = options, interrupts
+        self._flags, self._interrupts = flags, interrupts
         self._nexi: Nexi = Nexi(config)
         self._session = Session()
-        self._effort = options["effort"] or ""
-        self._model = options["model"] or ""
+        self._effort = flags.effort
+        self._model = flags.model
         self._question = ""
         self._result: RunResult | None = None
-        self._before: list[Message] = []  # the conversation in front of the last question
-        self._again: Callable[[str], Awaitable[None]] = self._ask  # the way the last question went
+        self._earlier_messages: list[Message] = []  # the conversation in front of the last question
+        self._ask_again: Callable[[str], Awaitable[None]] = self._ask  # the way the last question went
 
     async def __aenter__(self) -> Conversation:
-        if self._options["go_on"]:
+        if self._flags.go_on:
             from nexi.runs.conversation import last_conversation
 
             self._session = await last_conversation(self._nexi.config, self._nexi.clock)
@@ -118,21 +126,21 @@ class Conversation:
     async def __aexit__(self, *ending: object) -> None:
         await self._nexi.__aexit__(None, None, None)
 
-    async def take(self, line: str) -> None:
+    async def handle_line(self, line: str) -> None:
         """Do what a line says. Raises NexiError when it cannot be done."""
         from nexi.output import write
 
         word, _, rest = line.partition(" ")
-        if line in HELPING:
+        if line in HELP_WORDS:
             write(HELP + "\n", sys.stderr)
-        elif word in SLASH_WORDS:
-            await self._obey(word, rest.strip())
+        elif word in SLASH_COMMANDS:
+            await self._run_command(word, rest.strip())
         elif word.startswith("/") and "/" not in word[1:]:
-            raise _unknown(word)
+            raise _unknown_command_error(word)
         elif line:
             await self._ask(line)
 
-    async def _obey(self, word: str, rest: str) -> None:
+    async def _run_command(self, word: str, rest: str) -> None:
         match word:
             case "/model":
                 await self._change_model(rest)
@@ -147,52 +155,51 @@ class Conversation:
             case "/save":
                 self._save(rest)
             case "/setup":
-                await self._set_up()
+                await self._run_setup()
 
     # questions
 
     async def _ask(self, question: str) -> None:
         """Search and show the answer. Ctrl-C ends the search and not the conversation."""
-        from nexi.cli.templates import asked
+        from nexi.cli.templates import apply_template
         from nexi.output import write
 
-        self._again, self._question, self._before = self._ask, question, list(self._session.messages)
-        screen = screen_for(self._options)
-        request = self._request(asked(question, self._options), "search")
-        if await self._followed(self._nexi.run(request, session=self._session), screen):
-            screen.finish(self._answered())
+        self._ask_again, self._question, self._earlier_messages = self._ask, question, list(self._session.messages)
+        screen = answer_screen(self._flags.output)
+        request = self._request(apply_template(question, self._flags), "search")
+        if await self._run_to_answer(self._nexi.run(request, session=self._session), screen):
+            screen.finish(self._last_result())
             write("\n", sys.stderr)
 
     async def _research(self, question: str) -> None:
         """Research within the conversation; what follows may refer to the report and cite its sources."""
-        from nexi.cli.research import deliver, screen_for
+        from nexi.cli.delivery import deliver_report
         from nexi.output import write
         from nexi.research.state import ResearchState
 
         if not question:
             raise NexiError("there is nothing to research", fix="type the question behind it: /deep QUESTION")
-        self._again, self._question, self._before = self._research, question, list(self._session.messages)
-        screen = screen_for(self._options, ResearchState())
+        self._ask_again, self._question, self._earlier_messages = self._research, question, list(self._session.messages)
+        screen = research_screen(self._flags.output, ResearchState())
         request = self._request(question, "research")
-        if await self._followed(self._nexi.run(request, session=self._session), screen):
-            asked = {**self._options, "copy": False, "output": None, "form": None}
-            deliver(self._answered(), self._nexi.config, asked, screen)
+        if await self._run_to_answer(self._nexi.run(request, session=self._session), screen):
+            deliver_report(self._last_result(), replace(self._flags.output, copy=False, output=None), screen)
             write("\n", sys.stderr)
 
     def _request(self, question: str, mode: RunMode) -> RunRequest:
-        request = run_request(question, self._options, mode)
+        request = run_request(self._flags, question, mode)
         return replace(request, effort=self._effort, model=self._model, continues="", door="repl")
 
-    async def _followed(self, opening: RunOpening, screen: Screen) -> bool:
+    async def _run_to_answer(self, opening: RunOpening, screen: Screen) -> bool:
         """Whether a run ended with an answer, which is then the last one. Ctrl-C ends it and not the conversation."""
         from nexi.output import note
 
-        search = asyncio.ensure_future(follow(opening, screen, self._interrupts))
+        search = asyncio.ensure_future(follow_run(opening, screen, self._interrupts))
         try:
             self._result = await search
         except asyncio.CancelledError:
             if self._interrupts.code != EXIT_CANCELLED:
-                await _ended(search)
+                await _wait_until_cancelled(search)
                 raise
             note("Stopped.", None, "dim")
             return False
@@ -201,8 +208,8 @@ class Conversation:
     async def _retry(self) -> None:
         if not self._question:
             raise NexiError("there is nothing to ask again", cause="no question was asked yet", fix="ask one first")
-        self._session.messages[:] = self._before
-        await self._again(self._question)
+        self._session.messages[:] = self._earlier_messages
+        await self._ask_again(self._question)
 
     # settings
 
@@ -214,19 +221,19 @@ class Conversation:
         used = config.endpoint("answer").model
         if name and used != name:
             raise NexiError(
-                f"{name} cannot be used", cause=f"there is no key for it, so {used} answers", fix="add one: nexi config"
+                f"{name} cannot be used", cause=f"there is no key for it, so {used} answers", fix="add one: nexi config setup"
             )
         self._model = name or self._model
         print_success(f"Model: {used}")
 
-    async def _set_up(self) -> None:
+    async def _run_setup(self) -> None:
         """The first-time setup, in a thread: it asks its questions at the terminal and looks for servers itself."""
         from nexi.app import Nexi
         from nexi.cli.settings import set_up
         from nexi.output import print_success
 
         await asyncio.to_thread(set_up)
-        config = load(self._options)
+        config = load_terminal_config(self._flags.output)
         await self._nexi.__aexit__(None, None, None)
         self._nexi = Nexi(config)
         print_success(f"Model: {config.endpoint('answer').model}")
@@ -247,7 +254,7 @@ class Conversation:
         from nexi.output import note, print_sources
         from nexi.output.proof import support_by_source
 
-        result = self._answered()
+        result = self._last_result()
         review = result.answer.review
         print_sources(result.answer.sources, support=support_by_source(review.proof) if review else None)
         if not result.answer.sources:
@@ -260,41 +267,41 @@ class Conversation:
         from nexi.errors import StoreError
         from nexi.output import print_success
 
-        text = f"# {' '.join(self._question.split())}\n\n{answer_text(self._answered())}"
-        path = Path(name).expanduser() if name else _free_name(self._question)
+        text = f"# {' '.join(self._question.split())}\n\n{answer_text(self._last_result())}"
+        path = Path(name).expanduser() if name else _unused_path(self._question)
         try:
             with path.open("x", encoding="utf-8", errors="replace") as file:
                 file.write(text)
         except (OSError, ValueError) as error:
             cause = getattr(error, "strerror", "") or str(error)
             raise StoreError(f"{path} was not written", cause=cause, fix="name another file: /save FILE") from error
-        print_success(f"The answer is in {path}.")
+        print_success(f"Saved the answer to {path}.")
 
-    def _answered(self) -> RunResult:
+    def _last_result(self) -> RunResult:
         if self._result is None:
             raise NexiError("there is no answer yet", fix="ask a question first")
         return self._result
 
 
-async def _ended(search: asyncio.Future[Any]) -> None:
+async def _wait_until_cancelled(search: asyncio.Future[Any]) -> None:
     """Wait for a search that is being cancelled with us."""
     search.cancel()
     await asyncio.wait({search})
 
 
-def _unknown(word: str) -> NexiError:
+def _unknown_command_error(word: str) -> NexiError:
     from difflib import get_close_matches
 
-    near = get_close_matches(word, SLASH_WORDS, n=1, cutoff=0.5)
+    near = get_close_matches(word, SLASH_COMMANDS, n=1, cutoff=0.5)
     return NexiError(f"there is no {word}", fix=f"did you mean {near[0]}?" if near else "/help lists the words")
 
 
-def _free_name(question: str) -> Path:
+def _unused_path(question: str) -> Path:
     """A file name made of the question that is not taken yet."""
     import re
     from pathlib import Path
 
-    words = re.findall(r"[^\W_]+", question.lower())[:NAME_WORDS]
+    words = re.findall(r"[^\W_]+", question.lower())[:MAX_NAME_WORDS]
     stem = "-".join(words)[:60] or "answer"
-    names = [f"{stem}.md", *(f"{stem}-{n}.md" for n in range(2, MOST_COPIES))]
+    names = [f"{stem}.md", *(f"{stem}-{n}.md" for n in range(2, MAX_COPIES))]
     return next((path for name in names if not (path := Path(name)).exists()), Path(names[0]))

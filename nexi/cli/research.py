@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from nexi.cli.exits import Interrupts, failing_politely
-from nexi.cli.filters import narrowing
+from nexi.cli.filters import filter_options
+from nexi.cli.flags import parse_flags
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from nexi.app import Run, RunResult
-    from nexi.cli.keys import Keys
+    from nexi.cli.flags import AskFlags
+    from nexi.cli.keys import KeyEcho
     from nexi.config import Config
     from nexi.events import Event
     from nexi.output import Screen
-    from nexi.research.state import ResearchState
-
-UNUSED = {
-    "system": None,
-    "query_text": None,
-    "template": None,
-    "max_iter": None,
-    "effort": None,
-    "usage": False,
-    "no_stream": False,
-}
 
 
 @click.command("research", context_settings={"help_option_names": ["-h", "--help"]})
@@ -39,7 +29,7 @@ UNUSED = {
 @click.option("--yes", is_flag=True, help="Ask nothing.")
 @click.option("-m", "--model", help="The model; `extractive` needs none.")
 @click.option("-c", "--continue", "go_on", is_flag=True, help="Let the coordinator read the last conversation.")
-@narrowing
+@filter_options
 @click.option(
     "--time-target",
     "--max-timeout",
@@ -67,124 +57,60 @@ def research(words: tuple[str, ...], **options: Any) -> None:
       nexi research "how do heat pumps compare with gas boilers in old houses"
       nexi research --depth 3 --plan "the state of solid-state batteries"
     """
-    with failing_politely(as_json=options["as_json"]):
-        run_research(" ".join(words), {**UNUSED, "form": None, **options})
+    flags = parse_flags(options)
+    with failing_politely(as_json=flags.output.as_json):
+        run_research(" ".join(words), flags)
 
 
-def run_research(question: str, options: dict[str, Any]) -> None:
-    """One deep question, one report."""
+def run_research(question: str, flags: AskFlags) -> None:
+    """Research one question and deliver the report."""
     import asyncio
 
-    from nexi.cli.ask import load
-    from nexi.cli.stdin import read_question, with_piped_text
+    from nexi.cli.delivery import deliver_report, output_path
+    from nexi.cli.runner import load_terminal_config, research_screen
+    from nexi.cli.stdin import append_piped_text, read_question
     from nexi.output import is_tty
     from nexi.research.state import ResearchState
 
     if question:
-        question = with_piped_text(question)
+        question = append_piped_text(question)
     elif not is_tty(sys.stdin):
         question = read_question()
     else:
-        raise click.UsageError('What shall be researched? nexi research "your question"')
-    config = load(options)
-    with Interrupts(as_json=options["as_json"]) as interrupts:
-        screen = screen_for(options, ResearchState())
-        result = asyncio.run(_researched(config, question, options, interrupts, screen))
-        deliver(result, config, options, screen)
+        raise click.UsageError('Missing question: nexi research "your question"')
+    config = load_terminal_config(flags.output)
+    output_path(flags.output)  # fail before anything is spent
+    with Interrupts(as_json=flags.output.as_json) as interrupts:
+        screen = research_screen(flags.output, ResearchState())
+        result = asyncio.run(_research(config, question, flags, interrupts, screen))
+        deliver_report(result, flags.output, screen)
 
 
-async def _researched(
-    config: Config, question: str, options: dict[str, Any], interrupts: Interrupts, screen: Screen
-) -> RunResult:
+async def _research(config: Config, question: str, flags: AskFlags, interrupts: Interrupts, screen: Screen) -> RunResult:
     from dataclasses import replace
 
     from nexi.app import Nexi
-    from nexi.cli.ask import follow, run_request, warn_without_model
+    from nexi.cli.runner import follow_run, run_request, warn_without_model
 
-    request = replace(run_request(question, options, "research"), holds_plan=_asks(options))
+    request = replace(run_request(flags, question, "research"), holds_plan=_asks_about_plan(flags))
     warn_without_model(config, request.model)
     async with Nexi(config) as nexi:
-        return await follow(nexi.run(request), screen, interrupts, _settling(screen) if request.holds_plan else None)
+        return await follow_run(nexi.run(request), screen, interrupts, _plan_prompt(screen) if request.holds_plan else None)
 
 
-def screen_for(options: dict[str, Any], state: ResearchState) -> Screen:
-    import time
-
-    from nexi.output import Screen
-    from nexi.output.panel import panel_for
-
-    verbose, quiet = options["verbose"], options["as_json"]
-    panel = panel_for(verbose, quiet, state, time.monotonic)
-    return Screen(verbose=verbose, quiet=quiet, stream=not options.get("no_stream"), usage=True, progress=panel)
-
-
-def deliver(result: RunResult, config: Config, options: dict[str, Any], screen: Screen) -> None:
-    """The report on stdout and in its file; where that went is said on stderr."""
-    from nexi.cli.ask import model_of
-    from nexi.cli.delivery import copy_answer, file_of
-    from nexi.output import answer_json, print_json, print_success
-
-    file = file_of(options)
-    path = _save(result, file, options)
-    if options["as_json"]:
-        form = answer_json(result, question_of(result), model_of(result))
-        print_json({**form, "report": str(path)} if path else form)
-    else:
-        screen.finish(result)
-    if path:
-        print_success(f"The report is in {path}.")
-    if options["copy"]:
-        copy_answer(result)
-
-
-def question_of(result: RunResult) -> str:
-    from nexi.events import RunStarted
-
-    return next((f.query for f in result.facts if isinstance(f, RunStarted)), "")
-
-
-def _save(result: RunResult, file: Path | None, options: dict[str, Any]) -> Path | None:
-    from nexi.app.clock import SystemClock
-    from nexi.app.report import report_text, save_report
-    from nexi.errors import StoreError
-    from nexi.files import store_error
-    from nexi.output import print_warning
-
-    today = SystemClock().now().date().isoformat()
-    if options.get("output") == "-":
-        return None
-    if file is not None:
-        text, linted = report_text(result, today)
-        try:
-            file.write_text(text, "utf-8")
-        except OSError as error:
-            raise store_error("Could not save the report", file, error) from error
-        saved, notes = file, linted.notes
-    else:
-        try:
-            kept = save_report(result, Path.cwd(), today)
-        except StoreError as error:
-            print_warning(f"{error}. {error.fix} The run keeps it: nexi --show {result.id}")
-            return None
-        saved, notes = kept.path, kept.notes
-    for note in notes:
-        print_warning(f"in the report, {note}")
-    return saved
-
-
-def _asks(options: dict[str, Any]) -> bool:
-    """Whether a person stands between the plan and the money: with --plan, at a terminal."""
+def _asks_about_plan(flags: AskFlags) -> bool:
+    """Whether the user approves the plan before money is spent: with --plan, at a terminal."""
     from nexi.output import is_tty
 
-    return bool(options["plan"] and not options["yes"] and is_tty(sys.stdin) and is_tty(sys.stderr))
+    return flags.plan and not flags.yes and is_tty(sys.stdin) and is_tty(sys.stderr)
 
 
-def _settling(screen: Screen) -> Callable[[Run, Event, Keys], Awaitable[None]]:
-    async def settling(run: Run, event: Event, keys: Keys) -> None:
-        from nexi.cli.plan import settle
+def _plan_prompt(screen: Screen) -> Callable[[Run, Event, KeyEcho], Awaitable[None]]:
+    async def prompt(run: Run, event: Event, keys: KeyEcho) -> None:
+        from nexi.cli.plan import settle_plan
         from nexi.events import AgendaProposed
 
         if isinstance(event, AgendaProposed):
-            await settle(run, event, screen, keys)
+            await settle_plan(run, event, screen, keys)
 
-    return settling
+    return prompt

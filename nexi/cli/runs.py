@@ -12,27 +12,20 @@ from nexi.cli.exits import Interrupts, failing_politely
 
 if TYPE_CHECKING:
     from nexi.app import RunResult
+    from nexi.cli.flags import AskFlags, OutputFlags
     from nexi.config import Config
     from nexi.output import Screen
     from nexi.runs.directory import RunDirectory, RunSummary
 
-SHOWN = 20
-QUERY_CHARS = 70
+DEFAULT_SHOWN_RUNS = 20
+MAX_QUERY_CHARS = 70
 HELP = {"help_option_names": ["-h", "--help"]}
-PLAIN = {"plain": False, "no_stream": False, "model": None, "max_cost": None, "max_tokens": None}
-OPTIONS: dict[str, Any] = {
-    **PLAIN,
-    "verbose": False,
-    "as_json": False,
-    "usage": False,
-    "output": None,
-    "form": None,
-    "copy": False,
-}
 
 
 @click.group("runs", invoke_without_command=True, context_settings=HELP)
-@click.option("-n", "--num", type=click.IntRange(1), default=SHOWN, show_default=True, metavar="N", help="Show the last N.")
+@click.option(
+    "-n", "--num", type=click.IntRange(1), default=DEFAULT_SHOWN_RUNS, show_default=True, metavar="N", help="Show the last N."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 @click.pass_context
 def runs(ctx: click.Context, num: int, as_json: bool) -> None:
@@ -89,55 +82,59 @@ def _way_on(run_id: str) -> str:
 @click.option("--plain", is_flag=True, help="No colours, no emoji.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 @click.option("-o", "--output", metavar="FILE", help="Write the answer to a new FILE.")
-def resume(run_id: str, **given: Any) -> None:
-    """Go on with a run that was cut off, stopped, or ended by a limit or a dead provider.
+def resume(run_id: str, **options: Any) -> None:
+    """Resume a run that was interrupted, stopped, or ended by a limit or a failing provider.
 
-    Nothing its log holds is asked for again.
+    Nothing that its log holds is asked for again.
     """
     import asyncio
 
-    options = {**OPTIONS, **given}
-    with failing_politely(as_json=options["as_json"]), Interrupts(as_json=options["as_json"]) as interrupts:
-        from nexi.cli.ask import load
+    from nexi.cli.delivery import output_path
+    from nexi.cli.flags import parse_flags
+    from nexi.cli.runner import load_terminal_config
 
-        config = load(options)
-        result, screen = asyncio.run(_resumed(config, run_id, options, interrupts))
-        _deliver(result, config, options, screen)
+    flags = parse_flags(options)
+    with failing_politely(as_json=flags.output.as_json), Interrupts(as_json=flags.output.as_json) as interrupts:
+        config = load_terminal_config(flags.output)
+        output_path(flags.output)  # fail before anything is spent
+        result, screen = asyncio.run(_resume(config, run_id, flags, interrupts))
+        _deliver_result(result, flags.output, screen)
 
 
-async def _resumed(config: Config, run_id: str, options: dict[str, Any], interrupts: Interrupts) -> tuple[RunResult, Screen]:
-    """The run to its end, and the screen that has shown what it streamed."""
-    from nexi.app import Nexi, RunLimits, RunRequest
-    from nexi.cli.ask import follow, screen_for
-    from nexi.cli.research import screen_for as panel_for
+async def _resume(config: Config, run_id: str, flags: AskFlags, interrupts: Interrupts) -> tuple[RunResult, Screen]:
+    """Run it to its end; return the screen too, which knows what was streamed."""
+    from dataclasses import replace
+
+    from nexi.app import Nexi
+    from nexi.cli.runner import answer_screen, follow_run, research_screen, run_request
     from nexi.output import note
     from nexi.research.reducer import fold
 
-    limits = RunLimits(None, options["time_target"], None, options["max_cost"], options["max_tokens"])
     async with Nexi(config) as nexi:
         log = nexi.runs().open_log(run_id)
         facts = [fact for _, fact in log.facts]
-        researches = bool(facts) and getattr(facts[0], "mode", "") == "research"
-        screen = panel_for(options, fold(() if log.ended else facts)) if researches else screen_for(options)
-        changes = RunRequest("", model=options["model"] or "", limits=limits)
-        result = await follow(nexi.resume(run_id, changes=changes), screen, interrupts)
+        if facts and getattr(facts[0], "mode", "") == "research":
+            screen = research_screen(flags.output, fold(() if log.ended else facts))
+        else:
+            screen = answer_screen(flags.output)
+        changes = replace(run_request(flags, ""), door="")
+        result = await follow_run(nexi.resume(run_id, changes=changes), screen, interrupts)
         if result.id != run_id:
             note(f"Run {run_id} had ended. A new run continues from what it read: {result.id}")
         return result, screen
 
 
-def _deliver(result: RunResult, config: Config, options: dict[str, Any], screen: Screen) -> None:
-    from nexi.cli.ask import model_of
-    from nexi.cli.delivery import file_of, write_answer
-    from nexi.cli.research import deliver, question_of
+def _deliver_result(result: RunResult, flags: OutputFlags, screen: Screen) -> None:
+    from nexi.cli.delivery import deliver_report, output_path, write_answer
+    from nexi.cli.runner import model_of, question_of
     from nexi.events import AgendaSet
     from nexi.output import answer_json, print_json
 
     if any(isinstance(fact, AgendaSet) for fact in result.facts):
-        return deliver(result, config, options, screen)
-    if file := file_of(options):
-        return write_answer(file, result, question_of(result), config, options)
-    if options["as_json"]:
+        return deliver_report(result, flags, screen)
+    if path := output_path(flags):
+        return write_answer(path, result, question_of(result), flags)
+    if flags.as_json:
         return print_json(answer_json(result, question_of(result), model_of(result)))
     return screen.finish(result)
 
@@ -272,6 +269,6 @@ def _list(found: list[RunSummary], as_json: bool) -> None:
     if not found:
         return write("No runs are kept.\n", sys.stderr)
     for run in found:
-        query = clean_line(run.query)[:QUERY_CHARS]
+        query = clean_line(run.query)[:MAX_QUERY_CHARS]
         write(f"{run.id}  {run.created[:16].replace('T', ' ')}  {run.state:<10}  {run.mode:<8}  {query}\n")
     return None

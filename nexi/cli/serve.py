@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from nexi.cli.exits import failing_politely
@@ -33,7 +31,17 @@ from nexi.cli.exits import failing_politely
     help="What is logged; questions only at debug.",
 )
 @click.option("--searcher-config", metavar="PATH", help="The searcher.yaml of the Search API; else the one in nexi's folder.")
-def serve(**given: Any) -> None:
+def serve(
+    host: str,
+    port: int,
+    token: str | None,
+    workers: int,
+    max_runs: int,
+    rate: int,
+    drain: float,
+    log_level: str,
+    searcher_config: str | None,
+) -> None:
     """Answer over HTTP: runs with events, the Search API, and the APIs of OpenAI, SearXNG, Tavily and Open WebUI.
 
     It listens on this machine only. To listen elsewhere it needs a token: set NEXI_TOKEN, or `token` in the config.
@@ -41,21 +49,10 @@ def serve(**given: Any) -> None:
     with failing_politely():
         from nexi.config import load_config
         from nexi.output import note, print_warning
-        from nexi.web.server import Options
-        from nexi.web.server import serve as run
+        from nexi.web import server
 
         config = load_config()
-        for told in config.notes:
-            print_warning(told)
-        options = Options(
-            given["host"],
-            given["port"],
-            given["token"] or "",
-            given["workers"],
-            given["max_runs"],
-            given["rate"],
-            given["drain"],
-            given["log_level"],
-            given["searcher_config"] or "",
-        )
-        run(config, options, on_listening=lambda address: note(f"nexi serves {address}"))
+        for text in config.notes:
+            print_warning(text)
+        options = server.Options(host, port, token or "", workers, max_runs, rate, drain, log_level, searcher_config or "")
+        server.serve(config, options, on_listening=lambda address: note(f"Listening on {address}"))

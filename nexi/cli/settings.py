@@ -15,6 +15,8 @@ from nexi.cli.exits import failing_politely
 from nexi.errors import ConfigError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from nexi.config import Config, ModelOffer
 
 SCHEMA = "nexi-config-1"
@@ -56,7 +58,7 @@ def config(ctx: click.Context, as_json: bool) -> None:
 def path_command() -> None:
     """Print the path of the config file."""
     with failing_politely():
-        show_or_edit(edit=False)
+        print_config_path()
 
 
 @config.command("get")
@@ -359,34 +361,35 @@ def window_text(given: int | None, largest: int | None) -> str:
     return f"up to {largest} tokens" if largest else "window unknown"
 
 
-def show_or_edit(*, edit: bool) -> None:
-    from nexi.config import DEFAULT_CONFIG, load_config, save_config
+def print_config_path() -> None:
     from nexi.output import write
 
-    if not edit:
-        from nexi.config import nexi_home
+    write(f"{_default_config_path()}\n")
 
-        return write(f"{nexi_home() / 'config.json'}\n")
+
+def edit_config() -> None:
+    """Open the config file in the user's editor; write the defaults first if there is none."""
     import os
     import subprocess
+
+    from nexi.config import DEFAULT_CONFIG, Config, editor_command, load_config, save_config
 
     try:
         path = load_config().config_path
     except ConfigError:
-        from nexi.config import nexi_home
-
-        path = nexi_home() / "config.json"
+        path = _default_config_path()
     if not path.exists():
-        from nexi.config import Config
-
         save_config(Config.from_dict(DEFAULT_CONFIG), path)
-    from nexi.config import editor_command
-
     command = editor_command()
     try:
         subprocess.run([*command, os.fspath(path)], check=False)  # noqa: S603 - the user's own editor
     except OSError as error:
         raise ConfigError(
-            f"the editor {command[0]!r} cannot be started", cause=str(error), fix=f"set EDITOR, or open {path} yourself"
+            f"cannot start the editor {command[0]!r}", cause=str(error), fix=f"set EDITOR, or open {path} yourself"
         ) from error
-    return None
+
+
+def _default_config_path() -> Path:
+    from nexi.config import nexi_home
+
+    return nexi_home() / "config.json"

@@ -1,4 +1,4 @@
-"""What comes on stdin: a question, or a text that a question is about. Never waits for somebody who may not write."""
+"""Reads stdin: a question, or text for a question. Never waits for a writer that may not write."""
 
 from __future__ import annotations
 
@@ -6,52 +6,52 @@ import os
 import stat
 import sys
 
-MOST_BYTES = 4_000_000
-MOST_PIPED_CHARS = 50_000
-PATIENCE_S = 2.0
+MAX_BYTES = 4_000_000
+MAX_PIPED_CHARS = 50_000
+PAUSE_S = 2.0
 
 
 def read_question() -> str:
-    """All of stdin, as the question; a closed one says nothing."""
+    """Read all of stdin as the question; empty if stdin is closed."""
     try:
-        return sys.stdin.buffer.read(MOST_BYTES).decode("utf-8", "replace")
+        return sys.stdin.buffer.read(MAX_BYTES).decode("utf-8", "replace")
     except (OSError, ValueError, AttributeError):
         return ""
 
 
-def with_piped_text(question: str) -> str:
-    """The question with what is piped in under it: `cat notes.txt | nexi "summarise this"`."""
-    text = piped_text()
+def append_piped_text(question: str) -> str:
+    """Append piped text to the question: `cat notes.txt | nexi "summarise this"`."""
+    text = read_piped_text()
     if not text:
         return question
     from nexi.output import write
 
-    kept = text[:MOST_PIPED_CHARS]
-    cut = f", of {len(text):,}: the rest was left out" if len(text) > len(kept) else ""
-    write(f"{len(kept):,} characters from stdin stand under the question{cut}\n", sys.stderr)
+    kept = text[:MAX_PIPED_CHARS]
+    whole = f"the first {len(kept):,} of {len(text):,}" if len(text) > len(kept) else f"{len(kept):,}"
+    write(f"Added {whole} characters from stdin to the question\n", sys.stderr)
     return f"{question}\n\n{kept}"
 
 
-def piped_text() -> str:
-    """What waits in a pipe on stdin. A pipe that is open and empty is somebody else's, and so is everything but a pipe."""
+def read_piped_text() -> str:
+    """Read what waits in a pipe on stdin; an open, empty pipe, or anything but a pipe, was not meant for nexi."""
     try:
         fd = sys.stdin.fileno()
         if os.name == "nt" or not stat.S_ISFIFO(os.fstat(fd).st_mode):
             return ""
-        return _drained(fd).decode("utf-8", "replace").strip()
+        return _drain(fd).decode("utf-8", "replace").strip()
     except (OSError, ValueError, AttributeError):  # closed, or no real file
         return ""
 
 
-def _drained(fd: int) -> bytes:
-    """What is there at once, and what follows it without a long pause."""
+def _drain(fd: int) -> bytes:
+    """Read what is there now, and what follows within PAUSE_S."""
     import select
 
-    data, patience = b"", 0.0
-    while len(data) < MOST_BYTES and select.select([fd], [], [], patience)[0]:
+    data, wait_s = b"", 0.0
+    while len(data) < MAX_BYTES and select.select([fd], [], [], wait_s)[0]:
         piece = os.read(fd, 65536)
         if not piece:
             break
         data += piece
-        patience = PATIENCE_S
+        wait_s = PAUSE_S
     return data

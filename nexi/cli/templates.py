@@ -7,15 +7,18 @@ instead. `nexi templates` lists them.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from nexi.errors import ConfigError
 from nexi.values import frozen
 
+if TYPE_CHECKING:
+    from nexi.cli.flags import AskFlags
+
 MAX_BYTES = 200_000
-MARK = "{question}"
+PLACEHOLDER = "{question}"
 
 
 @frozen
@@ -33,71 +36,73 @@ class Template:
     @property
     def wraps(self) -> bool:
         """Whether it is put around the question."""
-        return MARK in self.text
+        return PLACEHOLDER in self.text
 
 
-def folder() -> Path:
+def templates_folder() -> Path:
     from nexi.config import nexi_home
 
     return nexi_home() / "templates"
 
 
-def templates(place: Path | None = None) -> list[Template]:
+def list_templates(place: Path | None = None) -> list[Template]:
     """Every template that can be read, by name."""
-    place = place or folder()
+    place = place or templates_folder()
     try:
         paths = sorted(place.glob("*.md"))
     except OSError as error:
-        raise _unreadable(place, error) from error
-    return [Template(path.stem, path, _text(path)) for path in paths if path.is_file()]
+        raise _unreadable_error(place, error) from error
+    return [Template(path.stem, path, _read_text(path)) for path in paths if path.is_file()]
 
 
-def template(name: str, place: Path | None = None) -> Template:
+def read_template(name: str, place: Path | None = None) -> Template:
     """The template of that name. Raises ConfigError, with the one that was probably meant."""
-    place = place or folder()
+    place = place or templates_folder()
     path = place / f"{name}.md"
     if name and Path(name).name == name and path.is_file():
-        return Template(name, path, _text(path))
+        return Template(name, path, _read_text(path))
     known = [path.stem for path in sorted(place.glob("*.md"))] if place.is_dir() else []
-    raise ConfigError(f"there is no template called {name!r}", cause=_instead(name, known), fix=f"write it: {place}/NAME.md")
+    raise ConfigError(
+        f"there is no template called {name!r}", cause=_suggest_name(name, known), fix=f"write it: {place}/NAME.md"
+    )
 
 
-def instructions(options: dict[str, Any]) -> str:
-    """What `--system` and `--template` tell the model; empty where neither does."""
-    chosen = _chosen(options)
-    parts = (chosen.text if chosen and not chosen.wraps else "", options.get("system") or "")
+def system_prompt_of(flags: AskFlags) -> str:
+    """The instructions of `--template` and `--system`; empty without either."""
+    template = _chosen_template(flags)
+    parts = (template.text if template and not template.wraps else "", flags.system)
     return "\n\n".join(part.strip() for part in parts if part.strip())
 
 
-def asked(question: str, options: dict[str, Any]) -> str:
-    """The question, inside the template where it has a place for it."""
-    chosen = _chosen(options)
-    wraps = chosen is not None and chosen.wraps and question.strip()
-    return chosen.text.replace(MARK, question).strip() if chosen and wraps else question
+def apply_template(question: str, flags: AskFlags) -> str:
+    """The question inside its template, if the template has a place for it."""
+    template = _chosen_template(flags)
+    wraps = template is not None and template.wraps and question.strip()
+    return template.text.replace(PLACEHOLDER, question).strip() if template and wraps else question
 
 
-def _chosen(options: dict[str, Any]) -> Template | None:
-    return template(options["template"]) if options.get("template") else None
+def _chosen_template(flags: AskFlags) -> Template | None:
+    return read_template(flags.template) if flags.template else None
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
         text = raw.decode("utf-8-sig")
     except (OSError, ValueError) as error:
-        raise _unreadable(path, error) from error
+        raise _unreadable_error(path, error) from error
     if len(raw) > MAX_BYTES:
         raise ConfigError(f"{path} is too large", cause=f"it has more than {MAX_BYTES:,} bytes", fix="shorten it")
     return text
 
 
-def _unreadable(path: Path, error: Exception) -> ConfigError:
+def _unreadable_error(path: Path, error: Exception) -> ConfigError:
     cause = getattr(error, "strerror", None) or str(error)
     return ConfigError(f"{path} cannot be read", cause=cause, fix="make it UTF-8 text that you may read")
 
 
-def _instead(name: str, known: list[str]) -> str:
+def _suggest_name(name: str, known: list[str]) -> str:
     import difflib
 
     if not known:
@@ -113,19 +118,19 @@ def templates_command(as_json: bool) -> None:
     from nexi.cli.exits import failing_politely
 
     with failing_politely(as_json=as_json):
-        _show(as_json)
+        _print_templates(as_json)
 
 
-def _show(as_json: bool) -> None:
+def _print_templates(as_json: bool) -> None:
     import sys
 
     from nexi.output import print_json, write
 
-    found = templates()
+    found = list_templates()
     if as_json:
         listed = [{"name": t.name, "about": t.about, "wraps_question": t.wraps, "path": str(t.path)} for t in found]
         return print_json({"schema": "nexi-templates-1", "templates": listed})
     if not found:
-        return write(f"No template is saved. Write one: {folder()}/NAME.md\n", sys.stderr)
+        return write(f"No template is saved. Write one: {templates_folder()}/NAME.md\n", sys.stderr)
     width = max(len(t.name) for t in found)
     return write("".join(f"{t.name:<{width}}  {t.about}\n" for t in found))

@@ -12,12 +12,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import click
 import pytest
 
-from nexi.app import Nexi, SystemClock
+from nexi.app import LAST_RUN, Nexi, RunLimits, RunRequest, SystemClock
 from nexi.app.factory import PortFactory
 from nexi.backends.searxng import Searxng
-from nexi.cli.filters import query_of
+from nexi.cli import main
+from nexi.cli.flags import AskFlags, FilterFlags, OutputFlags, parse_flags
+from nexi.cli.runner import run_request
 from nexi.config import load_config
 from nexi.errors import BackendError
 from nexi.history import create_entry
@@ -44,6 +47,62 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Query]:
     return queries
 
 
+# as typed values
+
+
+@pytest.mark.parametrize("name", ["ask", "research", "resume"])
+def test_every_option_of_a_question_has_a_typed_field_with_its_default(name: str) -> None:
+    command = main.get_command(click.Context(main), name)
+    assert command is not None
+    options = [p for p in command.params if isinstance(p, click.Option) and p.name not in ("version", "help")]
+    assert options
+    assert parse_flags({p.name: p.type_cast_value(click.Context(command), None) for p in options}) == AskFlags()
+
+
+def test_an_option_without_a_field_is_refused() -> None:
+    with pytest.raises(TypeError, match="nonsense"):
+        parse_flags({"nonsense": 1})
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"form": "json"}, OutputFlags(form="json", as_json=True, plain=True)),
+        ({"as_json": True}, OutputFlags(as_json=True, plain=True)),
+        ({"form": "md"}, OutputFlags(form="md", plain=True)),
+        ({"form": "ris"}, OutputFlags(form="ris")),
+        ({"form": None, "output": None, "verbose": True}, OutputFlags(verbose=True)),
+    ],
+)
+def test_a_format_for_programs_is_plain(options: dict[str, Any], expected: OutputFlags) -> None:
+    assert parse_flags(options) == AskFlags(output=expected)
+
+
+def test_flags_become_one_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEXI_HOME", str(tmp_path))
+    flags = parse_flags(
+        {"effort": "l", "max_iter": 4, "time_target": 9.0, "max_len": 50, "max_cost": 0.5, "max_tokens": 900, "num": 3}
+        | {"sites": ("moon.test", "-mars.test"), "time_range": "m", "focus": "docs", "model": "m", "local": True}
+        | {"system": "In French.", "files": ("a.md",), "go_on": True, "depth": 2, "strict": True, "no_stream": True}
+    )
+    assert run_request(flags, "why?", "research") == RunRequest(
+        "why?",
+        mode="research",
+        effort="l",
+        limits=RunLimits(max_iterations=4, time_target=9.0, max_output_tokens=50, max_cost=0.5, max_tokens=900),
+        query=Query("", count=3, sites=("moon.test",), excluded_sites=("mars.test",), time_range="m", focus="docs"),
+        model="m",
+        scope="local",
+        system_prompt="In French.",
+        attachments=("a.md",),
+        continues=LAST_RUN,
+        depth=2,
+        strict=True,
+        door="cli",
+    )
+    assert run_request(AskFlags(), "why?") == RunRequest("why?", door="cli")
+
+
 # -n, -w, -t
 
 
@@ -58,7 +117,7 @@ def test_hits_sites_and_time_reach_the_search_service(online: Command, asked: li
 
 
 def test_without_options_the_query_is_plain() -> None:
-    assert query_of("moon", {}) == Query("moon")
+    assert FilterFlags().query("moon") == Query("moon")
 
 
 @pytest.mark.parametrize("site", ["", "-", "two words", "a b.test", "..", "-site:x y", "http://"])
@@ -127,7 +186,7 @@ def test_an_answer_is_written_to_a_new_file(online: Command, tmp_path: Path) -> 
     file = tmp_path / "answer.md"
     done = online("-o", str(file), QUESTION)
     assert (done.code, done.out) == (0, "")
-    assert done.err.endswith(f"The answer is in {file}.\n")
+    assert done.err.endswith(f"Saved the answer to {file}.\n")
     text, shown = file.read_text(encoding="utf-8"), online("--plain", QUESTION).out
     assert text.partition("\n\nSources:\n")[0] == shown.partition("\n\nSources:\n")[0]
     assert text.endswith("\n\nVerified: 1 of 1 sentence supported.\n")
@@ -247,19 +306,19 @@ def test_words_without_quotes_are_one_question(online: Command) -> None:
     assert query_in_history(online) == QUESTION
 
 
-def test_a_text_piped_in_stands_under_the_question(online: Command) -> None:
+def test_piped_text_is_appended_to_the_question(online: Command) -> None:
     with pipe("Notes on the Moon 🌙\n".encode()) as stdin:
         done = online("--plain", QUESTION, stdin=stdin)
     assert done.code == 0
-    assert done.err.startswith("19 characters from stdin stand under the question\n")
+    assert done.err.startswith("Added 19 characters from stdin to the question\n")
     assert query_in_history(online) == f"{QUESTION}\n\nNotes on the Moon 🌙"
 
 
-def test_a_long_text_piped_in_is_cut_aloud(online: Command) -> None:
+def test_a_long_text_piped_in_is_cut_with_a_note(online: Command) -> None:
     with pipe(b"moon " * 200_000) as stdin:
         done = online("--plain", QUESTION, stdin=stdin)
     assert done.code == 0
-    assert done.err.startswith("50,000 characters from stdin stand under the question, of 999,999: the rest was left out\n")
+    assert done.err.startswith("Added the first 50,000 of 999,999 characters from stdin to the question\n")
 
 
 def test_a_pipe_that_somebody_else_holds_open_is_not_waited_for(online: Command) -> None:

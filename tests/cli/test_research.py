@@ -46,7 +46,7 @@ def end_by_limit(log: Path) -> None:
 def test_at_a_terminal_without_a_question_nothing_is_asked_and_the_way_is_shown(online: Command) -> None:
     done = online("research", stdin=Terminal())
     assert done.code == 2
-    assert 'What shall be researched? nexi research "your question"' in done.err
+    assert 'Missing question: nexi research "your question"' in done.err
 
 
 def test_a_question_may_come_by_a_pipe(online: Command) -> None:
@@ -73,7 +73,7 @@ def test_the_report_is_saved_where_the_user_stands_and_never_over_another(online
 
 def test_a_file_may_be_named_and_an_existing_one_is_not_touched(online: Command) -> None:
     done = online("research", "--plain", "-o", "moon.md", DEEP)
-    assert (done.code, "The report is in moon.md." in done.err) == (0, True)
+    assert (done.code, "Saved the report to moon.md." in done.err) == (0, True)
     before = Path("moon.md").read_bytes()
     again = online("research", "--plain", "-o", "moon.md", DEEP)
     assert (again.code, Path("moon.md").read_bytes() == before) == (2, True)
@@ -94,7 +94,7 @@ def test_a_folder_that_cannot_be_written_costs_a_warning_and_the_run_keeps_the_r
     done = online("research", "--plain", DEEP)
     assert (done.code, done.out.startswith(ANSWER)) == (0, True)
     (run,) = (online.home / "runs").iterdir()
-    assert f"No space left on device. Free some space. The run keeps it: nexi --show {run.name}" in done.err
+    assert f"No space left on device. Free some space. To see the report: nexi --show {run.name}" in done.err
     assert ANSWER.splitlines()[2] in online("--show", run.name).out
 
 
@@ -123,7 +123,7 @@ def test_a_run_that_was_cut_off_goes_on_under_its_id_and_saves_the_report(online
     done = online("resume", "--plain", form["id"])
     assert (done.code, done.out.startswith(ANSWER)) == (0, True)
     assert "Going on after 9 facts" in done.err
-    assert "The report is in " in done.err
+    assert "Saved the report to " in done.err
     again = online("replay", form["id"])
     assert (again.code, f"Run {form['id']}: the same answer, byte for byte." in again.err) == (0, True)
 

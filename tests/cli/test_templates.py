@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from nexi.cli.templates import asked, instructions, template, templates
+from nexi.cli.flags import AskFlags
+from nexi.cli.templates import apply_template, list_templates, read_template, system_prompt_of
 from nexi.errors import ConfigError
 from tests.cli.command import QUESTION, Command
 
@@ -23,17 +24,17 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_template_is_instructions_and_the_option_adds_to_it(folder: Path) -> None:
-    options = {"template": "short", "system": " In French. "}
-    assert instructions(options) == "# Short answers\nAnswer in one sentence.\n\nIn French."
-    assert asked("Why?", options) == "Why?"
-    assert instructions({"template": None, "system": None}) == ""
+    flags = AskFlags(template="short", system=" In French. ")
+    assert system_prompt_of(flags) == "# Short answers\nAnswer in one sentence.\n\nIn French."
+    assert apply_template("Why?", flags) == "Why?"
+    assert system_prompt_of(AskFlags()) == ""
 
 
 def test_a_template_with_a_place_for_the_question_is_put_around_it(folder: Path) -> None:
-    options = {"template": "compare", "system": None}
-    assert asked("tea or coffee?", options) == "Compare both sides: tea or coffee? Use a table."
-    assert asked("  ", options) == "  "
-    assert instructions(options) == ""
+    flags = AskFlags(template="compare")
+    assert apply_template("tea or coffee?", flags) == "Compare both sides: tea or coffee? Use a table."
+    assert apply_template("  ", flags) == "  "
+    assert system_prompt_of(flags) == ""
 
 
 def test_the_list_names_each_with_its_first_line(folder: Path, nexi: Command) -> None:
@@ -60,20 +61,20 @@ def test_a_missing_one_suggests_another(folder: Path, nexi: Command, name: str, 
 def test_a_name_never_leaves_the_folder(folder: Path, name: str) -> None:
     (folder.parent / "config.md").write_text("outside")
     with pytest.raises(ConfigError):
-        template(name)
+        read_template(name)
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"x" * 300_000], ids=["binary", "huge"])
 def test_one_that_cannot_be_used_says_why(folder: Path, content: bytes) -> None:
     (folder / "bad.md").write_bytes(content)
     with pytest.raises(ConfigError) as caught:
-        template("bad")
+        read_template("bad")
     assert str(folder / "bad.md") in caught.value.message
     assert caught.value.fix
 
 
 def test_a_folder_that_is_not_there_has_none(tmp_path: Path) -> None:
-    assert templates(tmp_path / "nowhere") == []
+    assert list_templates(tmp_path / "nowhere") == []
 
 
 def test_a_search_uses_both(folder: Path, online: Command) -> None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from nexi.cli.keys import unseen
+from nexi.cli.keys import hide_keys
 from rig.terminal import CTRL_C, Terminal, terminal
 from tests.faults.command import QUESTION, answering, endpoint, reading, searching
 from tests.llm.server import call_delta, sse
@@ -96,12 +96,12 @@ def test_the_terminal_of_another_session_is_left_alone(monkeypatch: pytest.Monke
     with os.fdopen(master, "rb"), os.fdopen(slave, "w") as stream:
         monkeypatch.setattr(sys, "stderr", stream)
         before = termios.tcgetattr(slave)
-        with unseen():
+        with hide_keys():
             assert termios.tcgetattr(slave) == before
 
 
 def test_without_a_terminal_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
     handlers = [signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP)]
     monkeypatch.setattr(sys, "stderr", None)
-    with unseen():
+    with hide_keys():
         assert [signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP)] == handlers

@@ -78,7 +78,7 @@ def test_ctrl_c_at_the_prompt_clears_the_line_and_never_leaves(env: dict[str, st
 
 def test_the_first_prompt_says_how_to_add_a_model(env: dict[str, str]) -> None:
     with terminal([], env) as screen:
-        assert "Add one: nexi config\n" in screen.expect(PROMPT)
+        assert "Add one: nexi config setup\n" in screen.expect(PROMPT)
         screen.type("quit" + ENTER)
         assert screen.ending() == 0
 
@@ -96,7 +96,7 @@ def test_slash_words(env: dict[str, str], tmp_path: Path) -> None:
             ("help", "/save [FILE]"),
             (QUESTION, "Sources"),
             ("/retry", "Sources"),
-            (f"/save {saved}", "The answer is in"),
+            (f"/save {saved}", "Saved the answer to"),
             (f"/save {saved}", "was not written: File exists"),
         ):
             screen.type(typed + ENTER)

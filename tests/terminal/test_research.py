@@ -49,7 +49,7 @@ def test_the_panel_shows_progress_and_researchers_and_leaves_only_the_report(env
     shown = Picture(screen.raw).text
     assert "round 1 of 2" not in shown
     assert FOUND in shown
-    assert "The report is in " in shown
+    assert "Saved the report to " in shown
     assert len(reports(here)) == 1
 
 
@@ -155,13 +155,13 @@ def test_research_within_a_conversation_is_remembered_by_what_follows(env: dict[
             screen.expect("nexi>")
             screen.type(f"/deep {QUESTION}" + ENTER)
             screen.expect(FOUND)
-            screen.expect("The report is in ")
+            screen.expect("Saved the report to ")
             screen.expect("nexi>")
             screen.type("/sources" + ENTER)
             screen.expect("[1] Moon facts")
             screen.expect("nexi>")
             screen.type("/retry" + ENTER)
-            screen.expect("The report is in ")
+            screen.expect("Saved the report to ")
             screen.expect("nexi>")
             screen.type("what air does the moon have" + ENTER)
             screen.expect("[1] Moon facts")

@@ -1,0 +1,145 @@
+"""The flags of a question as typed values, built once from what click parsed.
+
+Field names are click's parameter names. A command that lacks a flag leaves its default, so that one function can serve
+`nexi "QUESTION"`, `nexi research`, `nexi resume` and the prompt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from nexi.values import frozen
+
+if TYPE_CHECKING:
+    from nexi.types import Query
+
+Flags = TypeVar("Flags")
+
+REFERENCE_FORMATS = ("ris", "bibtex", "csl")
+
+
+@frozen
+class FilterFlags:
+    """Which hits a search may bring."""
+
+    num: int | None = None
+    sites: tuple[str, ...] = ()
+    time_range: str = ""
+    focus: str = ""
+
+    def query(self, text: str = "") -> Query:
+        """Build the query for a search service."""
+        from nexi.types import Query
+
+        return Query(
+            text,
+            count=self.num or Query.count,
+            sites=tuple(site for site in self.sites if not site.startswith("-")),
+            excluded_sites=tuple(site[1:] for site in self.sites if site.startswith("-")),
+            time_range=self.time_range,
+            focus=self.focus,
+        )
+
+
+@frozen
+class LimitFlags:
+    """What a run may use."""
+
+    max_iter: int | None = None
+    time_target: float | None = None
+    max_len: int | None = None
+    max_cost: float | None = None
+    max_tokens: int | None = None
+
+
+@frozen
+class OutputFlags:
+    """How an answer is shown, and where it goes."""
+
+    verbose: bool = False
+    plain: bool = False
+    no_stream: bool = False
+    as_json: bool = False
+    form: str = ""
+    output: str | None = None
+    copy: bool = False
+    usage: bool = False
+
+    @property
+    def is_references(self) -> bool:
+        """Whether only the sources are wanted, in a format that reference managers read."""
+        return self.form in REFERENCE_FORMATS
+
+
+@frozen
+class HistoryFlags:
+    """The flags that show or clear past answers instead of asking."""
+
+    last: int | None = None
+    prev: bool = False
+    show: str | None = None
+    clear_history: bool = False
+
+    @property
+    def is_set(self) -> bool:
+        return bool(self.last or self.prev or self.show is not None or self.clear_history)
+
+
+@frozen
+class AskFlags:
+    """All flags of a question."""
+
+    query_text: str = ""
+    effort: str = ""
+    model: str = ""
+    system: str = ""
+    template: str = ""
+    go_on: bool = False
+    files: tuple[str, ...] = ()
+    local: bool = False
+    strict: bool = False
+    deep: bool = False
+    depth: int = 0
+    plan: bool = False
+    yes: bool = False
+    show_config: bool = False
+    edit_config: bool = False
+    filters: FilterFlags = FilterFlags()
+    limits: LimitFlags = LimitFlags()
+    output: OutputFlags = OutputFlags()
+    history: HistoryFlags = HistoryFlags()
+
+    @property
+    def is_research(self) -> bool:
+        return bool(self.deep or self.depth or self.plan)
+
+
+def parse_flags(options: Mapping[str, Any]) -> AskFlags:
+    """Build the flags of a question from click's parameters."""
+    given = dict(options)
+    output = _take_fields(OutputFlags, given)
+    as_json = output.as_json or output.form == "json"
+    plain = output.plain or output.form == "md" or as_json
+    groups = {
+        "filters": _take_fields(FilterFlags, given),
+        "limits": _take_fields(LimitFlags, given),
+        "history": _take_fields(HistoryFlags, given),
+        "output": OutputFlags(**{**vars(output), "as_json": as_json, "plain": plain}),
+    }
+    flags = _take_fields(AskFlags, given, groups)
+    if given:
+        raise TypeError(f"no flag is called {', '.join(given)}")
+    return flags
+
+
+def parse_filters(options: Mapping[str, Any]) -> FilterFlags:
+    return _take_fields(FilterFlags, dict(options))
+
+
+def _take_fields(kind: type[Flags], given: dict[str, Any], groups: Mapping[str, Any] | None = None) -> Flags:
+    """Build a value from the parameters named like its fields, and remove them; None leaves the default."""
+    names = [field.name for field in fields(kind) if field.name not in (groups or {})]  # type: ignore[arg-type]
+    own = {name: given.pop(name) for name in names if name in given}
+    return kind(**{name: value for name, value in own.items() if value is not None}, **(groups or {}))

@@ -1,0 +1,129 @@
+"""One run at the terminal: the config and the request that the flags stand for, and a screen that follows the run.
+
+The commands that ask something sit above; below are the app, the screen and the signals.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nexi.app import Run, RunOpening, RunRequest, RunResult
+    from nexi.app.request import RunMode
+    from nexi.cli.exits import Interrupts
+    from nexi.cli.flags import AskFlags, OutputFlags
+    from nexi.cli.keys import KeyEcho
+    from nexi.config import Config
+    from nexi.events import Event
+    from nexi.output import Screen
+    from nexi.research.state import ResearchState
+
+
+def load_terminal_config(flags: OutputFlags) -> Config:
+    """Load the config, print its notes, and set plain mode for what is written from now on."""
+    from nexi.config import load_config
+    from nexi.output import print_warning, set_plain_mode
+
+    set_plain_mode(flags.plain)
+    config = load_config()
+    set_plain_mode(flags.plain or not config.color)
+    for note in config.notes:
+        print_warning(note)
+    return config.override(stream=False) if flags.no_stream else config
+
+
+def run_request(flags: AskFlags, question: str, mode: RunMode = "search") -> RunRequest:
+    """Build the request that the flags stand for."""
+    from nexi.app import LAST_RUN, RunLimits, RunRequest
+    from nexi.cli.templates import system_prompt_of
+
+    limits = flags.limits
+    return RunRequest(
+        question,
+        mode=mode,
+        effort=flags.effort,
+        limits=RunLimits(
+            max_iterations=limits.max_iter,
+            time_target=limits.time_target,
+            max_output_tokens=limits.max_len,
+            max_cost=limits.max_cost,
+            max_tokens=limits.max_tokens,
+        ),
+        query=flags.filters.query(),
+        model=flags.model,
+        scope="local" if flags.local else "both",
+        system_prompt=system_prompt_of(flags),
+        attachments=flags.files,
+        continues=LAST_RUN if flags.go_on else "",
+        depth=flags.depth,
+        strict=True if flags.strict else None,
+        door="cli",
+    )
+
+
+def answer_screen(flags: OutputFlags, *, stream: bool = True) -> Screen:
+    """The screen of a search."""
+    from nexi.output import Screen
+
+    return Screen(verbose=flags.verbose, quiet=flags.as_json, stream=stream and not flags.no_stream, usage=flags.usage)
+
+
+def research_screen(flags: OutputFlags, state: ResearchState) -> Screen:
+    """The screen of a research run: a panel of its researchers, and always a summary."""
+    import time
+
+    from nexi.output import Screen
+    from nexi.output.panel import panel_for
+
+    panel = panel_for(flags.verbose, flags.as_json, state, time.monotonic)
+    return Screen(verbose=flags.verbose, quiet=flags.as_json, stream=not flags.no_stream, usage=True, progress=panel)
+
+
+async def follow_run(
+    opening: RunOpening,
+    screen: Screen,
+    interrupts: Interrupts,
+    on_event: Callable[[Run, Event, KeyEcho], Awaitable[None]] | None = None,
+) -> RunResult:
+    """Show a run until it ends or a signal ends it; `on_event` may prompt the user after an event."""
+    from nexi.cli.keys import hide_keys
+
+    async with opening as run:
+        with interrupts.stop_on_signal(run.stop), hide_keys() as keys:
+            try:
+                async for event in run:
+                    screen.show(event)
+                    if on_event:
+                        await on_event(run, event, keys)
+            finally:
+                screen.end()
+        return run.result()
+
+
+def model_of(result: RunResult) -> str:
+    """The model that answered."""
+    from nexi.events import RunStarted
+
+    return next((fact.model for fact in result.facts if isinstance(fact, RunStarted)), "")
+
+
+def question_of(result: RunResult) -> str:
+    """The question as the run's log has it."""
+    from nexi.events import RunStarted
+
+    return next((fact.query for fact in result.facts if isinstance(fact, RunStarted)), "")
+
+
+def warn_without_model(config: Config, model: str = "") -> None:
+    """Print a hint if no model is configured, unless the built-in one was asked for."""
+    from nexi.config import EXTRACTIVE
+    from nexi.output import write
+
+    config = config.override(model=model) if model else config
+    if config.endpoint("answer").is_extractive and config.model != EXTRACTIVE:
+        write(
+            "No model is configured: the built-in extractive model answers with passages. Add one: nexi config setup\n",
+            sys.stderr,
+        )
