@@ -107,6 +107,7 @@ HOMES = {
     "click": {"cli"},
     "rich": {"cli", "output"},
     "prompt_toolkit": {"cli"},
+    "Stemmer": {"text"},
     "splintr": {"token_counter"},
     "tiktoken": {"token_counter"},
     "protego": {"fetchers"},

@@ -19,15 +19,13 @@ from nexi.ports import Clock
 from nexi.runs.log import FileRunLog
 from nexi.runs.log_format import (
     RUN_ID,
-    SCHEMA,
     ReadLog,
     check_run_id,
     digests_in,
+    encode_header,
     new_run_id,
     parse_log,
-    seal,
     to_aware,
-    to_iso,
     unseal,
 )
 from nexi.runs.pages import FilePages, size_of
@@ -189,15 +187,12 @@ class RunDirectory:
         )
 
     def _start_log(self, folder: Path) -> FileRunLog:
-        from nexi import __version__
-
         path = folder / "log.jsonl"
-        header = {"schema": SCHEMA, "run": folder.name, "created": to_iso(self._clock.now()), "nexi": __version__}
         try:
             fd = os.open(path, files.APPEND | os.O_CREAT | os.O_EXCL, files.PRIVATE_FILE)
             try:
                 files.wait_for_lock(fd)
-                files.write_all(fd, seal(header))
+                files.write_all(fd, encode_header(folder.name, self._clock.now()))
             except OSError:
                 os.close(fd)
                 raise

@@ -103,6 +103,12 @@ def check_run_id(run_id: str) -> str:
     )
 
 
+def encode_header(run_id: str, created: datetime) -> bytes:
+    from nexi import __version__
+
+    return seal({"schema": SCHEMA, "run": run_id, "created": to_iso(created), "nexi": __version__})
+
+
 def encode_fact(number: int, now: datetime, elapsed: float, fact: Fact) -> bytes:
     return seal({"n": number, "t": to_iso(now), "s": round(elapsed, 3), "fact": events.encode(fact)})
 

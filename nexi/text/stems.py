@@ -1,9 +1,15 @@
-"""The root of an English word, for comparing words. Pure."""
+"""The root of a word, for comparing words: Snowball's stemmers, and a table of irregular English forms.
+
+Pure. The algorithm follows from the script of the word alone, so a word always has the same root: Latin letters are read as
+English, which leaves most words of its neighbours alone.
+"""
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import Any
 
+VERSION = 2  # raise it when the same word gets another root: an index that stores roots is built anew then
 IRREGULAR = {
     form: base
     for base, forms in (
@@ -25,34 +31,33 @@ IRREGULAR = {
     )
     for form in forms.split()
 }  # fmt: skip
-SUFFIXES = (
-    ("fulness", 4), ("iveness", 4), ("ments", 4), ("ingly", 4), ("ment", 4), ("ness", 4), ("ance", 4), ("ence", 4),
-    ("able", 4), ("ible", 4), ("ally", 4), ("ious", 4), ("ing", 3), ("ied", 3), ("ely", 4), ("ive", 4), ("ity", 4),
-    ("ous", 4), ("ful", 4), ("ion", 4), ("ize", 4), ("ise", 4), ("ian", 4), ("ed", 3), ("es", 3), ("ly", 4), ("er", 4),
-    ("or", 4), ("al", 4), ("ic", 4), ("e", 3), ("y", 3),
-)  # fmt: skip
+_SCRIPTS = (  # first and last letter, and the algorithm
+    ("\u0370", "\u03ff", "greek"),
+    ("\u0400", "\u04ff", "russian"),
+    ("\u0530", "\u058f", "armenian"),
+    ("\u0600", "\u06ff", "arabic"),
+    ("\u0900", "\u097f", "hindi"),
+    ("\u0b80", "\u0bff", "tamil"),
+)
 
 
 @lru_cache(maxsize=32_768)
 def stem(word: str) -> str:
-    """A crude root: irregular forms by table, a plural, at most two suffixes, a doubled last consonant."""
-    if word in IRREGULAR:
-        return IRREGULAR[word]
-    word = _singular(word)
-    for _ in range(2):
-        word = IRREGULAR.get(word) or _without_suffix(word)
-    return word
-
-
-def _singular(word: str) -> str:
-    if len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
+    """The root of a lower-case word."""
+    try:
+        root: str = _stemmer(_algorithm(word)).stemWord(IRREGULAR.get(word, word))
+    except UnicodeEncodeError:  # half of a surrogate pair
         return word
-    return word[:-3] + "y" if word.endswith("ies") and len(word) > 4 else word[:-1]
+    return root
 
 
-def _without_suffix(word: str) -> str:
-    for suffix, least in SUFFIXES:
-        if word.endswith(suffix) and len(word) - len(suffix) >= least:
-            root = word[: -len(suffix)]
-            return root[:-1] if len(root) > 3 and root[-1] == root[-2] and root[-1] not in "aeiouls" else root
-    return word
+def _algorithm(word: str) -> str:
+    first = word[:1]
+    return next((name for low, high, name in _SCRIPTS if low <= first <= high), "english")
+
+
+@cache
+def _stemmer(algorithm: str) -> Any:
+    import Stemmer
+
+    return Stemmer.Stemmer(algorithm, 0)  # without its cache: `stem` has one

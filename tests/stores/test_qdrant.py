@@ -17,7 +17,7 @@ from qdrant_client import models
 
 from nexi.errors import StoreError
 from nexi.stores.qdrant import QdrantStore
-from nexi.stores.qdrant.points import chunk_id, key_of, slug
+from nexi.stores.qdrant.points import TERMS, chunk_id, key_of, slug, source_id
 from nexi.types import Chunk, IndexedPage, Scope, StoredSource
 from tests.stores.qdrant_interface import problems
 
@@ -212,3 +212,24 @@ async def test_nobody_listening_is_an_error_with_a_fix() -> None:
         await store.source("https://space.example/moon")
     await store.aclose()
     assert (failed.value.code, "QDRANT_URL" in failed.value.fix) == ("store_qdrant", True)
+
+
+async def test_words_that_an_earlier_version_numbered_are_numbered_anew_once() -> None:
+    server = Server()
+    with serving(server) as url:
+        store = QdrantStore.at(url)
+        await store.put([PAGE], embedder="toy")
+        await store.aclose()
+        state = server.points[source_id("state")]["payload"]
+        wanted = server.points[chunk_id(key_of("https://space.example/moon"), 0)]["vector"]["words"]
+        del state["terms"]
+        server.asked.clear()
+        server.scrolls = True
+        store = QdrantStore.at(url)
+        await store.lexical("moons")
+        await store.lexical("moons")
+        await store.aclose()
+    sent = [body["points"] for method, path, body in server.asked if method == "PUT" and "/points/vectors" in path]
+    assert sent == [[{"id": chunk_id(key_of("https://space.example/moon"), 0), "vector": {"words": wanted}}]]
+    assert server.points[source_id("state")]["payload"] == {**state, "terms": TERMS}
+    assert server.problems == []

@@ -18,11 +18,12 @@ from nexi import urls
 from nexi.stores.scope import moment
 from nexi.stores.writing import clean, domain_of, fingerprint_of
 from nexi.text import stems, terms
-from nexi.types import Chunk, IndexedPage, Passage, StoredSource, content_digest
+from nexi.types import IndexedPage, Passage, StoredSource, content_digest
 
 SPACE = uuid.UUID("6f0d3c0e-6a3b-5f0e-9a53-0f4e6e657869")
 TYPICAL = 150  # terms in a chunk; BM25 wants the mean, which no server tells
 SATURATION, LENGTH = 1.2, 0.75
+TERMS = f"{terms.VERSION}.{stems.VERSION}"  # what made the numbers of the words; another is no longer found by ours
 
 Payload = dict[str, Any]
 
@@ -56,9 +57,9 @@ def _number(term: str) -> int:
     return zlib.crc32(term.encode("utf-8", "replace"))
 
 
-def sparse(title: str, chunk: Chunk) -> tuple[list[int], list[float]]:
+def sparse(title: str, heading: str, context: str, text: str) -> tuple[list[int], list[float]]:
     """Terms and weights of a chunk with what stands above it."""
-    counts = words_of("\n".join((title, chunk.heading, chunk.context, chunk.text)))
+    counts = words_of("\n".join((title, heading, context, text)))
     norm = SATURATION * (1 - LENGTH + LENGTH * counts.total() / TYPICAL)
     weights = {term: times * (SATURATION + 1) / (times + norm) for term, times in counts.items()}
     return list(weights), list(weights.values())
@@ -114,6 +115,11 @@ def chunk_payload(page: IndexedPage, number: int, owner: str, sources: Sequence[
         "embedded": bool(page.vectors),
         "sources": list(sources),
     }
+
+
+def indexed_texts(payload: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    """What `sparse` takes, of a chunk that is stored."""
+    return payload["sources"][0]["title"], payload["heading"], payload["context"], payload["text"]
 
 
 def stored_source(payload: Mapping[str, Any]) -> StoredSource:

@@ -316,11 +316,25 @@ class QdrantStore:
             self._ready = True
         found = await self._client.retrieve(self._sources, [source_id("state")])
         if found:
-            return dict(found[0].payload or {})
-        state: Payload = {"kind": "state", "embedder": "", "dims": 0, "collection": f"{self._prefix}_words"}
+            state = dict(found[0].payload or {})
+            return state if state.get("terms") == points.TERMS else await self._renumber(state)
+        collection = f"{self._prefix}_words"
+        state = {"kind": "state", "embedder": "", "dims": 0, "collection": collection, "terms": points.TERMS}
         await self._make_chunks(state)
         await self._save(state)
         return state
+
+    async def _renumber(self, state: Payload) -> Payload:
+        """Write the words of every chunk anew, after a version of nexi that cut words into terms in another way."""
+        found = await self._every(state["collection"], models.Filter())
+        for start in range(0, len(found), PAGE):
+            rows = [
+                models.PointVectors(id=p.id, vector={WORDS: _words(*points.indexed_texts(p.payload))})
+                for p in found[start : start + PAGE]
+            ]
+            await self._client.update_vectors(state["collection"], rows, wait=True)
+        await self._save({**state, "terms": points.TERMS})
+        return {**state, "terms": points.TERMS}
 
     async def _save(self, state: Payload) -> None:
         point = models.PointStruct(id=source_id("state"), vector={}, payload=state)
@@ -448,9 +462,14 @@ def _asked(text: str) -> models.SparseVector | None:
     return models.SparseVector(indices=words, values=[1.0] * len(words)) if words else None
 
 
+def _words(*texts: str) -> models.SparseVector:
+    indices, values = points.sparse(*texts)
+    return models.SparseVector(indices=indices, values=values)
+
+
 def _vectors(page: IndexedPage, number: int) -> dict[str, Any]:
-    indices, values = points.sparse(page.source.title, page.chunks[number])
-    found: dict[str, Any] = {WORDS: models.SparseVector(indices=indices, values=values)}
+    chunk = page.chunks[number]
+    found: dict[str, Any] = {WORDS: _words(page.source.title, chunk.heading, chunk.context, chunk.text)}
     if page.vectors:
         found[DENSE] = list(page.vectors[number])
     return found
