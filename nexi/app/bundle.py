@@ -24,8 +24,8 @@ from nexi.runs.pages import FilePages
 from nexi.types import content_digest
 
 REDACTED = "[redacted]"
-MOST_BYTES = 512_000_000
-MOST_FILES = 20_000
+MAX_BYTES = 512_000_000
+MAX_FILES = 20_000
 _PAGE = re.compile(r"pages/([0-9a-f]{64})\.txt")
 
 
@@ -47,11 +47,11 @@ def write_bundle(runs: RunDirectory, run_id: str, path: Path, secrets: Iterable[
     return len(pages)
 
 
-def read_bundle(path: Path, runs: RunDirectory) -> str:
+def read_bundle(path: Path, runs: RunDirectory, *, max_bytes: int = MAX_BYTES, max_files: int = MAX_FILES) -> str:
     """Unpack a bundle into a home of runs and return the id of its run. Raises StoreError."""
     try:
         with tarfile.open(path, "r:gz") as archive:
-            return _unpacked(archive, runs)
+            return _unpacked(archive, runs, max_bytes, max_files)
     except (tarfile.TarError, zlib.error, gzip.BadGzipFile, EOFError, ValueError, KeyError, TypeError) as error:
         raise StoreError(
             f"{path} is not a bundle of a run",
@@ -62,11 +62,11 @@ def read_bundle(path: Path, runs: RunDirectory) -> str:
         raise store_error("Could not read the bundle", path, error) from error
 
 
-def _unpacked(archive: tarfile.TarFile, runs: RunDirectory) -> str:
-    run_id, left = "", MOST_BYTES
+def _unpacked(archive: tarfile.TarFile, runs: RunDirectory, max_bytes: int, max_files: int) -> str:
+    run_id, left = "", max_bytes
     for count, member in enumerate(archive):
         left -= member.size
-        if count >= MOST_FILES or left < 0:
+        if count >= max_files or left < 0:
             raise ValueError("it is larger than a run can be")
         source = archive.extractfile(member) if member.isfile() else None
         if source is None:

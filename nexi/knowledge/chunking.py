@@ -50,11 +50,11 @@ class _Block:
     label: str = ""
 
 
-def chunk_markdown(text: str, size: int = SIZE) -> list[Piece]:
+def chunk_markdown(text: str, size: int = SIZE, *, max_fence: int = MAX_FENCE) -> list[Piece]:
     """The chunks of a text; none is longer than `size` except a code fence that is longer itself."""
     if size < 1:
         raise ValueError(f"a chunk size of {size} cannot hold anything")
-    packer = _Packer(text, size)
+    packer = _Packer(text, size, max_fence)
     for block in _blocks(text):
         packer.add(block)
     packer.flush()
@@ -82,10 +82,11 @@ def code_languages(text: str) -> list[str]:
 class _Packer:
     """Puts blocks together as long as they fit, and knows the headings that hold where each chunk begins."""
 
-    def __init__(self, text: str, size: int) -> None:
+    def __init__(self, text: str, size: int, max_fence: int) -> None:
         self.pieces: list[Piece] = []
         self._text = text
         self._size = size
+        self._max_fence = max_fence
         self._held: list[_Block] = []
         self._path: list[tuple[int, str]] = []
         self._under: tuple[str, ...] = ()
@@ -101,7 +102,7 @@ class _Packer:
             self._under = tuple(label for _, label in self._path)
         if self._with(block) <= self._size:
             self._held.append(block)
-        elif _whole(block):
+        elif block.kind == "fence" and block.end - block.start <= self._max_fence:
             self.flush()
             self._held = [block]
         else:
@@ -142,10 +143,6 @@ def _descend(path: list[tuple[int, str]], heading: _Block) -> None:
         path.pop()
     if heading.label:
         path.append((heading.level, heading.label))
-
-
-def _whole(block: _Block) -> bool:
-    return block.kind == "fence" and block.end - block.start <= MAX_FENCE
 
 
 def _length(text: str, start: int, end: int) -> int:

@@ -212,13 +212,13 @@ class Indexer:
         return tuple(vectors), ()
 
 
-def cut(text: str, size: int = SIZE) -> tuple[Chunk, ...]:
+def cut(text: str, size: int = SIZE, max_chunks: int = MAX_CHUNKS) -> tuple[Chunk, ...]:
     """The chunks of a text as they are stored; a text of very many gets larger ones.
 
     The context of a chunk is what the page begins with, unless it is the beginning itself: a later part then is still
     found by what the page is about.
     """
-    pieces = chunk_markdown(text, max(size, len(text) // MAX_CHUNKS))
+    pieces = chunk_markdown(text, max(size, len(text) // max_chunks))
     begins, lead = lead_of(text)
     return tuple(
         Chunk(p.text, heading_path(p.headings), lead if p.start > begins else "", _code_of(p), p.start) for p in pieces

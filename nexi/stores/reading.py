@@ -13,7 +13,7 @@ from typing import Any
 from nexi.stores import faults
 from nexi.stores.schema import CHUNKS, every_meta, meta
 from nexi.stores.scope import Condition, condition
-from nexi.stores.vectors import Chosen, Held, VectorReader, choose, nearest, slots_of
+from nexi.stores.vectors import DEFAULT_FIRST_PASS, Chosen, FirstPass, Held, VectorReader, choose, nearest, slots_of
 from nexi.stores.words import Ranked
 from nexi.stores.writing import key_of
 from nexi.types import EVERYTHING, Passage, Scope, StoredSource, StoreStats, Vector
@@ -124,8 +124,9 @@ def stats(db: sqlite3.Connection) -> StoreStats:
 class Nearest:
     """Search by vectors. Keeps the slots of the last scopes, until the store has changed."""
 
-    def __init__(self, vectors: VectorReader) -> None:
+    def __init__(self, vectors: VectorReader, first_pass: FirstPass = DEFAULT_FIRST_PASS) -> None:
         self._vectors = vectors
+        self._first_pass = first_pass
         self._generation = -1
         self._chosen: dict[Scope, Chosen] = {}
 
@@ -141,7 +142,7 @@ class Nearest:
         chosen = None if scope == EVERYTHING else self._slots(db, scope, int(about["generation"]), held)
         wanted = count
         while True:
-            near = nearest(held, vector, wanted, chosen)
+            near = nearest(held, vector, wanted, chosen, self._first_pass)
             chunks = _chunks_in(db, [slot for slot, _ in near])
             found = [(chunks[slot], score) for slot, score in near if slot in chunks]
             if len(found) >= count or len(near) < wanted:

@@ -16,13 +16,26 @@ from nexi.errors import StoreError
 from nexi.stores import reading, salvage, schema
 from nexi.stores.lane import BUSY_S, READING_KIB, Lane, end_reading, in_transaction
 from nexi.stores.reading import Nearest
-from nexi.stores.vectors import VectorReader, VectorWriter
-from nexi.stores.words import Ranked, Words
-from nexi.stores.writing import Writing
+from nexi.stores.vectors import DEFAULT_FIRST_PASS, FirstPass, VectorReader, VectorWriter
+from nexi.stores.words import MAX_SCORED, Ranked, Words
+from nexi.stores.writing import MIN_HOLES, Writing
 from nexi.text import fusion
 from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
+from nexi.values import frozen
 
 T = TypeVar("T")
+
+
+@frozen
+class StoreLimits:
+    """How much a search compares exactly, and how many empty slots are worth closing."""
+
+    max_scored: int = MAX_SCORED
+    min_holes: int = MIN_HOLES
+    first_pass: FirstPass = DEFAULT_FIRST_PASS
+
+
+DEFAULT_LIMITS = StoreLimits()
 
 
 class SqliteStore:
@@ -30,13 +43,14 @@ class SqliteStore:
 
     name = "sqlite"
 
-    def __init__(self, path: Path, *, busy_s: float = BUSY_S) -> None:
+    def __init__(self, path: Path, *, busy_s: float = BUSY_S, limits: StoreLimits = DEFAULT_LIMITS) -> None:
         self._path = path
+        self._limits = limits
         self._reader = Lane(path, lambda db: schema.prepare(db, path), busy_s=busy_s, cache_kib=READING_KIB)
         self._writer = Lane(path, lambda db: schema.prepare(db, path), busy_s=busy_s)
         self._mapped = VectorReader(path)
-        self._nearest = Nearest(self._mapped)
-        self._words = Words()
+        self._nearest = Nearest(self._mapped, limits.first_pass)
+        self._words = Words(limits.max_scored)
         self._vectors = VectorWriter(path)
         self._damage = ""
 
@@ -135,7 +149,7 @@ class SqliteStore:
 
     async def _write(self, work: Callable[[Writing], T]) -> T:
         def write(db: sqlite3.Connection) -> T:
-            writing = Writing(db, self._vectors)
+            writing = Writing(db, self._vectors, self._limits.min_holes)
             try:
                 result = in_transaction(db, lambda: work(writing))
             except (OSError, StoreError, sqlite3.Error):

@@ -19,10 +19,6 @@ from nexi.stores import faults
 from nexi.types import Vector
 from nexi.values import frozen
 
-EXACT_NUMBERS = 48_000_000  # up to here (190,000 vectors of 256) every vector is compared; beyond, bits go first
-CANDIDATES = 2_000  # of the first pass by bits, at least
-OVERSAMPLING = 40
-SHARE = 80  # one vector in so many is a candidate; with fewer, real texts lose more than two of a hundred
 BLOCK = 16_384
 COPIED = 256
 COPIED_NUMBERS = 524_288  # two megabytes: 2,048 vectors of 256
@@ -202,15 +198,32 @@ def choose(held: Held, slots: Any) -> Chosen:
     return Chosen(slots, held.rows.take(slots, axis=0) if few else None)
 
 
-def nearest(held: Held, vector: Vector, count: int, chosen: Chosen | None = None) -> list[tuple[int, float]]:
+@frozen
+class FirstPass:
+    """When a first pass compares one bit of every number, and how many vectors it leaves for the exact one."""
+
+    min_numbers: int = 48_000_000  # up to here (190,000 vectors of 256) every vector is compared
+    min_candidates: int = 2_000
+    oversampling: int = 40
+    share: int = 80  # one vector in so many is a candidate; with fewer, real texts lose more than two of a hundred
+
+    def count_candidates(self, total: int, count: int) -> int:
+        return max(self.min_candidates, count * self.oversampling, total // self.share)
+
+
+DEFAULT_FIRST_PASS = FirstPass()
+
+
+def nearest(
+    held: Held, vector: Vector, count: int, chosen: Chosen | None = None, first_pass: FirstPass = DEFAULT_FIRST_PASS
+) -> list[tuple[int, float]]:
     """(slot, cosine) of the nearest rows, best first, among the chosen slots or all of them."""
     np = numpy()
     query = _direction(vector)
     slots, copied = (None, None) if chosen is None else (chosen.slots, chosen.rows)
     total = len(held.rows) if slots is None else len(slots)
-    if total * len(query) > EXACT_NUMBERS:
-        wide = max(CANDIDATES, count * OVERSAMPLING, total // SHARE)
-        slots, copied = _likely(held.bits, query, wide, slots), None
+    if total * len(query) > first_pass.min_numbers:
+        slots, copied = _likely(held.bits, query, first_pass.count_candidates(total, count), slots), None
     scores = _scores(held.rows, query, slots) if copied is None else np.einsum("ij,j->i", copied, query)
     if np.isnan(scores.sum()):
         scores[np.isnan(scores)] = EMPTY

@@ -17,7 +17,7 @@ from nexi.text import terms
 from nexi.types import Scope
 
 TEXT_WEIGHT, HEAD_WEIGHT = 1.0, 1.5
-MOST_SCORED = 12_000
+MAX_SCORED = 12_000
 CANDIDATES = 300
 ORDERED = 100  # how many of the first are put in order with their pages
 PAGE_WORTH = 2.0
@@ -30,7 +30,8 @@ Ranked = list[tuple[int, float]]
 class Words:
     """Remembers how common words are, until the store has changed."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_scored: int = MAX_SCORED) -> None:
+        self._max_scored = max_scored
         self._generation = ""
         self._common: dict[str, int] = {}
 
@@ -41,8 +42,8 @@ class Words:
             return []
         where = _within(scope)
         rare = self._rarest(db, asked)
-        if self._matches(db, rare[0]) > MOST_SCORED:
-            where = _newest(db, rare[0], where)
+        if self._matches(db, rare[0]) > self._max_scored:
+            where = _newest(db, rare[0], where, self._max_scored)
         wide = max(ORDERED, count)
         if len(rare) == len(asked):
             found = _scored(db, " OR ".join(asked), where, wide)
@@ -58,7 +59,7 @@ class Words:
         total = 0
         for term in by_rarity:
             total += self._matches(db, term)
-            if kept and total > MOST_SCORED:
+            if kept and total > self._max_scored:
                 break
             kept.append(term)
         return kept
@@ -70,7 +71,7 @@ class Words:
             self._generation, self._common = generation, {}
         if term not in self._common:
             sql = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)"
-            self._common[term] = int(db.execute(sql, (term, MOST_SCORED * 8)).fetchone()[0])
+            self._common[term] = int(db.execute(sql, (term, self._max_scored * 8)).fetchone()[0])
         return self._common[term]
 
 
@@ -92,10 +93,10 @@ def _within(scope: Scope) -> Condition:
     return Condition(" AND ".join(clauses), tuple(values))
 
 
-def _newest(db: sqlite3.Connection, match: str, where: Condition) -> Condition:
+def _newest(db: sqlite3.Connection, match: str, where: Condition, most: int) -> Condition:
     """The scope, narrowed to the newest chunks with a word that too many have."""
     sql = f"SELECT rowid FROM words WHERE words MATCH ?{_and(where)} ORDER BY rowid DESC LIMIT 1 OFFSET ?"  # noqa: S608
-    oldest = db.execute(sql, (match, *where.values, MOST_SCORED)).fetchone()
+    oldest = db.execute(sql, (match, *where.values, most)).fetchone()
     if oldest is None:
         return where
     return Condition(f"rowid > ?{_and(where)}", (int(oldest[0]), *where.values))

@@ -18,15 +18,16 @@ from nexi.stores.schema import CHUNKS, index, meta, set_meta, unindex
 from nexi.stores.vectors import VectorReader, VectorWriter, empty, matrix
 from nexi.types import Chunk, IndexedPage, StoredSource, Vector, content_digest
 
-LEAST_HOLES = 4096  # below that, empty slots are not worth the copying
+MIN_HOLES = 4096  # below that, empty slots are not worth the copying
 MOST_HOLES = 0.25
 
 
 class Writing:
     """One transaction's work. Slots that it frees are blanked by `done`, when the transaction is over."""
 
-    def __init__(self, db: sqlite3.Connection, vectors: VectorWriter) -> None:
+    def __init__(self, db: sqlite3.Connection, vectors: VectorWriter, min_holes: int = MIN_HOLES) -> None:
         self._db = db
+        self._min_holes = min_holes
         self._vectors = vectors
         self._freed: list[tuple[int, int]] = []
         self._wrote = False
@@ -200,7 +201,7 @@ class Writing:
         self._wrote = True
 
     def _end(self) -> None:
-        if self._meta("holes") > max(LEAST_HOLES, self._meta("slots") * MOST_HOLES):
+        if self._meta("holes") > max(self._min_holes, self._meta("slots") * MOST_HOLES):
             self._close_ranks()
         if self._wrote:
             self._vectors.flush()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.knowledge import chunking
 from nexi.knowledge.chunking import Piece, chunk_markdown, code_languages, headings_of
 
 GUIDE = """# Guide
@@ -75,9 +74,8 @@ def test_a_fence_nobody_closes_is_plain_text() -> None:
     assert max(len(p.text) for p in pieces) <= 40
 
 
-def test_a_fence_as_long_as_a_file_is_cut_between_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunking, "MAX_FENCE", 100)
-    pieces = chunk_markdown("```\n" + "line of code\n" * 20 + "```", 50)
+def test_a_fence_as_long_as_a_file_is_cut_between_its_lines() -> None:
+    pieces = chunk_markdown("```\n" + "line of code\n" * 20 + "```", 50, max_fence=100)
     assert [p.has_code for p in pieces] == [True] * len(pieces)
     assert max(len(p.text) for p in pieces) <= 50
 

@@ -164,17 +164,13 @@ def test_paths_links_and_devices_of_a_stranger_are_ignored(make_config: Make, tm
     assert not (tmp_path / "evil").exists()
 
 
-def test_an_archive_larger_than_a_run_can_be_is_not_unpacked(
-    make_config: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("nexi.app.bundle.MOST_BYTES", 10_000)
+def test_an_archive_larger_than_a_run_can_be_is_not_unpacked(make_config: Make, tmp_path: Path) -> None:
     path = archive(tmp_path / "bomb.tar.gz", **{"log.jsonl": b"0" * 10_001})
     with pytest.raises(StoreError, match="larger than a run can be"):
-        read_bundle(path, directory(make_config()))
-    monkeypatch.setattr("nexi.app.bundle.MOST_FILES", 3)
+        read_bundle(path, directory(make_config()), max_bytes=10_000)
     many = archive(tmp_path / "many.tar.gz", **{f"f{n}": b"" for n in range(5)})
     with pytest.raises(StoreError, match="larger than a run can be"):
-        read_bundle(many, directory(make_config()))
+        read_bundle(many, directory(make_config()), max_files=3)
 
 
 def test_a_bundle_that_cannot_be_opened_says_so(make_config: Make, tmp_path: Path) -> None:

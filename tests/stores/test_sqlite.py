@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from nexi.errors import StoreError
-from nexi.stores import schema, vectors, words, writing
-from nexi.stores.sqlite import SqliteStore
-from nexi.text import terms
+from nexi.stores import schema
+from nexi.stores.sqlite import SqliteStore, StoreLimits
+from nexi.stores.vectors import FirstPass
 from nexi.types import Chunk, IndexedPage, Scope, StoredSource, StoreStats
 
 pytest.importorskip("numpy")
@@ -91,11 +91,14 @@ async def test_of_two_chunks_alike_the_one_whose_page_says_more_comes_first(stor
     assert [(p.url[-1], p.text) for p in found] == [("2", "deadlock timeout"), ("2", "locks wait"), ("1", "locks wait")]
 
 
-async def test_the_index_is_made_anew_when_texts_give_other_terms(
-    store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_index_is_made_anew_when_texts_give_other_terms(path: Path) -> None:
+    store = SqliteStore(path)
     await store.put([page(1, "alpha beta", "gamma")])
-    monkeypatch.setattr(terms, "VERSION", 77)
+    await store.aclose()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("UPDATE meta SET value = 77 WHERE key = 'terms'")
+        db.execute("INSERT INTO words (words) VALUES ('delete-all')")
+        db.commit()
     again = SqliteStore(path)
     assert [p.number for p in await again.lexical("gamma")] == [1]
     assert await again.remove(["https://n.example/1"]) == 1
@@ -109,9 +112,8 @@ async def test_files_are_private(store: SqliteStore, path: Path) -> None:
     assert {file.stat().st_mode & 0o777 for file in kept} == {0o600}
 
 
-async def test_replaced_vectors_give_their_place_back(store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "LEAST_HOLES", 8)
-    other = SqliteStore(path)
+async def test_replaced_vectors_give_their_place_back(path: Path) -> None:
+    store, other = SqliteStore(path, limits=StoreLimits(min_holes=8)), SqliteStore(path)
     for version in range(12):
         await store.put([page(n, "one", "two", version=version) for n in range(5)], embedder="e")
         near = await other.dense(array("f", [3.0, 1.0, 1.0 + version]), embedder="e", count=20)
@@ -120,9 +122,10 @@ async def test_replaced_vectors_give_their_place_back(store: SqliteStore, path: 
     assert sum(file.stat().st_size for file in folder.glob("*.f32")) <= 24 * 3 * 4
     assert len(list(folder.iterdir())) == 2
     await other.aclose()
+    await store.aclose()
 
 
-async def test_a_first_pass_by_bits_finds_what_every_vector_would(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_first_pass_by_bits_finds_what_every_vector_would(store: SqliteStore, path: Path) -> None:
     import numpy as np
 
     rng = np.random.default_rng(3)
@@ -140,23 +143,24 @@ async def test_a_first_pass_by_bits_finds_what_every_vector_would(store: SqliteS
     german = Scope(languages=("de",))
     query = array("f", (rows[100] + 0.1).tobytes())
     exact = [await store.dense(query, embedder="e"), await store.dense(query, embedder="e", scope=german)]
-    monkeypatch.setattr(vectors, "EXACT_NUMBERS", 0)
-    monkeypatch.setattr(vectors, "CANDIDATES", 120)
-    monkeypatch.setattr(vectors, "OVERSAMPLING", 1)
-    by_bits = [await store.dense(query, embedder="e"), await store.dense(query, embedder="e", scope=german)]
+    first_pass = FirstPass(min_numbers=0, min_candidates=120, oversampling=1)
+    other = SqliteStore(path, limits=StoreLimits(first_pass=first_pass))
+    by_bits = [await other.dense(query, embedder="e"), await other.dense(query, embedder="e", scope=german)]
+    await other.aclose()
     assert [[p.id for p in found] for found in by_bits] == [[p.id for p in found] for found in exact]
 
 
-async def test_the_rarest_words_choose_and_all_words_order(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_rarest_words_choose_and_all_words_order(store: SqliteStore, path: Path) -> None:
     pages = [page(n, f"common word{n % 10} item{n}" + (" rare" if n in (7, 13) else ""), f"filler {n}") for n in range(60)]
     await store.put(pages)
     exact = await store.lexical("common rare word3", count=2)
-    monkeypatch.setattr(words, "MOST_SCORED", 10)
-    pruned = await store.lexical("common rare word3", count=2)
+    other = SqliteStore(path, limits=StoreLimits(max_scored=10))
+    pruned = await other.lexical("common rare word3", count=2)
     assert [p.url for p in pruned] == [p.url for p in exact]
     assert pruned[0].url == "https://n.example/13"
-    assert len(await store.lexical("common", count=5)) == 5
-    assert len(await store.lexical("common", count=5, scope=Scope(urls=("https://n.example/1",)))) == 1
+    assert len(await other.lexical("common", count=5)) == 5
+    assert len(await other.lexical("common", count=5, scope=Scope(urls=("https://n.example/1",)))) == 1
+    await other.aclose()
 
 
 async def test_a_search_reads_one_moment_while_pages_change(store: SqliteStore) -> None:
