@@ -100,6 +100,7 @@ class Surroundings:
     deadline_s: float = DEADLINE_S
     resolve: Resolve | None = None
     server_time: ServerTime | None = None
+    libraries: tuple[str, ...] = LIBRARIES
 
 
 HERE = Surroundings()
@@ -110,7 +111,7 @@ async def examine(load: Callable[[], Config] = load_config, surroundings: Surrou
     try:
         config = load()
     except NexiError as error:
-        return Report((failed("config", error), *await _together([_versions()], surroundings)))
+        return Report((failed("config", error), *await _together([_versions(surroundings)], surroundings)))
     async with Nexi(config.override(llm_max_retries=0), clock=surroundings.clock) as nexi:
         checks = await _together(_checks(nexi, surroundings), surroundings)
     hide = _hider(config)
@@ -137,7 +138,7 @@ def _checks(nexi: Nexi, surroundings: Surroundings) -> list[Work]:
         ("embedder", _embedder(nexi)),
         ("disk", _disk(config)),
         ("clock", _clock(nexi, surroundings)),
-        _versions(),
+        _versions(surroundings),
     ]
 
 
@@ -460,9 +461,9 @@ async def _their_time(nexi: Nexi, surroundings: Surroundings) -> datetime | None
     )
 
 
-def _versions() -> Work:
+def _versions(surroundings: Surroundings) -> Work:
     async def check() -> list[Check]:
-        found = await asyncio.to_thread(lambda: {name: _version(name) for name in LIBRARIES})
+        found = await asyncio.to_thread(lambda: {name: _version(name) for name in surroundings.libraries})
         missing = [name for name, version in found.items() if not version]
         said = f"nexi {__version__}, Python {sys.version.split()[0]}, " + ", ".join(f"{n} {v}" for n, v in found.items() if v)
         if missing:

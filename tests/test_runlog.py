@@ -419,14 +419,15 @@ async def test_a_fact_this_nexi_does_not_know_is_refused(runs: RunDirectory) -> 
         runs.open_log(run_id)
 
 
-async def test_a_newer_schema_is_refused_aloud(runs: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_format, "SCHEMA", 2)
+async def test_a_newer_schema_is_refused(runs: RunDirectory) -> None:
     run_id = await write(runs, STARTED)
-    monkeypatch.setattr(log_format, "SCHEMA", 1)
+    header, facts = log_file(runs, run_id).read_bytes().split(b"\n", 1)
+    newer = {name: value for name, value in json.loads(header).items() if name != "sum"} | {"schema": log_format.SCHEMA + 1}
+    log_file(runs, run_id).write_bytes(log_format.seal(newer) + facts)
     with pytest.raises(StoreError) as caught:
         runs.open_log(run_id)
     assert (caught.value.code, caught.value.message) == ("newer_log", "Run aaaaaa was written by a newer nexi")
-    assert "schema 2" in caught.value.cause
+    assert f"schema {log_format.SCHEMA + 1}" in caught.value.cause
 
 
 # the lock, stopping, going on

@@ -78,6 +78,7 @@ def create_app(
     )
     app.router.redirect_slashes = False
     app.state.nexi, app.state.host, app.state.metrics = shared, host, metrics
+    app.state.doctor_timeout_s = page.setup.DOCTOR_TIMEOUT_S
     app.state.examining, app.state.printing, app.state.taking = asyncio.Lock(), asyncio.Lock(), asyncio.Lock()
     wants_token = bool(rules.token)
     app.state.openapi = operations.assembled((contract.openapi() for contract in CONTRACTS), wants_token=wants_token)

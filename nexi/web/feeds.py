@@ -54,7 +54,8 @@ def sse(item: Item) -> bytes:
 class Feed:
     """The events of one run, as far as it has come. One writer, any number of readers, one event loop."""
 
-    def __init__(self, before: Iterable[Fact] = ()) -> None:
+    def __init__(self, before: Iterable[Fact] = (), *, pace_s: float = PACE_S) -> None:
+        self._pace_s = pace_s
         self._items: list[Item] = []
         self._frames: list[bytes | None] = []
         self._after: list[int] = [0]  # by number of facts: the index of the first item after them
@@ -130,7 +131,7 @@ class Feed:
 
     def _set_bell(self) -> None:
         if self._bell is None:
-            pace = PACE_S * max(1.0, self._readers / READERS_AT_PACE)
+            pace = self._pace_s * max(1.0, self._readers / READERS_AT_PACE)
             self._bell = asyncio.get_running_loop().call_at(self._rung + pace, self._ring)
 
     def _ring(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -35,7 +36,7 @@ from nexi.web.search import service_of
 
 TAG = "SearXNG"
 PER_PAGE = 10
-ANSWER_S = 9.0  # clients give up after ten
+ANSWER_TIMEOUT_S = 9.0  # clients give up after ten
 TIME_RANGES = ("day", "week", "month", "year")
 ANSWERED = ("empty", "filter_ignored")  # failures of a backend that did answer
 
@@ -44,12 +45,11 @@ def shape(problem: Problem) -> dict[str, Any]:
     return {"error": f"{problem.message}. {problem.fix}".rstrip(". ") if problem.fix else problem.message}
 
 
-@answered(shape)
-async def search(request: Request) -> Response:
+async def search(request: Request, answer_timeout_s: float) -> Response:
     asked = await _parameters(request)
     query, page = _query(asked), _page(asked)
     wanted = min(MAX_ITEMS, page * PER_PAGE)
-    limits = Limits(results=wanted, total_s=ANSWER_S, search_s=ANSWER_S)
+    limits = Limits(results=wanted, total_s=answer_timeout_s, search_s=answer_timeout_s)
     outcome = await service_of(request).run(SearchRequest(query.text, query.language, limits=limits), query)
     first = (page - 1) * PER_PAGE
     return reply(_answer(query.text, outcome, outcome.results[first : first + PER_PAGE]))
@@ -65,11 +65,12 @@ async def healthz(request: Request) -> Response:
     return PlainTextResponse("OK")
 
 
-def routes(_state: object = None) -> list[Route]:
+def routes(_state: object = None, *, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> list[Route]:
+    answer = answered(shape)(partial(search, answer_timeout_s=answer_timeout_s))
     return [
-        Route("/searxng/search", search, methods=["GET", "POST"]),
-        Route("/searxng/", search, methods=["GET", "POST"]),
-        Route("/searxng", search, methods=["GET", "POST"]),
+        Route("/searxng/search", answer, methods=["GET", "POST"]),
+        Route("/searxng/", answer, methods=["GET", "POST"]),
+        Route("/searxng", answer, methods=["GET", "POST"]),
         Route("/searxng/config", config),
         Route("/searxng/healthz", healthz),
     ]

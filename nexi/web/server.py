@@ -30,8 +30,8 @@ from nexi.web.guard import Rules
 from nexi.web.hosting import MOST_RUNS
 
 log = logging.getLogger("nexi.web")
-HEAD_S = 20.0
-STALL_S = 60.0  # a client that reads nothing for so long is not coming back
+HEAD_TIMEOUT_S = 20.0
+STALL_TIMEOUT_S = 60.0  # a client that reads nothing for so long is not coming back
 HEAD_BYTES = 32_768
 KEEP_ALIVE_S = 15
 MOST_CONNECTIONS = 1024
@@ -193,6 +193,8 @@ class Gathering:
 class PatientProtocol(H11Protocol):
     """HTTP/1.1 with limits on the time until the head of a request is there, and until a client reads on."""
 
+    head_timeout_s = HEAD_TIMEOUT_S
+    stall_timeout_s = STALL_TIMEOUT_S
     _head: asyncio.TimerHandle | None = None
     _stall: asyncio.TimerHandle | None = None
 
@@ -211,7 +213,7 @@ class PatientProtocol(H11Protocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._stall = self.loop.call_later(STALL_S, self.transport.abort)
+        self._stall = self.loop.call_later(self.stall_timeout_s, self.transport.abort)
 
     def resume_writing(self) -> None:
         self._end_of(self._stall)
@@ -223,7 +225,7 @@ class PatientProtocol(H11Protocol):
             self._end_of(self._head)
             self._head = None
         elif self._head is None:
-            self._head = self.loop.call_later(HEAD_S, self._give_up)
+            self._head = self.loop.call_later(self.head_timeout_s, self._give_up)
 
     def _owes_a_head(self) -> bool:
         last: Any = self.cycle  # the base class says it is always there, and sets it with the first request

@@ -182,10 +182,7 @@ def test_a_model_that_never_finishes_is_left_at_the_time_target(ask: Ask, waits:
     check_nothing_is_left_behind(done)
 
 
-def test_a_model_that_never_finishes_after_a_page_was_read_is_not_asked_again(
-    ask: Ask, web: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("nexi.agent.context.GRACE_S", 0.1)
+def test_a_model_that_never_finishes_after_a_page_was_read_is_not_asked_again(ask: Ask, web: str) -> None:
     with endpoint([searching(), reading(web), NEVER_ENDING[0][1], answering()]) as server:
         done = ask("--time-target", "1", base_url=server.url)
     assert (done.code, done.out[: len(PASSAGE)], len(server.asked)) == (0, PASSAGE, 3)
@@ -194,10 +191,7 @@ def test_a_model_that_never_finishes_after_a_page_was_read_is_not_asked_again(
     check_nothing_is_left_behind(done)
 
 
-def test_a_model_that_hangs_in_its_answer_keeps_the_sentences_that_came(
-    ask: Ask, web: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("nexi.agent.context.GRACE_S", 0.1)
+def test_a_model_that_hangs_in_its_answer_keeps_the_sentences_that_came(ask: Ask, web: str) -> None:
     half = sse(answer_piece(SENTENCE), usage=False, done=False, then="hang")
     with endpoint([searching(), reading(web), half]) as server:
         done = ask("--time-target", "1", base_url=server.url)

@@ -24,9 +24,8 @@ async def batches(feed: Feed) -> list[bytes]:
 
 
 @pytest.mark.parametrize("readers", [1, READERS_AT_PACE, 50])
-async def test_every_reader_gets_everything_once_and_in_few_batches(readers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feeds, "PACE_S", 0.01)
-    feed = Feed(FACTS[:10])
+async def test_every_reader_gets_everything_once_and_in_few_batches(readers: int) -> None:
+    feed = Feed(FACTS[:10], pace_s=0.01)
     reading = [asyncio.create_task(batches(feed)) for _ in range(readers)]
     for fact in FACTS[10:]:
         feed.put(fact)
@@ -51,9 +50,8 @@ async def test_an_event_is_written_once_for_all_readers(monkeypatch: pytest.Monk
     assert len(written) == len(FACTS)
 
 
-async def test_one_of_many_begins_with_the_next_batch_also_where_nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feeds, "PACE_S", 0.001)
-    feed = Feed(FACTS)
+async def test_one_of_many_begins_with_the_next_batch_also_where_nothing_comes() -> None:
+    feed = Feed(FACTS, pace_s=0.001)
     many = [feed.frames() for _ in range(READERS_AT_PACE + 5)]
     first = await asyncio.gather(*(anext(frames) for frames in many))
     assert set(first) == {WHOLE}
@@ -67,9 +65,8 @@ async def test_a_quiet_feed_says_that_it_is_still_there() -> None:
     await frames.aclose()
 
 
-async def test_what_comes_while_a_batch_is_on_its_way_is_not_missed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feeds, "PACE_S", 0.001)
-    feed, told = Feed(FACTS[:1]), b""
+async def test_what_comes_while_a_batch_is_on_its_way_is_not_missed() -> None:
+    feed, told = Feed(FACTS[:1], pace_s=0.001), b""
     async for frame in feed.frames():
         told += frame
         if feed.facts < len(FACTS):

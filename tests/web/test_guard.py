@@ -19,11 +19,11 @@ from nexi.config import Config
 from nexi.errors import ConfigError
 from nexi.net.addresses import is_loopback_host
 from nexi.testing import FakeClock
-from nexi.web import SHAPES, logs, server
+from nexi.web import SHAPES, logs
 from nexi.web.guard import Guard, Rules
 from nexi.web.metrics import Metrics
 from nexi.web.problems import own_shape
-from nexi.web.server import Options, require_token
+from nexi.web.server import Options, PatientProtocol, require_token
 from nexi.web.streams import EventStream
 from tests.web.world import MANY, QUESTION, GatedWeb, serving
 
@@ -203,18 +203,18 @@ async def test_a_body_that_does_not_come_in_time_is_refused(tmp_path: Path) -> N
         assert await raw(served.base, head("/v1/runs", "Content-Length: 10") + b"{") == 408
 
 
-async def test_a_head_that_does_not_come_in_time_ends_the_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "HEAD_S", 0.05)
-    async with serving(tmp_path) as served:
+def with_timeouts(*, head_s: float = 20.0, stall_s: float = 60.0) -> type[PatientProtocol]:
+    return type("Impatient", (PatientProtocol,), {"head_timeout_s": head_s, "stall_timeout_s": stall_s})
+
+
+async def test_a_head_that_does_not_come_in_time_ends_the_connection(tmp_path: Path) -> None:
+    async with serving(tmp_path, protocol=with_timeouts(head_s=0.05)) as served:
         assert await raw(served.base, b"GET /healthz HTTP/1.1\r\nHost: ") == 0
 
 
-async def test_a_later_head_that_does_not_come_in_time_ends_the_connection_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server, "HEAD_S", 0.2)
+async def test_a_later_head_that_does_not_come_in_time_ends_the_connection_too(tmp_path: Path) -> None:
     whole = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    async with serving(tmp_path) as served:
+    async with serving(tmp_path, protocol=with_timeouts(head_s=0.2)) as served:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(served.base.rpartition(":")[2]))
         for _ in range(2):
             writer.write(whole)
@@ -224,8 +224,7 @@ async def test_a_later_head_that_does_not_come_in_time_ends_the_connection_too(
         writer.close()
 
 
-async def test_a_client_that_stops_reading_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "STALL_S", 0.05)
+async def test_a_client_that_stops_reading_is_let_go(tmp_path: Path) -> None:
     ended = asyncio.Event()
 
     async def flood(request: Request) -> EventStream:
@@ -239,7 +238,7 @@ async def test_a_client_that_stops_reading_is_let_go(tmp_path: Path, monkeypatch
 
         return EventStream(frames())
 
-    async with serving(tmp_path, more=[Route("/flood", flood)]) as served:
+    async with serving(tmp_path, more=[Route("/flood", flood)], protocol=with_timeouts(stall_s=0.05)) as served:
         _, writer = await asyncio.open_connection("127.0.0.1", int(served.base.rpartition(":")[2]))
         writer.write(b"GET /flood HTTP/1.1\r\nHost: localhost\r\n\r\n")
         await asyncio.wait_for(ended.wait(), 10)

@@ -15,7 +15,6 @@ from nexi.doctor import Check, Report
 from nexi.events import RunStarted
 from nexi.history import add_history_entry, create_entry
 from nexi.types import Page
-from nexi.web.page import setup
 from nexi.web.page.history import excerpt
 from tests.web.world import MOON, QUESTION, GatedWeb, Served, serving
 
@@ -229,8 +228,8 @@ async def test_checks_run_one_at_a_time_and_end(tmp_path: Path, monkeypatch: pyt
         raise AssertionError
 
     monkeypatch.setattr("nexi.doctor.examine", examine)
-    monkeypatch.setattr(setup, "EXAMINED_S", 0.2)
     async with serving(tmp_path) as served:
+        served.app.state.doctor_timeout_s = 0.2
         first = asyncio.create_task(served.client.post("/page/doctor"))
         await begun.wait()
         second = await served.client.post("/page/doctor")

@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
 from nexi.backends.searxng import Searxng
 from nexi.types import Hit
-from tests.search_api.support import HITS, Backend, Stuck, down
+from nexi.web import searxng
+from tests.search_api.support import HITS, Backend, Stuck, down, nexi
 from tests.web.doors import client
 
 FORM = "application/x-www-form-urlencoded"
@@ -128,12 +131,11 @@ def test_backends_that_fail_are_unresponsive_engines(tmp_path: Path) -> None:
     )
 
 
-def test_an_answer_comes_before_clients_give_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from nexi.web import searxng
-
-    assert searxng.ANSWER_S < 10
-    monkeypatch.setattr(searxng, "ANSWER_S", 0.02)
-    with client(tmp_path, Stuck()) as http:
+def test_an_answer_comes_before_clients_give_up(tmp_path: Path) -> None:
+    assert searxng.ANSWER_TIMEOUT_S < 10
+    app = Starlette(routes=searxng.routes(answer_timeout_s=0.02))
+    app.state.nexi = nexi(tmp_path, Stuck())
+    with TestClient(app) as http:
         got = http.get("/searxng/search", params={"q": "x"}).json()
     assert got["unresponsive_engines"] == [["search", "no backend answered in the time of this request"]]
 

@@ -20,7 +20,7 @@ from nexi.testing import FakeWeb
 from nexi.types import Hit, Query
 from nexi.web import create_app
 from nexi.web.guard import Rules
-from nexi.web.server import Options, Server, bind, uvicorn_config
+from nexi.web.server import Options, PatientProtocol, Server, bind, uvicorn_config
 
 MOON, MARS = "https://moon.example/facts", "https://mars.example/facts"
 PAGES = {
@@ -95,6 +95,7 @@ async def serving(
     token: str = "",
     llms: dict[str, Any] | None = None,
     more: Sequence[BaseRoute] = (),
+    protocol: type[PatientProtocol] = PatientProtocol,
 ) -> AsyncIterator[Served]:
     """A real server on a free port of loopback; leaving the block ends it as SIGTERM does, without its pauses."""
     web = web or GatedWeb()
@@ -105,7 +106,7 @@ async def serving(
     options = Options(port=0, drain_s=drain_s)
     listener = bind(options)
     settings = uvicorn_config(config, options)
-    settings.app, settings.factory = app, False
+    settings.app, settings.factory, settings.http = app, False, protocol
     server = Server(settings)
     settings.load()
     server.lifespan = settings.lifespan_class(settings)

@@ -18,7 +18,7 @@ from nexi.config import KEYED_BACKENDS, Config, Endpoint
 from nexi.web.payload import reply
 from nexi.web.problems import refused
 
-EXAMINED_S = 30.0
+DOCTOR_TIMEOUT_S = 30.0
 SETUP_FIX = "nexi config setup"
 
 
@@ -108,7 +108,7 @@ async def doctor(request: Request) -> Response:
         raise refused(409, "examining", "the checks are under way", fix="wait for them", retry_after=5)
     async with state.examining:
         try:
-            async with asyncio.timeout(EXAMINED_S):
+            async with asyncio.timeout(state.doctor_timeout_s):
                 report = await examine(lambda: state.nexi.config)
         except TimeoutError:
             raise refused(504, "timeout", "the checks took too long", fix="run nexi doctor in a terminal") from None
