@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from nexi.ports import LLM
-from nexi.tools.results import as_json, searches_form
-from nexi.tools.specs import FINAL_ANSWER, WEB_GET, WEB_SEARCH, read_arguments
+from nexi.tools.results import render_searches, to_json
+from nexi.tools.specs import FINAL_ANSWER, WEB_GET, WEB_SEARCH, parse_arguments
 from nexi.tools.summaries import ExtractLimits, summarise
 from nexi.types import ToolCall
 
@@ -53,12 +53,12 @@ async def execute_tool(
 ) -> dict[str, Any]:
     """Run one tool outside a search; an unknown tool or a bad argument comes back as {"error": …}."""
     if name == FINAL_ANSWER.name:
-        _, problem = read_arguments(ToolCall("", name, as_json(arguments)), FINAL_ANSWER)
+        _, problem = parse_arguments(ToolCall("", name, to_json(arguments)), FINAL_ANSWER)
         return {"error": problem} if problem else {"answer": arguments["answer"]}
     from nexi.app import Nexi
 
     async with Nexi(config) as nexi:
-        result = await nexi.run_tool(ToolCall("direct", name, as_json(arguments)), question=query)
+        result = await nexi.run_tool(ToolCall("direct", name, to_json(arguments)), question=query)
     value: dict[str, Any] = json.loads(result.text)
     return value
 
@@ -74,7 +74,7 @@ class JinaSearchBackend:
     async def search(self, queries: list[str], api_key: str, timeout: float = 30, verbose: bool = False) -> dict[str, Any]:  # noqa: ASYNC109 - the seeds' signature
         from nexi.app import search_as_plugin
 
-        return searches_form(await search_as_plugin("jina", queries, api_key, timeout))
+        return render_searches(await search_as_plugin("jina", queries, api_key, timeout))
 
 
 class JinaContentFetcher:

@@ -18,7 +18,7 @@ from nexi.budget import Meter, Reservation
 from nexi.errors import ContextOverflowError, LLMError
 from nexi.events import LimitApplied, ModelAsked, ModelFailed, ModelReplied
 from nexi.ports import LLM, Clock, Emit
-from nexi.runs.recording import CANCELLED, Track, error_of
+from nexi.runs.recording import CANCELLED, AgentReplay, rebuild_error
 from nexi.token_counter import TokenCounter
 from nexi.types import Message, Purpose, Reply, StopReason, ToolCall, ToolSpec, Usage
 from nexi.values import frozen
@@ -51,7 +51,7 @@ class MeteredLLM:
     counter: TokenCounter
     max_context: int
     calls: CallCounter = field(default_factory=CallCounter)
-    track: Track = field(default_factory=Track)
+    replay: AgentReplay = field(default_factory=AgentReplay)
 
     @property
     def name(self) -> str:
@@ -78,7 +78,7 @@ class MeteredLLM:
         max_reply = self._reply_tokens(prompt)
         digest = _digest_request(messages, tools, schema)
         stream = StreamRecorder(on_text, on_call, on_arguments)
-        if recorded := await self.track.reply(digest):
+        if recorded := await self.replay.next_reply(digest):
             return await self._replay_reply(*recorded, stream)
         await self._refuse_unrecorded(digest)
         max_tokens = min(max_tokens, max_reply)
@@ -139,13 +139,13 @@ class MeteredLLM:
         self.meter.replay_call(outcome.usage)
         if isinstance(outcome, ModelFailed):
             stream.replay(outcome.text, outcome.arrived)
-            raise error_of(outcome)
+            raise rebuild_error(outcome)
         stream.replay(outcome.text, outcome.tool_calls)
         return Reply(outcome.text, outcome.tool_calls, outcome.usage, outcome.finish)
 
     async def _refuse_unrecorded(self, digest: str) -> None:
-        if self.track.only:
-            if self.track.limit(f"call {digest}"):
+        if self.replay.is_replay_only:
+            if self.replay.next_limit(f"call {digest}"):
                 await self._refuse(digest)
             raise LLMError("the model was not asked", cause="the log does not hold its reply", code="not_recorded")
 

@@ -14,7 +14,7 @@ from nexi.budget import Meter
 from nexi.errors import FetchError, StoreError
 from nexi.events import PageFailed, PageFetched, PrefetchEnded, Warned
 from nexi.ports import Clock, ContentFetcher, Emit, PageStore
-from nexi.runs.recording import Track
+from nexi.runs.recording import AgentReplay
 from nexi.runs.session import Session
 from nexi.types import FetchLimits, Page
 from nexi.urls import hit_key
@@ -41,7 +41,7 @@ class Reader:
         clock: Clock,
         tasks: asyncio.TaskGroup,
         ahead: Callable[[ContentFetcher], bool] = lambda _: False,
-        track: Track | None = None,
+        replay: AgentReplay | None = None,
         keep: Callable[[Page], object] | None = None,
     ) -> None:
         self._keep = keep
@@ -54,7 +54,7 @@ class Reader:
         self._emit = emit
         self._clock = clock
         self._tasks = tasks
-        self._track = track or Track()
+        self._replay = replay or AgentReplay()
         self._running: dict[str, asyncio.Task[Page | FetchError]] = {}
         self._prefetched: dict[str, str] = {}
         self._requested: dict[str, str] = {}
@@ -63,7 +63,7 @@ class Reader:
         """Return the page, fetched now or before. Raises FetchError."""
         key = hit_key(url)
         self._requested.setdefault(key, url)
-        if not self._track.has_own_page(url) and (page := self._session.find_page(url)):
+        if not self._replay.has_own_page(url) and (page := self._session.find_page(url)):
             return page
         before = self._running.get(key)
         outcome = await self._await_running(key)
@@ -117,13 +117,13 @@ class Reader:
         return task
 
     def _reserve_page(self, url: str, *, ahead: bool) -> bool:
-        if self._track.has_page(url):
+        if self._replay.has_page(url):
             self._meter.replay_page()
             return True
         return self._meter.take_page(ahead=ahead)
 
     async def _fetch(self, url: str, fetchers: Sequence[ContentFetcher], *, ahead: bool) -> Page | FetchError:
-        if (recorded := await self._track.page(url)) and (page := await self._replay_page(url, recorded)):
+        if (recorded := await self._replay.next_page(url)) and (page := await self._replay_page(url, recorded)):
             return page
         started = self._clock.monotonic()
         outcome = await self._try_fetchers(url, fetchers)
@@ -171,7 +171,7 @@ class Reader:
         return page
 
     async def _try_fetchers(self, url: str, fetchers: Sequence[ContentFetcher]) -> Page | FetchError:
-        if self._track.only:
+        if self._replay.is_replay_only:
             return FetchError("the page was not read", cause="the log does not hold it")
         failure = FetchError("the page was not read", cause="no fetcher is configured", fix="set content_fetcher")
         for fetcher in fetchers:

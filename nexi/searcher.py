@@ -17,7 +17,7 @@ from nexi.events import SearchDelayed, SearchFinished
 from nexi.focus import within_focus
 from nexi.net.breaker import Suspension, format_duration
 from nexi.ports import Breaker, Clock, Emit, SearchBackend
-from nexi.runs.recording import Track
+from nexi.runs.recording import AgentReplay
 from nexi.types import Failure, Hit, Query, SearchOutcome
 from nexi.urls import dedup_key, host_of, is_web_url
 
@@ -62,7 +62,7 @@ class Searcher:
         clock: Clock,
         breaker: Breaker | None = None,
         concurrency: BackendConcurrency | None = None,
-        track: Track | None = None,
+        replay: AgentReplay | None = None,
         retries: int = 1,
     ) -> None:
         self._retries = retries
@@ -71,14 +71,14 @@ class Searcher:
         self._clock = clock
         self._breaker = breaker
         self._concurrency = concurrency or BackendConcurrency(clock)
-        self._track = track or Track()
+        self._replay = replay or AgentReplay()
 
     async def search(self, query: Query, *, deadline: float | None = None) -> SearchOutcome:
         """Return the hits of the first backend that has some, with the reasons why those before it had none.
 
         No backend is waited for beyond the deadline.
         """
-        if recorded := await self._track.search(query.text):
+        if recorded := await self._replay.next_search(query.text):
             await self._emit(recorded)
             return SearchOutcome(recorded.query, recorded.hits, recorded.backend, recorded.failures)
         started = self._clock.monotonic()
@@ -101,7 +101,7 @@ class Searcher:
 
     async def _try_backends(self, query: Query, deadline: float | None) -> SearchOutcome:
         """Ask the backends in order until one has hits. Suspended backends are a last resort."""
-        if self._track.only:
+        if self._replay.is_replay_only:
             return SearchOutcome(query.text, failures=(Failure("search", "not_recorded", "the log does not hold this search"),))
         failures: dict[str, tuple[Failure, ...]] = {}
         suspended: list[SearchBackend] = []

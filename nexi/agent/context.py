@@ -81,13 +81,13 @@ class RunContext:
         if self.stop.is_set():
             return StopReason.CANCELLED
         reason = self.meter.stop_reason(self.clock.monotonic())
-        return None if self.llm.track.is_ahead and reason is not StopReason.MAX_ITERATIONS else reason
+        return None if self.llm.replay.is_catching_up and reason is not StopReason.MAX_ITERATIONS else reason
 
     async def apply_limit(self, place: str, reason: StopReason | None) -> StopReason | None:
         """Log the limit so that a replay, which has no clock, takes the same branch."""
         at = f"{place} {self.meter.iterations}"
-        if self.llm.track.only:
-            reason = self.llm.track.limit(at) or (reason if reason in REPRODUCIBLE_LIMITS else None)
+        if self.llm.replay.is_replay_only:
+            reason = self.llm.replay.next_limit(at) or (reason if reason in REPRODUCIBLE_LIMITS else None)
         if reason:
             await self.emit(LimitApplied(at, reason))
         return reason

@@ -64,7 +64,7 @@ class Fallbacks:
         """Answer from what was read when a limit is reached. Raises NoEvidenceError when nothing was read."""
         by_model = by_model and reason not in (StopReason.CANCELLED, StopReason.API_ERROR)
         if not by_model:
-            await self._toolbox.number_what_was_read()
+            await self._toolbox.number_read_pages()
         description, fix = LIMIT_DESCRIPTIONS[reason], LIMIT_FIXES.get(reason, "")
         if not self._context.session.has_evidence:
             cause = f"{description} before any page was read" + self._describe_search_failures()

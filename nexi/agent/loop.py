@@ -19,7 +19,7 @@ from nexi.agent.window import make_room, shrink_context_window
 from nexi.errors import LLMError
 from nexi.ports import LLM
 from nexi.prompts import render
-from nexi.tools.specs import FINAL_ANSWER, read_arguments
+from nexi.tools.specs import FINAL_ANSWER, parse_arguments
 from nexi.tools.toolbox import Toolbox
 from nexi.types import Answer, Message, Reply, StopReason
 from nexi.verify import Verifier
@@ -106,7 +106,7 @@ class AgentLoop:
         text, stop = None, StopReason.FINAL_ANSWER
         final = next((c for c in reply.tool_calls if c.name == FINAL_ANSWER.name), None)
         if final is not None:
-            arguments, turn.refusal = read_arguments(final, FINAL_ANSWER)
+            arguments, turn.refusal = parse_arguments(final, FINAL_ANSWER)
             text = arguments.get("answer")
         elif not reply.tool_calls:
             text, stop = reply.text, StopReason.PLAIN_ANSWER

@@ -131,11 +131,11 @@ class ModelTurn:
         if not context.repeats.start_call(call):
             self.repeated_calls += 1
             result = await self._refuse_call(call)
-            context.llm.track.told(call.id)
+            context.llm.replay.recorded_tool_result(call.id)
             return result
         try:
             result = await self._toolbox.run(call)
-            if recorded := context.llm.track.told(call.id):
+            if recorded := context.llm.replay.recorded_tool_result(call.id):
                 result = replace(result, text=recorded.text, ok=recorded.ok)
         finally:
             context.repeats.end_call(call, result)

@@ -137,15 +137,15 @@ class Nexi:
 
     async def _session_for(self, request: RunRequest) -> Session:
         """The conversation a request continues. Raises StoreError when its run is not there."""
-        from nexi.runs.conversation import conversation_after, last_conversation
+        from nexi.runs.conversation import load_conversation_after, load_last_conversation
 
         if not request.continues:
             return Session()
         if request.continues == LAST_RUN:
-            return await last_conversation(self.config, self.clock)
+            return await load_last_conversation(self.config, self.clock)
         runs = self.runs()
         await asyncio.to_thread(runs.open_log, request.continues)
-        return await conversation_after(runs, request.continues)
+        return await load_conversation_after(runs, request.continues)
 
     async def _attach(self, request: RunRequest, ports: PortFactory, closing: AsyncExitStack) -> Knowledge | None:
         """A knowledge base of the files that came with the question, for the life of the run. Raises NexiError."""

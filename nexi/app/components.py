@@ -18,12 +18,12 @@ from nexi.focus import FOCUSES
 from nexi.model import CallCounter, MeteredLLM
 from nexi.ports import LLM, ContentFetcher, Emit, PairModel, SearchBackend
 from nexi.reader import Reader
-from nexi.runs.recording import Track
+from nexi.runs.recording import AgentReplay
 from nexi.runs.session import Session
 from nexi.searcher import Searcher
 from nexi.token_counter import BYTES_PER_TOKEN, TokenCounter
 from nexi.tools.specs import LOCAL_SEARCH, SPECS
-from nexi.tools.summaries import SUMMARY_TOKENS
+from nexi.tools.summaries import MAX_SUMMARY_TOKENS
 from nexi.tools.toolbox import Toolbox
 from nexi.types import FetchLimits, Hit, Page, ToolCall, ToolSpec
 from nexi.verify import Snapshots, Verifier
@@ -54,7 +54,7 @@ class RunComponents:
         session: Session | None = None,
         meter: Meter | None = None,
         emit: Emit | None = None,
-        track: Track | None = None,
+        track: AgentReplay | None = None,
         calls: CallCounter | None = None,
         reads_ahead: bool = True,
         has_knowledge: bool = False,
@@ -73,7 +73,7 @@ class RunComponents:
         self.emit: Emit = emit or environment.emit
         self.counter = TokenCounter(ports.config.tokenizer_encoding)
         self.calls = calls or CallCounter(environment.recorded.calls)
-        self.track = track or environment.recorded.recording.of("")
+        self.track = track or environment.recorded.recording.for_agent("")
         self.has_knowledge = has_knowledge
         self._pages_before = pages_before
         self.reader = Reader(
@@ -86,7 +86,7 @@ class RunComponents:
             clock=ports.clock,
             tasks=tasks,
             ahead=lambda fetcher: reads_ahead and ports.config.prefetch and fetcher.name in FREE_FETCHERS,
-            track=self.track,
+            replay=self.track,
             keep=index_page,
         )
 
@@ -122,7 +122,7 @@ class RunComponents:
         from nexi.app.local import LocalBackend
 
         backends = (LocalBackend(self.knowledge, self.emit),) if self.has_knowledge else ()
-        return Searcher(lambda: backends, emit=self.emit, clock=self.ports.clock, track=self.track)
+        return Searcher(lambda: backends, emit=self.emit, clock=self.ports.clock, replay=self.track)
 
     def _lookup(self) -> Lookup | None:
         if not self.has_knowledge or self.request.is_local:
@@ -153,7 +153,7 @@ class RunComponents:
             emit=self.emit,
             clock=self.ports.clock,
             question=self.question,
-            room=self._room,
+            free_bytes=self._room,
             query_template=self.request.query,
             prompts_folder=config.prompts_dir,
             secrets=secrets_of(config),
@@ -221,14 +221,14 @@ class RunComponents:
         return AgentSettings(self.request.limits.max_output_tokens or config.max_output_tokens, compaction, config.prompts_dir)
 
     def urls_of(self, call: ToolCall) -> list[str]:
-        from nexi.tools.specs import WEB_GET, read_arguments
+        from nexi.tools.specs import WEB_GET, parse_arguments
 
-        return list(read_arguments(call, WEB_GET)[0].get("urls", ())) if call.name == WEB_GET.name else []
+        return list(parse_arguments(call, WEB_GET)[0].get("urls", ())) if call.name == WEB_GET.name else []
 
     def _extract_bytes(self) -> int:
         """Bytes of a page that the extract model can take in beside its instructions and its summary."""
         window = self.ports.config.endpoint("extract").max_context
-        return min(MAX_EXTRACT_BYTES, max(1000, window - SUMMARY_TOKENS - EXTRACT_PROMPT_TOKENS) * BYTES_PER_TOKEN)
+        return min(MAX_EXTRACT_BYTES, max(1000, window - MAX_SUMMARY_TOKENS - EXTRACT_PROMPT_TOKENS) * BYTES_PER_TOKEN)
 
     def _room(self) -> int:
         """Bytes of page text that fit beside the conversation, or that would fit once it is compacted."""

@@ -12,7 +12,7 @@ from nexi.errors import StoreError
 from nexi.events import Delta, Event, Fact, Warned
 from nexi.ports import RunLog
 from nexi.runs.log import MemoryRunLog
-from nexi.runs.recording import Committed
+from nexi.runs.recording import CommittedFacts
 from nexi.tasks import wait_uninterrupted
 
 
@@ -35,7 +35,7 @@ class RunEmit:
     def __init__(self, log: RunLog, publish: Callable[[Event], None], before: Sequence[Fact] = ()) -> None:
         self.log = log
         self.facts: list[Fact] = list(before)
-        self._committed = Committed(before)
+        self._committed = CommittedFacts(before)
         self._publish = publish
         self._last: asyncio.Future[None] | None = None
         self._sealed = False
@@ -54,7 +54,7 @@ class RunEmit:
 
     async def _commit_after(self, before: asyncio.Future[None] | None, fact: Fact) -> None:
         """Written at once and in order, so that facts which come together share a flush; shown when those before it were."""
-        if self._sealed or self._committed.has(fact):
+        if self._sealed or self._committed.consume(fact):
             return await _passed(before)
         log, trouble = self.log, None
         try:

@@ -55,7 +55,7 @@ class RunEnvironment:
     @property
     def is_replay(self) -> bool:
         """Whether nothing may be asked for that the log does not hold."""
-        return self.recorded.recording.only
+        return self.recorded.recording.is_replay_only
 
     @property
     def today(self) -> str:

@@ -20,7 +20,7 @@ from nexi.net.addresses import is_loopback_host
 from nexi.ports import LLM, Breaker, Clock, ContentFetcher, Emit, PageStore, SearchBackend
 from nexi.runs.directory import RunDirectory
 from nexi.runs.pages import FilePages
-from nexi.runs.recording import Track
+from nexi.runs.recording import AgentReplay
 from nexi.searcher import BackendConcurrency, Searcher
 from nexi.types import content_digest
 from nexi.urls import host_of
@@ -133,7 +133,7 @@ class PortFactory:
     def searcher(
         self,
         emit: Emit,
-        track: Track | None = None,
+        track: AgentReplay | None = None,
         *,
         backends: Callable[[], Sequence[SearchBackend]] | None = None,
         retries: int = 1,
@@ -145,7 +145,7 @@ class PortFactory:
             clock=self.clock,
             breaker=self.breaker(),
             concurrency=self.shared.backend_concurrency,
-            track=track,
+            replay=track,
             retries=retries,
         )
 

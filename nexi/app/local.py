@@ -17,7 +17,7 @@ from nexi.events import Delta, Fact, ToolFinished, Warned
 from nexi.knowledge.indexing import IndexReport
 from nexi.ports import Emit
 from nexi.tools.specs import LOCAL_SEARCH
-from nexi.tools.toolbox import REPEATED
+from nexi.tools.toolbox import ANSWERED_BEFORE_NOTE
 from nexi.types import FetchLimits, Hit, Page, Passage, Query, Scope, StoredSource
 
 NAME = "local"
@@ -133,7 +133,7 @@ def recorded_pages_answered_before(facts: Iterable[Fact]) -> tuple[Hit, ...] | N
         return None
     try:
         told = json.loads(asked[0].text)
-        pages = told["pages"] if told["note"] == REPEATED else ()
+        pages = told["pages"] if told["note"] == ANSWERED_BEFORE_NOTE else ()
         return tuple(Hit(str(page["url"]), str(page.get("title", "")), "", "", NAME) for page in pages)
     except (ValueError, KeyError, TypeError, AttributeError):
         return ()

@@ -156,7 +156,7 @@ class RunJudge:
         return limit is None or limit - meter.usage.total - meter.reserved > estimate_tokens(packaged_quiz())
 
     async def _grade(self, deadline: float | None) -> Grade:
-        recorded = self._llm.track.judgement(JUDGE)
+        recorded = self._llm.replay.find_judgement(JUDGE)
         grade = Grade.from_json(json.loads(recorded.items[0])) if recorded else await self._kept_or_tested(deadline)
         await self._llm.emit(Judged(JUDGE, self._judge.name, grade.balanced_accuracy, (json.dumps(grade.as_json()),)))
         return grade
@@ -168,7 +168,7 @@ class RunJudge:
         if grade := await asyncio.to_thread(book.grade, key):
             return grade
         now = self._clock.now()
-        if self._llm.track.only:
+        if self._llm.replay.is_replay_only:
             raise NexiError(f"{name} was not tested when this run was recorded")
         if failure := await asyncio.to_thread(book.failure, key, now):
             raise NexiError(f"{name} could not be tested", cause=failure, fix=PROBE)

@@ -84,4 +84,6 @@ def read_recorded_run(
     """What a log tells of its run. `only` forbids asking for anything it does not hold."""
     day = datetime.fromisoformat(created).date().isoformat()
     recorded = [f for f in facts if not isinstance(f, RunResumed)]
-    return RecordedRun(run, tuple(facts), Recording(recorded, pace=pace, only=only, begun=begun), log, day, seconds)
+    return RecordedRun(
+        run, tuple(facts), Recording(recorded, pace=pace, is_replay_only=only, start_offsets=begun), log, day, seconds
+    )

@@ -138,7 +138,7 @@ class ResearchEngine:
             max_output_tokens=environment.request.limits.max_output_tokens or config.max_output_tokens,
             prompts_folder=config.prompts_dir,
         )
-        if recorded.run and not recorded.recording.only:
+        if recorded.run and not recorded.recording.is_replay_only:
             environment.meter.restore(*recorded.spent(agents=False))
             orchestrator.restore_usage(*recorded.spent(agents=True))
         return orchestrator
@@ -200,16 +200,16 @@ class ResearchAssembly:
             pool=shared.link_pool,
             extra_searchers=others,
             context=ContextUsage(lambda: components.counter.upper_bound(session.messages) // 3, context.llm.max_context),
-            track=components.track,
+            replay=components.track,
         )
         return AgentLoop(context, toolbox, built_in_llm)  # without a verifier: the report of the run is checked as a whole
 
     def _extra_searchers(self, emit: Emit, agent: str, components: RunComponents) -> Mapping[str, Searcher]:
         """A searcher over the one backend of each tool; over none where a tool is only remembered."""
-        ports, track = self._environment.ports, self._environment.recorded.recording.of(agent)
+        ports, track = self._environment.ports, self._environment.recorded.recording.for_agent(agent)
         tools = self._engine.tools()
         backends = {tool: ports.extra_backend(EXTRA_TOOLS[tool]) for tool in tools if tool in EXTRA_TOOLS}
-        others = {t: Searcher(_only(backend), emit=emit, clock=ports.clock, track=track) for t, backend in backends.items()}
+        others = {t: Searcher(_only(backend), emit=emit, clock=ports.clock, replay=track) for t, backend in backends.items()}
         return {**others, LOCAL_SEARCH.name: components.local_searcher()} if LOCAL_SEARCH.name in tools else others
 
     def _build(self, agent: str, session: Session, meter: Meter, emit: Emit, question: str) -> RunComponents:
@@ -220,7 +220,7 @@ class ResearchAssembly:
             session=session,
             meter=meter,
             emit=emit,
-            track=self._environment.recorded.recording.of(agent),
+            track=self._environment.recorded.recording.for_agent(agent),
             calls=self._calls,
             reads_ahead=False,  # researchers would fetch the same pages ahead, each on its own
             has_knowledge=self._has_knowledge,
@@ -244,7 +244,7 @@ _TOOLBOX_FIELDS = (
     "emit",
     "clock",
     "question",
-    "room",
+    "free_bytes",
     "query_template",
     "prompts_folder",
     "secrets",

@@ -34,7 +34,7 @@ from nexi.events import (
     SourceNumbered,
     Warned,
 )
-from nexi.runs.conversation import conversation_after, take_up
+from nexi.runs.conversation import load_conversation_after, restore_sources
 from nexi.runs.directory import RunDirectory
 from nexi.runs.log_format import ReadLog
 from nexi.runs.recording import Pace
@@ -105,9 +105,9 @@ async def session_of(started: RunStarted, runs: RunDirectory, facts: Sequence[Fa
     `facts` are those of the run, which names the sources it began with; the runs before it may be gone.
     """
     before = str(started.settings.get("continues") or "")
-    session = await conversation_after(runs, before) if before else Session()
+    session = await load_conversation_after(runs, before) if before else Session()
     if not session.has_evidence and (known := _known_at_first(facts)):
-        await take_up(session, runs, known)
+        await restore_sources(session, runs, known)
     if said := await _said_before(started, runs):
         session.messages[:] = said
         for message in said:

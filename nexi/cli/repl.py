@@ -118,9 +118,9 @@ class Conversation:
 
     async def __aenter__(self) -> Conversation:
         if self._flags.go_on:
-            from nexi.runs.conversation import last_conversation
+            from nexi.runs.conversation import load_last_conversation
 
-            self._session = await last_conversation(self._nexi.config, self._nexi.clock)
+            self._session = await load_last_conversation(self._nexi.config, self._nexi.clock)
         return self
 
     async def __aexit__(self, *ending: object) -> None:

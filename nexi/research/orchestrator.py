@@ -158,7 +158,7 @@ class Orchestrator:
         """Emit a limit that is reached or near; a recorded step of a resumed run costs nothing and comes first."""
         if self.state.limit is not None:
             return None
-        if self.recording.only:
+        if self.recording.is_replay_only:
             return await self._apply_recorded_limits()
         now = self.clock.monotonic()
         if self.stop.is_set():
@@ -175,11 +175,11 @@ class Orchestrator:
         """Apply limits at the positions recorded in the log: before a researcher starts or a round is evaluated."""
         judged = self.state.round - 1 if self.state.round else 0
         place = (judged, len(self.state.researchers))
-        while not isinstance(next_step(self.state), WaitStep) and (limit := self.recording.limit(place)):
+        while not isinstance(next_step(self.state), WaitStep) and (limit := self.recording.next_limit(place)):
             await self.emit(limit)
 
     def _is_next_step_recorded(self) -> bool:
-        return isinstance(next_step(self.state), PlanStep | EvaluateStep) and self.recording.of("").is_ahead
+        return isinstance(next_step(self.state), PlanStep | EvaluateStep) and self.recording.for_agent("").is_catching_up
 
     async def _make_plan(self) -> None:
         self.emit.delta(StatusDelta("planning"))
@@ -235,7 +235,7 @@ class Orchestrator:
             self.shared,
             lambda: sort_researchers(self.state.reported),
             self.emit,
-            self.recording.of(researcher.id),
+            self.recording.for_agent(researcher.id),
             self.planning.today,
             self.factory.coordinator_llm().max_context,
             self.prompts_folder,
@@ -245,7 +245,7 @@ class Orchestrator:
 
     def _recorded_delay(self, researcher: Researcher) -> float:
         """Seconds by which this researcher started after the first running one, for a replay at the recorded pace."""
-        started = {r.id: self.recording.of(r.id).begun for r in self.state.running}
+        started = {r.id: self.recording.for_agent(r.id).start_offset_s for r in self.state.running}
         return started[researcher.id] - min(started.values())
 
     def _researcher_budget(self) -> Budget:

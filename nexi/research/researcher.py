@@ -25,7 +25,7 @@ from nexi.prompts import render
 from nexi.research.evaluator import cut_to_bytes
 from nexi.research.state import GATHERING_CALLS, GATHERING_TOOLS, Researcher
 from nexi.research.tools import LinkPool
-from nexi.runs.recording import Track
+from nexi.runs.recording import AgentReplay
 from nexi.runs.session import Session
 from nexi.token_counter import BYTES_PER_TOKEN
 from nexi.types import Answer, Message, Page, ToolSpec
@@ -77,7 +77,7 @@ class ResearcherTask:
     shared: SharedResearchContext
     get_reports: Callable[[], Sequence[Researcher]]
     emit: Emit
-    track: Track
+    replay: AgentReplay
     today: str
     window: int
     prompts_folder: Path | None = None
@@ -91,7 +91,7 @@ class ResearcherTask:
             await self._research_and_report(factory, meter)
 
     async def _research_and_report(self, factory: ResearcherFactory, meter: Meter) -> None:
-        await self.track.pass_time(self.delay_s)
+        await self.replay.pass_time(self.delay_s)
         me = self.researcher.id
         session = self._open_session()
         loop = factory.build_researcher(me, self.researcher.task, session, meter, self.shared, AgentEmit(self.emit, me))
@@ -133,7 +133,7 @@ class ResearcherTask:
 
     async def _collect_reports(self, turn: int, session: Session) -> list[Message]:
         """Deliver new reports of other researchers in one message, so that the model does not take a report for its task."""
-        recorded = self.track.reports_at(turn)
+        recorded = self.replay.reports_at(turn)
         for name in recorded or ():
             await self.shared.finished[name].wait()
         known = {r.id: r for r in self.get_reports()}

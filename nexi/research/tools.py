@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nexi.research.state import GATHERING_CALLS, SCRAPING_TOOL
-from nexi.runs.recording import Track
+from nexi.runs.recording import AgentReplay
 from nexi.searcher import Searcher
 from nexi.token_counter import BYTES_PER_TOKEN
-from nexi.tools.results import as_json, error_result, pages_form
-from nexi.tools.specs import FINAL_ANSWER, WEB_GET, WEB_SEARCH, read_arguments
+from nexi.tools.results import error_result, render_pages, to_json
+from nexi.tools.specs import FINAL_ANSWER, WEB_GET, WEB_SEARCH, parse_arguments
 from nexi.tools.toolbox import Toolbox
 from nexi.types import Page, ToolCall, ToolResult, ToolSpec
 from nexi.urls import hit_key
@@ -119,7 +119,7 @@ class ResearchToolbox(Toolbox):
     pool: LinkPool = field(default_factory=LinkPool)
     extra_searchers: Mapping[str, Searcher] = field(default_factory=dict)
     context: ContextUsage = ContextUsage(lambda: 0, 1)
-    track: Track = field(default_factory=Track)
+    replay: AgentReplay = field(default_factory=AgentReplay)
 
     async def run(self, call: ToolCall) -> ToolResult:
         """Run a call; the tool names of an ordinary search are accepted too.
@@ -132,26 +132,26 @@ class ResearchToolbox(Toolbox):
 
     async def _dispatch(self, call: ToolCall) -> ToolResult:
         """Run a call. A recorded `scrape` reads its recorded pages, because its result depends on what others had read."""
-        known = self.track.tool(call.id) if call.name == SCRAPE.name else None
+        known = self.replay.next_scrape(call.id) if call.name == SCRAPE.name else None
         if known and not self.phases.handshake_done:
             self.phases.handshake_done = True
             return ToolResult((), known.text, known.ok)
         if known and (batch := _parse_page_urls(known.text)):
-            return await self._read_batch(batch, read_arguments(call, SCRAPE)[0].get("urls", batch))
+            return await self._read_batch(batch, parse_arguments(call, SCRAPE)[0].get("urls", batch))
         return await super()._dispatch(call)
 
     def runners(self) -> Mapping[str, Callable[[Mapping[str, Any]], Awaitable[ToolResult]]]:
         single = {name: self._make_gatherer(name) for name in self.extra_searchers}
         return {SEARCH.name: self._run_search, SCRAPE.name: self._run_scrape, **single}
 
-    async def text_of(self, page: Page, arguments: Mapping[str, Any]) -> str:
+    async def extract_text(self, page: Page, arguments: Mapping[str, Any]) -> str:
         """Return a short page whole and the relevant passages of a long one, verbatim, so that they can be verified."""
         max_bytes = min(
             MAX_PAGE_BYTES, self.context.window * BYTES_PER_TOKEN // MIN_PAGES_PER_WINDOW, self.summary_tokens * BYTES_PER_TOKEN
         )
         if len(page.text.encode("utf-8", "replace")) <= max_bytes:
             return page.text
-        return await super().text_of(page, {})
+        return await super().extract_text(page, {})
 
     # gathering
 
@@ -168,7 +168,7 @@ class ResearchToolbox(Toolbox):
 
     async def _gather(self, searcher: Searcher, queries: Sequence[str]) -> ToolResult:
         self.phases.gathered += 1
-        result = await self.search_with(searcher, queries)
+        result = await self.run_queries(searcher, queries)
         left = GATHERING_CALLS - self.phases.gathered
         note = f"{left} gathering calls are left." if left else "That was the last gathering call: scrape what matters now."
         return _add_note(result, note)
@@ -197,7 +197,7 @@ class ResearchToolbox(Toolbox):
         self.pool.add_read(batch, self.researcher)
         views = await self.read_pages({"urls": list(batch)})
         self.phases.read_bytes += [len(v.text.encode("utf-8", "replace")) for v in views if not v.error]
-        text = as_json({**pages_form(views), **_list_unread(urls, batch), "note": self._scraping_note()})
+        text = to_json({**render_pages(views), **_list_unread(urls, batch), "note": self._scraping_note()})
         return ToolResult(views, text, any(not v.error for v in views))
 
     def _answer_handshake(self, urls: Sequence[str]) -> ToolResult:
@@ -208,7 +208,7 @@ class ResearchToolbox(Toolbox):
             "note": f"Nothing was fetched yet. Call scrape again with at most {BATCH_SIZES[0]} URLs, "
             "best those nobody has read.",
         }
-        return ToolResult((), as_json(form))
+        return ToolResult((), to_json(form))
 
     def _choose_batch(self, urls: Sequence[str]) -> list[str]:
         """Choose the URLs to read now: as many as the batch allows and as are expected to fit, in the order given.
@@ -258,4 +258,4 @@ def _parse_page_urls(text: str) -> list[str]:
 
 def _add_note(result: ToolResult, note: str) -> ToolResult:
     """Add a note on the remaining calls at the end of a result."""
-    return ToolResult(result.value, as_json({**json.loads(result.text), "note": note}), result.ok)
+    return ToolResult(result.value, to_json({**json.loads(result.text), "note": note}), result.ok)

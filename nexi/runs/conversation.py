@@ -1,7 +1,7 @@
-"""A conversation that went on in another process, taken up again.
+"""Continues a conversation from another process.
 
-The doors above ask for the session after the last answer. It is put together from the logs of the runs that led there and
-the page texts they rest on; where a run is gone, the history still has its question, answer and URLs. Nothing is fetched.
+The doors above ask for the session after the last answer. It is rebuilt from the logs of the runs before it and their stored
+pages; if a log was removed, the history still has question, answer and URLs. Nothing is fetched.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from nexi.types import Message, Page, Source
 from nexi.urls import hit_key
 from nexi.values import frozen
 
-MOST_TURNS = 10
+MAX_EXCHANGES = 10
 
 
 @frozen
-class Turn:
+class PastExchange:
     """One answered question, and the run it continued."""
 
     id: str
@@ -34,37 +34,39 @@ class Turn:
     continues: str = ""
 
 
-async def last_conversation(config: Config, clock: Clock) -> Session:
-    """The session after the last answer in the history. Raises NexiError when there is none."""
+async def load_last_conversation(config: Config, clock: Clock) -> Session:
+    """Load the session after the last answer in the history. Raises NexiError when there is none."""
     entry = get_latest_entry(config.history_path)
     if entry is None:
         raise NexiError("there is no answer to go on from", code="not_found", fix='ask something first: nexi "your question"')
     runs = RunDirectory(config.runs_dir, config.pages_dir, clock=clock)
-    return await _session_after(runs, list(_turns(runs, _logged(runs, entry.id) or _remembered(entry))))
+    return await _build_session(
+        runs, list(_iterate_exchanges(runs, _load_exchange(runs, entry.id) or _exchange_from_history(entry)))
+    )
 
 
-async def conversation_after(runs: RunDirectory, run_id: str) -> Session:
-    """The session after this run; an empty one when its log is gone."""
-    turn = _logged(runs, run_id)
-    return await _session_after(runs, list(_turns(runs, turn))) if turn else Session()
+async def load_conversation_after(runs: RunDirectory, run_id: str) -> Session:
+    """Load the session after this run; an empty one if its log was removed."""
+    exchange = _load_exchange(runs, run_id)
+    return await _build_session(runs, list(_iterate_exchanges(runs, exchange))) if exchange else Session()
 
 
-async def _session_after(runs: RunDirectory, turns: Sequence[Turn]) -> Session:
-    session = Session(message for turn in reversed(turns) for message in _messages(turn))
-    session.last_run = turns[0].id
-    await take_up(session, runs, turns[0].sources)
+async def _build_session(runs: RunDirectory, exchanges: Sequence[PastExchange]) -> Session:
+    session = Session(message for exchange in reversed(exchanges) for message in _to_messages(exchange))
+    session.last_run = exchanges[0].id
+    await restore_sources(session, runs, exchanges[0].sources)
     return session
 
 
-async def take_up(session: Session, runs: RunDirectory, sources: Sequence[Source]) -> None:
-    """Give a session the sources of an earlier one, with their numbers and texts."""
+async def restore_sources(session: Session, runs: RunDirectory, sources: Sequence[Source]) -> None:
+    """Add the sources of an earlier session to this one, with their numbers and texts."""
     session.book = CitationBook(hit_key, sources)
     for source in sources:
-        await _take_up(session, runs, source)
+        await _restore_source(session, runs, source)
 
 
 def cited_sources(config: Config, clock: Clock, entry: HistoryEntry) -> tuple[Source, ...]:
-    """The sources that an answer of the history cites; where its run is gone, the addresses that the history kept."""
+    """Return the sources that an answer in the history cites; if its log was removed, the URLs in the history."""
     try:
         facts = [fact for _, fact in RunDirectory(config.runs_dir, config.pages_dir, clock=clock).open_log(entry.id).facts]
     except StoreError:
@@ -73,51 +75,51 @@ def cited_sources(config: Config, clock: Clock, entry: HistoryEntry) -> tuple[So
     if end is not None:
         return end.sources
     numbers = extract_citation_markers(entry.answer)
-    kept = _remembered(entry).sources
-    return tuple(s for s in kept if s.number in numbers) or kept
+    sources = _exchange_from_history(entry).sources
+    return tuple(s for s in sources if s.number in numbers) or sources
 
 
-def _turns(runs: RunDirectory, turn: Turn) -> Iterator[Turn]:
-    """A turn and those it continued, newest first, as far back as their logs are kept."""
-    seen = {turn.id}
-    yield turn
-    while turn.continues and turn.continues not in seen and len(seen) < MOST_TURNS:
-        earlier = _logged(runs, turn.continues)
+def _iterate_exchanges(runs: RunDirectory, exchange: PastExchange) -> Iterator[PastExchange]:
+    """Iterate over an exchange and those it continued, newest first, as far back as there are logs."""
+    seen = {exchange.id}
+    yield exchange
+    while exchange.continues and exchange.continues not in seen and len(seen) < MAX_EXCHANGES:
+        earlier = _load_exchange(runs, exchange.continues)
         if earlier is None:
             return
-        turn = earlier
-        seen.add(turn.id)
-        yield turn
+        exchange = earlier
+        seen.add(exchange.id)
+        yield exchange
 
 
-def _logged(runs: RunDirectory, run_id: str) -> Turn | None:
+def _load_exchange(runs: RunDirectory, run_id: str) -> PastExchange | None:
     try:
         facts = [fact for _, fact in runs.open_log(run_id).facts]
     except StoreError:
-        return None  # removed, damaged, or never an id: the history knows enough
-    return _told(run_id, facts)
+        return None  # removed, damaged or not an id: the history has enough
+    return _parse_exchange(run_id, facts)
 
 
-def _told(run_id: str, facts: list[Fact]) -> Turn | None:
+def _parse_exchange(run_id: str, facts: list[Fact]) -> PastExchange | None:
     if not (facts and isinstance(start := facts[0], RunStarted) and isinstance(end := facts[-1], RunFinished)):
         return None
     sources = {f.source.number: f.source for f in facts if isinstance(f, SourceNumbered)}
-    return Turn(run_id, start.query, end.answer, tuple(sources.values()), str(start.settings.get("continues", "")))
+    return PastExchange(run_id, start.query, end.answer, tuple(sources.values()), str(start.settings.get("continues", "")))
 
 
-def _remembered(entry: HistoryEntry) -> Turn:
+def _exchange_from_history(entry: HistoryEntry) -> PastExchange:
     """The history keeps URLs in the order of their numbers."""
-    return Turn(entry.id, entry.query, entry.answer, tuple(Source(n, url) for n, url in enumerate(entry.urls, 1)))
+    return PastExchange(entry.id, entry.query, entry.answer, tuple(Source(n, url) for n, url in enumerate(entry.urls, 1)))
 
 
-def _messages(turn: Turn) -> tuple[Message, Message]:
-    urls = {s.number: s.url for s in turn.sources}
-    listed = format_citations_section(urls, url_to_title={s.url: s.title for s in turn.sources})
-    return Message("user", turn.question), Message("assistant", f"{turn.answer}\n\n{listed}".strip())
+def _to_messages(exchange: PastExchange) -> tuple[Message, Message]:
+    urls = {s.number: s.url for s in exchange.sources}
+    listed = format_citations_section(urls, url_to_title={s.url: s.title for s in exchange.sources})
+    return Message("user", exchange.question), Message("assistant", f"{exchange.answer}\n\n{listed}".strip())
 
 
-async def _take_up(session: Session, runs: RunDirectory, source: Source) -> None:
-    """Let the page be read again, from our own disk where its text is kept."""
+async def _restore_source(session: Session, runs: RunDirectory, source: Source) -> None:
+    """Allow the page to be fetched, and add its stored text if there is one."""
     session.allow_urls([source.url])
     text = await runs.pages.get(source.digest)
     if text is not None:

@@ -1,4 +1,4 @@
-"""What the tools of the loop take: their schemas, and the arguments of a call checked against them."""
+"""The tools of the agent loop: their names, descriptions and schemas, and the check of a call's arguments."""
 
 from __future__ import annotations
 
@@ -71,29 +71,29 @@ LOCAL_SEARCH = ToolSpec(
 SPECS = (WEB_SEARCH, WEB_GET, FINAL_ANSWER)
 
 
-def openai_form(spec: ToolSpec) -> dict[str, Any]:
+def to_openai_format(spec: ToolSpec) -> dict[str, Any]:
     function = {"name": spec.name, "description": spec.description, "parameters": dict(spec.parameters)}
     return {"type": "function", "function": function}
 
 
-TOOLS: tuple[dict[str, Any], ...] = tuple(openai_form(s) for s in SPECS)
+TOOLS: tuple[dict[str, Any], ...] = tuple(to_openai_format(s) for s in SPECS)
 
 
-def read_arguments(call: ToolCall, spec: ToolSpec) -> tuple[dict[str, Any], str]:
-    """The checked arguments of a call, or what is wrong with them, in words for the model."""
+def parse_arguments(call: ToolCall, spec: ToolSpec) -> tuple[dict[str, Any], str]:
+    """Parse and check the arguments of a call; the second value tells the model what is wrong with them."""
     try:
         value = parse_lenient(call.arguments or "{}")
     except ValueError as error:
         return {}, f"the arguments are not JSON: {error}"
-    value = _forgive(value, spec)
+    value = _wrap_single_strings(value, spec)
     problems = check(value, spec.parameters)
     if problems or not isinstance(value, dict):
         return {}, "; ".join(problems) or "the arguments must be an object"
     return value, ""
 
 
-def _forgive(value: object, spec: ToolSpec) -> object:
-    """A single string where a list is wanted is a list of one; weak models write that often."""
+def _wrap_single_strings(value: object, spec: ToolSpec) -> object:
+    """Wrap a single string where a list is wanted, because weak models often write that."""
     if not isinstance(value, dict):
         return value
     properties = spec.parameters["properties"]

@@ -20,7 +20,7 @@ from nexi.model import MeteredLLM
 from nexi.pair_models.chained import ChainedPairModel
 from nexi.pair_models.gaps import GapPairModel, gap
 from nexi.pair_models.quiz import Grade
-from nexi.runs.recording import Track
+from nexi.runs.recording import AgentReplay
 from nexi.testing import FakeClock, ScriptedLLM
 from nexi.token_counter import TokenCounter
 from nexi.types import PairScore, Reply, Usage
@@ -53,13 +53,13 @@ def toy_quiz(monkeypatch: pytest.MonkeyPatch) -> None:
 class Bench:
     """A run's judge over a scripted model."""
 
-    def __init__(self, config: Config, *steps: Any, track: Track | None = None, budget: Budget | None = None) -> None:
+    def __init__(self, config: Config, *steps: Any, track: AgentReplay | None = None, budget: Budget | None = None) -> None:
         self.llm = ScriptedLLM(*steps, name="toy")
         self.facts = Facts()
         self.meter = Meter(budget or Budget())
         clock = FakeClock()
         metered = MeteredLLM(
-            self.llm, "judge", self.meter, self.facts, clock, TokenCounter("cl100k_base"), 32_000, track=track or Track()
+            self.llm, "judge", self.meter, self.facts, clock, TokenCounter("cl100k_base"), 32_000, replay=track or AgentReplay()
         )
         self.model = RunJudge(config, metered, clock).pair_model()
 
@@ -157,7 +157,7 @@ async def test_a_replay_uses_the_recorded_grade_and_tests_nobody(config: Config)
     await original.score()
     (config.state_dir / "judges.json").unlink()
 
-    replayed = Bench(config, track=Track(original.facts.told, only=True))
+    replayed = Bench(config, track=AgentReplay(original.facts.told, is_replay_only=True))
     assert await replayed.score() == [PairScore(0.95)]
     assert replayed.llm.requests == []
     assert len(replayed.facts.of(ModelAsked)) == 1
@@ -165,7 +165,7 @@ async def test_a_replay_uses_the_recorded_grade_and_tests_nobody(config: Config)
 
 
 async def test_a_replay_without_a_recorded_grade_has_a_gap(config: Config) -> None:
-    bench = Bench(config, judge_years, track=Track(only=True))
+    bench = Bench(config, judge_years, track=AgentReplay(is_replay_only=True))
     assert await bench.score() == [gap("toy was not tested when this run was recorded")]
     assert bench.llm.requests == []
 

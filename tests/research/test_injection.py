@@ -14,7 +14,7 @@ from nexi.errors import LLMError
 from nexi.events import Delta, Fact, ReportsShared, ResearcherFailed, ResearcherReported
 from nexi.research.researcher import MAX_SHARED_CHARS, ResearcherTask, SharedResearchContext
 from nexi.research.state import Researcher
-from nexi.runs.recording import Track
+from nexi.runs.recording import AgentReplay
 from nexi.runs.session import Session
 from nexi.types import Answer, Message, StopReason
 from nexi.urls import dedup_key
@@ -72,7 +72,7 @@ def worked(
         desk.book.number_for(f"https://page.example/{number}", f"Page {number}")
     sessions: list[Session] = []
     work = ResearcherTask(
-        Researcher("1.3", 1, "What is Mars?"), QUESTION, desk, lambda: reports, emit, Track(), "2026-01-02", window
+        Researcher("1.3", 1, "What is Mars?"), QUESTION, desk, lambda: reports, emit, AgentReplay(), "2026-01-02", window
     )
 
     class Shop:
@@ -150,7 +150,7 @@ def test_a_researcher_that_fails_or_says_nothing_is_a_fact_and_not_an_error() ->
 
 
 def test_one_that_is_taken_up_again_reads_what_it_had_read_at_the_same_turn() -> None:
-    track = Track([ReportsShared("1.3", 2, ("1.2",))])
+    track = AgentReplay([ReportsShared("1.3", 2, ("1.2",))])
     reports = [*REPORTED]
 
     emit = Emitted()

@@ -15,7 +15,7 @@ from nexi.llm.extractive.model import Extractive
 from nexi.reader import Reader
 from nexi.research.tools import MAX_CONTEXT_SHARE, ContextUsage, LinkPool, PhaseUsage, ResearchToolbox, build_specs
 from nexi.runs.pages import MemoryPages
-from nexi.runs.recording import Track
+from nexi.runs.recording import AgentReplay
 from nexi.runs.session import Session
 from nexi.searcher import Searcher
 from nexi.testing import FakeClock, FakeWeb
@@ -71,14 +71,14 @@ class Bench:
                 emit=self.told,
                 clock=clock,
                 question="How far is the Moon?",
-                room=lambda: 60_000,
+                free_bytes=lambda: 60_000,
                 specs=build_specs(searchers),
                 researcher=me,
                 phases=self.phases,
                 pool=self.pool,
                 extra_searchers=searchers,
                 context=ContextUsage(self._used, self._window),
-                track=Track(),
+                replay=AgentReplay(),
             )
             results = []
             for name, arguments in calls:

@@ -11,7 +11,7 @@ import pytest
 from nexi.config import Config
 from nexi.errors import LLMError, VerificationError
 from nexi.events import AnswerChecked, ModelAsked, RunFailed, RunFinished, TextDelta, Warned
-from nexi.runs.conversation import last_conversation
+from nexi.runs.conversation import load_last_conversation
 from nexi.testing import FakeWeb, ScriptedLLM, answering, reading
 from nexi.types import Message, Reply, StopReason, Usage, Verdict
 from nexi.verify import MARK
@@ -189,7 +189,7 @@ async def test_a_follow_up_is_checked_against_pages_of_earlier_runs(make_config:
     config = make_config()
     first = lying(config, TRUE)
     await first.ask(QUESTION)
-    session = await last_conversation(config, first.clock)
+    session = await load_last_conversation(config, first.clock)
     session.pages.clear()  # only the stored texts are left
     second = World(config, answering(f"{TRUE} {LIES['negation']}"), corrections(), web=FakeWeb({}))
     result = await second.ask("Again?", session=session)
