@@ -30,7 +30,7 @@ from pathlib import Path
 from nexi.app import SystemClock
 from nexi.errors import FetchError
 from nexi.fetchers.cache import CachedFetcher, PageCache
-from nexi.fetchers.guard import Guard
+from nexi.fetchers.guard import AddressGuard
 from nexi.fetchers.http import HttpFetcher
 from nexi.types import FetchLimits, Page
 
@@ -131,7 +131,7 @@ def server() -> Iterator[int]:
 
 
 def fetcher() -> HttpFetcher:
-    return HttpFetcher(guard=Guard(["127.0.0.0/8"]), clock=SystemClock(), per_host_rate=1e6)
+    return HttpFetcher(guard=AddressGuard(["127.0.0.0/8"]), clock=SystemClock(), per_host_rate=1e6)
 
 
 async def eight(port: int, kind: str = "page") -> tuple[float, float]:
@@ -157,7 +157,7 @@ async def cached(port: int) -> tuple[float, float]:
     """(a page of the handbook, the largest page there can be) out of the cache: medians, in seconds."""
     with tempfile.TemporaryDirectory() as folder:
         http = fetcher()
-        cache = CachedFetcher(http, PageCache(Path(folder), clock=SystemClock()), check=Guard(["127.0.0.0/8"]).check_url)
+        cache = CachedFetcher(http, PageCache(Path(folder), clock=SystemClock()), check=AddressGuard(["127.0.0.0/8"]).check_url)
         url = f"http://127.0.0.1:{port}/page/0"
         usual = await _median_of(cache, url)
         largest = CachedFetcher(Largest(), PageCache(Path(folder), clock=SystemClock()))

@@ -26,7 +26,7 @@ from nexi import urls
 from nexi.app import SystemClock
 from nexi.errors import FetchError
 from nexi.extract import extract
-from nexi.fetchers.guard import Guard, forbidden
+from nexi.fetchers.guard import AddressGuard, forbidden_reason
 from nexi.fetchers.http import HttpFetcher
 from nexi.types import FetchLimits
 
@@ -102,10 +102,10 @@ async def ssrf_rows(payloads: Sequence[str], watch: Watch) -> list[Row]:
 
 
 async def _fetched(name: str, payloads: Sequence[str], resolve: Resolve, watch: Watch) -> Row:
-    fetcher = HttpFetcher(guard=Guard(), clock=SystemClock(), per_host_rate=1e6, resolve=resolve)
+    fetcher = HttpFetcher(guard=AddressGuard(), clock=SystemClock(), per_host_rate=1e6, resolve=resolve)
     reasons = await _all(fetcher, payloads)
     tried = watch.taken()
-    bad = [a for a in tried if forbidden(a)] + [r for r in reasons if r in ("read", "untyped")]
+    bad = [a for a in tried if forbidden_reason(a)] + [r for r in reasons if r in ("read", "untyped")]
     return Row(name, len(payloads), len(bad), f"{reasons.count('blocked')} blocked, {len(tried)} public connects tried")
 
 
@@ -128,17 +128,17 @@ async def _redirected(payloads: Sequence[str], watch: Watch) -> Row:
 
     async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
         watch.own_port = server.sockets[0].getsockname()[1]
-        guard = Guard([f"127.0.0.1:{watch.own_port}"])
+        guard = AddressGuard([f"127.0.0.1:{watch.own_port}"])
         fetcher = HttpFetcher(guard=guard, clock=SystemClock(), per_host_rate=1e6, resolve=_always("10.0.0.1"))
         reasons = await _all(fetcher, [f"http://127.0.0.1:{watch.own_port}{path}" for path in targets])
         watch.own_port = 0
     tried = watch.taken()
-    bad = [a for a in tried if forbidden(a)] + [r for r in reasons if r in ("read", "untyped")]
+    bad = [a for a in tried if forbidden_reason(a)] + [r for r in reasons if r in ("read", "untyped")]
     return Row("redirects to them", len(payloads), len(bad), f"{reasons.count('blocked')} blocked")
 
 
 async def _public(watch: Watch) -> Row:
-    fetcher = HttpFetcher(guard=Guard(), clock=SystemClock(), respect_robots=False, resolve=_always(PUBLIC))
+    fetcher = HttpFetcher(guard=AddressGuard(), clock=SystemClock(), respect_robots=False, resolve=_always(PUBLIC))
     await _all(fetcher, PUBLIC_URLS)
     tried = set(watch.taken())
     return Row(

@@ -281,10 +281,10 @@ async def _search(nexi: Nexi, backend: SearchBackend) -> list[Check]:
 
 async def _fetch(nexi: Nexi) -> list[Check]:
     """The fetchers exist, and a private address is refused by the rule and by the fetcher."""
-    from nexi.fetchers.guard import Guard
+    from nexi.fetchers.guard import AddressGuard
 
     config, fetchers = nexi.config, nexi.fetchers()
-    guard = Guard(config.allow_private)
+    guard = AddressGuard(config.allow_private)
     refused = [url for url in FORBIDDEN if _refuses(guard.check_url, url)]
     for fetcher in fetchers if refused else ():
         await _expect_refusal(fetcher.fetch(refused[0], FetchLimits(timeout_s=DEADLINE_S)), refused[0])
@@ -302,9 +302,9 @@ async def _fetch(nexi: Nexi) -> list[Check]:
 
 
 def _browser() -> list[Check]:
-    from nexi.fetchers.browser import INSTALL_FIX, installed_browser, missing
+    from nexi.fetchers.browser import INSTALL_FIX, installed_browser, missing_parts
 
-    if lack := missing():
+    if lack := missing_parts():
         return [Check("fetch crawl4ai", False, "pages that need a script cannot be read", lack, INSTALL_FIX)]
     return [Check("fetch crawl4ai", True, f"{installed_browser()} reads pages that need a script")]
 

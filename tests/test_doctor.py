@@ -245,7 +245,7 @@ async def test_behind_a_proxy_addresses_cannot_be_pinned_and_that_is_said(make: 
 async def test_a_browser_is_looked_for_where_it_is_configured(
     lack: str, ok: bool, make: Callable[..., Config], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nexi.fetchers.browser.missing", lambda: lack)
+    monkeypatch.setattr("nexi.fetchers.browser.missing_parts", lambda: lack)
     monkeypatch.setattr("nexi.fetchers.browser.installed_browser", lambda: "/usr/bin/chromium")
     found = (await checks(make(model="extractive", content_fetcher=("http", "crawl4ai"))))["fetch crawl4ai"]
     assert (found.ok, found.cause, bool(found.fix)) == (ok, lack, not ok)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from evals import security
-from nexi.fetchers.guard import forbidden
+from nexi.fetchers.guard import forbidden_reason
 
 PAYLOADS = [
     "http://127.0.0.1/",
@@ -78,7 +78,7 @@ def test_the_watch_sees_a_connect_before_it_happens_and_lets_our_own_port_throug
     for address in (("10.0.0.1", 80), ("::1", 80, 0, 0), "/run/docker.sock"):
         with pytest.raises(ConnectionRefusedError):
             watch.hook("socket.connect", (None, address))
-    assert [bool(forbidden(address)) for address in watch.tried] == [True, True, True]
+    assert [bool(forbidden_reason(address)) for address in watch.tried] == [True, True, True]
     assert (watch.taken(), watch.tried) == (["10.0.0.1", "::1", "/run/docker.sock"], [])
 
 

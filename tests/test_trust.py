@@ -14,10 +14,10 @@ import pytest
 
 from nexi import fetchers
 from nexi.app import Nexi, fetch_as_plugin
-from nexi.backends.sender import Request, Sender
+from nexi.backends.sender import BackendRequest, Sender
 from nexi.config import Config, load_config
 from nexi.errors import BackendError, ConfigError, FetchError, LLMError, NexiError
-from nexi.fetchers.guard import Guard
+from nexi.fetchers.guard import AddressGuard
 from nexi.fetchers.http import HttpFetcher
 from nexi.fetchers.jina import JinaFetcher
 from nexi.llm.hour import server_time
@@ -60,13 +60,13 @@ async def ask_model(url: str, trust: Trust) -> None:
 async def ask_service(url: str, trust: Trust) -> None:
     sender = Sender(user_agent="nexi", trust=trust)
     try:
-        assert (await sender.send("service", Request(url))).body == BODY
+        assert (await sender.send("service", BackendRequest(url))).body == BODY
     finally:
         await sender.aclose()
 
 
 async def read_page(url: str, trust: Trust) -> None:
-    guard = Guard(["127.0.0.1"])
+    guard = AddressGuard(["127.0.0.1"])
     fetcher = HttpFetcher(guard=guard, clock=FakeClock(), respect_robots=False, trust=trust)
     try:
         assert "Some words" in (await fetcher.fetch(f"{url}/", FetchLimits())).text
@@ -75,7 +75,7 @@ async def read_page(url: str, trust: Trust) -> None:
 
 
 async def read_through_jina(url: str, trust: Trust) -> None:
-    fetcher = JinaFetcher(guard=Guard(["127.0.0.1"]), clock=FakeClock(), base_url=url, trust=trust)
+    fetcher = JinaFetcher(guard=AddressGuard(["127.0.0.1"]), clock=FakeClock(), base_url=url, trust=trust)
     try:
         await fetcher.fetch("http://127.0.0.1/page", FetchLimits())
     finally:
@@ -151,13 +151,13 @@ async def test_a_fetch_in_the_seeds_way_believes_what_the_environment_names(
     monkeypatch.setenv("NEXI_HOME", str(tmp_path))
     monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
     made: list[Any] = []
-    real = fetchers.create
+    real = fetchers.create_fetcher
 
     def create(name: str, settings: fetchers.Settings) -> Any:
         made.append(settings)
         return real(name, settings)
 
-    monkeypatch.setattr(fetchers, "create", create)
+    monkeypatch.setattr(fetchers, "create_fetcher", create)
     [view] = await fetch_as_plugin("http", ["https://127.0.0.1/"], "", 1.0)
     assert view.error.startswith("blocked")
     assert [settings.trust for settings in made] == [NAMED]

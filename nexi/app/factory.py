@@ -104,7 +104,7 @@ class PortFactory:
         if self.is_offline:
             return ()
         if self.shared.backends is None:
-            from nexi.backends import create
+            from nexi.backends import create_backend
             from nexi.backends.sender import Sender
 
             connections = self.connections()
@@ -112,7 +112,7 @@ class PortFactory:
                 connections["no_proxy"] += ("127.0.0.1",)
             sender = self.shared.close_later(Sender(user_agent=f"nexi/{__version__}", **connections))
             chain = self._search_chain().items()
-            self.shared.backends = tuple(self.shared.close_later(create(n, settings, sender)) for n, settings in chain)
+            self.shared.backends = tuple(self.shared.close_later(create_backend(n, settings, sender)) for n, settings in chain)
         return self.shared.backends
 
     def extra_backend(self, name: str) -> SearchBackend | None:
@@ -123,11 +123,11 @@ class PortFactory:
             return None
         extra = self.shared.extra_backends
         if name not in extra:
-            from nexi.backends import create
+            from nexi.backends import create_backend
             from nexi.backends.sender import Sender
 
             sender = self.shared.close_later(Sender(user_agent=f"nexi/{__version__}", **self.connections()))
-            extra[name] = self.shared.close_later(create(name, self._backend_settings(name), sender))
+            extra[name] = self.shared.close_later(create_backend(name, self._backend_settings(name), sender))
         return extra[name]
 
     def searcher(
@@ -169,27 +169,27 @@ class PortFactory:
         if self.is_offline:
             return ()
         if self.shared.fetchers is None:
-            from nexi.fetchers import create
+            from nexi.fetchers import create_fetcher
 
             names = self._fetch_chain()
-            self.shared.fetchers = tuple(self.shared.close_later(create(n, self._fetcher_settings(n))) for n in names)
+            self.shared.fetchers = tuple(self.shared.close_later(create_fetcher(n, self._fetcher_settings(n))) for n in names)
         return self.shared.fetchers
 
     def uncached_fetchers(self) -> tuple[ContentFetcher, ...]:
         """The fetch chain anew, with no cache around it; fetchers that were given stay as they are."""
         if self.shared.given_fetchers is not None:
             return self.shared.given_fetchers
-        from nexi.fetchers import create
+        from nexi.fetchers import create_fetcher
 
         names = self._fetch_chain()
-        uncached = (create(n, replace(self._fetcher_settings(n), cache_folder=None)) for n in names)
+        uncached = (create_fetcher(n, replace(self._fetcher_settings(n), cache_folder=None)) for n in names)
         return tuple(self.shared.close_later(fetcher) for fetcher in uncached)
 
     def check_url(self, url: str) -> object:
         """Refuse an address the guard refuses, before anything is looked up. Raises FetchError."""
-        from nexi.fetchers.guard import Guard
+        from nexi.fetchers.guard import AddressGuard
 
-        return Guard(self.config.allow_private).check_url(url)
+        return AddressGuard(self.config.allow_private).check_url(url)
 
     def knowledge(self) -> Knowledge:
         """The knowledge base; opened when it is first asked."""
@@ -211,10 +211,10 @@ class PortFactory:
 
     def check(self) -> None:
         """Refuse what cannot work before anything is spent. Raises ConfigError."""
-        from nexi.backends import require
+        from nexi.backends import require_backend
 
         for name, settings in self._search_chain().items() if self.shared.backends is None else ():
-            require(name, settings)
+            require_backend(name, settings)
         if self.shared.fetchers is None:
             self._fetch_chain()
         self.config.trust.check()
@@ -257,9 +257,9 @@ class PortFactory:
         return container_options(self.config) if wanted else None
 
     def _fetch_chain(self) -> list[str]:
-        from nexi.fetchers import available
+        from nexi.fetchers import is_available
 
-        return [n for n in self.config.fetch_chain() if self.config.content_fetcher or available(n)]
+        return [n for n in self.config.fetch_chain() if self.config.content_fetcher or is_available(n)]
 
     def _check_tokens(self) -> None:
         if self.config.tokenizer_encoding in BUNDLED_ENCODINGS:

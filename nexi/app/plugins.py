@@ -36,13 +36,13 @@ def _connections() -> dict[str, Any]:
 
 async def search_as_plugin(name: str, queries: Sequence[str], api_key: str, timeout_s: float) -> list[SearchOutcome]:
     """A backend of ours asked in the seeds' way: several queries and a key with the call."""
-    from nexi.backends import Settings, create
+    from nexi.backends import Settings, create_backend
     from nexi.backends.sender import Sender
 
     connections = _connections()
     sender = Sender(user_agent=f"nexi/{__version__}", **connections)
     settings = Settings("", api_key, timeout_s, connections["proxy"], certificates=connections["trust"].file)
-    backend = create(name, settings, sender)
+    backend = create_backend(name, settings, sender)
     searcher = Searcher(lambda: [backend], emit=QuietEmit(), clock=SystemClock())
     try:
         async with asyncio.TaskGroup() as group:
@@ -54,9 +54,9 @@ async def search_as_plugin(name: str, queries: Sequence[str], api_key: str, time
 
 async def fetch_as_plugin(name: str, urls: Sequence[str], api_key: str, timeout_s: float) -> list[PageView]:
     """A fetcher of ours asked in the seeds' way: several URLs and a key with the call."""
-    from nexi.fetchers import Settings, create
+    from nexi.fetchers import Settings, create_fetcher
 
-    fetcher: Any = create(name, Settings(clock=SystemClock(), api_key=api_key, **_connections()))
+    fetcher: Any = create_fetcher(name, Settings(clock=SystemClock(), api_key=api_key, **_connections()))
     limits = FetchLimits(timeout_s=timeout_s)
 
     async def one(url: str) -> PageView:

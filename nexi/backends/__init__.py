@@ -37,7 +37,7 @@ class Settings:
 Factory: TypeAlias = "Callable[[Settings, Sender], SearchBackend]"
 
 
-def _searxng(settings: Settings, sender: Sender) -> SearchBackend:
+def _build_searxng(settings: Settings, sender: Sender) -> SearchBackend:
     from nexi.backends.searxng import Searxng
     from nexi.backends.sender import HttpBackend
 
@@ -52,25 +52,25 @@ def _searxng(settings: Settings, sender: Sender) -> SearchBackend:
     return ContainerBackend(Lifecycle(settings.container), at)
 
 
-def _duckduckgo(settings: Settings, sender: Sender) -> SearchBackend:
+def _build_duckduckgo(settings: Settings, sender: Sender) -> SearchBackend:
     from nexi.backends.duckduckgo import DuckDuckGo
 
     return DuckDuckGo(timeout_s=settings.timeout_s, proxy=settings.proxy, certificates=settings.certificates)
 
 
-def _security(settings: Settings, sender: Sender) -> SearchBackend:
+def _build_security(settings: Settings, sender: Sender) -> SearchBackend:
     from nexi.backends.security import Security
 
     return Security(sender, timeout_s=settings.timeout_s, api_key=settings.api_key)
 
 
-def _ripgrep(settings: Settings, sender: Sender) -> SearchBackend:
+def _build_ripgrep(settings: Settings, sender: Sender) -> SearchBackend:
     from nexi.backends.ripgrep import Ripgrep
 
     return Ripgrep(settings.root, timeout_s=settings.timeout_s)
 
 
-def _dialect(module: str, name: str, *, keyed: bool) -> Factory:
+def _dialect_factory(module: str, name: str, *, keyed: bool) -> Factory:
     """The factory of an HTTP backend: its dialect, by module and class, on the shared sender."""
 
     def make(settings: Settings, sender: Sender) -> SearchBackend:
@@ -89,24 +89,24 @@ def _dialect(module: str, name: str, *, keyed: bool) -> Factory:
 
 
 BACKENDS: Mapping[str, Factory] = {
-    "searxng": _searxng,
-    "jina": _dialect("jina", "Jina", keyed=True),
-    "duckduckgo": _duckduckgo,
-    "wikipedia": _dialect("wikipedia", "Wikipedia", keyed=False),
-    "stackexchange": _dialect("stackexchange", "StackExchange", keyed=True),
-    "arxiv": _dialect("arxiv", "Arxiv", keyed=False),
-    "security": _security,
-    "ripgrep": _ripgrep,
-    "tavily": _dialect("tavily", "Tavily", keyed=True),
-    "brave": _dialect("brave", "Brave", keyed=True),
-    "exa": _dialect("exa", "Exa", keyed=True),
-    "serper": _dialect("serper", "Serper", keyed=True),
-    "firecrawl": _dialect("firecrawl", "Firecrawl", keyed=True),
+    "searxng": _build_searxng,
+    "jina": _dialect_factory("jina", "Jina", keyed=True),
+    "duckduckgo": _build_duckduckgo,
+    "wikipedia": _dialect_factory("wikipedia", "Wikipedia", keyed=False),
+    "stackexchange": _dialect_factory("stackexchange", "StackExchange", keyed=True),
+    "arxiv": _dialect_factory("arxiv", "Arxiv", keyed=False),
+    "security": _build_security,
+    "ripgrep": _build_ripgrep,
+    "tavily": _dialect_factory("tavily", "Tavily", keyed=True),
+    "brave": _dialect_factory("brave", "Brave", keyed=True),
+    "exa": _dialect_factory("exa", "Exa", keyed=True),
+    "serper": _dialect_factory("serper", "Serper", keyed=True),
+    "firecrawl": _dialect_factory("firecrawl", "Firecrawl", keyed=True),
 }
 NEEDS_KEY = ("jina", "tavily", "brave", "exa", "serper", "firecrawl")
 
 
-def require(name: str, settings: Settings) -> Factory:
+def require_backend(name: str, settings: Settings) -> Factory:
     """What makes the backend of that name; ConfigError when nobody provides it or its settings are incomplete."""
     factory = BACKENDS.get(name) or _third_party(name)
     if name == "searxng" and not settings.base_url and settings.container is None:
@@ -136,9 +136,9 @@ def available(name: str) -> bool:
         return False
 
 
-def create(name: str, settings: Settings, sender: Sender) -> SearchBackend:
+def create_backend(name: str, settings: Settings, sender: Sender) -> SearchBackend:
     """The backend of that name."""
-    return require(name, settings)(settings, sender)
+    return require_backend(name, settings)(settings, sender)
 
 
 def _third_party(name: str) -> Factory:

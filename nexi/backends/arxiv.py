@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from nexi.backends.replies import check_status, plain
-from nexi.backends.sender import Request
+from nexi.backends.replies import check_status, plain_line
+from nexi.backends.sender import BackendRequest
 from nexi.errors import BackendError
 from nexi.types import Hit, Query
 from nexi.values import frozen
@@ -25,14 +25,14 @@ class Arxiv:
     filters = frozenset[str]()
     interval_s = 3.0  # arXiv's terms of use
 
-    def request(self, query: Query) -> Request:
+    def request(self, query: Query) -> BackendRequest:
         words = re.findall(r"[\w.-]+", query.text)[:20]
         params = {
             "search_query": " AND ".join(f"all:{w}" for w in words) or "all:",
             "max_results": str(max(1, min(query.count, 50))),
             "sortBy": "relevance",
         }
-        return Request(url=self.base_url, params=tuple(params.items()), timeout_s=self.timeout_s)
+        return BackendRequest(url=self.base_url, params=tuple(params.items()), timeout_s=self.timeout_s)
 
     def parse(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Hit]:
         check_status("arXiv", status, headers, body)
@@ -41,22 +41,22 @@ class Arxiv:
             raise BackendError(
                 "arXiv sent an answer that cannot be read", code="bad_json", cause="it is no feed", fix="try again"
             )
-        return [hit for entry in _ENTRY.findall(text) if (hit := _hit(entry))]
+        return [hit for entry in _ENTRY.findall(text) if (hit := _parse_hit(entry))]
 
 
-def _hit(entry: str) -> Hit | None:
-    url = _field(entry, "id")
+def _parse_hit(entry: str) -> Hit | None:
+    url = _field_text(entry, "id")
     if not url.startswith("http") or "/api/errors" in url:
         return None
     return Hit(
         url.replace("http://", "https://", 1),
-        _field(entry, "title"),
-        _field(entry, "summary")[:500],
-        _field(entry, "published"),
+        _field_text(entry, "title"),
+        _field_text(entry, "summary")[:500],
+        _field_text(entry, "published"),
         NAME,
     )
 
 
-def _field(entry: str, name: str) -> str:
+def _field_text(entry: str, name: str) -> str:
     found = re.search(rf"<{name}[^>]*>(.*?)</{name}>", entry, re.DOTALL)
-    return plain(found[1]) if found else ""
+    return plain_line(found[1]) if found else ""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nexi.backends.replies import check_status, json_object, plain, rows, with_sites
-from nexi.backends.sender import Request
+from nexi.backends.replies import check_status, json_object, plain_line, read_rows, with_sites
+from nexi.backends.sender import BackendRequest
 from nexi.types import Hit, Query
 from nexi.values import frozen
 
@@ -22,7 +22,7 @@ class Brave:
     name: str = NAME
     filters = frozenset({"site", "time", "language"})
 
-    def request(self, query: Query) -> Request:
+    def request(self, query: Query) -> BackendRequest:
         params = {
             "q": with_sites(query.text, query.sites, query.excluded_sites)[:400],
             "count": str(max(1, min(query.count, 20))),
@@ -32,20 +32,22 @@ class Brave:
         if query.language:
             params["search_lang"] = query.language.partition("-")[0]
         headers = {"Accept": "application/json", "X-Subscription-Token": self.api_key}
-        return Request(f"{self.base_url}/web/search", params=tuple(params.items()), headers=headers, timeout_s=self.timeout_s)
+        return BackendRequest(
+            f"{self.base_url}/web/search", params=tuple(params.items()), headers=headers, timeout_s=self.timeout_s
+        )
 
     def parse(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Hit]:
         check_status("Brave", status, headers, body, key_setting="BRAVE_API_KEY")
         web = json_object("Brave", body).get("web")
-        found = rows(web.get("results") if isinstance(web, dict) else None)
-        return [_hit(row) for row in found if isinstance(row.get("url"), str) and row["url"]]
+        found = read_rows(web.get("results") if isinstance(web, dict) else None)
+        return [_parse_hit(row) for row in found if isinstance(row.get("url"), str) and row["url"]]
 
 
-def _hit(row: Mapping[str, object]) -> Hit:
+def _parse_hit(row: Mapping[str, object]) -> Hit:
     return Hit(
         str(row["url"]),
-        plain(row.get("title")),
-        plain(row.get("description")),
+        plain_line(row.get("title")),
+        plain_line(row.get("description")),
         str(row.get("page_age") or row.get("age") or ""),
         NAME,
     )

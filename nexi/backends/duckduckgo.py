@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from nexi.backends.replies import plain, rows, with_sites
+from nexi.backends.replies import plain_line, read_rows, with_sites
 from nexi.errors import BackendError
 from nexi.types import Hit, Query
 
@@ -41,7 +41,7 @@ class DuckDuckGo:
             found = await asyncio.to_thread(
                 self._ask,
                 with_sites(query.text, query.sites, query.excluded_sites),
-                region=_region(query.language),
+                region=_region_for(query.language),
                 timelimit=query.time_range[:1].lower() if query.time_range[:1].lower() in ("d", "w", "m", "y") else None,
                 max_results=query.count,
                 backend="duckduckgo",
@@ -49,8 +49,8 @@ class DuckDuckGo:
         except BackendError:
             raise
         except Exception as error:
-            raise _translated(error) from error
-        return [_hit(row) for row in rows(list(found)) if isinstance(row.get("href"), str) and row["href"]]
+            raise _translate_error(error) from error
+        return [_parse_hit(row) for row in read_rows(list(found)) if isinstance(row.get("href"), str) and row["href"]]
 
     def _with_library(self, text: str, **options: Any) -> Sequence[dict[str, Any]]:
         try:
@@ -64,18 +64,18 @@ class DuckDuckGo:
         return found
 
 
-def _region(language: str) -> str:
+def _region_for(language: str) -> str:
     """DuckDuckGo filters by country and language together; a language alone means its largest country there."""
     short, _, country = language.lower().partition("-")
     country = country or _COUNTRIES.get(short, "")
     return f"{country}-{short}" if country else "wt-wt"
 
 
-def _hit(row: dict[str, Any]) -> Hit:
-    return Hit(row["href"], plain(row.get("title")), plain(row.get("body")), "", NAME)
+def _parse_hit(row: dict[str, Any]) -> Hit:
+    return Hit(row["href"], plain_line(row.get("title")), plain_line(row.get("body")), "", NAME)
 
 
-def _translated(error: Exception) -> BackendError:
+def _translate_error(error: Exception) -> BackendError:
     kind, cause = type(error).__name__, str(error)[:200]
     if "No results" in cause:
         return BackendError(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nexi.backends.replies import check_status, json_object, plain, rows, with_sites
-from nexi.backends.sender import Request
+from nexi.backends.replies import check_status, json_object, plain_line, read_rows, with_sites
+from nexi.backends.sender import BackendRequest
 from nexi.types import Hit, Query
 from nexi.values import frozen
 
@@ -23,20 +23,20 @@ class Firecrawl:
     name: str = NAME
     filters = frozenset({"site", "time"})
 
-    def request(self, query: Query) -> Request:
+    def request(self, query: Query) -> BackendRequest:
         text = with_sites(query.text, query.sites, query.excluded_sites)
         wanted: dict[str, Any] = {"query": text, "limit": max(1, min(query.count, 20))}
         if query.time_range[:1].lower() in ("d", "w", "m", "y"):
             wanted["tbs"] = f"qdr:{query.time_range[:1].lower()}"
         headers = {"Authorization": f"Bearer {self.api_key}"}
-        return Request(f"{self.base_url}/search", "POST", headers=headers, json=wanted, timeout_s=self.timeout_s)
+        return BackendRequest(f"{self.base_url}/search", "POST", headers=headers, json=wanted, timeout_s=self.timeout_s)
 
     def parse(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Hit]:
         check_status("Firecrawl", status, headers, body, key_setting="FIRECRAWL_API_KEY")
         data = json_object("Firecrawl", body).get("data")
-        found = rows(data.get("web") if isinstance(data, dict) else data)
-        return [_hit(row) for row in found if isinstance(row.get("url"), str) and row["url"]]
+        found = read_rows(data.get("web") if isinstance(data, dict) else data)
+        return [_parse_hit(row) for row in found if isinstance(row.get("url"), str) and row["url"]]
 
 
-def _hit(row: Mapping[str, object]) -> Hit:
-    return Hit(str(row["url"]), plain(row.get("title")), plain(row.get("description")), "", NAME)
+def _parse_hit(row: Mapping[str, object]) -> Hit:
+    return Hit(str(row["url"]), plain_line(row.get("title")), plain_line(row.get("description")), "", NAME)

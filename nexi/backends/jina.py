@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from nexi.backends.replies import check_status, json_object, plain, rows, with_sites
-from nexi.backends.sender import Request
+from nexi.backends.replies import check_status, json_object, plain_line, read_rows, with_sites
+from nexi.backends.sender import BackendRequest
 from nexi.types import Hit, Query
 from nexi.values import frozen
 
@@ -24,14 +24,14 @@ class Jina:
     name: str = NAME
     filters = frozenset({"site", "language"})
 
-    def request(self, query: Query) -> Request:
+    def request(self, query: Query) -> BackendRequest:
         headers = {"Accept": "application/json", "X-Respond-With": "no-content", "X-Retain-Images": "none"}
         if self.api_key:
             headers["Authorization"] = f"Bearer {self.api_key}"
         params = {"q": with_sites(query.text, query.sites, query.excluded_sites), "num": str(max(1, min(query.count, 20)))}
         if query.language:
             params["hl"] = query.language
-        return Request(url=f"{self.base_url}/", params=tuple(params.items()), headers=headers, timeout_s=self.timeout_s)
+        return BackendRequest(url=f"{self.base_url}/", params=tuple(params.items()), headers=headers, timeout_s=self.timeout_s)
 
     def parse(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Hit]:
         if status == 422 and b"No search results" in body:
@@ -39,14 +39,14 @@ class Jina:
         check_status("Jina", status, headers, body, key_setting="JINA_API_KEY (or jina_key in the config)")
         if body.lstrip()[:1] != b"{":
             return _from_text(body.decode("utf-8", "replace"))
-        found = rows(json_object("Jina", body).get("data"))
-        return [_hit(r) for r in found if isinstance(r.get("url"), str) and r["url"]]
+        found = read_rows(json_object("Jina", body).get("data"))
+        return [_parse_hit(r) for r in found if isinstance(r.get("url"), str) and r["url"]]
 
 
-def _hit(row: Mapping[str, object]) -> Hit:
-    snippet = plain(row.get("description")) or plain(row.get("content"))[:500]
+def _parse_hit(row: Mapping[str, object]) -> Hit:
+    snippet = plain_line(row.get("description")) or plain_line(row.get("content"))[:500]
     published = str(row.get("date") or row.get("publishedTime") or "")
-    return Hit(str(row["url"]), plain(row.get("title")), snippet, published, NAME)
+    return Hit(str(row["url"]), plain_line(row.get("title")), snippet, published, NAME)
 
 
 def _from_text(text: str) -> list[Hit]:

@@ -21,7 +21,7 @@ def check_status(service: str, status: int, headers: Mapping[str, str], body: by
     """Raise what a status other than 200 stands for."""
     if status == 200:
         return
-    cause = f"HTTP {status}: {said(body)}"
+    cause = f"HTTP {status}: {service_message(body)}"
     fix_key = f"check {key_setting}" if key_setting else "this service needs no key; look for a proxy in between"
     if status in (401, 403):
         raise BackendError(f"{service} refused us", code="wrong_key" if key_setting else "refused_us", cause=cause, fix=fix_key)
@@ -57,28 +57,28 @@ def json_object(service: str, body: bytes) -> dict[str, Any]:
     try:
         data = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise _unreadable(service, f"it is no JSON: {str(error)[:200]}") from error
+        raise _unreadable_error(service, f"it is no JSON: {str(error)[:200]}") from error
     if not isinstance(data, dict):
-        raise _unreadable(service, "its JSON is no object")
+        raise _unreadable_error(service, "its JSON is no object")
     return data
 
 
-def rows(value: object) -> list[dict[str, Any]]:
+def read_rows(value: object) -> list[dict[str, Any]]:
     """The objects of what should be a list of objects."""
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
-def plain(value: object) -> str:
+def plain_line(value: object) -> str:
     """Text on one line, without tags and entities."""
     return " ".join(html.unescape(_TAG.sub("", value)).split()) if isinstance(value, str) else ""
 
 
-def said(body: bytes) -> str:
+def service_message(body: bytes) -> str:
     """The service's own words, as far as they can be found."""
     try:
         data = json.loads(body)
     except (ValueError, RecursionError):
-        return plain(body[:2000].decode("utf-8", "replace"))[:200] or "no reason given"
+        return plain_line(body[:2000].decode("utf-8", "replace"))[:200] or "no reason given"
     found = data if isinstance(data, dict) else {}
     for name in ("error", "message", "detail", "readableMessage", "error_message"):
         inner = found.get(name)
@@ -94,7 +94,7 @@ def with_sites(text: str, sites: tuple[str, ...], excluded: tuple[str, ...]) -> 
     return " ".join(part for part in (text.strip(), only, *(f"-site:{site}" for site in excluded)) if part)
 
 
-def _unreadable(service: str, cause: str) -> BackendError:
+def _unreadable_error(service: str, cause: str) -> BackendError:
     return BackendError(
         f"{service} sent an answer that cannot be read", code="bad_json", cause=cause, fix="try again later", retryable=True
     )

@@ -62,7 +62,9 @@ def _rg_match(line: bytes) -> Match | None:
         data = message["data"]
         if message["type"] != "match":
             return None
-        return Match(_relative(data["path"]["text"]), int(data["line_number"]), str(data["lines"]["text"]).strip()[:LINE_CHARS])
+        return Match(
+            _relative_path(data["path"]["text"]), int(data["line_number"]), str(data["lines"]["text"]).strip()[:LINE_CHARS]
+        )
     except (ValueError, KeyError, TypeError, RecursionError):
         return None  # a name or a line that is no text comes as bytes, and the last line may be cut
 
@@ -76,10 +78,12 @@ def _grep_match(line: bytes) -> Match | None:
     number, colon, text = rest.partition(b":")
     if not zero or not colon or not number.isdigit():
         return None
-    return Match(_relative(path.decode("utf-8", "replace")), int(number), text.decode("utf-8", "replace").strip()[:LINE_CHARS])
+    return Match(
+        _relative_path(path.decode("utf-8", "replace")), int(number), text.decode("utf-8", "replace").strip()[:LINE_CHARS]
+    )
 
 
-def _relative(path: str) -> str:
+def _relative_path(path: str) -> str:
     return str(PurePosixPath(path.replace(os.sep, "/")))
 
 
@@ -130,19 +134,19 @@ class Ripgrep:
     async def search(self, query: Query) -> list[Hit]:
         text = " ".join(query.text.split())
         program = self._program or shutil.which("rg") or shutil.which("grep") or ""
-        self._check(program)
+        self._check_root(program)
         if not text or "\0" in text:
             return []
-        hits = await self._find(program, [text], query.count)
+        hits = await self._find_hits(program, [text], query.count)
         words = words_of(text)
-        return hits if hits or not words else await self._find(program, words, query.count)
+        return hits if hits or not words else await self._find_hits(program, words, query.count)
 
-    async def _find(self, program: str, texts: Sequence[str], count: int) -> list[Hit]:
+    async def _find_hits(self, program: str, texts: Sequence[str], count: int) -> list[Hit]:
         if Path(program).stem == "rg":
-            return to_hits(rg_matches(await self._run(rg_command(program, texts))), count, texts)
-        return to_hits(grep_matches(await self._run(grep_command(program, texts))), count, texts)
+            return to_hits(rg_matches(await self._run_command(rg_command(program, texts))), count, texts)
+        return to_hits(grep_matches(await self._run_command(grep_command(program, texts))), count, texts)
 
-    def _check(self, program: str) -> None:
+    def _check_root(self, program: str) -> None:
         if not program:
             raise BackendError(
                 "local code cannot be searched",
@@ -158,7 +162,7 @@ class Ripgrep:
                 fix="set grep_root to the folder of your code",
             )
 
-    async def _run(self, command: Sequence[str]) -> bytes:
+    async def _run_command(self, command: Sequence[str]) -> bytes:
         """The output, cut at a size; the process is ended when it is late, too loud, or nobody waits any more."""
         process = await asyncio.create_subprocess_exec(
             *command,
@@ -169,9 +173,9 @@ class Ripgrep:
         )
         try:
             async with asyncio.timeout(self._timeout_s):
-                output = await _read(process)
+                output = await _read_output(process)
                 if len(output) < MAX_OUTPUT and await process.wait() > 1 and not output:
-                    raise _failed(f"{Path(command[0]).name} ended with {process.returncode}")
+                    raise _search_error(f"{Path(command[0]).name} ended with {process.returncode}")
                 return output
         except TimeoutError as error:
             raise BackendError(
@@ -181,24 +185,24 @@ class Ripgrep:
                 fix="set grep_root to a smaller folder, or raise search_timeout",
             ) from error
         finally:
-            await _end(process)
+            await _end_process(process)
 
 
-async def _read(process: asyncio.subprocess.Process) -> bytes:
+async def _read_output(process: asyncio.subprocess.Process) -> bytes:
     output = bytearray()
     while process.stdout and len(output) < MAX_OUTPUT and (chunk := await process.stdout.read(65_536)):
         output += chunk
     return bytes(output[:MAX_OUTPUT])
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def _end_process(process: asyncio.subprocess.Process) -> None:
     if process.returncode is None:
         with suppress(ProcessLookupError):
             process.kill()
         await process.wait()
 
 
-def _failed(cause: str) -> BackendError:
+def _search_error(cause: str) -> BackendError:
     return BackendError(
         "local code cannot be searched", code="search_failed", cause=cause, fix="check that grep_root is readable"
     )

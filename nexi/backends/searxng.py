@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nexi.backends.replies import with_sites
-from nexi.backends.sender import Request
+from nexi.backends.sender import BackendRequest
 from nexi.errors import BackendError
 from nexi.focus import FOCUSES, within_focus
 from nexi.net.retry import retry_after
@@ -34,15 +34,15 @@ class Searxng:
     name: str = NAME
     filters = frozenset({"site", "time", "language", "focus"})
 
-    def request(self, query: Query) -> Request:
-        params = {"q": _terms(query), "format": "json", "pageno": "1"}
+    def request(self, query: Query) -> BackendRequest:
+        params = {"q": _query_with_sites(query), "format": "json", "pageno": "1"}
         if query.language:
             params["language"] = query.language
         if (focus := FOCUSES.get(query.focus)) and focus.categories:
             params["categories"] = focus.categories
         if period := _time_range(query.time_range):
             params["time_range"] = period
-        return Request(
+        return BackendRequest(
             url=self.base_url.partition("?")[0].rstrip("/").removesuffix("/search") + "/search",
             params=tuple(params.items()),
             # The limiter turns away clients that do not say what a browser says.
@@ -52,17 +52,17 @@ class Searxng:
 
     def parse(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Hit]:
         _check_status(status, headers, body)
-        data = _object(headers, body)
+        data = _parse_object(headers, body)
         results = data.get("results")
         if not isinstance(results, list):
             raise _wrong_url("the answer is JSON but has no list of results")
-        hits = [hit for hit in map(_hit, results) if hit]
+        hits = [hit for hit in map(_parse_hit, results) if hit]
         if not hits:
             _check_engines(data.get("unresponsive_engines"))
         return hits
 
 
-def _terms(query: Query) -> str:
+def _query_with_sites(query: Query) -> str:
     """The query with its sites as operators. A leading `!` would be a command that redirects away."""
     focus = FOCUSES.get(query.focus)
     asked = query if focus is None or focus.categories else within_focus(query)
@@ -75,19 +75,19 @@ def _time_range(text: str) -> str:
     return period if period in _TIME_RANGES.values() else ""
 
 
-def _hit(result: Any) -> Hit | None:
+def _parse_hit(result: Any) -> Hit | None:
     if not isinstance(result, dict) or not isinstance(result.get("url"), str) or not result["url"]:
         return None
     return Hit(
         url=result["url"],
-        title=_text(result.get("title")),
-        snippet=_text(result.get("content")),
-        published=_text(result.get("publishedDate") or result.get("pubdate")),
+        title=_text_of(result.get("title")),
+        snippet=_text_of(result.get("content")),
+        published=_text_of(result.get("publishedDate") or result.get("pubdate")),
         backend=NAME,
     )
 
 
-def _text(value: Any) -> str:
+def _text_of(value: Any) -> str:
     return " ".join(value.split()) if isinstance(value, str) else ""
 
 
@@ -115,7 +115,7 @@ def _check_status(status: int, headers: Mapping[str, str], body: bytes) -> None:
         raise BackendError(
             "SearXNG did not accept the query",
             code="bad_query",
-            cause=f"HTTP 400: {_said(body)}",
+            cause=f"HTTP 400: {_error_message(body)}",
             fix="change the query, its language or its time range",
             actor="model",
         )
@@ -131,7 +131,7 @@ def _check_status(status: int, headers: Mapping[str, str], body: bytes) -> None:
     raise _wrong_url(f"HTTP {status}")
 
 
-def _object(headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
+def _parse_object(headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
     kind = headers.get("content-type", "").lower()
     try:
         data = json.loads(body)
@@ -181,7 +181,7 @@ def _wrong_url(cause: str) -> BackendError:
     )
 
 
-def _said(body: bytes) -> str:
+def _error_message(body: bytes) -> str:
     try:
         data = json.loads(body)
     except (ValueError, RecursionError):

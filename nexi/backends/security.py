@@ -13,8 +13,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from nexi.backends.replies import check_status, json_object, plain, rows
-from nexi.backends.sender import Request, Response, Sender
+from nexi.backends.replies import check_status, json_object, plain_line, read_rows
+from nexi.backends.sender import BackendRequest, BackendResponse, Sender
 from nexi.errors import BackendError
 from nexi.types import Failure, Hit, Query
 from nexi.values import frozen
@@ -36,7 +36,7 @@ _SEVERITIES = ("CRITICAL", "HIGH", "MEDIUM", "LOW")
 
 
 @frozen
-class Asked:
+class SecurityQuery:
     """What a query is about: ids, a package, or words."""
 
     text: str
@@ -53,7 +53,7 @@ class Asked:
 
 
 @frozen
-class Record:
+class Vulnerability:
     """One vulnerability as one source tells it."""
 
     id: str
@@ -70,7 +70,7 @@ class Record:
         return frozenset((self.id, *self.aliases))
 
 
-class Found(list[Hit]):
+class SourceResult(list[Hit]):
     """Hits, and the sources that did not answer."""
 
     def __init__(self, hits: Iterable[Hit], failures: tuple[Failure, ...]) -> None:
@@ -78,9 +78,9 @@ class Found(list[Hit]):
         self.failures = failures
 
 
-def read_query(text: str) -> Asked:
+def read_query(text: str) -> SecurityQuery:
     cve, ghsa, other, package = (pattern.search(text) for pattern in (_CVE, _GHSA, _OTHER, _PACKAGE))
-    return Asked(
+    return SecurityQuery(
         text.strip(),
         cve[0].upper() if cve else "",
         "GHSA" + ghsa[0][4:].lower() if ghsa else "",
@@ -94,7 +94,7 @@ def read_query(text: str) -> Asked:
 # NVD
 
 
-def nvd_request(asked: Asked, timeout_s: float, api_key: str = "") -> Request | None:
+def nvd_request(asked: SecurityQuery, timeout_s: float, api_key: str = "") -> BackendRequest | None:
     if asked.cve:
         params = (("cveId", asked.cve),)
     elif asked.id:
@@ -102,14 +102,14 @@ def nvd_request(asked: Asked, timeout_s: float, api_key: str = "") -> Request | 
     else:
         words = re.findall(r"[\w.-]+", asked.package or asked.text)[:10]
         params = (("keywordSearch", " ".join(words)), ("resultsPerPage", str(NVD_ROWS)))  # type: ignore[assignment]
-    return Request(NVD, params=params, headers={"apiKey": api_key} if api_key else {}, timeout_s=timeout_s)
+    return BackendRequest(NVD, params=params, headers={"apiKey": api_key} if api_key else {}, timeout_s=timeout_s)
 
 
-def nvd_parse(response: Response) -> list[Record]:
+def nvd_parse(response: BackendResponse) -> list[Vulnerability]:
     if response.status == 404:  # how NVD answers an id it does not know
         return []
     check_status("NVD", response.status, response.headers, response.body)
-    found = (row.get("cve") for row in rows(json_object("NVD", response.body).get("vulnerabilities")))
+    found = (row.get("cve") for row in read_rows(json_object("NVD", response.body).get("vulnerabilities")))
     return [_nvd_record(cve) for cve in found if isinstance(cve, dict) and _is_published(cve)]
 
 
@@ -117,54 +117,54 @@ def _is_published(cve: dict[str, Any]) -> bool:
     return isinstance(cve.get("id"), str) and cve.get("vulnStatus") != "Rejected"
 
 
-def _nvd_record(cve: dict[str, Any]) -> Record:
-    texts = [plain(d.get("value")) for d in rows(cve.get("descriptions")) if d.get("lang") == "en"]
+def _nvd_record(cve: dict[str, Any]) -> Vulnerability:
+    texts = [plain_line(d.get("value")) for d in read_rows(cve.get("descriptions")) if d.get("lang") == "en"]
     score, severity = _nvd_score(cve.get("metrics"))
-    return Record(
+    return Vulnerability(
         cve["id"],
         summary=next(iter(texts), ""),
         severity=severity,
         score=score,
-        published=_day(cve.get("published")),
+        published=_read_day(cve.get("published")),
         url=f"https://nvd.nist.gov/vuln/detail/{cve['id']}",
-        exploited_since=_day(cve.get("cisaExploitAdd")),
+        exploited_since=_read_day(cve.get("cisaExploitAdd")),
     )
 
 
 def _nvd_score(metrics: object) -> tuple[float, str]:
     kinds = metrics if isinstance(metrics, dict) else {}
     for name in ("cvssMetricV40", "cvssMetricV31", "cvssMetricV30", "cvssMetricV2"):
-        for row in rows(kinds.get(name)):
+        for row in read_rows(kinds.get(name)):
             data = row["cvssData"] if isinstance(row.get("cvssData"), dict) else {}
             severity = str(data.get("baseSeverity") or row.get("baseSeverity") or "").upper()
-            return _number(data.get("baseScore")), severity
+            return _read_number(data.get("baseScore")), severity
     return 0.0, ""
 
 
 # CISA KEV
 
 
-def kev_request(timeout_s: float) -> Request:
-    return Request(KEV, timeout_s=timeout_s)
+def kev_request(timeout_s: float) -> BackendRequest:
+    return BackendRequest(KEV, timeout_s=timeout_s)
 
 
-def kev_parse(response: Response) -> list[Record]:
+def kev_parse(response: BackendResponse) -> list[Vulnerability]:
     check_status("CISA KEV", response.status, response.headers, response.body)
-    found = rows(json_object("CISA KEV", response.body).get("vulnerabilities"))
+    found = read_rows(json_object("CISA KEV", response.body).get("vulnerabilities"))
     return [_kev_record(row) for row in found if isinstance(row.get("cveID"), str)]
 
 
-def _kev_record(row: dict[str, Any]) -> Record:
-    what = " ".join(plain(row.get(n)) for n in ("vendorProject", "product"))
-    return Record(
+def _kev_record(row: dict[str, Any]) -> Vulnerability:
+    what = " ".join(plain_line(row.get(n)) for n in ("vendorProject", "product"))
+    return Vulnerability(
         row["cveID"],
-        summary=f"{what}: {plain(row.get('vulnerabilityName'))}. {plain(row.get('shortDescription'))}",
+        summary=f"{what}: {plain_line(row.get('vulnerabilityName'))}. {plain_line(row.get('shortDescription'))}",
         url=f"https://nvd.nist.gov/vuln/detail/{row['cveID']}",
-        exploited_since=_day(row.get("dateAdded")) or "an unknown day",
+        exploited_since=_read_day(row.get("dateAdded")) or "an unknown day",
     )
 
 
-def kev_matches(asked: Asked, listed: Sequence[Record]) -> list[Record]:
+def kev_matches(asked: SecurityQuery, listed: Sequence[Vulnerability]) -> list[Vulnerability]:
     """The entries a query is about; the newest first."""
     if asked.id:
         return [record for record in listed if record.id == asked.cve]
@@ -176,7 +176,7 @@ def kev_matches(asked: Asked, listed: Sequence[Record]) -> list[Record]:
 # GitHub Advisories
 
 
-def github_request(asked: Asked, timeout_s: float) -> Request | None:
+def github_request(asked: SecurityQuery, timeout_s: float) -> BackendRequest | None:
     if asked.cve or asked.ghsa:
         params = {"cve_id": asked.cve} if asked.cve else {"ghsa_id": asked.ghsa}
     elif asked.package:
@@ -186,26 +186,26 @@ def github_request(asked: Asked, timeout_s: float) -> Request | None:
     else:
         return None
     headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
-    return Request(GITHUB, params=tuple(params.items()), headers=headers, timeout_s=timeout_s)
+    return BackendRequest(GITHUB, params=tuple(params.items()), headers=headers, timeout_s=timeout_s)
 
 
-def github_parse(response: Response) -> list[Record]:
+def github_parse(response: BackendResponse) -> list[Vulnerability]:
     limited = response.status == 403 and b"rate limit" in response.body  # GitHub's form of 429 for those without a token
     check_status("GitHub", 429 if limited else response.status, response.headers, response.body)
-    found = rows(json_object("GitHub", b'{"rows": ' + response.body + b"}").get("rows"))
+    found = read_rows(json_object("GitHub", b'{"rows": ' + response.body + b"}").get("rows"))
     return [_github_record(row) for row in found if isinstance(row.get("ghsa_id"), str) and not row.get("withdrawn_at")]
 
 
-def _github_record(row: dict[str, Any]) -> Record:
+def _github_record(row: dict[str, Any]) -> Vulnerability:
     cve = row.get("cve_id")
     cvss = row.get("cvss") if isinstance(row.get("cvss"), dict) else {}
-    return Record(
+    return Vulnerability(
         row["ghsa_id"],
         (cve,) if isinstance(cve, str) and cve else (),
-        plain(row.get("summary")),
-        _severity(row.get("severity")),
-        _number(cvss.get("score")) if cvss else 0.0,
-        _day(row.get("published_at")),
+        plain_line(row.get("summary")),
+        _read_severity(row.get("severity")),
+        _read_number(cvss.get("score")) if cvss else 0.0,
+        _read_day(row.get("published_at")),
         f"https://github.com/advisories/{row['ghsa_id']}",
     )
 
@@ -213,34 +213,34 @@ def _github_record(row: dict[str, Any]) -> Record:
 # OSV
 
 
-def osv_request(asked: Asked, timeout_s: float) -> Request | None:
+def osv_request(asked: SecurityQuery, timeout_s: float) -> BackendRequest | None:
     if asked.id:
-        return Request(f"{OSV}/vulns/{asked.id}", timeout_s=timeout_s)
+        return BackendRequest(f"{OSV}/vulns/{asked.id}", timeout_s=timeout_s)
     if not asked.package:
         return None
     purl = f"pkg:{asked.ecosystem}/{asked.package}" + (f"@{asked.version}" if asked.version else "")
-    return Request(f"{OSV}/query", "POST", json={"package": {"purl": purl}}, timeout_s=timeout_s)
+    return BackendRequest(f"{OSV}/query", "POST", json={"package": {"purl": purl}}, timeout_s=timeout_s)
 
 
-def osv_parse(response: Response) -> list[Record]:
+def osv_parse(response: BackendResponse) -> list[Vulnerability]:
     if response.status == 404:
         return []
     check_status("OSV", response.status, response.headers, response.body)
     data = json_object("OSV", response.body)
-    found = rows(data.get("vulns")) if "vulns" in data else [data]
+    found = read_rows(data.get("vulns")) if "vulns" in data else [data]
     return [_osv_record(row) for row in found if isinstance(row.get("id"), str) and not row.get("withdrawn")]
 
 
-def _osv_record(row: dict[str, Any]) -> Record:
+def _osv_record(row: dict[str, Any]) -> Vulnerability:
     aliases = row.get("aliases") if isinstance(row.get("aliases"), list) else []
     own = row.get("database_specific") if isinstance(row.get("database_specific"), dict) else {}
-    return Record(
+    return Vulnerability(
         row["id"],
         tuple(a for a in aliases or () if isinstance(a, str)),
-        plain(row.get("summary")) or plain(row.get("details")),
-        _severity(own.get("severity") if own else ""),
+        plain_line(row.get("summary")) or plain_line(row.get("details")),
+        _read_severity(own.get("severity") if own else ""),
         0.0,
-        _day(row.get("published")),
+        _read_day(row.get("published")),
         f"https://osv.dev/vulnerability/{row['id']}",
     )
 
@@ -248,21 +248,21 @@ def _osv_record(row: dict[str, Any]) -> Record:
 # merging
 
 
-def merge(records: Sequence[Record]) -> list[Record]:
+def merge_records(records: Sequence[Vulnerability]) -> list[Vulnerability]:
     """One record for each vulnerability: what the first source leaves open, the next one fills."""
-    merged: list[Record] = []
+    merged: list[Vulnerability] = []
     for record in records:
         same = next((known for known in merged if known.ids & record.ids), None)
         if same is None:
             merged.append(record)
         else:
-            merged[merged.index(same)] = _filled(same, record)
+            merged[merged.index(same)] = _fill_gaps(same, record)
     return merged
 
 
-def _filled(known: Record, more: Record) -> Record:
+def _fill_gaps(known: Vulnerability, more: Vulnerability) -> Vulnerability:
     first = min((known, more), key=lambda r: not r.id.startswith("CVE-"))
-    return Record(
+    return Vulnerability(
         first.id,
         tuple(sorted((known.ids | more.ids) - {first.id})),
         known.summary or more.summary,
@@ -274,13 +274,13 @@ def _filled(known: Record, more: Record) -> Record:
     )
 
 
-def ranked(records: Iterable[Record], asked: Asked) -> list[Record]:
+def rank_records(records: Iterable[Vulnerability], asked: SecurityQuery) -> list[Vulnerability]:
     """What was asked for by id, then what is exploited, then the newest."""
     newest = sorted(records, key=lambda r: r.published, reverse=True)
     return sorted(newest, key=lambda r: (asked.id not in r.ids, not r.exploited_since))
 
 
-def to_hit(record: Record) -> Hit:
+def to_hit(record: Vulnerability) -> Hit:
     score = f"{record.severity} {record.score:g}" if record.score else record.severity
     exploited = f"exploited, in CISA KEV since {record.exploited_since}" if record.exploited_since else ""
     facts = ", ".join(part for part in (score.strip(), exploited) if part)
@@ -289,16 +289,16 @@ def to_hit(record: Record) -> Hit:
     return Hit(record.url, title, record.summary[:SUMMARY_CHARS] + also, record.published, NAME)
 
 
-def _severity(value: object) -> str:
+def _read_severity(value: object) -> str:
     word = {"MODERATE": "MEDIUM"}.get(str(value).upper(), str(value).upper())
     return word if word in _SEVERITIES else ""
 
 
-def _number(value: object) -> float:
+def _read_number(value: object) -> float:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 10 else 0.0
 
 
-def _day(value: object) -> str:
+def _read_day(value: object) -> str:
     found = re.match(r"\d{4}-\d\d-\d\d", value) if isinstance(value, str) else None
     return found[0] if found else ""
 
@@ -315,7 +315,7 @@ class Security:
         self._sender = sender
         self._timeout_s = timeout_s
         self._api_key = api_key
-        self._listed: list[Record] | None = None
+        self._listed: list[Vulnerability] | None = None
         self._listing = asyncio.Lock()
 
     @property
@@ -327,10 +327,10 @@ class Security:
         timeout_s = self._timeout_s
         async with asyncio.TaskGroup() as group:
             tasks = {
-                "NVD": group.create_task(self._one(nvd_request(asked, timeout_s, self._api_key), nvd_parse)),
-                "GitHub Advisories": group.create_task(self._one(github_request(asked, timeout_s), github_parse)),
-                "OSV": group.create_task(self._one(osv_request(asked, timeout_s), osv_parse)),
-                "CISA KEV": group.create_task(self._exploited(asked)),
+                "NVD": group.create_task(self._ask_source(nvd_request(asked, timeout_s, self._api_key), nvd_parse)),
+                "GitHub Advisories": group.create_task(self._ask_source(github_request(asked, timeout_s), github_parse)),
+                "OSV": group.create_task(self._ask_source(osv_request(asked, timeout_s), osv_parse)),
+                "CISA KEV": group.create_task(self._ask_exploited(asked)),
             }
         answers = {name: task.result() for name, task in tasks.items()}
         failed = {name: error for name, error in answers.items() if isinstance(error, BackendError)}
@@ -338,12 +338,12 @@ class Security:
         if len(failed) == len(asked_sources):
             raise _all_failed(failed)
         records = [r for answer in answers.values() if isinstance(answer, list) for r in answer]
-        hits = [to_hit(r) for r in ranked(merge(records), asked)[: query.count]]
-        return Found(hits, tuple(Failure(f"{NAME}/{n}", e.code, str(e), e.fix) for n, e in failed.items()))
+        hits = [to_hit(r) for r in rank_records(merge_records(records), asked)[: query.count]]
+        return SourceResult(hits, tuple(Failure(f"{NAME}/{n}", e.code, str(e), e.fix) for n, e in failed.items()))
 
-    async def _one(
-        self, request: Request | None, parse: Callable[[Response], list[Record]]
-    ) -> list[Record] | BackendError | None:
+    async def _ask_source(
+        self, request: BackendRequest | None, parse: Callable[[BackendResponse], list[Vulnerability]]
+    ) -> list[Vulnerability] | BackendError | None:
         """A source's records, its error, or None where it has nothing to say of such a query."""
         if request is None:
             return None
@@ -352,10 +352,10 @@ class Security:
         except BackendError as error:
             return error
 
-    async def _exploited(self, asked: Asked) -> list[Record] | BackendError:
+    async def _ask_exploited(self, asked: SecurityQuery) -> list[Vulnerability] | BackendError:
         async with self._listing:
             if self._listed is None:
-                answer = await self._one(kev_request(self._timeout_s), kev_parse)
+                answer = await self._ask_source(kev_request(self._timeout_s), kev_parse)
                 if not isinstance(answer, list):
                     return answer or BackendError("CISA KEV was not asked")
                 self._listed = answer

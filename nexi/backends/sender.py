@@ -28,7 +28,7 @@ KEY_TROUBLE = frozenset({"wrong_key", "quota", "rate_limit"})
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class BackendRequest:
     """One request as a value."""
 
     url: str
@@ -40,19 +40,19 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class BackendResponse:
     status: int
     headers: Mapping[str, str]
     body: bytes
 
 
-class Dialect(Protocol):
+class BackendDialect(Protocol):
     """How one service is asked and how its answers read. `parse` raises BackendError; an empty list is empty on purpose."""
 
     @property
     def name(self) -> str: ...
 
-    def request(self, query: Query) -> Request: ...
+    def request(self, query: Query) -> BackendRequest: ...
 
     def parse(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Hit]: ...
 
@@ -68,7 +68,7 @@ class Sender:
         self._clients: dict[tuple[str, bool], httpx2.AsyncClient] = {}
         self._opening = asyncio.Lock()
 
-    async def send(self, service: str, request: Request) -> Response:
+    async def send(self, service: str, request: BackendRequest) -> BackendResponse:
         """The answer, whatever its status. Raises BackendError for what fails below HTTP."""
         try:
             url = urls.parse(request.url)
@@ -76,19 +76,19 @@ class Sender:
             raise _wrong_url(service, request.url, str(error)) from error
         if url.scheme not in urls.DEFAULT_PORTS:
             raise _wrong_url(service, request.url, "it is no http or https URL")
-        client = await self._client(url)
+        client = await self._client_for(url)
         try:
             async with asyncio.timeout(request.timeout_s):
-                return await self._exchange(client, request)
+                return await self._send_once(client, request)
         except (httpx2.HTTPError, TimeoutError) as error:
-            raise _translated(service, request, error) from error
+            raise _translate_error(service, request, error) from error
 
     async def aclose(self) -> None:
         clients, self._clients = self._clients, {}
         for client in clients.values():
             await client.aclose()
 
-    async def _exchange(self, client: httpx2.AsyncClient, request: Request) -> Response:
+    async def _send_once(self, client: httpx2.AsyncClient, request: BackendRequest) -> BackendResponse:
         async with client.stream(
             request.method,
             request.url,
@@ -104,14 +104,14 @@ class Sender:
                 if len(body) > MAX_BODY:
                     break
             headers = {"date": format_datetime(datetime.now(UTC), usegmt=True), **response.headers}
-            return Response(response.status_code, headers, bytes(body[:MAX_BODY]))
+            return BackendResponse(response.status_code, headers, bytes(body[:MAX_BODY]))
 
-    async def _client(self, url: urls.Url) -> httpx2.AsyncClient:
+    async def _client_for(self, url: urls.Url) -> httpx2.AsyncClient:
         proxied = bool(self._proxy) and not urls.bypasses_proxy(url, self._no_proxy)
         async with self._opening:
             if (url.scheme, proxied) not in self._clients:
                 self._clients[url.scheme, proxied] = httpx2.AsyncClient(
-                    verify=await _tls(url.scheme, self._trust),
+                    verify=await _load_certificates(url.scheme, self._trust),
                     trust_env=False,
                     proxy=self._proxy if proxied else None,
                     follow_redirects=False,
@@ -127,7 +127,7 @@ class HttpBackend:
     one that worked is asked first from then on.
     """
 
-    def __init__(self, dialect: Dialect, sender: Sender, *, spares: Sequence[Dialect] = ()) -> None:
+    def __init__(self, dialect: BackendDialect, sender: Sender, *, spares: Sequence[BackendDialect] = ()) -> None:
         self._dialects = (dialect, *spares)
         self._current = 0
         self._sender = sender
@@ -151,7 +151,7 @@ class HttpBackend:
         for turn in range(count):
             chosen = (first + turn) % count
             try:
-                hits = await self._ask(self._dialects[chosen], query)
+                hits = await self._ask_dialect(self._dialects[chosen], query)
             except BackendError as error:
                 if error.code in KEY_TROUBLE and turn < count - 1:
                     continue
@@ -162,12 +162,12 @@ class HttpBackend:
             return hits
         raise AssertionError("a backend has at least one dialect")
 
-    async def _ask(self, dialect: Dialect, query: Query) -> list[Hit]:
+    async def _ask_dialect(self, dialect: BackendDialect, query: Query) -> list[Hit]:
         response = await self._sender.send(self.name, dialect.request(query))
         return dialect.parse(response.status, response.headers, response.body)[: query.count]
 
 
-async def _tls(scheme: str, trust: Trust) -> ssl.SSLContext:
+async def _load_certificates(scheme: str, trust: Trust) -> ssl.SSLContext:
     """Certificates are loaded off the event loop, and only where TLS is spoken."""
     if scheme != "https":
         return nobody()
@@ -177,7 +177,7 @@ async def _tls(scheme: str, trust: Trust) -> ssl.SSLContext:
         raise BackendError(str(error), code="tls", cause=error.cause, fix=error.fix) from error
 
 
-def _translated(service: str, request: Request, error: Exception) -> BackendError:
+def _translate_error(service: str, request: BackendRequest, error: Exception) -> BackendError:
     cause = str(error) or type(error).__name__
     where = request.url.partition("?")[0]
     if isinstance(error, (httpx2.TimeoutException, TimeoutError)):
@@ -188,7 +188,7 @@ def _translated(service: str, request: Request, error: Exception) -> BackendErro
             fix="try again, or raise search_timeout in the config",
             retryable=True,
         )
-    match _root(error):
+    match _root_cause(error):
         case ssl.SSLError():
             return BackendError(
                 f"{service} has no valid certificate",
@@ -215,7 +215,7 @@ def _translated(service: str, request: Request, error: Exception) -> BackendErro
     )
 
 
-def _root(error: BaseException) -> BaseException:
+def _root_cause(error: BaseException) -> BaseException:
     """The operating system's own error beneath the libraries' wrapping; of several tries, the first."""
     while True:
         inner: Any = error.__cause__ or error.__context__

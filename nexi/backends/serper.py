@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nexi.backends.replies import check_status, json_object, plain, rows, with_sites
-from nexi.backends.sender import Request
+from nexi.backends.replies import check_status, json_object, plain_line, read_rows, with_sites
+from nexi.backends.sender import BackendRequest
 from nexi.types import Hit, Query
 from nexi.values import frozen
 
@@ -23,7 +23,7 @@ class Serper:
     name: str = NAME
     filters = frozenset({"site", "time", "language"})
 
-    def request(self, query: Query) -> Request:
+    def request(self, query: Query) -> BackendRequest:
         text = with_sites(query.text, query.sites, query.excluded_sites)
         wanted: dict[str, Any] = {"q": text, "num": max(1, min(query.count, 20))}
         if query.time_range[:1].lower() in ("d", "w", "m", "y"):
@@ -31,13 +31,13 @@ class Serper:
         if query.language:
             wanted["hl"] = query.language.partition("-")[0]
         headers = {"X-API-KEY": self.api_key}
-        return Request(f"{self.base_url}/search", "POST", headers=headers, json=wanted, timeout_s=self.timeout_s)
+        return BackendRequest(f"{self.base_url}/search", "POST", headers=headers, json=wanted, timeout_s=self.timeout_s)
 
     def parse(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Hit]:
         check_status("Serper", status, headers, body, key_setting="SERPER_API_KEY")
-        found = rows(json_object("Serper", body).get("organic"))
-        return [_hit(row) for row in found if isinstance(row.get("link"), str) and row["link"]]
+        found = read_rows(json_object("Serper", body).get("organic"))
+        return [_parse_hit(row) for row in found if isinstance(row.get("link"), str) and row["link"]]
 
 
-def _hit(row: Mapping[str, object]) -> Hit:
-    return Hit(str(row["link"]), plain(row.get("title")), plain(row.get("snippet")), str(row.get("date") or ""), NAME)
+def _parse_hit(row: Mapping[str, object]) -> Hit:
+    return Hit(str(row["link"]), plain_line(row.get("title")), plain_line(row.get("snippet")), str(row.get("date") or ""), NAME)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from nexi.backends.replies import check_status, json_object, plain, rows
-from nexi.backends.sender import Request
+from nexi.backends.replies import check_status, json_object, plain_line, read_rows
+from nexi.backends.sender import BackendRequest
 from nexi.errors import BackendError
 from nexi.types import Hit, Query
 from nexi.values import frozen
@@ -25,10 +25,10 @@ class StackExchange:
     name: str = NAME
     filters = frozenset[str]()
 
-    def request(self, query: Query) -> Request:
+    def request(self, query: Query) -> BackendRequest:
         params = {
             "q": query.text.strip()[:240],
-            "site": _site(query.sites) or self.site,
+            "site": _site_for(query.sites) or self.site,
             "order": "desc",
             "sort": "relevance",
             "pagesize": str(max(1, min(query.count, 50))),
@@ -36,7 +36,7 @@ class StackExchange:
         }
         if self.api_key:
             params["key"] = self.api_key
-        return Request(url=f"{self.base_url}/search/advanced", params=tuple(params.items()), timeout_s=self.timeout_s)
+        return BackendRequest(url=f"{self.base_url}/search/advanced", params=tuple(params.items()), timeout_s=self.timeout_s)
 
     def parse(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Hit]:
         if status == 400 and b"throttle_violation" in body:
@@ -47,11 +47,11 @@ class StackExchange:
                 fix="set STACKEXCHANGE_API_KEY, or wait",
             )
         check_status("Stack Exchange", status, headers, body)
-        items = rows(json_object("Stack Exchange", body).get("items"))
-        return [_hit(item) for item in items if isinstance(item.get("link"), str) and item["link"]]
+        items = read_rows(json_object("Stack Exchange", body).get("items"))
+        return [_parse_hit(item) for item in items if isinstance(item.get("link"), str) and item["link"]]
 
 
-def _site(sites: tuple[str, ...]) -> str:
+def _site_for(sites: tuple[str, ...]) -> str:
     for site in sites:
         name = site.removeprefix("www.")
         if name.endswith(".stackexchange.com"):
@@ -61,8 +61,10 @@ def _site(sites: tuple[str, ...]) -> str:
     return ""
 
 
-def _hit(item: Mapping[str, object]) -> Hit:
+def _parse_hit(item: Mapping[str, object]) -> Hit:
     answered = f"{item.get('answer_count', 0)} answers, score {item.get('score', 0)}. "
     created = item.get("creation_date")
     published = datetime.fromtimestamp(created, UTC).date().isoformat() if isinstance(created, int) else ""
-    return Hit(str(item["link"]), plain(item.get("title")), (answered + plain(item.get("body")))[:500], published, NAME)
+    return Hit(
+        str(item["link"]), plain_line(item.get("title")), (answered + plain_line(item.get("body")))[:500], published, NAME
+    )

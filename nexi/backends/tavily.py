@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nexi.backends.replies import check_status, json_object, plain, rows
-from nexi.backends.sender import Request
+from nexi.backends.replies import check_status, json_object, plain_line, read_rows
+from nexi.backends.sender import BackendRequest
 from nexi.types import Hit, Query
 from nexi.values import frozen
 
@@ -24,7 +24,7 @@ class Tavily:
     name: str = NAME
     filters = frozenset({"site", "time"})
 
-    def request(self, query: Query) -> Request:
+    def request(self, query: Query) -> BackendRequest:
         wanted: dict[str, Any] = {"query": query.text.strip()[:400], "max_results": max(1, min(query.count, 20))}
         if period := _PERIODS.get(query.time_range[:1].lower()):
             wanted["time_range"] = period
@@ -33,15 +33,19 @@ class Tavily:
         if query.excluded_sites:
             wanted["exclude_domains"] = list(query.excluded_sites)
         headers = {"Authorization": f"Bearer {self.api_key}"}
-        return Request(f"{self.base_url}/search", "POST", headers=headers, json=wanted, timeout_s=self.timeout_s)
+        return BackendRequest(f"{self.base_url}/search", "POST", headers=headers, json=wanted, timeout_s=self.timeout_s)
 
     def parse(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Hit]:
         check_status("Tavily", status, headers, body, key_setting="TAVILY_API_KEY")
-        found = rows(json_object("Tavily", body).get("results"))
-        return [_hit(row) for row in found if isinstance(row.get("url"), str) and row["url"]]
+        found = read_rows(json_object("Tavily", body).get("results"))
+        return [_parse_hit(row) for row in found if isinstance(row.get("url"), str) and row["url"]]
 
 
-def _hit(row: Mapping[str, object]) -> Hit:
+def _parse_hit(row: Mapping[str, object]) -> Hit:
     return Hit(
-        str(row["url"]), plain(row.get("title")), plain(row.get("content"))[:500], str(row.get("published_date") or ""), NAME
+        str(row["url"]),
+        plain_line(row.get("title")),
+        plain_line(row.get("content"))[:500],
+        str(row.get("published_date") or ""),
+        NAME,
     )

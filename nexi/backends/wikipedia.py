@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from nexi.backends.replies import check_status, json_object, plain, rows
-from nexi.backends.sender import Request
+from nexi.backends.replies import check_status, json_object, plain_line, read_rows
+from nexi.backends.sender import BackendRequest
 from nexi.errors import BackendError
 from nexi.types import Hit, Query
 from nexi.values import frozen
@@ -25,7 +25,7 @@ class Wikipedia:
     name: str = NAME
     filters = frozenset({"language"})
 
-    def request(self, query: Query) -> Request:
+    def request(self, query: Query) -> BackendRequest:
         """Search as a generator, so that each page comes with its address and its first sentences."""
         short = query.language.lower().partition("-")[0]
         wiki = self.host.format(language=short if _LANGUAGE.fullmatch(short) else "en")
@@ -43,7 +43,7 @@ class Wikipedia:
             "format": "json",
             "formatversion": "2",
         }
-        return Request(url=f"{wiki}/w/api.php", params=tuple(params.items()), timeout_s=self.timeout_s)
+        return BackendRequest(url=f"{wiki}/w/api.php", params=tuple(params.items()), timeout_s=self.timeout_s)
 
     def parse(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Hit]:
         check_status("Wikipedia", status, headers, body)
@@ -52,10 +52,10 @@ class Wikipedia:
             cause = str(data["error"].get("info") or data["error"].get("code"))[:200]
             raise BackendError("Wikipedia did not accept the query", code="bad_query", cause=cause, fix="change the query")
         found = data.get("query")
-        pages = rows(found.get("pages") if isinstance(found, dict) else None)
+        pages = read_rows(found.get("pages") if isinstance(found, dict) else None)
         ranked = sorted(pages, key=lambda page: page["index"] if isinstance(page.get("index"), int) else 1_000)
-        return [_hit(page) for page in ranked if isinstance(page.get("fullurl"), str)]
+        return [_parse_hit(page) for page in ranked if isinstance(page.get("fullurl"), str)]
 
 
-def _hit(page: Mapping[str, object]) -> Hit:
-    return Hit(str(page["fullurl"]), plain(page.get("title")), plain(page.get("extract"))[:SNIPPET_CHARS], "", NAME)
+def _parse_hit(page: Mapping[str, object]) -> Hit:
+    return Hit(str(page["fullurl"]), plain_line(page.get("title")), plain_line(page.get("extract"))[:SNIPPET_CHARS], "", NAME)

@@ -9,7 +9,7 @@ import click
 from nexi.cli.exits import failing_politely
 
 if TYPE_CHECKING:
-    from nexi.backends.container import Lifecycle, Status
+    from nexi.backends.container import ContainerStatus, Lifecycle
     from nexi.config import Config
 
 SCHEMA = "nexi-searxng-1"
@@ -68,7 +68,7 @@ def _opened() -> tuple[Config, Lifecycle]:
     return config, Lifecycle(container_options(config))
 
 
-def _show(status: Status, lifecycle: Lifecycle, *, as_json: bool) -> None:
+def _show(status: ContainerStatus, lifecycle: Lifecycle, *, as_json: bool) -> None:
     from nexi.output import note, print_json, write
 
     if as_json:
@@ -78,7 +78,7 @@ def _show(status: Status, lifecycle: Lifecycle, *, as_json: bool) -> None:
     return note(_described(status, lifecycle))
 
 
-def _as_object(status: Status, lifecycle: Lifecycle) -> dict[str, Any]:
+def _as_object(status: ContainerStatus, lifecycle: Lifecycle) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         **vars(status),
@@ -88,7 +88,7 @@ def _as_object(status: Status, lifecycle: Lifecycle) -> dict[str, Any]:
     }
 
 
-def _described(status: Status, lifecycle: Lifecycle) -> str:
+def _described(status: ContainerStatus, lifecycle: Lifecycle) -> str:
     if not status.running:
         used = " although it should: the next search starts it again" if status.container else ""
         return f"SearXNG is not running{used}. Its settings can be changed in {lifecycle.options.own_settings}"

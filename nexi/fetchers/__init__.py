@@ -38,12 +38,12 @@ class Settings:
 Factory: TypeAlias = Callable[[Settings], ContentFetcher]
 
 
-def _http(settings: Settings) -> ContentFetcher:
-    from nexi.fetchers.guard import Guard
+def _build_http(settings: Settings) -> ContentFetcher:
+    from nexi.fetchers.guard import AddressGuard
     from nexi.fetchers.http import DEFAULT_USER_AGENT, HttpFetcher
 
     return HttpFetcher(
-        guard=Guard(settings.allow_private),
+        guard=AddressGuard(settings.allow_private),
         clock=settings.clock,
         user_agent=settings.user_agent or DEFAULT_USER_AGENT,
         respect_robots=settings.respect_robots,
@@ -55,12 +55,12 @@ def _http(settings: Settings) -> ContentFetcher:
     )
 
 
-def _jina(settings: Settings) -> ContentFetcher:
-    from nexi.fetchers.guard import Guard
+def _build_jina(settings: Settings) -> ContentFetcher:
+    from nexi.fetchers.guard import AddressGuard
     from nexi.fetchers.jina import JinaFetcher
 
     return JinaFetcher(
-        guard=Guard(settings.allow_private),
+        guard=AddressGuard(settings.allow_private),
         clock=settings.clock,
         api_key=settings.api_key,
         proxy=settings.proxy,
@@ -69,23 +69,23 @@ def _jina(settings: Settings) -> ContentFetcher:
     )
 
 
-def _crawl4ai(settings: Settings) -> ContentFetcher:
+def _build_crawl4ai(settings: Settings) -> ContentFetcher:
     from nexi.fetchers.browser import Browser
     from nexi.fetchers.crawl4ai import Crawl4aiFetcher
-    from nexi.fetchers.guard import Guard
+    from nexi.fetchers.guard import AddressGuard
     from nexi.fetchers.http import DEFAULT_USER_AGENT, HttpFetcher
 
-    guard, user_agent = Guard(settings.allow_private), settings.user_agent or DEFAULT_USER_AGENT
-    manners = _http(settings)
+    guard, user_agent = AddressGuard(settings.allow_private), settings.user_agent or DEFAULT_USER_AGENT
+    manners = _build_http(settings)
     assert isinstance(manners, HttpFetcher)  # noqa: S101 - it is made above
     browser = Browser(guard, user_agent=user_agent, proxy=settings.proxy, no_proxy=settings.no_proxy)
     return Crawl4aiFetcher(browser, guard=guard, clock=settings.clock, admit=manners.admit, close=manners.aclose)
 
 
-FETCHERS: Mapping[str, Factory] = {"http": _http, "jina": _jina, "crawl4ai": _crawl4ai}
+FETCHERS: Mapping[str, Factory] = {"http": _build_http, "jina": _build_jina, "crawl4ai": _build_crawl4ai}
 
 
-def available(name: str) -> bool:
+def is_available(name: str) -> bool:
     """Whether nexi or an installed package provides a fetcher of that name."""
     try:
         return bool(FETCHERS.get(name) or _third_party(name))
@@ -93,19 +93,19 @@ def available(name: str) -> bool:
         return False
 
 
-def create(name: str, settings: Settings) -> ContentFetcher:
+def create_fetcher(name: str, settings: Settings) -> ContentFetcher:
     """The fetcher of that name; ConfigError when nobody provides it."""
     factory = FETCHERS.get(name) or _third_party(name)
     fetcher = factory(settings)
-    return _cached(fetcher, settings.cache_folder, settings) if settings.cache_folder else fetcher
+    return _wrap_in_cache(fetcher, settings.cache_folder, settings) if settings.cache_folder else fetcher
 
 
-def _cached(fetcher: ContentFetcher, folder: Path, settings: Settings) -> ContentFetcher:
+def _wrap_in_cache(fetcher: ContentFetcher, folder: Path, settings: Settings) -> ContentFetcher:
     from nexi.fetchers.cache import CachedFetcher, PageCache
-    from nexi.fetchers.guard import Guard
+    from nexi.fetchers.guard import AddressGuard
 
     cache = PageCache(folder, clock=settings.clock, ttl_s=settings.cache_ttl_s)
-    return CachedFetcher(fetcher, cache, check=Guard(settings.allow_private).check_url)
+    return CachedFetcher(fetcher, cache, check=AddressGuard(settings.allow_private).check_url)
 
 
 def _third_party(name: str) -> Factory:

@@ -30,9 +30,9 @@ async def read_pdf(data: bytes, max_chars: int, *, program: str = READER_PROGRAM
         sys.executable, "-P", "-c", program, str(max_chars), _HOME, stdin=PIPE, stdout=PIPE, stderr=DEVNULL
     )
     try:
-        answer = await _exchange(process, data)
+        answer = await _exchange_data(process, data)
     finally:
-        await _end(process)
+        await _end_process(process)
     if "error" in answer:
         raise FetchError(**answer["error"])
     found = answer["read"]
@@ -40,7 +40,7 @@ async def read_pdf(data: bytes, max_chars: int, *, program: str = READER_PROGRAM
     return Extracted(**fields)
 
 
-async def _exchange(process: Process, data: bytes) -> dict[str, Any]:
+async def _exchange_data(process: Process, data: bytes) -> dict[str, Any]:
     assert process.stdin is not None  # noqa: S101 - they are pipes
     assert process.stdout is not None  # noqa: S101
     try:
@@ -51,19 +51,19 @@ async def _exchange(process: Process, data: bytes) -> dict[str, Any]:
         pass  # it ended before it had read everything; how it ended says why
     process.stdin.close()
     output = await process.stdout.read()
-    return _answer(output, await process.wait())
+    return _parse_output(output, await process.wait())
 
 
-def _answer(output: bytes, code: int) -> dict[str, Any]:
+def _parse_output(output: bytes, code: int) -> dict[str, Any]:
     try:
         answer: dict[str, Any] = json.loads(output)
     except ValueError:
         # Native code that gets no memory aborts; so does one that finds itself confused.
-        return {"error": memory_error() if code in (-6, -5, -4) else _crash(code)}
+        return {"error": memory_error() if code in (-6, -5, -4) else _describe_crash(code)}
     return answer
 
 
-def _crash(code: int) -> dict[str, str]:
+def _describe_crash(code: int) -> dict[str, str]:
     return {
         "message": "the PDF is broken",
         "reason": "error",
@@ -72,7 +72,7 @@ def _crash(code: int) -> dict[str, str]:
     }
 
 
-async def _end(process: Process) -> None:
+async def _end_process(process: Process) -> None:
     if process.returncode is None:
         process.kill()
         await asyncio.shield(process.wait())

@@ -36,7 +36,7 @@ class Body:
 
 async def read_body(chunks: AsyncIterator[bytes], encoding: str, max_bytes: int) -> Body:
     """The body, decoded, cut at `max_bytes` of either form. Raises FetchError for what cannot be decoded."""
-    inflate = _inflater(encoding)
+    inflate = _build_inflater(encoding)
     parts: list[bytes] = []
     size = received = 0
     async for chunk in chunks:
@@ -47,8 +47,8 @@ async def read_body(chunks: AsyncIterator[bytes], encoding: str, max_bytes: int)
         size += len(part)
         if size > max_bytes or received > max_bytes:
             return Body(b"".join(parts)[:max_bytes], received, truncated=True)
-    if received and not inflate.finished:
-        raise _undecodable("the compressed body ends too early")
+    if received and not inflate.is_complete:
+        raise _decoding_error("the compressed body ends too early")
     return Body(b"".join(parts), received)
 
 
@@ -61,13 +61,13 @@ def accepted_encodings() -> str:
 
 class _Decoder(Protocol):
     @property
-    def finished(self) -> bool: ...
+    def is_complete(self) -> bool: ...
 
     def feed(self, chunk: bytes, room: int) -> bytes: ...
 
 
 class _Plain:
-    finished = True
+    is_complete = True
 
     def feed(self, chunk: bytes, room: int) -> bytes:
         return chunk[:room]
@@ -81,17 +81,17 @@ class _Inflater:
         self._members = 1
 
     @property
-    def finished(self) -> bool:
+    def is_complete(self) -> bool:
         return self._zlib.eof
 
     def feed(self, chunk: bytes, room: int) -> bytes:
         try:
-            return self._feed(chunk, room)
+            return self._inflate(chunk, room)
         except zlib.error as error:
-            raise _undecodable(str(error)) from error
+            raise _decoding_error(str(error)) from error
 
-    def _feed(self, chunk: bytes, room: int) -> bytes:
-        out = self._first(chunk, room) if not self._fed else self._zlib.decompress(chunk, room)
+    def _inflate(self, chunk: bytes, room: int) -> bytes:
+        out = self._inflate_first(chunk, room) if not self._fed else self._zlib.decompress(chunk, room)
         self._fed = True
         while len(out) < room and self._another_member():
             rest, self._zlib = self._zlib.unused_data, zlib.decompressobj(self._wbits)
@@ -104,10 +104,10 @@ class _Inflater:
             return False
         self._members += 1
         if self._members > MAX_MEMBERS:
-            raise _undecodable(f"it has more than {MAX_MEMBERS} compressed parts")
+            raise _decoding_error(f"it has more than {MAX_MEMBERS} compressed parts")
         return True
 
-    def _first(self, chunk: bytes, room: int) -> bytes:
+    def _inflate_first(self, chunk: bytes, room: int) -> bytes:
         """Servers send `deflate` with and without the zlib header; only the first bytes tell."""
         try:
             return self._zlib.decompress(chunk, room)
@@ -125,7 +125,7 @@ class _Brotli:
         self._error: type[Exception] = brotli.error
 
     @property
-    def finished(self) -> bool:
+    def is_complete(self) -> bool:
         return bool(self._brotli.is_finished())
 
     def feed(self, chunk: bytes, room: int) -> bytes:
@@ -134,10 +134,10 @@ class _Brotli:
             while True:
                 out += self._brotli.process(chunk, output_buffer_limit=max(1, room - len(out)))
                 chunk = b""
-                if len(out) >= room or self.finished or self._brotli.can_accept_more_data():
+                if len(out) >= room or self.is_complete or self._brotli.can_accept_more_data():
                     return bytes(out[:room])
         except self._error as error:
-            raise _undecodable(str(error)) from error
+            raise _decoding_error(str(error)) from error
 
 
 class _Zstd:
@@ -149,33 +149,33 @@ class _Zstd:
         self._frames = 1
 
     @property
-    def finished(self) -> bool:
+    def is_complete(self) -> bool:
         return bool(self._frame.eof)
 
     def feed(self, chunk: bytes, room: int) -> bytes:
         out = bytearray()
         try:
             for start in range(0, len(chunk), ZSTD_PIECE):
-                out += self._decoded(chunk[start : start + ZSTD_PIECE])
+                out += self._decode_frame(chunk[start : start + ZSTD_PIECE])
                 if len(out) >= room:
                     break
         except self._error as error:
-            raise _undecodable(str(error)) from error
+            raise _decoding_error(str(error)) from error
         return bytes(out[:room])
 
-    def _decoded(self, piece: bytes) -> bytes:
+    def _decode_frame(self, piece: bytes) -> bytes:
         """A body may be several frames one after the other."""
         if self._frame.eof:
             self._frames += 1
             if self._frames > MAX_MEMBERS:
-                raise _undecodable(f"it has more than {MAX_MEMBERS} compressed parts")
+                raise _decoding_error(f"it has more than {MAX_MEMBERS} compressed parts")
             self._frame = self._library.decompressobj()
         out: bytes = self._frame.decompress(piece)
         rest = self._frame.unused_data if self._frame.eof else b""
-        return out + self._decoded(rest) if rest else out
+        return out + self._decode_frame(rest) if rest else out
 
 
-def _inflater(encoding: str) -> _Decoder:
+def _build_inflater(encoding: str) -> _Decoder:
     known = encoding.strip().lower()
     match known if known in ("", "identity", "x-gzip", *accepted_encodings().split(", ")) else f"unknown {known}":
         case "" | "identity":
@@ -189,8 +189,8 @@ def _inflater(encoding: str) -> _Decoder:
         case "zstd":
             return _Zstd()
         case _:
-            raise _undecodable(f"it is encoded as {known[:60]!r}, which was not offered")
+            raise _decoding_error(f"it is encoded as {known[:60]!r}, which was not offered")
 
 
-def _undecodable(cause: str) -> FetchError:
+def _decoding_error(cause: str) -> FetchError:
     return FetchError("the page could not be decoded", reason="error", cause=cause, fix="try another page")

@@ -43,7 +43,7 @@ class PageCache:
         try:
             with (self._folder / f"{key}{SUFFIX}").open("rb") as file:
                 age = self._now() - os.fstat(file.fileno()).st_mtime
-                return _Kept(_page(file.readline(), file.read()), fresh=0 <= age < self._ttl_s)
+                return _Kept(_parse_page(file.readline(), file.read()), fresh=0 <= age < self._ttl_s)
         except (OSError, ValueError, TypeError, KeyError):
             return None
 
@@ -51,27 +51,27 @@ class PageCache:
         path = self._folder / f"{key}{SUFFIX}"
         try:
             make_private_directory(self._folder)
-            replace_file(path, _bytes(page))
+            replace_file(path, _page_to_bytes(page))
             os.utime(path, (self._now(), self._now()))
         except OSError:
             return
 
     def sweep(self) -> int:
         """Forget what is long past its time, and the oldest beyond the size; says how many went."""
-        found = sorted(self._found(), reverse=True)
+        found = sorted(self._list_files(), reverse=True)
         oldest = self._now() - self._ttl_s - KEPT_EXPIRED_S
         gone, size = 0, 0
         for modified, length, path in found:
             size += length
             if modified < oldest or size > self._max_bytes:
-                gone += _removed(path)
+                gone += _remove_file(path)
         return gone
 
     def clear(self) -> int:
         """Forget everything; says how many pages went."""
-        return sum(_removed(path) for _, _, path in self._found())
+        return sum(_remove_file(path) for _, _, path in self._list_files())
 
-    def _found(self) -> list[tuple[float, int, Path]]:
+    def _list_files(self) -> list[tuple[float, int, Path]]:
         try:
             with os.scandir(self._folder) as entries:
                 seen = [(entry.stat(), Path(entry.path)) for entry in entries if entry.name.endswith((SUFFIX, ".tmp"))]
@@ -104,13 +104,13 @@ class CachedFetcher:
         try:
             key = cache_key(self.name, url)
         except ValueError:
-            return await self._fetched(url, limits, None)
+            return await self._fetch_fresh(url, limits, None)
         kept = await asyncio.to_thread(self._cache.get, key)
-        if kept and not _fits(kept.page, limits):
+        if kept and not _fits_limits(kept.page, limits):
             kept = None
         if kept and kept.fresh:
             return replace(kept.page, url=url)
-        page = await self._fetched(url, limits, kept.page if kept else None)
+        page = await self._fetch_fresh(url, limits, kept.page if kept else None)
         if page.text.strip() and _is_whole(page, limits):
             await asyncio.to_thread(self._cache.put, key, page)
         return page
@@ -120,7 +120,7 @@ class CachedFetcher:
         if close:
             await close()
 
-    async def _fetched(self, url: str, limits: FetchLimits, known: Page | None) -> Page:
+    async def _fetch_fresh(self, url: str, limits: FetchLimits, known: Page | None) -> Page:
         can_ask = known and (known.etag or known.modified) and getattr(self._inner, "conditional", False)
         more = (replace(known, url=url),) if known and can_ask else ()
         page: Page = await self._inner.fetch(url, limits, *more)
@@ -132,7 +132,7 @@ def cache_key(fetcher: str, url: str) -> str:
     return hashlib.sha1(f"{fetcher}:{urls.normal(url)}".encode(), usedforsecurity=False).hexdigest()
 
 
-def _fits(page: Page, limits: FetchLimits) -> bool:
+def _fits_limits(page: Page, limits: FetchLimits) -> bool:
     """Whether a kept page is what these limits would give."""
     return len(page.text) <= limits.max_chars and (not page.content_type or page.content_type in limits.content_types)
 
@@ -143,13 +143,13 @@ def _is_whole(page: Page, limits: FetchLimits) -> bool:
     return not page.truncated or (limits.max_chars >= usual.max_chars and limits.max_bytes >= usual.max_bytes)
 
 
-def _bytes(page: Page) -> bytes:
+def _page_to_bytes(page: Page) -> bytes:
     about = {name: value for name, value in asdict(page).items() if value and name != "text"}
     text = page.text.encode("utf-8", "surrogatepass")
     return json.dumps({**about, "length": len(text)}).encode() + b"\n" + text
 
 
-def _page(head: bytes, text: bytes) -> Page:
+def _parse_page(head: bytes, text: bytes) -> Page:
     """ValueError for a file that is not whole, TypeError for one that another version wrote."""
     about = json.loads(head)
     if about.pop("length") != len(text):
@@ -158,7 +158,7 @@ def _page(head: bytes, text: bytes) -> Page:
     return Page(**told, text=text.decode("utf-8", "surrogatepass"))
 
 
-def _removed(path: Path) -> bool:
+def _remove_file(path: Path) -> bool:
     try:
         path.unlink()
     except OSError:

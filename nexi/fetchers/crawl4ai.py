@@ -14,8 +14,8 @@ from typing import TypeAlias
 from nexi.errors import FetchError
 from nexi.extract import extract, media_type, page_of
 from nexi.fetchers import obstacles, statuses
-from nexi.fetchers.browser import Rendered, Renders
-from nexi.fetchers.guard import Guard
+from nexi.fetchers.browser import PageRenderer, RenderedPage
+from nexi.fetchers.guard import AddressGuard
 from nexi.ports import Clock
 from nexi.types import FetchLimits, Page
 from nexi.urls import Url
@@ -31,7 +31,9 @@ class Crawl4aiFetcher:
 
     name = NAME
 
-    def __init__(self, browser: Renders, *, guard: Guard, clock: Clock, admit: Admit, close: Close | None = None) -> None:
+    def __init__(
+        self, browser: PageRenderer, *, guard: AddressGuard, clock: Clock, admit: Admit, close: Close | None = None
+    ) -> None:
         self._browser = browser
         self._guard = guard
         self._clock = clock
@@ -44,8 +46,8 @@ class Crawl4aiFetcher:
             async with asyncio.timeout(limits.timeout_s):
                 await self._admit(asked)
                 rendered = await self._browser.render(asked.href, limits.timeout_s)
-                await self._check(asked, rendered)
-                return await self._page(url, rendered, limits)
+                await self._check_obstacles(asked, rendered)
+                return await self._build_page(url, rendered, limits)
         except TimeoutError as error:
             raise FetchError(
                 f"{url[:200]} took too long",
@@ -59,11 +61,11 @@ class Crawl4aiFetcher:
         if self._close:
             await self._close()
 
-    async def _check(self, asked: Url, rendered: Rendered) -> None:
+    async def _check_obstacles(self, asked: Url, rendered: RenderedPage) -> None:
         final = self._guard.check_url(rendered.url)
         if final.origin != asked.origin:
             await self._admit(final)
-        statuses.check(rendered.status, {}, final)
+        statuses.check_status(rendered.status, {}, final)
         kind = media_type(rendered.content_type)
         if kind not in TYPES:
             raise FetchError(
@@ -73,10 +75,10 @@ class Crawl4aiFetcher:
                 fix="put http before crawl4ai in content_fetcher",
             )
 
-    async def _page(self, url: str, rendered: Rendered, limits: FetchLimits) -> Page:
+    async def _build_page(self, url: str, rendered: RenderedPage, limits: FetchLimits) -> Page:
         data = rendered.html.encode("utf-8", "replace")
         found = await asyncio.to_thread(extract, data[: limits.max_bytes], "text/html; charset=utf-8", rendered.url)
-        obstacles.check(url, rendered.url, data, found, rendered=True)
+        obstacles.check_obstacles(url, rendered.url, data, found, rendered=True)
         return page_of(
             url,
             found,

@@ -61,7 +61,7 @@ _OTHER_PROTOCOLS = frozenset((
 ))  # fmt: skip
 
 
-def forbidden(address: str) -> str:
+def forbidden_reason(address: str) -> str:
     """Why pages may not come from this address, or "" when they may."""
     try:
         ip = ipaddress.ip_address(address)
@@ -75,7 +75,7 @@ def forbidden(address: str) -> str:
     return "" if ip.version == 4 or ip in _GLOBAL_UNICAST else "reserved"
 
 
-class Guard:
+class AddressGuard:
     """The address rule with the operator's exceptions: exact hosts, `host:port`, and networks in CIDR form."""
 
     def __init__(self, allow: Sequence[str] = ()) -> None:
@@ -90,34 +90,34 @@ class Guard:
         except ValueError as error:
             raise FetchError("this is not a URL", reason="blocked", cause=str(error), fix="use a full http(s) URL") from error
         if parsed.scheme not in urls.DEFAULT_PORTS:
-            raise _blocked(parsed.href, f"only http and https are fetched, not {parsed.scheme}", "use an http(s) URL")
+            raise _blocked_error(parsed.href, f"only http and https are fetched, not {parsed.scheme}", "use an http(s) URL")
         if parsed.userinfo:
-            raise _blocked(parsed.origin, "it carries a user name or password", "use the URL without credentials")
-        if parsed.port in _OTHER_PROTOCOLS and not self._names(parsed.host, parsed.port, with_port=True):
-            raise _blocked(parsed.href, f"port {parsed.port} belongs to another protocol", ALLOW_FIX)
+            raise _blocked_error(parsed.origin, "it carries a user name or password", "use the URL without credentials")
+        if parsed.port in _OTHER_PROTOCOLS and not self._is_allowed_name(parsed.host, parsed.port, with_port=True):
+            raise _blocked_error(parsed.href, f"port {parsed.port} belongs to another protocol", ALLOW_FIX)
         if is_literal(parsed.host):
-            self.usable(parsed.host, parsed.port, [parsed.host])
+            self.usable_addresses(parsed.host, parsed.port, [parsed.host])
         return parsed
 
-    def usable(self, host: str, port: int, addresses: Iterable[str]) -> list[str]:
+    def usable_addresses(self, host: str, port: int, addresses: Iterable[str]) -> list[str]:
         """Those of a host's addresses that may be connected to; FetchError("blocked") when none may."""
         found = list(addresses)
-        if self._names(host, port):
+        if self._is_allowed_name(host, port):
             return found
-        reasons = {address: self._refusal(address) for address in found}
+        reasons = {address: self._refusal_reason(address) for address in found}
         allowed = [address for address, reason in reasons.items() if not reason]
         if not allowed:
             cause = ", ".join(f"{address} is {reason}" for address, reason in reasons.items()) or "the name has no address"
-            raise _blocked(host, cause, ALLOW_FIX)
+            raise _blocked_error(host, cause, ALLOW_FIX)
         return allowed
 
     def check_all(self, host: str, port: int, addresses: Iterable[str]) -> None:
         """Refuse a host with any forbidden address: for a proxy, which picks the address itself."""
         for address in addresses:
-            self.usable(host, port, [address])
+            self.usable_addresses(host, port, [address])
 
-    def _refusal(self, address: str) -> str:
-        reason = forbidden(address)
+    def _refusal_reason(self, address: str) -> str:
+        reason = forbidden_reason(address)
         return "" if reason and self._in_networks(address) else reason
 
     def _in_networks(self, address: str) -> bool:
@@ -127,7 +127,7 @@ class Guard:
             return False
         return any(ip.version == network.version and ip in network for network in self._networks)
 
-    def _names(self, host: str, port: int, *, with_port: bool = False) -> bool:
+    def _is_allowed_name(self, host: str, port: int, *, with_port: bool = False) -> bool:
         return (host, port) in self._hosts or (not with_port and (host, ANY_PORT) in self._hosts)
 
 
@@ -135,7 +135,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
     """Resolves once, checks, and connects to the literal address that was checked."""
 
     def __init__(
-        self, guard: Guard, *, resolve: Resolver | None = None, inner: httpcore2.AsyncNetworkBackend | None = None
+        self, guard: AddressGuard, *, resolve: Resolver | None = None, inner: httpcore2.AsyncNetworkBackend | None = None
     ) -> None:
         self._guard = guard
         self._resolve = resolve or resolve_host
@@ -150,13 +150,13 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
         resolved = [host] if is_literal(host) else await self._resolve(host, port)
-        *firsts, last = self._guard.usable(host, port, resolved)
+        *firsts, last = self._guard.usable_addresses(host, port, resolved)
         for address in firsts:
             try:
-                return _Stream(await self._inner.connect_tcp(address, port, ATTEMPT_S, local_address, socket_options))
+                return _GuardedStream(await self._inner.connect_tcp(address, port, ATTEMPT_S, local_address, socket_options))
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
                 continue
-        return _Stream(await self._inner.connect_tcp(last, port, timeout, local_address, socket_options))
+        return _GuardedStream(await self._inner.connect_tcp(last, port, timeout, local_address, socket_options))
 
     async def connect_unix_socket(
         self,
@@ -164,13 +164,13 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         timeout: float | None = None,  # noqa: ASYNC109 - the signature is httpcore2's
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        raise _blocked(path, "a page never comes from a local socket", "use an http(s) URL")
+        raise _blocked_error(path, "a page never comes from a local socket", "use an http(s) URL")
 
     async def sleep(self, seconds: float) -> None:
         await self._inner.sleep(seconds)
 
 
-class _Stream(httpcore2.AsyncNetworkStream):
+class _GuardedStream(httpcore2.AsyncNetworkStream):
     """The connection as it is, except that a handshake or a write that is cancelled closes it: httpcore2 would leave a socket
     open, or go on over HTTP/2 after half a frame."""
 
@@ -197,7 +197,7 @@ class _Stream(httpcore2.AsyncNetworkStream):
         timeout: float | None = None,  # noqa: ASYNC109 - httpcore2's signature
     ) -> httpcore2.AsyncNetworkStream:
         try:
-            return _Stream(await self._inner.start_tls(ssl_context, server_hostname, timeout))
+            return _GuardedStream(await self._inner.start_tls(ssl_context, server_hostname, timeout))
         except asyncio.CancelledError:
             await self._inner.aclose()
             raise
@@ -253,5 +253,5 @@ def is_literal(host: str) -> bool:
     return True
 
 
-def _blocked(what: str, cause: str, fix: str) -> FetchError:
+def _blocked_error(what: str, cause: str, fix: str) -> FetchError:
     return FetchError(f"{what[:200]} is not fetched", reason="blocked", cause=cause, fix=fix)

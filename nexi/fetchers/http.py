@@ -18,11 +18,11 @@ from nexi.errors import FetchError
 from nexi.extract import WHOLE, Extracted, extract, media_type, page_of, sniff
 from nexi.fetchers import github, obstacles, statuses
 from nexi.fetchers.body import Body, accepted_encodings, read_body
-from nexi.fetchers.guard import Guard, Resolver, resolve_host
+from nexi.fetchers.guard import AddressGuard, Resolver, resolve_host
 from nexi.fetchers.pacing import Pacer
 from nexi.fetchers.robots import MAX_BYTES as MAX_ROBOTS_BYTES
 from nexi.fetchers.robots import Robots, RobotsFile
-from nexi.fetchers.transport import Answer, ConnectionLostError, Transport
+from nexi.fetchers.transport import ConnectionLostError, Transport, TransportAnswer
 from nexi.net.trust import MACHINE, Trust
 from nexi.ports import Clock
 from nexi.types import FetchLimits, Page
@@ -61,7 +61,7 @@ class HttpFetcher:
     def __init__(
         self,
         *,
-        guard: Guard,
+        guard: AddressGuard,
         clock: Clock,
         user_agent: str = DEFAULT_USER_AGENT,
         respect_robots: bool = True,
@@ -94,7 +94,7 @@ class HttpFetcher:
                 if download is None and known:
                     return replace(known, fetched_at=self._clock.now().isoformat())
                 assert download is not None  # noqa: S101 - only a known page can be unchanged
-                extracted = await _extracted(download, limits)
+                extracted = await _extract_text(download, limits)
         except TimeoutError as error:
             raise FetchError(
                 f"{url[:200]} took too long",
@@ -102,7 +102,7 @@ class HttpFetcher:
                 cause=f"it was not read within {limits.timeout_s:g} s",
                 fix="try another page",
             ) from error
-        return self._page(url, download, extracted, limits)
+        return self._build_page(url, download, extracted, limits)
 
     async def admit(self, url: Url) -> None:
         """Returns when the site may be asked for a page: robots.txt allows it, and its turn has come."""
@@ -130,7 +130,7 @@ class HttpFetcher:
         while True:
             seen.add(current.href)
             await self._allowed_by_robots(current)
-            got = await self._get_with_retry(current, limits, _validators(current, known))
+            got = await self._get_with_retry(current, limits, _cache_validators(current, known))
             if not isinstance(got, str):
                 return got
             current = self._guard.check_url(got)
@@ -140,7 +140,7 @@ class HttpFetcher:
                 raise FetchError(f"{url[:200]} redirects too often", cause=f"more than {limits.max_redirects} times")
 
     async def _allowed_by_robots(self, url: Url) -> None:
-        if self._robots and not await self._robots.allows(url):
+        if self._robots and not await self._robots.is_allowed(url):
             raise FetchError(
                 f"{url.href[:200]} is not read",
                 reason="robots",
@@ -150,16 +150,16 @@ class HttpFetcher:
 
     async def _get_with_retry(self, url: Url, limits: FetchLimits, validators: dict[str, str]) -> _Download | str | None:
         try:
-            return await self._get(url, limits, validators)
+            return await self._send_request(url, limits, validators)
         except FetchError as error:
             pause = RETRY_AFTER_S if error.retry_after is None else error.retry_after
             again = isinstance(error, ConnectionLostError) or error.status >= 500 or error.retry_after is not None
             if not again or pause > LONGEST_PAUSE_S:
                 raise
         await self._clock.sleep(pause)
-        return await self._get(url, limits, validators)
+        return await self._send_request(url, limits, validators)
 
-    async def _get(self, url: Url, limits: FetchLimits, validators: dict[str, str]) -> _Download | str | None:
+    async def _send_request(self, url: Url, limits: FetchLimits, validators: dict[str, str]) -> _Download | str | None:
         """One request: what was read, the URL it redirects to, or None for what has not changed."""
         await self._pacer.wait(url.host)
         async with self._transport.get(url, {**self._headers, **validators}) as answer:
@@ -167,7 +167,7 @@ class HttpFetcher:
                 return target
             if answer.status == 304 and validators:
                 return None
-            statuses.check(answer.status, answer.headers, url)
+            statuses.check_status(answer.status, answer.headers, url)
             said = answer.headers.get("content-type", "")
             whole = _may_be_whole(said, url, limits)
             most = limits.max_pdf_bytes if whole else limits.max_bytes
@@ -203,8 +203,8 @@ class HttpFetcher:
                 return RobotsFile(answer.status, body.data.decode("utf-8", "replace").removeprefix("\ufeff"))
         return RobotsFile(404)  # RFC 9309: too many redirects count as no file
 
-    def _page(self, url: str, download: _Download, extracted: Extracted, limits: FetchLimits) -> Page:
-        obstacles.check(url, download.url.href, download.body.data, extracted)
+    def _build_page(self, url: str, download: _Download, extracted: Extracted, limits: FetchLimits) -> Page:
+        obstacles.check_obstacles(url, download.url.href, download.body.data, extracted)
         return page_of(
             url,
             extracted,
@@ -220,7 +220,7 @@ class HttpFetcher:
         )
 
 
-async def _extracted(download: _Download, limits: FetchLimits) -> Extracted:
+async def _extract_text(download: _Download, limits: FetchLimits) -> Extracted:
     """The text, made off the event loop; a PDF is read in a process of its own."""
     if media_type(download.content_type) == PDF:
         from nexi.fetchers.apart import read_pdf
@@ -229,7 +229,7 @@ async def _extracted(download: _Download, limits: FetchLimits) -> Extracted:
     return await asyncio.to_thread(extract, download.body.data, download.content_type, download.url.href)
 
 
-def _validators(url: Url, known: Page | None) -> dict[str, str]:
+def _cache_validators(url: Url, known: Page | None) -> dict[str, str]:
     if known is None or known.final_url != url.href:
         return {}
     given = {"If-None-Match": known.etag, "If-Modified-Since": known.modified}
@@ -249,7 +249,7 @@ def _settled_type(said: str, data: bytes) -> str:
     return found if found in WHOLE or media_type(said) in (*NO_TYPE, "") else said
 
 
-def _redirect_target(answer: Answer, url: Url) -> str:
+def _redirect_target(answer: TransportAnswer, url: Url) -> str:
     location = answer.headers.get("location", "")
     if answer.status not in _REDIRECTS or not location:
         return ""
@@ -267,7 +267,7 @@ def _utf8_or_latin1(header: str) -> str:
         return header
 
 
-def _check_length(answer: Answer, url: Url, most: int) -> None:
+def _check_length(answer: TransportAnswer, url: Url, most: int) -> None:
     length = answer.headers.get("content-length", "")
     if length.isdecimal() and int(length[:30]) > most * HOPELESS_FACTOR:
         raise _too_large(url, f"it has {int(length[:30]):,} bytes, at most {most:,} are read")

@@ -31,31 +31,31 @@ def is_used(response: httpcore2.Response) -> bool:
     return response.extensions.get("http_version") == b"HTTP/2"
 
 
-def cause(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """What went wrong, in words; "" for what has nothing to do with HTTP/2."""
     if not installed:
         return ""
     event = error.args[0] if error.args else None
     if isinstance(event, StreamReset):
-        return f"the site broke the answer off (HTTP/2 {_code(event.error_code)})"
+        return f"the site broke the answer off (HTTP/2 {_error_name(event.error_code)})"
     if isinstance(event, ConnectionTerminated):
-        return f"the site ended the connection (HTTP/2 {_code(event.error_code)})"
+        return f"the site ended the connection (HTTP/2 {_error_name(event.error_code)})"
     if isinstance(error, FAILURES) or isinstance(event, H2Error):
         return f"the site does not keep to HTTP/2 ({type(event if isinstance(event, H2Error) else error).__name__})"
     return ""
 
 
-async def leave(response: httpcore2.Response, timeout_s: float = CANCEL_TIMEOUT_S) -> None:
+async def cancel_response(response: httpcore2.Response, timeout_s: float = CANCEL_TIMEOUT_S) -> None:
     """Cancel what is still to come of an answer, and close it."""
     try:
         async with asyncio.timeout(timeout_s):
-            await _cancel(response)
+            await _reset_stream(response)
     except (AttributeError, TimeoutError, httpcore2.NetworkError, httpcore2.ProtocolError):
         await response.extensions["network_stream"].aclose()
     await response.aclose()
 
 
-async def _cancel(response: httpcore2.Response) -> None:
+async def _reset_stream(response: httpcore2.Response) -> None:
     stream: Any = response.stream
     body = stream._stream
     connection, number = body._connection, body._stream_id
@@ -69,5 +69,5 @@ async def _cancel(response: httpcore2.Response) -> None:
     await connection._write_outgoing_data(body._request)
 
 
-def _code(code: Any) -> str:
+def _error_name(code: Any) -> str:
     return str(getattr(code, "name", code))

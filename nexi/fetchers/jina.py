@@ -17,7 +17,7 @@ import httpx2
 from nexi import urls
 from nexi.errors import ConfigError, FetchError
 from nexi.extract.words import outline
-from nexi.fetchers.guard import Guard, Resolver, resolve_host
+from nexi.fetchers.guard import AddressGuard, Resolver, resolve_host
 from nexi.net.trust import MACHINE, Trust, nobody
 from nexi.ports import Clock
 from nexi.types import FetchLimits, Page
@@ -36,7 +36,7 @@ class JinaFetcher:
     def __init__(
         self,
         *,
-        guard: Guard,
+        guard: AddressGuard,
         clock: Clock,
         api_key: str = "",
         base_url: str = BASE_URL,
@@ -56,10 +56,10 @@ class JinaFetcher:
         self._opening = asyncio.Lock()
 
     async def fetch(self, url: str, limits: FetchLimits) -> Page:
-        await self._check(url)
+        await self._check_url(url)
         try:
             async with asyncio.timeout(limits.timeout_s):
-                status, body, cut = await self._read(url, limits)
+                status, body, cut = await self._read_body(url, limits)
         except (TimeoutError, httpx2.TimeoutException) as error:
             cause = f"it took more than {limits.timeout_s:g} s"
             raise FetchError("Jina's reader did not answer in time", reason="timeout", cause=cause) from error
@@ -74,7 +74,7 @@ class JinaFetcher:
         if self._client:
             await self._client.aclose()
 
-    async def _check(self, url: str) -> None:
+    async def _check_url(self, url: str) -> None:
         parsed = self._guard.check_url(url)
         try:
             addresses = await self._resolve(parsed.host, parsed.port)
@@ -82,23 +82,23 @@ class JinaFetcher:
             return  # a name only the outside knows
         self._guard.check_all(parsed.host, parsed.port, addresses)
 
-    async def _read(self, url: str, limits: FetchLimits) -> tuple[int, bytes, bool]:
+    async def _read_body(self, url: str, limits: FetchLimits) -> tuple[int, bytes, bool]:
         headers = {"X-Retain-Images": "none", "X-Retain-Links": "gpt-oss", "X-Timeout": str(int(limits.timeout_s))}
         if self._api_key:
             headers["Authorization"] = f"Bearer {self._api_key}"
         body = bytearray()
-        async with (await self._opened()).stream("GET", f"{self._base_url}/{url}", headers=headers) as response:
+        async with (await self._open_client()).stream("GET", f"{self._base_url}/{url}", headers=headers) as response:
             async for chunk in response.aiter_bytes(65536):
                 body += chunk
                 if len(body) >= limits.max_bytes:
                     return response.status_code, bytes(body[: limits.max_bytes]), True
             return response.status_code, bytes(body), False
 
-    async def _opened(self) -> httpx2.AsyncClient:
+    async def _open_client(self) -> httpx2.AsyncClient:
         async with self._opening:
             if self._client is None:
                 self._client = httpx2.AsyncClient(
-                    verify=await asyncio.to_thread(self._tls),
+                    verify=await asyncio.to_thread(self._load_certificates),
                     trust_env=False,
                     proxy=self._proxy or None,
                     timeout=None,
@@ -106,7 +106,7 @@ class JinaFetcher:
                 )
             return self._client
 
-    def _tls(self) -> ssl.SSLContext:
+    def _load_certificates(self) -> ssl.SSLContext:
         if not self._base_url.startswith("https"):
             return nobody()
         try:
@@ -127,7 +127,7 @@ def parse_reader(url: str, text: str, limits: FetchLimits) -> Page:
         url,
         body[: limits.max_chars],
         title=fields.get("Title", "").strip(),
-        final_url=_source(fields.get("URL Source", ""), url),
+        final_url=_source_url(fields.get("URL Source", ""), url),
         content_type="text/markdown",
         published=fields.get("Published Time", "").strip(),
         truncated=len(body) > limits.max_chars,
@@ -137,7 +137,7 @@ def parse_reader(url: str, text: str, limits: FetchLimits) -> Page:
     )
 
 
-def _source(said: str, asked: str) -> str:
+def _source_url(said: str, asked: str) -> str:
     return said.strip() if urls.is_web_url(said.strip()) else asked
 
 

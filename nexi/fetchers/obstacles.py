@@ -54,7 +54,7 @@ def named_by(headers: Mapping[str, str]) -> str:
     return ""
 
 
-def check(asked: str, final: str, data: bytes, found: Extracted, *, rendered: bool = False) -> None:
+def check_obstacles(asked: str, final: str, data: bytes, found: Extracted, *, rendered: bool = False) -> None:
     """FetchError("blocked") for an obstacle in the page's place, FetchError("error") for a page with no text.
 
     Of a page that a browser has `rendered`, scripts have written what they write.
@@ -65,11 +65,13 @@ def check(asked: str, final: str, data: bytes, found: Extracted, *, rendered: bo
     head = data[:HEAD_BYTES]
     shown = f"{found.title}\n{text}"
     if _CHALLENGE.search(shown) or (len(text) < BARE and _CHALLENGE_CODE.search(head)):
-        raise _blocked(asked, "the site asks its visitors to prove that they are human", OTHER_FIX if rendered else BROWSER_FIX)
+        raise _obstacle_error(
+            asked, "the site asks its visitors to prove that they are human", OTHER_FIX if rendered else BROWSER_FIX
+        )
     if _PASSWORD.search(head) or (_LOGIN_PATH.search(final) and not _LOGIN_PATH.search(asked)):
-        raise _blocked(asked, "the page wants a login", LOGIN_FIX)
+        raise _obstacle_error(asked, "the page wants a login", LOGIN_FIX)
     if not rendered and len(text) < BARE and (_WANTS_SCRIPT.search(shown) or _written_by_script(head, text)):
-        raise _blocked(asked, "a script would write its text (it needs JavaScript)", BROWSER_FIX)
+        raise _obstacle_error(asked, "a script would write its text (it needs JavaScript)", BROWSER_FIX)
     if not text:
         raise FetchError(f"{asked[:200]} has no text", cause="it is empty", fix="try another page")
 
@@ -79,6 +81,6 @@ def _written_by_script(head: bytes, text: str) -> bool:
     return bool(scripts) and (not text or (len(text) < BARE // 4 and _APP_ROOT.search(head) is not None))
 
 
-def _blocked(asked: str, cause: str, fix: str) -> FetchError:
+def _obstacle_error(asked: str, cause: str, fix: str) -> FetchError:
     """The site did answer, which its status says: another fetcher may overcome what stands there."""
     return FetchError(f"{asked[:200]} could not be read", reason="blocked", cause=cause, fix=fix, status=200)

@@ -33,7 +33,7 @@ class RobotsFile:
 GetFile: TypeAlias = Callable[[str], Awaitable[RobotsFile]]
 
 
-class Rules(Protocol):
+class RobotsRules(Protocol):
     def can_fetch(self, url: str, user_agent: str) -> bool: ...
 
 
@@ -49,7 +49,7 @@ class _Blanket:
 
 @dataclass(slots=True)
 class _Entry:
-    reading: asyncio.Task[Rules]
+    reading: asyncio.Task[RobotsRules]
     expires: float
 
 
@@ -62,10 +62,10 @@ class Robots:
         self._user_agent = user_agent
         self._entries: dict[str, _Entry] = {}
 
-    async def allows(self, url: Url) -> bool:
+    async def is_allowed(self, url: Url) -> bool:
         entry = self._entries.get(url.origin)
         if entry is None or entry.expires <= self._clock.monotonic():
-            entry = self._read(url.origin)
+            entry = self._read_entry(url.origin)
         # Shielded: a page that is cancelled must not take the answer away from the others.
         rules = await asyncio.shield(entry.reading)
         return rules.can_fetch(url.href, self._user_agent)
@@ -76,14 +76,14 @@ class Robots:
             entry.reading.cancel()
         await asyncio.gather(*(entry.reading for entry in entries.values()), return_exceptions=True)
 
-    def _read(self, origin: str) -> _Entry:
+    def _read_entry(self, origin: str) -> _Entry:
         if len(self._entries) >= MAX_ORIGINS:
             self._forget_oldest()
-        entry = _Entry(asyncio.create_task(self._rules(origin)), self._clock.monotonic() + KEPT_S)
+        entry = _Entry(asyncio.create_task(self._fetch_rules(origin)), self._clock.monotonic() + KEPT_S)
         self._entries[origin] = entry
         return entry
 
-    async def _rules(self, origin: str) -> Rules:
+    async def _fetch_rules(self, origin: str) -> RobotsRules:
         try:
             file = await self._get(f"{origin}/robots.txt")
         except FetchError:
@@ -91,7 +91,7 @@ class Robots:
             return _Blanket(allowed=True)
         if file.status >= 500:
             self._keep_briefly(origin)
-        return await asyncio.to_thread(parse, file)
+        return await asyncio.to_thread(parse_robots, file)
 
     def _keep_briefly(self, origin: str) -> None:
         if entry := self._entries.get(origin):
@@ -102,7 +102,7 @@ class Robots:
             del self._entries[origin]
 
 
-def parse(file: RobotsFile) -> Rules:
+def parse_robots(file: RobotsFile) -> RobotsRules:
     """The rules a robots.txt gives."""
     if file.status >= 500:
         return _Blanket(allowed=False)
@@ -110,5 +110,5 @@ def parse(file: RobotsFile) -> Rules:
         return _Blanket(allowed=True)
     from protego import Protego
 
-    rules: Rules = Protego.parse(file.text)
+    rules: RobotsRules = Protego.parse(file.text)
     return rules

@@ -23,7 +23,7 @@ _BLOCKED = {
 _FIXES = {401: obstacles.LOGIN_FIX, 429: "wait, or try another page", 451: "try another page"}
 
 
-def check(status: int, headers: Mapping[str, str], url: Url) -> None:
+def check_status(status: int, headers: Mapping[str, str], url: Url) -> None:
     """FetchError for a status that is no page."""
     if status in _BLOCKED:
         raise FetchError(

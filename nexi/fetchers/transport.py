@@ -20,7 +20,7 @@ import httpcore2
 from nexi import urls
 from nexi.errors import ConfigError, FetchError
 from nexi.fetchers import http2
-from nexi.fetchers.guard import Guard, GuardedBackend, Resolver, resolve_host
+from nexi.fetchers.guard import AddressGuard, GuardedBackend, Resolver, resolve_host
 from nexi.net.trust import MACHINE, Trust
 from nexi.urls import Url
 
@@ -35,7 +35,7 @@ class ConnectionLostError(FetchError):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class TransportAnswer:
     """Status and headers of a response, and its body as it came over the wire."""
 
     status: int
@@ -57,7 +57,7 @@ class Transport:
 
     def __init__(
         self,
-        guard: Guard,
+        guard: AddressGuard,
         *,
         proxy: str = "",
         no_proxy: Sequence[str] = (),
@@ -78,7 +78,7 @@ class Transport:
         self._opening = asyncio.Lock()
 
     @asynccontextmanager
-    async def get(self, url: Url, headers: Mapping[str, str]) -> AsyncIterator[Answer]:
+    async def get(self, url: Url, headers: Mapping[str, str]) -> AsyncIterator[TransportAnswer]:
         """The answer to one GET; leaving the block early closes the connection. Raises FetchError."""
         proxied = self._proxy is not None and not urls.bypasses_proxy(url, self._no_proxy)
         if proxied:
@@ -91,15 +91,17 @@ class Transport:
         )
         newer = self._speaks_http2 and url.scheme == "https" and url.origin not in self._without_http2
         try:
-            response = await self._sent(request, _Way(url.scheme, proxied, newer))
+            response = await self._send_request(request, _Way(url.scheme, proxied, newer))
             try:
-                yield Answer(response.status, _fold(response.headers), response.aiter_stream())
+                yield TransportAnswer(response.status, _fold_headers(response.headers), response.aiter_stream())
             finally:
-                await (http2.leave(response, self._cancel_timeout_s) if http2.is_used(response) else response.aclose())
+                await (
+                    http2.cancel_response(response, self._cancel_timeout_s) if http2.is_used(response) else response.aclose()
+                )
         except _FAILURES as error:
-            if newer and http2.cause(error):
+            if newer and http2.describe_error(error):
                 self._avoid_http2(url.origin)
-            raise _translated(error, url) from error
+            raise _translate_error(error, url) from error
 
     async def aclose(self) -> None:
         pools, self._pools = self._pools, {}
@@ -113,9 +115,9 @@ class Transport:
             return  # a name only the proxy can resolve is the proxy's to judge
         self._guard.check_all(url.host, url.port, addresses)
 
-    async def _sent(self, request: httpcore2.Request, way: _Way) -> httpcore2.Response:
+    async def _send_request(self, request: httpcore2.Request, way: _Way) -> httpcore2.Response:
         try:
-            return await (await self._pool(way)).handle_async_request(request)
+            return await (await self._pool_for(way)).handle_async_request(request)
         except ValueError as error:  # over HTTP/2 a status is not checked to be a number
             raise httpcore2.RemoteProtocolError(str(error)) from error
 
@@ -124,10 +126,10 @@ class Transport:
             self._without_http2.clear()
         self._without_http2.add(origin)
 
-    async def _pool(self, way: _Way) -> httpcore2.AsyncConnectionPool:
+    async def _pool_for(self, way: _Way) -> httpcore2.AsyncConnectionPool:
         async with self._opening:
             if way not in self._pools:
-                tls = await asyncio.to_thread(_tls, self._trust) if way.scheme == "https" else None
+                tls = await asyncio.to_thread(_load_certificates, self._trust) if way.scheme == "https" else None
                 self._pools[way] = httpcore2.AsyncConnectionPool(
                     ssl_context=tls,
                     proxy=self._proxy if way.proxied else None,
@@ -139,7 +141,7 @@ class Transport:
             return self._pools[way]
 
 
-def _tls(trust: Trust) -> ssl.SSLContext:
+def _load_certificates(trust: Trust) -> ssl.SSLContext:
     try:
         return trust.context() or httpcore2.default_ssl_context(_trust_env=False)
     except ConfigError as error:
@@ -155,8 +157,8 @@ _FAILURES: tuple[type[Exception], ...] = (
 )
 
 
-def _translated(error: Exception, url: Url) -> FetchError:
-    cause = http2.cause(error) or str(error) or type(error).__name__
+def _translate_error(error: Exception, url: Url) -> FetchError:
+    cause = http2.describe_error(error) or str(error) or type(error).__name__
     if isinstance(error, httpcore2.TimeoutException):
         return FetchError(f"{url.host} did not answer", reason="timeout", cause=cause, fix="try again later or another page")
     if isinstance(error, httpcore2.ProxyError):
@@ -166,7 +168,7 @@ def _translated(error: Exception, url: Url) -> FetchError:
     return ConnectionLostError(f"the connection to {url.host} failed", cause=cause, fix="try again later or another page")
 
 
-def _fold(headers: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
+def _fold_headers(headers: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
     """Headers by lower-case name; repeated ones are joined as the standard says."""
     folded: dict[str, str] = {}
     for name, value in headers:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nexi.backends.container.engine import TOOK_TOO_LONG, Done
+from nexi.backends.container.engine import TOOK_TOO_LONG, CommandResult
 from nexi.backends.container.patience import Patience
 
 IMAGE = "docker.io/searxng/searxng:latest"
@@ -49,18 +49,18 @@ class FakeEngine:
     said: list[tuple[str, ...]] = field(default_factory=list)
     next_port: int = 40001
 
-    def finds(self, command: str) -> bool:
+    def has_command(self, command: str) -> bool:
         return command in self.commands
 
-    def run(self, words: Sequence[str], patience: Patience) -> Done:
+    def run(self, words: Sequence[str], patience: Patience) -> CommandResult:
         command, *rest = words
         self.said.append(tuple(words))
         if patience.left() <= 0:
-            return Done(TOOK_TOO_LONG, err="too late")
+            return CommandResult(TOOK_TOO_LONG, err="too late")
         if command in self.down:
-            return Done(1, err=self.down[command])
+            return CommandResult(1, err=self.down[command])
         verb = "inspect" if rest[0] == "container" else rest[0]
-        answer: Done = getattr(self, f"_{verb}")(rest)
+        answer: CommandResult = getattr(self, f"_{verb}")(rest)
         return answer
 
     def answers(self, port: int) -> bool:
@@ -70,49 +70,49 @@ class FakeEngine:
     def runs(self) -> int:
         return sum(1 for words in self.said if words[1] == "run")
 
-    def _version(self, words: list[str]) -> Done:
-        return Done(0, "27.0\n")
+    def _version(self, words: list[str]) -> CommandResult:
+        return CommandResult(0, "27.0\n")
 
-    def _image(self, words: list[str]) -> Done:
-        return Done(0, "sha256:1\n") if words[-1] in self.images else Done(1, err="Error: No such image")
+    def _image(self, words: list[str]) -> CommandResult:
+        return CommandResult(0, "sha256:1\n") if words[-1] in self.images else CommandResult(1, err="Error: No such image")
 
-    def _pull(self, words: list[str]) -> Done:
+    def _pull(self, words: list[str]) -> CommandResult:
         if self.pull_fails:
-            return Done(1, err=self.pull_fails)
+            return CommandResult(1, err=self.pull_fails)
         self.images.add(words[-1])
-        return Done(0)
+        return CommandResult(0)
 
-    def _run(self, words: list[str]) -> Done:
+    def _run(self, words: list[str]) -> CommandResult:
         name = words[words.index("--name") + 1]
         if self.run_fails:
-            return Done(125, err=self.run_fails.pop(0))
+            return CommandResult(125, err=self.run_fails.pop(0))
         if name in self.containers:
-            return Done(125, err=f'Error: the container name "{name}" is already in use')
+            return CommandResult(125, err=f'Error: the container name "{name}" is already in use')
         asked = words[words.index("--publish") + 1].split(":")[1]
         port = int(asked) if asked else self.next_port
         self.next_port += 1
         self.containers[name] = Container(tuple(words), port, running=not self.dies)
-        return Done(0, "4f1c\n")
+        return CommandResult(0, "4f1c\n")
 
-    def _inspect(self, words: list[str]) -> Done:
+    def _inspect(self, words: list[str]) -> CommandResult:
         found = self.containers.get(words[-1])
-        return Done(0, f"{str(found.running).lower()}\n") if found else Done(1, err="no such container")
+        return CommandResult(0, f"{str(found.running).lower()}\n") if found else CommandResult(1, err="no such container")
 
-    def _port(self, words: list[str]) -> Done:
+    def _port(self, words: list[str]) -> CommandResult:
         found = self.containers.get(words[1])
-        return Done(0, f"127.0.0.1:{found.port}\n") if found and found.running else Done(1, err="not running")
+        return CommandResult(0, f"127.0.0.1:{found.port}\n") if found and found.running else CommandResult(1, err="not running")
 
-    def _logs(self, words: list[str]) -> Done:
-        return Done(0, self.log)
+    def _logs(self, words: list[str]) -> CommandResult:
+        return CommandResult(0, self.log)
 
-    def _kill(self, words: list[str]) -> Done:
+    def _kill(self, words: list[str]) -> CommandResult:
         found = self.containers.get(words[-1])
         if found:
             found.running = False
-        return Done(0 if found else 1)
+        return CommandResult(0 if found else 1)
 
-    def _rm(self, words: list[str]) -> Done:
-        return Done(0) if self.containers.pop(words[-1], None) else Done(1, err="no such container")
+    def _rm(self, words: list[str]) -> CommandResult:
+        return CommandResult(0) if self.containers.pop(words[-1], None) else CommandResult(1, err="no such container")
 
     def mounted(self) -> str:
         """The settings that the one container sees."""

@@ -14,7 +14,7 @@ from nexi.app import QuietEmit
 from nexi.backends import sender
 from nexi.backends.jina import Jina
 from nexi.backends.searxng import Searxng
-from nexi.backends.sender import HttpBackend, Request, Response, Sender
+from nexi.backends.sender import BackendRequest, BackendResponse, HttpBackend, Sender
 from nexi.searcher import Searcher
 from nexi.testing import FakeClock
 from nexi.types import Failure, Query
@@ -26,14 +26,14 @@ SEARXNG, JINA = Searxng("http://127.0.0.1:8080"), Jina("key")
 class Answering(Sender):
     """A sender that gives one answer, or fails below HTTP as the real one would."""
 
-    def __init__(self, answer: Response | Exception) -> None:
+    def __init__(self, answer: BackendResponse | Exception) -> None:
         super().__init__(user_agent="test")
         self._answer = answer
 
-    async def send(self, service: str, request: Request) -> Response:
-        if isinstance(self._answer, Response):
+    async def send(self, service: str, request: BackendRequest) -> BackendResponse:
+        if isinstance(self._answer, BackendResponse):
             return self._answer
-        raise sender._translated(service, request, self._answer)
+        raise sender._translate_error(service, request, self._answer)
 
 
 def below(inner: Exception) -> Exception:
@@ -42,45 +42,45 @@ def below(inner: Exception) -> Exception:
     return error
 
 
-def engines(*reasons: str) -> Response:
+def engines(*reasons: str) -> BackendResponse:
     failed = [[f"engine{n}", reason] for n, reason in enumerate(reasons)]
-    return Response(
+    return BackendResponse(
         200, {"content-type": "application/json"}, json.dumps({"results": [], "unresponsive_engines": failed}).encode()
     )
 
 
-async def failures(dialect: Searxng | Jina, answer: Response | Exception) -> tuple[Failure, ...]:
+async def failures(dialect: Searxng | Jina, answer: BackendResponse | Exception) -> tuple[Failure, ...]:
     backend = HttpBackend(dialect, Answering(answer))
     outcome = await Searcher(lambda: [backend], emit=QuietEmit(), clock=FakeClock()).search(Query("q"))
     assert outcome.hits == ()
     return outcome.failures
 
 
-TABLE: list[tuple[str, str, Searxng | Jina, Response | Exception, str]] = [
-    ("JSON format off", "json_disabled", SEARXNG, Response(403, {}, b"<html>"), "search.formats"),
-    ("limiter", "limiter", SEARXNG, Response(429, {}, b"<html>"), "server.limiter"),
+TABLE: list[tuple[str, str, Searxng | Jina, BackendResponse | Exception, str]] = [
+    ("JSON format off", "json_disabled", SEARXNG, BackendResponse(403, {}, b"<html>"), "search.formats"),
+    ("limiter", "limiter", SEARXNG, BackendResponse(429, {}, b"<html>"), "server.limiter"),
     ("captcha", "captcha", SEARXNG, engines("CAPTCHA", "Suspended: CAPTCHA"), "engines"),
     ("all engines suspended", "engines_suspended", SEARXNG, engines("Suspended: too many requests"), "suspension"),
-    ("wrong URL, a page", "wrong_url", SEARXNG, Response(200, {"content-type": "text/html"}, b"<html>"), "SEARXNG_URL"),
-    ("wrong URL, not found", "wrong_url", SEARXNG, Response(404, {}, b""), "SEARXNG_URL"),
-    ("fault of the server", "server_error", SEARXNG, Response(500, {}, b""), "log"),
-    ("broken JSON", "bad_json", SEARXNG, Response(200, {"content-type": "application/json"}, b"{"), "try again"),
-    ("query refused", "bad_query", SEARXNG, Response(400, {}, b'{"error": "bad"}'), "change"),
-    ("wrong key", "wrong_key", JINA, Response(401, {}, b'{"message": "invalid"}'), "JINA_API_KEY"),
-    ("quota", "quota", JINA, Response(402, {}, b'{"message": "balance"}'), "top up"),
-    ("rate limit", "rate_limit", JINA, Response(429, {"retry-after": "60"}, b"{}"), "wait"),
+    ("wrong URL, a page", "wrong_url", SEARXNG, BackendResponse(200, {"content-type": "text/html"}, b"<html>"), "SEARXNG_URL"),
+    ("wrong URL, not found", "wrong_url", SEARXNG, BackendResponse(404, {}, b""), "SEARXNG_URL"),
+    ("fault of the server", "server_error", SEARXNG, BackendResponse(500, {}, b""), "log"),
+    ("broken JSON", "bad_json", SEARXNG, BackendResponse(200, {"content-type": "application/json"}, b"{"), "try again"),
+    ("query refused", "bad_query", SEARXNG, BackendResponse(400, {}, b'{"error": "bad"}'), "change"),
+    ("wrong key", "wrong_key", JINA, BackendResponse(401, {}, b'{"message": "invalid"}'), "JINA_API_KEY"),
+    ("quota", "quota", JINA, BackendResponse(402, {}, b'{"message": "balance"}'), "top up"),
+    ("rate limit", "rate_limit", JINA, BackendResponse(429, {"retry-after": "60"}, b"{}"), "wait"),
     ("timeout", "timeout", SEARXNG, TimeoutError(), "search_timeout"),
     ("DNS", "dns", SEARXNG, below(socket.gaierror(-2, "Name or service not known")), "host"),
     ("TLS", "tls", SEARXNG, below(ssl.SSLCertVerificationError("self-signed certificate")), "certificate"),
     ("nothing listens", "refused", SEARXNG, below(ConnectionRefusedError()), "start"),
     ("another fault of the network", "network", SEARXNG, httpx2.ReadError("reset"), "network"),
-    ("empty on purpose", "empty", SEARXNG, Response(200, {}, b'{"results": []}'), "other words"),
+    ("empty on purpose", "empty", SEARXNG, BackendResponse(200, {}, b'{"results": []}'), "other words"),
 ]
 
 
 @pytest.mark.parametrize(("code", "dialect", "answer", "fix"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
 async def test_a_failure_names_its_code_its_cause_and_its_fix(
-    code: str, dialect: Searxng | Jina, answer: Response | Exception, fix: str
+    code: str, dialect: Searxng | Jina, answer: BackendResponse | Exception, fix: str
 ) -> None:
     (failure,) = await failures(dialect, answer)
     assert (failure.provider, failure.code) == (dialect.name, code)

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from nexi.backends import Settings, create
-from nexi.backends.sender import Request, Response
+from nexi.backends import Settings, create_backend
+from nexi.backends.sender import BackendRequest, BackendResponse
 from nexi.errors import BackendError
 from nexi.ports import SearchBackend
 from nexi.types import Hit, Query
@@ -23,16 +23,16 @@ class Keys:
         self.statuses = statuses
         self.asked: list[str] = []
 
-    async def send(self, service: str, request: Request) -> Response:
+    async def send(self, service: str, request: BackendRequest) -> BackendResponse:
         key = request.headers["Authorization"].removeprefix("Bearer ")
         self.asked.append(key)
         status = self.statuses[key]
-        return Response(status, {}, GOOD if status == 200 else b'{"message": "because"}')
+        return BackendResponse(status, {}, GOOD if status == 200 else b'{"message": "because"}')
 
 
 def tavily(keys: Keys) -> SearchBackend:
     first, *spares = keys.statuses
-    return create("tavily", Settings(api_key=first, spare_keys=tuple(spares)), keys)  # type: ignore[arg-type]
+    return create_backend("tavily", Settings(api_key=first, spare_keys=tuple(spares)), keys)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("status", [401, 402, 403, 429])

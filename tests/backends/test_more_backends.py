@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from nexi.backends import BACKENDS, Settings, create
+from nexi.backends import BACKENDS, Settings, create_backend
 from nexi.backends.arxiv import Arxiv
 from nexi.backends.brave import Brave
 from nexi.backends.duckduckgo import DuckDuckGo
 from nexi.backends.exa import Exa
 from nexi.backends.firecrawl import Firecrawl
 from nexi.backends.jina import Jina
-from nexi.backends.sender import Dialect, Sender
+from nexi.backends.sender import BackendDialect, Sender
 from nexi.backends.serper import Serper
 from nexi.backends.stackexchange import StackExchange
 from nexi.backends.tavily import Tavily
@@ -22,7 +22,7 @@ from nexi.backends.wikipedia import Wikipedia
 from nexi.errors import BackendError, ConfigError
 from nexi.types import Hit, Query
 
-DIALECTS: list[Dialect] = [
+DIALECTS: list[BackendDialect] = [
     Wikipedia(),
     Jina("key"),
     StackExchange(),
@@ -46,7 +46,7 @@ def body(value: object) -> bytes:
 @pytest.mark.parametrize(
     ("status", "retryable"), [(401, False), (403, False), (429, True), (500, True), (503, True), (404, False)]
 )
-def test_a_refusal_has_a_code_a_cause_and_a_fix(dialect: Dialect, status: int, retryable: bool) -> None:
+def test_a_refusal_has_a_code_a_cause_and_a_fix(dialect: BackendDialect, status: int, retryable: bool) -> None:
     with pytest.raises(BackendError) as caught:
         dialect.parse(status, {"retry-after": "7"}, b'{"message": "because"}')
     error = caught.value
@@ -57,7 +57,7 @@ def test_a_refusal_has_a_code_a_cause_and_a_fix(dialect: Dialect, status: int, r
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda d: d.name)
 @pytest.mark.parametrize("junk", [b"", b"<html>hello</html>", b"[1, 2]", b"{", b"\xff\xfe", b"[" * 100_000])
-def test_an_answer_that_cannot_be_read_is_a_failure_or_empty_and_never_a_crash(dialect: Dialect, junk: bytes) -> None:
+def test_an_answer_that_cannot_be_read_is_a_failure_or_empty_and_never_a_crash(dialect: BackendDialect, junk: bytes) -> None:
     code = "none"
     try:
         hits = dialect.parse(200, {}, junk)
@@ -68,14 +68,14 @@ def test_an_answer_that_cannot_be_read_is_a_failure_or_empty_and_never_a_crash(d
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda d: d.name)
 @pytest.mark.parametrize("odd", [{}, {"data": None}, {"query": []}, {"items": [1, {"link": 3}]}, {"data": [{"url": 1}]}])
-def test_json_of_another_shape_gives_no_hits(dialect: Dialect, odd: dict[str, Any]) -> None:
+def test_json_of_another_shape_gives_no_hits(dialect: BackendDialect, odd: dict[str, Any]) -> None:
     if dialect.name != "arxiv":
         assert dialect.parse(200, {}, body(odd)) == []
 
 
 async def test_every_name_of_the_table_can_be_made() -> None:
     sender = Sender(user_agent="test")
-    made = [create(name, Settings("http://127.0.0.1:9", "key", root="."), sender).name for name in BACKENDS]
+    made = [create_backend(name, Settings("http://127.0.0.1:9", "key", root="."), sender).name for name in BACKENDS]
     await sender.aclose()
     assert made == list(BACKENDS)
 
@@ -262,7 +262,7 @@ async def test_duckduckgo_failures_are_told_apart_as_far_as_they_can_be(error: E
     ],
     ids=lambda value: getattr(value, "name", ""),
 )
-def test_a_documented_answer_becomes_a_hit(dialect: Dialect, answer: dict[str, Any], hit: Hit) -> None:
+def test_a_documented_answer_becomes_a_hit(dialect: BackendDialect, answer: dict[str, Any], hit: Hit) -> None:
     assert dialect.parse(200, {}, body(answer)) == [hit]
 
 
@@ -271,7 +271,7 @@ def test_a_documented_answer_becomes_a_hit(dialect: Dialect, answer: dict[str, A
     [Tavily("sk-1"), Brave("sk-1"), Exa("sk-1"), Serper("sk-1"), Firecrawl("sk-1"), Jina("sk-1")],
     ids=lambda d: d.name,
 )
-def test_the_key_goes_into_a_header_and_filters_into_the_request(dialect: Dialect) -> None:
+def test_the_key_goes_into_a_header_and_filters_into_the_request(dialect: BackendDialect) -> None:
     request = dialect.request(Query("q", count=7, sites=("a.example",), time_range="w"))
     sent = json.dumps([request.json, request.params])
     assert any("sk-1" in value for value in request.headers.values())
@@ -280,4 +280,4 @@ def test_the_key_goes_into_a_header_and_filters_into_the_request(dialect: Dialec
 
 def test_a_backend_without_its_key_is_a_configuration_error() -> None:
     with pytest.raises(ConfigError, match="tavily backend has no key"):
-        create("tavily", Settings(), Sender(user_agent="test"))
+        create_backend("tavily", Settings(), Sender(user_agent="test"))

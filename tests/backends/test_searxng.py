@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nexi.backends.searxng import Searxng
-from nexi.backends.sender import Request
+from nexi.backends.sender import BackendRequest
 from nexi.errors import BackendError
 from nexi.types import Hit, Query
 
@@ -32,7 +32,7 @@ def refusal(status: int, body: bytes = b"", headers: dict[str, str] = HTML) -> B
 
 
 def test_a_query_becomes_one_request() -> None:
-    assert SEARXNG.request(Query("bm25 ranking")) == Request(
+    assert SEARXNG.request(Query("bm25 ranking")) == BackendRequest(
         url="http://search.test:8080/search",
         params=(("q", "bm25 ranking"), ("format", "json"), ("pageno", "1")),
         headers={"Accept": "application/json, text/html;q=0.5", "Accept-Language": "en"},

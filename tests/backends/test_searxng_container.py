@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from nexi.app import Nexi, container_options
-from nexi.backends.container import Lifecycle, Options, Status
+from nexi.backends.container import ContainerStatus, Lifecycle, Options
 from nexi.backends.container.backend import FAILED_FOR_S, ContainerBackend
-from nexi.backends.container.engine import TOOK_TOO_LONG, Done, SystemRunner, reference
+from nexi.backends.container.engine import TOOK_TOO_LONG, CommandResult, SystemRunner, image_reference
 from nexi.backends.container.patience import Patience, RealTime
 from nexi.backends.container.state import State, User, process_began, state_of
 from nexi.config import Config
@@ -55,7 +55,7 @@ class World:
         joined.join(joined.patience(60))
         return joined
 
-    def status(self) -> Status:
+    def status(self) -> ContainerStatus:
         looker = self.process(3)
         return looker.status(looker.patience(60))
 
@@ -84,7 +84,7 @@ def test_the_first_user_starts_it_on_loopback_with_its_settings_read_only(world:
     assert run == (
         *("docker", "run", "--detach", "--name", world.options.container),
         *("--publish", "127.0.0.1::8080"),
-        *("--volume", f"{world.options.mounted}:/etc/searxng/settings.yml:ro"),
+        *("--volume", f"{world.options.mounted_file}:/etc/searxng/settings.yml:ro"),
         *("--env", "FORCE_OWNERSHIP=false"),
         IMAGE,
     )
@@ -122,9 +122,9 @@ def test_what_is_kept_outlives_its_users_until_it_is_stopped(world: World) -> No
     assert (
         kept
         == world.status()
-        == Status(True, True, "http://127.0.0.1:40001", world.options.container, IMAGE, "docker", (), True)
+        == ContainerStatus(True, True, "http://127.0.0.1:40001", world.options.container, IMAGE, "docker", (), True)
     )
-    assert keeper.stop(keeper.patience(60)) == Status(running=False)
+    assert keeper.stop(keeper.patience(60)) == ContainerStatus(running=False)
     assert (world.engine.containers, world.state.exists()) == ({}, False)
 
 
@@ -133,7 +133,7 @@ def test_stopping_waits_for_those_who_use_it_unless_forced(world: World) -> None
     stopper.keep(stopper.patience(60))
     assert stopper.stop(stopper.patience(60)) == replace(world.status(), users=(1,), kept=False)
     assert len(world.engine.containers) == 1
-    assert stopper.stop(stopper.patience(60), force=True) == Status(running=False)
+    assert stopper.stop(stopper.patience(60), force=True) == ContainerStatus(running=False)
     user.leave()
     assert world.engine.containers == {}
 
@@ -145,13 +145,15 @@ def test_two_homes_have_two_containers(world: World, tmp_path: Path) -> None:
 
 
 def test_looking_at_what_was_never_started_makes_no_folder(world: World) -> None:
-    assert world.status() == Status(running=False)
+    assert world.status() == ContainerStatus(running=False)
     assert (world.options.state_dir.exists(), world.engine.said) == (False, [])
 
 
 def test_the_state_and_the_folder_of_the_settings_are_private(world: World) -> None:
     world.join(1)
-    modes = [stat.S_IMODE(p.stat().st_mode) for p in (world.state, world.options.mounted.parent, world.options.mounted)]
+    modes = [
+        stat.S_IMODE(p.stat().st_mode) for p in (world.state, world.options.mounted_file.parent, world.options.mounted_file)
+    ]
     assert modes == [0o600, 0o700, 0o644]
 
 
@@ -161,14 +163,14 @@ def test_the_state_and_the_folder_of_the_settings_are_private(world: World) -> N
 def test_a_process_that_died_does_not_count(world: World) -> None:
     world.join(1)
     del world.alive[1]
-    assert world.status() == Status(running=False)
+    assert world.status() == ContainerStatus(running=False)
     assert (world.engine.containers, world.state.exists()) == ({}, False)
 
 
 def test_a_reused_pid_is_not_the_process_that_registered(world: World) -> None:
     world.join(1)
     world.alive[1] = "another one"
-    assert world.status() == Status(running=False)
+    assert world.status() == ContainerStatus(running=False)
 
 
 def test_a_container_left_by_a_crash_is_used_again(world: World) -> None:
@@ -192,7 +194,7 @@ def test_a_crash_in_the_middle_of_a_start_is_cleaned_up(world: World) -> None:
 def test_a_container_that_was_removed_or_died_is_started_again(world: World) -> None:
     world.join(1)
     world.engine.containers.clear()
-    assert replace(world.status(), container="") == Status(False, image=IMAGE, command="docker", users=(1,))
+    assert replace(world.status(), container="") == ContainerStatus(False, image=IMAGE, command="docker", users=(1,))
     world.join(2)
     world.engine.containers[world.options.container].running = False
     joined = world.process(3)
@@ -219,7 +221,7 @@ def test_a_container_that_answers_no_more_is_replaced(world: World) -> None:
 def test_a_broken_state_is_no_state_and_its_container_is_replaced(world: World, text: str) -> None:
     world.join(1)
     world.state.write_text(text)
-    assert world.status() == Status(running=False)
+    assert world.status() == ContainerStatus(running=False)
     world.join(2)
     assert (len(world.engine.containers), world.status().users) == (1, (2,))
 
@@ -254,7 +256,7 @@ def test_without_docker_and_podman_the_fix_says_what_to_install(world: World) ->
     error = world.fails()
     assert (error.code, str(error)) == ("no_engine", "SearXNG cannot be started: neither docker nor podman is installed")
     assert error.fix == "install docker or podman, or set SEARXNG_URL to an instance that runs elsewhere"
-    assert world.status() == Status(running=False)
+    assert world.status() == ContainerStatus(running=False)
 
 
 def test_podman_is_used_when_docker_does_not_answer(world: World) -> None:
@@ -327,7 +329,7 @@ def test_one_that_dies_is_not_waited_for(world: World) -> None:
 
 def test_a_lock_that_another_holds_is_waited_for_and_then_named(world: World) -> None:
     holder = world.process(1)
-    with holder._file.locked(holder.patience(1)):
+    with holder._file.hold_lock(holder.patience(1)):
         error = world.fails(pid=2)
         holder_leaves = world.process(3)
         holder_leaves.leave()
@@ -395,7 +397,7 @@ def test_the_users_own_settings_win_and_an_edit_counts_from_the_next_start(world
     ],
 )
 def test_an_image_is_named_in_full(image: str, full: str) -> None:
-    assert reference(image, "t") == full
+    assert image_reference(image, "t") == full
 
 
 # Commands
@@ -403,9 +405,9 @@ def test_an_image_is_named_in_full(image: str, full: str) -> None:
 
 def test_a_command_is_run_with_what_it_says_and_its_code() -> None:
     words = (sys.executable, "-c", "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)")
-    assert SystemRunner().run(words, Patience(30, RealTime())) == Done(3, "out\n", "err\n")
+    assert SystemRunner().run(words, Patience(30, RealTime())) == CommandResult(3, "out\n", "err\n")
     assert SystemRunner().run(("no-such-command-here",), Patience(5, RealTime())).code == 127
-    assert (SystemRunner().finds("no-such-command-here"), SystemRunner().finds("sh")) == (False, True)
+    assert (SystemRunner().has_command("no-such-command-here"), SystemRunner().has_command("sh")) == (False, True)
 
 
 def test_a_command_is_ended_when_the_caller_gives_up() -> None:
@@ -516,7 +518,7 @@ def test_with_autostart_it_comes_first_and_the_others_stay(make_config: Callable
 def test_an_instance_that_is_named_always_wins(make_config: Callable[..., Config]) -> None:
     config = make_config(searxng_autostart=True, searxng_url="http://127.0.0.1:9")
     nexi = Nexi(config)
-    assert (config.search_chain(), nexi._search_chain()["searxng"].container) == (("searxng",), None)
+    assert (config.search_chain(), nexi.ports._search_chain()["searxng"].container) == (("searxng",), None)
     assert not isinstance(nexi.backends()[0], ContainerBackend)
 
 

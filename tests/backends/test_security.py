@@ -12,22 +12,22 @@ from nexi.backends.security import (
     KEV,
     NVD,
     OSV,
-    Asked,
-    Found,
-    Record,
     Security,
+    SecurityQuery,
+    SourceResult,
+    Vulnerability,
     github_parse,
     github_request,
     kev_matches,
     kev_parse,
-    merge,
+    merge_records,
     nvd_parse,
     nvd_request,
     osv_parse,
     osv_request,
     read_query,
 )
-from nexi.backends.sender import Request, Response
+from nexi.backends.sender import BackendRequest, BackendResponse
 from nexi.errors import BackendError
 from nexi.types import Failure, Hit, Query
 
@@ -89,18 +89,18 @@ LOG4J = Hit(
 )
 
 
-def answer(value: object, status: int = 200) -> Response:
-    return Response(status, {}, json.dumps(value).encode())
+def answer(value: object, status: int = 200) -> BackendResponse:
+    return BackendResponse(status, {}, json.dumps(value).encode())
 
 
 class Stub:
     """A sender that answers by address."""
 
-    def __init__(self, answers: dict[str, Response | BackendError]) -> None:
+    def __init__(self, answers: dict[str, BackendResponse | BackendError]) -> None:
         self.answers = answers
-        self.asked: list[Request] = []
+        self.asked: list[BackendRequest] = []
 
-    async def send(self, service: str, request: Request) -> Response:
+    async def send(self, service: str, request: BackendRequest) -> BackendResponse:
         self.asked.append(request)
         found = next(value for start, value in self.answers.items() if request.url.startswith(start))
         if isinstance(found, BackendError):
@@ -108,8 +108,8 @@ class Stub:
         return found
 
 
-def backend(**changed: Response | BackendError) -> tuple[Security, Stub]:
-    answers: dict[str, Response | BackendError] = {
+def backend(**changed: BackendResponse | BackendError) -> tuple[Security, Stub]:
+    answers: dict[str, BackendResponse | BackendError] = {
         NVD: changed.get("nvd", answer(NVD_ANSWER)),
         KEV: changed.get("kev", answer(KEV_ANSWER)),
         GITHUB: changed.get("github", answer(GITHUB_ANSWER)),
@@ -134,13 +134,13 @@ def backend(**changed: Response | BackendError) -> tuple[Security, Stub]:
     ],
 )
 def test_a_query_is_read_for_ids_and_packages(text: str, asked: dict[str, str]) -> None:
-    assert read_query(text) == Asked(text, **asked)
+    assert read_query(text) == SecurityQuery(text, **asked)
 
 
 def test_words_go_to_nvd_and_kev_only() -> None:
     asked = read_query("openssl heartbleed")
     request = nvd_request(asked, 5.0, "key")
-    assert request == Request(
+    assert request == BackendRequest(
         NVD,
         params=(("keywordSearch", "openssl heartbleed"), ("resultsPerPage", "100")),
         headers={"apiKey": "key"},
@@ -173,7 +173,7 @@ def test_a_package_goes_to_github_and_osv_with_its_version() -> None:
 
 def test_documented_answers_become_records() -> None:
     assert nvd_parse(answer(NVD_ANSWER)) == [
-        Record(
+        Vulnerability(
             "CVE-2021-44228",
             (),
             "Apache Log4j2 JNDI features.",
@@ -187,10 +187,10 @@ def test_documented_answers_become_records() -> None:
     shared = ("Remote code injection in Log4j", "CRITICAL")
     url = "https://github.com/advisories/GHSA-jfh8-c2jp-5v3q"
     assert github_parse(answer(GITHUB_ANSWER)) == [
-        Record("GHSA-jfh8-c2jp-5v3q", ("CVE-2021-44228",), *shared, 10.0, "2021-12-10", url)
+        Vulnerability("GHSA-jfh8-c2jp-5v3q", ("CVE-2021-44228",), *shared, 10.0, "2021-12-10", url)
     ]
     url = "https://osv.dev/vulnerability/GHSA-jfh8-c2jp-5v3q"
-    record = Record("GHSA-jfh8-c2jp-5v3q", ("CVE-2021-44228",), *shared, 0.0, "2021-12-10", url)
+    record = Vulnerability("GHSA-jfh8-c2jp-5v3q", ("CVE-2021-44228",), *shared, 0.0, "2021-12-10", url)
     assert osv_parse(answer(OSV_ANSWER)) == osv_parse(answer({"vulns": [OSV_ANSWER]})) == [record]
 
 
@@ -203,7 +203,7 @@ def test_an_unknown_id_is_empty_on_purpose() -> None:
 def test_answers_of_any_shape_are_no_records_or_a_failure(parse: Any, junk: bytes) -> None:
     records, code = [], "bad_json"
     try:
-        records = parse(Response(200, {}, junk))
+        records = parse(BackendResponse(200, {}, junk))
     except BackendError as error:
         code = error.code
     assert (records, code) == ([], "bad_json")
@@ -216,8 +216,14 @@ def test_exploited_ones_are_found_by_id_and_by_all_of_the_words() -> None:
 
 
 def test_records_with_a_common_id_become_one_under_its_cve() -> None:
-    merged = merge([Record("GHSA-1", ("CVE-1",), "s", url="u1"), Record("CVE-2"), Record("CVE-1", (), "t", "HIGH", url="u2")])
-    assert merged == [Record("CVE-1", ("GHSA-1",), "s", "HIGH", url="u2"), Record("CVE-2")]
+    merged = merge_records(
+        [
+            Vulnerability("GHSA-1", ("CVE-1",), "s", url="u1"),
+            Vulnerability("CVE-2"),
+            Vulnerability("CVE-1", (), "t", "HIGH", url="u2"),
+        ]
+    )
+    assert merged == [Vulnerability("CVE-1", ("GHSA-1",), "s", "HIGH", url="u2"), Vulnerability("CVE-2")]
 
 
 # the backend
@@ -226,14 +232,14 @@ def test_records_with_a_common_id_become_one_under_its_cve() -> None:
 async def test_four_sources_make_one_hit() -> None:
     security, _ = backend()
     hits = await security.search(Query("CVE-2021-44228"))
-    assert (hits, isinstance(hits, Found) and hits.failures) == ([LOG4J], ())
+    assert (hits, isinstance(hits, SourceResult) and hits.failures) == ([LOG4J], ())
 
 
 async def test_a_source_that_fails_is_named_and_the_others_answer() -> None:
     down = BackendError("security did not answer in time", code="timeout", cause="slow", fix="try again")
     security, _ = backend(osv=down, github=answer({"message": "API rate limit exceeded"}, 403))
     hits = await security.search(Query("CVE-2021-44228"))
-    assert isinstance(hits, Found)
+    assert isinstance(hits, SourceResult)
     assert [hit.title for hit in hits] == [LOG4J.title]
     assert [(f.provider, f.code) for f in hits.failures] == [
         ("security/GitHub Advisories", "rate_limit"),

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from nexi import backends
-from nexi.backends.sender import MAX_BODY, Request, Response, Sender
+from nexi.backends.sender import MAX_BODY, BackendRequest, BackendResponse, Sender
 from nexi.errors import BackendError, ConfigError
 from nexi.testing import FakeWeb
 from nexi.types import Hit, Query
@@ -27,7 +27,7 @@ async def sender() -> AsyncIterator[Sender]:
     await sender.aclose()
 
 
-async def failure(sender: Sender, request: Request) -> BackendError:
+async def failure(sender: Sender, request: BackendRequest) -> BackendError:
     with pytest.raises(BackendError) as caught:
         await sender.send("service", request)
     assert caught.value.fix
@@ -36,7 +36,7 @@ async def failure(sender: Sender, request: Request) -> BackendError:
 
 async def test_a_request_arrives_as_it_was_written(sender: Sender) -> None:
     async with serving({"/search?q=a+b&x=%C3%A4": response(b"{}", content_type="application/json")}) as site:
-        request = Request(site.url("/search"), params=(("q", "a b"), ("x", "ä")), headers={"Accept": "application/json"})
+        request = BackendRequest(site.url("/search"), params=(("q", "a b"), ("x", "ä")), headers={"Accept": "application/json"})
         got = await sender.send("service", request)
         _, headers = site.requests[0]
     assert (got.status, got.headers["content-type"], got.body) == (200, "application/json", b"{}")
@@ -45,7 +45,7 @@ async def test_a_request_arrives_as_it_was_written(sender: Sender) -> None:
 
 async def test_any_status_is_an_answer_and_redirects_are_not_followed(sender: Sender) -> None:
     async with serving({"/": response(status=302, location="/elsewhere")}) as site:
-        got = await sender.send("service", Request(site.url()))
+        got = await sender.send("service", BackendRequest(site.url()))
         assert (got.status, site.paths) == (302, ["/"])
 
 
@@ -57,7 +57,7 @@ async def test_an_endless_answer_is_cut(sender: Sender) -> None:
             await writer.drain()
 
     async with serving({"/": pour}) as site:
-        assert len((await sender.send("service", Request(site.url()))).body) == MAX_BODY
+        assert len((await sender.send("service", BackendRequest(site.url()))).body) == MAX_BODY
 
 
 async def test_an_answer_that_drips_meets_the_deadline(sender: Sender) -> None:
@@ -66,14 +66,14 @@ async def test_an_answer_that_drips_meets_the_deadline(sender: Sender) -> None:
         await asyncio.Event().wait()
 
     async with serving({"/": never}) as site:
-        error = await failure(sender, Request(site.url(), timeout_s=0.05))
+        error = await failure(sender, BackendRequest(site.url(), timeout_s=0.05))
     assert (error.code, error.retryable) == ("timeout", True)
 
 
 async def test_nobody_listening_is_refused(sender: Sender) -> None:
     async with serving() as site:
         url = site.url()
-    error = await failure(sender, Request(url))
+    error = await failure(sender, BackendRequest(url))
     assert (error.code, error.cause) == ("refused", f"nothing listens at {url}")
 
 
@@ -83,13 +83,13 @@ async def test_plain_http_where_https_was_asked_for_is_a_tls_failure(sender: Sen
         writer.close()
 
     async with await asyncio.start_server(answer_in_clear, "127.0.0.1", 0) as server:
-        error = await failure(sender, Request(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/"))
+        error = await failure(sender, BackendRequest(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/"))
     assert error.code == "tls"
 
 
 async def test_a_handshake_without_an_answer_meets_the_deadline(sender: Sender) -> None:
     async with serving() as site:
-        error = await failure(sender, Request(site.url().replace("http:", "https:"), timeout_s=0.3))
+        error = await failure(sender, BackendRequest(site.url().replace("http:", "https:"), timeout_s=0.3))
     assert error.code == "timeout"
 
 
@@ -98,7 +98,7 @@ async def test_a_name_that_is_not_found_is_a_dns_failure(sender: Sender, monkeyp
         raise httpx2.ConnectError("no") from socket.gaierror(-2, "Name or service not known")
 
     monkeypatch.setattr(httpx2.AsyncHTTPTransport, "handle_async_request", not_found)
-    assert (await failure(sender, Request("http://nowhere.test/"))).code == "dns"
+    assert (await failure(sender, BackendRequest("http://nowhere.test/"))).code == "dns"
 
 
 async def test_a_connection_that_breaks_may_be_tried_again(sender: Sender) -> None:
@@ -106,19 +106,19 @@ async def test_a_connection_that_breaks_may_be_tried_again(sender: Sender) -> No
         writer.close()
 
     async with serving({"/": hang_up}) as site:
-        error = await failure(sender, Request(site.url()))
+        error = await failure(sender, BackendRequest(site.url()))
     assert (error.code, error.retryable) == ("network", True)
 
 
 @pytest.mark.parametrize("url", ["", "search.test", "ftp://search.test/"])
 async def test_a_url_that_is_none_is_the_operators_to_mend(sender: Sender, url: str) -> None:
-    assert (await failure(sender, Request(url))).code == "wrong_url"
+    assert (await failure(sender, BackendRequest(url))).code == "wrong_url"
 
 
 async def test_a_proxy_is_used_except_where_no_proxy_says() -> None:
     async with serving({"http://far.test/": response("proxied"), "/": response("direct")}) as site:
         sender = Sender(user_agent="x", proxy=site.url(), no_proxy=["127.0.0.1"])
-        got = [(await sender.send("service", Request(url))).body for url in ("http://far.test/", site.url())]
+        got = [(await sender.send("service", BackendRequest(url))).body for url in ("http://far.test/", site.url())]
         await sender.aclose()
     assert got == [b"proxied", b"direct"]
 
@@ -127,7 +127,7 @@ async def test_a_search_over_the_wire_gives_no_more_than_was_asked_for(sender: S
     results = [{"url": f"https://{n}.test/", "title": str(n)} for n in range(20)]
     body = json.dumps({"results": results}).encode()
     async with serving({"/search?q=q&format=json&pageno=1": response(body, content_type="application/json")}) as site:
-        backend = backends.create("searxng", backends.Settings(base_url=site.url()), sender)
+        backend = backends.create_backend("searxng", backends.Settings(base_url=site.url()), sender)
         hits = await backend.search(Query("q", count=2))
     assert (backend.name, hits) == (
         "searxng",
@@ -137,9 +137,9 @@ async def test_a_search_over_the_wire_gives_no_more_than_was_asked_for(sender: S
 
 async def test_a_backend_without_its_settings_or_without_a_provider_is_a_configuration_error(sender: Sender) -> None:
     with pytest.raises(ConfigError, match="no URL"):
-        backends.create("searxng", backends.Settings(), sender)
+        backends.create_backend("searxng", backends.Settings(), sender)
     with pytest.raises(ConfigError, match="no search backend called 'seraxng'"):
-        backends.create("seraxng", backends.Settings(), sender)
+        backends.create_backend("seraxng", backends.Settings(), sender)
 
 
 def third_party(settings: backends.Settings, sender: Sender) -> FakeWeb:
@@ -149,8 +149,8 @@ def third_party(settings: backends.Settings, sender: Sender) -> FakeWeb:
 async def test_other_packages_add_theirs_by_entry_point(sender: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = EntryPoint("theirs", f"{__name__}:third_party", backends.ENTRY_POINTS)
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group, name: [entry])
-    assert backends.create("theirs", backends.Settings(), sender).name == "theirs"
+    assert backends.create_backend("theirs", backends.Settings(), sender).name == "theirs"
 
 
 def test_answers_are_values() -> None:
-    assert Response(200, {}, b"x") == Response(200, {}, b"x")
+    assert BackendResponse(200, {}, b"x") == BackendResponse(200, {}, b"x")

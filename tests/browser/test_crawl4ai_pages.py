@@ -18,7 +18,7 @@ from nexi.app import SystemClock
 from nexi.errors import FetchError
 from nexi.fetchers.browser import Browser, installed_browser
 from nexi.fetchers.crawl4ai import Crawl4aiFetcher
-from nexi.fetchers.guard import Guard
+from nexi.fetchers.guard import AddressGuard
 from nexi.fetchers.http import HttpFetcher
 from nexi.types import FetchLimits
 from tests.fetchers.leaks import no_leaks
@@ -103,7 +103,7 @@ async def looked_up(host: str, port: int) -> Sequence[str]:
 
 @asynccontextmanager
 async def reading(site: Site, *allow: str) -> AsyncIterator[Crawl4aiFetcher]:
-    guard, clock = Guard([f"127.0.0.1:{site.port}", *allow]), SystemClock()
+    guard, clock = AddressGuard([f"127.0.0.1:{site.port}", *allow]), SystemClock()
     manners = HttpFetcher(guard=guard, clock=clock)
     browser = Browser(guard, user_agent="nexi", python=PYTHON, resolve=looked_up)
     fetcher = Crawl4aiFetcher(browser, guard=guard, clock=clock, admit=manners.admit, close=manners.aclose)
@@ -132,7 +132,7 @@ async def test_a_page_that_a_script_writes_is_read_with_its_shape() -> None:
     async with serving(
         {"/": response(APP), "/data": response('{"title": "Written"}', content_type="application/json")}
     ) as site:
-        plain = HttpFetcher(guard=Guard([f"127.0.0.1:{site.port}"]), clock=SystemClock())
+        plain = HttpFetcher(guard=AddressGuard([f"127.0.0.1:{site.port}"]), clock=SystemClock())
         with pytest.raises(FetchError) as caught:
             await plain.fetch(site.url(), LIMITS)
         await plain.aclose()

@@ -43,8 +43,8 @@ runroot = "{folder}/run"
 class OnlyPodman(SystemRunner):
     """A docker beside it is left alone."""
 
-    def finds(self, command: str) -> bool:
-        return command == "podman" and super().finds(command)
+    def has_command(self, command: str) -> bool:
+        return command == "podman" and super().has_command(command)
 
 
 def missing() -> list[str]:

@@ -13,7 +13,7 @@ import pytest
 
 from nexi.app import Nexi, container_options
 from nexi.backends.container import Lifecycle, is_healthy
-from nexi.backends.container.engine import Engine
+from nexi.backends.container.engine import ContainerEngine
 from nexi.config import Config
 from nexi.errors import BackendError
 from tests.containers import podman
@@ -58,7 +58,7 @@ def user_of(config: Config) -> Lifecycle:
 
 def running(config: Config) -> bool:
     lifecycle = user_of(config)
-    return Engine("podman", podman.OnlyPodman()).is_running(lifecycle.options.container, lifecycle.patience(30))
+    return ContainerEngine("podman", podman.OnlyPodman()).is_running(lifecycle.options.container, lifecycle.patience(30))
 
 
 def test_it_is_started_shared_and_ended_with_its_last_user(config: Config) -> None:
@@ -79,7 +79,7 @@ def test_the_container_sees_its_settings_and_cannot_change_them(config: Config) 
     seen = podman.podman("exec", name, "/bin/busybox", "cat", "/etc/searxng/settings.yml").stdout.decode()
     changed = podman.podman("exec", name, "/bin/busybox", "touch", "/etc/searxng/settings.yml")
     user.leave()
-    assert seen == user.options.mounted.read_text()
+    assert seen == user.options.mounted_file.read_text()
     assert "limiter: false" in seen
     assert changed.returncode != 0
 

@@ -12,10 +12,10 @@ import pytest
 
 from nexi.app import SystemClock
 from nexi.errors import FetchError, FetchReason
-from nexi.fetchers import Settings, create
-from nexi.fetchers.browser import Rendered
+from nexi.fetchers import Settings, create_fetcher
+from nexi.fetchers.browser import RenderedPage
 from nexi.fetchers.crawl4ai import Crawl4aiFetcher
-from nexi.fetchers.guard import Guard
+from nexi.fetchers.guard import AddressGuard
 from nexi.plugins import FetchPlugin
 from nexi.ports import ContentFetcher
 from nexi.testing import FakeWeb
@@ -52,7 +52,7 @@ async def plug_in() -> Opened:
 @asynccontextmanager
 async def http() -> Opened:
     with miniweb.serve(miniweb.Corpus(HTML)) as base:
-        fetcher: Any = create("http", Settings(clock=SystemClock(), allow_private=(urlsplit(base).netloc,)))
+        fetcher: Any = create_fetcher("http", Settings(clock=SystemClock(), allow_private=(urlsplit(base).netloc,)))
         try:
             yield fetcher, lambda url: url.replace("http:/", base, 1)
         finally:
@@ -62,9 +62,9 @@ async def http() -> Opened:
 class FakeBrowser:
     """Has the three pages as a browser would after their scripts ran; whatever else is asked for is a 404 with a text."""
 
-    async def render(self, url: str, timeout_s: float) -> Rendered:
+    async def render(self, url: str, timeout_s: float) -> RenderedPage:
         pages = {page["url"]: page["html"] for page in HTML}
-        return Rendered(url, html=pages[url]) if url in pages else Rendered(url, 404, html="<h1>Not here</h1>")
+        return RenderedPage(url, html=pages[url]) if url in pages else RenderedPage(url, 404, html="<h1>Not here</h1>")
 
     async def aclose(self) -> None: ...
 
@@ -73,7 +73,7 @@ class FakeBrowser:
 async def crawl4ai() -> Opened:
     async def admit(url: Url) -> None: ...
 
-    yield Crawl4aiFetcher(FakeBrowser(), guard=Guard(), clock=SystemClock(), admit=admit), as_it_is
+    yield Crawl4aiFetcher(FakeBrowser(), guard=AddressGuard(), clock=SystemClock(), admit=admit), as_it_is
 
 
 every_fetcher = pytest.mark.parametrize("opened", [fake, plug_in, http, crawl4ai])

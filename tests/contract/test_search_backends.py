@@ -13,11 +13,11 @@ from typing import Any, TypeAlias, cast
 
 import pytest
 
-from nexi.backends import BACKENDS, Settings, create
+from nexi.backends import BACKENDS, Settings, create_backend
 from nexi.backends.duckduckgo import DuckDuckGo
 from nexi.backends.searxng import Searxng
 from nexi.backends.security import KEV, NVD
-from nexi.backends.sender import HttpBackend, Request, Response, Sender
+from nexi.backends.sender import BackendRequest, BackendResponse, HttpBackend, Sender
 from nexi.errors import BackendError
 from nexi.plugins import SearchPlugin
 from nexi.ports import SearchBackend
@@ -83,16 +83,16 @@ class Speaking(Sender):
         super().__init__(user_agent="nexi")
         self._form = FORMS[name]
 
-    async def send(self, service: str, request: Request) -> Response:
+    async def send(self, service: str, request: BackendRequest) -> BackendResponse:
         asked = " ".join([*(str(v) for _, v in request.params), *(str(v) for v in cast("Row", request.json or {}).values())])
         answer = self._form(await FakeWeb(TEXTS).search(Query(asked.replace("all:", "").replace(" AND ", " "))))
-        return Response(200, {}, answer.encode() if isinstance(answer, str) else json.dumps(answer).encode())
+        return BackendResponse(200, {}, answer.encode() if isinstance(answer, str) else json.dumps(answer).encode())
 
 
 def service(name: str) -> Callable[[], Any]:
     @asynccontextmanager
     async def opened() -> Opened:
-        yield create(name, Settings(api_key="key"), Speaking(name))
+        yield create_backend(name, Settings(api_key="key"), Speaking(name))
 
     return opened
 
@@ -167,21 +167,21 @@ SECURE_FORMS = {
 
 
 class Secure(Sender):
-    async def send(self, service: str, request: Request) -> Response:
+    async def send(self, service: str, request: BackendRequest) -> BackendResponse:
         found = SECURE_FORMS[request.url] if "flaw" in str(request.params) or request.url == KEV else {}
-        return Response(200, {}, json.dumps(found).encode())
+        return BackendResponse(200, {}, json.dumps(found).encode())
 
 
 @asynccontextmanager
 async def security(folder: Path) -> Opened:
-    yield create("security", Settings(), Secure(user_agent="nexi"))
+    yield create_backend("security", Settings(), Secure(user_agent="nexi"))
 
 
 @asynccontextmanager
 async def ripgrep(folder: Path) -> Opened:
     for n in range(3):
         (folder / f"{n}.txt").write_text("a flaw\n")
-    yield create("ripgrep", Settings(root=str(folder)), Sender(user_agent="nexi"))
+    yield create_backend("ripgrep", Settings(root=str(folder)), Sender(user_agent="nexi"))
 
 
 @pytest.mark.parametrize("opened", [security, ripgrep])

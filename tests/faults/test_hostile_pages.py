@@ -16,7 +16,7 @@ import pytest
 
 from bench import fetching as measured
 from nexi.errors import FetchError, FetchReason
-from nexi.fetchers.guard import Guard
+from nexi.fetchers.guard import AddressGuard
 from nexi.fetchers.http import HttpFetcher
 from nexi.testing import FakeClock
 from nexi.types import FetchLimits
@@ -36,7 +36,7 @@ async def outcome(answer: Answer, limits: FetchLimits = PATIENT, **more: Answer)
     """What came of the page: "read", or the reason why it was not."""
     others = {f"/{name}": value for name, value in more.items()}
     async with no_leaks(), serving({"/": answer, **others}) as site:
-        fetcher = HttpFetcher(guard=Guard([f"127.0.0.1:{site.port}"]), clock=FakeClock(), respect_robots=False)
+        fetcher = HttpFetcher(guard=AddressGuard([f"127.0.0.1:{site.port}"]), clock=FakeClock(), respect_robots=False)
         start = time.monotonic()
         try:
             page = await fetcher.fetch(site.url(), limits)
@@ -246,7 +246,7 @@ async def test_a_broken_or_hostile_pdf_ends_in_a_reason(name: str) -> None:
 async def test_many_hostile_pages_at_once_do_not_hold_up_a_good_one() -> None:
     pours = {f"/bad/{n}": pour for n, (pour, _) in enumerate(ENDLESS.values())}
     async with no_leaks(), serving({**pours, "/good": response("<p>A good page.")}) as site:
-        fetcher = HttpFetcher(guard=Guard(["127.0.0.1"]), clock=FakeClock(), respect_robots=False, per_host_burst=99)
+        fetcher = HttpFetcher(guard=AddressGuard(["127.0.0.1"]), clock=FakeClock(), respect_robots=False, per_host_burst=99)
         bad = [asyncio.create_task(fetcher.fetch(site.url(path), LIMITS)) for path in pours]
         good = await fetcher.fetch(site.url("/good"), LIMITS)
         ends = await asyncio.gather(*bad, return_exceptions=True)

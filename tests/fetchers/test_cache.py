@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from nexi.errors import FetchError
-from nexi.fetchers import Settings, create
+from nexi.fetchers import Settings, create_fetcher
 from nexi.fetchers.cache import KEPT_EXPIRED_S, TTL_S, CachedFetcher, PageCache, cache_key
-from nexi.fetchers.guard import Guard
+from nexi.fetchers.guard import AddressGuard
 from nexi.fetchers.http import HttpFetcher
 from nexi.testing import FakeClock
 from nexi.types import FetchLimits, Page
@@ -151,10 +151,10 @@ async def test_the_oldest_go_beyond_the_size(tmp_path: Path) -> None:
 async def test_a_url_the_guard_refuses_is_not_served_from_the_cache(tmp_path: Path) -> None:
     url = "http://127.0.0.1/a"
     PageCache(tmp_path, clock=FakeClock()).put(cache_key("http", url), WHOLE)
-    fetcher = create("http", Settings(clock=FakeClock(), cache_folder=tmp_path))
+    fetcher = create_fetcher("http", Settings(clock=FakeClock(), cache_folder=tmp_path))
     with pytest.raises(FetchError, match="loopback"):
         await fetcher.fetch(url, LIMITS)
-    allowed = create("http", Settings(clock=FakeClock(), cache_folder=tmp_path, allow_private=("127.0.0.1",)))
+    allowed = create_fetcher("http", Settings(clock=FakeClock(), cache_folder=tmp_path, allow_private=("127.0.0.1",)))
     assert (await allowed.fetch(url, LIMITS)).text == WHOLE.text
 
 
@@ -170,7 +170,7 @@ async def test_an_old_page_is_asked_for_with_what_the_site_said_of_it(tmp_path: 
     answers: dict[str, Answer] = {"/": [tagged, response(status=304, content_type=""), page("Coffee")]}
     clock = FakeClock()
     async with serving(answers) as site:
-        http = HttpFetcher(guard=Guard(["127.0.0.1"]), clock=clock, respect_robots=False)
+        http = HttpFetcher(guard=AddressGuard(["127.0.0.1"]), clock=clock, respect_robots=False)
         fetcher = CachedFetcher(http, PageCache(tmp_path, clock=clock))
         texts = []
         for _ in range(3):

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from nexi.errors import ConfigError, FetchError
-from nexi.fetchers import Settings, browser, create, obstacles
-from nexi.fetchers.browser import Browser, Rendered
+from nexi.fetchers import Settings, browser, create_fetcher, obstacles
+from nexi.fetchers.browser import Browser, RenderedPage
 from nexi.fetchers.browser.worker import chromium_arguments
 from nexi.fetchers.crawl4ai import Crawl4aiFetcher
-from nexi.fetchers.guard import Guard
+from nexi.fetchers.guard import AddressGuard
 from nexi.testing import FakeClock
 from nexi.types import FetchLimits, Page
 from nexi.urls import Url
@@ -28,12 +28,12 @@ LIMITS = FetchLimits(timeout_s=10.0)
 
 
 class FakeBrowser:
-    def __init__(self, rendered: Rendered | FetchError) -> None:
+    def __init__(self, rendered: RenderedPage | FetchError) -> None:
         self.rendered = rendered
         self.asked: list[str] = []
         self.closed = False
 
-    async def render(self, url: str, timeout_s: float) -> Rendered:
+    async def render(self, url: str, timeout_s: float) -> RenderedPage:
         self.asked.append(url)
         if isinstance(self.rendered, FetchError):
             raise self.rendered
@@ -43,7 +43,7 @@ class FakeBrowser:
         self.closed = True
 
 
-async def fetched(rendered: Rendered | FetchError, url: str = URL, forbidden: str = "") -> tuple[Page, list[str]]:
+async def fetched(rendered: RenderedPage | FetchError, url: str = URL, forbidden: str = "") -> tuple[Page, list[str]]:
     admitted: list[str] = []
 
     async def admit(asked: Url) -> None:
@@ -51,11 +51,11 @@ async def fetched(rendered: Rendered | FetchError, url: str = URL, forbidden: st
         if forbidden and forbidden in asked.href:
             raise FetchError("it is not read", reason="robots")
 
-    page = await Crawl4aiFetcher(FakeBrowser(rendered), guard=Guard(), clock=FakeClock(), admit=admit).fetch(url, LIMITS)
+    page = await Crawl4aiFetcher(FakeBrowser(rendered), guard=AddressGuard(), clock=FakeClock(), admit=admit).fetch(url, LIMITS)
     return page, admitted
 
 
-async def failure(rendered: Rendered | FetchError, url: str = URL, forbidden: str = "") -> FetchError:
+async def failure(rendered: RenderedPage | FetchError, url: str = URL, forbidden: str = "") -> FetchError:
     with pytest.raises(FetchError) as caught:
         await fetched(rendered, url, forbidden)
     return caught.value
@@ -63,41 +63,41 @@ async def failure(rendered: Rendered | FetchError, url: str = URL, forbidden: st
 
 async def test_a_rendered_page_is_extracted_like_any_other() -> None:
     html = f"<html lang=en><head><title>App</title></head><body><main><h1>Head</h1><p>{TEXT}</p></main></body></html>"
-    page, admitted = await fetched(Rendered(f"{URL}?done", html=html))
+    page, admitted = await fetched(RenderedPage(f"{URL}?done", html=html))
     assert (page.url, page.final_url, page.title, page.fetcher) == (URL, f"{URL}?done", "App", "crawl4ai")
     assert TEXT.strip() in page.text
     assert admitted == [URL]
 
 
 async def test_a_page_that_led_elsewhere_needs_the_leave_of_that_site_too() -> None:
-    error = await failure(Rendered("http://other.example/", html=f"<p>{TEXT}</p>"), forbidden="other.example")
+    error = await failure(RenderedPage("http://other.example/", html=f"<p>{TEXT}</p>"), forbidden="other.example")
     assert error.reason == "robots"
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1/", "file:///etc/passwd", "http://a:b@site.example/", "raw:<p>x</p>"])
 async def test_a_url_the_guard_refuses_reaches_no_browser(url: str) -> None:
-    assert (await failure(Rendered(url), url)).reason == "blocked"
+    assert (await failure(RenderedPage(url), url)).reason == "blocked"
 
 
 @pytest.mark.parametrize("final", ["http://127.0.0.1/", "file:///etc/passwd", "about:blank", "chrome-error://chromewebdata/"])
 async def test_a_page_that_ends_where_nobody_may_be_is_refused(final: str) -> None:
-    assert (await failure(Rendered(final, html=f"<p>{TEXT}</p>"))).reason == "blocked"
+    assert (await failure(RenderedPage(final, html=f"<p>{TEXT}</p>"))).reason == "blocked"
 
 
 @pytest.mark.parametrize(("status", "reason"), [(404, "error"), (403, "blocked"), (500, "error"), (0, "error")])
 async def test_a_status_that_is_no_page_is_an_error_whatever_the_browser_shows(status: int, reason: str) -> None:
-    error = await failure(Rendered(URL, status, html=f"<p>{TEXT}</p>"))
+    error = await failure(RenderedPage(URL, status, html=f"<p>{TEXT}</p>"))
     assert (error.reason, error.status) == (reason, status)
 
 
 async def test_what_a_browser_shows_of_other_types_is_refused_by_type() -> None:
-    assert (await failure(Rendered(URL, content_type="application/pdf", html="<embed>"))).reason == "content_type"
+    assert (await failure(RenderedPage(URL, content_type="application/pdf", html="<embed>"))).reason == "content_type"
 
 
 async def test_a_page_without_text_even_in_a_browser_does_not_name_a_browser_as_the_fix() -> None:
-    error = await failure(Rendered(URL, html="<div id=root></div><script>x()</script>"))
+    error = await failure(RenderedPage(URL, html="<div id=root></div><script>x()</script>"))
     assert (error.reason, error.cause) == ("error", "it is empty")
-    challenge = await failure(Rendered(URL, html="<title>Just a moment...</title><p>Verifying you are human</p>"))
+    challenge = await failure(RenderedPage(URL, html="<title>Just a moment...</title><p>Verifying you are human</p>"))
     assert (challenge.reason, challenge.fix) == ("blocked", obstacles.OTHER_FIX)
 
 
@@ -107,13 +107,13 @@ def test_a_page_that_needs_scripts_names_this_fetcher_as_the_fix() -> None:
 
 async def test_a_browser_that_says_nothing_meets_the_deadline() -> None:
     class Silent(FakeBrowser):
-        async def render(self, url: str, timeout_s: float) -> Rendered:
+        async def render(self, url: str, timeout_s: float) -> RenderedPage:
             await asyncio.Event().wait()
             raise AssertionError
 
     async def admit(asked: Url) -> None: ...
 
-    fetcher = Crawl4aiFetcher(Silent(Rendered(URL)), guard=Guard(), clock=FakeClock(), admit=admit)
+    fetcher = Crawl4aiFetcher(Silent(RenderedPage(URL)), guard=AddressGuard(), clock=FakeClock(), admit=admit)
     with pytest.raises(FetchError) as caught:
         await fetcher.fetch(URL, FetchLimits(timeout_s=0.05))
     assert caught.value.reason == "timeout"
@@ -121,11 +121,11 @@ async def test_a_browser_that_says_nothing_meets_the_deadline() -> None:
 
 async def test_the_table_makes_one_and_refuses_a_proxy_that_is_none() -> None:
     for proxy in ("", "http://proxy.example:3128"):
-        fetcher = create("crawl4ai", Settings(clock=FakeClock(), proxy=proxy))
+        fetcher = create_fetcher("crawl4ai", Settings(clock=FakeClock(), proxy=proxy))
         assert isinstance(fetcher, Crawl4aiFetcher)
         await fetcher.aclose()
     with pytest.raises(ConfigError, match="proxy"):
-        create("crawl4ai", Settings(clock=FakeClock(), proxy="ftp://proxy.example"))
+        create_fetcher("crawl4ai", Settings(clock=FakeClock(), proxy="ftp://proxy.example"))
 
 
 def test_chromium_gets_no_way_out_but_the_proxy() -> None:
@@ -170,7 +170,7 @@ async def driven(tmp_path: Path, driver: str = DRIVER, **options: Any) -> AsyncI
     async with no_leaks():
         # Spelled unlike sys.executable: the driver is a stand-in, so the library need not be there.
         python = f"{Path(sys.executable).parent}/./{Path(sys.executable).name}"
-        made = Browser(Guard(), user_agent="nexi", python=python, program="x", worker=path, **options)
+        made = Browser(AddressGuard(), user_agent="nexi", python=python, program="x", worker=path, **options)
         try:
             yield made
         finally:
@@ -240,10 +240,10 @@ async def test_a_browser_that_does_not_start_says_how_to_install_one(driver: str
 
 async def test_a_machine_that_lacks_a_part_says_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    error = await failed(Browser(Guard(), user_agent="nexi", python="/other/python"), "page")
+    error = await failed(Browser(AddressGuard(), user_agent="nexi", python="/other/python"), "page")
     assert (error.cause, error.fix) == ("no Chromium is on the PATH", browser.INSTALL_FIX)
-    assert browser.missing(program="chromium", library="no_such_library") == "no_such_library is not installed"
-    assert browser.missing("/other/python", "chromium", library="no_such_library") == ""
+    assert browser.missing_parts(program="chromium", library="no_such_library") == "no_such_library is not installed"
+    assert browser.missing_parts("/other/python", "chromium", library="no_such_library") == ""
 
 
 async def test_a_start_that_takes_too_long_ends(tmp_path: Path) -> None:

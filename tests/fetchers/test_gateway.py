@@ -11,7 +11,7 @@ import pytest
 
 from nexi.errors import FetchError
 from nexi.fetchers.browser.gateway import Gateway
-from nexi.fetchers.guard import Guard
+from nexi.fetchers.guard import AddressGuard
 from nexi.fetchers.transport import proxy_of
 from tests.fetchers.leaks import no_leaks
 from tests.fetchers.site import Answer, Site, Writer, page, response, serving
@@ -24,7 +24,7 @@ async def to_loopback(host: str, port: int) -> Sequence[str]:
 @asynccontextmanager
 async def opened(*allow: str, **limits: Any) -> AsyncIterator[tuple[Gateway, Site]]:
     async with serving({"/": page("hello"), "/echo": response("seen")}) as site, no_leaks():
-        guard = Guard([entry.replace("PORT", str(site.port)) for entry in allow])
+        guard = AddressGuard([entry.replace("PORT", str(site.port)) for entry in allow])
         async with Gateway(guard, to_loopback, **limits).open() as gateway:
             yield gateway, site
 
@@ -110,7 +110,7 @@ async def test_a_name_that_turns_private_is_refused_then() -> None:
     async def turning(host: str, port: int) -> Sequence[str]:
         return next(answers)
 
-    gateway = Gateway(Guard(["127.0.0.0/8"]), turning)
+    gateway = Gateway(AddressGuard(["127.0.0.0/8"]), turning)
     async with serving({"/": page("hello")}) as site, no_leaks(), gateway.open():
         request = f"GET http://turn.test:{site.port}/ HTTP/1.1\r\nHost: turn.test\r\n\r\n"
         assert (await _first(gateway, request)).startswith("HTTP/1.1 200")
@@ -158,7 +158,7 @@ async def test_closing_ends_what_is_under_way() -> None:
         await never.wait()
 
     async with no_leaks(), serving({"/": hold}) as site:
-        async with Gateway(Guard(["127.0.0.1"]), to_loopback).open() as gateway:
+        async with Gateway(AddressGuard(["127.0.0.1"]), to_loopback).open() as gateway:
             reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
             writer.write(f"GET {site.url()} HTTP/1.1\r\n\r\n".encode())
             async with asyncio.timeout(5):
@@ -183,7 +183,7 @@ async def behind(answers: dict[str, Answer], no_proxy: Sequence[str] = ()) -> As
     """A gateway whose proxy is the site: it shows what a proxy would be asked."""
     async with no_leaks(), serving(answers) as site:
         proxy = proxy_of(f"http://me:pass@127.0.0.1:{site.port}")
-        gateway = Gateway(Guard(["127.0.0.1:1"]), unknown, proxy=proxy, no_proxy=no_proxy)
+        gateway = Gateway(AddressGuard(["127.0.0.1:1"]), unknown, proxy=proxy, no_proxy=no_proxy)
         async with gateway.open():
             yield gateway, site
 

@@ -8,7 +8,7 @@ import httpcore2
 import pytest
 
 from nexi.errors import ConfigError, FetchError
-from nexi.fetchers.guard import Guard, GuardedBackend, forbidden
+from nexi.fetchers.guard import AddressGuard, GuardedBackend, forbidden_reason
 
 FORBIDDEN = {
     "0.0.0.0": "unspecified",
@@ -70,12 +70,12 @@ PUBLIC = [
 
 @pytest.mark.parametrize(("address", "reason"), FORBIDDEN.items())
 def test_addresses_that_are_not_public_are_forbidden(address: str, reason: str) -> None:
-    assert forbidden(address) == reason
+    assert forbidden_reason(address) == reason
 
 
 @pytest.mark.parametrize("address", PUBLIC)
 def test_public_addresses_are_allowed(address: str) -> None:
-    assert forbidden(address) == ""
+    assert forbidden_reason(address) == ""
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_public_addresses_are_allowed(address: str) -> None:
 )
 def test_urls_that_show_what_they_are_get_refused_before_any_lookup(url: str, cause: str) -> None:
     with pytest.raises(FetchError) as caught:
-        Guard().check_url(url)
+        AddressGuard().check_url(url)
     assert caught.value.reason == "blocked"
     assert cause in caught.value.cause
     assert caught.value.fix
@@ -111,12 +111,12 @@ def test_urls_that_show_what_they_are_get_refused_before_any_lookup(url: str, ca
 
 def test_a_refusal_does_not_repeat_the_password() -> None:
     with pytest.raises(FetchError) as caught:
-        Guard().check_url("http://user:secret@example.com/")
+        AddressGuard().check_url("http://user:secret@example.com/")
     assert "secret" not in str(caught.value)
 
 
 def test_a_public_url_comes_back_parsed() -> None:
-    assert Guard().check_url("HTTP://Example.com:80/a").href == "http://example.com/a"
+    assert AddressGuard().check_url("HTTP://Example.com:80/a").href == "http://example.com/a"
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_a_public_url_comes_back_parsed() -> None:
     ],
 )
 def test_exceptions_are_exact_hosts_ports_or_networks(allow: str, url: str) -> None:
-    assert Guard([allow]).check_url(url)
+    assert AddressGuard([allow]).check_url(url)
 
 
 @pytest.mark.parametrize(
@@ -150,13 +150,13 @@ def test_exceptions_are_exact_hosts_ports_or_networks(allow: str, url: str) -> N
 )
 def test_an_exception_covers_nothing_beside_itself(allow: str, url: str) -> None:
     with pytest.raises(FetchError):
-        Guard([allow]).check_url(url)
+        AddressGuard([allow]).check_url(url)
 
 
 @pytest.mark.parametrize("entry", ["10.0.0.0/99", "http://wiki.lan/", "a b", "host:port", "user@host"])
 def test_an_exception_that_cannot_be_read_is_a_configuration_error(entry: str) -> None:
     with pytest.raises(ConfigError, match="allow_private"):
-        Guard([entry])
+        AddressGuard([entry])
 
 
 class Wire(httpcore2.AsyncNetworkBackend):
@@ -187,13 +187,13 @@ class Names:
 
 async def test_a_name_is_resolved_once_and_its_checked_address_is_connected_to() -> None:
     wire, names = Wire(), Names(["93.184.215.14"], ["127.0.0.1"])
-    await GuardedBackend(Guard(), resolve=names, inner=wire).connect_tcp("rebind.test", 80)
+    await GuardedBackend(AddressGuard(), resolve=names, inner=wire).connect_tcp("rebind.test", 80)
     assert (names.asked, wire.connects) == (["rebind.test"], [("93.184.215.14", 80)])
 
 
 async def test_a_name_that_later_turns_private_is_refused_then() -> None:
     wire, names = Wire(), Names(["93.184.215.14"], ["127.0.0.1"])
-    backend = GuardedBackend(Guard(), resolve=names, inner=wire)
+    backend = GuardedBackend(AddressGuard(), resolve=names, inner=wire)
     await backend.connect_tcp("rebind.test", 80)
     with pytest.raises(FetchError, match=r"127\.0\.0\.1 is loopback"):
         await backend.connect_tcp("rebind.test", 80)
@@ -203,26 +203,26 @@ async def test_a_name_that_later_turns_private_is_refused_then() -> None:
 async def test_of_mixed_answers_only_the_public_ones_are_tried() -> None:
     wire = Wire(dead=["8.8.8.8"])
     names = Names(["10.0.0.1", "8.8.8.8", "::1", "1.1.1.1"])
-    await GuardedBackend(Guard(), resolve=names, inner=wire).connect_tcp("mixed.test", 443)
+    await GuardedBackend(AddressGuard(), resolve=names, inner=wire).connect_tcp("mixed.test", 443)
     assert wire.connects == [("8.8.8.8", 443), ("1.1.1.1", 443)]
 
 
 async def test_the_last_address_that_fails_is_the_failure() -> None:
     wire = Wire(dead=["8.8.8.8", "1.1.1.1"])
     with pytest.raises(httpcore2.ConnectError):
-        await GuardedBackend(Guard(), resolve=Names(["8.8.8.8", "1.1.1.1"]), inner=wire).connect_tcp("down.test", 443)
+        await GuardedBackend(AddressGuard(), resolve=Names(["8.8.8.8", "1.1.1.1"]), inner=wire).connect_tcp("down.test", 443)
 
 
 @pytest.mark.parametrize("answers", [["127.0.0.1"], ["10.0.0.1", "fd00::1"], []])
 async def test_a_name_with_only_private_addresses_never_reaches_the_wire(answers: list[str]) -> None:
     wire = Wire()
     with pytest.raises(FetchError) as caught:
-        await GuardedBackend(Guard(), resolve=Names(answers), inner=wire).connect_tcp("private.test", 80)
+        await GuardedBackend(AddressGuard(), resolve=Names(answers), inner=wire).connect_tcp("private.test", 80)
     assert (caught.value.reason, wire.connects) == ("blocked", [])
 
 
 async def test_an_allowed_host_name_may_be_private_on_its_port_only() -> None:
-    wire, guard = Wire(), Guard(["wiki.lan:8080"])
+    wire, guard = Wire(), AddressGuard(["wiki.lan:8080"])
     names = Names(["10.0.0.1"], ["10.0.0.1"])
     backend = GuardedBackend(guard, resolve=names, inner=wire)
     await backend.connect_tcp("wiki.lan", 8080)
@@ -233,15 +233,17 @@ async def test_an_allowed_host_name_may_be_private_on_its_port_only() -> None:
 
 async def test_an_allowed_address_does_not_open_the_door_to_names_that_point_at_it() -> None:
     with pytest.raises(FetchError):
-        await GuardedBackend(Guard(["127.0.0.1"]), resolve=Names(["127.0.0.1"]), inner=Wire()).connect_tcp("evil.test", 80)
+        await GuardedBackend(AddressGuard(["127.0.0.1"]), resolve=Names(["127.0.0.1"]), inner=Wire()).connect_tcp(
+            "evil.test", 80
+        )
 
 
 async def test_local_sockets_are_refused() -> None:
     with pytest.raises(FetchError, match="local socket"):
-        await GuardedBackend(Guard(), inner=Wire()).connect_unix_socket("/run/docker.sock")
+        await GuardedBackend(AddressGuard(), inner=Wire()).connect_unix_socket("/run/docker.sock")
 
 
 async def test_a_literal_address_is_never_looked_up() -> None:
     names, wire = Names(), Wire()
-    await GuardedBackend(Guard(), resolve=names, inner=wire).connect_tcp("8.8.8.8", 80)
+    await GuardedBackend(AddressGuard(), resolve=names, inner=wire).connect_tcp("8.8.8.8", 80)
     assert (names.asked, wire.connects) == ([], [("8.8.8.8", 80)])

@@ -13,7 +13,7 @@ import pytest
 
 from nexi.errors import FetchError
 from nexi.fetchers.body import accepted_encodings
-from nexi.fetchers.guard import Guard
+from nexi.fetchers.guard import AddressGuard
 from nexi.fetchers.http import DEFAULT_USER_AGENT, HttpFetcher
 from nexi.testing import FakeClock
 from nexi.types import FetchLimits, Page
@@ -25,7 +25,7 @@ LIMITS = FetchLimits(timeout_s=10.0)
 @asynccontextmanager
 async def fetching(answers: dict[str, Answer], **options: Any) -> AsyncIterator[tuple[HttpFetcher, Site]]:
     async with serving(answers) as site:
-        fetcher = HttpFetcher(**{"guard": Guard([f"127.0.0.1:{site.port}"]), "clock": FakeClock(), **options})
+        fetcher = HttpFetcher(**{"guard": AddressGuard([f"127.0.0.1:{site.port}"]), "clock": FakeClock(), **options})
         try:
             yield fetcher, site
         finally:
@@ -180,7 +180,7 @@ async def test_a_connection_that_breaks_is_tried_once_more() -> None:
 async def test_nobody_listening_is_an_error() -> None:
     async with serving() as site:
         port = site.port
-    fetcher = HttpFetcher(guard=Guard(["127.0.0.1"]), clock=FakeClock(), respect_robots=False)
+    fetcher = HttpFetcher(guard=AddressGuard(["127.0.0.1"]), clock=FakeClock(), respect_robots=False)
     with pytest.raises(FetchError, match=r"connection to 127\.0\.0\.1 failed"):
         await fetcher.fetch(f"http://127.0.0.1:{port}/", LIMITS)
     await fetcher.aclose()
@@ -295,7 +295,7 @@ async def test_a_page_that_drips_meets_the_deadline() -> None:
 
 async def test_a_handshake_without_an_answer_meets_the_deadline_and_leaves_no_socket() -> None:
     async with serving() as site:
-        fetcher = HttpFetcher(guard=Guard(["127.0.0.1"]), clock=FakeClock(), respect_robots=False)
+        fetcher = HttpFetcher(guard=AddressGuard(["127.0.0.1"]), clock=FakeClock(), respect_robots=False)
         with pytest.raises(FetchError, match="took too long"):
             await fetcher.fetch(site.url().replace("http:", "https:"), FetchLimits(timeout_s=0.3))
         await fetcher.aclose()
@@ -307,7 +307,7 @@ async def test_a_page_without_a_trusted_certificate_is_an_error() -> None:
         writer.close()
 
     async with await asyncio.start_server(answer_in_clear, "127.0.0.1", 0) as server:
-        fetcher = HttpFetcher(guard=Guard(["127.0.0.1"]), clock=FakeClock(), respect_robots=False)
+        fetcher = HttpFetcher(guard=AddressGuard(["127.0.0.1"]), clock=FakeClock(), respect_robots=False)
         with pytest.raises(FetchError, match="no valid certificate"):
             await fetcher.fetch(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/", LIMITS)
         await fetcher.aclose()
@@ -316,7 +316,7 @@ async def test_a_page_without_a_trusted_certificate_is_an_error() -> None:
 async def test_no_task_and_no_socket_outlives_the_fetcher() -> None:
     before = asyncio.all_tasks()
     async with serving({"/": page("x")}) as site:
-        fetcher = HttpFetcher(guard=Guard(["127.0.0.1"]), clock=FakeClock())
+        fetcher = HttpFetcher(guard=AddressGuard(["127.0.0.1"]), clock=FakeClock())
         await fetcher.fetch(site.url(), LIMITS)
         await fetcher.aclose()
     assert asyncio.all_tasks() == before
@@ -380,7 +380,7 @@ async def test_a_proxy_is_used_except_where_no_proxy_says() -> None:
 
     async with serving({"http://far.test/": page("through the proxy"), "/": page("direct")}) as site:
         fetcher = HttpFetcher(
-            guard=Guard(["127.0.0.1"]),
+            guard=AddressGuard(["127.0.0.1"]),
             clock=FakeClock(),
             proxy=site.url(),
             no_proxy=["127.0.0.1"],
@@ -399,7 +399,7 @@ async def test_behind_a_proxy_names_known_to_be_private_are_refused_and_unknown_
         return ["93.184.215.14", "10.0.0.1"]
 
     async with serving({"http://unknown.test/": page("the proxy knows")}) as site:
-        fetcher = HttpFetcher(guard=Guard(), clock=FakeClock(), proxy=site.url(), respect_robots=False, resolve=resolve)
+        fetcher = HttpFetcher(guard=AddressGuard(), clock=FakeClock(), proxy=site.url(), respect_robots=False, resolve=resolve)
         with pytest.raises(FetchError, match=r"10\.0\.0\.1 is private"):
             await fetcher.fetch("http://inside.test/", LIMITS)
         assert (await fetcher.fetch("http://unknown.test/", LIMITS)).text == "the proxy knows"

@@ -14,7 +14,7 @@ from nexi import urls
 from nexi.errors import FetchError
 from nexi.fetchers import http2
 from nexi.fetchers.body import read_body
-from nexi.fetchers.guard import Guard
+from nexi.fetchers.guard import AddressGuard
 from nexi.fetchers.http import HttpFetcher
 from nexi.fetchers.transport import ConnectionLostError, Transport
 from nexi.net.trust import Trust
@@ -38,7 +38,7 @@ async def fetching(
 ) -> AsyncIterator[tuple[HttpFetcher, SecureSite]]:
     """A fetcher that waits long for a cancellation to be taken, so that a busy machine changes nothing."""
     async with secure_site(answers, protocols=protocols) as site, no_leaks():
-        guard = Guard([allow.replace("PORT", str(site.port))])
+        guard = AddressGuard([allow.replace("PORT", str(site.port))])
         transport = Transport(guard, **{"trust": TRUST, "cancel_timeout_s": 120.0, **options})
         fetcher = HttpFetcher(guard=guard, clock=FakeClock(), respect_robots=False, transport=transport)
         try:
@@ -58,7 +58,7 @@ async def failure(answer: Callable[[Stream], Awaitable[None]], limits: FetchLimi
 async def first_cause(answer: Callable[[Stream], Awaitable[None]]) -> str:
     """Why one request failed, before a second one is tried by HTTP/1.1."""
     async with secure_site({"/": answer}) as site, no_leaks():
-        transport = Transport(Guard(["127.0.0.1"]), trust=TRUST)
+        transport = Transport(AddressGuard(["127.0.0.1"]), trust=TRUST)
         with pytest.raises(ConnectionLostError) as caught:
             async with transport.get(urls.parse(site.url()), {}) as got:
                 await read_body(got.chunks, "", 1_000)
@@ -278,7 +278,7 @@ async def test_whatever_has_no_end_meets_the_deadline(endless: Callable[[Stream]
 
 async def test_a_page_given_up_does_not_harm_the_next_on_the_same_connection() -> None:
     async with secure_site({"/slow": drip, "/": PAGE}) as site, no_leaks():
-        transport = Transport(Guard(["127.0.0.1"]), trust=TRUST, cancel_timeout_s=120.0)
+        transport = Transport(AddressGuard(["127.0.0.1"]), trust=TRUST, cancel_timeout_s=120.0)
         async with transport.get(urls.parse(site.url("/slow")), {}) as got:
             first = await anext(got.chunks)
         async with transport.get(urls.parse(site.url()), {}) as got:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from nexi.errors import FetchError
-from nexi.fetchers.guard import Guard
+from nexi.fetchers.guard import AddressGuard
 from nexi.fetchers.jina import JinaFetcher, parse_reader
 from nexi.testing import FakeClock
 from nexi.types import FetchLimits, Page
@@ -28,7 +28,7 @@ async def reader() -> AsyncIterator[JinaFetcher]:
 
     with miniweb.serve(miniweb.Corpus([PAGE]), url_mode="original") as base:
         clock = FakeClock(datetime(2026, 1, 1, tzinfo=UTC))
-        made = JinaFetcher(guard=Guard(), clock=clock, base_url=f"{base}/jina/r", resolve=public)
+        made = JinaFetcher(guard=AddressGuard(), clock=clock, base_url=f"{base}/jina/r", resolve=public)
         yield made
         await made.aclose()
 
@@ -65,7 +65,7 @@ async def test_a_private_name_is_told_to_nobody() -> None:
     async def private(host: str, port: int) -> list[str]:
         return ["10.0.0.7"]
 
-    reader = JinaFetcher(guard=Guard(), clock=FakeClock(), base_url="http://127.0.0.1:9", resolve=private)
+    reader = JinaFetcher(guard=AddressGuard(), clock=FakeClock(), base_url="http://127.0.0.1:9", resolve=private)
     with pytest.raises(FetchError) as caught:
         await reader.fetch("http://intranet.example/", FetchLimits())
     assert caught.value.reason == "blocked"

@@ -48,17 +48,17 @@ def robots(files: Files, clock: FakeClock | None = None) -> Robots:
     ],
 )
 async def test_the_answer_decides(file: RobotsFile, allowed: bool) -> None:
-    assert await robots(Files(file)).allows(PAGE) is allowed
+    assert await robots(Files(file)).is_allowed(PAGE) is allowed
 
 
 async def test_a_site_that_does_not_answer_is_tried() -> None:
-    assert await robots(Files(FetchError("down"))).allows(PAGE)
+    assert await robots(Files(FetchError("down"))).is_allowed(PAGE)
 
 
 async def test_one_origin_is_asked_once_for_many_pages() -> None:
     files = Files(RobotsFile(404))
     rules = robots(files)
-    assert await asyncio.gather(*(rules.allows(PAGE) for _ in range(5))) == [True] * 5
+    assert await asyncio.gather(*(rules.is_allowed(PAGE) for _ in range(5))) == [True] * 5
     assert files.asked == ["https://a.test/robots.txt"]
 
 
@@ -66,7 +66,7 @@ async def test_other_ports_and_schemes_are_other_origins() -> None:
     files = Files(RobotsFile(404), RobotsFile(404), RobotsFile(404))
     rules = robots(files)
     for url in ("https://a.test/", "http://a.test/", "https://a.test:8443/"):
-        await rules.allows(urls.parse(url))
+        await rules.is_allowed(urls.parse(url))
     assert files.asked == ["https://a.test/robots.txt", "http://a.test/robots.txt", "https://a.test:8443/robots.txt"]
 
 
@@ -77,12 +77,12 @@ async def test_other_ports_and_schemes_are_other_origins() -> None:
 async def test_good_answers_are_kept_for_a_day_and_failures_for_a_minute(first: RobotsFile | FetchError, kept: float) -> None:
     files, clock = Files(first, RobotsFile(404)), FakeClock()
     rules = robots(files, clock)
-    await rules.allows(PAGE)
+    await rules.is_allowed(PAGE)
     clock.advance(kept - 1)
-    await rules.allows(PAGE)
+    await rules.is_allowed(PAGE)
     assert len(files.asked) == 1
     clock.advance(2)
-    await rules.allows(PAGE)
+    await rules.is_allowed(PAGE)
     assert len(files.asked) == 2
 
 
@@ -95,7 +95,7 @@ async def test_a_page_that_gives_up_does_not_take_the_answer_from_the_others() -
         return RobotsFile(404)
 
     rules = Robots(slow, clock=FakeClock(), user_agent="nexi")
-    first, second = asyncio.create_task(rules.allows(PAGE)), asyncio.create_task(rules.allows(PAGE))
+    first, second = asyncio.create_task(rules.is_allowed(PAGE)), asyncio.create_task(rules.is_allowed(PAGE))
     await arrived.wait()
     first.cancel()
     go.set()
@@ -111,7 +111,7 @@ async def test_closing_ends_what_is_still_being_read() -> None:
         raise AssertionError
 
     rules = Robots(never, clock=FakeClock(), user_agent="nexi")
-    waiting = asyncio.create_task(rules.allows(PAGE))
+    waiting = asyncio.create_task(rules.is_allowed(PAGE))
     await arrived.wait()
     await rules.aclose()
     with pytest.raises(asyncio.CancelledError):

@@ -18,16 +18,16 @@ def third_party(settings: fetchers.Settings) -> FakeWeb:
 
 
 async def test_the_http_fetcher_is_known() -> None:
-    assert fetchers.create("http", SETTINGS).name == "http"
+    assert fetchers.create_fetcher("http", SETTINGS).name == "http"
 
 
 def test_an_unknown_name_is_a_configuration_error_that_lists_the_known() -> None:
     with pytest.raises(ConfigError, match="no content fetcher called 'htpp'") as caught:
-        fetchers.create("htpp", SETTINGS)
+        fetchers.create_fetcher("htpp", SETTINGS)
     assert "http" in caught.value.cause
 
 
 def test_other_packages_add_theirs_by_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = EntryPoint("theirs", f"{__name__}:third_party", fetchers.ENTRY_POINTS)
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group, name: [entry] if name == "theirs" else [])
-    assert fetchers.create("theirs", SETTINGS).name == "theirs"
+    assert fetchers.create_fetcher("theirs", SETTINGS).name == "theirs"

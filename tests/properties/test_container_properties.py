@@ -8,8 +8,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nexi.backends.container.engine import reference
-from nexi.backends.container.settings import Draft
+from nexi.backends.container.engine import image_reference
+from nexi.backends.container.settings import SettingsDraft
 from nexi.backends.container.state import State, User, state_of
 
 JSON = st.recursive(
@@ -40,14 +40,14 @@ def test_a_state_survives_its_file_and_a_user_who_joins_and_leaves_changes_nothi
 
 @given(NAMES, st.from_regex(r"[a-z0-9]{1,6}", fullmatch=True))
 def test_a_full_name_stays_as_it_is(image: str, tag: str) -> None:
-    full = reference(image, tag)
-    assert reference(full, "other") == full
+    full = image_reference(image, tag)
+    assert image_reference(full, "other") == full
     assert ":" in full.rpartition("/")[2]
 
 
 @given(st.text(max_size=40), st.lists(st.text(max_size=20), max_size=2).map(tuple))
 def test_what_is_filled_in_stays_one_value_on_one_line(secret: str, proxies: tuple[str, ...]) -> None:
-    text = Draft("a: {{secret_key}}\nb: {{ proxies }}\n", proxies).filled(secret)
+    text = SettingsDraft("a: {{secret_key}}\nb: {{ proxies }}\n", proxies).fill_in(secret)
     first, second = text.splitlines()
     assert json.loads(first.removeprefix("a: ")) == secret
     assert json.loads(second.removeprefix("b: ")) == ({"all://": list(proxies)} if proxies else {})

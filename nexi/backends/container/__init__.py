@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from nexi.backends.container import settings
-from nexi.backends.container.engine import Engine, Runner, SystemRunner, choose, reference
+from nexi.backends.container.engine import ContainerEngine, Runner, SystemRunner, choose_engine, image_reference
 from nexi.backends.container.patience import Patience, RealTime, Time
 from nexi.backends.container.state import State, StateFile, User, process_began
 from nexi.errors import BackendError, NexiError
@@ -49,12 +49,12 @@ class Options:
         return f"nexi-searxng-{hashlib.sha256(str(self.state_dir).encode()).hexdigest()[:8]}"
 
     @property
-    def mounted(self) -> Path:
+    def mounted_file(self) -> Path:
         return self.state_dir / "searxng" / "settings.yml"
 
 
 @frozen
-class Status:
+class ContainerStatus:
     """How it is: `users` are the PIDs of living processes that registered."""
 
     running: bool
@@ -109,59 +109,59 @@ class Lifecycle:
 
     def join(self, patience: Patience) -> str:
         """The URL of the container, started if need be, which lives at least until this user leaves. Raises NexiError."""
-        with self._file.locked(patience):
-            state = self._up(self._file.read(), patience).with_user(self._me)
+        with self._file.hold_lock(patience):
+            state = self._ensure_running(self._file.read(), patience).with_user(self._me)
             self._file.write(state)
-        return _url(state.port)
+        return _loopback_url(state.port)
 
-    def keep(self, patience: Patience) -> Status:
+    def keep(self, patience: Patience) -> ContainerStatus:
         """Have it run until it is stopped, whoever uses it. Raises NexiError."""
-        with self._file.locked(patience):
-            state = replace(self._up(self._file.read(), patience), kept=True).without_seat(self._me.seat)
+        with self._file.hold_lock(patience):
+            state = replace(self._ensure_running(self._file.read(), patience), kept=True).without_seat(self._me.seat)
             self._file.write(state)
-        return _status(state, healthy=True)
+        return _build_status(state, healthy=True)
 
     def leave(self) -> None:
         """Give up the seat; the last one stops the container. What fails now is cleaned up by the next user's sweep."""
         patience = self.patience(LEAVE_S)
         try:
-            with self._file.locked(patience):
+            with self._file.hold_lock(patience):
                 if state := self._file.read():
-                    self._settle(state.without_seat(self._me.seat), self.patience(CLEAN_UP_S))
+                    self._save_or_stop(state.without_seat(self._me.seat), self.patience(CLEAN_UP_S))
         except NexiError:
             return
 
-    def stop(self, patience: Patience, *, force: bool = False) -> Status:
+    def stop(self, patience: Patience, *, force: bool = False) -> ContainerStatus:
         """Keep it no longer. It ends now, or with the last process that uses it unless `force` is given. Raises NexiError."""
-        with self._file.locked(patience):
+        with self._file.hold_lock(patience):
             state = self._file.read()
             if state is None:
-                return Status(running=False)
+                return ContainerStatus(running=False)
             state = replace(state, kept=False, users=() if force else state.users)
-            return self._settle(state, patience)
+            return self._save_or_stop(state, patience)
 
-    def status(self, patience: Patience) -> Status:
+    def status(self, patience: Patience) -> ContainerStatus:
         """How it is, after users that are gone were swept. Raises NexiError."""
         if not self.state_path.exists():
-            return Status(running=False)  # looking makes no folder
-        with self._file.locked(patience):
+            return ContainerStatus(running=False)  # looking makes no folder
+        with self._file.hold_lock(patience):
             state = self._file.read()
-            return self._settle(state, patience) if state else Status(running=False)
+            return self._save_or_stop(state, patience) if state else ContainerStatus(running=False)
 
     # under the lock
 
-    def _settle(self, state: State, patience: Patience) -> Status:
+    def _save_or_stop(self, state: State, patience: Patience) -> ContainerStatus:
         """Write the state down, or end a container that nobody wants any more."""
-        engine = Engine(state.command, self._runner)
+        engine = ContainerEngine(state.command, self._runner)
         if not state.is_wanted:
-            self._end(engine, state, patience)
-            return Status(running=False)
+            self._end_container(engine, state, patience)
+            return ContainerStatus(running=False)
         self._file.write(state)
         if not engine.is_running(state.container, patience):
-            return replace(_status(state, healthy=False), running=False, url="")
-        return _status(state, healthy=bool(state.port) and self._healthy(state.port))
+            return replace(_build_status(state, healthy=False), running=False, url="")
+        return _build_status(state, healthy=bool(state.port) and self._healthy(state.port))
 
-    def _end(self, engine: Engine, state: State, patience: Patience) -> None:
+    def _end_container(self, engine: ContainerEngine, state: State, patience: Patience) -> None:
         """The state is forgotten only when the container is gone, or was never there."""
         done = engine.remove(state.container, patience)
         if done.code and engine.is_running(state.container, patience):
@@ -169,39 +169,39 @@ class Lifecycle:
             raise BackendError(
                 "the SearXNG container could not be stopped",
                 code="container_failed",
-                cause=f"{engine.command} rm: {done.said}",
+                cause=f"{engine.command} rm: {done.last_output}",
                 fix=f"run `{engine.command} rm -f {state.container}`",
             )
         self._file.forget()
 
-    def _up(self, state: State | None, patience: Patience) -> State:
+    def _ensure_running(self, state: State | None, patience: Patience) -> State:
         """A state whose container answers: the one that runs, or a new one."""
-        wanted = settings.draft(self.options.own_settings, self.options.proxies)
-        image = reference(self.options.image, self.options.tag)
+        wanted = settings.draft_settings(self.options.own_settings, self.options.proxies)
+        image = image_reference(self.options.image, self.options.tag)
         if state and self._is_usable(state, (image, wanted.digest), patience):
             return state
-        engine = choose(self._runner, patience, preferred=state.command if state else "")
+        engine = choose_engine(self._runner, patience, preferred=state.command if state else "")
         if not engine.has_image(image, patience):
             engine.pull(image, patience)
-        settings.write(wanted, self.options.mounted)
+        settings.write_settings(wanted, self.options.mounted_file)
         kept, users = (state.kept, state.users) if state else (False, ())
         fresh = State(engine.command, self.options.container, image, wanted.digest, users=users, kept=kept)
-        return self._started(engine, fresh, patience)
+        return self._start_container(engine, fresh, patience)
 
     def _is_usable(self, state: State, wanted: tuple[str, str], patience: Patience) -> bool:
         """A container with other settings is replaced as soon as nobody works with it."""
         if not state.port or ((state.image, state.settings) != wanted and not state.users):
             return False
-        engine = Engine(state.command, self._runner)
-        if not self._runner.finds(state.command) or not engine.is_running(state.container, patience):
+        engine = ContainerEngine(state.command, self._runner)
+        if not self._runner.has_command(state.command) or not engine.is_running(state.container, patience):
             return False
         return self._comes_up(engine, state, patience.at_most(OLD_ONE_S))
 
-    def _started(self, engine: Engine, state: State, patience: Patience) -> State:
+    def _start_container(self, engine: ContainerEngine, state: State, patience: Patience) -> State:
         self._file.write(state.with_user(self._me))
         try:
             engine.remove(state.container, patience)
-            engine.run(state.container, state.image, self.options.port, self.options.mounted, patience)
+            engine.run(state.container, state.image, self.options.port, self.options.mounted_file, patience)
             state = replace(state, port=engine.port(state.container, patience))
             if not state.port or not self._comes_up(engine, state, patience):
                 raise self._never_healthy(engine, state, patience)
@@ -211,7 +211,7 @@ class Lifecycle:
             raise
         return state
 
-    def _comes_up(self, engine: Engine, state: State, patience: Patience) -> bool:
+    def _comes_up(self, engine: ContainerEngine, state: State, patience: Patience) -> bool:
         """Whether it answers before patience ends; a container that died is not waited for."""
         polls = 0
         while not self._healthy(state.port):
@@ -221,10 +221,14 @@ class Lifecycle:
             patience.pause(POLL_S)
         return True
 
-    def _never_healthy(self, engine: Engine, state: State, patience: Patience) -> BackendError:
+    def _never_healthy(self, engine: ContainerEngine, state: State, patience: Patience) -> BackendError:
         aside = self.patience(CLEAN_UP_S)
         ran = engine.is_running(state.container, aside)
-        where = f"{_url(state.port)}/healthz did not answer within {patience.seconds:g} s" if state.port else "it has no port"
+        where = (
+            f"{_loopback_url(state.port)}/healthz did not answer within {patience.seconds:g} s"
+            if state.port
+            else "it has no port"
+        )
         logs = " | ".join(line.strip() for line in engine.logs(state.container, aside).splitlines() if line.strip())
         return BackendError(
             "SearXNG was started and does not answer",
@@ -234,15 +238,15 @@ class Lifecycle:
         )
 
 
-def _url(port: int) -> str:
+def _loopback_url(port: int) -> str:
     return f"http://127.0.0.1:{port}"
 
 
-def _status(state: State, *, healthy: bool) -> Status:
-    return Status(
+def _build_status(state: State, *, healthy: bool) -> ContainerStatus:
+    return ContainerStatus(
         running=True,
         healthy=healthy,
-        url=_url(state.port) if state.port else "",
+        url=_loopback_url(state.port) if state.port else "",
         container=state.container,
         image=state.image,
         command=state.command,

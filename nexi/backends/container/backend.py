@@ -41,7 +41,7 @@ class ContainerBackend:
         self._may_have_joined = False
 
     async def search(self, query: Query) -> list[Hit]:
-        backend = await self._started()
+        backend = await self._start_backend()
         try:
             return await backend.search(query)
         except BackendError as error:
@@ -54,14 +54,14 @@ class ContainerBackend:
             await asyncio.to_thread(self._lifecycle.leave)
             atexit.unregister(self._lifecycle.leave)
 
-    async def _started(self) -> SearchBackend:
+    async def _start_backend(self) -> SearchBackend:
         async with self._starting:
             if self._backend is None:
                 self._refuse_again()
-                self._backend = self._connect(await self._join())
+                self._backend = self._connect(await self._join_container())
             return self._backend
 
-    async def _join(self) -> str:
+    async def _join_container(self) -> str:
         if not self._may_have_joined:
             self._may_have_joined = True
             atexit.register(self._lifecycle.leave)

@@ -31,7 +31,7 @@ INSTALL_FIX = "install docker or podman, or set SEARXNG_URL to an instance that 
 
 
 @frozen
-class Done:
+class CommandResult:
     """How a command ended."""
 
     code: int
@@ -39,7 +39,7 @@ class Done:
     err: str = ""
 
     @property
-    def said(self) -> str:
+    def last_output(self) -> str:
         """Its last words, on one line."""
         lines = [line.strip() for line in (self.err or self.out).splitlines() if line.strip()]
         return " ".join(lines[-3:])[-500:] or f"exit code {self.code}"
@@ -48,29 +48,29 @@ class Done:
 class Runner(Protocol):
     """Runs commands. One that takes too long is ended, and its code is TOOK_TOO_LONG."""
 
-    def finds(self, command: str) -> bool: ...
+    def has_command(self, command: str) -> bool: ...
 
-    def run(self, words: Sequence[str], patience: Patience) -> Done: ...
+    def run(self, words: Sequence[str], patience: Patience) -> CommandResult: ...
 
 
 class SystemRunner:
     """Real commands, found on PATH."""
 
-    def finds(self, command: str) -> bool:
+    def has_command(self, command: str) -> bool:
         return shutil.which(command) is not None
 
-    def run(self, words: Sequence[str], patience: Patience) -> Done:
+    def run(self, words: Sequence[str], patience: Patience) -> CommandResult:
         # Files, not pipes: what a container leaves behind in the background may keep a pipe open for ever.
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             try:
-                code = _finished(words, out, err, patience)
+                code = _wait_for_exit(words, out, err, patience)
             except OSError as error:
-                return Done(127, err=error.strerror or str(error))
-            said = Done(code, _tail(out), _tail(err))
-        return Done(code, err=f"no end after {patience.seconds:g} s. {said.err}") if code == TOOK_TOO_LONG else said
+                return CommandResult(127, err=error.strerror or str(error))
+            said = CommandResult(code, _read_tail(out), _read_tail(err))
+        return CommandResult(code, err=f"no end after {patience.seconds:g} s. {said.err}") if code == TOOK_TOO_LONG else said
 
 
-def _finished(words: Sequence[str], out: IO[bytes], err: IO[bytes], patience: Patience) -> int:
+def _wait_for_exit(words: Sequence[str], out: IO[bytes], err: IO[bytes], patience: Patience) -> int:
     """The exit code. In a session of its own a command does not hear the Ctrl-C that was meant for the search."""
     with subprocess.Popen(  # noqa: S603 - docker or podman with words of ours; no shell is involved
         list(words), stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
@@ -84,33 +84,33 @@ def _finished(words: Sequence[str], out: IO[bytes], err: IO[bytes], patience: Pa
     return TOOK_TOO_LONG
 
 
-def _tail(file: IO[bytes]) -> str:
+def _read_tail(file: IO[bytes]) -> str:
     file.seek(max(0, file.seek(0, 2) - MAX_OUTPUT))
     return file.read().decode("utf-8", "replace")
 
 
-class Engine:
+class ContainerEngine:
     """One container engine, by the name of its command."""
 
     def __init__(self, command: str, runner: Runner) -> None:
         self.command = command
         self._runner = runner
 
-    def trouble(self, patience: Patience) -> str:
+    def find_problem(self, patience: Patience) -> str:
         """Why the engine cannot be used; empty when it answers."""
-        done = self._do(patience.at_most(SHORT_S), "version")
-        return "" if done.code == 0 else f"{self.command}: {done.said}"
+        done = self._run_command(patience.at_most(SHORT_S), "version")
+        return "" if done.code == 0 else f"{self.command}: {done.last_output}"
 
     def has_image(self, image: str, patience: Patience) -> bool:
-        return self._do(patience.at_most(SHORT_S), "image", "inspect", "--format", "{{.Id}}", image).code == 0
+        return self._run_command(patience.at_most(SHORT_S), "image", "inspect", "--format", "{{.Id}}", image).code == 0
 
     def pull(self, image: str, patience: Patience) -> None:
-        done = self._do(patience, "pull", "--quiet", image)
+        done = self._run_command(patience, "pull", "--quiet", image)
         if done.code:
             raise BackendError(
                 f"the image {image} could not be fetched",
                 code="image_missing",
-                cause=f"{self.command} pull: {done.said}",
+                cause=f"{self.command} pull: {done.last_output}",
                 fix=f"run `{self.command} pull {image}`, or correct searxng_image and SEARXNG_IMAGE_TAG",
             )
 
@@ -125,17 +125,17 @@ class Engine:
         self.remove(name, patience)
         if any(words in done.err.lower() for words in _PORT_TAKEN):
             fix = "set searxng_port to a free port, or to 0 to have one chosen"
-            raise BackendError("SearXNG's port is taken", code="port_taken", cause=done.said, fix=fix)
+            raise BackendError("SearXNG's port is taken", code="port_taken", cause=done.last_output, fix=fix)
         raise BackendError(
             "the SearXNG container did not start",
             code="container_failed",
-            cause=f"{self.command} run: {done.said}",
+            cause=f"{self.command} run: {done.last_output}",
             fix=f"try `{self.command} run --rm {image}` by hand",
         )
 
-    def _run(self, name: str, image: str, port: int, settings: Path, patience: Patience) -> Done:
+    def _run(self, name: str, image: str, port: int, settings: Path, patience: Patience) -> CommandResult:
         mode = "ro,z" if SELINUX.exists() else "ro"
-        return self._do(
+        return self._run_command(
             patience,
             *("run", "--detach", "--name", name),
             *("--publish", f"127.0.0.1:{port or ''}:{INNER_PORT}"),
@@ -145,41 +145,45 @@ class Engine:
         )
 
     def is_running(self, name: str, patience: Patience) -> bool:
-        done = self._do(patience.at_most(SHORT_S), "container", "inspect", "--format", "{{.State.Running}}", name)
+        done = self._run_command(patience.at_most(SHORT_S), "container", "inspect", "--format", "{{.State.Running}}", name)
         return done.code == 0 and done.out.strip() == "true"
 
     def port(self, name: str, patience: Patience) -> int:
         """The port on loopback; 0 where none is published."""
-        done = self._do(patience.at_most(SHORT_S), "port", name, f"{INNER_PORT}/tcp")
+        done = self._run_command(patience.at_most(SHORT_S), "port", name, f"{INNER_PORT}/tcp")
         number = done.out.strip().partition("\n")[0].rpartition(":")[2]
         return int(number) if done.code == 0 and number.isdecimal() else 0
 
     def logs(self, name: str, patience: Patience) -> str:
-        done = self._do(patience.at_most(SHORT_S), "logs", "--tail", str(LOG_LINES), name)
+        done = self._run_command(patience.at_most(SHORT_S), "logs", "--tail", str(LOG_LINES), name)
         return f"{done.out}\n{done.err}".strip() if done.code == 0 else ""
 
-    def remove(self, name: str, patience: Patience) -> Done:
+    def remove(self, name: str, patience: Patience) -> CommandResult:
         """End the container and take its nameless volumes with it; that there is none is no trouble.
 
         It has nothing to save, so it is killed: podman's `rm` alone waits ten seconds for a process that hears no signal.
         """
-        self._do(patience.at_most(SHORT_S), "kill", name)
-        return self._do(patience.at_most(SHORT_S), "rm", "--force", "--volumes", name)
+        self._run_command(patience.at_most(SHORT_S), "kill", name)
+        return self._run_command(patience.at_most(SHORT_S), "rm", "--force", "--volumes", name)
 
-    def _do(self, patience: Patience, *words: str) -> Done:
+    def _run_command(self, patience: Patience, *words: str) -> CommandResult:
         return self._runner.run((self.command, *words), patience)
 
 
-def choose(runner: Runner, patience: Patience, *, preferred: str = "") -> Engine:
+def choose_engine(runner: Runner, patience: Patience, *, preferred: str = "") -> ContainerEngine:
     """The first engine that answers, the preferred one before the others. Raises BackendError."""
-    found = [Engine(name, runner) for name in dict.fromkeys((preferred, *COMMANDS)) if name in COMMANDS and runner.finds(name)]
+    found = [
+        ContainerEngine(name, runner)
+        for name in dict.fromkeys((preferred, *COMMANDS))
+        if name in COMMANDS and runner.has_command(name)
+    ]
     if not found:
         raise BackendError(
             "SearXNG cannot be started", code="no_engine", cause="neither docker nor podman is installed", fix=INSTALL_FIX
         )
     troubles = []
     for engine in found:
-        trouble = engine.trouble(patience)
+        trouble = engine.find_problem(patience)
         if not trouble:
             return engine
         troubles.append(trouble)
@@ -191,7 +195,7 @@ def choose(runner: Runner, patience: Patience, *, preferred: str = "") -> Engine
     )
 
 
-def reference(image: str, tag: str) -> str:
+def image_reference(image: str, tag: str) -> str:
     """The image in full: podman does not guess the registry, and a tag or digest in the name wins."""
     first, slash, _ = image.partition("/")
     named = slash and ("." in first or ":" in first or first == "localhost")

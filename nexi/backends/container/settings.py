@@ -22,7 +22,7 @@ _MARK = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
 @frozen
-class Draft:
+class SettingsDraft:
     """Settings without their secret, which is a new one at each start."""
 
     text: str
@@ -31,10 +31,10 @@ class Draft:
     @property
     def digest(self) -> str:
         """What a container was started with, to tell whether it is still what is wanted."""
-        return hashlib.sha256(self.filled("").encode()).hexdigest()[:16]
+        return hashlib.sha256(self.fill_in("").encode()).hexdigest()[:16]
 
-    def filled(self, secret: str) -> str:
-        values = {"secret_key": json.dumps(secret), "proxies": _proxies(self.proxies)}
+    def fill_in(self, secret: str) -> str:
+        values = {"secret_key": json.dumps(secret), "proxies": _render_proxies(self.proxies)}
         return _MARK.sub(lambda mark: values[mark[1]] if mark[1] in values and not _is_comment(mark) else mark[0], self.text)
 
 
@@ -43,11 +43,11 @@ def _is_comment(mark: re.Match[str]) -> bool:
     return line.lstrip().startswith("#")
 
 
-def _proxies(proxies: tuple[str, ...]) -> str:
+def _render_proxies(proxies: tuple[str, ...]) -> str:
     return json.dumps({"all://": list(proxies)} if proxies else {})
 
 
-def draft(own: Path, proxies: tuple[str, ...]) -> Draft:
+def draft_settings(own: Path, proxies: tuple[str, ...]) -> SettingsDraft:
     """The user's own version where there is one, else the default. Raises ConfigError."""
     try:
         path = own if own.is_file() else Path(__file__).with_name(DEFAULT)
@@ -57,14 +57,14 @@ def draft(own: Path, proxies: tuple[str, ...]) -> Draft:
         raise ConfigError(f"{own} cannot be read", cause=cause, fix="make it UTF-8 text that you may read") from error
     if len(text) > MAX_BYTES:
         raise ConfigError(f"{own} is too large", cause=f"it has more than {MAX_BYTES:,} characters", fix="shorten it")
-    return Draft(text, proxies)
+    return SettingsDraft(text, proxies)
 
 
-def write(wanted: Draft, path: Path) -> None:
+def write_settings(wanted: SettingsDraft, path: Path) -> None:
     """The file to mount, with a secret that nobody has seen."""
     try:
         make_private_directory(path.parent)
-        replace_file(path, wanted.filled(secrets.token_hex(32)).encode())
+        replace_file(path, wanted.fill_in(secrets.token_hex(32)).encode())
         path.chmod(READABLE_INSIDE)
     except OSError as error:
         raise store_error("the settings of SearXNG were not written", path, error) from error

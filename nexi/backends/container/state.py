@@ -72,11 +72,11 @@ def state_of(data: Any) -> State | None:
     words = all(isinstance(word, str) for word in (command, container, image, settings))
     if not words or not isinstance(port, int) or not isinstance(users, list):
         return None
-    living = tuple(user for user in map(_user, users) if user)
+    living = tuple(user for user in map(_parse_user, users) if user)
     return State(str(command), str(container), str(image), str(settings), port, living, data.get("kept") is True)
 
 
-def _user(data: Any) -> User | None:
+def _parse_user(data: Any) -> User | None:
     if not isinstance(data, Mapping) or not isinstance(data.get("pid"), int):
         return None
     return User(data["pid"], str(data.get("started")), str(data.get("seat")))
@@ -91,7 +91,7 @@ class StateFile:
         self._began = began
 
     @contextmanager
-    def locked(self, patience: Patience) -> Iterator[None]:
+    def hold_lock(self, patience: Patience) -> Iterator[None]:
         """Hold the lock. Raises BackendError when another process holds it for too long."""
         fd = self._open_lock()
         try:

@@ -25,7 +25,7 @@ from typing import Any, Protocol
 from nexi import urls
 from nexi.errors import FetchError
 from nexi.fetchers.browser.gateway import Gateway
-from nexi.fetchers.guard import Guard, Resolver, resolve_host
+from nexi.fetchers.guard import AddressGuard, Resolver, resolve_host
 from nexi.fetchers.transport import proxy_of
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome", "microsoft-edge", "msedge")
@@ -38,7 +38,7 @@ WORKER = Path(__file__).with_name("worker.py")
 
 
 @dataclass(frozen=True, slots=True)
-class Rendered:
+class RenderedPage:
     """A page as a browser has it after its scripts ran."""
 
     url: str
@@ -48,15 +48,15 @@ class Rendered:
     cut: bool = False
 
 
-class Renders(Protocol):
+class PageRenderer(Protocol):
     """What the fetcher needs of a browser. Raises FetchError."""
 
-    async def render(self, url: str, timeout_s: float) -> Rendered: ...
+    async def render(self, url: str, timeout_s: float) -> RenderedPage: ...
 
     async def aclose(self) -> None: ...
 
 
-def missing(python: str = sys.executable, program: str = "", *, library: str = "crawl4ai") -> str:
+def missing_parts(python: str = sys.executable, program: str = "", *, library: str = "crawl4ai") -> str:
     """What this machine lacks for a browser, or ""."""
     if python == sys.executable and find_spec(library) is None:
         return f"{library} is not installed"
@@ -73,7 +73,7 @@ class Browser:
 
     def __init__(
         self,
-        guard: Guard,
+        guard: AddressGuard,
         *,
         user_agent: str,
         resolve: Resolver = resolve_host,
@@ -93,17 +93,17 @@ class Browser:
         self._resolve = resolve
         self._python = python
         self._program = program
-        self._worker: asyncio.Task[_Worker] | None = None
+        self._worker: asyncio.Task[_BrowserWorker] | None = None
         self._tabs = asyncio.Semaphore(MAX_TABS)
-        self._retired: dict[asyncio.Task[None], _Worker] = {}
+        self._retired: dict[asyncio.Task[None], _BrowserWorker] = {}
 
-    async def render(self, url: str, timeout_s: float) -> Rendered:
+    async def render(self, url: str, timeout_s: float) -> RenderedPage:
         async with self._tabs:
-            worker = await asyncio.shield(self._started())
+            worker = await asyncio.shield(self._get_worker())
             try:
                 return await worker.render(url, max(1.0, timeout_s - GRACE_S))
             except (asyncio.CancelledError, _HungError):
-                self._retire(worker)
+                self._retire_worker(worker)
                 raise
 
     async def aclose(self) -> None:
@@ -116,30 +116,30 @@ class Browser:
             worker.free.set()
         await asyncio.gather(*self._retired)
 
-    def _started(self) -> asyncio.Task[_Worker]:
+    def _get_worker(self) -> asyncio.Task[_BrowserWorker]:
         """The worker there is or will be: pages that come while it starts share it, and a page that gives up leaves it."""
         if self._worker and self._worker.done() and (self._worker.cancelled() or self._worker.exception()):
             self._worker = None
         if self._worker is None:
-            self._worker = asyncio.ensure_future(self._start())
+            self._worker = asyncio.ensure_future(self._start_worker())
         return self._worker
 
-    async def _start(self) -> _Worker:
-        if lack := missing(self._python, self._program):
+    async def _start_worker(self) -> _BrowserWorker:
+        if lack := missing_parts(self._python, self._program):
             raise FetchError("the browser did not start", cause=lack, fix=INSTALL_FIX)
         program = self._program or installed_browser()
         async with AsyncExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="nexi-browser-", ignore_cleanup_errors=True))
             gateway = Gateway(self._guard, self._resolve, proxy=self._proxy, no_proxy=self._no_proxy)
             await stack.enter_async_context(gateway.open())
-            process = await self._spawned(program, folder, gateway.port)
-            stack.push_async_callback(_ended, process)
-            worker = _Worker(process, gateway)
-            await worker.ready(self._start_timeout_s)
+            process = await self._spawn_worker(program, folder, gateway.port)
+            stack.push_async_callback(_end_process, process)
+            worker = _BrowserWorker(process, gateway)
+            await worker.wait_until_ready(self._start_timeout_s)
             worker.stack = stack.pop_all()
             return worker
 
-    async def _spawned(self, program: str, folder: str, port: int) -> Process:
+    async def _spawn_worker(self, program: str, folder: str, port: int) -> Process:
         sandbox = "no" if hasattr(os, "geteuid") and os.geteuid() == 0 else "yes"  # Chromium has none for root
         words = [program, folder, str(port), sandbox, self._user_agent]
         return await asyncio.create_subprocess_exec(
@@ -148,7 +148,7 @@ class Browser:
             env={"HOME": folder, "PATH": os.defpath, "CRAWL4_AI_BASE_DIRECTORY": folder, "CRAWL4AI_NO_CLOUD_NOTICE": "1"},
         )  # fmt: skip
 
-    def _retire(self, worker: _Worker) -> None:
+    def _retire_worker(self, worker: _BrowserWorker) -> None:
         """The next page gets a new worker; this one ends when nobody reads in it any more."""
         if self._worker and self._worker.done() and not self._worker.cancelled() and self._worker.result() is worker:
             self._worker = None
@@ -161,7 +161,7 @@ class _HungError(FetchError):
     """A page that the browser is not done with, or a browser that is gone."""
 
 
-class _Worker:
+class _BrowserWorker:
     """A running worker and the pages that wait for its lines."""
 
     def __init__(self, process: Process, gateway: Gateway) -> None:
@@ -173,19 +173,19 @@ class _Worker:
         self.free = asyncio.Event()
         self.stack = AsyncExitStack()
 
-    async def ready(self, timeout_s: float) -> None:
+    async def wait_until_ready(self, timeout_s: float) -> None:
         try:
             async with asyncio.timeout(timeout_s):
-                first = _message(await self._line())
+                first = _parse_message(await self._read_line())
         except TimeoutError as error:
             raise FetchError("the browser did not start", cause=f"it was not ready within {timeout_s:g} s") from error
         if not first.get("ready"):
             cause = str(first.get("error", "")) or "crawl4ai cannot be imported, or it ended at once"
             raise FetchError("the browser did not start", cause=cause, fix=INSTALL_FIX)
         self._gateway.closed_ports.add(int(first["port"]))
-        self._listening = asyncio.ensure_future(self._listen())
+        self._listening = asyncio.ensure_future(self._read_messages())
 
-    async def render(self, url: str, timeout_s: float) -> Rendered:
+    async def render(self, url: str, timeout_s: float) -> RenderedPage:
         self._count += 1
         number, answer = self._count, asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
@@ -196,7 +196,7 @@ class _Worker:
             self._process.stdin.write(json.dumps({"id": number, "url": url, "timeout_s": timeout_s}).encode() + b"\n")
             with suppress(ConnectionError):
                 await self._process.stdin.drain()
-            return _rendered(url, await answer, self._gateway.refusals[seen:])
+            return _parse_rendered(url, await answer, self._gateway.refusals[seen:])
         finally:
             del self._waiting[number]
             if not self._waiting:
@@ -208,9 +208,9 @@ class _Worker:
             await asyncio.gather(self._listening, return_exceptions=True)
         await self.stack.aclose()
 
-    async def _listen(self) -> None:
-        while line := await self._line():
-            message = _message(line)
+    async def _read_messages(self) -> None:
+        while line := await self._read_line():
+            message = _parse_message(line)
             waiting = self._waiting.get(message.get("id", 0))
             if waiting and not waiting.done():
                 waiting.set_result(message)
@@ -218,7 +218,7 @@ class _Worker:
             if not waiting.done():
                 waiting.set_exception(_HungError("the browser ended", cause="its process is gone", fix="try again"))
 
-    async def _line(self) -> bytes:
+    async def _read_line(self) -> bytes:
         assert self._process.stdout is not None  # noqa: S101 - it is a pipe
         try:
             return await self._process.stdout.readline()
@@ -226,7 +226,7 @@ class _Worker:
             return b""  # a line beyond any page we would take
 
 
-def _message(line: bytes) -> dict[str, Any]:
+def _parse_message(line: bytes) -> dict[str, Any]:
     try:
         message = json.loads(line)
     except ValueError:
@@ -234,18 +234,18 @@ def _message(line: bytes) -> dict[str, Any]:
     return message if isinstance(message, dict) else {}
 
 
-def _rendered(url: str, message: dict[str, Any], refusals: Sequence[tuple[str, FetchError]]) -> Rendered:
+def _parse_rendered(url: str, message: dict[str, Any], refusals: Sequence[tuple[str, FetchError]]) -> RenderedPage:
     if message.get("timeout"):
         raise _HungError(f"{url[:200]} took too long", reason="timeout", cause="the browser was not done with it in time")
     if "error" in message:
-        raise _refusal(refusals, url) or _unread(url, str(message["error"]))
+        raise _find_refusal(refusals, url) or _render_error(url, str(message["error"]))
     final = str(message["url"])
     if refusal := next((error for place, error in refusals if place == final), None):
         raise refusal
-    return Rendered(final, int(message["status"]), str(message["content_type"]), str(message["html"]), bool(message["cut"]))
+    return RenderedPage(final, int(message["status"]), str(message["content_type"]), str(message["html"]), bool(message["cut"]))
 
 
-def _refusal(refusals: Sequence[tuple[str, FetchError]], url: str) -> FetchError | None:
+def _find_refusal(refusals: Sequence[tuple[str, FetchError]], url: str) -> FetchError | None:
     """Why a page did not come: its own address was refused, or one that it led to."""
     own = urls.parse(url)
     host = f"[{own.host}]" if ":" in own.host else own.host
@@ -253,19 +253,19 @@ def _refusal(refusals: Sequence[tuple[str, FetchError]], url: str) -> FetchError
     return next(iter(mine), None) or next((error for _, error in refusals if error.reason == "blocked"), None)
 
 
-def _unread(url: str, said: str) -> FetchError:
+def _render_error(url: str, said: str) -> FetchError:
     """What a browser's driver says, without its traceback."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     cause = next((line for line in lines if "ERR_" in line), lines[0] if lines else "unknown")[:300]
     return FetchError(f"{url[:200]} could not be read", cause=cause, fix="try another page")
 
 
-async def _put_away(worker: _Worker) -> None:
+async def _put_away(worker: _BrowserWorker) -> None:
     await worker.free.wait()
     await worker.aclose()
 
 
-async def _ended(process: Process) -> None:
+async def _end_process(process: Process) -> None:
     """End the worker with everything that it started."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()

@@ -18,7 +18,7 @@ import httpcore2
 
 from nexi import urls
 from nexi.errors import FetchError
-from nexi.fetchers.guard import Guard, Resolver, is_literal
+from nexi.fetchers.guard import AddressGuard, Resolver, is_literal
 from nexi.urls import Url
 
 MAX_HEAD = 65_536
@@ -33,7 +33,7 @@ _HOP = (b"proxy-", b"connection:", b"keep-alive:")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ProxyRequest:
     """A request to a proxy, understood and allowed by its looks."""
 
     url: Url
@@ -42,13 +42,13 @@ class Asked:
     rest: bytes = b""
 
     @property
-    def tunnel(self) -> bool:
+    def is_tunnel(self) -> bool:
         return self.method == b"CONNECT"
 
-    def head(self, *, absolute: bool = False, more: bytes = b"") -> bytes:
+    def request_head(self, *, absolute: bool = False, more: bytes = b"") -> bytes:
         """What a site gets, or, in the `absolute` form, another proxy."""
         target = self.url.href if absolute else self.url.target
-        return _closing(b" ".join((self.method, target.encode("latin-1", "replace"), self.version)), self.rest, more)
+        return _rewrite_head(b" ".join((self.method, target.encode("latin-1", "replace"), self.version)), self.rest, more)
 
 
 class Gateway:
@@ -56,7 +56,7 @@ class Gateway:
 
     def __init__(
         self,
-        guard: Guard,
+        guard: AddressGuard,
         resolve: Resolver,
         *,
         proxy: httpcore2.Proxy | None = None,
@@ -78,7 +78,7 @@ class Gateway:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Gateway]:
-        server = await asyncio.start_server(self._accept, LOOPBACK, 0, limit=MAX_HEAD)
+        server = await asyncio.start_server(self._accept_client, LOOPBACK, 0, limit=MAX_HEAD)
         self.port = server.sockets[0].getsockname()[1]
         self.closed_ports.add(self.port)
         try:
@@ -89,12 +89,12 @@ class Gateway:
                 task.cancel()
             await asyncio.gather(*self._busy, return_exceptions=True)
 
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.ensure_future(self._serve(reader, writer))
+    def _accept_client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.ensure_future(self._serve_client(reader, writer))
         self._busy.add(task)
         task.add_done_callback(self._busy.discard)
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve_client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             async with self._seats:
                 await self._pass_on(reader, writer)
@@ -107,27 +107,31 @@ class Gateway:
         async with asyncio.timeout(self._head_timeout_s):
             head = await reader.readuntil(b"\r\n\r\n")
         try:
-            asked = understood(head, self._guard)
+            asked = parse_proxy_request(head, self._guard)
             proxied = self._proxy is not None and not urls.bypasses_proxy(asked.url, self._no_proxy)
-            far_reader, far_writer = await (self._by_proxy(asked) if proxied else self._connected(asked.url))
+            far_reader, far_writer = await (self._by_proxy(asked) if proxied else self._connect_to(asked.url))
         except FetchError as error:
-            self._note(head, error)
-            return await _answer(writer, b"403 Forbidden")
+            self._record_refusal(head, error)
+            return await _send_status(writer, b"403 Forbidden")
         except (OSError, TimeoutError):
-            return await _answer(writer, b"502 Bad Gateway")
+            return await _send_status(writer, b"502 Bad Gateway")
         try:
-            if asked.tunnel:
+            if asked.is_tunnel:
                 writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
             else:
-                far_writer.write(asked.head(absolute=True, more=_credentials(self._proxy)) if proxied else asked.head())
+                far_writer.write(
+                    asked.request_head(absolute=True, more=_proxy_authorization(self._proxy))
+                    if proxied
+                    else asked.request_head()
+                )
                 writer.write(one_answer(await far_reader.readuntil(b"\r\n\r\n")))
             await _both_ways((reader, far_writer), (far_reader, writer), max_bytes=self._max_bytes)
         finally:
             far_writer.close()
 
-    async def _connected(self, url: Url) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _connect_to(self, url: Url) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         resolved = [url.host] if is_literal(url.host) else await self._resolve(url.host, url.port)
-        addresses = self._guard.usable(url.host, url.port, resolved)
+        addresses = self._guard.usable_addresses(url.host, url.port, resolved)
         self._check_port(url)
         for address in addresses:
             with suppress(OSError, TimeoutError):
@@ -135,25 +139,25 @@ class Gateway:
                     return await asyncio.open_connection(address, url.port, limit=MAX_HEAD)
         raise ConnectionRefusedError(url.host)
 
-    async def _by_proxy(self, asked: Asked) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _by_proxy(self, asked: ProxyRequest) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Through the operator's proxy, which picks the address: what the name resolves to here must be allowed."""
         assert self._proxy is not None  # noqa: S101 - who calls has looked
         url, proxy = asked.url, self._proxy
         self._check_port(url)
-        self._guard.check_all(url.host, url.port, await self._known(url))
+        self._guard.check_all(url.host, url.port, await self._resolve_addresses(url))
         async with asyncio.timeout(CONNECT_S):
             port = proxy.url.port or (443 if proxy.url.scheme == b"https" else 80)
             ssl = True if proxy.url.scheme == b"https" else None
             reader, writer = await asyncio.open_connection(proxy.url.host.decode(), port, ssl=ssl, limit=MAX_HEAD)
-            if asked.tunnel:
-                place = f"{_bracketed(url.host)}:{url.port}".encode()
-                writer.write(b"CONNECT %s HTTP/1.1\r\nHost: %s\r\n%s\r\n" % (place, place, _credentials(proxy)))
+            if asked.is_tunnel:
+                place = f"{_bracket_host(url.host)}:{url.port}".encode()
+                writer.write(b"CONNECT %s HTTP/1.1\r\nHost: %s\r\n%s\r\n" % (place, place, _proxy_authorization(proxy)))
                 if (await reader.readuntil(b"\r\n\r\n")).split(b" ", 2)[1:2] != [b"200"]:
                     writer.close()
                     raise ConnectionRefusedError(url.host)
         return reader, writer
 
-    async def _known(self, url: Url) -> Sequence[str]:
+    async def _resolve_addresses(self, url: Url) -> Sequence[str]:
         """The addresses that are known here; a name only the proxy can resolve is the proxy's to judge."""
         try:
             return [url.host] if is_literal(url.host) else await self._resolve(url.host, url.port)
@@ -164,12 +168,12 @@ class Gateway:
         if url.port in self.closed_ports:
             raise FetchError(f"{url.host} is not fetched", reason="blocked", cause="this port belongs to nexi's own browser")
 
-    def _note(self, head: bytes, error: FetchError) -> None:
+    def _record_refusal(self, head: bytes, error: FetchError) -> None:
         if len(self.refusals) < MAX_REFUSALS:
-            self.refusals.append((_place(head), error))
+            self.refusals.append((_requested_target(head), error))
 
 
-def understood(head: bytes, guard: Guard) -> Asked:
+def parse_proxy_request(head: bytes, guard: AddressGuard) -> ProxyRequest:
     """What a request to a proxy asks for. Raises FetchError for what may not be asked for."""
     line, _, rest = head.partition(b"\r\n")
     words = line.split(b" ")
@@ -177,42 +181,42 @@ def understood(head: bytes, guard: Guard) -> Asked:
         raise FetchError("this is no request", reason="blocked", cause="its first line has no three words")
     method, target, version = words
     if method == b"CONNECT":
-        return Asked(guard.check_url(f"https://{_text(target)}/"))
-    return Asked(guard.check_url(_text(target)), method, version, rest)
+        return ProxyRequest(guard.check_url(f"https://{_decode_target(target)}/"))
+    return ProxyRequest(guard.check_url(_decode_target(target)), method, version, rest)
 
 
 def one_answer(head: bytes) -> bytes:
     """The head of an answer, which says that no second request may follow: it could be meant for another host."""
     line, _, rest = head.partition(b"\r\n")
-    return _closing(line, rest)
+    return _rewrite_head(line, rest)
 
 
-def _closing(line: bytes, rest: bytes, more: bytes = b"") -> bytes:
+def _rewrite_head(line: bytes, rest: bytes, more: bytes = b"") -> bytes:
     kept = [part for part in rest.split(b"\r\n") if part and not part.lower().startswith(_HOP)]
     return b"\r\n".join([line, *kept, more + b"Connection: close", b"", b""])
 
 
-def _credentials(proxy: httpcore2.Proxy | None) -> bytes:
+def _proxy_authorization(proxy: httpcore2.Proxy | None) -> bytes:
     """The line by which a proxy knows the operator; "" without a name."""
     if proxy is None or not proxy.auth:
         return b""
     return b"Proxy-Authorization: Basic " + b64encode(b":".join(proxy.auth)) + b"\r\n"
 
 
-def _bracketed(host: str) -> str:
+def _bracket_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _text(target: bytes) -> str:
+def _decode_target(target: bytes) -> str:
     return target.decode("latin-1")
 
 
-def _place(head: bytes) -> str:
+def _requested_target(head: bytes) -> str:
     """What was asked for, as a browser names it: host:port of a tunnel, else a URL."""
-    return _text(head.split(b" ", 2)[1] if head.count(b" ") > 1 else head)[:500]
+    return _decode_target(head.split(b" ", 2)[1] if head.count(b" ") > 1 else head)[:500]
 
 
-async def _answer(writer: asyncio.StreamWriter, status: bytes) -> None:
+async def _send_status(writer: asyncio.StreamWriter, status: bytes) -> None:
     writer.write(b"HTTP/1.1 " + status + b"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
     await writer.drain()
 
@@ -220,10 +224,10 @@ async def _answer(writer: asyncio.StreamWriter, status: bytes) -> None:
 async def _both_ways(*ways: tuple[asyncio.StreamReader, asyncio.StreamWriter], max_bytes: int) -> None:
     async with asyncio.TaskGroup() as group:
         for reader, writer in ways:
-            group.create_task(_copied(reader, writer, [other for _, other in ways], max_bytes))
+            group.create_task(_copy_stream(reader, writer, [other for _, other in ways], max_bytes))
 
 
-async def _copied(
+async def _copy_stream(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, both: Sequence[asyncio.StreamWriter], max_bytes: int
 ) -> None:
     """Until either side ends or the bound is reached; then both connections are closed."""
