@@ -136,6 +136,8 @@ def _checks(nexi: Nexi, surroundings: Surroundings) -> list[Work]:
         ("store", _store(config)),
         ("knowledge", _knowledge(nexi)),
         ("embedder", _embedder(nexi)),
+        ("proof judge", _proof_judge(config)),
+        ("proof model", _proof_model(config)),
         ("disk", _disk(config)),
         ("clock", _clock(nexi, surroundings)),
         _versions(surroundings),
@@ -404,6 +406,41 @@ async def _embedder(nexi: Nexi) -> list[Check]:
         return [Check("embedder", False, "words alone are compared", cause, "nexi index --reembed")]
     waiting = f"; {stats.unembedded:,} passages have none yet" if stats.unembedded else ""
     return [Check("embedder", True, f"{embedder.name}, {length} dimensions{waiting}")]
+
+
+async def _proof_judge(config: Config) -> list[Check]:
+    """Which model judges sentences, and how it did in its test; it is not tested here, which would cost tokens."""
+    endpoint = config.endpoint("judge")
+    if endpoint.is_extractive:
+        return [Check("proof judge", True, "none: no model is configured, so rules check sentences", fix=SETUP_FIX)]
+    if not config.verify_judge:
+        return [Check("proof judge", True, "off: verify_judge is false", fix="nexi config set verify_judge true")]
+    from nexi.app.pair_models import describe_grade, kept_judge_grade
+
+    grade = await asyncio.to_thread(kept_judge_grade, config)
+    where = f"{endpoint.model} at {urlsplit(endpoint.base_url).netloc.rpartition('@')[2]}"
+    if grade is None:
+        return [Check("proof judge", True, f"{where}: not tested yet", fix="nexi models --probe")]
+    said = f"{where}: {describe_grade(grade)}"
+    if grade.may_raise:
+        return [Check("proof judge", True, said)]
+    return [Check("proof judge", False, said, fix="name a better model: nexi config set roles.judge.model MODEL")]
+
+
+async def _proof_model(config: Config) -> list[Check]:
+    """The cross-encoder that is installed, whether its files are as they were, and how it did in its test."""
+    from nexi.app.pair_models import describe_grade, kept_model_grade, model_root
+    from nexi.pair_models.folder import installed_model
+
+    folder = await asyncio.to_thread(installed_model, model_root(config))
+    if folder is None:
+        return [Check("proof model", True, "none is installed", fix="see what there is: nexi proof status")]
+    await asyncio.to_thread(folder.check_files)
+    if missing := [name for name in ("onnxruntime", "tokenizers", "numpy") if not _version(name)]:
+        fix = 'pip install "nexi[proof]"'
+        return [Check("proof model", False, f"{folder.name} cannot run", f"not installed: {', '.join(missing)}", fix)]
+    grade = await asyncio.to_thread(kept_model_grade, config, folder)
+    return [Check("proof model", True, f"{folder.name}: {describe_grade(grade) if grade else 'not tested yet'}")]
 
 
 def _writable(place: Path) -> bool:

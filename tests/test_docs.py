@@ -206,7 +206,11 @@ def test_commands_that_need_no_network_do_what_is_said(
     assert stderr in done.stderr
 
 
-ASKS_A_PERSON = ((), ("config", "setup"))  # off a terminal they say so, with exit code 2
+ASKS_A_PERSON = (
+    (),
+    ("config", "setup"),
+    ("proof", "install", "nli-deberta-v3-xsmall"),
+)  # off a terminal they say so, with exit code 2
 PAGE = {
     "url": "http://moon.test/facts",
     "title": "Moon facts",

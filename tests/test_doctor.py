@@ -76,7 +76,8 @@ async def test_all_is_well(make: Callable[..., Config]) -> None:
         report = await examine(lambda: config, around())
     assert (report.ok, [c.name for c in report.checks if not c.ok]) == (True, [])
     assert [c.name for c in report.checks] == [
-        "config", "model", "search searxng", "fetch", "fetch DNS", "store", "knowledge", "embedder", "disk",
+        "config", "model", "search searxng", "fetch", "fetch DNS", "store", "knowledge", "embedder", "proof judge",
+        "proof model", "disk",
         "clock", "versions",
     ]  # fmt: skip
     by_name = {c.name: c for c in report.checks}

@@ -8,15 +8,27 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal
 
 from nexi.errors import NexiError, StoreError
 from nexi.events import Judged, Warned
 from nexi.pair_models.chained import ChainedPairModel
-from nexi.pair_models.folder import ModelFolder, installed_model
+from nexi.pair_models.folder import (
+    ModelFolder,
+    describe_folder,
+    gather_files,
+    installed_model,
+    put_in_place,
+    read_manifest,
+    stage_files,
+)
 from nexi.pair_models.gaps import GapPairModel
 from nexi.pair_models.graded import GradeBook, GradedPairModel
 from nexi.pair_models.judge import CHARS_PER_TOKEN, MAX_ITEMS, TOKENS_PER_ITEM, JudgePairModel
@@ -27,8 +39,8 @@ from nexi.types import content_digest
 
 if TYPE_CHECKING:
     from datetime import datetime
-    from pathlib import Path
 
+    from nexi.app.factory import PortFactory
     from nexi.config import Config, Endpoint
     from nexi.model import MeteredLLM
     from nexi.pair_models.onnx import OnnxPairModel
@@ -127,6 +139,43 @@ def describe_grade(grade: Grade) -> str:
     paid = ", ".join(part for part in (spent, cost, f"{grade.seconds:g} s") if part)
     right = f"right in {grade.balanced_accuracy:.0%} of a test of {grade.pairs} pairs: {grade.role}"
     return f"{right} (keeps {grade.true_kept:.0%} of what is true, passes {grade.lies_passed:.0%} of lies; {paid})"
+
+
+async def install_model(
+    ports: PortFactory,
+    name: str,
+    folder: Path | None,
+    *,
+    mirror: str = "",
+    on_bytes: Callable[[int], None] = lambda done: None,
+) -> tuple[ModelFolder, OnnxPairModel]:
+    """Install a cross-encoder from a folder, or a published one by its name, once it was seen to work. Raises NexiError."""
+    from nexi.pair_models.downloads import download_model, find_published
+    from nexi.pair_models.onnx import OnnxPairModel
+
+    root = model_root(ports.config)
+    with TemporaryDirectory(prefix="nexi-proof-") as fetched:
+        if folder is None:
+            published = find_published(name)
+            described = published.described()
+            proxy = ports.proxy_for(published.url_of(published.files[0], mirror))
+            files = await download_model(
+                published, Path(fetched), mirror=mirror, proxy=proxy, trust=ports.config.trust, on_bytes=on_bytes
+            )
+        else:
+            files = gather_files(folder)
+            described = {"name": folder.name, "source": "folder", **describe_folder(folder)}
+        staged = await asyncio.to_thread(stage_files, root, files, described)
+    try:
+        trial = OnnxPairModel(read_manifest(staged), ports.clock)
+        await trial.load()
+        await trial.aclose()
+    except BaseException:
+        await asyncio.to_thread(shutil.rmtree, staged, ignore_errors=True)
+        raise
+    await asyncio.to_thread(put_in_place, staged, root)
+    installed = read_manifest(root / "model")
+    return installed, OnnxPairModel(installed, ports.clock)
 
 
 class RunJudge:

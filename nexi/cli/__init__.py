@@ -31,6 +31,7 @@ COMMANDS: Mapping[str, str] = {
     "doctor": "nexi.cli.doctor:doctor",
     "mcp": "nexi.cli.mcp:mcp",
     "models": "nexi.cli.models:models",
+    "proof": "nexi.cli.proof:proof",
     "replay": "nexi.cli.runs:replay",
     "research": "nexi.cli.research:research",
     "resume": "nexi.cli.runs:resume",

@@ -30,6 +30,7 @@ SUMMARIES: Mapping[str, str] = {
     "mcp": "Serve MCP clients on stdin and stdout, or over HTTP.",
     "models": "List the models that can be used.",
     "open": "Open source N of the last answer in the browser.",
+    "proof": "Install, look at and remove a model that proves sentences on this machine.",
     "replay": "Play a finished run again from its log, with no network, and compare what comes out.",
     "research": "Research a deep question in rounds and write a report.",
     "resume": "Resume a run that was interrupted, stopped, or ended by a limit or a failing provider.",

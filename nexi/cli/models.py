@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from nexi.config import Config
     from nexi.errors import LLMError
     from nexi.llm.local import LocalServer
+    from nexi.pair_models.quiz import Grade
 
 SCHEMA = "nexi-models-1"
 BUILT_IN = "built in"
@@ -48,19 +49,47 @@ class Offered:
 
 
 @click.command("models")
+@click.option("--probe", is_flag=True, help="Test how well the judge tells true sentences from false ones.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-def models(as_json: bool) -> None:
+def models(probe: bool, as_json: bool) -> None:
     """List the models that can be used.
 
     Those of the configured endpoint, and those of Ollama, LM Studio and llama.cpp on this machine. A star marks the one in
-    use; another is used with `-m MODEL`, or for good with `nexi config set model MODEL`.
+    use; another is used with `-m MODEL`, or for good with `nexi config set model MODEL`. With --probe the judge takes a test of
+    60 pairs instead, which costs some 12,000 tokens; what it may do with the marks of sentences follows from the result.
     """
     with failing_politely(as_json=as_json):
         import asyncio
 
         from nexi.config import load_config
 
-        show(asyncio.run(offered(load_config())), as_json=as_json)
+        if probe:
+            show_grade(*asyncio.run(probe_judge(load_config())), as_json=as_json)
+        else:
+            show(asyncio.run(offered(load_config())), as_json=as_json)
+
+
+async def probe_judge(config: Config) -> tuple[str, Grade]:
+    """Test the judge and keep the result. Raises NexiError where no model is configured."""
+    from nexi.app import Nexi
+    from nexi.app.pair_models import grade_judge
+    from nexi.errors import NexiError
+
+    if config.endpoint("judge").is_extractive:
+        raise NexiError("there is no judge to test", cause="no model is configured", fix="nexi config setup")
+    async with Nexi(config) as nexi:
+        llm = nexi.llm("judge")
+        return llm.name, await grade_judge(config, llm, nexi.clock)
+
+
+def show_grade(name: str, grade: Grade, *, as_json: bool) -> None:
+    from nexi.app.pair_models import describe_grade
+    from nexi.output import clean_line, print_json, write
+
+    if as_json:
+        print_json({"schema": SCHEMA, "judge": {"model": name, **grade.as_json(), "may_raise": grade.may_raise}})
+    else:
+        write(f"{clean_line(name)}: {describe_grade(grade)}\n")
 
 
 async def offered(config: Config, ports: Mapping[str, int] | None = None) -> Offered:

@@ -87,9 +87,11 @@ class ModelFolder:
 
 def installed_model(root: Path) -> ModelFolder | None:
     """The model that is installed under `root`, by its manifest. Raises StoreError where that cannot be used."""
-    path = root / "model"
-    if not path.is_dir():
-        return None
+    return read_manifest(root / "model") if (root / "model").is_dir() else None
+
+
+def read_manifest(path: Path) -> ModelFolder:
+    """A folder by its manifest. Raises StoreError where that cannot be used."""
     value = read_json(path / MANIFEST)
     try:
         files = {str(name): str(digest) for name, digest in value["files"].items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -89,3 +90,35 @@ def test_a_problem_is_told_and_ends_with_1(nexi: Command, monkeypatch: pytest.Mo
     assert (text.code, data.code) == (1, 1)
     assert "127.0.0.1:9/v1 cannot be reached" in text.err
     assert json.loads(data.out)["problem"]["code"] == "connect"
+
+
+def test_a_probe_tests_the_judge_shows_the_cost_and_keeps_the_grade(nexi: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    from nexi.app import pair_models
+    from nexi.app.pair_models import kept_judge_grade
+    from nexi.config import load_config
+    from nexi.types import Message
+    from tests.pair_models.toys import TOY_QUIZ, judge_years
+
+    def complete(body: dict[str, Any]) -> tuple[int, Any]:
+        reply = judge_years([Message(m["role"], m["content"]) for m in body["messages"]])
+        usage = {"prompt_tokens": reply.usage.input_tokens, "completion_tokens": reply.usage.output_tokens}
+        choice = {"index": 0, "message": {"role": "assistant", "content": reply.text}, "finish_reason": "stop"}
+        return 200, {"id": "1", "object": "chat.completion", "model": "toy", "choices": [choice], "usage": usage}
+
+    monkeypatch.setattr(pair_models, "packaged_quiz", lambda: TOY_QUIZ)
+    with serving({"POST /v1/chat/completions": complete}) as port:
+        for name, value in {"base_url": f"http://127.0.0.1:{port}/v1", "model": "toy", "stream": "false"}.items():
+            assert nexi("config", "set", name, value).code == 0
+        said = nexi("models", "--probe")
+        kept = kept_judge_grade(load_config())
+    assert said.code == 0
+    assert said.out.startswith("toy: right in 100% of a test of 20 pairs: it may raise and lower")
+    assert "2,000 tokens" in said.out
+    assert kept is not None
+    assert kept.balanced_accuracy == 1.0
+
+
+def test_without_a_model_there_is_no_judge_to_probe(nexi: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEXI_MODEL", "extractive")
+    said = nexi("models", "--probe")
+    assert (said.code, "there is no judge to test" in said.err) == (1, True)

@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from nexi import __version__
 from nexi.config import KEYED_BACKENDS, Config, Endpoint
+from nexi.errors import StoreError
 from nexi.web.payload import reply
 from nexi.web.problems import refused
 
@@ -31,9 +32,8 @@ def routes() -> list[Route]:
 
 async def setup(request: Request) -> Response:
     """Which parts are configured."""
-    return reply(
-        [{"name": n, "on": on, "value": value, "fix": fix} for n, on, value, fix in parts_of(request.app.state.nexi.config)]
-    )
+    parts = await asyncio.to_thread(lambda: list(parts_of(request.app.state.nexi.config)))
+    return reply([{"name": n, "on": on, "value": value, "fix": fix} for n, on, value, fix in parts])
 
 
 def parts_of(config: Config) -> Iterator[tuple[str, bool, str, str]]:
@@ -47,6 +47,7 @@ def parts_of(config: Config) -> Iterator[tuple[str, bool, str, str]]:
     fetchers = config.fetch_chain()
     yield "Pages", bool(fetchers), ", ".join(fetchers) or "none", "" if fetchers else "nexi config set content_fetcher http"
     yield from _knowledge(config)
+    yield from _proof(config)
     price = f"{len(config.prices)} known" if config.prices else "unknown: costs are not shown"
     yield "Prices", bool(config.prices), price, "" if config.prices else "nexi config set prices.MODEL.input 1.0"
     guarded = bool(config.token)
@@ -97,6 +98,27 @@ def _knowledge(config: Config) -> Iterator[tuple[str, bool, str, str]]:
         vectors if config.use_hybrid_search else "off: words alone are compared",
         "",
     )
+
+
+def _proof(config: Config) -> Iterator[tuple[str, bool, str, str]]:
+    """Who says whether passages support a sentence, with the figure of the test."""
+    from nexi.app.pair_models import describe_grade, kept_judge_grade, kept_model_grade, model_root
+    from nexi.pair_models.folder import installed_model
+
+    if not config.endpoint("judge").is_extractive:
+        grade = kept_judge_grade(config)
+        said = describe_grade(grade) if grade else "tested with its first use"
+        yield "Judge", config.verify_judge, said if config.verify_judge else "off", "" if grade else "nexi models --probe"
+    try:
+        folder = installed_model(model_root(config))
+    except StoreError as error:
+        yield "Proof model", False, error.message, error.fix
+        return
+    if folder is None:
+        yield "Proof model", False, "none: rules and the judge check sentences", "nexi proof status"
+    else:
+        grade = kept_model_grade(config, folder)
+        yield "Proof model", True, f"{folder.name}, {describe_grade(grade) if grade else 'tested with its first use'}", ""
 
 
 async def doctor(request: Request) -> Response:

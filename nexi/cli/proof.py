@@ -1,0 +1,184 @@
+"""`nexi proof install|status|remove`: the cross-encoder on this machine that says whether a passage supports a sentence."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nexi.cli.exits import EXIT_FAILURE, failing_politely
+
+if TYPE_CHECKING:
+    from nexi.config import Config
+    from nexi.pair_models.downloads import PublishedModel
+    from nexi.pair_models.folder import ModelFolder
+    from nexi.pair_models.quiz import Grade
+
+SCHEMA = "nexi-proof-1"
+_HELP = {"help_option_names": ["-h", "--help"]}
+_as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+
+
+@click.group("proof", context_settings=_HELP)
+def proof() -> None:
+    """Install, look at and remove a model that proves sentences on this machine.
+
+    Rules compare words, numbers, dates and names. Whether a passage supports a sentence is for a model to say: the judge you
+    have configured, or a small cross-encoder that runs here and costs nothing. Every model is tested before it is believed.
+    """
+
+
+@proof.command("install", context_settings=_HELP)
+@click.argument("model", metavar="NAME|FOLDER")
+@click.option("--yes", is_flag=True, help="Download without asking.")
+@click.option("--from", "mirror", default="", metavar="URL", help="Fetch the files of NAME below this address instead.")
+@_as_json
+def install(model: str, yes: bool, mirror: str, as_json: bool) -> None:
+    """Install a published model by its NAME, or one from a FOLDER.
+
+    A folder holds model.onnx, tokenizer.json and config.json. The files are copied, pinned by their hashes and tried; a model
+    that was installed before goes only when the new one works.
+    """
+    with failing_politely(as_json=as_json):
+        import asyncio
+
+        from nexi.config import load_config
+
+        config = load_config()
+        folder = Path(model).expanduser().resolve()
+        if not folder.is_dir():
+            _ask_consent(model, mirror, yes=yes)
+        installed, grade = asyncio.run(_install(config, model, folder if folder.is_dir() else None, mirror, quiet=as_json))
+        _show(installed, grade, as_json=as_json)
+
+
+@proof.command("status", context_settings=_HELP)
+@_as_json
+def status(as_json: bool) -> None:
+    """Say which model is installed, whether its files are as they were, and how it did in its test."""
+    with failing_politely(as_json=as_json):
+        from nexi.app.pair_models import kept_model_grade, model_root
+        from nexi.config import load_config
+        from nexi.pair_models.folder import installed_model
+
+        config = load_config()
+        installed = installed_model(model_root(config))
+        if installed:
+            installed.check_files()
+        _show(installed, kept_model_grade(config, installed) if installed else None, as_json=as_json)
+
+
+@proof.command("remove", context_settings=_HELP)
+@_as_json
+def remove(as_json: bool) -> None:
+    """Remove the installed model and its files."""
+    with failing_politely(as_json=as_json):
+        from nexi.app.pair_models import model_root
+        from nexi.config import load_config
+        from nexi.output import print_json, write
+        from nexi.pair_models.folder import remove_model
+
+        removed = remove_model(model_root(load_config()))
+        if as_json:
+            print_json({"schema": SCHEMA, "removed": removed})
+        else:
+            write("The model is removed; rules and the judge remain.\n" if removed else "No model is installed.\n")
+        if not removed:
+            raise SystemExit(EXIT_FAILURE)
+
+
+def _ask_consent(name: str, mirror: str, *, yes: bool) -> None:
+    """Say what is fetched from where under which licence, and ask. Raises ConfigError where nobody can be asked."""
+    from nexi.errors import ConfigError
+    from nexi.output import write
+    from nexi.pair_models.downloads import find_published
+
+    model = find_published(name)
+    write(_offer(model, mirror), sys.stderr)
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise ConfigError("nothing was downloaded", cause="there is no terminal to ask at", fix="add --yes to agree")
+    if not click.confirm("Download it?", err=True):
+        raise SystemExit(EXIT_FAILURE)
+
+
+def _offer(model: PublishedModel, mirror: str) -> str:
+    reads = ", ".join(model.languages) or "any language"
+    lines = [f"{model.name}: {model.bytes / 1e6:.0f} MB, licence {model.licence}, reads {reads}", f"revision {model.revision}"]
+    lines += [f"{file.sha256}  {model.url_of(file, mirror)}" for file in model.files]
+    return "\n".join(lines) + "\n"
+
+
+async def _install(
+    config: Config, name: str, folder: Path | None, mirror: str, *, quiet: bool
+) -> tuple[ModelFolder, Grade | None]:
+    from nexi.app import Nexi
+    from nexi.app.pair_models import grade_model, install_model
+
+    async with Nexi(config) as nexi:
+        with _progress(quiet=quiet) as on_bytes:
+            installed, model = await install_model(nexi.ports, name, folder, mirror=mirror, on_bytes=on_bytes)
+        try:
+            return installed, await grade_model(config, installed, model, nexi.clock)
+        finally:
+            await model.aclose()
+
+
+@contextmanager
+def _progress(*, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """How much came, on one line of a terminal."""
+    shows = not quiet and sys.stderr.isatty()
+
+    def on_bytes(done: int) -> None:
+        if shows:
+            sys.stderr.write(f"\r{done / 1e6:.0f} MB")
+
+    yield on_bytes
+    if shows:
+        sys.stderr.write("\r\x1b[K")
+
+
+def _show(installed: ModelFolder | None, grade: Grade | None, *, as_json: bool) -> None:
+    from nexi.output import print_json, write
+
+    if as_json:
+        print_json({"schema": SCHEMA, "installed": _json_of(installed) if installed else None, "grade": _grade_json(grade)})
+    else:
+        write(_text_of(installed, grade))
+
+
+def _json_of(installed: ModelFolder) -> dict[str, Any]:
+    return {
+        "name": installed.name,
+        "folder": str(installed.path),
+        "source": installed.source,
+        "revision": installed.revision,
+        "licence": installed.licence,
+        "languages": list(installed.languages),
+        "files": dict(installed.files),
+    }
+
+
+def _grade_json(grade: Grade | None) -> dict[str, Any] | None:
+    return {**grade.as_json(), "may_raise": grade.may_raise, "may_be_asked": grade.may_be_asked} if grade else None
+
+
+def _text_of(installed: ModelFolder | None, grade: Grade | None) -> str:
+    from nexi.app.pair_models import describe_grade
+    from nexi.output import clean_line
+    from nexi.pair_models.downloads import published_models
+
+    if installed is None:
+        names = ", ".join(sorted(published_models()))
+        return f"No model is installed. Known by name: {names}. Install one: nexi proof install NAME|FOLDER\n"
+    lines = [
+        f"{clean_line(installed.name)}, licence {clean_line(installed.licence) or 'not stated'}, in {installed.path}",
+        f"reads {', '.join(map(clean_line, installed.languages)) or 'any language'}; its files are as they were installed",
+        describe_grade(grade) if grade else "not tested yet: it is tested with its first use",
+    ]
+    return "\n".join(lines) + "\n"
