@@ -134,11 +134,11 @@ def servers() -> Iterator[tuple[str, str]]:
 
 
 def handbook_pages() -> Iterator[dict[str, str]]:
-    from nexi.demo import handbook_folder, title_of, to_html
+    from nexi.demo import _handbook_folder, _markdown_to_html, _title_of
 
-    for path in sorted(handbook_folder().glob("*.md")):
+    for path in sorted(_handbook_folder().glob("*.md")):
         text = path.read_text(encoding="utf-8")
-        yield {"url": f"http://handbook.test/{path.stem}", "title": title_of(text), "html": to_html(text)}
+        yield {"url": f"http://handbook.test/{path.stem}", "title": _title_of(text), "html": _markdown_to_html(text)}
 
 
 def free_port() -> int:

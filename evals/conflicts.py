@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from evals.answers import DATA, find_source
-from nexi.bench.scores import share
+from nexi.bench.scores import wilson_share
 from nexi.extract import extract
 from nexi.proof import prepare
 from nexi.proof.conflicts import find_conflicts
@@ -245,9 +245,9 @@ def table(web: str, figures: dict[str, tuple[int, int]], natural: tuple[int, int
     lines = []
     for name, (wanted, _) in CHANGES.items():
         hit, total = figures.get(name, (0, 0))
-        part = share(hit, total)
+        part = wilson_share(hit, total)
         lines.append(f"| {web} | {name} | {wanted} | {total} | {part.percent:.1f} ({part.low:.0f} to {part.high:.0f}) |")
-    part = share(*natural)
+    part = wilson_share(*natural)
     lines.append(
         f"| {web} | nothing planted | {QUIET} | {natural[1]} | {part.percent:.1f} ({part.low:.0f} to {part.high:.0f}) |"
     )

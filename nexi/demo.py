@@ -22,7 +22,7 @@ from nexi.errors import StoreError
 QUESTION = "Which addresses does nexi refuse to fetch?"
 
 
-def handbook_folder() -> Path:
+def _handbook_folder() -> Path:
     """Where the handbook lies: inside the installed package, or beside it in a checkout."""
     packaged = Path(__file__).parent / "handbook"
     beside = Path(__file__).parent.parent / "docs"
@@ -32,7 +32,7 @@ def handbook_folder() -> Path:
     raise StoreError("the handbook is missing", cause=f"no pages in {packaged}", fix="install nexi again")
 
 
-class Handbook:
+class _Handbook:
     """Pages by name, and a full-text index over them."""
 
     def __init__(self, folder: Path) -> None:
@@ -40,7 +40,7 @@ class Handbook:
         self._index = sqlite3.connect(":memory:", check_same_thread=False)
         self._lock = threading.Lock()
         self._index.execute("CREATE VIRTUAL TABLE page USING fts5(name, title, body, tokenize='porter')")
-        rows = [(name, title_of(text), text) for name, text in self.pages.items()]
+        rows = [(name, _title_of(text), text) for name, text in self.pages.items()]
         self._index.executemany("INSERT INTO page VALUES (?, ?, ?)", rows)
 
     def search(self, query: str, limit: int = 10) -> list[tuple[str, str, str]]:
@@ -57,16 +57,16 @@ class Handbook:
         self._index.close()
 
 
-def title_of(markdown: str) -> str:
+def _title_of(markdown: str) -> str:
     return next((line.lstrip("# ").strip() for line in markdown.splitlines() if line.startswith("#")), "nexi")
 
 
-def to_html(markdown: str) -> str:
+def _markdown_to_html(markdown: str) -> str:
     """Enough HTML for the handbook: headings, lists, tables as text, code, paragraphs."""
     parts = re.split(r"^(```.*?^```)[ ]*$", markdown.strip(), flags=re.MULTILINE | re.DOTALL)
     blocks = [b for part in parts for b in ([part] if part.startswith("```") else re.split(r"\n{2,}", part.strip())) if b]
     body = "\n".join(_block_html(b) for b in blocks)
-    title = html.escape(title_of(markdown))
+    title = html.escape(_title_of(markdown))
     head = f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>'
     return f"{head}<body><main>{body}</main></body></html>"
 
@@ -76,7 +76,7 @@ def _block_html(block: str) -> str:
     if heading := re.match(r"(#{1,6}) (.*)", lines[0]):
         level = len(heading[1])
         rest = _block_html("\n".join(lines[1:])) if len(lines) > 1 else ""
-        return f"<h{level}>{_inline(heading[2])}</h{level}>{rest}"
+        return f"<h{level}>{_inline_html(heading[2])}</h{level}>{rest}"
     if lines[0].startswith("```"):
         code = "\n".join(line for line in lines if not line.startswith("```"))
         return f"<pre><code>{html.escape(code)}</code></pre>"
@@ -87,40 +87,42 @@ def _block_html(block: str) -> str:
             if not re.fullmatch(r"[|\s:-]+", line)
         ]
         return (
-            "<table>" + "".join("<tr>" + "".join(f"<td>{_inline(c)}</td>" for c in row) + "</tr>" for row in rows) + "</table>"
+            "<table>"
+            + "".join("<tr>" + "".join(f"<td>{_inline_html(c)}</td>" for c in row) + "</tr>" for row in rows)
+            + "</table>"
         )
     if lines[0].startswith(("- ", "* ")):
         items = re.split(r"\n?^[-*] ", block, flags=re.MULTILINE)[1:]
-        return "<ul>" + "".join(f"<li>{_inline(' '.join(i.split()))}</li>" for i in items) + "</ul>"
+        return "<ul>" + "".join(f"<li>{_inline_html(' '.join(i.split()))}</li>" for i in items) + "</ul>"
     if re.match(r"\d+\. ", lines[0]):
         items = re.split(r"\n?^\d+\. ", block, flags=re.MULTILINE)[1:]
-        return "<ol>" + "".join(f"<li>{_inline(' '.join(i.split()))}</li>" for i in items) + "</ol>"
-    return f"<p>{_inline(' '.join(lines))}</p>"
+        return "<ol>" + "".join(f"<li>{_inline_html(' '.join(i.split()))}</li>" for i in items) + "</ol>"
+    return f"<p>{_inline_html(' '.join(lines))}</p>"
 
 
-def _inline(text: str) -> str:
+def _inline_html(text: str) -> str:
     text = html.escape(text, quote=False)
     text = re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
     text = re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", text)
     return re.sub(r"\[([^\]]+)\]\(([^)\s]+?)\.md\)", r'<a href="/\2">\1</a>', text)
 
 
-class Handler(BaseHTTPRequestHandler):
+class _HandbookHandler(BaseHTTPRequestHandler):
     """GET /search as a SearXNG, GET /<name> a page."""
 
-    handbook: Handbook
+    handbook: _Handbook
 
     def do_GET(self) -> None:
         target = urlsplit(self.path)
         if target.path == "/search":
             query = parse_qs(target.query).get("q", [""])[0]
-            self._send(json.dumps(self._results(query)), "application/json")
+            self._send_body(json.dumps(self._search_results(query)), "application/json")
         elif page := self.handbook.pages.get(target.path.strip("/")):
-            self._send(to_html(page), "text/html; charset=utf-8")
+            self._send_body(_markdown_to_html(page), "text/html; charset=utf-8")
         else:
-            self._send("not found", "text/plain", 404)
+            self._send_body("not found", "text/plain", 404)
 
-    def _results(self, query: str) -> dict[str, object]:
+    def _search_results(self, query: str) -> dict[str, object]:
         port = self.connection.getsockname()[1]
         results = [
             {"url": f"http://127.0.0.1:{port}/{name}", "title": title, "content": snippet, "engine": "handbook"}
@@ -128,7 +130,7 @@ class Handler(BaseHTTPRequestHandler):
         ]
         return {"query": query, "results": results, "answers": [], "unresponsive_engines": []}
 
-    def _send(self, body: str, kind: str, status: int = 200) -> None:
+    def _send_body(self, body: str, kind: str, status: int = 200) -> None:
         data = body.encode()
         self.send_response(status)
         self.send_header("Content-Type", kind)
@@ -143,8 +145,8 @@ class Handler(BaseHTTPRequestHandler):
 @contextmanager
 def serve_handbook(folder: Path | None = None) -> Iterator[str]:
     """The handbook on a loopback port; yields `127.0.0.1:port`."""
-    handbook = Handbook(folder or handbook_folder())
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("HandbookHandler", (Handler,), {"handbook": handbook}))
+    handbook = _Handbook(folder or _handbook_folder())
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("HandbookHandler", (_HandbookHandler,), {"handbook": handbook}))
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()

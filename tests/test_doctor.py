@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from nexi.config import Config, load_config
-from nexi.doctor import Check, Report, Surroundings, examine
+from nexi.doctor import Check, DoctorEnvironment, DoctorReport, examine_setup
 from nexi.errors import FetchError
 from rig import miniweb
 from tests.stub import OLLAMA_ROUTES, completion, serving
@@ -54,26 +54,26 @@ async def no_time(url: str) -> datetime | None:
     return None
 
 
-def around(**values: Any) -> Surroundings:
-    return Surroundings(**{"clock": Clock(), "ports": {}, "resolve": resolved, "server_time": no_time, **values})
+def around(**values: Any) -> DoctorEnvironment:
+    return DoctorEnvironment(**{"clock": Clock(), "ports": {}, "resolve": resolved, "server_time": no_time, **values})
 
 
 async def checks(config: Config, **values: Any) -> dict[str, Check]:
-    report = await examine(lambda: config, around(**values))
+    report = await examine_setup(lambda: config, around(**values))
     return {check.name: check for check in report.checks}
 
 
 def test_a_search_could_work_where_one_of_each_needed_part_does() -> None:
     parts = [Check(name, True, "") for name in ("config", "model", "search searxng", "fetch")]
-    assert Report(tuple(parts)).ok
-    assert Report((*parts, Check("search jina", False, ""), Check("disk", False, ""))).ok
-    assert [Report(tuple(p for p in parts if p is not gone)).ok for gone in parts] == [False] * 4
+    assert DoctorReport(tuple(parts)).ok
+    assert DoctorReport((*parts, Check("search jina", False, ""), Check("disk", False, ""))).ok
+    assert [DoctorReport(tuple(p for p in parts if p is not gone)).ok for gone in parts] == [False] * 4
 
 
 async def test_all_is_well(make: Callable[..., Config]) -> None:
     with miniweb.serve(miniweb.Corpus(PAGES)) as web:
         config = make(model="extractive", searxng_url=web)
-        report = await examine(lambda: config, around())
+        report = await examine_setup(lambda: config, around())
     assert (report.ok, [c.name for c in report.checks if not c.ok]) == (True, [])
     assert [c.name for c in report.checks] == [
         "config", "model", "search searxng", "fetch", "fetch DNS", "store", "knowledge", "embedder", "proof judge",
@@ -95,7 +95,7 @@ async def test_no_model_names_what_runs_on_this_machine(make: Callable[..., Conf
 
 async def test_without_a_search_service_a_search_cannot_work(make: Callable[..., Config]) -> None:
     config = make(model="extractive", search_backend="searxng")
-    report = await examine(lambda: config, around())
+    report = await examine_setup(lambda: config, around())
     search = next(c for c in report.checks if c.area == "search")
     assert (report.ok, search.ok, search.message) == (False, False, "the searxng backend has no URL")
     assert "nexi config set searxng_url" in search.fix
@@ -155,7 +155,7 @@ async def test_a_server_without_tools_is_asked_by_schema(make: Callable[..., Con
 async def test_a_model_that_is_down_means_no_search(make: Callable[..., Config]) -> None:
     with miniweb.serve(miniweb.Corpus(PAGES)) as web:
         config = make(searxng_url=web)
-        report = await examine(lambda: config, around())
+        report = await examine_setup(lambda: config, around())
     model = next(c for c in report.checks if c.name == "model")
     assert (report.ok, model.ok, model.message) == (False, False, "127.0.0.1:9/v1 cannot be reached")
     assert model.fix
@@ -167,7 +167,7 @@ async def test_a_refused_key_is_a_problem_and_is_not_printed(make: Callable[...,
 
     with serving({"GET /v1/models": refuse}) as port:
         config = make(base_url=f"http://127.0.0.1:{port}/v1", api_key=KEY, searxng_url=f"http://u:{KEY}@127.0.0.1:9")
-        report = await examine(lambda: config, around())
+        report = await examine_setup(lambda: config, around())
     assert next(c for c in report.checks if c.name == "model").message.endswith("refused the API key")
     assert KEY not in json.dumps(report.as_json())
 
@@ -213,7 +213,7 @@ async def test_a_check_that_hangs_ends_at_its_deadline(make: Callable[..., Confi
 async def test_a_config_that_cannot_be_used_says_so_and_nothing_else_is_asked(tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_text('{"max_context": "large"}')
-    report = await examine(lambda: load_config(path, {}), around())
+    report = await examine_setup(lambda: load_config(path, {}), around())
     assert [(c.name, c.ok) for c in report.checks] == [("config", False), ("versions", True)]
     assert (report.ok, report.checks[0].cause) == (False, 'max_context must be a positive integer (got "large")')
     assert "nexi --edit-config" in report.checks[0].fix
@@ -223,7 +223,7 @@ async def test_a_config_with_keys_that_others_can_read_is_a_problem(tmp_path: Pa
     path = tmp_path / "config.json"
     path.write_text(json.dumps({"api_key": KEY, "model": "extractive", "modle": "m", "search_backend": "searxng"}))
     path.chmod(0o644)
-    report = await examine(lambda: load_config(path, {}), around())
+    report = await examine_setup(lambda: load_config(path, {}), around())
     notes = [(c.ok, c.fix) for c in report.checks if c.name == "config note"]
     assert notes == [(False, "nexi --edit-config"), (False, f"chmod 600 {path}")]
 
@@ -303,7 +303,7 @@ async def test_a_missing_library_is_named_with_what_installs_it(make: Callable[.
 
 
 def test_the_json_has_the_documented_form() -> None:
-    report = Report((Check("disk", False, "full", "no room", "make some"),))
+    report = DoctorReport((Check("disk", False, "full", "no room", "make some"),))
     assert report.as_json() == {
         "schema": "nexi-doctor-1",
         "ok": False,

@@ -27,7 +27,7 @@ from nexi.events import (
     Warned,
 )
 from nexi.output.screen import Screen
-from nexi.output.status import Tally, detail_of, status_of
+from nexi.output.status import RunTally, detail_of, status_of
 from nexi.types import Answer, Hit, Source, StopReason, Usage
 
 MOON = Source(1, "https://www.moon.example/facts", "Moon facts")
@@ -96,7 +96,7 @@ def show(screen: Screen, *events: Event, result: Any = None) -> None:
     ],
 )
 def test_text_of_strangers_shows_and_does_nothing_else(text: str, shown: str) -> None:
-    assert output.clean(text) == shown
+    assert output.clean_text(text) == shown
 
 
 def test_what_is_written_is_clean_and_fits_the_encoding(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,11 +249,11 @@ def test_the_status_line_says_what_is_going_on(event: Event, status: str) -> Non
 
 
 def test_the_status_line_counts_and_stays_one_line() -> None:
-    tally = Tally()
+    tally = RunTally()
     for event in (SearchFinished("a", "b", (), (), 0.1), PageFetched("https://a.example", "", "", "", 1, 1, 0.1)):
-        tally.take(event)
-    tally.take(StatusDelta("two\nlines \x1b[2J"))
-    assert tally.line(3.4) == "two lines · 1 search · 1 page · 3 s"
+        tally.count_event(event)
+    tally.count_event(StatusDelta("two\nlines \x1b[2J"))
+    assert tally.status_line(3.4) == "two lines · 1 search · 1 page · 3 s"
 
 
 def test_details_of_a_failure_have_its_message_only() -> None:

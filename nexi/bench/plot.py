@@ -12,7 +12,7 @@ from nexi.bench.report import Figures
 from nexi.bench.scores import Share
 
 WIDTH, BAR, GAP, LEFT, RIGHT = 760, 22, 12, 230, 90
-BINS = 12
+HISTOGRAM_BINS = 12
 HIST_HEIGHT = 120
 _STYLE = (
     "text{font:13px system-ui,sans-serif;fill:#222}.small{font-size:11px;fill:#666}.head{font-size:15px;font-weight:600}"
@@ -21,26 +21,26 @@ _STYLE = (
 )
 
 
-def plot(title: str, found: Sequence[Figures], times: Sequence[tuple[float, bool]]) -> str:
+def render_plot(title: str, found: Sequence[Figures], times: Sequence[tuple[float, bool]]) -> str:
     """Bars for each group with their 95 % intervals, and under them the seconds, right answers apart from wrong ones."""
-    parts = [f'<text class="head" x="16" y="26">{escape(_short(title, 90))}</text>']
+    parts = [f'<text class="head" x="16" y="26">{escape(_shorten_line(title, 90))}</text>']
     top = 50
     for group in found:
         bars = [("right", "correct", group.correct)]
         bars += [("proof", "sentences supported", group.sentences)] if group.checked else []
         for kind, label, value in bars:
-            parts.append(_bar(top, f"{_short(group.name, 12)}: {label}", value, kind))
+            parts.append(_render_bar(top, f"{_shorten_line(group.name, 12)}: {label}", value, kind))
             top += BAR + GAP
-    picture, height = _histogram(top + 24, times)
+    picture, height = _render_histogram(top + 24, times)
     parts += picture
     total = top + 24 + height
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {total}" width="{WIDTH}" height="{total}" role="img">\n'
-        f"<title>{escape(_short(title, 200))}</title>\n<style>{_STYLE}</style>\n" + "\n".join(parts) + "\n</svg>\n"
+        f"<title>{escape(_shorten_line(title, 200))}</title>\n<style>{_STYLE}</style>\n" + "\n".join(parts) + "\n</svg>\n"
     )
 
 
-def _bar(top: int, label: str, value: Share, kind: str) -> str:
+def _render_bar(top: int, label: str, value: Share, kind: str) -> str:
     room = WIDTH - LEFT - RIGHT
 
     def at(percent: float) -> float:
@@ -56,15 +56,15 @@ def _bar(top: int, label: str, value: Share, kind: str) -> str:
     )
 
 
-def _histogram(top: int, times: Sequence[tuple[float, bool]]) -> tuple[list[str], int]:
+def _render_histogram(top: int, times: Sequence[tuple[float, bool]]) -> tuple[list[str], int]:
     """How long the answers took, in equal steps up to the slowest."""
     if not times:
         return [], 10
     longest = max(seconds for seconds, _ in times) or 1.0
-    bins = [[0, 0] for _ in range(BINS)]
+    bins = [[0, 0] for _ in range(HISTOGRAM_BINS)]
     for seconds, right in times:
-        bins[min(BINS - 1, int(BINS * seconds / longest))][0 if right else 1] += 1
-    most, step = max(map(sum, bins)), (WIDTH - 2 * 16) / BINS
+        bins[min(HISTOGRAM_BINS - 1, int(HISTOGRAM_BINS * seconds / longest))][0 if right else 1] += 1
+    most, step = max(map(sum, bins)), (WIDTH - 2 * 16) / HISTOGRAM_BINS
     parts = [f'<text class="small" x="16" y="{top}">seconds for an answer (green: correct)</text>']
     floor = top + 12 + HIST_HEIGHT
     for index, counts in enumerate(bins):
@@ -80,6 +80,6 @@ def _histogram(top: int, times: Sequence[tuple[float, bool]]) -> tuple[list[str]
     return parts, HIST_HEIGHT + 46
 
 
-def _short(text: str, most: int) -> str:
+def _shorten_line(text: str, most: int) -> str:
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return line if len(line) <= most else line[: most - 1] + "…"

@@ -22,20 +22,20 @@ from nexi.values import frozen
 
 MAX_BYTES = 200_000_000
 MAX_QUESTION_CHARS = 20_000
-QUESTION = ("question", "problem", "prompt", "query", "query_text", "input", "q")
-ANSWERS = (
+QUESTION_COLUMNS = ("question", "problem", "prompt", "query", "query_text", "input", "q")
+ANSWER_COLUMNS = (
     "answers", "answer", "gold_answers", "gold_answer", "gold", "expected_answer", "expected", "correct_answer", "target",
     "reference_answer", "reference", "ground_truth", "solution", "label", "a", "output",
 )  # fmt: skip
-ID = ("id", "_id", "qid", "uid", "question_id", "original_index", "index", "unnamed: 0")
-KIND = ("kind", "topic", "type", "level", "category", "reasoning_types")
-PAGES = ("gold_urls", "wiki_links", "urls", "url")
-ALSO = ("also_urls",)
-LISTS = ("data", "questions", "rows", "examples", "items")
+ID_COLUMNS = ("id", "_id", "qid", "uid", "question_id", "original_index", "index", "unnamed: 0")
+KIND_COLUMNS = ("kind", "topic", "type", "level", "category", "reasoning_types")
+PAGE_COLUMNS = ("gold_urls", "wiki_links", "urls", "url")
+OTHER_PAGES = ("also_urls",)
+LIST_KEYS = ("data", "questions", "rows", "examples", "items")
 
 
 @frozen
-class Asked:
+class BenchQuestion:
     """A question with every spelling of its right answer."""
 
     id: str
@@ -50,22 +50,22 @@ class Asked:
 class QuestionFile:
     """The questions of a file, and what was wrong with the rest of it."""
 
-    questions: tuple[Asked, ...]
+    questions: tuple[BenchQuestion, ...]
     bad: tuple[str, ...] = ()
 
 
 def read_questions(path: Path) -> QuestionFile:
     """The questions of a file. Raises ConfigError for a file that has none."""
-    questions: dict[str, Asked] = {}
+    questions: dict[str, BenchQuestion] = {}
     bad: list[str] = []
-    for place, row in _rows(_text(path)):
+    for place, row in _parse_rows(_read_text(path)):
         try:
-            asked = _asked(row)
+            asked = _parse_question(row)
         except ValueError as error:
             bad.append(f"{place}: {error}")
             continue
         if asked.id in questions:
-            bad.append(f"{place}: {_twice(asked, questions[asked.id])}")
+            bad.append(f"{place}: {_describe_duplicate(asked, questions[asked.id])}")
         questions.setdefault(asked.id, asked)
     if not questions:
         why = bad[0] if bad else "it is empty"
@@ -77,7 +77,7 @@ def read_questions(path: Path) -> QuestionFile:
     return QuestionFile(tuple(questions.values()), tuple(bad))
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise ConfigError(f"{path} is too large", cause=f"at most {MAX_BYTES:,} bytes are read", fix="split it")
@@ -92,7 +92,7 @@ def _text(path: Path) -> str:
     return data.decode(encoding, "replace")
 
 
-def _rows(text: str) -> Iterator[tuple[str, Any]]:
+def _parse_rows(text: str) -> Iterator[tuple[str, Any]]:
     """Each row with the name of its place; one that is broken is a string that says why."""
     start = text.lstrip()[:1]
     if start == "[" or (start == "{" and (whole := _whole_json(text)) is not None):
@@ -112,7 +112,7 @@ def _whole_json(text: str) -> list[Any] | None:
     except (ValueError, RecursionError):
         return None
     if isinstance(value, dict):
-        return next((value[name] for name in LISTS if isinstance(value.get(name), list)), [value])
+        return next((value[name] for name in LIST_KEYS if isinstance(value.get(name), list)), [value])
     return value if isinstance(value, list) else None
 
 
@@ -137,47 +137,49 @@ def _csv_rows(text: str) -> Iterator[tuple[str, Any]]:
         yield f"line {lines.line_num}", f"no CSV ({error})"
 
 
-def _asked(row: Any) -> Asked:
+def _parse_question(row: Any) -> BenchQuestion:
     """The question of a row. ValueError says what is missing."""
     if isinstance(row, str):
         raise ValueError(row)  # noqa: TRY004 - a row that could not be read says why itself
     if not isinstance(row, Mapping):
         raise ValueError("no object with a question and an answer")  # noqa: TRY004 - one kind of error for one kind of row
     known = {str(name).strip().lower(): value for name, value in row.items()}
-    question = " ".join(str(_first(known, QUESTION) or "").split())
+    question = " ".join(str(_first_value(known, QUESTION_COLUMNS) or "").split())
     if not question:
-        raise ValueError(f"no question (looked for {', '.join(QUESTION[:4])}, …)")
+        raise ValueError(f"no question (looked for {', '.join(QUESTION_COLUMNS[:4])}, …)")
     if len(question) > MAX_QUESTION_CHARS:
         raise ValueError(f"a question of {len(question):,} characters")
-    answers = tuple(dict.fromkeys(a.strip() for a in _answers(_first(known, ANSWERS)) if a.strip()))
+    answers = tuple(dict.fromkeys(a.strip() for a in _parse_answers(_first_value(known, ANSWER_COLUMNS)) if a.strip()))
     if not answers:
-        raise ValueError(f"no answer (looked for {', '.join(ANSWERS[:4])}, …)")
-    marked = _first(known, ID)
+        raise ValueError(f"no answer (looked for {', '.join(ANSWER_COLUMNS[:4])}, …)")
+    marked = _first_value(known, ID_COLUMNS)
     name = str(marked) if marked not in (None, "") else content_digest(question)[:12]
-    kind = _first(known, KIND)
-    pages = tuple(_answers(_first(known, PAGES)))
-    return Asked(name, question, answers, str(kind or "")[:60], pages, tuple(_answers(_first(known, ALSO))))
+    kind = _first_value(known, KIND_COLUMNS)
+    pages = tuple(_parse_answers(_first_value(known, PAGE_COLUMNS)))
+    return BenchQuestion(
+        name, question, answers, str(kind or "")[:60], pages, tuple(_parse_answers(_first_value(known, OTHER_PAGES)))
+    )
 
 
-def _first(row: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+def _first_value(row: Mapping[str, Any], names: tuple[str, ...]) -> Any:
     return next((row[name] for name in names if row.get(name) not in (None, "", [])), None)
 
 
-def _answers(value: Any) -> list[str]:
+def _parse_answers(value: Any) -> list[str]:
     """Every spelling in a value: a string, a list, a list written as a string, or an object with aliases."""
     if value is None:
         return []
     if isinstance(value, Mapping):
         spellings = [value.get(name) for name in ("value", "text", "answer", "aliases", "normalized_aliases")]
-        return [answer for spelling in spellings for answer in _answers(spelling)]
+        return [answer for spelling in spellings for answer in _parse_answers(spelling)]
     if isinstance(value, list | tuple):
-        return [answer for item in value for answer in _answers(item)]
+        return [answer for item in value for answer in _parse_answers(item)]
     if isinstance(value, bool):
         return ["yes" if value else "no"]
-    return _listed(value) if isinstance(value, str) else [str(value)]
+    return _parse_list_cell(value) if isinstance(value, str) else [str(value)]
 
 
-def _listed(text: str) -> list[str]:
+def _parse_list_cell(text: str) -> list[str]:
     """A list that was written into one cell, or the text as it is."""
     if not (text.startswith("[") and text.endswith("]")):
         return [text]
@@ -188,5 +190,5 @@ def _listed(text: str) -> list[str]:
     return [str(item) for item in value] if isinstance(value, list) and value else [text]
 
 
-def _twice(asked: Asked, before: Asked) -> str:
+def _describe_duplicate(asked: BenchQuestion, before: BenchQuestion) -> str:
     return "the same question again" if asked.text == before.text else f"the id {asked.id[:60]} a second time"

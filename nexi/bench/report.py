@@ -10,13 +10,13 @@ from dataclasses import asdict
 from statistics import median
 from typing import Any
 
-from nexi.bench.questions import Asked
-from nexi.bench.results import Row
-from nexi.bench.scores import Share, score, share
+from nexi.bench.questions import BenchQuestion
+from nexi.bench.results import BenchRow
+from nexi.bench.scores import Share, score_answer, wilson_share
 from nexi.values import frozen
 
 ALL = "all"
-MOST_KINDS = 12
+MAX_KINDS = 12
 
 
 @frozen
@@ -42,18 +42,18 @@ class Figures:
     conflicts: int
 
 
-def figures(questions: Sequence[Asked], rows: Mapping[str, Row]) -> list[Figures]:
+def group_figures(questions: Sequence[BenchQuestion], rows: Mapping[str, BenchRow]) -> list[Figures]:
     """All questions together, then each kind of them where there are a few kinds."""
     asked = [q for q in questions if q.id in rows]
     kinds = sorted({q.kind for q in asked if q.kind})
     groups = [(ALL, asked)]
-    if 1 < len(kinds) <= MOST_KINDS:
+    if 1 < len(kinds) <= MAX_KINDS:
         groups += [(kind, [q for q in asked if q.kind == kind]) for kind in kinds]
-    return [_figures(name, group, [rows[q.id] for q in group]) for name, group in groups]
+    return [_compute_figures(name, group, [rows[q.id] for q in group]) for name, group in groups]
 
 
-def _figures(name: str, questions: Sequence[Asked], rows: Sequence[Row]) -> Figures:
-    scores = [score(row.answer, q.answers) for q, row in zip(questions, rows, strict=True)]
+def _compute_figures(name: str, questions: Sequence[BenchQuestion], rows: Sequence[BenchRow]) -> Figures:
+    scores = [score_answer(row.answer, q.answers) for q, row in zip(questions, rows, strict=True)]
     seconds = sorted(row.seconds for row in rows)
     costs = [row.cost for row in rows]
     checked = sum(row.checked for row in rows)
@@ -61,10 +61,10 @@ def _figures(name: str, questions: Sequence[Asked], rows: Sequence[Row]) -> Figu
         name=name,
         asked=len(rows),
         failed=sum(bool(row.error) for row in rows),
-        correct=share(sum(s.correct for s in scores), len(rows)),
+        correct=wilson_share(sum(s.correct for s in scores), len(rows)),
         exact=_mean([100.0 * s.exact for s in scores]),
         f1=_mean([100.0 * s.f1 for s in scores]),
-        sentences=share(sum(row.supported for row in rows), checked),
+        sentences=wilson_share(sum(row.supported for row in rows), checked),
         checked=checked,
         words=_mean([float(s.words) for s in scores]),
         citations=_mean([float(len(set(row.citations))) for row in rows]),
@@ -78,17 +78,17 @@ def _figures(name: str, questions: Sequence[Asked], rows: Sequence[Row]) -> Figu
     )
 
 
-def table(found: Sequence[Figures]) -> str:
+def render_table(found: Sequence[Figures]) -> str:
     """The figures as a Markdown table."""
     heads = (
         "questions", "asked", "correct % (95 %)", "F1", "sentences supported %", "words", "citations", "pages", "tokens",
         "seconds", "cost $", "failed",
     )  # fmt: skip
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
-    return "\n".join([*lines, *("| " + " | ".join(_cells(f)) + " |" for f in found)]) + "\n"
+    return "\n".join([*lines, *("| " + " | ".join(_row_cells(f)) + " |" for f in found)]) + "\n"
 
 
-def _cells(f: Figures) -> list[str]:
+def _row_cells(f: Figures) -> list[str]:
     return [
         f.name.replace("|", "/"),
         str(f.asked),
@@ -105,7 +105,7 @@ def _cells(f: Figures) -> list[str]:
     ]
 
 
-def as_json(found: Sequence[Figures]) -> list[dict[str, Any]]:
+def figures_json(found: Sequence[Figures]) -> list[dict[str, Any]]:
     return [asdict(f) for f in found]
 
 

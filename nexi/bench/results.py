@@ -21,7 +21,7 @@ SCHEMA = "nexi-bench-1"
 
 
 @frozen
-class Row:
+class BenchRow:
     """What one question brought. `supported` of `checked` sentences passed the proof; `cost` is None where it is unknown."""
 
     id: str
@@ -48,13 +48,13 @@ class Row:
 class Results:
     """The rows so far, and the open file they are kept in."""
 
-    def __init__(self, path: Path, about: Mapping[str, Any], rows: dict[str, Row], damaged: int) -> None:
+    def __init__(self, path: Path, about: Mapping[str, Any], rows: dict[str, BenchRow], damaged: int) -> None:
         self.path, self.about, self.rows, self.damaged = path, about, rows, damaged
 
     @classmethod
     def open(cls, path: Path, about: Mapping[str, Any]) -> Self:
         """The file to go on with, or a new one. Raises ConfigError when it holds the answers of another model or setting."""
-        rows: dict[str, Row] = {}
+        rows: dict[str, BenchRow] = {}
         try:
             lines = path.read_bytes().split(b"\n") if path.exists() else []
         except OSError as error:
@@ -63,25 +63,25 @@ class Results:
         if any(lines):
             _check_header(path, lines[0], about)
             for line in filter(None, lines[1:]):
-                row = _row(line)
+                row = _parse_row(line)
                 damaged += row is None
                 if row is not None:
                     rows[row.id] = row
         results = cls(path, about, rows, damaged)
         if not any(lines):
-            results._write({"schema": SCHEMA, **about})
+            results._append_line({"schema": SCHEMA, **about})
         return results
 
-    def add(self, row: Row) -> None:
+    def add(self, row: BenchRow) -> None:
         """Keep a row: on the disk when this returns. Raises StoreError."""
-        self._write(asdict(row))
+        self._append_line(asdict(row))
         self.rows[row.id] = row
 
     @property
     def cost(self) -> float:
         return sum(row.cost or 0.0 for row in self.rows.values())
 
-    def _write(self, value: Mapping[str, Any]) -> None:
+    def _append_line(self, value: Mapping[str, Any]) -> None:
         line = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
         try:
             fd = os.open(self.path, files.APPEND | os.O_CREAT, files.PRIVATE_FILE)
@@ -98,7 +98,7 @@ class Results:
 
 
 def _check_header(path: Path, line: bytes, about: Mapping[str, Any]) -> None:
-    header = _object(line)
+    header = _parse_object(line)
     if header is None or header.get("schema") != SCHEMA:
         raise ConfigError(
             f"{path} is no file of results", cause="it does not begin with our header", fix="name another file with --output"
@@ -109,7 +109,7 @@ def _check_header(path: Path, line: bytes, about: Mapping[str, Any]) -> None:
             raise ConfigError(f"{path} cannot be gone on with", cause=cause, fix="name another file with --output")
 
 
-def _object(line: bytes) -> dict[str, Any] | None:
+def _parse_object(line: bytes) -> dict[str, Any] | None:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
@@ -117,16 +117,16 @@ def _object(line: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _row(line: bytes) -> Row | None:
+def _parse_row(line: bytes) -> BenchRow | None:
     """A row as it was written; None for what is torn, or was written by somebody else."""
-    value = _object(line)
+    value = _parse_object(line)
     if value is None or not isinstance(value.get("id"), str):
         return None
-    known = {f.name: value[f.name] for f in fields(Row) if f.name in value}
+    known = {f.name: value[f.name] for f in fields(BenchRow) if f.name in value}
     for name in ("citations", "read"):
         known[name] = tuple(map(str, known.get(name) or ()))
-    sound = all(isinstance(known.get(name, 0), int | float | None) for name in NUMBERS)
-    return Row(**known) if sound and isinstance(known.get("answer", ""), str) else None
+    sound = all(isinstance(known.get(name, 0), int | float | None) for name in NUMBER_FIELDS)
+    return BenchRow(**known) if sound and isinstance(known.get("answer", ""), str) else None
 
 
-NUMBERS = ("pages", "model_calls", "tokens", "cost", "seconds", "supported", "checked", "conflicts")
+NUMBER_FIELDS = ("pages", "model_calls", "tokens", "cost", "seconds", "supported", "checked", "conflicts")

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from nexi.bench.questions import Asked
-from nexi.bench.results import Results, Row
+from nexi.bench.questions import BenchQuestion
+from nexi.bench.results import BenchRow, Results
 from nexi.errors import ConfigError, NexiError
 from nexi.events import Fact, RunFailed
 from nexi.types import Usage
@@ -21,10 +21,10 @@ from nexi.types import Usage
 if TYPE_CHECKING:
     from nexi.app import Nexi, RunRequest, RunResult
 
-Told = Callable[[Asked, Row], None]
+OnAnswer = Callable[[BenchQuestion, BenchRow], None]
 
 
-class Bench:
+class BenchRunner:
     """One pass over the questions that are still to be asked."""
 
     def __init__(
@@ -35,14 +35,14 @@ class Bench:
         *,
         workers: int = 2,
         max_cost: float | None = None,
-        tell: Told = lambda asked, row: None,
+        tell: OnAnswer = lambda asked, row: None,
     ) -> None:
         self._nexi, self._results, self._template = nexi, results, template
         self._workers, self._max_cost, self._tell = workers, max_cost, tell
-        self._flying = 0
-        self.out_of_money = False
+        self._in_flight = 0
+        self.is_out_of_budget = False
 
-    async def run(self, questions: Sequence[Asked]) -> None:
+    async def run(self, questions: Sequence[BenchQuestion]) -> None:
         """Ask what has no final row yet. Raises StoreError when rows cannot be kept."""
         rows = self._results.rows
         waiting = [q for q in reversed(questions) if q.id not in rows or not rows[q.id].is_done]
@@ -50,62 +50,62 @@ class Bench:
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(min(self._workers, len(waiting))):
-                    group.create_task(self._work(waiting))
+                    group.create_task(self._ask_waiting(waiting))
         except* NexiError as bundle:
             failure = next(e for e in bundle.exceptions if isinstance(e, NexiError))
         if failure is not None:
             raise failure
 
-    async def _work(self, waiting: list[Asked]) -> None:
+    async def _ask_waiting(self, waiting: list[BenchQuestion]) -> None:
         while waiting:
-            money = self._money()
+            money = self._cost_limit()
             if money is not None and money <= 0:
-                self.out_of_money = True
+                self.is_out_of_budget = True
                 return
             asked = waiting.pop()
-            self._flying += 1
+            self._in_flight += 1
             try:
-                row = await self._ask(asked, money)
+                row = await self._ask_question(asked, money)
             finally:
-                self._flying -= 1
+                self._in_flight -= 1
             self._results.add(row)
             self._tell(asked, row)
 
-    def _money(self) -> float | None:
+    def _cost_limit(self) -> float | None:
         """What the next question may cost: an even part of what is left among those who spend at once."""
         if self._max_cost is None:
             return None
-        return (self._max_cost - self._results.cost) / (self._workers if self._flying else 1)
+        return (self._max_cost - self._results.cost) / (self._workers if self._in_flight else 1)
 
-    def _request(self, question: str, money: float | None) -> RunRequest:
+    def _build_request(self, question: str, money: float | None) -> RunRequest:
         limits = replace(self._template.limits, max_cost=money)
         return replace(self._template, question=question, limits=limits)
 
-    async def _ask(self, asked: Asked, money: float | None) -> Row:
+    async def _ask_question(self, asked: BenchQuestion, money: float | None) -> BenchRow:
         started = time.perf_counter()
-        async with self._nexi.search(self._request(asked.text, money)) as run:
+        async with self._nexi.search(self._build_request(asked.text, money)) as run:
             async for _ in run:
                 pass
             seconds = round(time.perf_counter() - started, 3)
             try:
-                return row_of(asked.id, run.result(), seconds)
+                return _result_row(asked.id, run.result(), seconds)
             except ConfigError:
                 raise
             except NexiError as error:
-                return failed_row(asked.id, error, run.facts, seconds)
+                return _failed_row(asked.id, error, run.facts, seconds)
 
 
-def failed_row(name: str, error: NexiError, facts: Sequence[Fact], seconds: float) -> Row:
+def _failed_row(name: str, error: NexiError, facts: Sequence[Fact], seconds: float) -> BenchRow:
     """What a question without an answer took; what it cost is not forgotten."""
     usage = next((fact.usage for fact in reversed(facts) if isinstance(fact, RunFailed)), Usage())
     said = f"{error.code}: {error}"[:500]
-    return Row(name, tokens=usage.total, cost=usage.cost, seconds=seconds, error=said)
+    return BenchRow(name, tokens=usage.total, cost=usage.cost, seconds=seconds, error=said)
 
 
-def row_of(name: str, result: RunResult, seconds: float) -> Row:
+def _result_row(name: str, result: RunResult, seconds: float) -> BenchRow:
     """What is kept of an answer."""
     end, review = result.finished, result.answer.review
-    return Row(
+    return BenchRow(
         name,
         result.answer.text,
         citations=tuple(source.url for source in result.answer.sources),

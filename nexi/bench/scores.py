@@ -14,8 +14,8 @@ from collections.abc import Sequence
 
 from nexi.values import frozen
 
-ENOUGH_F1 = 0.8
-CONFIDENCE = 1.96  # two standard deviations: 95 %
+MIN_CORRECT_F1 = 0.8
+WILSON_Z = 1.96  # two standard deviations: 95 %
 
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 _THOUSANDS = re.compile(r"(?<=\d)[,\u00a0\u202f](?=\d{3}\b)")
@@ -26,7 +26,7 @@ _YES_NO = ("yes", "no")
 
 
 @frozen
-class Score:
+class AnswerScore:
     """One answer against its right answers."""
 
     correct: bool
@@ -44,38 +44,38 @@ class Share:
     high: float
 
 
-def score(answer: str, right: Sequence[str]) -> Score:
+def score_answer(answer: str, right: Sequence[str]) -> AnswerScore:
     """The best that the answer does against any of the right ones."""
     prose = _LIST_OF_SOURCES.split(_MARKER.sub(" ", answer))[0]
-    text, golds = normalise(prose), [g for g in map(normalise, right) if g]
-    best = max((f1(text, gold) for gold in golds), default=0.0)
-    correct = best >= ENOUGH_F1 or any(contains(text, gold) for gold in golds)
-    return Score(correct, text in golds, best, len(prose.split()))
+    text, golds = _normalise_text(prose), [g for g in map(_normalise_text, right) if g]
+    best = max((_word_f1(text, gold) for gold in golds), default=0.0)
+    correct = best >= MIN_CORRECT_F1 or any(_has_answer(text, gold) for gold in golds)
+    return AnswerScore(correct, text in golds, best, len(prose.split()))
 
 
-def normalise(text: str) -> str:
+def _normalise_text(text: str) -> str:
     """Lower case, no articles, no punctuation, 1,200 as 1200."""
     text = unicodedata.normalize("NFKC", _THOUSANDS.sub("", text)).lower()
     return " ".join(_NO_WORD.sub(" ", _ARTICLE.sub(" ", text)).split())
 
 
-def contains(text: str, gold: str) -> bool:
+def _has_answer(text: str, gold: str) -> bool:
     """Whether the right answer stands in the text as whole words; a yes or a no must be its first word."""
     if gold in _YES_NO:
         return text.split()[:1] == [gold]
     return f" {gold} " in f" {text} " or (not gold.isascii() and " " not in gold and gold in text)
 
 
-def f1(text: str, gold: str) -> float:
+def _word_f1(text: str, gold: str) -> float:
     one, other = text.split(), gold.split()
     same = sum((Counter(one) & Counter(other)).values())
     return 2 * same / (len(one) + len(other)) if same else 0.0
 
 
-def share(count: int, total: int) -> Share:
+def wilson_share(count: int, total: int) -> Share:
     if not total:
         return Share(0.0, 0.0, 100.0)
-    p, z = count / total, CONFIDENCE
+    p, z = count / total, WILSON_Z
     middle = (p + z * z / (2 * total)) / (1 + z * z / total)
     half = z * math.sqrt(p * (1 - p) / total + z * z / (4 * total * total)) / (1 + z * z / total)
     return Share(100 * p, max(0.0, 100 * (middle - half)), min(100.0, 100 * (middle + half)))

@@ -18,33 +18,33 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 COMMANDS: Mapping[str, str] = {
-    "bench": "nexi.cli.bench:bench",
-    "completion": "nexi.cli.completion:completion",
-    "config": "nexi.cli.settings:config",
-    "demo": "nexi.cli.demo:demo",
-    "export": "nexi.cli.runs:export",
-    "fetch": "nexi.cli.fetch:fetch",
-    "find": "nexi.cli.find:find",
-    "history": "nexi.cli.history:history",
-    "index": "nexi.cli.knowledge:index",
-    "open": "nexi.cli.open:open_source",
-    "doctor": "nexi.cli.doctor:doctor",
-    "mcp": "nexi.cli.mcp:mcp",
-    "models": "nexi.cli.models:models",
-    "proof": "nexi.cli.proof:proof",
-    "replay": "nexi.cli.runs:replay",
-    "research": "nexi.cli.research:research",
-    "resume": "nexi.cli.runs:resume",
-    "runs": "nexi.cli.runs:runs",
-    "searxng": "nexi.cli.searxng:searxng",
-    "serve": "nexi.cli.serve:serve",
-    "sources": "nexi.cli.knowledge:sources",
-    "stop": "nexi.cli.runs:stop",
+    "bench": "nexi.cli.bench:bench_command",
+    "completion": "nexi.cli.completion:completion_command",
+    "config": "nexi.cli.settings:config_command",
+    "demo": "nexi.cli.demo:demo_command",
+    "export": "nexi.cli.runs:export_command",
+    "fetch": "nexi.cli.fetch:fetch_command",
+    "find": "nexi.cli.find:find_command",
+    "history": "nexi.cli.history:history_command",
+    "index": "nexi.cli.knowledge:index_command",
+    "open": "nexi.cli.open:open_command",
+    "doctor": "nexi.cli.doctor:doctor_command",
+    "mcp": "nexi.cli.mcp:mcp_command",
+    "models": "nexi.cli.models:models_command",
+    "proof": "nexi.cli.proof:proof_command",
+    "replay": "nexi.cli.runs:replay_command",
+    "research": "nexi.cli.research:research_command",
+    "resume": "nexi.cli.runs:resume_command",
+    "runs": "nexi.cli.runs:runs_command",
+    "searxng": "nexi.cli.searxng:searxng_command",
+    "serve": "nexi.cli.serve:serve_command",
+    "sources": "nexi.cli.knowledge:sources_command",
+    "stop": "nexi.cli.runs:stop_command",
     "templates": "nexi.cli.templates:templates_command",
-    "verify": "nexi.cli.verify:verify",
+    "verify": "nexi.cli.verify:verify_command",
 }
 # The names under which the seeds know this door's functions, and where they live.
-FACES: Mapping[str, str] = {
+SEED_NAMES: Mapping[str, str] = {
     "_run_search_command": "nexi.cli.ask",
     "_interactive_mode": "nexi.cli.repl",
     "_show_last_n": "nexi.cli.history",
@@ -56,7 +56,7 @@ FACES: Mapping[str, str] = {
     "EXIT_TERMINATED": "nexi.cli.exits",
 }
 
-OTHER_MISUSE = (click.BadParameter, click.NoSuchOption, click.BadOptionUsage, click.BadArgumentUsage)
+_OTHER_USAGE_ERRORS = (click.BadParameter, click.NoSuchOption, click.BadOptionUsage, click.BadArgumentUsage)
 
 
 class QuestionGroup(click.Group):
@@ -98,7 +98,7 @@ def _has_stray_words(error: click.UsageError) -> bool:
     """Whether words stand where a subcommand wants none, or others: `nexi open source software`."""
     if isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter):
         return isinstance(error.param, click.Argument)
-    return not isinstance(error, OTHER_MISUSE)
+    return not isinstance(error, _OTHER_USAGE_ERRORS)
 
 
 class QuestionContext(click.Context):
@@ -123,7 +123,7 @@ class QuestionCommand(click.Command):
         write_help(self, ctx, formatter)
 
 
-def _completing(name: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+def _lazy_completion(name: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
     """A completion of nexi.cli.guide, imported when a shell asks."""
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -141,7 +141,7 @@ def main() -> None:
 
 
 @main.command("ask", cls=QuestionCommand, context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("words", nargs=-1, metavar='"QUESTION"', shell_complete=_completing("complete_first_word"))
+@click.argument("words", nargs=-1, metavar='"QUESTION"', shell_complete=_lazy_completion("complete_first_word"))
 @click.option("-q", "--query-text", help="The question, as an option.")
 @click.option("-e", "--effort", type=click.Choice(["s", "m", "l"]), help="Quick, balanced or thorough.")
 @click.option("--max-iter", type=click.IntRange(1), metavar="N", help="At most N rounds of thinking.")
@@ -151,7 +151,7 @@ def main() -> None:
 @click.option("--max-len", type=click.IntRange(1), metavar="N", help="At most N tokens of answer.")
 @click.option("-m", "--model", help="The model; `extractive` needs none.")
 @click.option("-s", "--system", metavar="TEXT", help="Your own instructions for this search.")
-@click.option("--template", metavar="NAME", shell_complete=_completing("complete_template"), help="Use a saved template.")
+@click.option("--template", metavar="NAME", shell_complete=_lazy_completion("complete_template"), help="Use a saved template.")
 @click.option("-c", "--continue", "go_on", is_flag=True, help="Go on from the last answer.")
 @filter_options
 @click.option("-f", "--file", "files", multiple=True, metavar="PATH", help="Ask about this file, folder or URL, too.")
@@ -178,7 +178,7 @@ def main() -> None:
 @click.option("-u", "--usage", is_flag=True, help="Say what the answer took, also off a terminal.")
 @click.option("--last", type=click.IntRange(1), metavar="N", help="Show the last N searches.")
 @click.option("--prev", is_flag=True, help="Show the latest answer again.")
-@click.option("--show", metavar="ID", shell_complete=_completing("complete_history"), help="Show the answer with this id.")
+@click.option("--show", metavar="ID", shell_complete=_lazy_completion("complete_history"), help="Show the answer with this id.")
 @click.option("--clear-history", is_flag=True, help="Delete all search history.")
 @click.option("--config", "show_config", is_flag=True, help="Print the path of the config file.")
 @click.option("--edit-config", is_flag=True, help="Open the config file in an editor.")
@@ -193,17 +193,17 @@ def ask(words: tuple[str, ...], **options: Any) -> None:
       nexi demo               (try it with no key and no network)
     """
     from nexi.cli.ask import dispatch_question
-    from nexi.cli.exits import failing_politely
+    from nexi.cli.exits import report_errors
     from nexi.cli.flags import parse_flags
 
     flags = parse_flags(options)
-    with failing_politely(as_json=flags.output.as_json):
+    with report_errors(as_json=flags.output.as_json):
         dispatch_question(words, flags)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in FACES:
+    if name not in SEED_NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(FACES[name]), name)
+    return getattr(import_module(SEED_NAMES[name]), name)

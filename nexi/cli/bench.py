@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nexi.cli.exits import EXIT_CANCELLED, failing_politely
+from nexi.cli.exits import EXIT_CANCELLED, report_errors
 from nexi.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nexi.bench.questions import Asked
-    from nexi.bench.results import Results, Row
+    from nexi.bench.questions import BenchQuestion
+    from nexi.bench.results import BenchRow, Results
     from nexi.config import Config
 
 SCHEMA = "nexi-bench-report-1"
@@ -35,19 +35,19 @@ PIPED_PROGRESS_EVERY = 10
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Keep the results in FILE.")
 @click.option("--plot", "picture", type=click.Path(path_type=Path), metavar="FILE", help="Draw the SVG plot to FILE.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-def bench(file: Path, **options: Any) -> None:
+def bench_command(file: Path, **options: Any) -> None:
     """Ask the questions in FILE and score the answers.
 
     FILE is JSON lines, JSON, CSV or TSV with a question and its answer in each row (SimpleQA, FRAMES and the like). Results
     are kept beside it as they come: the same command goes on after a stop.
     """
-    flags = BenchFlags(**options)
-    with failing_politely(as_json=flags.as_json):
+    flags = _BenchFlags(**options)
+    with report_errors(as_json=flags.as_json):
         _run_benchmark(file, flags)
 
 
 @frozen
-class BenchFlags:
+class _BenchFlags:
     """The flags of `nexi bench`, named like click's parameters."""
 
     model: str | None
@@ -61,18 +61,18 @@ class BenchFlags:
     as_json: bool
 
 
-def _run_benchmark(file: Path, flags: BenchFlags) -> None:
+def _run_benchmark(file: Path, flags: _BenchFlags) -> None:
     from nexi.bench.questions import read_questions
     from nexi.bench.results import Results
     from nexi.config import load_config
-    from nexi.output import note, print_warning
+    from nexi.output import print_note, print_warning
 
     found = read_questions(file)
     for problem in found.bad[:MAX_BAD_ROWS_SHOWN]:
         print_warning(f"{file.name}, {problem}; left out")
     if len(found.bad) > MAX_BAD_ROWS_SHOWN:
         print_warning(f"{len(found.bad) - MAX_BAD_ROWS_SHOWN} more rows of {file.name} were left out")
-    questions = sample_questions(found.questions, flags.limit, flags.seed)
+    questions = _sample_questions(found.questions, flags.limit, flags.seed)
     config = load_config()
     config = config.override(model=flags.model or config.model, max_cost=flags.max_cost or config.max_cost)
     about = {"model": config.endpoint("answer").model, "effort": flags.effort or config.default_effort}
@@ -80,15 +80,15 @@ def _run_benchmark(file: Path, flags: BenchFlags) -> None:
     if results.damaged:
         print_warning(f"{results.damaged} damaged lines of {results.path} are left out")
     left = sum(q.id not in results.rows or not results.rows[q.id].is_done for q in questions)
-    note(f"{left} of {len(questions)} questions to ask; results go to {results.path}", None, "dim")
+    print_note(f"{left} of {len(questions)} questions to ask; results go to {results.path}", None, "dim")
     stop_reason = _ask_questions(config, questions, results, flags)
     _report_results(file, questions, results, flags)
     if stop_reason:
-        note(f"{stop_reason}. To continue, run the same command again", None, "yellow")
+        print_note(f"{stop_reason}. To continue, run the same command again", None, "yellow")
         raise SystemExit(EXIT_CANCELLED if stop_reason == "Stopped" else 1)
 
 
-def sample_questions(questions: Sequence[Asked], limit: int | None, seed: int) -> list[Asked]:
+def _sample_questions(questions: Sequence[BenchQuestion], limit: int | None, seed: int) -> list[BenchQuestion]:
     """Draw the questions to ask, in file order; a smaller sample with the same seed is part of a larger one."""
     if not limit or limit >= len(questions):
         return list(questions)
@@ -102,27 +102,27 @@ def _default_output(file: Path, model: str) -> Path:
     return file.with_name(f"{file.name.partition('.')[0]}-{name}.results.jsonl")
 
 
-def _ask_questions(config: Config, questions: Sequence[Asked], results: Results, flags: BenchFlags) -> str:
+def _ask_questions(config: Config, questions: Sequence[BenchQuestion], results: Results, flags: _BenchFlags) -> str:
     """Ask the questions, without adding to the history; return why it ended early, or an empty string."""
     import asyncio
 
     from nexi.app import Nexi, RunRequest
-    from nexi.bench.runner import Bench
+    from nexi.bench.runner import BenchRunner
 
-    progress = BenchProgress(questions, results, flags.max_cost)
+    progress = _BenchProgress(questions, results, flags.max_cost)
 
     async def ask() -> bool:
         async with Nexi(config) as nexi:
-            bench = Bench(
+            bench = BenchRunner(
                 nexi,
                 results,
                 RunRequest("", effort=flags.effort or "", door="bench", keeps_history=False),
                 workers=flags.concurrency,
                 max_cost=flags.max_cost,
-                tell=progress.tell,
+                tell=progress.show_answer,
             )
             await bench.run(questions)
-            return bench.out_of_money
+            return bench.is_out_of_budget
 
     try:
         spent = asyncio.run(ask())
@@ -131,25 +131,25 @@ def _ask_questions(config: Config, questions: Sequence[Asked], results: Results,
     return f"The budget of ${flags.max_cost:g} is spent" if spent else ""
 
 
-class BenchProgress:
+class _BenchProgress:
     """A line on stderr for each answer; off a terminal for every tenth."""
 
-    def __init__(self, questions: Sequence[Asked], results: Results, max_cost: float | None) -> None:
+    def __init__(self, questions: Sequence[BenchQuestion], results: Results, max_cost: float | None) -> None:
         self._questions, self._results, self._max_cost = questions, results, max_cost
         self._count = 0
 
-    def tell(self, asked: Asked, row: Row) -> None:
-        from nexi.bench.scores import score
-        from nexi.output import clean_line, is_tty, note
+    def show_answer(self, asked: BenchQuestion, row: BenchRow) -> None:
+        from nexi.bench.scores import score_answer
+        from nexi.output import clean_line, is_tty, print_note
 
         self._count += 1
         if not is_tty(sys.stderr) and self._count % PIPED_PROGRESS_EVERY:
             return
         done = [q for q in self._questions if q.id in self._results.rows]
-        right = sum(score(self._results.rows[q.id].answer, q.answers).correct for q in done)
-        mark = "failed" if row.error else ("right" if score(row.answer, asked.answers).correct else "wrong")
+        right = sum(score_answer(self._results.rows[q.id].answer, q.answers).correct for q in done)
+        mark = "failed" if row.error else ("right" if score_answer(row.answer, asked.answers).correct else "wrong")
         money = f", ${self._results.cost:.4f}" + (f" of ${self._max_cost:g}" if self._max_cost else "")
-        note(
+        print_note(
             f"[{len(done)}/{len(self._questions)}] {mark}, {row.seconds:.1f} s; {100 * right / len(done):.0f} % right so far"
             f"{money}: {clean_line(asked.text)[:70]}",
             None,
@@ -157,32 +157,32 @@ class BenchProgress:
         )
 
 
-def _report_results(file: Path, questions: Sequence[Asked], results: Results, flags: BenchFlags) -> None:
+def _report_results(file: Path, questions: Sequence[BenchQuestion], results: Results, flags: _BenchFlags) -> None:
     """The table on stdout, and the plot in its file."""
-    from nexi.bench.plot import plot
-    from nexi.bench.report import as_json, figures, table
-    from nexi.bench.scores import score
+    from nexi.bench.plot import render_plot
+    from nexi.bench.report import figures_json, group_figures, render_table
+    from nexi.bench.scores import score_answer
     from nexi.files import store_error
-    from nexi.output import note, print_json, write
+    from nexi.output import print_json, print_note, write
 
     rows = results.rows
     done = [q for q in questions if q.id in rows]
     if not done:
         return
-    found = figures(questions, rows)
+    found = group_figures(questions, rows)
     picture = flags.picture or results.path.with_suffix(".svg")
-    times = [(rows[q.id].seconds, score(rows[q.id].answer, q.answers).correct) for q in done]
+    times = [(rows[q.id].seconds, score_answer(rows[q.id].answer, q.answers).correct) for q in done]
     title = f"{file.name}: {len(done)} questions, {results.about['model']}, effort {results.about['effort']}"
     try:
-        picture.write_text(plot(title, found, times), encoding="utf-8")
+        picture.write_text(render_plot(title, found, times), encoding="utf-8")
     except OSError as error:
         raise store_error("Could not write the plot", picture, error) from error
     if flags.as_json:
         about = {"schema": SCHEMA, "file": str(file), **results.about, "results": str(results.path), "plot": str(picture)}
-        print_json({**about, "figures": as_json(found)})
+        print_json({**about, "figures": figures_json(found)})
     else:
-        write(f"\n{table(found)}")
-        note(f"Results: {results.path}. Plot: {picture}", None, "dim")
+        write(f"\n{render_table(found)}")
+        print_note(f"Results: {results.path}. Plot: {picture}", None, "dim")
     _warn_about_errors([rows[q.id].error for q in done if rows[q.id].error])
 
 

@@ -5,33 +5,33 @@ from __future__ import annotations
 import sys
 
 PROGRAMS = (("wl-copy",), ("xclip", "-selection", "clipboard"), ("pbcopy",), ("clip",))
-MOST_ESCAPED_BYTES = 74_000  # terminals drop longer sequences
-PATIENCE_S = 5
+MAX_ESCAPED_BYTES = 74_000  # terminals drop longer sequences
+PROGRAM_TIMEOUT_S = 5
 
 
-def copy(text: str) -> bool:
+def copy_text(text: str) -> bool:
     """Put a text on the clipboard; False when nothing here can."""
     from nexi.config import is_dumb_terminal
     from nexi.output import is_tty
 
     data = text.encode("utf-8", "replace")
     terminal = next((stream for stream in (sys.stdout, sys.stderr) if is_tty(stream)), None)
-    if terminal is not None and not is_dumb_terminal() and len(data) <= MOST_ESCAPED_BYTES:
-        from nexi.output.streams import put
+    if terminal is not None and not is_dumb_terminal() and len(data) <= MAX_ESCAPED_BYTES:
+        from nexi.output.streams import write_raw
 
-        put(escaped(data), terminal)
+        write_raw(_escape_sequence(data), terminal)
         return True
-    return _by_program(data)
+    return _copy_with_program(data)
 
 
-def escaped(data: bytes) -> str:
+def _escape_sequence(data: bytes) -> str:
     """The sequence (OSC 52) that asks a terminal to set its clipboard; it also works over SSH."""
     from base64 import b64encode
 
     return f"\x1b]52;c;{b64encode(data).decode('ascii')}\x07"
 
 
-def _by_program(data: bytes) -> bool:
+def _copy_with_program(data: bytes) -> bool:
     import shutil
     import subprocess
 
@@ -45,7 +45,7 @@ def _by_program(data: bytes) -> bool:
                 input=data,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                timeout=PATIENCE_S,
+                timeout=PROGRAM_TIMEOUT_S,
                 check=False,
             )
         except (OSError, subprocess.SubprocessError):

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import click
 
-WHERE = {
+INSTALL_LINES = {
     "bash": 'eval "$(nexi completion bash)" in ~/.bashrc',
     "zsh": 'eval "$(nexi completion zsh)" in ~/.zshrc',
     "fish": "nexi completion fish > ~/.config/fish/completions/nexi.fish",
 }
 
 
-@click.command("completion", epilog="\b\n" + "\n".join(f"{shell}: {line}" for shell, line in WHERE.items()))
-@click.argument("shell", type=click.Choice(list(WHERE)))
-def completion(shell: str) -> None:
+@click.command("completion", epilog="\b\n" + "\n".join(f"{shell}: {line}" for shell, line in INSTALL_LINES.items()))
+@click.argument("shell", type=click.Choice(list(INSTALL_LINES)))
+def completion_command(shell: str) -> None:
     """Print the completion script of a shell."""
-    from nexi.cli.exits import failing_politely
+    from nexi.cli.exits import report_errors
     from nexi.output import write
 
-    with failing_politely():
-        write(script(shell) + "\n")
+    with report_errors():
+        write(_completion_script(shell) + "\n")
 
 
-def script(shell: str) -> str:
+def _completion_script(shell: str) -> str:
     """The script as click writes it; its own check of the shell's version needs that shell and is left out."""
     from click.shell_completion import get_completion_class
 

@@ -47,7 +47,7 @@ def answer_text(result: RunResult) -> str:
     return f"{result.answer.text}\n" + (f"\n{listed}\n" if listed else "")
 
 
-def markdown_text(result: RunResult) -> str:
+def _markdown_text(result: RunResult) -> str:
     """The same for a Markdown file, with figures and with links that open each page at its evidence."""
     from nexi.output.proof import figures_line
 
@@ -62,7 +62,7 @@ def markdown_text(result: RunResult) -> str:
     return f"{result.answer.text}\n" + ("\nSources:\n" + "\n".join(linked) + "\n" if linked else "") + figures
 
 
-def reference_text(sources: Sequence[Source], form: str, accessed: str = "") -> str:
+def _reference_text(sources: Sequence[Source], form: str, accessed: str = "") -> str:
     """The sources as references. Raises NexiError where there are none."""
     from nexi.answers.bibliography import FORMS
 
@@ -74,7 +74,7 @@ def reference_text(sources: Sequence[Source], form: str, accessed: str = "") -> 
 def print_references(sources: Sequence[Source], form: str, accessed: str = "") -> None:
     from nexi.output import write
 
-    write(reference_text(sources, form, accessed))
+    write(_reference_text(sources, form, accessed))
 
 
 def write_answer(path: Path, result: RunResult, question: str, flags: OutputFlags) -> None:
@@ -84,9 +84,9 @@ def write_answer(path: Path, result: RunResult, question: str, flags: OutputFlag
     from nexi.cli.runner import model_of
     from nexi.output import answer_json, print_success
 
-    text = markdown_text(result) if path.suffix.lower() in MARKDOWN_SUFFIXES else answer_text(result)
+    text = _markdown_text(result) if path.suffix.lower() in MARKDOWN_SUFFIXES else answer_text(result)
     if flags.is_references:
-        text = reference_text(result.answer.sources, flags.form)
+        text = _reference_text(result.answer.sources, flags.form)
     elif flags.as_json:
         text = json.dumps(answer_json(result, question, model_of(result)), ensure_ascii=False) + "\n"
     try:
@@ -147,8 +147,8 @@ def _save_report(result: RunResult, flags: OutputFlags) -> Path | None:
 
 def copy_answer(result: RunResult) -> None:
     """Copy the answer to the clipboard, or warn that it could not be copied."""
-    from nexi.cli.clipboard import copy
+    from nexi.cli.clipboard import copy_text
     from nexi.output import print_warning
 
-    if not copy(answer_text(result)):
+    if not copy_text(answer_text(result)):
         print_warning("the answer was not copied: there is no terminal, and none of wl-copy, xclip, pbcopy and clip works")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nexi.cli.exits import Interrupts, failing_politely
+from nexi.cli.exits import Interrupts, report_errors
 from nexi.cli.runner import follow_run
 
 if TYPE_CHECKING:
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 @click.command("demo")
 @click.argument("question", required=False)
 @click.option("--plain", is_flag=True, help="No colours, no emoji.")
-def demo(question: str | None, plain: bool) -> None:
+def demo_command(question: str | None, plain: bool) -> None:
     """Ask nexi's own handbook, served on loopback: no key, no network."""
-    with failing_politely():
-        _demo(question, plain)
+    with report_errors():
+        _run_demo(question, plain)
 
 
-def _demo(question: str | None, plain: bool) -> None:
+def _run_demo(question: str | None, plain: bool) -> None:
     import tempfile
     from pathlib import Path
 
@@ -47,12 +47,12 @@ def _demo(question: str | None, plain: bool) -> None:
         )
         write(f"nexi's handbook is served on {address}.\nQuestion: {question}\n", sys.stderr)
         screen = Screen(verbose=True)
-        result = _answer_demo(config, question, screen, interrupts)
+        result = _search_handbook(config, question, screen, interrupts)
         screen.finish(result)
         _tell_demo(config, result)
 
 
-def _answer_demo(config: Config, question: str, screen: Screen, interrupts: Interrupts) -> RunResult:
+def _search_handbook(config: Config, question: str, screen: Screen, interrupts: Interrupts) -> RunResult:
     import asyncio
 
     from nexi.app import Nexi

@@ -12,7 +12,7 @@ from nexi.errors import NexiError
 EXIT_FAILURE, EXIT_USAGE, EXIT_CANCELLED, EXIT_TERMINATED = 1, 2, 130, 143
 
 
-class failing_politely:  # noqa: N801 - read as a statement: with failing_politely()
+class report_errors:  # noqa: N801 - read as a statement: with failing_politely()
     """Turns errors into message and exit code: the one place where a door catches."""
 
     def __init__(self, *, as_json: bool = False) -> None:

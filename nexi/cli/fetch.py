@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nexi.cli.exits import failing_politely
+from nexi.cli.exits import report_errors
 
 if TYPE_CHECKING:
     from nexi.types import Page
@@ -17,20 +17,20 @@ SCHEMA = "nexi-page-1"
 @click.command("fetch", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("url")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-def fetch(url: str, as_json: bool) -> None:
+def fetch_command(url: str, as_json: bool) -> None:
     """Read one page and print it as Markdown."""
     from nexi.output import print_json, print_warning, write
 
-    with failing_politely(as_json=as_json):
-        page = _read(url)
+    with report_errors(as_json=as_json):
+        page = _fetch_page(url)
         if as_json:
-            return print_json(page_json(page))
+            return print_json(_page_json(page))
         if page.truncated:
             print_warning("the page is longer than nexi reads; this is its beginning")
-        return write(page_text(page))
+        return write(_page_text(page))
 
 
-def _read(url: str) -> Page:
+def _fetch_page(url: str) -> Page:
     import asyncio
 
     from nexi.app import Nexi
@@ -43,16 +43,16 @@ def _read(url: str) -> Page:
     return asyncio.run(go())
 
 
-def page_text(page: Page) -> str:
+def _page_text(page: Page) -> str:
     """The title as a heading, unless the text begins with it, then the text."""
-    from nexi.output import clean, clean_line
+    from nexi.output import clean_line, clean_text
 
-    title, text = clean_line(page.title), clean(page.text).strip()
+    title, text = clean_line(page.title), clean_text(page.text).strip()
     begins = text.partition("\n")[0].lstrip("# ").strip() == title
     return f"{text}\n" if begins or not title else f"# {title}\n\n{text}\n"
 
 
-def page_json(page: Page) -> dict[str, Any]:
+def _page_json(page: Page) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "url": page.url,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nexi.cli.exits import failing_politely
+from nexi.cli.exits import report_errors
 from nexi.cli.filters import filter_options
 from nexi.errors import NexiError, NoEvidenceError
 
@@ -24,13 +24,13 @@ MAX_SNIPPET_CHARS = 500
 @click.option("--local", is_flag=True, help="In what nexi knows already, with no network.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="With --local: only what was indexed with this tag.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-def find(query: str, as_json: bool, local: bool, tags: tuple[str, ...], **options: Any) -> None:
+def find_command(query: str, as_json: bool, local: bool, tags: tuple[str, ...], **options: Any) -> None:
     """Search and print the raw hits, without an answer."""
     if tags and not local:
         raise click.UsageError("--tag narrows what nexi knows: use it with --local")
     from nexi.cli.flags import parse_filters
 
-    with failing_politely(as_json=as_json):
+    with report_errors(as_json=as_json):
         wanted = parse_filters(options).query(query)
         outcome = _search_local(wanted, tags) if local else _search_web(wanted)
         if not outcome.hits:
@@ -68,15 +68,15 @@ def _print_hits(outcome: SearchOutcome, *, as_json: bool) -> None:
     from nexi.output import print_json, print_warning, write
 
     if as_json:
-        return print_json(hits_json(outcome))
+        return print_json(_hits_json(outcome))
     for failure in outcome.failures:
         print_warning(_describe_failure(failure))
-    write(hits_text(outcome))
+    write(_hits_text(outcome))
     count = len(outcome.hits)
     return write(f"{count} hit{'' if count == 1 else 's'} from {outcome.backend}\n", sys.stderr)
 
 
-def hits_text(outcome: SearchOutcome) -> str:
+def _hits_text(outcome: SearchOutcome) -> str:
     """Numbered hits: title, URL, snippet."""
     from nexi.output import clean_line
 
@@ -90,7 +90,7 @@ def hits_text(outcome: SearchOutcome) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def hits_json(outcome: SearchOutcome) -> dict[str, Any]:
+def _hits_json(outcome: SearchOutcome) -> dict[str, Any]:
     hits = [
         {"title": h.title, "url": h.url, "snippet": h.snippet, "published": h.published, "backend": h.backend}
         for h in outcome.hits

@@ -48,32 +48,32 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
     "History": ("last", "prev", "show", "clear_history"),
     "Configuration": ("show_config", "edit_config", "version", "help"),
 }
-ORDER = ("Search", *HEADINGS)
+HEADING_ORDER = ("Search", *HEADINGS)
 
 
-def heading_of(param: click.Parameter) -> str:
+def _heading_of(param: click.Parameter) -> str:
     if "--help" in param.opts:
         return "Configuration"
     return next((heading for heading, names in HEADINGS.items() if param.name in names), "Search")
 
 
-def sections(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, list[click.Parameter]]]:
+def group_options(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, list[click.Parameter]]]:
     """The options of a question under their headings."""
     options = [p for p in command.get_params(ctx) if isinstance(p, click.Option) and not p.hidden]
-    for heading in ORDER:
-        if under := [p for p in options if heading_of(p) == heading]:
+    for heading in HEADING_ORDER:
+        if under := [p for p in options if _heading_of(p) == heading]:
             yield heading, list(under)
 
 
 def write_help(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-    for heading, params in sections(command, ctx):
+    for heading, params in group_options(command, ctx):
         with formatter.section(heading):
-            formatter.write_dl([row for p in params if (row := _row(p, ctx))], col_max=28)
+            formatter.write_dl([row for p in params if (row := _help_row(p, ctx))], col_max=28)
     with formatter.section("Commands (nexi COMMAND --help tells more)"):
         formatter.write_dl([(name, SUMMARIES.get(name, "")) for name in sorted(COMMANDS)], col_max=28)
 
 
-def _row(param: click.Parameter, ctx: click.Context) -> tuple[str, str] | None:
+def _help_row(param: click.Parameter, ctx: click.Context) -> tuple[str, str] | None:
     """An option and what it does, in our own words alone."""
     record = param.get_help_record(ctx)
     return record and (record[0], str(getattr(param, "help", "") or ""))
@@ -113,7 +113,7 @@ def complete_template(ctx: click.Context, param: click.Parameter, incomplete: st
     from nexi.errors import NexiError
 
     try:
-        return [CompletionItem(t.name, help=t.about) for t in list_templates() if t.name.startswith(incomplete)]
+        return [CompletionItem(t.name, help=t.first_line) for t in list_templates() if t.name.startswith(incomplete)]
     except NexiError:
         return []
 

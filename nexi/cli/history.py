@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nexi.cli.exits import failing_politely
+from nexi.cli.exits import report_errors
 from nexi.errors import NexiError
 
 if TYPE_CHECKING:
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from nexi.history import HistoryEntry, HistoryRead
     from nexi.types import Source
 
-FACTS_LOOKED_AT = 20  # from the end of a log
+MAX_FACTS_READ = 20  # from the end of a log
 SCHEMA = "nexi-history-1"
-LISTED = 10
+DEFAULT_LISTED = 10
 _HELP = {"help_option_names": ["-h", "--help"]}
 
 
-class Listing(click.Group):
+class _ListByDefault(click.Group):
     """A group that lists when no command of it is named: `nexi history 5`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -30,68 +30,68 @@ class Listing(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=Listing, context_settings=_HELP)
-def history() -> None:
+@click.group(cls=_ListByDefault, context_settings=_HELP)
+def history_command() -> None:
     """List, search, show and delete past answers."""
 
 
 _as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 
 
-@history.command("list", context_settings=_HELP)
-@click.argument("n", type=click.IntRange(1), default=LISTED)
+@history_command.command("list", context_settings=_HELP)
+@click.argument("n", type=click.IntRange(1), default=DEFAULT_LISTED)
 @_as_json
-def listed(n: int, as_json: bool) -> None:
+def _list_command(n: int, as_json: bool) -> None:
     """The last N searches, newest first; N is 10 unless given."""
-    with failing_politely(as_json=as_json):
+    with report_errors(as_json=as_json):
         _show_last_n(n, as_json=as_json)
 
 
-@history.command("search", context_settings=_HELP)
+@history_command.command("search", context_settings=_HELP)
 @click.argument("text")
 @_as_json
-def search(text: str, as_json: bool) -> None:
+def _search_command(text: str, as_json: bool) -> None:
     """Searches whose question or answer contains TEXT."""
     from nexi.history import find_entries
     from nexi.output import clean_line
 
-    with failing_politely(as_json=as_json):
+    with report_errors(as_json=as_json):
         found = find_entries(text)
-        _say_damage(found)
+        _warn_about_damage(found)
         if not found.entries:
             missing = f"no question or answer contains {clean_line(text)[:60]!r}"
             raise NexiError(missing, code="not_found", fix="nexi history lists what there is")
-        _print(found, as_json=as_json)
+        _print_previews(found, as_json=as_json)
 
 
-@history.command("show", context_settings=_HELP)
+@history_command.command("show", context_settings=_HELP)
 @click.argument("entry_id", metavar="ID")
 @_as_json
 @click.option("--format", "form", type=click.Choice(["ris", "bibtex", "csl"]), help="Only its sources, as references.")
-def show(entry_id: str, as_json: bool, form: str | None) -> None:
+def _show_command(entry_id: str, as_json: bool, form: str | None) -> None:
     """One search in full."""
-    with failing_politely(as_json=as_json):
+    with report_errors(as_json=as_json):
         _show_by_id(entry_id, as_json=as_json, form=form or "")
 
 
-@history.command("rm", context_settings=_HELP)
+@history_command.command("rm", context_settings=_HELP)
 @click.argument("entry_id", metavar="ID")
-def remove(entry_id: str) -> None:
+def _remove_command(entry_id: str) -> None:
     """Delete one search from the history."""
     from nexi.config import nexi_home
     from nexi.history import remove_entry
     from nexi.output import print_success
 
-    with failing_politely():
+    with report_errors():
         if not remove_entry(entry_id):
-            raise _no_such_entry(entry_id)
+            raise _unknown_id_error(entry_id)
         print_success(f"Deleted {entry_id} from the history. Its run and pages stay in {nexi_home()}.")
 
 
-@history.command("clear", context_settings=_HELP)
-def clear() -> None:
+@history_command.command("clear", context_settings=_HELP)
+def _clear_command() -> None:
     """Delete the whole history."""
-    with failing_politely():
+    with report_errors():
         _clear_history()
 
 
@@ -120,7 +120,7 @@ def latest_entry() -> HistoryEntry:
     from nexi.history import read_last
 
     read = read_last(1)
-    _say_damage(read)
+    _warn_about_damage(read)
     if not read.entries:
         raise NexiError("the history is empty", code="not_found", fix='ask something: nexi "your question"')
     return read.entries[0]
@@ -140,10 +140,10 @@ def _show_last_n(n: int, *, as_json: bool = False) -> None:
     from nexi.history import read_last
 
     read = read_last(n)
-    _say_damage(read)
+    _warn_about_damage(read)
     if not read.entries:
         raise NexiError("the history is empty", code="not_found", fix='ask something: nexi "your question"')
-    _print(read, as_json=as_json)
+    _print_previews(read, as_json=as_json)
 
 
 def _show_prev(*, as_json: bool = False, form: str = "") -> None:
@@ -157,11 +157,11 @@ def _show_by_id(entry_id: str, *, as_json: bool = False, form: str = "") -> None
 
     entry = get_entry_by_id(entry_id)
     if entry is None:
-        raise _no_such_entry(entry_id)
+        raise _unknown_id_error(entry_id)
     _print_full(entry, as_json=as_json, form=form)
 
 
-def _print(read: HistoryRead, *, as_json: bool) -> None:
+def _print_previews(read: HistoryRead, *, as_json: bool) -> None:
     from nexi.history import format_entry_preview
     from nexi.output import write
 
@@ -180,11 +180,11 @@ def _print_full(entry: HistoryEntry, *, as_json: bool, form: str = "") -> None:
         return print_references(sources_of(entry), form, entry.ts)
     if as_json:
         return _print_json(HistoryRead([entry]))
-    figures = _figures(entry.id)
+    figures = _read_figures(entry.id)
     return write(format_entry_full(entry) + "\n" + (f"\n{figures}\n" if figures else ""))
 
 
-def _figures(run_id: str) -> str:
+def _read_figures(run_id: str) -> str:
     """What the answer stated about itself, as long as its run is kept; read from the end of its log, which is quick."""
     import json
     from itertools import islice
@@ -197,7 +197,7 @@ def _figures(run_id: str) -> str:
     if not run_id.isalnum():
         return ""
     try:
-        for line in islice(lines_from_end(load_config().runs_dir / run_id / "log.jsonl"), FACTS_LOOKED_AT):
+        for line in islice(lines_from_end(load_config().runs_dir / run_id / "log.jsonl"), MAX_FACTS_READ):
             if b'"kind":"answer_checked"' in line:
                 fact = decode(json.loads(line)["fact"])
                 return figures_line(fact.review) if isinstance(fact, AnswerChecked) else ""
@@ -212,14 +212,14 @@ def _print_json(read: HistoryRead) -> None:
     print_json({"schema": SCHEMA, "entries": [e.to_dict() for e in read.entries], "damaged": read.damaged})
 
 
-def _say_damage(read: HistoryRead) -> None:
+def _warn_about_damage(read: HistoryRead) -> None:
     from nexi.output import write
 
     if read.damaged:
         write(f"{read.damaged} damaged line{'' if read.damaged == 1 else 's'} skipped\n", sys.stderr)
 
 
-def _no_such_entry(entry_id: str) -> NexiError:
+def _unknown_id_error(entry_id: str) -> NexiError:
     from nexi.output import clean_line
 
     cause = "" if len(entry_id) == 6 and entry_id.isalnum() else "an id is six hexadecimal digits, such as 3fa9c1"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nexi.cli.exits import EXIT_FAILURE, failing_politely
+from nexi.cli.exits import EXIT_FAILURE, report_errors
 
 if TYPE_CHECKING:
     from nexi.app import Nexi
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from nexi.types import StoredSource, StoreRepair
 
 INDEX_SCHEMA, SOURCES_SCHEMA = "nexi-index-1", "nexi-sources-1"
-MOST_LISTED = 1000
+MAX_LISTED = 1000
 
 
 @click.command("index", context_settings={"help_option_names": ["-h", "--help"]})
@@ -27,7 +27,7 @@ MOST_LISTED = 1000
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Mark what is taken in, to be found by it.")
 @click.option("--reembed", is_flag=True, help="Make all vectors again, with the embedder that is configured now.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-def index(targets: tuple[str, ...], watch: bool, tags: tuple[str, ...], reembed: bool, as_json: bool) -> None:
+def index_command(targets: tuple[str, ...], watch: bool, tags: tuple[str, ...], reembed: bool, as_json: bool) -> None:
     """Take files, folders, pages or the pages of a sitemap into what nexi knows.
 
     Markdown, HTML, text, PDF, DOCX, EPUB and code. What has not changed since is not stored again; what is gone from a folder
@@ -37,27 +37,27 @@ def index(targets: tuple[str, ...], watch: bool, tags: tuple[str, ...], reembed:
         raise click.UsageError("name a file, a folder, a URL or a sitemap")
     if watch and len(targets) != 1:
         raise click.UsageError("--watch goes with one folder")
-    with failing_politely(as_json=as_json):
+    with report_errors(as_json=as_json):
         import asyncio
 
         from nexi.config import load_config
 
-        taken = asyncio.run(_index(load_config(), targets, tags, watch=watch, reembed=reembed, as_json=as_json))
-        show(taken, as_json=as_json)
+        taken = asyncio.run(_index_targets(load_config(), targets, tags, watch=watch, reembed=reembed, as_json=as_json))
+        _print_intake(taken, as_json=as_json)
         if taken.reasons and not taken.outcomes:
             raise SystemExit(EXIT_FAILURE)  # all of it was left out
 
 
-def show(taken: Intake, *, as_json: bool) -> None:
+def _print_intake(taken: Intake, *, as_json: bool) -> None:
     from nexi.output import print_json, write
 
     if as_json:
         print_json({"schema": INDEX_SCHEMA, **taken.as_json()})
     else:
-        write(summary(taken))
+        write(_summarise_intake(taken))
 
 
-async def _index(
+async def _index_targets(
     config: Any, targets: Sequence[str], tags: Sequence[str], *, watch: bool, reembed: bool, as_json: bool
 ) -> Intake:
     from nexi.app import Nexi
@@ -65,20 +65,20 @@ async def _index(
     from nexi.output import print_warning
 
     async with Nexi(config) as nexi:
-        with _progress(quiet=as_json) as shown:
-            taking = Taking(nexi, nexi.knowledge(), tags=tags, on_step=shown.step, on_status=shown.status)
+        with _open_progress(quiet=as_json) as shown:
+            taking = Taking(nexi, nexi.knowledge(), tags=tags, on_step=shown.show_step, on_status=shown.show_status)
             if watch:
                 async for taken in taking.watch(targets[0]):
-                    show(taken, as_json=as_json)
+                    _print_intake(taken, as_json=as_json)
             for target in targets:
                 await taking.take(target)
-            await _embed(nexi, taking, afresh=reembed)
+            await _embed_rest(nexi, taking, afresh=reembed)
         for warning in taking.taken.warnings:
             print_warning(warning)
         return taking.taken
 
 
-async def _embed(nexi: Nexi, taking: Taking, *, afresh: bool) -> None:
+async def _embed_rest(nexi: Nexi, taking: Taking, *, afresh: bool) -> None:
     """Vectors for what has none yet: pages that runs kept are stored by their words first."""
     from nexi.errors import LLMError, StoreError
     from nexi.output import write
@@ -97,7 +97,7 @@ async def _embed(nexi: Nexi, taking: Taking, *, afresh: bool) -> None:
         write(f"{total:,} passages got their vectors\n", sys.stderr)
 
 
-def summary(taken: Intake) -> str:
+def _summarise_intake(taken: Intake) -> str:
     """One line of what became of everything, and why some was left out."""
     counts = [
         f"{taken.outcomes[name]:,} {name}" for name in ("stored", "unchanged", "linked", "removed") if taken.outcomes[name]
@@ -108,55 +108,55 @@ def summary(taken: Intake) -> str:
     return f"{', '.join(told)}; {taken.chunks:,} new passage{'s' * (taken.chunks != 1)}\n"
 
 
-class _Shown:
+class _QuietProgress:
     """How an intake is shown under --json: not at all."""
 
-    def step(self, step: Step) -> None:
+    def show_step(self, step: Step) -> None:
         return None
 
-    def status(self, text: str) -> None:
+    def show_status(self, text: str) -> None:
         return None
 
 
-class _Lines(_Shown):
+class _LineProgress(_QuietProgress):
     """A line for each document, for a log."""
 
-    def step(self, step: Step) -> None:
+    def show_step(self, step: Step) -> None:
         from nexi.output import clean_line, write
 
         write(f"{step.outcome}  {clean_line(step.name)}\n", sys.stderr)
 
 
-class _Bar(_Shown):
+class _BarProgress(_QuietProgress):
     """A bar on a terminal, with what it is at."""
 
     def __init__(self, bar: Any) -> None:
         self._bar = bar
         self._task = bar.add_task("", total=None)
 
-    def step(self, step: Step) -> None:
+    def show_step(self, step: Step) -> None:
         self._bar.update(self._task, completed=step.done, total=step.total)
-        self.status(step.name)
+        self.show_status(step.name)
 
-    def status(self, text: str) -> None:
+    def show_status(self, text: str) -> None:
         from nexi.output import clean_line
 
         self._bar.update(self._task, description=clean_line(text)[:60].replace("[", "\\["))
 
 
 @contextmanager
-def _progress(*, quiet: bool) -> Iterator[_Shown]:
+def _open_progress(*, quiet: bool) -> Iterator[_QuietProgress]:
     from nexi.output import is_tty
 
     if quiet or not is_tty(sys.stderr):
-        yield _Shown() if quiet else _Lines()
+        yield _QuietProgress() if quiet else _LineProgress()
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        yield _Bar(bar)
+        yield _BarProgress(bar)
 
 
 @click.group("sources", invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
@@ -164,49 +164,49 @@ def _progress(*, quiet: bool) -> Iterator[_Shown]:
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only what was indexed with this tag.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 @click.pass_context
-def sources(ctx: click.Context, num: int, tags: tuple[str, ...], as_json: bool) -> None:
+def sources_command(ctx: click.Context, num: int, tags: tuple[str, ...], as_json: bool) -> None:
     """List the pages and files that nexi knows, the last ones first."""
     if ctx.invoked_subcommand is None:
-        _list("", num, tags, as_json=as_json)
+        _list_sources("", num, tags, as_json=as_json)
 
 
-@sources.command("search")
+@sources_command.command("search")
 @click.argument("text")
 @click.option("-n", "--num", type=click.IntRange(1), default=50, metavar="N", help="At most N of them.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-def search(text: str, num: int, as_json: bool) -> None:
+def _search_command(text: str, num: int, as_json: bool) -> None:
     """List those whose address, path, title or tag has TEXT in it."""
-    _list(text, num, (), as_json=as_json)
+    _list_sources(text, num, (), as_json=as_json)
 
 
-@sources.command("rm")
+@sources_command.command("rm")
 @click.argument("which", nargs=-1, required=True, metavar="URL|PATH...")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-def rm(which: tuple[str, ...], as_json: bool) -> None:
+def _remove_command(which: tuple[str, ...], as_json: bool) -> None:
     """Forget pages by address, and files or whole folders by path."""
     from nexi.output import print_json, write
 
-    with failing_politely(as_json=as_json):
-        removed = _in_nexi(lambda nexi, folders: _remove(nexi, folders, which))
+    with report_errors(as_json=as_json):
+        removed = _run_with_nexi(lambda nexi, folders: _remove_sources(nexi, folders, which))
         if as_json:
             print_json({"schema": SOURCES_SCHEMA, "removed": removed})
         else:
             write(f"{removed:,} forgotten\n")
 
 
-def _list(text: str, num: int, tags: tuple[str, ...], *, as_json: bool) -> None:
+def _list_sources(text: str, num: int, tags: tuple[str, ...], *, as_json: bool) -> None:
     from nexi.output import print_json, write
 
-    with failing_politely(as_json=as_json):
-        found = _in_nexi(lambda nexi, folders: _found(nexi, folders, text, min(num, MOST_LISTED), tags))
+    with report_errors(as_json=as_json):
+        found = _run_with_nexi(lambda nexi, folders: _find_sources(nexi, folders, text, min(num, MAX_LISTED), tags))
         if as_json:
-            print_json({"schema": SOURCES_SCHEMA, "sources": [_json_of(source, path) for source, path in found]})
+            print_json({"schema": SOURCES_SCHEMA, "sources": [_source_json(source, path) for source, path in found]})
         else:
             nothing = "Nothing of that is known.\n" if text or tags else "Nothing is known yet.\n"
-            write("".join(_line_of(source, path) for source, path in found) or nothing)
+            write("".join(_source_line(source, path) for source, path in found) or nothing)
 
 
-def _in_nexi(work: Callable[[Nexi, Folders], Any]) -> Any:
+def _run_with_nexi(work: Callable[[Nexi, Folders], Any]) -> Any:
     import asyncio
 
     from nexi.app import Nexi
@@ -220,7 +220,9 @@ def _in_nexi(work: Callable[[Nexi, Folders], Any]) -> Any:
     return asyncio.run(go())
 
 
-async def _found(nexi: Nexi, folders: Folders, text: str, num: int, tags: tuple[str, ...]) -> list[tuple[StoredSource, str]]:
+async def _find_sources(
+    nexi: Nexi, folders: Folders, text: str, num: int, tags: tuple[str, ...]
+) -> list[tuple[StoredSource, str]]:
     """The sources that fit, with the path of a file."""
     from nexi.types import Scope
 
@@ -237,7 +239,7 @@ async def _found(nexi: Nexi, folders: Folders, text: str, num: int, tags: tuple[
     return found
 
 
-async def _remove(nexi: Nexi, folders: Folders, which: Sequence[str]) -> int:
+async def _remove_sources(nexi: Nexi, folders: Folders, which: Sequence[str]) -> int:
     """By address as it is listed; a path stands for what was indexed from it. Raises NexiError when there is none."""
     import asyncio
     from pathlib import Path
@@ -261,7 +263,7 @@ async def _remove(nexi: Nexi, folders: Folders, which: Sequence[str]) -> int:
     return removed
 
 
-def _line_of(source: StoredSource, path: str) -> str:
+def _source_line(source: StoredSource, path: str) -> str:
     from nexi.output import clean_line
 
     tags = "".join(f"  #{clean_line(tag)}" for tag in source.tags)
@@ -270,7 +272,7 @@ def _line_of(source: StoredSource, path: str) -> str:
     return f"{clean_line(path or source.url)}\n    {title}  {source.fetched_at[:10]}  {passages}{tags}\n"
 
 
-def _json_of(source: StoredSource, path: str) -> dict[str, Any]:
+def _source_json(source: StoredSource, path: str) -> dict[str, Any]:
     return {
         "url": source.url,
         "path": path,
@@ -285,7 +287,7 @@ def _json_of(source: StoredSource, path: str) -> dict[str, Any]:
     }
 
 
-async def repaired(*, quiet: bool = False) -> str:
+async def repair_store(*, quiet: bool = False) -> str:
     """Repair the knowledge store, and say what came of it. Raises StoreError."""
     from nexi.app import Nexi
     from nexi.config import load_config
@@ -295,20 +297,20 @@ async def repaired(*, quiet: bool = False) -> str:
         if not knowledge.may_hold_something():
             return "There is no knowledge store to repair.\n"
         store = await knowledge.opened()
-        with _saving(quiet=quiet) as on_saved:
-            return repair_text(await store.repair(on_saved))
+        with _repair_progress(quiet=quiet) as on_saved:
+            return _describe_repair(await store.repair(on_saved))
 
 
 @contextmanager
-def _saving(*, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+def _repair_progress(*, quiet: bool) -> Iterator[Callable[[int, int], None]]:
     """How far a repair is, as `_progress` shows it, but a line elsewhere than on a terminal only for each batch."""
     from nexi.app.intake import Step
 
-    with _progress(quiet=quiet) as shown:
-        yield lambda done, total: shown.step(Step(f"{done:,} of {total:,} sources", "saved", done, total))
+    with _open_progress(quiet=quiet) as shown:
+        yield lambda done, total: shown.show_step(Step(f"{done:,} of {total:,} sources", "saved", done, total))
 
 
-def repair_text(repair: StoreRepair) -> str:
+def _describe_repair(repair: StoreRepair) -> str:
     if not repair.kept_aside:
         return "The knowledge store is sound: nothing was changed.\n"
     lost = f"{len(repair.lost_sources):,} sources and {repair.lost_chunks:,} passages could not be read"

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import click
 
 from nexi.cli import COMMANDS, main
-from nexi.cli.guide import sections
+from nexi.cli.guide import group_options
 
 ABOUT = "ask the web, keep what you learn, prove every sentence"
 DESCRIPTION = (
@@ -38,12 +38,12 @@ FILES = (
 )
 
 
-def page() -> str:
+def render_manual() -> str:
     """The whole page in roff."""
-    return "\n".join([*_head(), *_options(), *_commands(), *_ending()]) + "\n"
+    return "\n".join([*_head_lines(), *_option_lines(), *_commands_lines(), *_end_lines()]) + "\n"
 
 
-def _head() -> Iterator[str]:
+def _head_lines() -> Iterator[str]:
     yield '.TH NEXI 1 "" "nexi" "User commands"'
     yield from (".SH NAME", f"nexi \\- {ABOUT}")
     yield from (
@@ -57,52 +57,52 @@ def _head() -> Iterator[str]:
     yield from (".SH DESCRIPTION", DESCRIPTION)
 
 
-def _options() -> Iterator[str]:
-    command, ctx = _command("ask")
+def _option_lines() -> Iterator[str]:
+    command, ctx = _load_command("ask")
     yield ".SH OPTIONS"
-    for heading, params in sections(command, ctx):
+    for heading, params in group_options(command, ctx):
         yield f".SS {heading}"
         for param in params:
-            yield from _param(param, ctx)
+            yield from _param_lines(param, ctx)
 
 
-def _commands() -> Iterator[str]:
+def _commands_lines() -> Iterator[str]:
     yield ".SH COMMANDS"
     for name in sorted(COMMANDS):
-        command, ctx = _command(name)
-        yield from _told(command, ctx, f"nexi {name}")
-        for inner, child in _children(command):
-            yield from _told(child, click.Context(child, info_name=inner, parent=ctx), f"nexi {name} {inner}")
+        command, ctx = _load_command(name)
+        yield from _command_lines(command, ctx, f"nexi {name}")
+        for inner, child in _subcommands(command):
+            yield from _command_lines(child, click.Context(child, info_name=inner, parent=ctx), f"nexi {name} {inner}")
 
 
-def _children(command: click.Command) -> list[tuple[str, click.Command]]:
+def _subcommands(command: click.Command) -> list[tuple[str, click.Command]]:
     return sorted(command.commands.items()) if isinstance(command, click.Group) else []
 
 
-def _told(command: click.Command, ctx: click.Context, name: str) -> Iterator[str]:
+def _command_lines(command: click.Command, ctx: click.Context, name: str) -> Iterator[str]:
     words = " ".join(p.make_metavar(ctx) for p in command.get_params(ctx) if isinstance(p, click.Argument))
-    yield f".SS {roff(f'{name} {words}'.strip())}"
-    yield from _paragraphs(command.help or "")
+    yield f".SS {_escape_roff(f'{name} {words}'.strip())}"
+    yield from _paragraph_lines(command.help or "")
     for param in command.get_params(ctx):
         if isinstance(param, click.Option) and "--help" not in param.opts:
-            yield from _param(param, ctx)
+            yield from _param_lines(param, ctx)
 
 
-def _param(param: click.Parameter, ctx: click.Context) -> Iterator[str]:
+def _param_lines(param: click.Parameter, ctx: click.Context) -> Iterator[str]:
     record = param.get_help_record(ctx)
     if record:
-        yield from (".TP", f"\\fB{roff(record[0])}\\fR", roff(str(getattr(param, "help", "") or "")))
+        yield from (".TP", f"\\fB{_escape_roff(record[0])}\\fR", _escape_roff(str(getattr(param, "help", "") or "")))
 
 
-def _paragraphs(text: str) -> Iterator[str]:
+def _paragraph_lines(text: str) -> Iterator[str]:
     blocks = [" ".join(block.split()) for block in text.replace("\b", "").split("\n\n")]
     for number, block in enumerate(b for b in blocks if b):
         if number:
             yield ".PP"
-        yield roff(block)
+        yield _escape_roff(block)
 
 
-def _ending() -> Iterator[str]:
+def _end_lines() -> Iterator[str]:
     yield ".SH EXIT STATUS"
     for code, meaning in EXITS:
         yield from (".TP", f".B {code}", meaning)
@@ -111,7 +111,7 @@ def _ending() -> Iterator[str]:
         yield from (".TP", f".I {name}", meaning)
 
 
-def _command(name: str) -> tuple[click.Command, click.Context]:
+def _load_command(name: str) -> tuple[click.Command, click.Context]:
     root = click.Context(main, info_name="nexi")
     command = main.get_command(root, name)
     if command is None:
@@ -120,11 +120,11 @@ def _command(name: str) -> tuple[click.Command, click.Context]:
     return command, kind(command, info_name=name, parent=root, **command.context_settings)
 
 
-def roff(text: str) -> str:
+def _escape_roff(text: str) -> str:
     """Text that roff shows as it is."""
     escaped = text.replace("\\", "\\e").replace("-", "\\-").replace("`", "")
     return re.sub(r"^([.'])", r"\\&\1", escaped)
 
 
 if __name__ == "__main__":
-    sys.stdout.write(page())
+    sys.stdout.write(render_manual())

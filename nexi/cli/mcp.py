@@ -6,51 +6,51 @@ from pathlib import Path
 
 import click
 
-from nexi.cli.exits import failing_politely
+from nexi.cli.exits import report_errors
 
 HELP = {"help_option_names": ["-h", "--help"]}
 
 
 @click.group("mcp", invoke_without_command=True, context_settings=HELP)
 @click.pass_context
-def mcp(ctx: click.Context) -> None:
+def mcp_command(ctx: click.Context) -> None:
     """Serve MCP clients on stdin and stdout, or over HTTP."""
     if ctx.invoked_subcommand:
         return
     from nexi.mcp_server_cli import serve_stdio
 
-    with failing_politely():
+    with report_errors():
         serve_stdio()
 
 
-@mcp.command("http", context_settings=HELP)
+@mcp_command.command("http", context_settings=HELP)
 @click.argument("host", default="127.0.0.1")
 @click.argument("port", default=8000, type=click.IntRange(0, 65535))
-def http(host: str, port: int) -> None:
+def _http_command(host: str, port: int) -> None:
     """Serve MCP over streamable HTTP at http://HOST:PORT/mcp; off this machine it needs NEXI_TOKEN."""
     from nexi.mcp_server_cli import serve_http
 
-    with failing_politely():
+    with report_errors():
         serve_http(host, port)
 
 
-@mcp.command("install", context_settings=HELP)
+@mcp_command.command("install", context_settings=HELP)
 @click.argument("client", type=click.Choice(["claude", "cursor", "codex"]))
 @click.option("--write", "writes", is_flag=True, help="Put the entry into the client's config file.")
 @click.option("--file", "path", type=click.Path(path_type=Path), metavar="FILE", help="The config file, where it is another.")
-def install(client: str, writes: bool, path: Path | None) -> None:
+def _install_command(client: str, writes: bool, path: Path | None) -> None:
     """Print the entry for a client's config file; with --write, put it there."""
     from nexi.mcp_server import entries
-    from nexi.output import note, print_success, write
+    from nexi.output import print_note, print_success, write
 
-    with failing_politely():
+    with report_errors():
         place = path or entries.place_of(client)
         if not writes:
             write(entries.entry_text(client))
-            note(f"Put this into {place}, or let nexi do it: nexi mcp install {client} --write")
+            print_note(f"Put this into {place}, or let nexi do it: nexi mcp install {client} --write")
             return
         done = entries.install(client, place)
         print_success(f"{place} {done.told}.")
         if done.backup:
-            note(f"The file as it was is in {done.backup}.")
-        note(f"Restart {entries.NAMES[client]}, and ask it something.")
+            print_note(f"The file as it was is in {done.backup}.")
+        print_note(f"Restart {entries.NAMES[client]}, and ask it something.")

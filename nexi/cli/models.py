@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nexi.cli.exits import EXIT_FAILURE, failing_politely
+from nexi.cli.exits import EXIT_FAILURE, report_errors
 from nexi.values import frozen
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ BUILT_IN = "built in"
 
 
 @frozen
-class Row:
+class ListedModel:
     """A model that can be used; `window` is what its server gives it, `largest` what it was made for."""
 
     server: str
@@ -43,33 +43,33 @@ class Row:
 
 
 @frozen
-class Offered:
-    rows: tuple[Row, ...]
+class ModelListing:
+    rows: tuple[ListedModel, ...]
     problem: LLMError | None = None
 
 
 @click.command("models")
 @click.option("--probe", is_flag=True, help="Test how well the judge tells true sentences from false ones.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-def models(probe: bool, as_json: bool) -> None:
+def models_command(probe: bool, as_json: bool) -> None:
     """List the models that can be used.
 
     Those of the configured endpoint, and those of Ollama, LM Studio and llama.cpp on this machine. A star marks the one in
     use; another is used with `-m MODEL`, or for good with `nexi config set model MODEL`. With --probe the judge takes a test of
     60 pairs instead, which costs some 12,000 tokens; what it may do with the marks of sentences follows from the result.
     """
-    with failing_politely(as_json=as_json):
+    with report_errors(as_json=as_json):
         import asyncio
 
         from nexi.config import load_config
 
         if probe:
-            show_grade(*asyncio.run(probe_judge(load_config())), as_json=as_json)
+            _print_grade(*asyncio.run(_probe_judge(load_config())), as_json=as_json)
         else:
-            show(asyncio.run(offered(load_config())), as_json=as_json)
+            print_models(asyncio.run(list_models(load_config())), as_json=as_json)
 
 
-async def probe_judge(config: Config) -> tuple[str, Grade]:
+async def _probe_judge(config: Config) -> tuple[str, Grade]:
     """Test the judge and keep the result. Raises NexiError where no model is configured."""
     from nexi.app import Nexi
     from nexi.app.pair_models import grade_judge
@@ -82,7 +82,7 @@ async def probe_judge(config: Config) -> tuple[str, Grade]:
         return llm.name, await grade_judge(config, llm, nexi.clock)
 
 
-def show_grade(name: str, grade: Grade, *, as_json: bool) -> None:
+def _print_grade(name: str, grade: Grade, *, as_json: bool) -> None:
     from nexi.app.pair_models import describe_grade
     from nexi.output import clean_line, print_json, write
 
@@ -92,7 +92,7 @@ def show_grade(name: str, grade: Grade, *, as_json: bool) -> None:
         write(f"{clean_line(name)}: {describe_grade(grade)}\n")
 
 
-async def offered(config: Config, ports: Mapping[str, int] | None = None) -> Offered:
+async def list_models(config: Config, ports: Mapping[str, int] | None = None) -> ModelListing:
     """What can be used now."""
     import asyncio
 
@@ -100,29 +100,29 @@ async def offered(config: Config, ports: Mapping[str, int] | None = None) -> Off
 
     endpoint = config.endpoint("answer")
     async with asyncio.TaskGroup() as group:
-        listing = group.create_task(_listed(config))
+        listing = group.create_task(_list_endpoint_models(config))
         local = group.create_task(find_servers(PORTS if ports is None else ports))
         own = group.create_task(describe(endpoint.base_url))
     names, problem = listing.result()
     servers = {s.base_url: s for s in local.result()}
     here = own.result()
-    rows = [Row(BUILT_IN, "", "extractive", in_use=endpoint.is_extractive)]
-    rows += [_row(name, endpoint.base_url, here, name == endpoint.model) for name in names]
+    rows = [ListedModel(BUILT_IN, "", "extractive", in_use=endpoint.is_extractive)]
+    rows += [_endpoint_model(name, endpoint.base_url, here, name == endpoint.model) for name in names]
     for server in servers.values():
         if here is None or server.base_url != here.base_url:
-            rows += [Row(server.kind, server.base_url, m.name, m.window, m.largest) for m in server.models]
-    return Offered(tuple(rows), problem)
+            rows += [ListedModel(server.kind, server.base_url, m.name, m.window, m.largest) for m in server.models]
+    return ModelListing(tuple(rows), problem)
 
 
-def _row(name: str, base_url: str, here: LocalServer | None, in_use: bool) -> Row:
+def _endpoint_model(name: str, base_url: str, here: LocalServer | None, in_use: bool) -> ListedModel:
     from nexi.config import hide_password
 
     model = here.model(name) if here else None
     window, largest = (model.window, model.largest) if model else (None, None)
-    return Row(here.kind if here else "endpoint", hide_password(base_url), name, window, largest, in_use)
+    return ListedModel(here.kind if here else "endpoint", hide_password(base_url), name, window, largest, in_use)
 
 
-async def _listed(config: Config) -> tuple[list[str], LLMError | None]:
+async def _list_endpoint_models(config: Config) -> tuple[list[str], LLMError | None]:
     """The endpoint's own list, and why there is none."""
     from nexi.app import Nexi
     from nexi.errors import LLMError
@@ -137,7 +137,7 @@ async def _listed(config: Config) -> tuple[list[str], LLMError | None]:
             return [], error
 
 
-def show(offered: Offered, *, as_json: bool) -> None:
+def print_models(offered: ModelListing, *, as_json: bool) -> None:
     from nexi.output import print_failure, print_json, write
 
     problem = offered.problem
@@ -146,7 +146,7 @@ def show(offered: Offered, *, as_json: bool) -> None:
         listed = {"schema": SCHEMA, "models": [row.as_json() for row in offered.rows], "problem": failure}
         print_json(listed)
     else:
-        write(table(offered.rows))
+        write(_render_table(offered.rows))
         if len(offered.rows) == 1:
             write("No other model was found. Name an endpoint, or start a local server: nexi config setup\n", sys.stderr)
         if problem:
@@ -155,9 +155,9 @@ def show(offered: Offered, *, as_json: bool) -> None:
         raise SystemExit(EXIT_FAILURE)
 
 
-def table(rows: tuple[Row, ...]) -> str:
+def _render_table(rows: tuple[ListedModel, ...]) -> str:
     """Server, model and window, the model in use with a star."""
-    from nexi.cli.settings import window_text
+    from nexi.cli.settings import format_window
     from nexi.output import clean_line
 
     names = [clean_line(row.model) for row in rows]
@@ -165,7 +165,7 @@ def table(rows: tuple[Row, ...]) -> str:
     kinds = max(len(row.server) for row in rows)
     lines = []
     for row, name in zip(rows, names, strict=True):
-        size = "" if row.server == BUILT_IN else window_text(row.window, row.largest)
+        size = "" if row.server == BUILT_IN else format_window(row.window, row.largest)
         place = f"{size}, {row.base_url}" if row.base_url and row.window is None and row.largest is None else size
         lines.append(f"{'*' if row.in_use else ' '} {name:<{width}}  {row.server:<{kinds}}  {place}".rstrip())
     return "\n".join(lines) + "\n"

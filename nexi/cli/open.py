@@ -7,24 +7,24 @@ from pathlib import Path
 
 import click
 
-from nexi.cli.exits import failing_politely
+from nexi.cli.exits import report_errors
 from nexi.errors import NexiError
 
 
 @click.command("open", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("n", type=click.IntRange(1))
 @click.option("--print", "only_print", is_flag=True, help="Print the address instead of opening it.")
-def open_source(n: int, only_print: bool) -> None:
+def open_command(n: int, only_print: bool) -> None:
     """Open source N of the last answer in the browser."""
     from nexi.output import write
 
-    with failing_politely():
-        url = source_of_last_answer(n)
-        if only_print or not sys.stdout.isatty() or not _open(url):
+    with report_errors():
+        url = _source_address(n)
+        if only_print or not sys.stdout.isatty() or not _open_browser(url):
             write(f"{url}\n")
 
 
-def source_of_last_answer(n: int) -> str:
+def _source_address(n: int) -> str:
     """The address of source n. Raises NexiError when there is none, or none that a browser should see."""
     from nexi.cli.history import latest_entry, sources_of
     from nexi.output import clean_line
@@ -35,7 +35,7 @@ def source_of_last_answer(n: int) -> str:
     if n > len(urls):
         has = f"it has {len(urls)} source{'' if len(urls) == 1 else 's'}"
         raise NexiError(f"the last answer has no source {n}", cause=has, code="not_found", fix="nexi --prev shows them")
-    if urls[n - 1].startswith("file:///") and (path := _own_file(urls[n - 1])):
+    if urls[n - 1].startswith("file:///") and (path := _local_file(urls[n - 1])):
         return path.as_uri()
     if not is_web_url(urls[n - 1]):
         raise NexiError(
@@ -45,7 +45,7 @@ def source_of_last_answer(n: int) -> str:
     return link if is_web_url(link) else str(parse(urls[n - 1]).href)
 
 
-def _own_file(url: str) -> Path | None:
+def _local_file(url: str) -> Path | None:
     """The file behind an address of the knowledge store, where it still is."""
     from nexi.app.folders import Folders
     from nexi.config import load_config
@@ -54,7 +54,7 @@ def _own_file(url: str) -> Path | None:
     return path if path and path.exists() else None
 
 
-def _open(url: str) -> bool:
+def _open_browser(url: str) -> bool:
     """Whether there is a browser that took the address."""
     import webbrowser
 

@@ -24,53 +24,53 @@ if TYPE_CHECKING:
     from nexi.output import Screen
 
 PROMPT = "Go on? [Enter], (e)dit, (q)uit, + TASK adds, - N drops, N TASK changes: "
-MOST_BYTES = 4096  # of one line, as terminals have it
+MAX_LINE_BYTES = 4096  # of one line, as terminals have it
 
 _ADD, _DROP, _CHANGE = re.compile(r"\+\s*(\S.*)"), re.compile(r"-\s*(\d+)"), re.compile(r"(\d+)[.)]?\s+(\S.*)")
 
 
 async def settle_plan(run: Run, proposed: AgendaProposed, screen: Screen, keys: KeyEcho) -> None:
     """Ask about the plan that waits at the run's gate, and say there what came of it."""
-    with screen.away(), keys.show_keys():
-        tasks = await _agreed(run, proposed)
+    with screen.pause_drawing(), keys.show_keys():
+        tasks = await _ask_for_tasks(run, proposed)
     if run.gate and run.gate.proposed and tasks:
         run.gate.settle(tasks)
     elif run.gate and run.gate.proposed:
         run.gate.refuse()
 
 
-async def _agreed(run: Run, proposed: AgendaProposed) -> tuple[str, ...]:
+async def _ask_for_tasks(run: Run, proposed: AgendaProposed) -> tuple[str, ...]:
     """The tasks as a person wants them; none to research nothing."""
-    from nexi.output import note, print_warning, write
+    from nexi.output import print_note, print_warning, write
 
     tasks = proposed.tasks
     if proposed.estimate:
-        note(f"Depth {proposed.complexity}: {proposed.estimate}.")
+        print_note(f"Depth {proposed.complexity}: {proposed.estimate}.")
     while True:
         for number, task in enumerate(tasks, 1):
-            note(f"  {number}. {task}")
+            print_note(f"  {number}. {task}")
         write(PROMPT, sys.stderr)
-        line = await _line(run)
+        line = await _read_line(run)
         if line is None or line in ("q", "quit", "n", "no"):
             return ()
         if line in ("", "y", "yes"):
             return tasks
         try:
-            tasks = await _changed(run, tasks, line)
+            tasks = await _apply_change(run, tasks, line)
         except ResearchError as error:
             print_warning(f"{error}. {error.fix}")
 
 
-async def _changed(run: Run, tasks: tuple[str, ...], line: str) -> tuple[str, ...]:
+async def _apply_change(run: Run, tasks: tuple[str, ...], line: str) -> tuple[str, ...]:
     """The tasks after one word from the person. Raises ResearchError for tasks that cannot be researched."""
     from nexi.research.gate import edit_agenda
     from nexi.research.planner import Agenda
 
-    wanted = await asyncio.to_thread(_in_editor, tasks) if line in ("e", "edit") else inline(tasks, line)
+    wanted = await asyncio.to_thread(_edit_in_editor, tasks) if line in ("e", "edit") else _edit_inline(tasks, line)
     return edit_agenda(Agenda(tasks, 1), wanted).tasks
 
 
-def inline(tasks: Sequence[str], line: str) -> list[str]:
+def _edit_inline(tasks: Sequence[str], line: str) -> list[str]:
     """The tasks after `+ TASK`, `- N` or `N TASK`. Raises ResearchError for any other word."""
     changed = list(tasks)
     if added := _ADD.fullmatch(line):
@@ -84,7 +84,7 @@ def inline(tasks: Sequence[str], line: str) -> list[str]:
     return changed
 
 
-def _in_editor(tasks: Sequence[str]) -> list[str]:
+def _edit_in_editor(tasks: Sequence[str]) -> list[str]:
     from nexi.output import print_warning
     from nexi.research.state import MAX_TASKS
 
@@ -99,13 +99,13 @@ def _in_editor(tasks: Sequence[str]) -> list[str]:
     return told or list(tasks)
 
 
-async def _line(run: Run) -> str | None:
+async def _read_line(run: Run) -> str | None:
     """A line from the keyboard; None at the end of input, or when the run was told to stop."""
     loop, fd = asyncio.get_running_loop(), sys.stdin.fileno()
     typed: asyncio.Future[bytes] = loop.create_future()
     stopping = asyncio.ensure_future(run.stopping.wait())
     first: tuple[asyncio.Future[Any], ...] = (typed, stopping)
-    loop.add_reader(fd, lambda: None if typed.done() else typed.set_result(os.read(fd, MOST_BYTES)))
+    loop.add_reader(fd, lambda: None if typed.done() else typed.set_result(os.read(fd, MAX_LINE_BYTES)))
     try:
         await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
     finally:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from prompt_toolkit.output import Output
 
 PROMPT = "nexi> "
-MOST_LINES = 1000
-MOST_CHARS = 20_000
+MAX_HISTORY_LINES = 1000
+MAX_INPUT_CHARS = 20_000
 
 
 class Prompt(Protocol):
@@ -37,32 +37,32 @@ class Prompt(Protocol):
 def open_prompt(words: Sequence[str], history: Path, *, plain: bool) -> Prompt:
     """A line editor where there can be one, else plain lines."""
     can_edit = not plain and sys.stdin.isatty() and sys.stderr.isatty()
-    return EditingPrompt(words, history) if can_edit else LinePrompt()
+    return _EditingPrompt(words, history) if can_edit else _LinePrompt()
 
 
-class EditingPrompt:
+class _EditingPrompt:
     """prompt_toolkit, drawing on stderr, so that stdout has answers only. Where it fails, plain lines take over."""
 
     def __init__(self, words: Sequence[str], history: Path) -> None:
         self._words, self._history = words, history
         self._session: PromptSession[str] | None = None
-        self._plain: LinePrompt | None = None
+        self._plain: _LinePrompt | None = None
 
     async def read(self) -> str:
         if self._plain:
             return await self._plain.read()
         try:
-            self._session = self._session or _session(self._words, self._history)
-            with _terminated_by_signal():
+            self._session = self._session or _create_session(self._words, self._history)
+            with _cancel_on_sigterm():
                 return await self._session.prompt_async(set_exception_handler=False)
         except EOFError:
             raise
         except Exception:  # noqa: BLE001 - the edge of a library that meets every terminal there is
-            self._plain = LinePrompt()
+            self._plain = _LinePrompt()
             return await self._plain.read()
 
 
-def _session(words: Sequence[str], history: Path) -> PromptSession[str]:
+def _create_session(words: Sequence[str], history: Path) -> PromptSession[str]:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.completion import WordCompleter
     from prompt_toolkit.shortcuts import CompleteStyle
@@ -71,16 +71,16 @@ def _session(words: Sequence[str], history: Path) -> PromptSession[str]:
         PROMPT,
         multiline=True,
         prompt_continuation=lambda width, line, wrapped: "" if wrapped else "... ".rjust(width),
-        key_bindings=_keys(),
-        history=_kept_history(history),
+        key_bindings=_key_bindings(),
+        history=_open_history(history),
         completer=WordCompleter(list(words), sentence=True),
         complete_style=CompleteStyle.READLINE_LIKE,
         complete_while_typing=False,
-        output=_output(),
+        output=_create_output(),
     )
 
 
-def _output() -> Output:
+def _create_output() -> Output:
     """Where the line editor draws. It does not ask where the cursor is: an answer that comes late would look typed."""
     from prompt_toolkit.output import create_output
 
@@ -96,7 +96,7 @@ def _output() -> Output:
     return Vt100_Output(sys.stderr, size, enable_cpr=False)
 
 
-def _keys() -> KeyBindings:
+def _key_bindings() -> KeyBindings:
     """Enter sends, Alt-Enter begins a new line, Ctrl-C clears; what is pasted is never sent by its own line ends."""
     from prompt_toolkit.key_binding import KeyBindings
 
@@ -118,7 +118,7 @@ def _keys() -> KeyBindings:
     return keys
 
 
-def _kept_history(path: Path) -> History:
+def _open_history(path: Path) -> History:
     from prompt_toolkit.history import History
 
     class Kept(History):
@@ -128,7 +128,7 @@ def _kept_history(path: Path) -> History:
             return read_inputs(path)
 
         def store_string(self, string: str) -> None:
-            keep_input(path, string)
+            save_input(path, string)
 
     return Kept()
 
@@ -137,15 +137,15 @@ def read_inputs(path: Path) -> Iterator[str]:
     """Earlier inputs, last first; what is no input of ours is skipped."""
     try:
         for number, line in enumerate(lines_from_end(path)):
-            if number > MOST_LINES:
+            if number > MAX_HISTORY_LINES:
                 return
-            if text := _input_of(line):
+            if text := _parse_input(line):
                 yield text
     except OSError:
         return
 
 
-def _input_of(line: bytes) -> str:
+def _parse_input(line: bytes) -> str:
     try:
         value = json.loads(line)
     except ValueError:
@@ -153,9 +153,9 @@ def _input_of(line: bytes) -> str:
     return value if isinstance(value, str) else ""
 
 
-def keep_input(path: Path, text: str) -> None:
+def save_input(path: Path, text: str) -> None:
     """Add an input to the file, which keeps the last ones, one JSON string in each line."""
-    latest = [text[:MOST_CHARS], *read_inputs(path)][:MOST_LINES]
+    latest = [text[:MAX_INPUT_CHARS], *read_inputs(path)][:MAX_HISTORY_LINES]
     try:
         make_private_directory(path.parent)
         replace_file(path, "".join(json.dumps(item) + "\n" for item in reversed(latest)).encode())
@@ -163,7 +163,7 @@ def keep_input(path: Path, text: str) -> None:
         return
 
 
-class LinePrompt:
+class _LinePrompt:
     """Lines as the terminal gives them. Bytes are awaited, so nothing blocks the loop or outlives it."""
 
     def __init__(self) -> None:
@@ -174,14 +174,14 @@ class LinePrompt:
         from nexi.output import write
 
         write(PROMPT, sys.stderr)
-        with _terminated_by_signal():
+        with _cancel_on_sigterm():
             try:
-                return await self._line()
+                return await self._read_line()
             except _ClearedError:
                 write("\n", sys.stderr)
                 return ""
 
-    async def _line(self) -> str:
+    async def _read_line(self) -> str:
         while b"\n" not in self._waiting:
             if self._ended:
                 break
@@ -214,7 +214,7 @@ async def _next_bytes() -> bytes:
         line: str = await asyncio.to_thread(sys.stdin.readline)
         return line.encode("utf-8", "replace")
     try:
-        with heard(signal.SIGINT, lambda: settle(_ClearedError())):
+        with handle_signal(signal.SIGINT, lambda: settle(_ClearedError())):
             await ready
     finally:
         loop.remove_reader(fd)
@@ -222,15 +222,15 @@ async def _next_bytes() -> bytes:
 
 
 @contextmanager
-def _terminated_by_signal() -> Iterator[None]:
+def _cancel_on_sigterm() -> Iterator[None]:
     """SIGTERM cancels the calling task, so that the terminal is put back as it was."""
     task = asyncio.current_task()
-    with heard(signal.SIGTERM, task.cancel if task else lambda: None):
+    with handle_signal(signal.SIGTERM, task.cancel if task else lambda: None):
         yield
 
 
 @contextmanager
-def heard(number: signal.Signals, act: Callable[[], object]) -> Iterator[None]:
+def handle_signal(number: signal.Signals, act: Callable[[], object]) -> Iterator[None]:
     """Let a signal act, and do nothing else, inside the block."""
     loop, before = asyncio.get_running_loop(), signal.getsignal(number)
     try:

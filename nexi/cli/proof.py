@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nexi.cli.exits import EXIT_FAILURE, failing_politely
+from nexi.cli.exits import EXIT_FAILURE, report_errors
 
 if TYPE_CHECKING:
     from nexi.config import Config
@@ -24,7 +24,7 @@ _as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object
 
 
 @click.group("proof", context_settings=_HELP)
-def proof() -> None:
+def proof_command() -> None:
     """Install, look at and remove a model that proves sentences on this machine.
 
     Rules compare words, numbers, dates and names. Whether a passage supports a sentence is for a model to say: the judge you
@@ -32,18 +32,18 @@ def proof() -> None:
     """
 
 
-@proof.command("install", context_settings=_HELP)
+@proof_command.command("install", context_settings=_HELP)
 @click.argument("model", metavar="NAME|FOLDER")
 @click.option("--yes", is_flag=True, help="Download without asking.")
 @click.option("--from", "mirror", default="", metavar="URL", help="Fetch the files of NAME below this address instead.")
 @_as_json
-def install(model: str, yes: bool, mirror: str, as_json: bool) -> None:
+def _install_command(model: str, yes: bool, mirror: str, as_json: bool) -> None:
     """Install a published model by its NAME, or one from a FOLDER.
 
     A folder holds model.onnx, tokenizer.json and config.json. The files are copied, pinned by their hashes and tried; a model
     that was installed before goes only when the new one works.
     """
-    with failing_politely(as_json=as_json):
+    with report_errors(as_json=as_json):
         import asyncio
 
         from nexi.config import load_config
@@ -52,15 +52,17 @@ def install(model: str, yes: bool, mirror: str, as_json: bool) -> None:
         folder = Path(model).expanduser().resolve()
         if not folder.is_dir():
             _ask_consent(model, mirror, yes=yes)
-        installed, grade = asyncio.run(_install(config, model, folder if folder.is_dir() else None, mirror, quiet=as_json))
-        _show(installed, grade, as_json=as_json)
+        installed, grade = asyncio.run(
+            _install_and_grade(config, model, folder if folder.is_dir() else None, mirror, quiet=as_json)
+        )
+        _print_model(installed, grade, as_json=as_json)
 
 
-@proof.command("status", context_settings=_HELP)
+@proof_command.command("status", context_settings=_HELP)
 @_as_json
-def status(as_json: bool) -> None:
+def _status_command(as_json: bool) -> None:
     """Say which model is installed, whether its files are as they were, and how it did in its test."""
-    with failing_politely(as_json=as_json):
+    with report_errors(as_json=as_json):
         from nexi.app.pair_models import kept_model_grade, model_root
         from nexi.config import load_config
         from nexi.pair_models.folder import installed_model
@@ -69,14 +71,14 @@ def status(as_json: bool) -> None:
         installed = installed_model(model_root(config))
         if installed:
             installed.check_files()
-        _show(installed, kept_model_grade(config, installed) if installed else None, as_json=as_json)
+        _print_model(installed, kept_model_grade(config, installed) if installed else None, as_json=as_json)
 
 
-@proof.command("remove", context_settings=_HELP)
+@proof_command.command("remove", context_settings=_HELP)
 @_as_json
-def remove(as_json: bool) -> None:
+def _remove_command(as_json: bool) -> None:
     """Remove the installed model and its files."""
-    with failing_politely(as_json=as_json):
+    with report_errors(as_json=as_json):
         from nexi.app.pair_models import model_root
         from nexi.config import load_config
         from nexi.output import print_json, write
@@ -98,7 +100,7 @@ def _ask_consent(name: str, mirror: str, *, yes: bool) -> None:
     from nexi.pair_models.downloads import find_published
 
     model = find_published(name)
-    write(_offer(model, mirror), sys.stderr)
+    write(_offer_text(model, mirror), sys.stderr)
     if yes:
         return
     if not sys.stdin.isatty():
@@ -107,21 +109,21 @@ def _ask_consent(name: str, mirror: str, *, yes: bool) -> None:
         raise SystemExit(EXIT_FAILURE)
 
 
-def _offer(model: PublishedModel, mirror: str) -> str:
+def _offer_text(model: PublishedModel, mirror: str) -> str:
     reads = ", ".join(model.languages) or "any language"
     lines = [f"{model.name}: {model.bytes / 1e6:.0f} MB, licence {model.licence}, reads {reads}", f"revision {model.revision}"]
     lines += [f"{file.sha256}  {model.url_of(file, mirror)}" for file in model.files]
     return "\n".join(lines) + "\n"
 
 
-async def _install(
+async def _install_and_grade(
     config: Config, name: str, folder: Path | None, mirror: str, *, quiet: bool
 ) -> tuple[ModelFolder, Grade | None]:
     from nexi.app import Nexi
     from nexi.app.pair_models import grade_model, install_model
 
     async with Nexi(config) as nexi:
-        with _progress(quiet=quiet) as on_bytes:
+        with _download_progress(quiet=quiet) as on_bytes:
             installed, model = await install_model(nexi.ports, name, folder, mirror=mirror, on_bytes=on_bytes)
         try:
             return installed, await grade_model(config, installed, model, nexi.clock)
@@ -130,7 +132,7 @@ async def _install(
 
 
 @contextmanager
-def _progress(*, quiet: bool) -> Iterator[Callable[[int], None]]:
+def _download_progress(*, quiet: bool) -> Iterator[Callable[[int], None]]:
     """How much came, on one line of a terminal."""
     shows = not quiet and sys.stderr.isatty()
 
@@ -143,16 +145,16 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[int], None]]:
         sys.stderr.write("\r\x1b[K")
 
 
-def _show(installed: ModelFolder | None, grade: Grade | None, *, as_json: bool) -> None:
+def _print_model(installed: ModelFolder | None, grade: Grade | None, *, as_json: bool) -> None:
     from nexi.output import print_json, write
 
     if as_json:
-        print_json({"schema": SCHEMA, "installed": _json_of(installed) if installed else None, "grade": _grade_json(grade)})
+        print_json({"schema": SCHEMA, "installed": _model_json(installed) if installed else None, "grade": _grade_json(grade)})
     else:
-        write(_text_of(installed, grade))
+        write(_model_text(installed, grade))
 
 
-def _json_of(installed: ModelFolder) -> dict[str, Any]:
+def _model_json(installed: ModelFolder) -> dict[str, Any]:
     return {
         "name": installed.name,
         "folder": str(installed.path),
@@ -168,7 +170,7 @@ def _grade_json(grade: Grade | None) -> dict[str, Any] | None:
     return {**grade.as_json(), "may_raise": grade.may_raise, "may_be_asked": grade.may_be_asked} if grade else None
 
 
-def _text_of(installed: ModelFolder | None, grade: Grade | None) -> str:
+def _model_text(installed: ModelFolder | None, grade: Grade | None) -> str:
     from nexi.app.pair_models import describe_grade
     from nexi.output import clean_line
     from nexi.pair_models.downloads import published_models

@@ -64,26 +64,26 @@ def _interactive_mode(flags: AskFlags) -> None:
     config = load_terminal_config(flags.output)
     with Interrupts() as interrupts:
         try:
-            asyncio.run(_converse(config, flags, interrupts))
+            asyncio.run(_run_prompt(config, flags, interrupts))
         except asyncio.CancelledError:
             interrupts.code = EXIT_TERMINATED  # nothing but SIGTERM cancels the prompt
 
 
-async def _converse(config: Config, flags: AskFlags, interrupts: Interrupts) -> None:
-    from nexi.cli.prompt import heard, open_prompt
+async def _run_prompt(config: Config, flags: AskFlags, interrupts: Interrupts) -> None:
+    from nexi.cli.prompt import handle_signal, open_prompt
     from nexi.config import is_dumb_terminal
     from nexi.output import write
 
     warn_without_model(config, flags.model)
     write(GREETING + ("\n" if config.config_path.exists() else " /setup chooses a model.\n"), sys.stderr)
     prompt = open_prompt(list(SLASH_COMMANDS), config.root / "repl_history", plain=flags.output.plain or is_dumb_terminal())
-    with heard(signal.SIGINT, lambda: None):  # a Ctrl-C between a search and the prompt came too late for one of them
-        async with Conversation(config, flags, interrupts) as conversation:
+    with handle_signal(signal.SIGINT, lambda: None):  # a Ctrl-C between a search and the prompt came too late for one of them
+        async with _Conversation(config, flags, interrupts) as conversation:
             await _answer_lines(prompt, conversation)
     interrupts.code = 0  # leaving by the prompt is no interruption
 
 
-async def _answer_lines(prompt: Prompt, conversation: Conversation) -> None:
+async def _answer_lines(prompt: Prompt, conversation: _Conversation) -> None:
     from nexi.output import print_failure
 
     while True:
@@ -99,7 +99,7 @@ async def _answer_lines(prompt: Prompt, conversation: Conversation) -> None:
             print_failure(error)
 
 
-class Conversation:
+class _Conversation:
     """What the prompt is about: the session, the last question and its answer, and the settings words can change."""
 
     def __init__(self, config: Config, flags: AskFlags, interrupts: Interrupts) -> None:
@@ -114,9 +114,9 @@ class Conversation:
         self._question = ""
         self._result: RunResult | None = None
         self._earlier_messages: list[Message] = []  # the conversation in front of the last question
-        self._ask_again: Callable[[str], Awaitable[None]] = self._ask  # the way the last question went
+        self._ask_again: Callable[[str], Awaitable[None]] = self._ask_question  # the way the last question went
 
-    async def __aenter__(self) -> Conversation:
+    async def __aenter__(self) -> _Conversation:
         if self._flags.go_on:
             from nexi.runs.conversation import load_last_conversation
 
@@ -138,7 +138,7 @@ class Conversation:
         elif word.startswith("/") and "/" not in word[1:]:
             raise _unknown_command_error(word)
         elif line:
-            await self._ask(line)
+            await self._ask_question(line)
 
     async def _run_command(self, word: str, rest: str) -> None:
         match word:
@@ -147,31 +147,31 @@ class Conversation:
             case "/effort":
                 self._change_effort(rest)
             case "/deep":
-                await self._research(rest)
+                await self._research_question(rest)
             case "/sources":
                 self._show_sources()
             case "/retry":
-                await self._retry()
+                await self._retry_question()
             case "/save":
-                self._save(rest)
+                self._save_answer(rest)
             case "/setup":
                 await self._run_setup()
 
     # questions
 
-    async def _ask(self, question: str) -> None:
+    async def _ask_question(self, question: str) -> None:
         """Search and show the answer. Ctrl-C ends the search and not the conversation."""
         from nexi.cli.templates import apply_template
         from nexi.output import write
 
-        self._ask_again, self._question, self._earlier_messages = self._ask, question, list(self._session.messages)
+        self._ask_again, self._question, self._earlier_messages = self._ask_question, question, list(self._session.messages)
         screen = answer_screen(self._flags.output)
-        request = self._request(apply_template(question, self._flags), "search")
+        request = self._build_request(apply_template(question, self._flags), "search")
         if await self._run_to_answer(self._nexi.run(request, session=self._session), screen):
             screen.finish(self._last_result())
             write("\n", sys.stderr)
 
-    async def _research(self, question: str) -> None:
+    async def _research_question(self, question: str) -> None:
         """Research within the conversation; what follows may refer to the report and cite its sources."""
         from nexi.cli.delivery import deliver_report
         from nexi.output import write
@@ -179,20 +179,24 @@ class Conversation:
 
         if not question:
             raise NexiError("there is nothing to research", fix="type the question behind it: /deep QUESTION")
-        self._ask_again, self._question, self._earlier_messages = self._research, question, list(self._session.messages)
+        self._ask_again, self._question, self._earlier_messages = (
+            self._research_question,
+            question,
+            list(self._session.messages),
+        )
         screen = research_screen(self._flags.output, ResearchState())
-        request = self._request(question, "research")
+        request = self._build_request(question, "research")
         if await self._run_to_answer(self._nexi.run(request, session=self._session), screen):
             deliver_report(self._last_result(), replace(self._flags.output, copy=False, output=None), screen)
             write("\n", sys.stderr)
 
-    def _request(self, question: str, mode: RunMode) -> RunRequest:
+    def _build_request(self, question: str, mode: RunMode) -> RunRequest:
         request = run_request(self._flags, question, mode)
         return replace(request, effort=self._effort, model=self._model, continues="", door="repl")
 
     async def _run_to_answer(self, opening: RunOpening, screen: Screen) -> bool:
         """Whether a run ended with an answer, which is then the last one. Ctrl-C ends it and not the conversation."""
-        from nexi.output import note
+        from nexi.output import print_note
 
         search = asyncio.ensure_future(follow_run(opening, screen, self._interrupts))
         try:
@@ -201,11 +205,11 @@ class Conversation:
             if self._interrupts.code != EXIT_CANCELLED:
                 await _wait_until_cancelled(search)
                 raise
-            note("Stopped.", None, "dim")
+            print_note("Stopped.", None, "dim")
             return False
         return True
 
-    async def _retry(self) -> None:
+    async def _retry_question(self) -> None:
         if not self._question:
             raise NexiError("there is nothing to ask again", cause="no question was asked yet", fix="ask one first")
         self._session.messages[:] = self._earlier_messages
@@ -229,10 +233,10 @@ class Conversation:
     async def _run_setup(self) -> None:
         """The first-time setup, in a thread: it asks its questions at the terminal and looks for servers itself."""
         from nexi.app import Nexi
-        from nexi.cli.settings import set_up
+        from nexi.cli.settings import run_setup
         from nexi.output import print_success
 
-        await asyncio.to_thread(set_up)
+        await asyncio.to_thread(run_setup)
         config = load_terminal_config(self._flags.output)
         await self._nexi.__aexit__(None, None, None)
         self._nexi = Nexi(config)
@@ -251,16 +255,16 @@ class Conversation:
     # the last answer
 
     def _show_sources(self) -> None:
-        from nexi.output import note, print_sources
+        from nexi.output import print_note, print_sources
         from nexi.output.proof import support_by_source
 
         result = self._last_result()
         review = result.answer.review
         print_sources(result.answer.sources, support=support_by_source(review.proof) if review else None)
         if not result.answer.sources:
-            note("The last answer cites no source.")
+            print_note("The last answer cites no source.")
 
-    def _save(self, name: str) -> None:
+    def _save_answer(self, name: str) -> None:
         from pathlib import Path
 
         from nexi.cli.delivery import answer_text

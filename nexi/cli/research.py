@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nexi.cli.exits import Interrupts, failing_politely
+from nexi.cli.exits import Interrupts, report_errors
 from nexi.cli.filters import filter_options
 from nexi.cli.flags import parse_flags
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     "-o", "--output", metavar="FILE", help="Write the report to a new FILE instead of the usual place; - is stdout only."
 )
 @click.option("--copy", is_flag=True, help="Put the report on the clipboard.")
-def research(words: tuple[str, ...], **options: Any) -> None:
+def research_command(words: tuple[str, ...], **options: Any) -> None:
     """Research a deep question in rounds and write a report.
 
     \b
@@ -58,7 +58,7 @@ def research(words: tuple[str, ...], **options: Any) -> None:
       nexi research --depth 3 --plan "the state of solid-state batteries"
     """
     flags = parse_flags(options)
-    with failing_politely(as_json=flags.output.as_json):
+    with report_errors(as_json=flags.output.as_json):
         run_research(" ".join(words), flags)
 
 
@@ -82,11 +82,11 @@ def run_research(question: str, flags: AskFlags) -> None:
     output_path(flags.output)  # fail before anything is spent
     with Interrupts(as_json=flags.output.as_json) as interrupts:
         screen = research_screen(flags.output, ResearchState())
-        result = asyncio.run(_research(config, question, flags, interrupts, screen))
+        result = asyncio.run(_run_to_report(config, question, flags, interrupts, screen))
         deliver_report(result, flags.output, screen)
 
 
-async def _research(config: Config, question: str, flags: AskFlags, interrupts: Interrupts, screen: Screen) -> RunResult:
+async def _run_to_report(config: Config, question: str, flags: AskFlags, interrupts: Interrupts, screen: Screen) -> RunResult:
     from dataclasses import replace
 
     from nexi.app import Nexi

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nexi.cli.exits import Interrupts, failing_politely
+from nexi.cli.exits import Interrupts, report_errors
 
 if TYPE_CHECKING:
     from nexi.app import RunResult
@@ -28,22 +28,22 @@ HELP = {"help_option_names": ["-h", "--help"]}
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 @click.pass_context
-def runs(ctx: click.Context, num: int, as_json: bool) -> None:
+def runs_command(ctx: click.Context, num: int, as_json: bool) -> None:
     """List runs with their state, newest first."""
     if ctx.invoked_subcommand:
         return
-    with failing_politely(as_json=as_json):
-        _list(_directory().list_runs()[:num], as_json)
+    with report_errors(as_json=as_json):
+        _print_runs(_run_directory().list_runs()[:num], as_json)
 
 
-@runs.command("rm", context_settings=HELP)
+@runs_command.command("rm", context_settings=HELP)
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
-def remove(ids: tuple[str, ...]) -> None:
+def _remove_command(ids: tuple[str, ...]) -> None:
     """Delete runs that are not running; their pages go with the next tidying."""
     from nexi.output import print_success
 
-    with failing_politely():
-        directory = _directory()
+    with report_errors():
+        directory = _run_directory()
         for run_id in ids:
             directory.remove(run_id)
             print_success(f"Run {run_id} is removed.")
@@ -51,22 +51,22 @@ def remove(ids: tuple[str, ...]) -> None:
 
 @click.command("stop", context_settings=HELP)
 @click.argument("run_id", metavar="ID")
-def stop(run_id: str) -> None:
+def stop_command(run_id: str) -> None:
     """Ask a running run to answer now from what it has."""
     from nexi.output import print_success, print_warning
 
-    with failing_politely():
-        if _directory().request_stop(run_id):
+    with report_errors():
+        if _run_directory().request_stop(run_id):
             print_success(f"Run {run_id} was asked to write its answer now.")
         else:
-            print_warning(f"run {run_id} is not running; {_way_on(run_id)}")
+            print_warning(f"run {run_id} is not running; {_next_step(run_id)}")
 
 
-def _way_on(run_id: str) -> str:
+def _next_step(run_id: str) -> str:
     """What can be done with a run that nobody is running."""
     from nexi.events import RunFinished
 
-    facts = _directory().open_log(run_id).facts
+    facts = _run_directory().open_log(run_id).facts
     if facts and isinstance(facts[-1][1], RunFinished):
         return f"nexi --show {run_id} shows its answer"
     return f"nexi resume {run_id} goes on with it"
@@ -82,7 +82,7 @@ def _way_on(run_id: str) -> str:
 @click.option("--plain", is_flag=True, help="No colours, no emoji.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 @click.option("-o", "--output", metavar="FILE", help="Write the answer to a new FILE.")
-def resume(run_id: str, **options: Any) -> None:
+def resume_command(run_id: str, **options: Any) -> None:
     """Resume a run that was interrupted, stopped, or ended by a limit or a failing provider.
 
     Nothing that its log holds is asked for again.
@@ -94,20 +94,20 @@ def resume(run_id: str, **options: Any) -> None:
     from nexi.cli.runner import load_terminal_config
 
     flags = parse_flags(options)
-    with failing_politely(as_json=flags.output.as_json), Interrupts(as_json=flags.output.as_json) as interrupts:
+    with report_errors(as_json=flags.output.as_json), Interrupts(as_json=flags.output.as_json) as interrupts:
         config = load_terminal_config(flags.output)
         output_path(flags.output)  # fail before anything is spent
-        result, screen = asyncio.run(_resume(config, run_id, flags, interrupts))
+        result, screen = asyncio.run(_run_to_result(config, run_id, flags, interrupts))
         _deliver_result(result, flags.output, screen)
 
 
-async def _resume(config: Config, run_id: str, flags: AskFlags, interrupts: Interrupts) -> tuple[RunResult, Screen]:
+async def _run_to_result(config: Config, run_id: str, flags: AskFlags, interrupts: Interrupts) -> tuple[RunResult, Screen]:
     """Run it to its end; return the screen too, which knows what was streamed."""
     from dataclasses import replace
 
     from nexi.app import Nexi
     from nexi.cli.runner import answer_screen, follow_run, research_screen, run_request
-    from nexi.output import note
+    from nexi.output import print_note
     from nexi.research.reducer import fold
 
     async with Nexi(config) as nexi:
@@ -120,7 +120,7 @@ async def _resume(config: Config, run_id: str, flags: AskFlags, interrupts: Inte
         changes = replace(run_request(flags, ""), door="")
         result = await follow_run(nexi.resume(run_id, changes=changes), screen, interrupts)
         if result.id != run_id:
-            note(f"Run {run_id} had ended. A new run continues from what it read: {result.id}")
+            print_note(f"Run {run_id} had ended. A new run continues from what it read: {result.id}")
         return result, screen
 
 
@@ -142,7 +142,7 @@ def _deliver_result(result: RunResult, flags: OutputFlags, screen: Screen) -> No
 @click.command("replay", context_settings=HELP)
 @click.argument("run", metavar="ID|FILE")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-def replay(run: str, as_json: bool) -> None:
+def replay_command(run: str, as_json: bool) -> None:
     """Play a finished run again from its log, with no network, and compare what comes out.
 
     FILE is a bundle made by nexi export.
@@ -153,8 +153,8 @@ def replay(run: str, as_json: bool) -> None:
     from nexi.app import Nexi
     from nexi.output import print_json, print_success, print_warning, write
 
-    with failing_politely(as_json=as_json), tempfile.TemporaryDirectory(prefix="nexi-replay-") as folder:
-        config, run_id = _replayable(run, Path(folder))
+    with report_errors(as_json=as_json), tempfile.TemporaryDirectory(prefix="nexi-replay-") as folder:
+        config, run_id = _locate_run(run, Path(folder))
 
         async def play() -> Any:
             async with Nexi(config) as nexi:
@@ -174,7 +174,7 @@ def replay(run: str, as_json: bool) -> None:
             raise SystemExit(1)
 
 
-def _replayable(run: str, folder: Path) -> tuple[Config, str]:
+def _locate_run(run: str, folder: Path) -> tuple[Config, str]:
     """The config and the id to replay; a bundle is unpacked into a home of its own."""
     from nexi.config import load_config
 
@@ -199,11 +199,11 @@ def _replayable(run: str, folder: Path) -> tuple[Config, str]:
     help="The answer or report: html has the evidence and the timeline inside, pdf is made by an installed Chromium.",
 )
 @click.option("-o", "--output", metavar="FILE", help="The file to write; without it a name is made here; - is stdout.")
-def export(run_id: str, bundle: bool, form: str | None, output: str | None) -> None:
+def export_command(run_id: str, bundle: bool, form: str | None, output: str | None) -> None:
     """Write a run to a file: its answer in a form, or with --bundle everything."""
     import asyncio
 
-    with failing_politely():
+    with report_errors():
         if bundle == bool(form):
             raise click.UsageError("say what to export: --format or --bundle")
         if form is None:
@@ -212,11 +212,11 @@ def export(run_id: str, bundle: bool, form: str | None, output: str | None) -> N
         from nexi.runs.pages import FilePages
         from nexi.web.page.exports import exported, suffix_of
 
-        body = asyncio.run(exported(_directory(), FilePages(load_config().pages_dir), run_id, form))
-        return _put(body, output or f"nexi-{run_id}.{suffix_of(form)}")
+        body = asyncio.run(exported(_run_directory(), FilePages(load_config().pages_dir), run_id, form))
+        return _write_export(body, output or f"nexi-{run_id}.{suffix_of(form)}")
 
 
-def _put(body: bytes, output: str) -> None:
+def _write_export(body: bytes, output: str) -> None:
     """The bytes on stdout or in a new file. Raises StoreError."""
     from nexi.errors import StoreError
     from nexi.files import store_error
@@ -243,11 +243,11 @@ def _export_bundle(run_id: str, output: str | None) -> None:
     from nexi.output import print_success
 
     path = Path(output or f"nexi-run-{run_id}.tar.gz").expanduser()
-    pages = write_bundle(_directory(), run_id, path, secrets_of(load_config()))
+    pages = write_bundle(_run_directory(), run_id, path, secrets_of(load_config()))
     print_success(f"The run and its {pages} texts are in {path}.")
 
 
-def _directory() -> RunDirectory:
+def _run_directory() -> RunDirectory:
     from nexi.app import SystemClock
     from nexi.config import load_config
     from nexi.runs.directory import RunDirectory
@@ -256,7 +256,7 @@ def _directory() -> RunDirectory:
     return RunDirectory(config.runs_dir, config.pages_dir, clock=SystemClock())
 
 
-def _list(found: list[RunSummary], as_json: bool) -> None:
+def _print_runs(found: list[RunSummary], as_json: bool) -> None:
     from nexi.output import print_json, write
     from nexi.output.controls import clean_line
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nexi.cli.exits import failing_politely
+from nexi.cli.exits import report_errors
 
 if TYPE_CHECKING:
     from nexi.backends.container import ContainerStatus, Lifecycle
@@ -19,7 +19,7 @@ _HELP = {"help_option_names": ["-h", "--help"]}
 
 
 @click.group("searxng", context_settings=_HELP)
-def searxng() -> None:
+def searxng_command() -> None:
     """Start, stop and look at a SearXNG of your own.
 
     It runs in a container, through docker or podman, and only this machine can reach it. One that was started here stays
@@ -30,36 +30,36 @@ def searxng() -> None:
 _as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 
 
-@searxng.command("start", context_settings=_HELP)
+@searxng_command.command("start", context_settings=_HELP)
 @_as_json
-def start(as_json: bool) -> None:
+def _start_command(as_json: bool) -> None:
     """Start it, wait until it answers, and print its address."""
-    with failing_politely(as_json=as_json):
-        config, lifecycle = _opened()
-        _show(lifecycle.keep(lifecycle.patience(START_S)), lifecycle, as_json=as_json)
-        _say_use(config, as_json=as_json)
+    with report_errors(as_json=as_json):
+        config, lifecycle = _open_lifecycle()
+        _print_status(lifecycle.keep(lifecycle.patience(START_S)), lifecycle, as_json=as_json)
+        _print_usage_hint(config, as_json=as_json)
 
 
-@searxng.command("stop", context_settings=_HELP)
+@searxng_command.command("stop", context_settings=_HELP)
 @click.option("--force", is_flag=True, help="Also while other processes use it.")
 @_as_json
-def stop(force: bool, as_json: bool) -> None:
+def _stop_command(force: bool, as_json: bool) -> None:
     """Stop it, or let it end with the last process that uses it."""
-    with failing_politely(as_json=as_json):
-        _, lifecycle = _opened()
-        _show(lifecycle.stop(lifecycle.patience(STOP_S), force=force), lifecycle, as_json=as_json)
+    with report_errors(as_json=as_json):
+        _, lifecycle = _open_lifecycle()
+        _print_status(lifecycle.stop(lifecycle.patience(STOP_S), force=force), lifecycle, as_json=as_json)
 
 
-@searxng.command("status", context_settings=_HELP)
+@searxng_command.command("status", context_settings=_HELP)
 @_as_json
-def status(as_json: bool) -> None:
+def _status_command(as_json: bool) -> None:
     """Say whether it runs and answers, and who uses it."""
-    with failing_politely(as_json=as_json):
-        _, lifecycle = _opened()
-        _show(lifecycle.status(lifecycle.patience(STOP_S)), lifecycle, as_json=as_json)
+    with report_errors(as_json=as_json):
+        _, lifecycle = _open_lifecycle()
+        _print_status(lifecycle.status(lifecycle.patience(STOP_S)), lifecycle, as_json=as_json)
 
 
-def _opened() -> tuple[Config, Lifecycle]:
+def _open_lifecycle() -> tuple[Config, Lifecycle]:
     from nexi.app import container_options
     from nexi.backends.container import Lifecycle
     from nexi.config import load_config
@@ -68,17 +68,17 @@ def _opened() -> tuple[Config, Lifecycle]:
     return config, Lifecycle(container_options(config))
 
 
-def _show(status: ContainerStatus, lifecycle: Lifecycle, *, as_json: bool) -> None:
-    from nexi.output import note, print_json, write
+def _print_status(status: ContainerStatus, lifecycle: Lifecycle, *, as_json: bool) -> None:
+    from nexi.output import print_json, print_note, write
 
     if as_json:
-        return print_json(_as_object(status, lifecycle))
+        return print_json(_status_json(status, lifecycle))
     if status.running:
         write(f"{status.url}\n")
-    return note(_described(status, lifecycle))
+    return print_note(_describe_status(status, lifecycle))
 
 
-def _as_object(status: ContainerStatus, lifecycle: Lifecycle) -> dict[str, Any]:
+def _status_json(status: ContainerStatus, lifecycle: Lifecycle) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         **vars(status),
@@ -88,7 +88,7 @@ def _as_object(status: ContainerStatus, lifecycle: Lifecycle) -> dict[str, Any]:
     }
 
 
-def _described(status: ContainerStatus, lifecycle: Lifecycle) -> str:
+def _describe_status(status: ContainerStatus, lifecycle: Lifecycle) -> str:
     if not status.running:
         used = " although it should: the next search starts it again" if status.container else ""
         return f"SearXNG is not running{used}. Its settings can be changed in {lifecycle.options.own_settings}"
@@ -99,13 +99,13 @@ def _described(status: ContainerStatus, lifecycle: Lifecycle) -> str:
     return f"SearXNG {health}: {status.image}, container {status.container} ({status.command}). {users}; {until}."
 
 
-def _say_use(config: Config, *, as_json: bool) -> None:
+def _print_usage_hint(config: Config, *, as_json: bool) -> None:
     """A container that no search would ask is worth a word."""
-    from nexi.output import note
+    from nexi.output import print_note
 
     if as_json:
         return
     if config.searxng_url:
-        note("Searches still ask the instance that SEARXNG_URL or searxng_url names.")
+        print_note("Searches still ask the instance that SEARXNG_URL or searxng_url names.")
     elif not config.searxng_autostart:
-        note("To search with it: nexi config set searxng_autostart true")
+        print_note("To search with it: nexi config set searxng_autostart true")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from nexi.cli.exits import failing_politely
+from nexi.cli.exits import report_errors
 
 
 @click.command("serve", context_settings={"help_option_names": ["-h", "--help"]})
@@ -31,7 +31,7 @@ from nexi.cli.exits import failing_politely
     help="What is logged; questions only at debug.",
 )
 @click.option("--searcher-config", metavar="PATH", help="The searcher.yaml of the Search API; else the one in nexi's folder.")
-def serve(
+def serve_command(
     host: str,
     port: int,
     token: str | None,
@@ -46,13 +46,13 @@ def serve(
 
     It listens on this machine only. To listen elsewhere it needs a token: set NEXI_TOKEN, or `token` in the config.
     """
-    with failing_politely():
+    with report_errors():
         from nexi.config import load_config
-        from nexi.output import note, print_warning
+        from nexi.output import print_note, print_warning
         from nexi.web import server
 
         config = load_config()
         for text in config.notes:
             print_warning(text)
         options = server.Options(host, port, token or "", workers, max_runs, rate, drain, log_level, searcher_config or "")
-        server.serve(config, options, on_listening=lambda address: note(f"Listening on {address}"))
+        server.serve(config, options, on_listening=lambda address: print_note(f"Listening on {address}"))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nexi.cli.exits import failing_politely
+from nexi.cli.exits import report_errors
 from nexi.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from nexi.config import Config, ModelOffer
 
 SCHEMA = "nexi-config-1"
-LISTS = ("search_backend", "content_fetcher", "allow_private")
-TEXTS = (
+LIST_SETTINGS = ("search_backend", "content_fetcher", "allow_private")
+TEXT_SETTINGS = (
     "base_url",
     "api_key",
     "model",
@@ -36,98 +36,98 @@ TEXTS = (
     "ssl_cert_dir",
     "system_prompt",
 )
-SECRETS = ("api_key", "jina_key", "api_keys", "token")
-WORDS = {"none": None, "yes": True, "on": True, "no": False, "off": False}
+SECRET_SETTINGS = ("api_key", "jina_key", "api_keys", "token")
+VALUE_WORDS = {"none": None, "yes": True, "on": True, "no": False, "off": False}
 
 
 @click.group("config", invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 @click.pass_context
-def config(ctx: click.Context, as_json: bool) -> None:
+def config_command(ctx: click.Context, as_json: bool) -> None:
     """Show, change and set up the settings.
 
     Alone it shows the path and every setting, keys masked. KEY is a setting, or a part of one: roles.judge.model,
     api_keys.brave, prices.MODEL. Lists take commas: `nexi config set search_backend searxng,wikipedia`.
     """
     if ctx.invoked_subcommand is None:
-        with failing_politely(as_json=as_json):
-            _show(as_json)
+        with report_errors(as_json=as_json):
+            _print_settings(as_json)
 
 
-@config.command("path")
-def path_command() -> None:
+@config_command.command("path")
+def _path_command() -> None:
     """Print the path of the config file."""
-    with failing_politely():
+    with report_errors():
         print_config_path()
 
 
-@config.command("get")
+@config_command.command("get")
 @click.argument("key")
-def get_command(key: str) -> None:
+def _get_command(key: str) -> None:
     """Print one setting as it is in force, keys masked."""
-    with failing_politely():
+    with report_errors():
         from nexi.config import load_config
         from nexi.output import write
 
-        write(_line(value_at(load_config().masked(), key)) + "\n")
+        write(_format_value(_setting_at(load_config().masked(), key)) + "\n")
 
 
-@config.command("set", context_settings={"ignore_unknown_options": True})
+@config_command.command("set", context_settings={"ignore_unknown_options": True})
 @click.argument("key")
 @click.argument("value", required=False)
-def set_command(key: str, value: str | None) -> None:
+def _set_command(key: str, value: str | None) -> None:
     """Change one setting in the file.
 
     Without VALUE it is read from stdin, so that a key need not stand in the shell's history.
     """
-    with failing_politely():
-        _set(key, _typed(key) if value is None else value)
+    with report_errors():
+        _set_setting(key, _read_typed_value(key) if value is None else value)
 
 
-@config.command("unset")
+@config_command.command("unset")
 @click.argument("key")
-def unset_command(key: str) -> None:
+def _unset_command(key: str) -> None:
     """Put one setting back to its default."""
-    with failing_politely():
-        _unset(key)
+    with report_errors():
+        _unset_setting(key)
 
 
-@config.command("setup")
-def setup_command() -> None:
+@config_command.command("setup")
+def _setup_command() -> None:
     """Ask for the settings that matter; finds Ollama, LM Studio and llama.cpp on this machine."""
-    with failing_politely():
-        set_up()
+    with report_errors():
+        run_setup()
 
 
 # one setting
 
 
-def _set(key: str, word: str) -> None:
+def _set_setting(key: str, word: str) -> None:
     from nexi.config import change_config, file_settings
     from nexi.output import print_success
 
-    name, parts = parts_of(key)
-    value = read_value(name, parts, word)
+    name, parts = _split_key(key)
+    value = _parse_value(name, parts, word)
     if parts:
-        value = with_part(file_settings().get(name), parts, value, key)
+        value = _set_part(file_settings().get(name), parts, value, key)
     place = change_config({name: value})
     print_success(f"{key} is set in {place}.")
-    _tell_if_hidden(name)
+    _warn_if_overridden(name)
 
 
-def _unset(key: str) -> None:
+def _unset_setting(key: str) -> None:
     from nexi.config import change_config, file_settings
     from nexi.output import print_success
 
-    name, parts = parts_of(key)
+    name, parts = _split_key(key)
     if not parts:
         place = change_config({}, remove=[name])
     else:
-        place = change_config({name: without_part(file_settings().get(name), parts, key)})
+        place = change_config({name: _remove_part(file_settings().get(name), parts, key)})
     print_success(f"{key} is unset in {place}.")
 
 
-def _tell_if_hidden(name: str) -> None:
+def _warn_if_overridden(name: str) -> None:
     """A change that cannot be seen, since the environment wins, is said to be one."""
     from nexi.config import FIELD_VARIABLES, load_config
     from nexi.output import print_warning
@@ -137,11 +137,11 @@ def _tell_if_hidden(name: str) -> None:
         print_warning(f"the environment says otherwise and wins: unset {variables}")
 
 
-def _typed(key: str) -> str:
+def _read_typed_value(key: str) -> str:
     """A value that is not on the command line: from a pipe, or asked for where it is a secret."""
     if not sys.stdin.isatty():
         return sys.stdin.readline().rstrip("\r\n")
-    if not any(part in SECRETS for part in key.split(".")):
+    if not any(part in SECRET_SETTINGS for part in key.split(".")):
         raise click.UsageError("Missing argument 'VALUE'.")
     import getpass
 
@@ -151,7 +151,7 @@ def _typed(key: str) -> str:
         raise ConfigError("nothing was changed", cause="the input ended", fix=f"nexi config set {key}") from error
 
 
-def parts_of(key: str) -> tuple[str, tuple[str, ...]]:
+def _split_key(key: str) -> tuple[str, tuple[str, ...]]:
     """A setting and the way into it. The name of a model may have dots in it. Raises ConfigError."""
     from nexi.config import CHECKS, OLD_NAMES, unknown_keys
 
@@ -171,26 +171,26 @@ def parts_of(key: str) -> tuple[str, tuple[str, ...]]:
     raise ConfigError(f"{name} has no parts", cause=f"{key} names one", fix=f"nexi config set {name} VALUE")
 
 
-def read_value(name: str, parts: tuple[str, ...], word: str) -> Any:
+def _parse_value(name: str, parts: tuple[str, ...], word: str) -> Any:
     """What a word typed in a shell means for this setting: text as it is, lists by comma, else JSON."""
     last = parts[-1] if len(parts) == 2 else name
     if name == "api_keys" and parts:
-        return _json_or(word, word) if word.startswith("[") else word
-    if last in TEXTS:
+        return _parse_json(word, word) if word.startswith("[") else word
+    if last in TEXT_SETTINGS:
         return word
-    if last in LISTS:
-        return _names(last, word)
-    return _json_or(word, WORDS.get(word.strip().lower(), word))
+    if last in LIST_SETTINGS:
+        return _parse_names(last, word)
+    return _parse_json(word, VALUE_WORDS.get(word.strip().lower(), word))
 
 
-def _names(name: str, word: str) -> Any:
+def _parse_names(name: str, word: str) -> Any:
     if word.strip().startswith("["):
-        return _json_or(word, word)
+        return _parse_json(word, word)
     names = [part.strip() for part in word.split(",") if part.strip()]
     return names if name == "allow_private" or len(names) > 1 else (names or [""])[0]
 
 
-def _json_or(word: str, otherwise: Any) -> Any:
+def _parse_json(word: str, otherwise: Any) -> Any:
     import json
 
     try:
@@ -199,33 +199,33 @@ def _json_or(word: str, otherwise: Any) -> Any:
         return otherwise
 
 
-def with_part(whole: Any, parts: tuple[str, ...], value: Any, key: str) -> dict[str, Any]:
+def _set_part(whole: Any, parts: tuple[str, ...], value: Any, key: str) -> dict[str, Any]:
     """A copy of a setting with one part of it set."""
     first, *rest = parts
-    held: dict[str, Any] = dict(_object(whole, key))
-    held[first] = with_part(held.get(first), tuple(rest), value, key) if rest else value
+    held: dict[str, Any] = dict(_require_mapping(whole, key))
+    held[first] = _set_part(held.get(first), tuple(rest), value, key) if rest else value
     return held
 
 
-def without_part(whole: Any, parts: tuple[str, ...], key: str) -> dict[str, Any]:
+def _remove_part(whole: Any, parts: tuple[str, ...], key: str) -> dict[str, Any]:
     """A copy of a setting with one part of it taken out, and no empty rest of it kept. Raises ConfigError."""
     first, *rest = parts
-    held = dict(_object(whole, key))
+    held = dict(_require_mapping(whole, key))
     if first not in held:
         raise ConfigError(f"{key} is not set", fix="`nexi config` lists every setting")
-    inner = without_part(held[first], tuple(rest), key) if rest else {}
+    inner = _remove_part(held[first], tuple(rest), key) if rest else {}
     return {**{k: v for k, v in held.items() if k != first}, **({first: inner} if inner else {})}
 
 
-def _object(value: Any, key: str) -> Mapping[str, Any]:
+def _require_mapping(value: Any, key: str) -> Mapping[str, Any]:
     if value is not None and not isinstance(value, Mapping):
         raise ConfigError(f"{key} cannot be reached", cause="the file holds something else there", fix="nexi --edit-config")
     return value or {}
 
 
-def value_at(settings: Mapping[str, Any], key: str) -> Any:
+def _setting_at(settings: Mapping[str, Any], key: str) -> Any:
     """One setting, or a part of it. Raises ConfigError."""
-    name, parts = parts_of(key)
+    name, parts = _split_key(key)
     value = settings[name]
     for part in parts:
         if not isinstance(value, Mapping) or part not in value:
@@ -237,22 +237,22 @@ def value_at(settings: Mapping[str, Any], key: str) -> Any:
 # all settings
 
 
-def _show(as_json: bool) -> None:
+def _print_settings(as_json: bool) -> None:
     from nexi.config import load_config
     from nexi.output import print_warning
 
     loaded = load_config()
     if not as_json and not loaded.config_path.exists() and sys.stdin.isatty() and sys.stdout.isatty() and _wants_setup():
-        loaded = set_up()
+        loaded = run_setup()
     if as_json:
         return _show_json(loaded)
     for note in loaded.notes:
         print_warning(note)
     _show_table(loaded)
-    return _say_what_is_missing(loaded)
+    return _print_missing_model(loaded)
 
 
-def _say_what_is_missing(loaded: Config) -> None:
+def _print_missing_model(loaded: Config) -> None:
     from nexi.output import write
 
     if loaded.endpoint("answer").is_extractive and loaded.model != "extractive":
@@ -274,7 +274,7 @@ def _show_json(loaded: Config) -> None:
         "path": str(loaded.config_path),
         "exists": loaded.config_path.exists(),
         "settings": loaded.masked(),
-        "sources": {name: source_of(loaded, name) for name in loaded.to_dict()},
+        "sources": {name: _setting_source(loaded, name) for name in loaded.to_dict()},
         "notes": list(loaded.notes),
     }
     print_json(shown)
@@ -285,13 +285,13 @@ def _show_table(loaded: Config) -> None:
 
     settings = loaded.masked()
     width = max(map(len, settings))
-    rows = [(name, _line(value), source_of(loaded, name)) for name, value in settings.items()]
+    rows = [(name, _format_value(value), _setting_source(loaded, name)) for name, value in settings.items()]
     lines = [f"{name:<{width}}  {value}" + (f"  ({source})" if source != "default" else "") for name, value, source in rows]
     missing = "" if loaded.config_path.exists() else "  (no such file yet)"
     write(f"{loaded.config_path}{missing}\n\n" + "\n".join(line.rstrip() for line in lines) + "\n")
 
 
-def source_of(loaded: Config, name: str) -> str:
+def _setting_source(loaded: Config, name: str) -> str:
     """Where a setting comes from."""
     from nexi.config import DEFAULT_CONFIG, OLD_NAMES
 
@@ -302,7 +302,7 @@ def source_of(loaded: Config, name: str) -> str:
     return "file" if in_file and loaded.to_dict()[name] != DEFAULT_CONFIG[name] else "default"
 
 
-def _line(value: Any) -> str:
+def _format_value(value: Any) -> str:
     import json
 
     if isinstance(value, str):
@@ -313,7 +313,7 @@ def _line(value: Any) -> str:
 # the setup
 
 
-def set_up() -> Config:
+def run_setup() -> Config:
     """The first-time setup, with the models of this machine to choose from. Raises ConfigError off a terminal."""
     from nexi.config import QUESTIONS, SEARXNG_QUESTION, run_first_time_setup
     from nexi.output import write
@@ -325,10 +325,10 @@ def set_up() -> Config:
             fix="nexi config set KEY VALUE",
         )
     write("Looking for Ollama, LM Studio and llama.cpp on this machine ...\n", sys.stderr)
-    return run_first_time_setup(offers=offers(), questions=(*QUESTIONS, SEARXNG_QUESTION), window=window)
+    return run_first_time_setup(offers=local_model_offers(), questions=(*QUESTIONS, SEARXNG_QUESTION), window=detect_window)
 
 
-def offers(ports: Mapping[str, int] | None = None) -> list[ModelOffer]:
+def local_model_offers(ports: Mapping[str, int] | None = None) -> list[ModelOffer]:
     """The models of the servers that run on this machine."""
     import asyncio
 
@@ -337,13 +337,13 @@ def offers(ports: Mapping[str, int] | None = None) -> list[ModelOffer]:
 
     servers = asyncio.run(find_servers(PORTS if ports is None else ports))
     return [
-        ModelOffer(f"{m.name}  ({s.kind}, {window_text(m.window, m.largest)})", s.base_url, m.name, m.context)
+        ModelOffer(f"{m.name}  ({s.kind}, {format_window(m.window, m.largest)})", s.base_url, m.name, m.context)
         for s in servers
         for m in s.models
     ]
 
 
-def window(base_url: str, model: str) -> int | None:
+def detect_window(base_url: str, model: str) -> int | None:
     """The window that a server of this machine gives a model, where it says so."""
     import asyncio
 
@@ -354,7 +354,7 @@ def window(base_url: str, model: str) -> int | None:
     return found.context if found else None
 
 
-def window_text(given: int | None, largest: int | None) -> str:
+def format_window(given: int | None, largest: int | None) -> str:
     """A context window in words."""
     if given:
         return f"{given} tokens"

@@ -21,7 +21,7 @@ def read_question() -> str:
 
 def append_piped_text(question: str) -> str:
     """Append piped text to the question: `cat notes.txt | nexi "summarise this"`."""
-    text = read_piped_text()
+    text = _read_piped_text()
     if not text:
         return question
     from nexi.output import write
@@ -32,18 +32,18 @@ def append_piped_text(question: str) -> str:
     return f"{question}\n\n{kept}"
 
 
-def read_piped_text() -> str:
+def _read_piped_text() -> str:
     """Read what waits in a pipe on stdin; an open, empty pipe, or anything but a pipe, was not meant for nexi."""
     try:
         fd = sys.stdin.fileno()
         if os.name == "nt" or not stat.S_ISFIFO(os.fstat(fd).st_mode):
             return ""
-        return _drain(fd).decode("utf-8", "replace").strip()
+        return _read_available(fd).decode("utf-8", "replace").strip()
     except (OSError, ValueError, AttributeError):  # closed, or no real file
         return ""
 
 
-def _drain(fd: int) -> bytes:
+def _read_available(fd: int) -> bytes:
     """Read what is there now, and what follows within PAUSE_S."""
     import select
 

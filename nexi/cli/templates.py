@@ -28,18 +28,18 @@ class Template:
     text: str
 
     @property
-    def about(self) -> str:
+    def first_line(self) -> str:
         """Its first line, shortened."""
         line = next((line.strip() for line in self.text.splitlines() if line.strip()), "").lstrip("# ")
         return line if len(line) <= 60 else line[:59] + "…"
 
     @property
-    def wraps(self) -> bool:
+    def wraps_question(self) -> bool:
         """Whether it is put around the question."""
         return PLACEHOLDER in self.text
 
 
-def templates_folder() -> Path:
+def _templates_folder() -> Path:
     from nexi.config import nexi_home
 
     return nexi_home() / "templates"
@@ -47,7 +47,7 @@ def templates_folder() -> Path:
 
 def list_templates(place: Path | None = None) -> list[Template]:
     """Every template that can be read, by name."""
-    place = place or templates_folder()
+    place = place or _templates_folder()
     try:
         paths = sorted(place.glob("*.md"))
     except OSError as error:
@@ -57,7 +57,7 @@ def list_templates(place: Path | None = None) -> list[Template]:
 
 def read_template(name: str, place: Path | None = None) -> Template:
     """The template of that name. Raises ConfigError, with the one that was probably meant."""
-    place = place or templates_folder()
+    place = place or _templates_folder()
     path = place / f"{name}.md"
     if name and Path(name).name == name and path.is_file():
         return Template(name, path, _read_text(path))
@@ -70,14 +70,14 @@ def read_template(name: str, place: Path | None = None) -> Template:
 def system_prompt_of(flags: AskFlags) -> str:
     """The instructions of `--template` and `--system`; empty without either."""
     template = _chosen_template(flags)
-    parts = (template.text if template and not template.wraps else "", flags.system)
+    parts = (template.text if template and not template.wraps_question else "", flags.system)
     return "\n\n".join(part.strip() for part in parts if part.strip())
 
 
 def apply_template(question: str, flags: AskFlags) -> str:
     """The question inside its template, if the template has a place for it."""
     template = _chosen_template(flags)
-    wraps = template is not None and template.wraps and question.strip()
+    wraps = template is not None and template.wraps_question and question.strip()
     return template.text.replace(PLACEHOLDER, question).strip() if template and wraps else question
 
 
@@ -115,9 +115,9 @@ def _suggest_name(name: str, known: list[str]) -> str:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def templates_command(as_json: bool) -> None:
     """List the saved templates."""
-    from nexi.cli.exits import failing_politely
+    from nexi.cli.exits import report_errors
 
-    with failing_politely(as_json=as_json):
+    with report_errors(as_json=as_json):
         _print_templates(as_json)
 
 
@@ -128,9 +128,11 @@ def _print_templates(as_json: bool) -> None:
 
     found = list_templates()
     if as_json:
-        listed = [{"name": t.name, "about": t.about, "wraps_question": t.wraps, "path": str(t.path)} for t in found]
+        listed = [
+            {"name": t.name, "about": t.first_line, "wraps_question": t.wraps_question, "path": str(t.path)} for t in found
+        ]
         return print_json({"schema": "nexi-templates-1", "templates": listed})
     if not found:
-        return write(f"No template is saved. Write one: {templates_folder()}/NAME.md\n", sys.stderr)
+        return write(f"No template is saved. Write one: {_templates_folder()}/NAME.md\n", sys.stderr)
     width = max(len(t.name) for t in found)
-    return write("".join(f"{t.name:<{width}}  {t.about}\n" for t in found))
+    return write("".join(f"{t.name:<{width}}  {t.first_line}\n" for t in found))

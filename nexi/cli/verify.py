@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nexi.cli.exits import failing_politely
+from nexi.cli.exits import report_errors
 
 if TYPE_CHECKING:
     from nexi.app import Target
@@ -23,13 +23,13 @@ EXIT_NOT_VERIFIED = 5
 @click.option("--strict", is_flag=True, help="Fail also for what is partly supported or cites nothing.")
 @click.option("-v", "--verbose", is_flag=True, help="Show supported sentences too.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-def verify(target: str, refetch: bool, strict: bool, verbose: bool, as_json: bool) -> None:
+def verify_command(target: str, refetch: bool, strict: bool, verbose: bool, as_json: bool) -> None:
     """Check an answer, a report or any Markdown with links against the pages it cites; - reads stdin."""
     from nexi.output import print_json, write
     from nexi.output.proof import verification_json, verification_markdown
 
-    with failing_politely(as_json=as_json):
-        found = _verified(_read(target), refetch=refetch)
+    with report_errors(as_json=as_json):
+        found = _verify_target(_read_target(target), refetch=refetch)
         if as_json:
             print_json(verification_json(found, target, strict=strict))
         else:
@@ -38,7 +38,7 @@ def verify(target: str, refetch: bool, strict: bool, verbose: bool, as_json: boo
             raise SystemExit(EXIT_NOT_VERIFIED)
 
 
-def _read(target: str) -> Target:
+def _read_target(target: str) -> Target:
     """A file or stdin as text; anything else is the id of a run. Raises NexiError."""
     from nexi.app import Target
     from nexi.errors import StoreError
@@ -55,7 +55,7 @@ def _read(target: str) -> Target:
     return Target(id=target)
 
 
-def _verified(target: Target, *, refetch: bool) -> Verification:
+def _verify_target(target: Target, *, refetch: bool) -> Verification:
     import asyncio
 
     from nexi.app import Nexi

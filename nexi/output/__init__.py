@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nexi.output.controls import clean, clean_line
+from nexi.output.controls import clean_line, clean_text
 from nexi.output.messages import (
     ANSWER_SCHEMA,
     answer_json,
     cost_text,
     create_progress_callback,
-    note,
     print_answer,
     print_error,
     print_failure,
     print_json,
+    print_note,
     print_result_summary,
     print_search_start,
     print_sources,
@@ -34,17 +34,17 @@ __all__ = [
     "ANSWER_SCHEMA",
     "Screen",
     "answer_json",
-    "clean",
     "clean_line",
+    "clean_text",
     "cost_text",
     "create_progress_callback",
     "is_plain",
     "is_tty",
-    "note",
     "print_answer",
     "print_error",
     "print_failure",
     "print_json",
+    "print_note",
     "print_result_summary",
     "print_search_start",
     "print_sources",

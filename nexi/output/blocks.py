@@ -23,7 +23,7 @@ class BlockStream:
         self._has_text = self._is_list = self._after_blank = False
 
     @property
-    def open(self) -> str:
+    def unfinished(self) -> str:
         """The block under way."""
         return "".join(self._lines) + self._line
 
@@ -32,27 +32,27 @@ class BlockStream:
         *whole, rest = text.split("\n")
         blocks: list[str] = []
         for line in whole:
-            blocks += self._take(f"{self._line}{line}\n")
+            blocks += self._add_line(f"{self._line}{line}\n")
             self._line = ""
         self._line += rest
         return blocks
 
     def finish(self) -> str:
         """What is left."""
-        rest = self.open
-        self._cut()
+        rest = self.unfinished
+        self._cut_block()
         self._line = self._fence = ""
         return rest
 
-    def _take(self, line: str) -> list[str]:
-        done = [self._cut()] if self._ends_list(line) else []
+    def _add_line(self, line: str) -> list[str]:
+        done = [self._cut_block()] if self._ends_list(line) else []
         if not self._has_text and line.strip():
             self._has_text, self._is_list = True, bool(_ITEM.match(line))
         self._lines.append(line)
-        self._pass_fence(line)
+        self._track_fence(line)
         self._after_blank = not self._fence and not line.strip()
         if self._is_whole(line):
-            done.append(self._cut())
+            done.append(self._cut_block())
         return done
 
     def _ends_list(self, line: str) -> bool:
@@ -63,12 +63,12 @@ class BlockStream:
             return False
         return self._after_blank or bool(_HEADING.match(line)) or bool(_FENCE.match(line))
 
-    def _cut(self) -> str:
+    def _cut_block(self) -> str:
         block, self._lines = "".join(self._lines), []
         self._has_text = self._is_list = self._after_blank = False
         return block
 
-    def _pass_fence(self, line: str) -> None:
+    def _track_fence(self, line: str) -> None:
         mark = _FENCE.match(line)
         if not mark:
             return

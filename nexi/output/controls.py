@@ -21,7 +21,7 @@ _CONTROL = "[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 _LONE = "[\ud800-\udfff]"
 
 
-def clean(text: str) -> str:
+def clean_text(text: str) -> str:
     """The text without what a terminal would obey; line breaks become newlines, stray halves of characters become �."""
     if not _HARMFUL.search(text):
         return text
@@ -31,9 +31,9 @@ def clean(text: str) -> str:
 
 def clean_line(text: str) -> str:
     """The same, on one line."""
-    return " ".join(clean(text).split())
+    return " ".join(clean_text(text).split())
 
 
-def escaped(json_text: str) -> str:
+def escape_json(json_text: str) -> str:
     """JSON in which such characters are written as escapes, so that nothing is lost."""
     return _HARMFUL.sub(lambda found: f"\\u{ord(found[0]):04x}", json_text)

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.live import Live
 
-PER_SECOND = 8
+REDRAWS_PER_S = 8
 
 
-class Redrawn(ABC):
-    """What stays is written above it, while it is `away`."""
+class LiveDisplay(ABC):
+    """What stays is written above it, inside `pause_drawing`."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -32,7 +32,7 @@ class Redrawn(ABC):
                 self,
                 console=self._console,
                 transient=True,
-                refresh_per_second=PER_SECOND,
+                refresh_per_second=REDRAWS_PER_S,
                 redirect_stdout=False,
                 redirect_stderr=False,
                 vertical_overflow="crop",
@@ -45,7 +45,7 @@ class Redrawn(ABC):
             live.stop()
 
     @contextmanager
-    def away(self) -> Iterator[None]:
+    def pause_drawing(self) -> Iterator[None]:
         """Out of the way while something is written that stays."""
         was_there = self._live is not None
         self.stop()

@@ -16,7 +16,7 @@ from rich.style import Style
 from rich.text import Text
 
 from nexi.output.blocks import BlockStream
-from nexi.output.controls import clean, clean_line
+from nexi.output.controls import clean_line, clean_text
 from nexi.output.sites import site_of
 from nexi.types import Source
 
@@ -38,7 +38,7 @@ class _Markdown(markdown.Markdown):
         self.parsed = parser.parse(text)
 
 
-class Drawing:
+class _MarkdownDrawing:
     """Markdown as lines that end where their text ends: padding would wrap in a window made narrower, and be copied."""
 
     def __init__(self, text: str) -> None:
@@ -49,7 +49,7 @@ class Drawing:
         """Drawn block by block, as a stream is, with one blank line between blocks."""
         found: list[list[Segment]] = []
         for block in self._blocks:
-            found += [[], *_lines(block, console, options)]
+            found += [[], *_block_lines(block, console, options)]
         return found[1:]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -58,14 +58,14 @@ class Drawing:
             yield Segment.line()
 
 
-def _lines(block: _Markdown, console: Console, options: ConsoleOptions) -> list[list[Segment]]:
+def _block_lines(block: _Markdown, console: Console, options: ConsoleOptions) -> list[list[Segment]]:
     """The lines of one block without the blank ones around them."""
-    lines = [_trimmed(line) for line in console.render_lines(block, options.update(height=None), pad=False)]
+    lines = [_trim_line(line) for line in console.render_lines(block, options.update(height=None), pad=False)]
     inked = [number for number, line in enumerate(lines) if line]
     return lines[inked[0] : inked[-1] + 1] if inked else []
 
 
-def _trimmed(line: list[Segment]) -> list[Segment]:
+def _trim_line(line: list[Segment]) -> list[Segment]:
     """A line without the blanks at its end."""
     kept = list(line)
     while kept and not kept[-1].text.rstrip():
@@ -75,19 +75,19 @@ def _trimmed(line: list[Segment]) -> list[Segment]:
     return kept
 
 
-def rendered(text: str) -> Drawing:
+def render_markdown(text: str) -> _MarkdownDrawing:
     """An answer or a part of it, ready to print."""
-    return Drawing(clean(text))
+    return _MarkdownDrawing(clean_text(text))
 
 
-def _address(url: str, link: str) -> Text:
+def _address_text(url: str, link: str) -> Text:
     """The address of a source; a terminal that knows links opens it at the evidence, and what is seen stays the address."""
     if not link.startswith(url):
         return Text(f"    {url}", style="dim")
     return Text.assemble(("    ", "dim"), (url, Style(dim=True, link=link)))
 
 
-def source_list(sources: Iterable[Source], support: Mapping[int, tuple[int, int]]) -> Iterator[Text]:
+def source_lines(sources: Iterable[Source], support: Mapping[int, tuple[int, int]]) -> Iterator[Text]:
     """The lines of the list of sources: number, title, site and how many sentences it supports, and the address under them."""
     yield Text()
     yield Text("Sources", style="bold")
@@ -100,4 +100,4 @@ def source_list(sources: Iterable[Source], support: Mapping[int, tuple[int, int]
             (f"  {'✓' if good == total else '✗'} {good} of {total}", "green" if good == total else "yellow") if total else ""
         )
         yield Text.assemble((f"[{source.number}] ", "cyan"), named, (f"  {site}" if named != site else "", "green"), verdict)
-        yield _address(url, clean_line(source.link))
+        yield _address_text(url, clean_line(source.link))

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from nexi.output.controls import clean_line, escaped
-from nexi.output.streams import console, put, takes_colors, write
+from nexi.output.controls import clean_line, escape_json
+from nexi.output.streams import open_console, takes_colors, write, write_raw
 
 if TYPE_CHECKING:
     from nexi.app import RunResult
@@ -29,9 +29,9 @@ def print_answer(
 
     titles = url_to_title or {}
     if takes_colors(sys.stdout, plain):
-        from nexi.output.markdown import rendered
+        from nexi.output.markdown import render_markdown
 
-        console("stdout").print(rendered(answer))
+        open_console("stdout").print(render_markdown(answer))
     else:
         write(f"{answer}\n")
     print_sources([Source(n, url, titles.get(url, "")) for url, n in (url_citations or {}).items()], plain)
@@ -50,16 +50,16 @@ def print_sources(
         numbers = {source.number: clean_line(source.url) for source in found}
         titles = {clean_line(source.url): clean_line(source.title) for source in found}
         return write(f"\n{format_citations_section(numbers, url_to_title=titles)}\n")
-    from nexi.output.markdown import source_list
+    from nexi.output.markdown import source_lines
 
-    screen = console("stdout")
-    for line in source_list(found, support or {}):
+    screen = open_console("stdout")
+    for line in source_lines(found, support or {}):
         screen.print(line, soft_wrap=True)
     return None
 
 
 def print_search_start(query: str, plain: bool | None = None) -> None:
-    note(f"Searching: {query}", plain, "cyan")
+    print_note(f"Searching: {query}", plain, "cyan")
 
 
 def print_result_summary(
@@ -74,9 +74,9 @@ def print_result_summary(
     calls: int = 0,
 ) -> None:
     """One line on what the answer took; research has model calls and no iterations of its own."""
-    work = _number(iterations, "iteration") if iterations or not calls else _number(calls, "model call")
-    parts = (f"{duration_s:.1f} s", work, f"{_number(len(urls), 'page')} read")
-    note(", ".join(filter(None, (*parts, _number(tokens, "token"), cost, figures))), plain, "dim")
+    work = _count_noun(iterations, "iteration") if iterations or not calls else _count_noun(calls, "model call")
+    parts = (f"{duration_s:.1f} s", work, f"{_count_noun(len(urls), 'page')} read")
+    print_note(", ".join(filter(None, (*parts, _count_noun(tokens, "token"), cost, figures))), plain, "dim")
 
 
 def cost_text(cost: float | None) -> str:
@@ -86,27 +86,27 @@ def cost_text(cost: float | None) -> str:
     return f"${cost:.4f}" if cost >= 0.0001 else ("under $0.0001" if cost > 0 else "free")
 
 
-def _number(count: int, noun: str) -> str:
+def _count_noun(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def print_success(message: str, plain: bool | None = None) -> None:
-    note(message, plain, "green")
+    print_note(message, plain, "green")
 
 
 def print_warning(message: str, plain: bool | None = None) -> None:
-    note(f"Warning: {message}", plain, "yellow")
+    print_note(f"Warning: {message}", plain, "yellow")
 
 
 def print_error(message: str, plain: bool | None = None) -> None:
-    note(f"Error: {message}", plain, "red")
+    print_note(f"Error: {message}", plain, "red")
 
 
 def create_progress_callback(verbose: bool = False, plain: bool | None = None) -> Callable[[str, int, int], None]:
     """A callback for `run_search` that tells its progress on stderr."""
 
     def callback(message: str, iteration: int, max_iter: int) -> None:
-        note(f"[{iteration}/{max_iter}] {message}" if verbose else message, plain, "dim")
+        print_note(f"[{iteration}/{max_iter}] {message}" if verbose else message, plain, "dim")
 
     return callback
 
@@ -117,13 +117,13 @@ def print_failure(error: NexiError, *, as_json: bool = False) -> None:
         return print_json({"error": str(error), "code": error.code, "fix": error.fix})
     print_error(str(error))
     if error.fix:
-        note(f"  Fix: {error.fix}", None, "dim")
+        print_note(f"  Fix: {error.fix}", None, "dim")
     return None
 
 
 def print_json(value: Mapping[str, Any] | Sequence[Any]) -> None:
     """One line of JSON on stdout. Nothing is taken out of it: what a terminal would obey is written as an escape."""
-    put(escaped(json.dumps(value, ensure_ascii=False)) + "\n", sys.stdout)
+    write_raw(escape_json(json.dumps(value, ensure_ascii=False)) + "\n", sys.stdout)
 
 
 def answer_json(result: RunResult, question: str, model: str) -> dict[str, Any]:
@@ -153,12 +153,12 @@ def answer_json(result: RunResult, question: str, model: str) -> dict[str, Any]:
     }
 
 
-def note(message: str, plain: bool | None = None, style: str = "") -> None:
+def print_note(message: str, plain: bool | None = None, style: str = "") -> None:
     """A line on stderr, in a colour where there are colours."""
     if not takes_colors(sys.stderr, plain):
         return write(message + "\n", sys.stderr)
     from rich.text import Text
 
-    from nexi.output.controls import clean
+    from nexi.output.controls import clean_text
 
-    return console("stderr").print(Text(clean(message), style=style), soft_wrap=True)
+    return open_console("stderr").print(Text(clean_text(message), style=style), soft_wrap=True)

@@ -23,66 +23,66 @@ from nexi.events import (
     is_fact,
 )
 from nexi.output.controls import clean_line
-from nexi.output.live import Redrawn
-from nexi.output.messages import cost_text, note
-from nexi.output.screen import Lines, Progress
+from nexi.output.live import LiveDisplay
+from nexi.output.messages import cost_text, print_note
+from nexi.output.screen import ProgressDisplay, ProgressLines
 from nexi.output.status import detail_of
-from nexi.output.streams import console, takes_colors
+from nexi.output.streams import open_console, takes_colors
 from nexi.research.reducer import reduce
 from nexi.research.state import Researcher, ResearchState
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
-TASK_CHARS = 60
+MAX_TASK_CHARS = 60
 MARKS = {"reported": "✓", "failed": "✗"}
 PLAIN_MARKS = {"reported": "+", "failed": "x"}
 
 
-def panel_for(verbose: bool, quiet: bool, state: ResearchState, clock: Callable[[], float]) -> Progress:
+def panel_for(verbose: bool, quiet: bool, state: ResearchState, clock: Callable[[], float]) -> ProgressDisplay:
     """How research is shown on the streams there are."""
     if quiet and not verbose:
-        return Progress()
+        return ProgressDisplay()
     return Panel(verbose, state, clock) if takes_colors(sys.stderr) else PlainPanel(verbose)
 
 
-class PlainPanel(Progress):
+class PlainPanel(ProgressDisplay):
     """A line for everything that changes the picture; with `verbose` for everything."""
 
     def __init__(self, verbose: bool) -> None:
-        self._details = Lines(verbose=True) if verbose else None
+        self._details = ProgressLines(verbose=True) if verbose else None
 
-    def tell(self, event: Event) -> None:
-        if text := change_of(event):
-            note(text)
+    def show_event(self, event: Event) -> None:
+        if text := format_change(event):
+            print_note(text)
         elif self._details:
-            self._details.tell(event)
+            self._details.show_event(event)
 
 
-class Panel(Redrawn, Progress):
+class Panel(LiveDisplay, ProgressDisplay):
     """The header and one line for each researcher, redrawn; details go above it."""
 
     def __init__(self, verbose: bool, state: ResearchState, clock: Callable[[], float]) -> None:
         self._state, self._status = state, ""
         self._body, self._apart = "", False
-        self._details = Lines(verbose=True) if verbose else None
+        self._details = ProgressLines(verbose=True) if verbose else None
         self._clock, self._started = clock, clock()
-        super().__init__(console("stderr"))
+        super().__init__(open_console("stderr"))
 
-    def tell(self, event: Event) -> None:
+    def show_event(self, event: Event) -> None:
         if is_fact(event):
             self._state = reduce(self._state, event)
         elif isinstance(event, StatusDelta):
             self._status = event.text
         if isinstance(event, AgendaSet) and event.estimate and not self._state.proposed:
-            with self.away():
-                note(estimate_of(event))
+            with self.pause_drawing():
+                print_note(_format_estimate(event))
         if self._details and detail_of(event)[0]:
-            with self.away():
-                self._details.tell(event)
+            with self.pause_drawing():
+                self._details.show_event(event)
         self.start()
 
-    def writing(self, text: str, *, apart: bool = False) -> None:
+    def show_tail(self, text: str, *, apart: bool = False) -> None:
         self._body, self._apart = text, apart
 
     def end(self) -> None:
@@ -92,15 +92,15 @@ class Panel(Redrawn, Progress):
         from rich.text import Text
 
         head = Text(
-            headline(self._state, self._clock() - self._started, self._status),
+            format_headline(self._state, self._clock() - self._started, self._status),
             style="bold",
             no_wrap=True,
             overflow="ellipsis",
         )
         if self._body.strip():
-            from nexi.output.region import drawn
+            from nexi.output.region import _draw_tail
 
-            yield from drawn(self._body, self._apart, console, options)
+            yield from _draw_tail(self._body, self._apart, console, options)
             yield head
             return
         yield head
@@ -109,10 +109,10 @@ class Panel(Redrawn, Progress):
         for researcher in self._state.researchers[-room:]:
             style = {"running": "", "reported": "green", "failed": "red"}[researcher.status]
             mark = marks.get(researcher.status, "·")
-            yield Text(f" {mark} {line_of(researcher)}", style=style or "dim", no_wrap=True, overflow="ellipsis")
+            yield Text(f" {mark} {format_researcher(researcher)}", style=style or "dim", no_wrap=True, overflow="ellipsis")
 
 
-def headline(state: ResearchState, seconds: float, status: str = "") -> str:
+def format_headline(state: ResearchState, seconds: float, status: str = "") -> str:
     """`Research: 45% · round 1 of 3 · 12,400 tokens · $0.02 · 31 s`."""
     parts = [state.header]
     if state.round:
@@ -128,7 +128,7 @@ def headline(state: ResearchState, seconds: float, status: str = "") -> str:
     return " · ".join([*parts, f"{seconds:.0f} s"])
 
 
-def line_of(researcher: Researcher) -> str:
+def format_researcher(researcher: Researcher) -> str:
     """A researcher in one line: who, how far, what it took, what it did last, and on what; a narrow terminal cuts the end."""
     parts = [researcher.id, researcher.phase]
     if researcher.usage.total:
@@ -136,24 +136,24 @@ def line_of(researcher: Researcher) -> str:
     if researcher.usage.cost:
         parts.append(cost_text(researcher.usage.cost))
     if researcher.status == "running" and researcher.last_action:
-        parts.append(clean_line(researcher.last_action)[:TASK_CHARS])
+        parts.append(clean_line(researcher.last_action)[:MAX_TASK_CHARS])
     if researcher.status == "failed":
-        parts.append(clean_line(researcher.reason)[:TASK_CHARS])
-    return " · ".join([*parts, clean_line(researcher.task)[:TASK_CHARS]])
+        parts.append(clean_line(researcher.reason)[:MAX_TASK_CHARS])
+    return " · ".join([*parts, clean_line(researcher.task)[:MAX_TASK_CHARS]])
 
 
-def estimate_of(event: AgendaSet) -> str:
+def _format_estimate(event: AgendaSet) -> str:
     """What the run may come to, told when it begins to spend."""
     return f"Depth {event.complexity}: {clean_line(event.estimate)}. Ctrl-C once writes the report from what is there."
 
 
-def change_of(event: Event) -> str:
+def format_change(event: Event) -> str:
     """What is worth a line where nothing can be redrawn; "" for nothing."""
     match event:
         case AgendaSet(tasks=tasks, complexity=complexity, estimate=told):
             count = f"{len(tasks)} task{'' if len(tasks) == 1 else 's'}"
             plan = f"Planned {count} (depth {complexity}): " + "; ".join(clean_line(t) for t in tasks)
-            return f"{plan}\n{estimate_of(event)}" if told else plan
+            return f"{plan}\n{_format_estimate(event)}" if told else plan
         case RunResumed(after=after):
             return f"Going on after {after} facts"
         case ResearcherStarted(researcher=name, task=task):

@@ -8,15 +8,15 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from nexi.output.controls import clean_line
-from nexi.output.streams import console, takes_colors, write
+from nexi.output.streams import open_console, takes_colors, write
 
 if TYPE_CHECKING:
     from nexi.types import Claim, Evidence, Proof, Review
     from nexi.verify.recheck import SourceState, Verification
 
 VERIFICATION_SCHEMA = "nexi-verification-1"
-SPAN_CHARS = 300
-_WORDS = {
+MAX_SPAN_CHARS = 300
+_VERDICT_WORDS = {
     "supported": "supported",
     "partly": "partly supported",
     "contradicted": "contradicted",
@@ -25,7 +25,7 @@ _WORDS = {
 }
 
 
-def proof_json(proof: Proof, marked: Collection[int] = ()) -> dict[str, Any]:
+def _proof_json(proof: Proof, marked: Collection[int] = ()) -> dict[str, Any]:
     """Figures and verdicts. Presence is how much of the sentences stands in the pages, fit how much of them the pages say."""
     return {
         "figures": proof.figures(),
@@ -42,7 +42,7 @@ def review_json(review: Review | None) -> dict[str, Any] | None:
     if review is None:
         return None
     return {
-        **proof_json(review.proof, review.marked),
+        **_proof_json(review.proof, review.marked),
         "dropped": [claim_json(claim) for claim in review.dropped],
         "recited": review.recited,
         "corrected": review.corrected,
@@ -99,7 +99,7 @@ def print_figures(review: Review | None, plain: bool | None = None) -> None:
     from rich.text import Text
 
     good = not review.dropped and review.proof.supported == len(review.proof.checked)
-    screen = console("stdout")
+    screen = open_console("stdout")
     screen.print()
     return screen.print(Text(f"{'✓' if good else '!'} {line}", style="green" if good else "yellow"), soft_wrap=True)
 
@@ -119,25 +119,25 @@ def claim_lines(review: Review) -> Iterator[tuple[str, str]]:
     """For `-v`: a line on each sentence with its style, and one on the passage that was found for it."""
     for claim in review.proof.checked:
         good = claim.verdict == "supported"
-        yield f"   {_verdict(claim)}: {clean_line(claim.text)}", "dim" if good else "yellow"
+        yield f"   {_verdict_words(claim)}: {clean_line(claim.text)}", "dim" if good else "yellow"
         for evidence in claim.evidence:
             yield f"      {_evidence_line(evidence)}", "dim"
     for claim in review.dropped:
-        yield f"   left out, {_verdict(claim)}: {clean_line(claim.text)}", "yellow"
+        yield f"   left out, {_verdict_words(claim)}: {clean_line(claim.text)}", "yellow"
 
 
-def _verdict(claim: Claim) -> str:
-    return _WORDS[claim.verdict.value] if claim.evidence else "no citation"
+def _verdict_words(claim: Claim) -> str:
+    return _VERDICT_WORDS[claim.verdict.value] if claim.evidence else "no citation"
 
 
 def _evidence_line(evidence: Evidence) -> str:
-    parts = [f"[{evidence.number}] {_WORDS[evidence.verdict.value]}", evidence.reason]
+    parts = [f"[{evidence.number}] {_VERDICT_WORDS[evidence.verdict.value]}", evidence.reason]
     if evidence.missing:
         parts.append(f"missing: {', '.join(evidence.missing)}")
     if evidence.other:
         parts.append(f"the page has: {evidence.other}")
     if evidence.span:
-        parts.append(f"“{evidence.span[:SPAN_CHARS]}{'…' * (len(evidence.span) > SPAN_CHARS)}”")
+        parts.append(f"“{evidence.span[:MAX_SPAN_CHARS]}{'…' * (len(evidence.span) > MAX_SPAN_CHARS)}”")
     return clean_line("; ".join(filter(None, parts)))
 
 
@@ -147,7 +147,7 @@ def _evidence_line(evidence: Evidence) -> str:
 def verification_json(found: Verification, target: str, *, strict: bool) -> dict[str, Any]:
     lines = {claim.index: found.line_of(claim) for claim in found.proof.claims}
     failed = {claim.index for claim in found.failed(strict=strict)}
-    proof = proof_json(found.proof)
+    proof = _proof_json(found.proof)
     for claim, entry in zip(found.proof.claims, proof["sentences"], strict=True):
         del entry["marked"]
         entry |= {"line": lines[claim.index], "failed": claim.index in failed}
@@ -184,7 +184,7 @@ def verification_markdown(found: Verification, target: str, *, strict: bool, ver
     """A report: the figures, the sentences that failed with what was found, and the sources."""
     failed = {claim.index for claim in found.failed(strict=strict)}
     shown = [c for c in found.proof.checked if verbose or c.verdict != "supported"]
-    parts = [f"# Verification of {clean_line(target)}", f"{found.proof.figures()}. {_outcome(len(failed))}"]
+    parts = [f"# Verification of {clean_line(target)}", f"{found.proof.figures()}. {_outcome_sentence(len(failed))}"]
     if shown:
         before = {change.index: change.before.value for change in found.changes}
         parts.append(
@@ -197,16 +197,16 @@ def verification_markdown(found: Verification, target: str, *, strict: bool, ver
     return "\n\n".join(parts) + "\n"
 
 
-def _outcome(failed: int) -> str:
+def _outcome_sentence(failed: int) -> str:
     if not failed:
         return "Nothing failed."
     return f"{failed} sentence{'s' * (failed != 1)} failed."
 
 
 def _claim_markdown(found: Verification, claim: Claim, failed: bool, before: Mapping[int, str]) -> Iterator[str]:
-    was = f" (was {_WORDS[before[claim.index]]})" if claim.index in before else ""
+    was = f" (was {_VERDICT_WORDS[before[claim.index]]})" if claim.index in before else ""
     mark = "✗" if failed else ("✓" if claim.verdict == "supported" else "·")
-    yield f"- {mark} line {found.line_of(claim)}, {_verdict(claim)}{was}: {clean_line(claim.text)}"
+    yield f"- {mark} line {found.line_of(claim)}, {_verdict_words(claim)}{was}: {clean_line(claim.text)}"
     if not claim.evidence and claim.reason:
         yield f"  - {clean_line(claim.reason)}"
     for evidence in claim.evidence:

@@ -12,14 +12,14 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.segment import Segment
 from rich.text import Text
 
-from nexi.output.live import PER_SECOND, Redrawn
-from nexi.output.markdown import rendered
+from nexi.output.live import REDRAWS_PER_S, LiveDisplay
+from nexi.output.markdown import render_markdown
 
 FRAMES, PLAIN_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "|/-\\"
-ROOM_BELOW = 3  # the blank line above, the status line, and the line the cursor rests on
+ROWS_BELOW = 3  # the blank line above, the status line, and the line the cursor rests on
 
 
-class Region(Redrawn):
+class StatusRegion(LiveDisplay):
     """Shows `body`, which is Markdown, and under it what `status` says."""
 
     def __init__(self, console: Console, status: Callable[[], str], clock: Callable[[], float]) -> None:
@@ -28,18 +28,18 @@ class Region(Redrawn):
         self._status, self._clock = status, clock
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield from drawn(self.body, self.apart, console, options)
+        yield from _draw_tail(self.body, self.apart, console, options)
         frames = FRAMES if console.encoding.startswith("utf") else PLAIN_FRAMES
-        frame = frames[int(self._clock() * PER_SECOND) % len(frames)]
+        frame = frames[int(self._clock() * REDRAWS_PER_S) % len(frames)]
         yield Text(f"{frame} {self._status()}", style="dim", no_wrap=True, overflow="ellipsis", end="")
 
 
-def drawn(body: str, apart: bool, console: Console, options: ConsoleOptions) -> RenderResult:
+def _draw_tail(body: str, apart: bool, console: Console, options: ConsoleOptions) -> RenderResult:
     """The end of what is being written, as much of it as there is room for."""
     if not body.strip():
         return
     if apart:
         yield Segment.line()
-    for line in rendered(body).lines(console, options)[-max(1, console.size.height - ROOM_BELOW) :]:
+    for line in render_markdown(body).lines(console, options)[-max(1, console.size.height - ROWS_BELOW) :]:
         yield from line
         yield Segment.line()

@@ -14,50 +14,50 @@ from typing import TYPE_CHECKING
 
 from nexi.events import Event, ModelAsked, TextDelta, Warned
 from nexi.output.blocks import BlockStream
-from nexi.output.controls import clean
-from nexi.output.messages import cost_text, note, print_result_summary, print_sources, print_warning
+from nexi.output.controls import clean_text
+from nexi.output.messages import cost_text, print_note, print_result_summary, print_sources, print_warning
 from nexi.output.proof import claim_lines, print_figures, support_by_source
-from nexi.output.status import Tally, detail_of, progress_of
-from nexi.output.streams import console, is_tty, takes_colors, write
+from nexi.output.status import RunTally, detail_of, progress_of
+from nexi.output.streams import is_tty, open_console, takes_colors, write
 
 if TYPE_CHECKING:
     from nexi.app import RunResult
-    from nexi.output.region import Region
+    from nexi.output.region import StatusRegion
 
 
-class Progress:
+class ProgressDisplay:
     """How a screen tells what goes on: not at all, unless a kind of it says more."""
 
-    def tell(self, event: Event) -> None:
+    def show_event(self, event: Event) -> None:
         """Something happened."""
 
     @contextmanager
-    def away(self) -> Iterator[None]:
+    def pause_drawing(self) -> Iterator[None]:
         """Out of the way while something is written that stays."""
         yield
 
-    def writing(self, text: str, *, apart: bool = False) -> None:
+    def show_tail(self, text: str, *, apart: bool = False) -> None:
         """The end of the answer so far, which is still to be written for good; `apart` from what stands above it."""
 
     def end(self) -> None:
         """Nothing more will happen, or not for now."""
 
 
-class Count(Progress):
+class _IterationCount(ProgressDisplay):
     """Off a terminal progress is `[1][2][3]`, which a log can bear."""
 
     def __init__(self) -> None:
         self._iteration = 0
         self._in_line = False
 
-    def tell(self, event: Event) -> None:
+    def show_event(self, event: Event) -> None:
         if isinstance(event, ModelAsked) and event.purpose == "answer":
             self._iteration += 1
             self._in_line = True
             write(f"[{self._iteration}]", sys.stderr)
 
     @contextmanager
-    def away(self) -> Iterator[None]:
+    def pause_drawing(self) -> Iterator[None]:
         self.end()
         yield
 
@@ -67,51 +67,51 @@ class Count(Progress):
             write("\n", sys.stderr)
 
 
-class Lines(Progress):
+class ProgressLines(ProgressDisplay):
     """A line for everything, where no line may be redrawn."""
 
     def __init__(self, verbose: bool) -> None:
         self._verbose = verbose
 
-    def tell(self, event: Event) -> None:
+    def show_event(self, event: Event) -> None:
         text, style = detail_of(event) if self._verbose else (progress_of(event), "dim")
         if text:
-            note(text, None, style)
+            print_note(text, None, style)
 
 
-class Status(Progress):
+class _StatusLine(ProgressDisplay):
     """A line that is redrawn, over the end of the answer; with `verbose` also every detail, above them."""
 
     def __init__(self, verbose: bool, clock: Callable[[], float]) -> None:
-        from nexi.output.region import Region
+        from nexi.output.region import StatusRegion
 
-        self._details = Lines(verbose) if verbose else None
-        self._tally, self._clock, self._started = Tally(), clock, clock()
-        self._region: Region = Region(console("stderr"), self._line, clock)
+        self._details = ProgressLines(verbose) if verbose else None
+        self._tally, self._clock, self._started = RunTally(), clock, clock()
+        self._region: StatusRegion = StatusRegion(open_console("stderr"), self._line, clock)
 
-    def tell(self, event: Event) -> None:
-        self._tally.take(event)
+    def show_event(self, event: Event) -> None:
+        self._tally.count_event(event)
         if self._details and detail_of(event)[0]:
-            with self._region.away():
-                self._details.tell(event)
+            with self._region.pause_drawing():
+                self._details.show_event(event)
         self._region.start()
 
     @contextmanager
-    def away(self) -> Iterator[None]:
-        with self._region.away():
+    def pause_drawing(self) -> Iterator[None]:
+        with self._region.pause_drawing():
             yield
 
-    def writing(self, text: str, *, apart: bool = False) -> None:
+    def show_tail(self, text: str, *, apart: bool = False) -> None:
         self._region.body, self._region.apart = text, apart
 
     def end(self) -> None:
         self._region.stop()
 
     def _line(self) -> str:
-        return self._tally.line(self._clock() - self._started)
+        return self._tally.status_line(self._clock() - self._started)
 
 
-class Page:
+class _AnswerOutput:
     """How a screen writes the answer as it comes: not at all, unless a kind of it does. What was written stays."""
 
     streams = False
@@ -124,19 +124,19 @@ class Page:
         """Write what was held back."""
 
 
-class PlainText(Page):
+class _PlainOutput(_AnswerOutput):
     """The answer as it was written, by stretches."""
 
     streams = breaks_lines = True
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: ProgressDisplay) -> None:
         self._progress = progress
         self._newlines = ""  # held back, so that the answer ends with exactly one
 
     def add(self, text: str) -> None:
         body = text.rstrip("\n")
         if body:
-            with self._progress.away():
+            with self._progress.pause_drawing():
                 write(self._newlines + body)
         self._newlines = text[len(body) :] if body else self._newlines + text
 
@@ -144,36 +144,36 @@ class PlainText(Page):
         write("\n")
 
 
-class MarkdownPage(Page):
+class _MarkdownOutput(_AnswerOutput):
     """The answer as rich draws it: whole blocks stay, the one under way is shown with the status line."""
 
     streams = True
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: ProgressDisplay) -> None:
         self._progress = progress
         self._blocks = BlockStream()
-        self._console = console("stdout")
+        self._console = open_console("stdout")
         self._is_first = True
 
     def add(self, text: str) -> None:
-        for block in self._blocks.feed(clean(text)):
-            self._put(block)
-        self._progress.writing(self._blocks.open, apart=not self._is_first)
+        for block in self._blocks.feed(clean_text(text)):
+            self._print_block(block)
+        self._progress.show_tail(self._blocks.unfinished, apart=not self._is_first)
 
     def finish(self) -> None:
-        self._put(self._blocks.finish())
-        self._progress.writing("")
+        self._print_block(self._blocks.finish())
+        self._progress.show_tail("")
 
-    def _put(self, block: str) -> None:
+    def _print_block(self, block: str) -> None:
         if not block.strip():
             return
-        from nexi.output.markdown import rendered
+        from nexi.output.markdown import render_markdown
 
-        with self._progress.away():
-            self._progress.writing("")
+        with self._progress.pause_drawing():
+            self._progress.show_tail("")
             if not self._is_first:
                 self._console.print()
-            self._console.print(rendered(block.strip("\n")))
+            self._console.print(render_markdown(block.strip("\n")))
         self._is_first = False
 
 
@@ -188,37 +188,37 @@ class Screen:
         stream: bool = True,
         usage: bool = False,
         clock: Callable[[], float] = time.monotonic,
-        progress: Progress | None = None,
+        progress: ProgressDisplay | None = None,
     ) -> None:
         self._verbose = verbose
         self._sums_up = verbose or usage or is_tty(sys.stderr)
-        self._progress = progress or _progress(verbose, quiet, clock)
-        self._page = _page(self._progress) if stream and not quiet and is_tty() else Page()
+        self._progress = progress or _choose_progress(verbose, quiet, clock)
+        self._output = _choose_output(self._progress) if stream and not quiet and is_tty() else _AnswerOutput()
         self._shown: list[str] = []
-        self._later: list[Event] = []
+        self._held_events: list[Event] = []
 
     @contextmanager
-    def away(self) -> Iterator[None]:
+    def pause_drawing(self) -> Iterator[None]:
         """Out of the way while somebody is asked something."""
-        with self._progress.away():
+        with self._progress.pause_drawing():
             yield
 
     def show(self, event: Event) -> None:
         if isinstance(event, TextDelta):
-            self._write(event.text)
-        if self._shown and self._page.breaks_lines:
-            self._later.append(event)
+            self._stream_text(event.text)
+        if self._shown and self._output.breaks_lines:
+            self._held_events.append(event)
         else:
-            self._tell(event)
+            self._show_progress(event)
 
     def end(self) -> None:
         """The run is over, whether or not it has an answer: what was under way is written, the status line goes."""
         self._progress.end()
         if self._shown:
-            self._page.finish()
-        later, self._later = self._later, []
+            self._output.finish()
+        later, self._held_events = self._held_events, []
         for event in later:
-            self._tell(event)
+            self._show_progress(event)
         self._progress.end()
 
     def finish(self, result: RunResult) -> None:
@@ -235,7 +235,7 @@ class Screen:
         end, review = result.finished, result.answer.review
         if self._verbose and review:
             for line, style in claim_lines(review):
-                note(line, style=style)
+                print_note(line, style=style)
         if self._sums_up:
             write("\n" if is_tty(sys.stderr) else "", sys.stderr)
             read = [source.url for source in result.session.book.sources]
@@ -245,18 +245,18 @@ class Screen:
                 end.iterations, end.seconds, end.usage.total, read, cost=cost, figures=figures, calls=end.model_calls
             )
 
-    def _tell(self, event: Event) -> None:
+    def _show_progress(self, event: Event) -> None:
         if isinstance(event, Warned):
-            with self._progress.away():
+            with self._progress.pause_drawing():
                 print_warning(event.message)
-        self._progress.tell(event)
+        self._progress.show_event(event)
 
-    def _write(self, text: str) -> None:
+    def _stream_text(self, text: str) -> None:
         if not self._shown:
             text = text.lstrip()
-        if text and self._page.streams:
+        if text and self._output.streams:
             self._shown.append(text)
-            self._page.add(text)
+            self._output.add(text)
 
     def _write_rest(self, answer: str) -> None:
         """The terminal fact repeats the answer whole; what was not streamed of it follows."""
@@ -268,13 +268,13 @@ class Screen:
             print_answer(rest)
 
 
-def _progress(verbose: bool, quiet: bool, clock: Callable[[], float]) -> Progress:
+def _choose_progress(verbose: bool, quiet: bool, clock: Callable[[], float]) -> ProgressDisplay:
     if quiet and not verbose:
-        return Progress()
+        return ProgressDisplay()
     if takes_colors(sys.stderr):
-        return Status(verbose, clock)
-    return Lines(verbose) if verbose or is_tty(sys.stderr) else Count()
+        return _StatusLine(verbose, clock)
+    return ProgressLines(verbose) if verbose or is_tty(sys.stderr) else _IterationCount()
 
 
-def _page(progress: Progress) -> Page:
-    return MarkdownPage(progress) if takes_colors(sys.stdout) else PlainText(progress)
+def _choose_output(progress: ProgressDisplay) -> _AnswerOutput:
+    return _MarkdownOutput(progress) if takes_colors(sys.stdout) else _PlainOutput(progress)

@@ -23,24 +23,24 @@ from nexi.events import (
 from nexi.output.controls import clean_line
 from nexi.output.sites import site_of
 
-THINKING = {
+PURPOSE_STATUS = {
     "answer": "Thinking",
     "extract": "Reading closely",
     "compact": "Summing up",
     "judge": "Judging",
     "correct": "Correcting",
 }
-ARGUMENT_CHARS = 300
+MAX_ARGUMENT_CHARS = 300
 
 
-class Tally:
+class RunTally:
     """What a run has done so far."""
 
     def __init__(self) -> None:
         self.status = "Starting"
         self.searches = self.pages = self.tokens = 0
 
-    def take(self, event: Event) -> None:
+    def count_event(self, event: Event) -> None:
         self.status = clean_line(status_of(event)) or self.status
         match event:
             case SearchFinished():
@@ -50,14 +50,14 @@ class Tally:
             case ModelReplied():
                 self.tokens += event.usage.total
 
-    def line(self, seconds: float) -> str:
+    def status_line(self, seconds: float) -> str:
         """The status line: what is going on, and what was done until now."""
         done = ((self.searches, "searches"), (self.pages, "pages"), (self.tokens, "tokens"))
-        counts = [f"{count:,} {_noun(count, noun)}" for count, noun in done if count]
+        counts = [f"{count:,} {_pluralise(count, noun)}" for count, noun in done if count]
         return " · ".join([self.status, *counts, f"{seconds:.0f} s"])
 
 
-def _noun(count: int, plural: str) -> str:
+def _pluralise(count: int, plural: str) -> str:
     return plural if count != 1 else {"searches": "search"}.get(plural, plural[:-1])
 
 
@@ -65,17 +65,17 @@ def status_of(event: Event) -> str:
     """What a person waiting may like to know; "" for nothing new."""
     match event:
         case ModelAsked(purpose=purpose):
-            return THINKING[purpose]
+            return PURPOSE_STATUS[purpose]
         case ToolStarted(name="web_search"):
-            return "Searching " + ", ".join(f'"{query}"' for query in _strings(event.arguments, "queries"))
+            return "Searching " + ", ".join(f'"{query}"' for query in _string_arguments(event.arguments, "queries"))
         case ToolStarted(name="local_search"):
             return "Looking into what is known"
         case ToolStarted(name="web_get"):
-            return "Reading " + ", ".join(dict.fromkeys(map(site_of, _strings(event.arguments, "urls"))))
+            return "Reading " + ", ".join(dict.fromkeys(map(site_of, _string_arguments(event.arguments, "urls"))))
         case SearchDelayed(backend=backend, seconds=seconds):
             return f"Waiting {seconds:.0f} s for {backend}" if seconds >= 1 else ""
         case SearchFinished(query=query, hits=hits):
-            return f'Found {len(hits)} {_noun(len(hits), "results")} for "{query}"'
+            return f'Found {len(hits)} {_pluralise(len(hits), "results")} for "{query}"'
         case PageFetched(ahead=False) | PageFailed(ahead=False):
             return f"{'Read' if isinstance(event, PageFetched) else 'Could not read'} {site_of(event.url)}"
         case TextDelta():
@@ -86,7 +86,7 @@ def status_of(event: Event) -> str:
             return ""
 
 
-def _strings(arguments: str, name: str) -> list[str]:
+def _string_arguments(arguments: str, name: str) -> list[str]:
     """A list in the arguments of a tool call, as far as the model wrote one."""
     try:
         found = json.loads(arguments)[name]
@@ -103,7 +103,7 @@ def progress_of(event: Event) -> str:
         case SearchDelayed(backend=backend, seconds=seconds, code=code) if seconds >= 1:
             return f"{backend} is asked again in {seconds:.0f} s ({code.replace('_', ' ')})"
         case SearchFinished(query=query, hits=hits, backend=backend):
-            found = f"{len(hits)} {_noun(len(hits), 'results')}" + (f" from {backend}" if backend else "")
+            found = f"{len(hits)} {_pluralise(len(hits), 'results')}" + (f" from {backend}" if backend else "")
             return f'Searched "{query[:60]}": {found}'
         case PageFetched(url=url, ahead=False):
             return f"Read {url[:100]}"
@@ -123,7 +123,7 @@ def detail_of(event: Event) -> tuple[str, str]:
         case ModelFailed():
             return f"<- failed: {event.message}", "red"
         case ToolStarted():
-            return f"   {event.name} {event.arguments[:ARGUMENT_CHARS]}", "dim"
+            return f"   {event.name} {event.arguments[:MAX_ARGUMENT_CHARS]}", "dim"
         case ToolFinished():
             ended = "ok" if event.ok else "failed"
             return f"   {event.name} {ended}, {len(event.text)} characters, {event.seconds:.2f} s", "dim"

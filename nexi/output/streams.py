@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from nexi.errors import StoreError
-from nexi.output.controls import clean
+from nexi.output.controls import clean_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,17 +50,17 @@ def takes_colors(stream: Any, plain: bool | None = None) -> bool:
 
 def write(text: str, stream: Any = None) -> None:
     """Write text whatever the stream's encoding can bear; a reader that went away ends the program quietly."""
-    put(clean(text), sys.stdout if stream is None else stream)
+    write_raw(clean_text(text), sys.stdout if stream is None else stream)
 
 
-def put(text: str, stream: Any) -> None:
+def write_raw(text: str, stream: Any) -> None:
     """Write what is known to be harmless. Raises StoreError for data that could not be written; what is no data may be lost."""
     if stream is None:  # closed before we began
         return
     try:
-        _put(text, stream)
+        _write_encoded(text, stream)
     except OSError as error:
-        _abandon(stream)
+        _redirect_to_null(stream)
         if stream is sys.stderr:
             return
         if isinstance(error, BrokenPipeError):
@@ -70,7 +70,7 @@ def put(text: str, stream: Any) -> None:
         ) from error
 
 
-def _put(text: str, stream: Any) -> None:
+def _write_encoded(text: str, stream: Any) -> None:
     try:
         stream.write(text)
     except UnicodeEncodeError:
@@ -79,14 +79,14 @@ def _put(text: str, stream: Any) -> None:
     stream.flush()
 
 
-def _abandon(stream: Any) -> None:
+def _redirect_to_null(stream: Any) -> None:
     """Let Python flush at its end what could not be written, without complaint."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-class Wire:
-    """A stream as rich wants it: through `put`."""
+class _StreamProxy:
+    """A stream as rich wants it: through `write_raw`."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -100,7 +100,7 @@ class Wire:
         return str(getattr(self._stream, "encoding", "") or "utf-8")
 
     def write(self, text: str) -> int:
-        put(text, self._stream)
+        write_raw(text, self._stream)
         return len(text)
 
     def flush(self) -> None:
@@ -113,11 +113,11 @@ class Wire:
         return int(self._stream.fileno())
 
 
-def console(name: str) -> Console:
+def open_console(name: str) -> Console:
     """A console on `stdout` or `stderr`. It makes no links and reads no markup out of text."""
     from rich.console import Console
     from rich.theme import Theme
 
     theme = Theme({"markdown.code": "bold cyan"})  # rich puts code on black, which light terminals are not
-    wire: Any = Wire(name)
+    wire: Any = _StreamProxy(name)
     return Console(file=wire, highlight=False, markup=False, emoji=False, theme=theme)

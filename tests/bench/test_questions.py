@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nexi.bench.questions import Asked, QuestionFile, read_questions
+from nexi.bench.questions import BenchQuestion, QuestionFile, read_questions
 from nexi.errors import ConfigError, StoreError
 
 
@@ -21,7 +21,9 @@ def written(folder: Path, name: str, text: str) -> Path:
 def test_our_own_form(tmp_path: Path) -> None:
     row = {"id": "a1", "question": "Who?", "answers": ["Ann", "Ann Lee"], "kind": "single", "gold_urls": ["http://x.test/"]}
     path = written(tmp_path, "q.jsonl", json.dumps(row) + "\n\n")
-    assert read_questions(path) == QuestionFile((Asked("a1", "Who?", ("Ann", "Ann Lee"), "single", ("http://x.test/",)),))
+    assert read_questions(path) == QuestionFile(
+        (BenchQuestion("a1", "Who?", ("Ann", "Ann Lee"), "single", ("http://x.test/",)),)
+    )
 
 
 def test_simpleqa_in_csv(tmp_path: Path) -> None:
@@ -33,7 +35,7 @@ def test_simpleqa_in_csv(tmp_path: Path) -> None:
 def test_frames_in_tsv(tmp_path: Path) -> None:
     head = "Unnamed: 0\tPrompt\tAnswer\treasoning_types\twiki_links\n"
     path = written(tmp_path, "f.tsv", head + "0\tHow many?\t12\tNumerical\t['https://w.test/A', 'https://w.test/B']\n")
-    asked = Asked("0", "How many?", ("12",), "Numerical", ("https://w.test/A", "https://w.test/B"))
+    asked = BenchQuestion("0", "How many?", ("12",), "Numerical", ("https://w.test/A", "https://w.test/B"))
     assert read_questions(path) == QuestionFile((asked,))
 
 

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from nexi.bench.plot import plot
-from nexi.bench.questions import Asked
-from nexi.bench.report import figures, table
-from nexi.bench.results import Row
+from nexi.bench.plot import render_plot
+from nexi.bench.questions import BenchQuestion
+from nexi.bench.report import group_figures, render_table
+from nexi.bench.results import BenchRow
 
 QUESTIONS = [
-    Asked("a", "When?", ("1890",), "date"),
-    Asked("b", "Who?", ("Ann",), "name"),
-    Asked("c", "Where?", ("Leith",), "name"),
-    Asked("d", "Why?", ("So",), "name"),
+    BenchQuestion("a", "When?", ("1890",), "date"),
+    BenchQuestion("b", "Who?", ("Ann",), "name"),
+    BenchQuestion("c", "Where?", ("Leith",), "name"),
+    BenchQuestion("d", "Why?", ("So",), "name"),
 ]
 ROWS = {
-    "a": Row("a", "In 1890 [1].", ("u",), ("u",), 2, 3, 100, 0.5, 1.0, 1, 1),
-    "b": Row("b", "Bob did [1] [2].", ("u", "v"), ("u", "v"), 4, 3, 300, 0.25, 3.0, 0, 1),
-    "c": Row("c", seconds=9.0, error="timeout: slow"),
+    "a": BenchRow("a", "In 1890 [1].", ("u",), ("u",), 2, 3, 100, 0.5, 1.0, 1, 1),
+    "b": BenchRow("b", "Bob did [1] [2].", ("u", "v"), ("u", "v"), 4, 3, 300, 0.25, 3.0, 0, 1),
+    "c": BenchRow("c", seconds=9.0, error="timeout: slow"),
 }
 
 
 def test_a_question_that_was_not_asked_counts_for_nothing_and_a_failure_as_wrong() -> None:
-    every = figures(QUESTIONS, ROWS)[0]
+    every = group_figures(QUESTIONS, ROWS)[0]
     assert (every.asked, every.failed, round(every.correct.percent, 1), every.sentences.percent) == (3, 1, 33.3, 50.0)
     assert (every.pages, every.citations, every.tokens, every.seconds, every.slowest, every.cost) == (
         2.0,
@@ -36,7 +36,7 @@ def test_a_question_that_was_not_asked_counts_for_nothing_and_a_failure_as_wrong
 
 
 def test_each_kind_has_its_own_line() -> None:
-    assert table(figures(QUESTIONS, ROWS)) == (
+    assert render_table(group_figures(QUESTIONS, ROWS)) == (
         "| questions | asked | correct % (95 %) | F1 | sentences supported % | words | citations | pages | tokens | seconds "
         "| cost $ | failed |\n"
         "|---|---|---|---|---|---|---|---|---|---|---|---|\n"
@@ -47,18 +47,18 @@ def test_each_kind_has_its_own_line() -> None:
 
 
 def test_an_unknown_price_makes_the_cost_unknown() -> None:
-    assert figures(QUESTIONS[:1], {"a": Row("a", "x", cost=None)})[0].cost is None
+    assert group_figures(QUESTIONS[:1], {"a": BenchRow("a", "x", cost=None)})[0].cost is None
 
 
 def test_the_plot_is_svg_whatever_the_names_are() -> None:
     rows = {"a": ROWS["a"], "b": ROWS["b"]}
-    questions = [Asked("a", "When?", ("1890",), "<b>&\x00"), Asked("b", "Who?", ("Ann",), "name")]
+    questions = [BenchQuestion("a", "When?", ("1890",), "<b>&\x00"), BenchQuestion("b", "Who?", ("Ann",), "name")]
     times = [(1.0, True), (3.0, False)]
-    drawn = ElementTree.fromstring(plot('a"<&\x01>.jsonl', figures(questions, rows), times))  # noqa: S314 - our own
+    drawn = ElementTree.fromstring(render_plot('a"<&\x01>.jsonl', group_figures(questions, rows), times))  # noqa: S314 - our own
     texts = [node.text for node in drawn.iter("{http://www.w3.org/2000/svg}text")]
     assert 'a"<& >.jsonl' in texts
     assert [t for t in texts if t and t.endswith("%")] == ["50.0 %", "50.0 %", "100.0 %", "100.0 %", "0.0 %", "0.0 %"]
 
 
 def test_a_bench_without_times_has_a_plot_too() -> None:
-    assert plot("none", [], []).startswith("<svg ")
+    assert render_plot("none", [], []).startswith("<svg ")

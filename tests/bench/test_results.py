@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nexi.bench.results import Results, Row
+from nexi.bench.results import BenchRow, Results
 from nexi.errors import ConfigError
 
 ABOUT = {"model": "extractive", "effort": "m"}
@@ -14,7 +14,10 @@ ABOUT = {"model": "extractive", "effort": "m"}
 
 def test_rows_come_back_as_they_were_written(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    rows = [Row("a", "An answer [1].", ("http://x.test/",), ("http://x.test/",), 1, 2, 30, 0.01, 1.5, 1, 1, 0, "abc"), Row("b")]
+    rows = [
+        BenchRow("a", "An answer [1].", ("http://x.test/",), ("http://x.test/",), 1, 2, 30, 0.01, 1.5, 1, 1, 0, "abc"),
+        BenchRow("b"),
+    ]
     results = Results.open(path, ABOUT)
     for row in rows:
         results.add(row)
@@ -25,20 +28,20 @@ def test_rows_come_back_as_they_were_written(tmp_path: Path) -> None:
 
 def test_a_torn_line_is_left_out_and_the_next_begins_on_its_own(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    Results.open(path, ABOUT).add(Row("a", "one"))
+    Results.open(path, ABOUT).add(BenchRow("a", "one"))
     with path.open("ab") as file:
         file.write(b'{"id": "b", "answ')
     results = Results.open(path, ABOUT)
     assert (list(results.rows), results.damaged) == (["a"], 1)
-    results.add(Row("b", "two"))
-    assert Results.open(path, ABOUT).rows == {"a": Row("a", "one"), "b": Row("b", "two")}
+    results.add(BenchRow("b", "two"))
+    assert Results.open(path, ABOUT).rows == {"a": BenchRow("a", "one"), "b": BenchRow("b", "two")}
 
 
 def test_the_later_of_two_rows_counts(tmp_path: Path) -> None:
     results = Results.open(tmp_path / "r.jsonl", ABOUT)
-    results.add(Row("a", error="timeout: slow"))
-    results.add(Row("a", "now"))
-    assert Results.open(tmp_path / "r.jsonl", ABOUT).rows == {"a": Row("a", "now")}
+    results.add(BenchRow("a", error="timeout: slow"))
+    results.add(BenchRow("a", "now"))
+    assert Results.open(tmp_path / "r.jsonl", ABOUT).rows == {"a": BenchRow("a", "now")}
 
 
 def test_results_of_another_model_are_not_mixed(tmp_path: Path) -> None:
@@ -67,4 +70,4 @@ def test_a_line_of_somebody_else_is_counted_as_damaged(tmp_path: Path, line: str
 
 
 def test_a_failure_is_tried_again() -> None:
-    assert [Row("a", error=e).is_done for e in ("", "no_evidence: nothing", "timeout: slow")] == [True, False, False]
+    assert [BenchRow("a", error=e).is_done for e in ("", "no_evidence: nothing", "timeout: slow")] == [True, False, False]

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from nexi.app import RunRequest, RunResult
-from nexi.bench.questions import Asked
-from nexi.bench.results import Results, Row
-from nexi.bench.runner import Bench
+from nexi.bench.questions import BenchQuestion
+from nexi.bench.results import BenchRow, Results
+from nexi.bench.runner import BenchRunner
 from nexi.errors import ConfigError, LLMError, NexiError
 from nexi.events import Fact, RunFailed, RunFinished
 from nexi.runs.session import Session
@@ -57,12 +57,12 @@ class Ended:
         return RunResult("run", Answer("Yes [1]."), end, (), Session())
 
 
-def questions(*names: str) -> list[Asked]:
-    return [Asked(name, name, ("yes",)) for name in names]
+def questions(*names: str) -> list[BenchQuestion]:
+    return [BenchQuestion(name, name, ("yes",)) for name in names]
 
 
-def bench(nexi: Any, results: Results, **settings: Any) -> Bench:
-    return Bench(nexi, results, RunRequest(""), **settings)
+def bench(nexi: Any, results: Results, **settings: Any) -> BenchRunner:
+    return BenchRunner(nexi, results, RunRequest(""), **settings)
 
 
 async def test_every_question_becomes_a_row(tmp_path: Path) -> None:
@@ -84,9 +84,9 @@ async def test_every_question_becomes_a_row(tmp_path: Path) -> None:
 
 async def test_what_has_an_answer_is_not_asked_again_but_what_failed_is(tmp_path: Path) -> None:
     nexi, results = Answering(), Results.open(tmp_path / "r.jsonl", ABOUT)
-    results.add(Row("a", "done"))
-    results.add(Row("b", error="no_evidence: nothing was found"))
-    results.add(Row("c", error="timeout: too slow"))
+    results.add(BenchRow("a", "done"))
+    results.add(BenchRow("b", error="no_evidence: nothing was found"))
+    results.add(BenchRow("c", error="timeout: too slow"))
     await bench(nexi, results).run(questions("a", "b", "c"))
     assert sorted(nexi.asked) == ["b", "c"]
 
@@ -112,5 +112,5 @@ async def test_nothing_new_is_asked_once_the_budget_is_spent(tmp_path: Path) -> 
     nexi, results = Answering(0.4), Results.open(tmp_path / "r.jsonl", ABOUT)
     work = bench(nexi, results, workers=1, max_cost=1.0)
     await work.run(questions("a", "b", "c", "d", "e"))
-    assert (nexi.asked, work.out_of_money) == (["a", "b", "c"], True)
+    assert (nexi.asked, work.is_out_of_budget) == (["a", "b", "c"], True)
     assert [round(b or 0, 1) for b in nexi.budgets] == [1.0, 0.6, 0.2]

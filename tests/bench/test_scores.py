@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.bench.scores import Score, Share, score, share
+from nexi.bench.scores import AnswerScore, Share, score_answer, wilson_share
 
 
 @pytest.mark.parametrize(
@@ -24,18 +24,20 @@ from nexi.bench.scores import Score, Share, score, share
     ],
 )
 def test_an_answer_is_correct_when_a_right_one_stands_in_it(answer: str, right: list[str], correct: bool) -> None:
-    assert score(answer, right).correct is correct
+    assert score_answer(answer, right).correct is correct
 
 
 def test_nearly_all_of_the_words_are_enough() -> None:
-    assert score("the battle of Great Hastings in 1066", ["Battle of Hastings in 1066"]) == Score(True, False, 10 / 11, 7)
+    assert score_answer("the battle of Great Hastings in 1066", ["Battle of Hastings in 1066"]) == AnswerScore(
+        True, False, 10 / 11, 7
+    )
 
 
 def test_an_answer_that_is_the_right_one_is_exact() -> None:
-    assert score("The Beatles", ["beatles"]) == Score(True, True, 1.0, 2)
+    assert score_answer("The Beatles", ["beatles"]) == AnswerScore(True, True, 1.0, 2)
 
 
 def test_a_share_of_few_has_a_wide_interval() -> None:
-    assert share(8, 10).percent == 80.0
-    assert (round(share(8, 10).low, 1), round(share(8, 10).high, 1)) == (49.0, 94.3)
-    assert share(0, 0) == Share(0.0, 0.0, 100.0)
+    assert wilson_share(8, 10).percent == 80.0
+    assert (round(wilson_share(8, 10).low, 1), round(wilson_share(8, 10).high, 1)) == (49.0, 94.3)
+    assert wilson_share(0, 0) == Share(0.0, 0.0, 100.0)

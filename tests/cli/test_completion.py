@@ -103,11 +103,11 @@ def test_every_grouped_option_exists() -> None:
 
 def test_the_manual_page_is_up_to_date() -> None:
     kept = (ROOT / "man" / "nexi.1").read_text(encoding="utf-8")
-    assert kept == manual.page(), "run: python -m nexi.cli.manual > man/nexi.1"
+    assert kept == manual.render_manual(), "run: python -m nexi.cli.manual > man/nexi.1"
 
 
 def test_text_that_roff_would_obey_is_shown_as_it_is() -> None:
-    assert manual.roff(".TH x-y \\fB `code`") == "\\&.TH x\\-y \\efB code"
+    assert manual._escape_roff(".TH x-y \\fB `code`") == "\\&.TH x\\-y \\efB code"
 
 
 # mistakes

@@ -213,13 +213,13 @@ def test_another_address_can_be_given_instead(tmp_path: Path) -> None:
 def test_the_offers_are_the_models_that_servers_have() -> None:
     with serving(OLLAMA_ROUTES) as port:
         url = f"http://127.0.0.1:{port}/v1"
-        assert settings.offers({"Ollama": port}) == [
+        assert settings.local_model_offers({"Ollama": port}) == [
             ModelOffer("qwen2.5:7b  (Ollama, 16384 tokens)", url, "qwen2.5:7b", 16384),
             ModelOffer("llama3.2:latest  (Ollama, up to 131072 tokens)", url, "llama3.2:latest", 131072),
         ]
-        assert settings.window(url, "qwen2.5:7b") == 16384
-        assert settings.window(url, "other") is None
-    assert settings.window("https://openrouter.ai/api/v1", "m") is None
+        assert settings.detect_window(url, "qwen2.5:7b") == 16384
+        assert settings.detect_window(url, "other") is None
+    assert settings.detect_window("https://openrouter.ai/api/v1", "m") is None
 
 
 def test_the_setup_asks_nobody_where_nobody_is(nexi: Command) -> None:
@@ -236,7 +236,7 @@ def test_config_at_a_terminal_without_a_file_offers_the_setup_in_one_question(
         save_config(Config(model="chosen"), nexi.home / "config.json")
         return load_config()
 
-    monkeypatch.setattr(settings, "set_up", set_up)
+    monkeypatch.setattr(settings, "run_setup", set_up)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     done = nexi("config", stdin=Terminal(answer))
     assert done.err.count("Set nexi up now? [Y/n]") == 1

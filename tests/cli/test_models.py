@@ -9,35 +9,37 @@ from typing import Any
 import pytest
 
 from nexi.cli import models
-from nexi.cli.models import Offered, Row, offered, show
+from nexi.cli.models import ListedModel, ModelListing, list_models, print_models
 from nexi.config import Config
 from tests.cli.command import Command
 from tests.stub import LLAMA_CPP_ROUTES, OLLAMA_ROUTES, serving
 
-BUILT_IN = Row("built in", "", "extractive")
+BUILT_IN = ListedModel("built in", "", "extractive")
 
 
 async def test_an_endpoint_of_this_machine_is_shown_with_windows_and_once(make_config: Callable[..., Config]) -> None:
     with serving(OLLAMA_ROUTES) as a, serving(LLAMA_CPP_ROUTES) as b:
         here, there = f"http://127.0.0.1:{a}/v1", f"http://127.0.0.1:{b}/v1"
-        found = await offered(make_config(base_url=here, model="qwen2.5:7b"), {"Ollama": a, "llama.cpp": b})
-    assert found == Offered(
+        found = await list_models(make_config(base_url=here, model="qwen2.5:7b"), {"Ollama": a, "llama.cpp": b})
+    assert found == ModelListing(
         (
             BUILT_IN,
-            Row("Ollama", here, "llama3.2:latest", None, 131072),
-            Row("Ollama", here, "qwen2.5:7b", 16384, 32768, in_use=True),
-            Row("llama.cpp", there, "qwen.gguf", 8192, 32768),
+            ListedModel("Ollama", here, "llama3.2:latest", None, 131072),
+            ListedModel("Ollama", here, "qwen2.5:7b", 16384, 32768, in_use=True),
+            ListedModel("llama.cpp", there, "qwen.gguf", 8192, 32768),
         )
     )
 
 
 async def test_without_an_endpoint_the_built_in_model_is_in_use(make_config: Callable[..., Config]) -> None:
-    assert await offered(make_config(model="extractive"), {}) == Offered((Row("built in", "", "extractive", in_use=True),))
+    assert await list_models(make_config(model="extractive"), {}) == ModelListing(
+        (ListedModel("built in", "", "extractive", in_use=True),)
+    )
 
 
 async def test_an_endpoint_that_is_down_does_not_hide_the_others(make_config: Callable[..., Config]) -> None:
     with serving(LLAMA_CPP_ROUTES) as port:
-        found = await offered(make_config(), {"llama.cpp": port})
+        found = await list_models(make_config(), {"llama.cpp": port})
     assert [row.model for row in found.rows] == ["extractive", "qwen.gguf"]
     assert found.problem is not None
     assert found.problem.code == "connect"
@@ -46,27 +48,27 @@ async def test_an_endpoint_that_is_down_does_not_hide_the_others(make_config: Ca
 async def test_another_endpoint_has_no_window_that_it_did_not_tell(make_config: Callable[..., Config]) -> None:
     with serving({"GET /v1/models": {"data": [{"id": "gpt"}]}}) as port:
         url = f"http://127.0.0.1:{port}/v1"
-        found = await offered(make_config(base_url=url, model="gpt"), {})
-    assert found.rows == (BUILT_IN, Row("endpoint", url, "gpt", None, None, in_use=True))
+        found = await list_models(make_config(base_url=url, model="gpt"), {})
+    assert found.rows == (BUILT_IN, ListedModel("endpoint", url, "gpt", None, None, in_use=True))
 
 
 def test_the_table_marks_the_model_in_use(capsys: pytest.CaptureFixture[str]) -> None:
     rows = (
         BUILT_IN,
-        Row("Ollama", "http://h/v1", "qwen", 16384, 32768, in_use=True),
-        Row("Ollama", "http://h/v1", "b", None, 9),
+        ListedModel("Ollama", "http://h/v1", "qwen", 16384, 32768, in_use=True),
+        ListedModel("Ollama", "http://h/v1", "b", None, 9),
     )
-    show(Offered(rows), as_json=False)
+    print_models(ModelListing(rows), as_json=False)
     assert capsys.readouterr().out == (
         "  extractive  built in\n* qwen        Ollama    16384 tokens\n  b           Ollama    up to 9 tokens\n"
     )
 
 
 def test_the_command_prints_one_object(nexi: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def none(config: Config) -> Offered:
-        return await offered(config, {})
+    async def none(config: Config) -> ModelListing:
+        return await list_models(config, {})
 
-    monkeypatch.setattr(models, "offered", none)
+    monkeypatch.setattr(models, "list_models", none)
     done = nexi("models", "--json")
     assert (done.code, json.loads(done.out)) == (
         0,
@@ -82,10 +84,10 @@ def test_the_command_prints_one_object(nexi: Command, monkeypatch: pytest.Monkey
 def test_a_problem_is_told_and_ends_with_1(nexi: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
 
-    async def none(config: Config) -> Offered:
-        return await offered(config, {})
+    async def none(config: Config) -> ModelListing:
+        return await list_models(config, {})
 
-    monkeypatch.setattr(models, "offered", none)
+    monkeypatch.setattr(models, "list_models", none)
     text, data = nexi("models"), nexi("models", "--json")
     assert (text.code, data.code) == (1, 1)
     assert "127.0.0.1:9/v1 cannot be reached" in text.err

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nexi.output.blocks import BlockStream
-from nexi.output.controls import clean, escaped
+from nexi.output.controls import clean_text, escape_json
 
 LINES = st.sampled_from(
     ["", "text", "# head", "- item", "  more", "1. one", "```", "```py", "~~~", "> quote", "| a | b |", "    code", "***", " "]
@@ -36,13 +36,13 @@ def test_what_is_open_and_what_is_done_are_the_text(text: str) -> None:
     stream, done = BlockStream(), ""
     for character in text:
         done += "".join(stream.feed(character))
-        assert text.startswith(done + stream.open)
-    assert done + stream.open == text
+        assert text.startswith(done + stream.unfinished)
+    assert done + stream.unfinished == text
 
 
 @given(st.text(alphabet=st.characters() | st.sampled_from("\x1b[]m;\x07\x9b\u202e\r\n\t0"), max_size=200))
 def test_clean_text_has_nothing_harmful_and_stays_as_it_is(text: str) -> None:
-    once = clean(text)
+    once = clean_text(text)
     assert not HARMFUL.search(once)
-    assert clean(once) == once
-    assert not HARMFUL.search(escaped(text))
+    assert clean_text(once) == once
+    assert not HARMFUL.search(escape_json(text))

@@ -21,7 +21,7 @@ from nexi.events import (
     ToolStarted,
     is_fact,
 )
-from nexi.output.panel import PlainPanel, change_of, headline, line_of
+from nexi.output.panel import PlainPanel, format_change, format_headline, format_researcher
 from nexi.research.reducer import fold
 from nexi.research.state import ResearchState
 from nexi.types import StopReason, Usage
@@ -53,7 +53,7 @@ def after(count: int) -> ResearchState:
 def test_off_a_terminal_everything_that_changes_the_picture_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     panel = PlainPanel(verbose=False)
     for event in EVENTS:
-        panel.tell(event)
+        panel.show_event(event)
     assert capsys.readouterr().err.splitlines() == [
         "Planned 2 tasks (depth 1): How far is the Moon?; What are tides?",
         "Researcher 1.1 started: How far is the Moon?",
@@ -71,14 +71,14 @@ def test_off_a_terminal_everything_that_changes_the_picture_is_a_line(capsys: py
 def test_with_verbose_the_details_stand_between_the_lines(capsys: pytest.CaptureFixture[str]) -> None:
     panel = PlainPanel(verbose=True)
     for event in EVENTS[:9]:
-        panel.tell(event)
+        panel.show_event(event)
     lines = capsys.readouterr().err.splitlines()
     assert "Researcher 1.1 started: How far is the Moon?" in lines
     assert any("search" in line and "Moon" in line for line in lines[-4:])
 
 
 def test_a_run_that_is_taken_up_says_how_much_is_known() -> None:
-    assert change_of(RunResumed(17, 3.0)) == "Going on after 17 facts"
+    assert format_change(RunResumed(17, 3.0)) == "Going on after 17 facts"
 
 
 @pytest.mark.parametrize(
@@ -92,15 +92,15 @@ def test_a_run_that_is_taken_up_says_how_much_is_known() -> None:
     ],
 )
 def test_the_header_tells_progress_round_cost_and_time(count: int, status: str, head: str) -> None:
-    assert headline(after(count), 31.2, status) == head
+    assert format_headline(after(count), 31.2, status) == head
 
 
 def test_each_researcher_is_a_line_with_its_phase_its_last_action_and_what_it_took() -> None:
-    assert [line_of(r) for r in after(9).researchers] == [
+    assert [format_researcher(r) for r in after(9).researchers] == [
         '1.1 · gathering · 1,234 tokens · $0.0123 · search "Moon" · How far is the Moon?',
         "1.2 · starting · What are tides?",
     ]
-    assert [line_of(r) for r in after(11).researchers] == [
+    assert [format_researcher(r) for r in after(11).researchers] == [
         "1.1 · reported · 1,234 tokens · $0.0123 · How far is the Moon?",
         "1.2 · failed · the model is gone · What are tides?",
     ]

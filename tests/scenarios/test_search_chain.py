@@ -12,7 +12,7 @@ import pytest
 
 from nexi.app import Nexi
 from nexi.config import Config
-from nexi.doctor import QUERY
+from nexi.doctor import TEST_QUERY
 from nexi.testing import FakeClock, FakeWeb
 from nexi.types import Query, ToolCall
 from tests.fetchers.site import response, serving
@@ -56,15 +56,15 @@ async def test_another_address_is_asked_at_once(make_config: Callable[..., Confi
 
 
 async def test_what_doctor_hears_from_a_backend_ends_its_rest(make_config: Callable[..., Config]) -> None:
-    from nexi.doctor import _search
+    from nexi.doctor import _check_search
 
     path = "/search?q={}&format=json&pageno=1"
-    pages = {path.format("moon"): LIMITED, path.format(QUERY.replace(" ", "+")): ANSWER}
+    pages = {path.format("moon"): LIMITED, path.format(TEST_QUERY.replace(" ", "+")): ANSWER}
     async with serving(pages) as site, Nexi(make_config(searxng_url=site.url())) as nexi:
         await nexi.find("moon")
         site.answers[path.format("moon")] = ANSWER
         assert codes(await nexi.find("moon")) == ["suspended"]
-        assert [check.ok for check in await _search(nexi, nexi.backends()[0])] == [True]
+        assert [check.ok for check in await _check_search(nexi, nexi.backends()[0])] == [True]
         assert codes(await nexi.find("moon")) == []
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from nexi.app.emit import QuietEmit
 from nexi.config import Config
-from nexi.doctor import Check, Report
+from nexi.doctor import Check, DoctorReport
 from nexi.events import RunStarted
 from nexi.history import add_history_entry, create_entry
 from nexi.types import Page
@@ -204,11 +204,11 @@ async def test_without_a_model_the_setup_says_so_and_how_to_add_one(tmp_path: Pa
 async def test_the_doctor_says_what_is_wrong_why_and_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Config] = []
 
-    async def examine(load: Any) -> Report:
+    async def examine(load: Any) -> DoctorReport:
         asked.append(load())
-        return Report((Check("model", False, "it is silent", "no answer", "start it"),))
+        return DoctorReport((Check("model", False, "it is silent", "no answer", "start it"),))
 
-    monkeypatch.setattr("nexi.doctor.examine", examine)
+    monkeypatch.setattr("nexi.doctor.examine_setup", examine)
     async with serving(tmp_path) as served:
         report = (await served.client.post("/page/doctor")).json()
         assert (report["ok"], report["checks"]) == (
@@ -222,12 +222,12 @@ async def test_the_doctor_says_what_is_wrong_why_and_what_to_do(tmp_path: Path, 
 async def test_checks_run_one_at_a_time_and_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun = asyncio.Event()
 
-    async def examine(load: Any) -> Report:
+    async def examine(load: Any) -> DoctorReport:
         begun.set()
         await asyncio.Event().wait()
         raise AssertionError
 
-    monkeypatch.setattr("nexi.doctor.examine", examine)
+    monkeypatch.setattr("nexi.doctor.examine_setup", examine)
     async with serving(tmp_path) as served:
         served.app.state.doctor_timeout_s = 0.2
         first = asyncio.create_task(served.client.post("/page/doctor"))

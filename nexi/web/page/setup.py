@@ -123,7 +123,7 @@ def _proof(config: Config) -> Iterator[tuple[str, bool, str, str]]:
 
 async def doctor(request: Request) -> Response:
     """What works, what does not, why, and how to mend it. One examination at a time: each asks the services once."""
-    from nexi.doctor import examine
+    from nexi.doctor import examine_setup
 
     state = request.app.state
     if state.examining.locked():
@@ -131,7 +131,7 @@ async def doctor(request: Request) -> Response:
     async with state.examining:
         try:
             async with asyncio.timeout(state.doctor_timeout_s):
-                report = await examine(lambda: state.nexi.config)
+                report = await examine_setup(lambda: state.nexi.config)
         except TimeoutError:
             raise refused(504, "timeout", "the checks took too long", fix="run nexi doctor in a terminal") from None
     return reply(report.as_json())
