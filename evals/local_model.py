@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -106,10 +106,10 @@ async def asked_in_every_way(config: Config, questions: Sequence[Mapping[str, An
     for question in questions:
         text = question["question"]
         with tempfile.TemporaryDirectory() as home:
-            async with Nexi(replace(config, home=Path(home))) as nexi:
+            async with Nexi(config.override(home=Path(home))) as nexi:
                 yield await outcome("answer", nexi.search(text), question)
         with tempfile.TemporaryDirectory() as home:
-            async with Nexi(replace(config, home=Path(home))) as nexi:
+            async with Nexi(config.override(home=Path(home))) as nexi:
                 yield await outcome("agentic, first time", nexi.agentic(text), question)
                 yield await outcome("agentic, second time", nexi.agentic(text), question)
 
@@ -117,7 +117,7 @@ async def asked_in_every_way(config: Config, questions: Sequence[Mapping[str, An
 async def researched(config: Config, questions: Sequence[Mapping[str, Any]]) -> AsyncIterator[Outcome]:
     for question in questions:
         with tempfile.TemporaryDirectory() as home:
-            async with Nexi(replace(config, home=Path(home))) as nexi:
+            async with Nexi(config.override(home=Path(home))) as nexi:
                 run = nexi.research(RunRequest(question["question"], depth=1))
                 yield await outcome("research, depth 1", run, question)
 
@@ -146,7 +146,7 @@ async def gather(config: Config, webs: Mapping[str, Path], counts: Mapping[str, 
         questions = miniweb.read_jsonl(webs[web], "questions.jsonl")
         questions = random.Random(SEED).sample(questions, min(counts[web], len(questions)))
         with miniweb.serve(webs[web]) as base_url:
-            reachable = replace(config, searxng_url=base_url, allow_private=(base_url.removeprefix("http://"),))
+            reachable = config.override(searxng_url=base_url, allow_private=(base_url.removeprefix("http://"),))
             async for result in ask(reachable, questions):
                 outcomes.append(result)
                 print(row(result.way, [result]), result.failure, flush=True)

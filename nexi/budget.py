@@ -7,14 +7,14 @@ Time is passed in: nothing here asks a clock.
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from nexi.types import StopReason, Usage
-from nexi.values import frozen
 
 PREFETCH_SHARE = 0.8  # work ahead of the model never touches the last fifth of the page budget
 
 
-@frozen
-class Budget:
+class Budget(Struct, frozen=True):
     """None means no limit."""
 
     max_iterations: int | None = None
@@ -25,8 +25,7 @@ class Budget:
     max_pages: int | None = None
 
 
-@frozen
-class Reservation:
+class Reservation(Struct, frozen=True):
     """Tokens set aside for a call in flight."""
 
     tokens: int

@@ -10,14 +10,16 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from nexi.errors import ContextOverflowError, NexiError
 from nexi.prompts import render
 from nexi.token_counter import TokenCounter
 from nexi.types import Message, content_text
-from nexi.values import frozen
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,8 +41,7 @@ _SUMMARY_PATTERN = re.compile(
 _NONE = "(none)"
 
 
-@frozen
-class CompactionSettings:
+class CompactionSettings(Struct, frozen=True):
     """The settings that compaction reads, named as in `Config`, which can stand in for them."""
 
     max_context: int

@@ -13,11 +13,13 @@ import re
 import shutil
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
-from dataclasses import field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Struct
 
 from nexi import __version__
 from nexi.app import Nexi, SystemClock
@@ -26,7 +28,6 @@ from nexi.errors import ConfigError, FetchError, LLMError, NexiError, StoreError
 from nexi.llm.local import PORTS, LocalServer, describe, find_servers
 from nexi.ports import LLM, Clock, SearchBackend
 from nexi.types import FetchLimits, Message, Query, StoreStats, ToolSpec
-from nexi.values import frozen
 
 if TYPE_CHECKING:
     from nexi.config import EndpointRole
@@ -57,8 +58,7 @@ Resolve: TypeAlias = Callable[[str, int], Awaitable[Any]]
 ServerTime: TypeAlias = Callable[[str], Awaitable[datetime | None]]
 
 
-@frozen
-class Check:
+class Check(Struct, frozen=True):
     """One line. `area` groups checks of one kind: a search needs one that is ok in each of the areas in NEEDED_AREAS."""
 
     name: str
@@ -78,8 +78,7 @@ class Check:
 NEEDED_AREAS = ("config", "model", "search", "fetch")
 
 
-@frozen
-class DoctorReport:
+class DoctorReport(Struct, frozen=True):
     checks: tuple[Check, ...]
 
     @property
@@ -91,12 +90,11 @@ class DoctorReport:
         return {"schema": SCHEMA, "ok": self.ok, "checks": [check.as_json() for check in self.checks]}
 
 
-@frozen
-class DoctorEnvironment:
+class DoctorEnvironment(Struct, frozen=True):
     """What the checks ask of the world, so that a test can answer instead."""
 
     clock: Clock = SystemClock()
-    ports: Mapping[str, int] = field(default_factory=lambda: PORTS)
+    ports: Mapping[str, int] = msgspec.field(default_factory=lambda: PORTS)
     deadline_s: float = DEADLINE_S
     resolve: Resolve | None = None
     server_time: ServerTime | None = None

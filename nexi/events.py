@@ -8,7 +8,6 @@ terminal and tests all use `encode` and `decode`.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import types
 import typing
@@ -16,13 +15,13 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, ClassVar, TypeAlias, Union
 
+from msgspec import Struct
+
 from nexi.errors import FetchReason
 from nexi.types import Conflict, Failure, Finish, Hit, Imprint, Purpose, Review, Source, StopReason, ToolCall, Usage
-from nexi.values import frozen
 
 
-@frozen
-class RunStarted:
+class RunStarted(Struct, frozen=True):
     """A question was taken, and under which settings it is answered."""
 
     kind: ClassVar[str] = "run_started"
@@ -31,12 +30,11 @@ class RunStarted:
     model: str
     mode: str = "search"
     max_iterations: int = 0
-    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    request: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # what was asked for, as `app.request` reads it
+    settings: Mapping[str, Any] = {}
+    request: Mapping[str, Any] = {}  # what was asked for, as `app.request` reads it
 
 
-@frozen
-class RunResumed:
+class RunResumed(Struct, frozen=True):
     """A run was taken up again after this many facts, having worked for so many seconds."""
 
     kind: ClassVar[str] = "run_resumed"
@@ -44,8 +42,7 @@ class RunResumed:
     seconds: float
 
 
-@frozen
-class ModelAsked:
+class ModelAsked(Struct, frozen=True):
     """The intent to spend: committed before the request leaves."""
 
     kind: ClassVar[str] = "model_asked"
@@ -57,8 +54,7 @@ class ModelAsked:
     agent: str = ""
 
 
-@frozen
-class ModelReplied:
+class ModelReplied(Struct, frozen=True):
     """A reply that was paid for, whole, so that it is never bought twice."""
 
     kind: ClassVar[str] = "model_replied"
@@ -71,8 +67,7 @@ class ModelReplied:
     agent: str = ""
 
 
-@frozen
-class ModelFailed:
+class ModelFailed(Struct, frozen=True):
     """A call that brought no reply, after its retries, or that was broken off; what it cost all the same is `usage`.
 
     `text` and `arrived` are what had been told of the reply by then, a call without an id being one that was still coming;
@@ -92,8 +87,7 @@ class ModelFailed:
     window: int = 0
 
 
-@frozen
-class ToolStarted:
+class ToolStarted(Struct, frozen=True):
     """A tool call of the model begins, as the model wrote it."""
 
     kind: ClassVar[str] = "tool_started"
@@ -103,8 +97,7 @@ class ToolStarted:
     agent: str = ""
 
 
-@frozen
-class ToolFinished:
+class ToolFinished(Struct, frozen=True):
     """A tool call ended; `text` is what the model reads."""
 
     kind: ClassVar[str] = "tool_finished"
@@ -116,8 +109,7 @@ class ToolFinished:
     agent: str = ""
 
 
-@frozen
-class SearchDelayed:
+class SearchDelayed(Struct, frozen=True):
     """A backend failed in a way that may pass: it is asked again after so many seconds."""
 
     kind: ClassVar[str] = "search_delayed"
@@ -128,8 +120,7 @@ class SearchDelayed:
     agent: str = ""
 
 
-@frozen
-class SearchFinished:
+class SearchFinished(Struct, frozen=True):
     """One query was answered, by which backend, and who failed before it."""
 
     kind: ClassVar[str] = "search_finished"
@@ -141,8 +132,7 @@ class SearchFinished:
     agent: str = ""
 
 
-@frozen
-class PageFetched:
+class PageFetched(Struct, frozen=True):
     """The text is kept under `digest` in the shared pages folder, and its links, one a line, under `links`."""
 
     kind: ClassVar[str] = "page_fetched"
@@ -159,8 +149,7 @@ class PageFetched:
     links: str = ""
 
 
-@frozen
-class PageFailed:
+class PageFailed(Struct, frozen=True):
     """A page that could not be read, with one of the fetch reasons."""
 
     kind: ClassVar[str] = "page_failed"
@@ -172,8 +161,7 @@ class PageFailed:
     agent: str = ""
 
 
-@frozen
-class SourceNumbered:
+class SourceNumbered(Struct, frozen=True):
     """A page was handed to the model under this number."""
 
     kind: ClassVar[str] = "source_numbered"
@@ -181,8 +169,7 @@ class SourceNumbered:
     agent: str = ""
 
 
-@frozen
-class ContextCompacted:
+class ContextCompacted(Struct, frozen=True):
     """Older turns became a summary, or could not."""
 
     kind: ClassVar[str] = "context_compacted"
@@ -192,8 +179,7 @@ class ContextCompacted:
     agent: str = ""
 
 
-@frozen
-class PrefetchEnded:
+class PrefetchEnded(Struct, frozen=True):
     """How much work ahead of the model was used."""
 
     kind: ClassVar[str] = "prefetch_ended"
@@ -202,8 +188,7 @@ class PrefetchEnded:
     agent: str = ""
 
 
-@frozen
-class AgendaProposed:
+class AgendaProposed(Struct, frozen=True):
     """A plan waits for a person's word before money is spent; `estimate` says in a sentence what it may come to."""
 
     kind: ClassVar[str] = "agenda_proposed"
@@ -213,8 +198,7 @@ class AgendaProposed:
     estimate: str = ""
 
 
-@frozen
-class AgendaSet:
+class AgendaSet(Struct, frozen=True):
     """A deep question was divided into tasks, one researcher each; `by` says who did it: model, fallback, built-in or user.
 
     `estimate` says in a sentence what it may come to; `seconds` is how long a person took over it, which no limit counts.
@@ -228,8 +212,7 @@ class AgendaSet:
     seconds: float = 0.0
 
 
-@frozen
-class ResearcherStarted:
+class ResearcherStarted(Struct, frozen=True):
     """A researcher took a task. Its id, as in `1.2` for the second of round one, is the `agent` of what it does."""
 
     kind: ClassVar[str] = "researcher_started"
@@ -238,8 +221,7 @@ class ResearcherStarted:
     task: str
 
 
-@frozen
-class ReportsShared:
+class ReportsShared(Struct, frozen=True):
     """Reports of others reached a researcher before its turn of this number; 0 is its first words."""
 
     kind: ClassVar[str] = "reports_shared"
@@ -248,8 +230,7 @@ class ReportsShared:
     reports: tuple[str, ...]
 
 
-@frozen
-class ResearcherReported:
+class ResearcherReported(Struct, frozen=True):
     """A researcher ended with a report."""
 
     kind: ClassVar[str] = "researcher_reported"
@@ -258,8 +239,7 @@ class ResearcherReported:
     stop: StopReason = StopReason.FINAL_ANSWER
 
 
-@frozen
-class ResearcherFailed:
+class ResearcherFailed(Struct, frozen=True):
     """A researcher ended without a report, and why."""
 
     kind: ClassVar[str] = "researcher_failed"
@@ -268,8 +248,7 @@ class ResearcherFailed:
     message: str
 
 
-@frozen
-class RoundEvaluated:
+class RoundEvaluated(Struct, frozen=True):
     """All researchers of a round have ended and were judged: `delegate` with new tasks, or `synthesise` with the report."""
 
     kind: ClassVar[str] = "round_evaluated"
@@ -280,15 +259,13 @@ class RoundEvaluated:
     by: str = "model"
 
 
-@frozen
-class LimitNear:
+class LimitNear(Struct, frozen=True):
     """More than four fifths of a limit are used: the evaluator is told."""
 
     kind: ClassVar[str] = "limit_near"
 
 
-@frozen
-class LimitApplied:
+class LimitApplied(Struct, frozen=True):
     """A limit decided what an agent did at this place. In a replay, where no time passes, this fact decides it."""
 
     kind: ClassVar[str] = "limit_applied"
@@ -297,24 +274,21 @@ class LimitApplied:
     agent: str = ""
 
 
-@frozen
-class LimitReached:
+class LimitReached(Struct, frozen=True):
     """The run may begin nothing more: it goes on to its answer from what there is."""
 
     kind: ClassVar[str] = "limit_reached"
     stop: StopReason
 
 
-@frozen
-class ConflictsFound:
+class ConflictsFound(Struct, frozen=True):
     """The pages that were read disagree on something the answer or the question is about."""
 
     kind: ClassVar[str] = "conflicts_found"
     conflicts: tuple[Conflict, ...]
 
 
-@frozen
-class KnowledgeSearched:
+class KnowledgeSearched(Struct, frozen=True):
     """The knowledge store was asked; `best` is the score of the first passage, `urls` the pages of all, best first."""
 
     kind: ClassVar[str] = "knowledge_searched"
@@ -326,8 +300,7 @@ class KnowledgeSearched:
     agent: str = ""
 
 
-@frozen
-class PageIndexed:
+class PageIndexed(Struct, frozen=True):
     """A page is in the knowledge store. `outcome`: stored, unchanged, linked (equal content is there) or empty."""
 
     kind: ClassVar[str] = "page_indexed"
@@ -339,8 +312,7 @@ class PageIndexed:
     agent: str = ""
 
 
-@frozen
-class Judged:
+class Judged(Struct, frozen=True):
     """A judgement of a knowledge search: about completeness, urls, queries or hints, by a model or by the stand-in."""
 
     kind: ClassVar[str] = "judged"
@@ -351,8 +323,7 @@ class Judged:
     agent: str = ""
 
 
-@frozen
-class Warned:
+class Warned(Struct, frozen=True):
     """Something the user should know although the run goes on."""
 
     kind: ClassVar[str] = "warned"
@@ -361,8 +332,7 @@ class Warned:
     agent: str = ""
 
 
-@frozen
-class AnswerChecked:
+class AnswerChecked(Struct, frozen=True):
     """The answer was compared with the pages it cites, sentence by sentence; the terminal fact follows."""
 
     kind: ClassVar[str] = "answer_checked"
@@ -370,8 +340,7 @@ class AnswerChecked:
     agent: str = ""
 
 
-@frozen
-class RunFinished:
+class RunFinished(Struct, frozen=True):
     """Terminal: an answer, whole, with the sources it cites and what it cost."""
 
     kind: ClassVar[str] = "run_finished"
@@ -387,8 +356,7 @@ class RunFinished:
     conflicts: tuple[Conflict, ...] = ()
 
 
-@frozen
-class RunFailed:
+class RunFailed(Struct, frozen=True):
     """Terminal: no answer, and why."""
 
     kind: ClassVar[str] = "run_failed"
@@ -402,16 +370,14 @@ class RunFailed:
     seconds: float
 
 
-@frozen
-class TextDelta:
+class TextDelta(Struct, frozen=True):
     """A stretch of the answer whose citations passed; the terminal fact repeats it whole."""
 
     kind: ClassVar[str] = "text_delta"
     text: str
 
 
-@frozen
-class StatusDelta:
+class StatusDelta(Struct, frozen=True):
     """What is going on, for a spinner."""
 
     kind: ClassVar[str] = "status_delta"
@@ -480,8 +446,8 @@ def decode(data: Mapping[str, Any]) -> Event:
 
 
 def _plain(value: Any) -> Any:
-    if dataclasses.is_dataclass(value):
-        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value) if f.compare}
+    if isinstance(value, Struct):
+        return {name: _plain(getattr(value, name)) for name in value.__struct_fields__}
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
@@ -495,11 +461,11 @@ def _plain(value: Any) -> Any:
 def _hints(kind: type[Any]) -> Mapping[str, Any]:
     """The fields that are written, with their types."""
     hints = typing.get_type_hints(kind)
-    return {f.name: hints[f.name] for f in dataclasses.fields(kind) if f.compare}
+    return {name: hints[name] for name in kind.__struct_fields__}
 
 
 def _build(kind: Any, data: Any) -> Any:
-    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+    if isinstance(kind, type) and issubclass(kind, Struct):
         return kind(**{name: _build(hint, data[name]) for name, hint in _hints(kind).items() if name in data})
     origin = typing.get_origin(kind)
     if origin is tuple:

@@ -7,14 +7,14 @@ or with the word that its pages carry. What a service is called, and who asks it
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from nexi.types import Query
-from nexi.values import frozen
 
 
-@frozen
-class Focus:
+class Focus(Struct, frozen=True):
     """One kind of place. `sites` are where it is found, `words` what its pages say, `categories` SearXNG's names for it."""
 
     name: str

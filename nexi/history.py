@@ -11,14 +11,15 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from nexi import files
-from nexi.values import frozen
 
 PREVIEW_CHARS = 200
 PREVIEW_URLS = 3
@@ -27,7 +28,7 @@ _TITLE = re.compile(r"\A\s*# [^\n]*\n+(?=\s*\S)")
 _CONTROL_BUT_LINES = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
-@frozen
+@dataclass(frozen=True)
 class HistoryEntry:
     """One answered question."""
 
@@ -69,8 +70,7 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
 }
 
 
-@frozen
-class HistoryRead:
+class HistoryRead(Struct, frozen=True):
     """Entries, most recent first, and how many lines could not be read."""
 
     entries: list[HistoryEntry]

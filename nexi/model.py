@@ -11,8 +11,12 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVarTuple
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from nexi.budget import Meter, Reservation
 from nexi.errors import ContextOverflowError, LLMError
@@ -21,7 +25,6 @@ from nexi.ports import LLM, Clock, Emit
 from nexi.runs.recording import CANCELLED, AgentReplay, rebuild_error
 from nexi.token_counter import TokenCounter
 from nexi.types import Message, Purpose, Reply, StopReason, ToolCall, ToolSpec, Usage
-from nexi.values import frozen
 
 CallbackArgs = TypeVarTuple("CallbackArgs")
 
@@ -39,8 +42,7 @@ class CallCounter:
         return self.made
 
 
-@frozen
-class MeteredLLM:
+class MeteredLLM(Struct, frozen=True):
     """A model in one role of one run."""
 
     llm: LLM
@@ -50,8 +52,8 @@ class MeteredLLM:
     clock: Clock
     counter: TokenCounter
     max_context: int
-    calls: CallCounter = field(default_factory=CallCounter)
-    replay: AgentReplay = field(default_factory=AgentReplay)
+    calls: CallCounter = msgspec.field(default_factory=CallCounter)
+    replay: AgentReplay = msgspec.field(default_factory=AgentReplay)
 
     @property
     def name(self) -> str:

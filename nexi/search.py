@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from nexi.app import Nexi, Run, RunLimits, RunRequest, RunResult
@@ -16,12 +16,11 @@ from nexi.events import Event, ModelAsked, PageFetched, SearchFinished, ToolStar
 from nexi.runs.session import Session
 from nexi.tools.specs import TOOLS
 from nexi.types import Message, StopReason
-from nexi.values import frozen
 
 ProgressCallback = Callable[[str, int, int], None]
 
 
-@frozen
+@dataclass(frozen=True)
 class SearchResult:
     """What a search gave, in the seeds' fields."""
 

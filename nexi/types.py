@@ -8,11 +8,10 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections.abc import Iterable, Mapping
-from dataclasses import field
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
-from nexi.values import frozen
+from msgspec import Struct
 
 Role = Literal["system", "user", "assistant", "tool"]
 Finish = Literal["stop", "tool_calls", "length", "content_filter"]
@@ -34,8 +33,7 @@ class StopReason(StrEnum):
     REPEATED = "repeated"
 
 
-@frozen
-class Query:
+class Query(Struct, frozen=True):
     """What we ask a backend."""
 
     text: str
@@ -47,8 +45,7 @@ class Query:
     focus: str = ""
 
 
-@frozen
-class Hit:
+class Hit(Struct, frozen=True):
     """A search result. Its snippet is a hint and never counts as a read page."""
 
     url: str
@@ -58,8 +55,7 @@ class Hit:
     backend: str = ""
 
 
-@frozen
-class Failure:
+class Failure(Struct, frozen=True):
     """One provider that could not serve: what happened, why, and what mends it."""
 
     provider: str
@@ -68,8 +64,7 @@ class Failure:
     fix: str = ""
 
 
-@frozen
-class SearchOutcome:
+class SearchOutcome(Struct, frozen=True):
     """The hits of one query, and which backends answered or did not."""
 
     query: str
@@ -78,8 +73,7 @@ class SearchOutcome:
     failures: tuple[Failure, ...] = ()
 
 
-@frozen
-class FetchLimits:
+class FetchLimits(Struct, frozen=True):
     """What one page may cost. A PDF, EPUB or DOCX cannot be read from its beginning alone: `max_pdf_bytes` is for these."""
 
     max_bytes: int = 2_000_000
@@ -103,8 +97,7 @@ class FetchLimits:
     )
 
 
-@frozen
-class Imprint:
+class Imprint(Struct, frozen=True):
     """What a reference to a page tells besides its title and address; empty where the page does not say."""
 
     author: str = ""
@@ -115,8 +108,7 @@ class Imprint:
     accessed: str = ""
 
 
-@frozen
-class Page:
+class Page(Struct, frozen=True):
     """What was fetched, as Markdown, with what the page says of itself."""
 
     url: str
@@ -150,8 +142,7 @@ class Page:
         return Imprint(self.author, self.published, self.site, self.language, self.content_type, self.fetched_at)
 
 
-@frozen
-class Source:
+class Source(Struct, frozen=True):
     """A page with a citation number: it was handed to the model. `link` opens it where the first evidence in it stands."""
 
     number: int
@@ -162,8 +153,7 @@ class Source:
     link: str = ""
 
 
-@frozen
-class PageView:
+class PageView(Struct, frozen=True):
     """What the model was given of one page: its number and text, or the reason there is none."""
 
     url: str
@@ -173,8 +163,7 @@ class PageView:
     error: str = ""
 
 
-@frozen
-class ToolSpec:
+class ToolSpec(Struct, frozen=True):
     """A tool as offered to a model; `parameters` is a JSON schema."""
 
     name: str
@@ -182,8 +171,7 @@ class ToolSpec:
     parameters: Mapping[str, Any]
 
 
-@frozen
-class ToolCall:
+class ToolCall(Struct, frozen=True):
     """A call as the model wrote it: `arguments` is JSON text that nobody has checked yet."""
 
     id: str
@@ -191,8 +179,7 @@ class ToolCall:
     arguments: str
 
 
-@frozen
-class ToolResult:
+class ToolResult(Struct, frozen=True):
     """What a tool gave back: a typed value for our own model, and the text any model reads."""
 
     value: object
@@ -200,15 +187,24 @@ class ToolResult:
     ok: bool = True
 
 
-@frozen
-class Message:
+class Message(Struct, frozen=True, eq=False):
     """One turn of a conversation."""
 
     role: Role
     content: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str = ""
-    result: ToolResult | None = field(default=None, compare=False)
+    result: ToolResult | None = None
+
+    def __eq__(self, other: object) -> bool:
+        """Two messages are equal if a model reads the same in them; `result` is not sent."""
+        return self._parts() == other._parts() if isinstance(other, Message) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._parts())
+
+    def _parts(self) -> tuple[object, ...]:
+        return (self.role, self.content, self.tool_calls, self.tool_call_id)
 
     def to_dict(self) -> dict[str, Any]:
         """The OpenAI form; an assistant turn of calls alone has null content."""
@@ -233,8 +229,7 @@ class Message:
         return cls(data["role"], content_text(data.get("content")), calls, str(data.get("tool_call_id") or ""))
 
 
-@frozen
-class Usage:
+class Usage(Struct, frozen=True):
     """Tokens of one or more model calls. `cost` is in US dollars, None where a price is unknown."""
 
     input_tokens: int = 0
@@ -256,8 +251,7 @@ class Usage:
         )
 
 
-@frozen
-class Reply:
+class Reply(Struct, frozen=True):
     """One answer of a model."""
 
     text: str = ""
@@ -266,8 +260,7 @@ class Reply:
     finish: Finish = "stop"
 
 
-@frozen
-class Reading:
+class Reading(Struct, frozen=True):
     """One value that sources give for a thing, as the first of them writes it, and how many origins stand behind it."""
 
     value: str
@@ -276,8 +269,7 @@ class Reading:
     quote: str = ""
 
 
-@frozen
-class Conflict:
+class Conflict(Struct, frozen=True):
     """A thing on which sources disagree, with their readings, the best supported first."""
 
     kind: Literal["number", "date", "polarity"]
@@ -296,8 +288,7 @@ class Conflict:
         return f"Sources disagree{about}: {', '.join(told[:-1])} and {told[-1]}."
 
 
-@frozen
-class Answer:
+class Answer(Struct, frozen=True):
     """What the user gets: the text with [n] and the sources those numbers name."""
 
     text: str
@@ -318,8 +309,7 @@ class Verdict(StrEnum):
     UNCHECKED = "unchecked"
 
 
-@frozen
-class Evidence:
+class Evidence(Struct, frozen=True):
     """What one cited source says to one sentence.
 
     `start` and `end` are offsets into the stored text and `span` is that text. `presence` is how much of the sentence stands in
@@ -341,8 +331,7 @@ class Evidence:
     page: int = 0
 
 
-@frozen
-class Claim:
+class Claim(Struct, frozen=True):
     """One sentence of an answer, where it stands in the answer's text, and what its sources say to it."""
 
     index: int
@@ -359,8 +348,7 @@ class Claim:
         return tuple(e.number for e in self.evidence)
 
 
-@frozen
-class Proof:
+class Proof(Struct, frozen=True):
     """An answer, checked sentence by sentence. Sentences that claim nothing are in it and count for nothing."""
 
     claims: tuple[Claim, ...] = ()
@@ -388,8 +376,7 @@ class Proof:
         return f"{self.supported} of {total} sentence{'s' * (total != 1)} supported"
 
 
-@frozen
-class Chunk:
+class Chunk(Struct, frozen=True):
     """A piece of a page as it is stored. `heading` is the path of headings above it, `code` the language if it is code."""
 
     text: str
@@ -399,8 +386,7 @@ class Chunk:
     start: int = 0
 
 
-@frozen
-class StoredSource:
+class StoredSource(Struct, frozen=True):
     """A page the knowledge store keeps. `digest` is the hash of its content, `fetched_at` an ISO 8601 time."""
 
     url: str
@@ -414,8 +400,7 @@ class StoredSource:
     tags: tuple[str, ...] = ()
 
 
-@frozen
-class IndexedPage:
+class IndexedPage(Struct, frozen=True):
     """A page ready to be stored: its chunks in order, and a vector for each of them or none at all."""
 
     source: StoredSource
@@ -423,8 +408,7 @@ class IndexedPage:
     vectors: tuple[Vector, ...] = ()
 
 
-@frozen
-class Scope:
+class Scope(Struct, frozen=True):
     """Which part of the store a search covers; what is empty does not restrict. A domain covers its subdomains."""
 
     urls: tuple[str, ...] = ()
@@ -440,8 +424,7 @@ class Scope:
 EVERYTHING = Scope()
 
 
-@frozen
-class Passage:
+class Passage(Struct, frozen=True):
     """A stored chunk with a score. `number` is its place in the page, from 0; `id` is the store's own name for it."""
 
     id: str
@@ -460,16 +443,14 @@ class Passage:
     start: int = 0
 
 
-@frozen
-class Embedded:
+class Embedded(Struct, frozen=True):
     """The vectors of some texts, in their order, and what they cost."""
 
     vectors: tuple[Vector, ...]
     usage: Usage = Usage()
 
 
-@frozen
-class StoreStats:
+class StoreStats(Struct, frozen=True):
     """What a knowledge store holds. `unembedded` chunks have no vector; `damage` says what could not be read."""
 
     sources: int = 0
@@ -482,8 +463,7 @@ class StoreStats:
     damage: str = ""
 
 
-@frozen
-class StoreRepair:
+class StoreRepair(Struct, frozen=True):
     """What a repair kept, what it could not, and where the damaged file was put aside."""
 
     sources: int = 0
@@ -494,8 +474,7 @@ class StoreRepair:
     kept_aside: str = ""
 
 
-@frozen
-class PairScore:
+class PairScore(Struct, frozen=True):
     """What a pair model says of one pair: probabilities that the premise supports and contradicts the hypothesis.
 
     `known` is False where there is no answer to rely on, and `reason` says why: a gap, which neither raises nor lowers.
@@ -516,8 +495,7 @@ class PairScore:
         return self.known and self.contradicted >= 0.5
 
 
-@frozen
-class Review:
+class Review(Struct, frozen=True):
     """How an answer was checked before it was shown. `proof` is of the text as shown.
 
     `marked` names the claims of the proof that carry the mark; `dropped` are sentences that were left out. `recited` sentences

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from urllib.parse import unquote_plus
 
-from nexi.values import frozen
+from msgspec import Struct
 
 MAX_URL_CHARS = 8_192
 DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -31,8 +31,7 @@ _SENTENCE_END = frozenset(".,;:!?'\"*_~|…’”»")
 _CLOSING = {")": "(", "]": "[", "}": "{"}
 
 
-@frozen
-class Url:
+class Url(Struct, frozen=True):
     """A parsed URL. `host` has no brackets, `port` is the one that would be used (0 where the scheme has none)."""
 
     href: str

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from msgspec import Struct
+
 from nexi.agent.repeats import RepeatedCalls
 from nexi.budget import Meter
 from nexi.compaction import CompactionSettings
@@ -23,7 +25,6 @@ from nexi.runs.session import Session
 from nexi.tasks import wait_uninterrupted
 from nexi.token_counter import TokenCounter
 from nexi.types import Message, Reply, StopReason, ToolResult
-from nexi.values import frozen
 
 T = TypeVar("T")
 
@@ -32,8 +33,7 @@ GRACE_S = 15.0  # a call in flight at the time target may still finish: it is pa
 REPRODUCIBLE_LIMITS = (StopReason.MAX_ITERATIONS, StopReason.CONTEXT_LIMIT, StopReason.REPEATED)
 
 
-@frozen
-class AgentSettings:
+class AgentSettings(Struct, frozen=True):
     """The settings that an agent reads. No key and no address is among them."""
 
     max_output_tokens: int

@@ -7,7 +7,8 @@ answer is checked while the model is still writing it.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from nexi.agent.checking import AnswerChecker
 from nexi.agent.context import RunContext

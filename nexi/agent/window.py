@@ -7,7 +7,8 @@ would overflow the window is never sent.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from nexi.agent.context import RunContext
 from nexi.compaction import compact, should_compact

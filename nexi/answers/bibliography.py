@@ -12,8 +12,9 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from nexi.types import Source
-from nexi.values import frozen
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 MOST_AUTHORS = 50
@@ -49,16 +50,14 @@ _TEX = {
 _URL_IN_TEX = {"{": "%7B", "}": "%7D", "\\": "%5C", " ": "%20"}
 
 
-@frozen
-class Name:
+class Name(Struct, frozen=True):
     """An author: a family name and the others, or a name that is not turned round."""
 
     family: str
     given: str = ""
 
 
-@frozen
-class Date:
+class Date(Struct, frozen=True):
     """As much of a date as is known."""
 
     year: int
@@ -73,8 +72,7 @@ class Date:
         return "-".join(f"{part:02d}" if i else f"{part:04d}" for i, part in enumerate(self.parts))
 
 
-@frozen
-class Reference:
+class Reference(Struct, frozen=True):
     """A source as a reference list has it."""
 
     number: int

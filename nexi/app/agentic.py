@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from nexi.app.components import RunComponents
 from nexi.app.environment import RunEnvironment
@@ -85,7 +86,7 @@ def agentic_settings(config: Config, asked: Mapping[str, Any]) -> KnowledgeSetti
     unknown = sorted(set(asked) - set(ASKED))
     if unknown:
         raise ConfigError(f"agentic_search has no {unknown[0]}", fix=f"it takes {', '.join(ASKED)}")
-    wrong = [f.name for f in fields(settings) if isinstance(asked.get(f.name), str)]
+    wrong = [name for name in settings.__struct_fields__ if isinstance(asked.get(name), str)]
     if wrong:
         raise ConfigError(f"{wrong[0]} must be a number, or true or false", cause=f"it is {asked[wrong[0]]!r}")
     return replace(settings, **{name: value for name, value in asked.items() if value is not None})

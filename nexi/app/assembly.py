@@ -6,10 +6,11 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
+
+from msgspec.structs import replace
 
 from nexi.app.clock import SystemClock
 from nexi.app.components import RunComponents

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
+
+from msgspec.structs import replace
 
 from nexi.agent import AgentLoop, AgentSettings, AnswerChecker, RunContext
 from nexi.app.environment import RunEnvironment

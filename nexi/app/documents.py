@@ -14,10 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from nexi.errors import FetchError
 from nexi.extract.words import page_of
 from nexi.types import Page
-from nexi.values import frozen
 
 if TYPE_CHECKING:
     from nexi.extract import Extracted
@@ -42,8 +43,7 @@ DOCUMENTS = ("pdf", "docx", "epub")
 _TOP_LEVEL = re.compile(r"\n(?=\n*[^\s#/*}\])])")
 
 
-@frozen
-class Skipped:
+class Skipped(Struct, frozen=True):
     """A file that was not taken, and why."""
 
     path: Path

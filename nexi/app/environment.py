@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from nexi.app.factory import PortFactory
 from nexi.app.page_indexer import PageIndexer
 from nexi.app.recorded import RecordedRun
@@ -16,14 +18,12 @@ from nexi.errors import NoEvidenceError
 from nexi.ports import Emit
 from nexi.runs.session import Session
 from nexi.types import Hit
-from nexi.values import frozen
 
 if TYPE_CHECKING:
     from nexi.app.knowledge import Knowledge
 
 
-@frozen
-class RunEnvironment:
+class RunEnvironment(Struct, frozen=True):
     """The ports, limits, conversation and record of one run. `attached` holds the files that came with the question."""
 
     ports: PortFactory

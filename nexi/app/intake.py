@@ -10,9 +10,12 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from nexi.app.documents import Skipped, files_in, read_document
 from nexi.app.emit import QuietEmit
@@ -21,7 +24,6 @@ from nexi.errors import FetchError, NexiError, StoreError
 from nexi.events import Delta, StatusDelta
 from nexi.types import Page
 from nexi.urls import find_urls, hit_key, is_web_url
-from nexi.values import frozen
 
 if TYPE_CHECKING:
     from nexi.app.assembly import Nexi
@@ -36,8 +38,7 @@ WATCH_S = 2.0
 AT_ONCE, CHARS_AT_ONCE = 100, 500_000  # of files in one transaction: a kill loses no more than these
 
 
-@frozen
-class Step:
+class Step(Struct, frozen=True):
     """One document done: what became of it, how many are done and, where that is known, of how many."""
 
     name: str
@@ -46,8 +47,7 @@ class Step:
     total: int = 0
 
 
-@frozen
-class _Read:
+class _Read(Struct, frozen=True):
     """A document that waits to be stored with others, and of how many it is one."""
 
     page: Page

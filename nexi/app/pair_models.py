@@ -11,11 +11,12 @@ import json
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal
+
+from msgspec.structs import replace
 
 from nexi.errors import NexiError, StoreError
 from nexi.events import Judged, Warned

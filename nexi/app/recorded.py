@@ -6,16 +6,17 @@ Made by `resume`, used by `run`. With a log it goes on in that log; without, it 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from datetime import datetime
 from typing import Any
+
+import msgspec
+from msgspec import Struct
 
 from nexi.config import Config
 from nexi.events import Fact, ModelAsked, ModelFailed, ModelReplied, PageFetched, RunResumed, RunStarted, SourceNumbered
 from nexi.ports import RunLog
 from nexi.runs.recording import Pace, Recording
 from nexi.types import Source, Usage
-from nexi.values import frozen
 
 RECORDED_SETTINGS = (
     "max_context",
@@ -37,13 +38,12 @@ def recorded_settings(config: Config) -> dict[str, Any]:
     return {name: getattr(config, name) for name in RECORDED_SETTINGS}
 
 
-@frozen
-class RecordedRun:
+class RecordedRun(Struct, frozen=True):
     """The facts of a run so far, and what follows from them. `seconds` is how long it had worked."""
 
     run: str = ""
     facts: tuple[Fact, ...] = ()
-    recording: Recording = field(default_factory=Recording)
+    recording: Recording = msgspec.field(default_factory=Recording)
     log: RunLog | None = None
     today: str = ""
     seconds: float = 0.0

@@ -12,19 +12,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from nexi.app.run import RunResult
 from nexi.errors import StoreError
 from nexi.events import RoundEvaluated, RunStarted
 from nexi.files import store_error
 from nexi.research.report import LintedReport, SaveLocation, choose_folder, lint_report, make_file_name, render_document
 from nexi.types import Verdict
-from nexi.values import frozen
 
 ATTEMPTS = 260  # as many as there are names for one question
 
 
-@frozen
-class Saved:
+class Saved(Struct, frozen=True):
     """Where a report went, and what was mended in it."""
 
     path: Path

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import field, replace
 from typing import Any, Literal, cast
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from nexi.budget import Budget
 from nexi.config import EFFORT_LEVELS, Config
 from nexi.errors import ConfigError, QuestionError
 from nexi.events import RunStarted
 from nexi.types import Query
-from nexi.values import frozen
 
 RunMode = Literal["search", "research", "agentic"]
 RunScope = Literal["web", "local", "both"]
@@ -24,8 +25,7 @@ MAX_QUESTION_CHARS = 100_000
 LAST_RUN = "last"  # as `continues`: the conversation of the newest answer
 
 
-@frozen
-class RunLimits:
+class RunLimits(Struct, frozen=True):
     """What one run may use; None leaves the config's word."""
 
     max_iterations: int | None = None
@@ -35,8 +35,7 @@ class RunLimits:
     max_tokens: int | None = None
 
 
-@frozen
-class RunRequest:
+class RunRequest(Struct, frozen=True):
     """One question and how it is to be answered; "" and None leave the config's word."""
 
     question: str
@@ -52,7 +51,7 @@ class RunRequest:
     holds_plan: bool = False  # research waits with its plan until somebody settles it
     depth: int = 0
     strict: bool | None = None
-    agentic: Mapping[str, Any] = field(default_factory=dict)  # settings of an agentic search
+    agentic: Mapping[str, Any] = {}  # settings of an agentic search
     door: str = ""
     keeps_history: bool = True
     keeps_log: bool = True
@@ -67,11 +66,11 @@ _PLAIN_FIELDS = ("effort", "model", "scope", "system_prompt", "continues", "hold
 
 def request_to_dict(request: RunRequest) -> dict[str, Any]:
     """The request as its run's log holds it; the question and the mode stand beside it."""
-    fields = vars(request.query).items()
+    fields = asdict(request.query).items()
     query = {name: list(value) if isinstance(value, tuple) else value for name, value in fields if name != "text"}
     plain = {name: getattr(request, name) for name in _PLAIN_FIELDS}
     more = {"attachments": list(request.attachments), "agentic": dict(request.agentic)}
-    return {**plain, **more, "limits": dict(vars(request.limits)), "query": query}
+    return {**plain, **more, "limits": asdict(request.limits), "query": query}
 
 
 def request_of_run(started: RunStarted) -> RunRequest:
@@ -83,8 +82,8 @@ def request_of_run(started: RunStarted) -> RunRequest:
     return RunRequest(
         started.query,
         mode=cast("RunMode", started.mode),
-        limits=RunLimits(**{name: limits[name] for name in vars(RunLimits()) if name in limits}),
-        query=Query("", **{name: query[name] for name in vars(Query("")) if name != "text" and name in query}),
+        limits=RunLimits(**{name: limits[name] for name in RunLimits.__struct_fields__ if name in limits}),
+        query=Query("", **{name: query[name] for name in Query.__struct_fields__ if name != "text" and name in query}),
         attachments=tuple(form.get("attachments") or ()),
         agentic=_mapping(form.get("agentic")),
         **{**plain, "effort": plain.get("effort") or started.effort},

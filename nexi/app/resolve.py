@@ -6,14 +6,15 @@ researchers work at the same time, and whether anything may leave this machine.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from nexi.app.local_scope import restrict_to_local
 from nexi.app.request import RunRequest, budget_for, check_request
 from nexi.budget import Budget
 from nexi.config import DEFAULT_CONFIG, Config
-from nexi.values import frozen
 
 if TYPE_CHECKING:
     from nexi.llm.local import LocalServer
@@ -23,8 +24,7 @@ PROBE_S = 0.5  # a server on this machine that takes longer to describe itself i
 PROBE_AGAIN_S = 60.0
 
 
-@frozen
-class ResolvedRun:
+class ResolvedRun(Struct, frozen=True):
     """What one run works with."""
 
     request: RunRequest

@@ -11,9 +11,11 @@ import asyncio
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import takewhile
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from nexi.app.recorded import RECORDED_SETTINGS, RecordedRun, read_recorded_run
 from nexi.app.request import RunLimits, RunRequest, request_of_run
@@ -41,7 +43,6 @@ from nexi.runs.recording import Pace
 from nexi.runs.session import Session
 from nexi.types import Message, Reply, Source, StopReason, ToolSpec
 from nexi.urls import find_urls
-from nexi.values import frozen
 
 _URL_FIELD = re.compile(r'"url": "([^"]+)"')  # of hits and pages, as tools write them
 
@@ -145,7 +146,7 @@ def request_to_resume(started: RunStarted, changes: RunRequest | None) -> RunReq
     request = replace(request, limits=replace(request.limits, max_iterations=iterations))
     if changes is None:
         return replace(request, holds_plan=False, continues="")
-    given = {name: value for name, value in vars(changes.limits).items() if value is not None}
+    given = {name: value for name, value in asdict(changes.limits).items() if value is not None}
     return replace(
         request,
         model=changes.model or request.model,
@@ -165,8 +166,7 @@ def resolve_replay(started: RunStarted, config: Config) -> ResolvedRun:
     return ResolvedRun(request, config, budget)
 
 
-@frozen
-class Replay:
+class Replay(Struct, frozen=True):
     """A run played again: the answer it ended with then, and the one it came to now."""
 
     run: str

@@ -13,6 +13,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
+from msgspec import Struct
+
 from nexi.app.emit import RunEmit
 from nexi.app.environment import RunEnvironment, has_store
 from nexi.app.factory import PortFactory
@@ -39,7 +41,6 @@ from nexi.runs.log import MemoryRunLog
 from nexi.runs.session import Session
 from nexi.tasks import run_in_group, wait_uninterrupted
 from nexi.types import Answer, StopReason
-from nexi.values import frozen
 
 if TYPE_CHECKING:
     from nexi.app.knowledge import Knowledge
@@ -71,8 +72,7 @@ class Engine(Protocol):
         """Leave in the session what a follow-up may refer to."""
 
 
-@frozen
-class RunResult:
+class RunResult(Struct, frozen=True):
     """A run that ended with an answer."""
 
     id: str

@@ -10,6 +10,8 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from nexi.answers.citations import extract_citation_markers
 from nexi.errors import NexiError, NoEvidenceError, StoreError
 from nexi.events import Fact, PageFetched, RunFinished, RunStarted, SourceNumbered
@@ -18,7 +20,6 @@ from nexi.runs.directory import RunDirectory
 from nexi.runs.log_format import DamagedLogError
 from nexi.types import Source, content_digest
 from nexi.urls import dedup_key, is_web_url
-from nexi.values import frozen
 from nexi.verify.document import Document, answer_document, read_answer, read_markdown
 
 if TYPE_CHECKING:
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
     from nexi.fetchers.cache import PageCache
 
 
-@frozen
-class Target:
+class Target(Struct, frozen=True):
     """What to verify: a text, or the id of a run, whole or its beginning."""
 
     text: str = ""

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
+from msgspec import Struct
+
 from nexi.errors import ConfigError
 from nexi.ports import SearchBackend
-from nexi.values import frozen
 
 if TYPE_CHECKING:
     from nexi.backends.container import Options as ContainerOptions
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 ENTRY_POINTS = "nexi.backends"
 
 
-@frozen
-class Settings:
+class Settings(Struct, frozen=True):
     """What a backend may need: its endpoint, its key and spare ones, its patience, the folder it may search."""
 
     base_url: str = ""

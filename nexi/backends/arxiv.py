@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from msgspec import Struct
+
 from nexi.backends.replies import check_status, plain_line
 from nexi.backends.sender import BackendRequest
 from nexi.errors import BackendError
 from nexi.types import Hit, Query
-from nexi.values import frozen
 
 NAME = "arxiv"
 _ENTRY = re.compile(r"<entry>(.*?)</entry>", re.DOTALL)
 
 
-@frozen
-class Arxiv:
+class Arxiv(Struct, frozen=True):
     """The dialect."""
 
     timeout_s: float = 15.0

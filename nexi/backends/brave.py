@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec import Struct
+
 from nexi.backends.replies import check_status, json_object, plain_line, read_rows, with_sites
 from nexi.backends.sender import BackendRequest
 from nexi.types import Hit, Query
-from nexi.values import frozen
 
 NAME = "brave"
 
 
-@frozen
-class Brave:
+class Brave(Struct, frozen=True):
     """The dialect."""
 
     api_key: str = ""

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from msgspec import Struct
+
 from nexi.backends.replies import check_status, json_object, plain_line, read_rows, with_sites
 from nexi.backends.sender import BackendRequest
 from nexi.types import Hit, Query
-from nexi.values import frozen
 
 NAME = "jina"
 _LINE = re.compile(r"^\[(\d+)\] (Title|URL Source|Description|Date|Published Time): ?(.*)$", re.MULTILINE)
 
 
-@frozen
-class Jina:
+class Jina(Struct, frozen=True):
     """The dialect."""
 
     api_key: str = ""

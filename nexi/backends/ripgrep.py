@@ -18,9 +18,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
+from msgspec import Struct
+
 from nexi.errors import BackendError
 from nexi.types import Hit, Query
-from nexi.values import frozen
 
 NAME = "ripgrep"
 MAX_OUTPUT = 2_000_000
@@ -30,8 +31,7 @@ MOST_WORDS = 8
 LINE_CHARS = 300
 
 
-@frozen
-class Match:
+class Match(Struct, frozen=True):
     """One line of one file; `path` is relative to the folder."""
 
     path: str

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from nexi.backends.replies import with_sites
 from nexi.backends.sender import BackendRequest
@@ -25,8 +26,7 @@ _TIME_RANGES = {"d": "day", "w": "week", "m": "month", "y": "year"}
 _CAPTCHA = "captcha"
 
 
-@dataclass(frozen=True, slots=True)
-class Searxng:
+class Searxng(Struct, frozen=True):
     """The dialect of one instance, named by the URL of its start page or of its /search."""
 
     base_url: str

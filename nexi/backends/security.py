@@ -13,11 +13,12 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from nexi.backends.replies import check_status, json_object, plain_line, read_rows
 from nexi.backends.sender import BackendRequest, BackendResponse, Sender
 from nexi.errors import BackendError
 from nexi.types import Failure, Hit, Query
-from nexi.values import frozen
 
 NAME = "security"
 NVD = "https://services.nvd.nist.gov/rest/json/cves/2.0"
@@ -35,8 +36,7 @@ _GITHUB_ECOSYSTEMS = {"pypi": "pip", "cargo": "rust", "golang": "go", "gem": "ru
 _SEVERITIES = ("CRITICAL", "HIGH", "MEDIUM", "LOW")
 
 
-@frozen
-class SecurityQuery:
+class SecurityQuery(Struct, frozen=True):
     """What a query is about: ids, a package, or words."""
 
     text: str
@@ -52,8 +52,7 @@ class SecurityQuery:
         return self.cve or self.ghsa or self.other
 
 
-@frozen
-class Vulnerability:
+class Vulnerability(Struct, frozen=True):
     """One vulnerability as one source tells it."""
 
     id: str

@@ -11,12 +11,12 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import Any, Protocol
 
 import httpx2
+from msgspec import Struct
 
 from nexi import urls
 from nexi.errors import BackendError, ConfigError
@@ -27,20 +27,18 @@ MAX_BODY = 5_000_000
 KEY_TROUBLE = frozenset({"wrong_key", "quota", "rate_limit"})
 
 
-@dataclass(frozen=True, slots=True)
-class BackendRequest:
+class BackendRequest(Struct, frozen=True):
     """One request as a value."""
 
     url: str
     method: str = "GET"
     params: tuple[tuple[str, str], ...] = ()
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
     json: object = None
     timeout_s: float = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class BackendResponse:
+class BackendResponse(Struct, frozen=True):
     status: int
     headers: Mapping[str, str]
     body: bytes

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import Struct
+
 from nexi.backends.replies import check_status, json_object, plain_line, read_rows, with_sites
 from nexi.backends.sender import BackendRequest
 from nexi.types import Hit, Query
-from nexi.values import frozen
 
 NAME = "serper"
 
 
-@frozen
-class Serper:
+class Serper(Struct, frozen=True):
     """The dialect."""
 
     api_key: str = ""

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from msgspec import Struct
+
 from nexi.backends.replies import check_status, json_object, plain_line, read_rows
 from nexi.backends.sender import BackendRequest
 from nexi.errors import BackendError
 from nexi.types import Hit, Query
-from nexi.values import frozen
 
 NAME = "stackexchange"
 
 
-@frozen
-class StackExchange:
+class StackExchange(Struct, frozen=True):
     """The dialect of one site; a site among the query's sites that belongs to the network is asked instead."""
 
     api_key: str = ""

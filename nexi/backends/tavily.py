@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import Struct
+
 from nexi.backends.replies import check_status, json_object, plain_line, read_rows
 from nexi.backends.sender import BackendRequest
 from nexi.types import Hit, Query
-from nexi.values import frozen
 
 NAME = "tavily"
 _PERIODS = {"d": "day", "w": "week", "m": "month", "y": "year"}
 
 
-@frozen
-class Tavily:
+class Tavily(Struct, frozen=True):
     """The dialect."""
 
     api_key: str = ""

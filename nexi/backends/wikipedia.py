@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from msgspec import Struct
+
 from nexi.backends.replies import check_status, json_object, plain_line, read_rows
 from nexi.backends.sender import BackendRequest
 from nexi.errors import BackendError
 from nexi.types import Hit, Query
-from nexi.values import frozen
 
 NAME = "wikipedia"
 SNIPPET_CHARS = 500
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
 
 
-@frozen
-class Wikipedia:
+class Wikipedia(Struct, frozen=True):
     """The dialect. `host` names the wikis with their language left open, for a mirror or a test."""
 
     timeout_s: float = 10.0

@@ -16,9 +16,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from nexi.errors import ConfigError, StoreError
 from nexi.types import content_digest
-from nexi.values import frozen
 
 MAX_BYTES = 200_000_000
 MAX_QUESTION_CHARS = 20_000
@@ -34,8 +35,7 @@ OTHER_PAGES = ("also_urls",)
 LIST_KEYS = ("data", "questions", "rows", "examples", "items")
 
 
-@frozen
-class BenchQuestion:
+class BenchQuestion(Struct, frozen=True):
     """A question with every spelling of its right answer."""
 
     id: str
@@ -46,8 +46,7 @@ class BenchQuestion:
     also: tuple[str, ...] = ()
 
 
-@frozen
-class QuestionFile:
+class QuestionFile(Struct, frozen=True):
     """The questions of a file, and what was wrong with the rest of it."""
 
     questions: tuple[BenchQuestion, ...]

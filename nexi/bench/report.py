@@ -6,21 +6,21 @@ Pure: questions and rows in, figures out. A question that was not asked yet coun
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from statistics import median
 from typing import Any
+
+import msgspec
+from msgspec import Struct
 
 from nexi.bench.questions import BenchQuestion
 from nexi.bench.results import BenchRow
 from nexi.bench.scores import Share, score_answer, wilson_share
-from nexi.values import frozen
 
 ALL = "all"
 MAX_KINDS = 12
 
 
-@frozen
-class Figures:
+class Figures(Struct, frozen=True):
     """What a group of questions came to; words, citations and the rest are means for one question."""
 
     name: str
@@ -106,7 +106,7 @@ def _row_cells(f: Figures) -> list[str]:
 
 
 def figures_json(found: Sequence[Figures]) -> list[dict[str, Any]]:
-    return [asdict(f) for f in found]
+    return [msgspec.to_builtins(f) for f in found]
 
 
 def _mean(values: Sequence[float]) -> float:

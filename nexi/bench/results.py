@@ -9,19 +9,19 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Self
 
+from msgspec import Struct
+from msgspec.structs import asdict
+
 from nexi import files
 from nexi.errors import ConfigError
-from nexi.values import frozen
 
 SCHEMA = "nexi-bench-1"
 
 
-@frozen
-class BenchRow:
+class BenchRow(Struct, frozen=True):
     """What one question brought. `supported` of `checked` sentences passed the proof; `cost` is None where it is unknown."""
 
     id: str
@@ -122,7 +122,7 @@ def _parse_row(line: bytes) -> BenchRow | None:
     value = _parse_object(line)
     if value is None or not isinstance(value.get("id"), str):
         return None
-    known = {f.name: value[f.name] for f in fields(BenchRow) if f.name in value}
+    known = {name: value[name] for name in BenchRow.__struct_fields__ if name in value}
     for name in ("citations", "read"):
         known[name] = tuple(map(str, known.get(name) or ()))
     sound = all(isinstance(known.get(name, 0), int | float | None) for name in NUMBER_FIELDS)

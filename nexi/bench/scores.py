@@ -12,7 +12,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
-from nexi.values import frozen
+from msgspec import Struct
 
 MIN_CORRECT_F1 = 0.8
 WILSON_Z = 1.96  # two standard deviations: 95 %
@@ -25,8 +25,7 @@ _LIST_OF_SOURCES = re.compile(r"(?im)^\s*(?:sources|references|citations)\s*:")
 _YES_NO = ("yes", "no")
 
 
-@frozen
-class AnswerScore:
+class AnswerScore(Struct, frozen=True):
     """One answer against its right answers."""
 
     correct: bool
@@ -35,8 +34,7 @@ class AnswerScore:
     words: int
 
 
-@frozen
-class Share:
+class Share(Struct, frozen=True):
     """A share in per cent with its 95 % interval (Wilson), which is wide where little was asked."""
 
     percent: float

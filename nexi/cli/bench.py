@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import Struct
 
 from nexi.cli.exits import EXIT_CANCELLED, report_errors
-from nexi.values import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,8 +46,7 @@ def bench_command(file: Path, **options: Any) -> None:
         _run_benchmark(file, flags)
 
 
-@frozen
-class _BenchFlags:
+class _BenchFlags(Struct, frozen=True):
     """The flags of `nexi bench`, named like click's parameters."""
 
     model: str | None

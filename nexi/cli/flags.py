@@ -7,21 +7,20 @@ Field names are click's parameter names. A command that lacks a flag leaves its 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from nexi.values import frozen
+from msgspec import Struct
+from msgspec.structs import replace
 
 if TYPE_CHECKING:
     from nexi.types import Query
 
-Flags = TypeVar("Flags")
+Flags = TypeVar("Flags", bound=Struct)
 
 REFERENCE_FORMATS = ("ris", "bibtex", "csl")
 
 
-@frozen
-class FilterFlags:
+class FilterFlags(Struct, frozen=True):
     """Which hits a search may bring."""
 
     num: int | None = None
@@ -33,18 +32,17 @@ class FilterFlags:
         """Build the query for a search service."""
         from nexi.types import Query
 
-        return Query(
+        query = Query(
             text,
-            count=self.num or Query.count,
             sites=tuple(site for site in self.sites if not site.startswith("-")),
             excluded_sites=tuple(site[1:] for site in self.sites if site.startswith("-")),
             time_range=self.time_range,
             focus=self.focus,
         )
+        return replace(query, count=self.num) if self.num else query
 
 
-@frozen
-class LimitFlags:
+class LimitFlags(Struct, frozen=True):
     """What a run may use."""
 
     max_iter: int | None = None
@@ -54,8 +52,7 @@ class LimitFlags:
     max_tokens: int | None = None
 
 
-@frozen
-class OutputFlags:
+class OutputFlags(Struct, frozen=True):
     """How an answer is shown, and where it goes."""
 
     verbose: bool = False
@@ -73,8 +70,7 @@ class OutputFlags:
         return self.form in REFERENCE_FORMATS
 
 
-@frozen
-class HistoryFlags:
+class HistoryFlags(Struct, frozen=True):
     """The flags that show or clear past answers instead of asking."""
 
     last: int | None = None
@@ -87,8 +83,7 @@ class HistoryFlags:
         return bool(self.last or self.prev or self.show is not None or self.clear_history)
 
 
-@frozen
-class AskFlags:
+class AskFlags(Struct, frozen=True):
     """All flags of a question."""
 
     query_text: str = ""
@@ -126,7 +121,7 @@ def parse_flags(options: Mapping[str, Any]) -> AskFlags:
         "filters": _take_fields(FilterFlags, given),
         "limits": _take_fields(LimitFlags, given),
         "history": _take_fields(HistoryFlags, given),
-        "output": OutputFlags(**{**vars(output), "as_json": as_json, "plain": plain}),
+        "output": replace(output, as_json=as_json, plain=plain),
     }
     flags = _take_fields(AskFlags, given, groups)
     if given:
@@ -140,6 +135,6 @@ def parse_filters(options: Mapping[str, Any]) -> FilterFlags:
 
 def _take_fields(kind: type[Flags], given: dict[str, Any], groups: Mapping[str, Any] | None = None) -> Flags:
     """Build a value from the parameters named like its fields, and remove them; None leaves the default."""
-    names = [field.name for field in fields(kind) if field.name not in (groups or {})]  # type: ignore[arg-type]
+    names = [name for name in kind.__struct_fields__ if name not in (groups or {})]
     own = {name: given.pop(name) for name in names if name in given}
     return kind(**{name: value for name, value in own.items() if value is not None}, **(groups or {}))

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import Struct
 
 from nexi.cli.exits import EXIT_FAILURE, report_errors
-from nexi.values import frozen
 
 if TYPE_CHECKING:
     from nexi.config import Config
@@ -21,8 +21,7 @@ SCHEMA = "nexi-models-1"
 BUILT_IN = "built in"
 
 
-@frozen
-class ListedModel:
+class ListedModel(Struct, frozen=True):
     """A model that can be used; `window` is what its server gives it, `largest` what it was made for."""
 
     server: str
@@ -42,8 +41,7 @@ class ListedModel:
         }
 
 
-@frozen
-class ModelListing:
+class ModelListing(Struct, frozen=True):
     rows: tuple[ListedModel, ...]
     problem: LLMError | None = None
 

@@ -10,8 +10,9 @@ import asyncio
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from nexi.cli.exits import EXIT_CANCELLED, EXIT_TERMINATED, Interrupts
 from nexi.cli.runner import (

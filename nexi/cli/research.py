@@ -87,7 +87,7 @@ def run_research(question: str, flags: AskFlags) -> None:
 
 
 async def _run_to_report(config: Config, question: str, flags: AskFlags, interrupts: Interrupts, screen: Screen) -> RunResult:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from nexi.app import Nexi
     from nexi.cli.runner import follow_run, run_request, warn_without_model

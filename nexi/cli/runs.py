@@ -103,7 +103,7 @@ def resume_command(run_id: str, **options: Any) -> None:
 
 async def _run_to_result(config: Config, run_id: str, flags: AskFlags, interrupts: Interrupts) -> tuple[RunResult, Screen]:
     """Run it to its end; return the screen too, which knows what was streamed."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from nexi.app import Nexi
     from nexi.cli.runner import answer_screen, follow_run, research_screen, run_request

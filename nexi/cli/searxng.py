@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import asdict
 
 from nexi.cli.exits import report_errors
 
@@ -81,7 +82,7 @@ def _print_status(status: ContainerStatus, lifecycle: Lifecycle, *, as_json: boo
 def _status_json(status: ContainerStatus, lifecycle: Lifecycle) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
-        **vars(status),
+        **asdict(status),
         "users": list(status.users),
         "settings": str(lifecycle.options.own_settings),
         "state": str(lifecycle.state_path),

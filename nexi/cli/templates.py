@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import Struct
 
 from nexi.errors import ConfigError
-from nexi.values import frozen
 
 if TYPE_CHECKING:
     from nexi.cli.flags import AskFlags
@@ -21,8 +21,7 @@ MAX_BYTES = 200_000
 PLACEHOLDER = "{question}"
 
 
-@frozen
-class Template:
+class Template(Struct, frozen=True):
     name: str
     path: Path
     text: str

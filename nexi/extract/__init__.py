@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from nexi import urls
 from nexi.errors import FetchError

@@ -10,8 +10,9 @@ import json
 import re
 import sys
 import threading
-from dataclasses import asdict
 from typing import Any
+
+from msgspec.structs import asdict
 
 from nexi.errors import FetchError
 from nexi.extract.words import Extracted, one_line

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from nexi.types import Page
 
@@ -14,8 +16,7 @@ MAX_HEADINGS = 200
 _FENCE = re.compile(r"^\s*(?:```+|~~~+)\s*([\w+#.-]*)")
 
 
-@dataclass(frozen=True, slots=True)
-class Extracted:
+class Extracted(Struct, frozen=True):
     """The text of a page as Markdown, and what the page says of itself."""
 
     text: str
@@ -32,7 +33,7 @@ class Extracted:
 
 def page_of(url: str, found: Extracted, *, max_chars: int, **about: Any) -> Page:
     """What was extracted as a page of at most `max_chars`; `about` is what its fetcher knows of it, and wins."""
-    told = {field.name: getattr(found, field.name) for field in fields(Extracted)} | about
+    told = asdict(found) | about
     if len(told["text"]) > max_chars:
         told |= {"text": _beginning(told["text"], max_chars), "truncated": True}
     return Page(url, **told)

@@ -6,9 +6,10 @@ A factory gets `Settings` and returns a fetcher. The module of a fetcher is impo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from nexi.errors import ConfigError
 from nexi.net.trust import MACHINE, Trust
@@ -17,8 +18,7 @@ from nexi.ports import Clock, ContentFetcher
 ENTRY_POINTS = "nexi.fetchers"
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """What a fetcher may need; keys and exceptions come from the configuration."""
 
     clock: Clock

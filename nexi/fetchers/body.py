@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from nexi.errors import FetchError
 
@@ -25,8 +26,7 @@ _GZIP = 16 + zlib.MAX_WBITS
 _RAW_DEFLATE = -zlib.MAX_WBITS
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(Struct, frozen=True):
     """`received` counts the bytes on the wire; `truncated` says that the cap was reached and the rest left unread."""
 
     data: bytes

@@ -14,9 +14,11 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from nexi import urls
 from nexi.files import make_private_directory, replace_file
@@ -83,8 +85,7 @@ class PageCache:
         return self._clock.now().timestamp()
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(Struct, frozen=True):
     page: Page
     fresh: bool
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 import nexi
 from nexi import urls
@@ -43,8 +45,7 @@ MAX_VALIDATOR = 500
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
-@dataclass(frozen=True, slots=True)
-class _Download:
+class _Download(Struct, frozen=True):
     """A successful answer, read."""
 
     url: Url

@@ -10,9 +10,9 @@ import asyncio
 import re
 import ssl
 from collections.abc import Sequence
-from dataclasses import replace
 
 import httpx2
+from msgspec.structs import replace
 
 from nexi import urls
 from nexi.errors import ConfigError, FetchError

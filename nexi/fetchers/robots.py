@@ -12,6 +12,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from msgspec import Struct
+
 from nexi.errors import FetchError
 from nexi.ports import Clock
 from nexi.urls import Url
@@ -22,8 +24,7 @@ MAX_ORIGINS = 2_048
 MAX_BYTES = 512_000
 
 
-@dataclass(frozen=True, slots=True)
-class RobotsFile:
+class RobotsFile(Struct, frozen=True):
     """The answer for /robots.txt: any status, and a text where there was one."""
 
     status: int
@@ -37,8 +38,7 @@ class RobotsRules(Protocol):
     def can_fetch(self, url: str, user_agent: str) -> bool: ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Blanket:
+class _Blanket(Struct, frozen=True):
     """One answer for the whole site."""
 
     allowed: bool

@@ -12,10 +12,10 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
 import httpcore2
+from msgspec import Struct
 
 from nexi import urls
 from nexi.errors import ConfigError, FetchError
@@ -34,8 +34,7 @@ class ConnectionLostError(FetchError):
     """The network failed in a way that a second try may not."""
 
 
-@dataclass(frozen=True, slots=True)
-class TransportAnswer:
+class TransportAnswer(Struct, frozen=True):
     """Status and headers of a response, and its body as it came over the wire."""
 
     status: int
@@ -43,8 +42,7 @@ class TransportAnswer:
     chunks: AsyncIterator[bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class _Way:
+class _Way(Struct, frozen=True):
     """How a site is reached; each way has connections of its own."""
 
     scheme: str

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from nexi.errors import FetchError, NexiError, QuestionError, StoreError
 from nexi.events import Warned
@@ -25,7 +27,6 @@ from nexi.structured.ranking import Assessment
 from nexi.text.fusion import by_reciprocal_rank
 from nexi.types import EVERYTHING, Hit, Page, Passage, Query, Scope, SearchOutcome
 from nexi.urls import hit_key
-from nexi.values import frozen
 
 RESULTS_PER_SEARCH = 10
 
@@ -34,8 +35,7 @@ Search = Callable[[Query], Awaitable[SearchOutcome]]
 Read = Callable[[str], Awaitable[Page]]
 
 
-@frozen
-class Web:
+class Web(Struct, frozen=True):
     """The outside: `search` never raises and names what failed, `read` raises FetchError."""
 
     search: Search

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from nexi.values import frozen
+from msgspec import Struct
 
 SIZE = 1_200
 LEAST_SHARE = 0.4  # a heading closes a chunk once it is this full; smaller sections share one
@@ -27,8 +27,7 @@ _SPACE = re.compile(r"\s+")
 _LEVELS = (_LINE_END, _SENTENCE_END, _SPACE)
 
 
-@frozen
-class Piece:
+class Piece(Struct, frozen=True):
     """A chunk of one text: its span, the headings it stands under, and the languages of its code fences."""
 
     start: int
@@ -39,8 +38,7 @@ class Piece:
     has_code: bool = False
 
 
-@frozen
-class _Block:
+class _Block(Struct, frozen=True):
     """A run of lines that belong together, with what follows it up to the next block."""
 
     start: int

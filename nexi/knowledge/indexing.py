@@ -10,9 +10,11 @@ import asyncio
 import contextlib
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from nexi.errors import LLMError, StoreError
 from nexi.events import PageIndexed, StatusDelta, Warned
@@ -21,7 +23,6 @@ from nexi.ports import LLM, Clock, Embedder, Emit, KnowledgeStore
 from nexi.prompts import render
 from nexi.types import Chunk, IndexedPage, Message, Page, StoredSource, Vector
 from nexi.urls import host_of
-from nexi.values import frozen
 
 BATCH = 20
 AT_ONCE = 8
@@ -40,8 +41,7 @@ _LEAD = re.compile(r"^(?!\s*(?:[#*+|>`~-]|\d+[.)])).{40,}", re.MULTILINE)
 Outcome = Literal["stored", "unchanged", "linked", "empty"]
 
 
-@frozen
-class IndexReport:
+class IndexReport(Struct, frozen=True):
     """What became of one page. `embedded` and `contexts` count chunks; `failures` say why some have none."""
 
     url: str
@@ -52,8 +52,7 @@ class IndexReport:
     failures: tuple[str, ...] = ()
 
 
-@frozen
-class _New:
+class _New(Struct, frozen=True):
     """A page that is not stored yet, cut."""
 
     page: Page

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from msgspec import Struct
+
 from nexi.errors import LLMError
 from nexi.events import Judged, Warned
 from nexi.knowledge import coverage
@@ -19,7 +21,6 @@ from nexi.prompts import render
 from nexi.structured import ranking
 from nexi.structured.ranking import Assessment, Score
 from nexi.types import Hit, Message, Passage
-from nexi.values import frozen
 
 T = TypeVar("T")
 
@@ -32,8 +33,7 @@ QUERIES = (2, 3)
 HINTS = (1, 3)
 
 
-@frozen
-class Metadata:
+class Metadata(Struct, frozen=True):
     """What a page says of itself."""
 
     title: str = ""
@@ -42,8 +42,7 @@ class Metadata:
     languages: tuple[str, ...] = ()
 
 
-@frozen
-class Task:
+class Task(Struct, frozen=True):
     """One question to the model: which prompt, about what, and how the reply is read."""
 
     about: str

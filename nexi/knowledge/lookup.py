@@ -7,7 +7,9 @@ not known here. The judgement is the stand-in's, by words alone: it costs nothin
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from nexi.events import Warned
 from nexi.knowledge.coverage import assess
@@ -15,14 +17,12 @@ from nexi.ports import Emit
 from nexi.searcher import Searcher
 from nexi.structured.ranking import ENOUGH, Assessment
 from nexi.types import Failure, Hit, Passage, Query
-from nexi.values import frozen
 
 PAGES = 4
 UNSURE = ENOUGH - 0.01
 
 
-@frozen
-class Known:
+class Known(Struct, frozen=True):
     """Pages of the store for a question, best first. `repeated` says that the question was answered from them before."""
 
     hits: tuple[Hit, ...] = ()

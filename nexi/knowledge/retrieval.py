@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from nexi.errors import LLMError, StoreError
 from nexi.events import KnowledgeSearched, Warned

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 
+from msgspec import Struct
+
 from nexi.errors import ConfigError
-from nexi.values import frozen
 
 REFINER_TEMPERATURE = 0.5
 
 
-@frozen
-class KnowledgeSettings:
+class KnowledgeSettings(Struct, frozen=True):
     """AGENTIC_SEARCH_* are the first eight, USE_* the last four."""
 
     enabled: bool = True

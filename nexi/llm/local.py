@@ -13,9 +13,10 @@ from collections.abc import Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
 from nexi.net.addresses import is_loopback_url
 from nexi.structured import json_reader
-from nexi.values import frozen
 
 if TYPE_CHECKING:
     import httpx2
@@ -28,8 +29,7 @@ MAX_BYTES = 4_000_000
 MAX_DESCRIBED = 40  # Ollama is asked once per model
 
 
-@frozen
-class LocalModel:
+class LocalModel(Struct, frozen=True):
     """A model with the window its server gives it now, and the largest it was made for; None where the server is silent."""
 
     name: str
@@ -41,8 +41,7 @@ class LocalModel:
         return self.window or self.largest
 
 
-@frozen
-class LocalServer:
+class LocalServer(Struct, frozen=True):
     kind: str
     base_url: str
     models: tuple[LocalModel, ...]

@@ -11,6 +11,8 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
+from msgspec import Struct
+
 from nexi.app import Nexi, Run, RunOpening, RunRequest, RunResult, error_of
 from nexi.errors import NexiError, ResearchError, StoreError
 from nexi.events import TERMINAL, AnswerChecked, Fact, RunFailed, RunFinished, RunStarted
@@ -21,7 +23,6 @@ from nexi.runs.directory import RunSummary
 from nexi.runs.log_format import DamagedLogError
 from nexi.runs.session import Session
 from nexi.types import Answer
-from nexi.values import frozen
 
 log = logging.getLogger("nexi.mcp")
 AT_ONCE = 4
@@ -29,8 +30,7 @@ REMEMBERED = 20
 LISTED = 20
 
 
-@frozen
-class Seen:
+class Seen(Struct, frozen=True):
     """A run as it stands: its facts, and whether somebody is at work on it."""
 
     id: str

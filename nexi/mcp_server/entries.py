@@ -14,9 +14,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from nexi.errors import StoreError
 from nexi.files import replace_file, store_error
-from nexi.values import frozen
 
 NAMES = {"claude": "Claude Desktop", "cursor": "Cursor", "codex": "Codex"}
 BACKUP = ".before-nexi"
@@ -24,8 +25,7 @@ _TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)
 _OURS = re.compile(r"^[ \t]*\[[ \t]*mcp_servers[ \t]*\.[ \t]*[\"']?nexi[\"']?[ \t]*(?:\.[^\]\n]*)?\][^\n]*$", re.MULTILINE)
 
 
-@frozen
-class Installed:
+class Installed(Struct, frozen=True):
     """What was done to a file."""
 
     told: str

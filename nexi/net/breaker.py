@@ -15,7 +15,7 @@ import math
 from collections.abc import Mapping
 from typing import Literal
 
-from nexi.values import frozen
+from msgspec import Struct
 
 DAY, HOUR = 86_400.0, 3_600.0
 ACCESS_DENIED_S = DAY
@@ -40,8 +40,7 @@ NO_FAULT = frozenset({"bad_query", "not_installed", "empty_or_blocked", "empty"}
 Standing = Literal["closed", "open", "half_open"]
 
 
-@frozen
-class Suspension:
+class Suspension(Struct, frozen=True):
     """A backend that rests from `since` to `until`, why, and after how many failures in a row."""
 
     since: float

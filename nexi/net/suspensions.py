@@ -11,9 +11,10 @@ import asyncio
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import asdict
 
 from nexi import files
 from nexi.errors import BackendError
@@ -115,7 +116,7 @@ class FileBreaker:
         self._memory = entries
 
     def _entry(self, state: Suspension, backend: str) -> dict[str, Any]:
-        return {**{f.name: getattr(state, f.name) for f in fields(state)}, "mark": self._marks.get(backend, "")}
+        return {**asdict(state), "mark": self._marks.get(backend, "")}
 
     def _state(self, entry: Mapping[str, Any] | None, backend: str) -> State:
         """The state an entry stands for; a damaged one, or one of another set-up, stands for none."""

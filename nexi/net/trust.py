@@ -9,8 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from nexi.errors import ConfigError
-from nexi.values import frozen
 
 if TYPE_CHECKING:
     import ssl
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
 FIX = "correct SSL_CERT_FILE or SSL_CERT_DIR (in the config: ssl_cert_file, ssl_cert_dir), or unset it"
 
 
-@frozen
-class Trust:
+class Trust(Struct, frozen=True):
     """A file of certificates in PEM form, a folder of them under their hashes, or both; neither is the machine's own."""
 
     file: str = ""

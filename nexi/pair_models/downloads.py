@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from msgspec import Struct
+
 from nexi.errors import ConfigError, NexiError, StoreError
 from nexi.files import make_private_directory, store_error
 from nexi.net.trust import MACHINE, Trust
-from nexi.values import frozen
 
 CONNECT_S = 15.0
 IDLE_S = 60.0
@@ -25,16 +26,14 @@ MAX_REDIRECTS = 5
 CHUNK_BYTES = 1 << 18
 
 
-@frozen
-class PublishedFile:
+class PublishedFile(Struct, frozen=True):
     name: str
     path: str
     bytes: int
     sha256: str
 
 
-@frozen
-class PublishedModel:
+class PublishedModel(Struct, frozen=True):
     """One row of the table. `url` has places for repository, revision and path."""
 
     name: str

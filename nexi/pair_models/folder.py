@@ -12,13 +12,13 @@ import re
 import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from nexi.errors import NexiError, StoreError
 from nexi.files import make_private_directory, store_error
-from nexi.values import frozen
 
 MANIFEST = "manifest.json"
 MODEL, TOKENIZER, CONFIG = "model.onnx", "tokenizer.json", "config.json"
@@ -43,8 +43,7 @@ _CONTRADICTED = re.compile(r"contradict(ion|ed|s|ory)?|refut(ed|es|ation)|confli
 REINSTALL = "install it again: nexi proof install"
 
 
-@frozen
-class Labels:
+class Labels(Struct, frozen=True):
     """Which outputs of a model mean what; a single output is a probability of support."""
 
     count: int
@@ -52,13 +51,12 @@ class Labels:
     contradicted: int | None = None
 
 
-@frozen
-class ModelFolder:
+class ModelFolder(Struct, frozen=True):
     """What the manifest says: `files` are names with the SHA-256 they had when they were installed."""
 
     path: Path
     name: str
-    files: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = {}
     source: str = ""
     revision: str = ""
     licence: str = ""

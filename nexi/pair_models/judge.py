@@ -15,13 +15,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from nexi.errors import ContextOverflowError, LLMError
 from nexi.pair_models.gaps import TOO_LATE, UNREADABLE, gap
 from nexi.ports import LLM, Clock
 from nexi.prompts import render
 from nexi.structured.json_reader import find_values
 from nexi.types import Message, PairScore, Usage
-from nexi.values import frozen
 
 MAX_ITEMS = 12  # of one request
 MAX_PASSAGES = 2  # of one claim
@@ -40,8 +41,7 @@ OVER_BUDGET = "the judge's share of the budget is used up"
 _BLANK = re.compile(r"\s+")
 
 
-@frozen
-class Item:
+class Item(Struct, frozen=True):
     """One claim with its passages, and the positions of the pairs it answers for."""
 
     claim: str

@@ -16,13 +16,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from nexi.errors import NexiError, StoreError
 from nexi.pair_models.folder import MODEL, REINSTALL, TOKENIZER, Labels, ModelFolder
 from nexi.pair_models.gaps import TOO_LATE, gap, gaps
 from nexi.ports import Clock
 from nexi.text.stopwords import SMALL_WORDS, language_of
 from nexi.types import PairScore
-from nexi.values import frozen
 
 INSTALL = 'Install it: pip install "nexi[proof]"'
 MAX_BATCH_PAIRS = 8
@@ -50,8 +51,7 @@ TOO_LONG = "the sentence is too long for the model"
 _WORD = re.compile(r"[^\W\d_]+")
 
 
-@frozen
-class Encoded:
+class Encoded(Struct, frozen=True):
     """One pair, or one slice of it, as token numbers."""
 
     position: int

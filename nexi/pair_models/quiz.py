@@ -13,11 +13,13 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import asdict
+
 from nexi.errors import NexiError
 from nexi.pair_models.gaps import UNREADABLE, gap, gaps
 from nexi.ports import PairModel
 from nexi.types import PairScore, content_digest
-from nexi.values import frozen
 
 MIN_TO_RAISE = 0.75  # balanced accuracy; below, a model may only lower
 MIN_TO_ASK = 0.60
@@ -29,8 +31,7 @@ _SUPPORTED = ("supported", "S")
 _LABELS = (*_SUPPORTED, "not_supported", "N", "contradicted", "R")
 
 
-@frozen
-class QuizPair:
+class QuizPair(Struct, frozen=True):
     """One pair with its label; `kind` says which kind of lie it is, or why it is true."""
 
     id: str
@@ -44,8 +45,7 @@ class QuizPair:
         return self.label in _SUPPORTED
 
 
-@frozen
-class Quiz:
+class Quiz(Struct, frozen=True):
     pairs: tuple[QuizPair, ...]
     digest: str
 
@@ -77,8 +77,7 @@ def packaged_quiz() -> Quiz:
         raise NexiError("the quiz for judges is missing from the installation", cause=str(error), fix=fix) from error
 
 
-@frozen
-class Grade:
+class Grade(Struct, frozen=True):
     """What a quiz says of a model: how often it is right, from which scores on it is believed, and what it cost."""
 
     balanced_accuracy: float
@@ -119,7 +118,7 @@ class Grade:
         return PairScore(supported, contradicted, reason=score.reason)
 
     def as_json(self) -> dict[str, Any]:
-        return {name: self.__dict__[name] for name in self.__dataclass_fields__}
+        return asdict(self)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Grade:

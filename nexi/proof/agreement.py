@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
+from msgspec import Struct
+
 from nexi.proof.dates import Date, clashes, says
 from nexi.proof.doers import exchanged_sides, is_told_from_the_other_side
 from nexi.proof.facts import Reading, Word, names_of
@@ -21,7 +23,6 @@ from nexi.proof.polarity import Clash, polarity_clashes
 from nexi.proof.rewording import Rewording, agrees, exchanged, substituted
 from nexi.proof.strength import overstated
 from nexi.proof.terms import flat
-from nexi.values import frozen
 
 Weight = Callable[[str], float]
 FACT = 2.0  # what a hard fact weighs beside a word
@@ -34,8 +35,7 @@ _BREAK = re.compile("[,;]")
 _EVEN = frozenset(["and", "or", "with", "met", "married", "between", "versus", "vs", "joined"])
 
 
-@frozen
-class Agreement:
+class Agreement(Struct, frozen=True):
     """`presence` is the weighted share of the sentence that stands there; `facts` how many hard facts it has."""
 
     presence: float

@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
+from msgspec import Struct
+
 from nexi.proof.disagreement import (
     Anchor,
     Value,
@@ -30,7 +32,6 @@ from nexi.proof.snapshots import Snapshot
 from nexi.proof.terms import WORD, terms
 from nexi.types import Claim, Conflict, Reading, Verdict
 from nexi.urls import is_web_url, parse
-from nexi.values import frozen
 
 MOST_CONFLICTS = 3
 MOST_READINGS = 4
@@ -47,8 +48,7 @@ _MARKER = re.compile(r"\s*\[\d{1,3}\]")
 _SITE = re.compile(r"\s+[-–—|·:»]+\s+")
 
 
-@frozen
-class Statement:
+class Statement(Struct, frozen=True):
     """What one source says in the anchor's place."""
 
     number: int

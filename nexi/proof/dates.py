@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from msgspec import Struct
+
 from nexi.proof.lexicon import MONTH_NUMBERS, ORDINALS, SMALL_NUMBERS
-from nexi.values import frozen
 
 
-@frozen
-class Date:
+class Date(Struct, frozen=True):
     """One date. `readings` are the (year, month, day) it may mean, 0 where a part is not given; `span` is years it covers."""
 
     text: str

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Set
-from dataclasses import replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from nexi.proof.dates import Date, clashes, says
 from nexi.proof.facts import Reading, denied, read
 from nexi.proof.lexicon import HEDGES, OPPOSITES, PRONOUNS
 from nexi.proof.numbers import Number, same
-from nexi.values import frozen
 
 Kind = Literal["number", "date", "polarity"]
 Value = Number | Date
@@ -46,8 +47,7 @@ _PLACE = re.compile(
 )
 
 
-@frozen
-class Anchor:
+class Anchor(Struct, frozen=True):
     """A sentence of the answer, seen from one of its values, or from whether it denies."""
 
     kind: Kind

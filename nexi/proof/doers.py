@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from msgspec import Struct
+
 from nexi.proof.facts import Reading, names_of
 from nexi.proof.pairs import Pair
 from nexi.proof.polarity import Clash
-from nexi.values import frozen
 
 BEFORE = 9  # words before an act in which its subject stands
 AFTER = 7  # words after it for its object
@@ -25,8 +26,7 @@ _BREAK = re.compile(r"[;:.!?]")
 _ENDINGS = ("ed", "en", "ght", "old", "uilt", "ound", "rote", "ade", "ave", "ook", "ed", "on", "eld", "ent", "un", "eat", "ot")
 
 
-@frozen
-class Sides:
+class Sides(Struct, frozen=True):
     """The words of the doer and of what is done to, as flat words; empty where nothing is known."""
 
     doer: frozenset[str]

@@ -11,13 +11,14 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from nexi.proof.dates import Date, read_dates
 from nexi.proof.lexicon import DENIALS, DENIED_BY_PHRASE, NOT_DENIED, PRONOUNS, WIDE_DENIALS
 from nexi.proof.numbers import Number, read_numbers
 from nexi.proof.phrases import one_wording
 from nexi.proof.plain import folded
 from nexi.proof.terms import UNSPACED, WORD, flat, terms
-from nexi.values import frozen
 
 SCOPE = 3  # content words that a denial reaches
 
@@ -74,8 +75,7 @@ class Word(NamedTuple):
     name: bool
 
 
-@frozen
-class Reading:
+class Reading(Struct, frozen=True):
     """A text read once."""
 
     text: str

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from urllib.parse import quote
+
+from msgspec.structs import replace
 
 from nexi.proof.snapshots import Snapshot
 from nexi.types import Claim, Evidence, Source, Verdict

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from nexi.proof.lexicon import CURRENCIES, FRACTIONS, ORDINALS, SCALES, SMALL_NUMBERS, SYMBOLS, UNITS
-from nexi.values import frozen
 
 ROUGHLY = 0.015  # how far a converted measure may be from the source's
 _SAME = 1e-9
 
 
-@frozen
-class Number:
+class Number(Struct, frozen=True):
     """One number. `values` are its possible readings (1.200 is two), `unit` its dimension or currency, `factor` to the base."""
 
     text: str

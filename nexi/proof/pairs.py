@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec import Struct
+
 from nexi.proof.facts import Reading, Word
-from nexi.values import frozen
 
 NEAR = 4  # words around a matched neighbour in which the source says its own version
 _PREFIX = 5
 
 
-@frozen
-class Pair:
+class Pair(Struct, frozen=True):
     """`to` has, for each word of the sentence, the index of its word in the source, or -1."""
 
     claim: Reading

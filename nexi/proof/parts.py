@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from msgspec import Struct
+
 from nexi.proof.facts import read
 from nexi.proof.sentences import numbers_of, without_markers
-from nexi.values import frozen
 
 FEWEST = 2  # content words of a part
 MOST = 6  # parts of one sentence
@@ -25,8 +26,7 @@ _LEADING = re.compile(r"(?:and|but|while|whereas|although|though|yet|so|whilst)\
 _STRONG = re.compile(r"\s*[;；。.，]\s*|\s+[-–—]+\s+|,?\s+(?:but|while|whereas|although|though)\s+|,\s+and\s+")
 
 
-@frozen
-class Part:
+class Part(Struct, frozen=True):
     """A stretch of a sentence; `numbers` are its own sources, or none where the sentence's are meant."""
 
     text: str

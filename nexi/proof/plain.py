@@ -11,7 +11,7 @@ import re
 import unicodedata
 from bisect import bisect_right
 
-from nexi.values import frozen
+from msgspec import Struct
 
 _INVISIBLE = "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"
 _COMBINING = "\u0300-\u036f\u3099\u309a"
@@ -35,8 +35,7 @@ _DOUBLE_QUOTES = re.compile(r"[\u201c\u201d\u201e\u201f\u2033«»„‟]")
 _OTHER_DIGITS = re.compile(r"(?![0-9])\d")
 
 
-@frozen
-class Plain:
+class Plain(Struct, frozen=True):
     """A text as it is read; `places` and `shifts` say where something was taken out before."""
 
     text: str

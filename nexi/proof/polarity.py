@@ -10,15 +10,15 @@ import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
+from msgspec import Struct
+
 from nexi.proof.facts import Reading, Word, denied
 from nexi.proof.lexicon import DENYING_PREFIXES, OPPOSITES
 from nexi.proof.pairs import Pair
 from nexi.proof.terms import root, terms
-from nexi.values import frozen
 
 
-@frozen
-class Clash:
+class Clash(Struct, frozen=True):
     """Two things that cannot both be so: what the sentence says, what the source says, and of which kind they are."""
 
     claimed: str

@@ -11,13 +11,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
+from msgspec import Struct
+
 from nexi.proof.dates import Date, clashes
 from nexi.proof.facts import Reading, Word
 from nexi.proof.lexicon import DENIALS, PREPOSITIONS, PRONOUNS
 from nexi.proof.numbers import Number, same
 from nexi.proof.polarity import Clash, are_opposed
 from nexi.proof.terms import is_known
-from nexi.values import frozen
 
 FOLLOWS = 0.5  # share of a sentence's words that keep the source's order
 MOST_WORDS = 200
@@ -29,8 +30,7 @@ _LEADS = PREPOSITIONS | {"the", "a", "an", "his", "her", "its", "their", "this",
 PUT, STOOD = 7, 9  # words of an exchange on either side; longer ones are another sentence, not another word
 
 
-@frozen
-class Exchange:
+class Exchange(Struct, frozen=True):
     """Words of the sentence from `first` to `last` in place of words of the source; either side may be empty."""
 
     first: int
@@ -39,8 +39,7 @@ class Exchange:
     to: int
 
 
-@frozen
-class Rewording:
+class Rewording(Struct, frozen=True):
     """How a sentence follows one sentence of a source: the share of its words in that order, and what was exchanged."""
 
     claim: Reading

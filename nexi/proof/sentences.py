@@ -10,11 +10,12 @@ import re
 from collections.abc import Iterator
 from itertools import islice, zip_longest
 
+from msgspec import Struct
+
 from nexi.answers.citations import is_row, normalise_markers
 from nexi.proof.facts import read
 from nexi.proof.terms import WORD, terms
 from nexi.text.sentences import sentence_bounds
-from nexi.values import frozen
 
 LONGEST = 4_000
 FEWEST = 2  # content words below which nothing is claimed
@@ -72,8 +73,7 @@ _LEADS_IN = re.compile(r"[:：]\s*$")
 _QUESTION = re.compile(r"[?？؟][\"'”’»)\]]*\s*$")
 
 
-@frozen
-class Sentence:
+class Sentence(Struct, frozen=True):
     """A sentence of an answer: as written, where, without its markers, what it cites, and whether it claims something."""
 
     text: str

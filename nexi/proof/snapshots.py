@@ -10,14 +10,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from nexi.proof.facts import Reading, read
 from nexi.proof.plain import Plain, plain
 from nexi.proof.terms import WORD, flat, terms
 from nexi.text.sentences import sentence_bounds
 from nexi.types import content_digest
-from nexi.values import frozen
 
 MAX_CHARS = 1_500_000  # five times what a fetched page may have
 MAX_READINGS = 400  # sentences kept as they were read, about 2 MB
@@ -30,7 +29,7 @@ _HEADING = re.compile(r"\s{0,3}#{1,6}\s")
 _PAGE = re.compile(r"^\[page (\d+)\]$", re.MULTILINE)
 
 
-@frozen
+@dataclass(frozen=True)
 class Snapshot:
     """The stored text of a page, ready to be asked. `bounds` are its sentences in `plain`, `above` the heading of each."""
 

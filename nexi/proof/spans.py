@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from heapq import nsmallest
 
+from msgspec import Struct
+
 from nexi.proof.agreement import Agreement, Weight, agree
 from nexi.proof.facts import Reading, read
 from nexi.proof.lexicon import PRONOUNS
@@ -19,7 +21,6 @@ from nexi.proof.rewording import Rewording, compare
 from nexi.proof.snapshots import Snapshot, digits
 from nexi.proof.terms import WORD, flat
 from nexi.types import Verdict
-from nexi.values import frozen
 
 Similarity = Callable[[str, Sequence[str]], Sequence[float]]
 
@@ -41,8 +42,7 @@ LONGER = 0.05  # what each further sentence of a stretch costs
 RANK = (Verdict.SUPPORTED, Verdict.PARTLY, Verdict.CONTRADICTED, Verdict.NOT_FOUND, Verdict.UNCHECKED)
 
 
-@frozen
-class Finding:
+class Finding(Struct, frozen=True):
     """What a page says to a claim: the verdict, the sentences from `first` to `last`, and why."""
 
     verdict: Verdict

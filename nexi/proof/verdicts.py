@@ -7,7 +7,8 @@ say all of it; each source has its own verdict beside that. What cannot be compa
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from nexi.proof.disputes import given_by, readings_of
 from nexi.proof.facts import read

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from nexi.answers.citations import extract_citation_markers, strip_sources_section
 from nexi.research.planner import find_names
 from nexi.research.state import ResearchState
 from nexi.text.stems import stem
 from nexi.text.stopwords import STOP
-from nexi.values import frozen
 
 MIN_COVERED_SHARE = 0.5
 MIN_SHARED_WORDS = 2
@@ -25,8 +26,7 @@ _AFTER_CITATION = re.compile(r"(?:(?<=\d\])|(?<=\d\]\.))\s+")
 _NUMBERS = re.compile(r"\s*\[\d+\]")
 
 
-@frozen
-class DigestSection:
+class DigestSection(Struct, frozen=True):
     """The reports on one task, and on delegated tasks that ask for the same."""
 
     task: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from nexi.research.state import EXTRA_ROUNDS, FIRST_RESEARCHERS, TARGET_ROUNDS
-from nexi.values import frozen
 
 CALLS_PER_RESEARCHER = (4, 9)  # at least and at most, as its phases allow
 PROMPT_TOKENS_PER_CALL = (3_000, 14_000)  # on average
@@ -11,8 +12,7 @@ REPLY_TOKENS_PER_CALL = (150, 900)
 REPORT_TOKENS = (1_500, 6_000)
 
 
-@frozen
-class CostEstimate:
+class CostEstimate(Struct, frozen=True):
     """Low and high: model calls, tokens, and US dollars where prices are known."""
 
     calls: tuple[int, int]

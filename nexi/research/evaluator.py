@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from nexi.answers.citations import extract_citation_markers
 from nexi.errors import LLMError
@@ -22,7 +24,6 @@ from nexi.structured.json_reader import parse_lenient
 from nexi.text.stopwords import STOP
 from nexi.token_counter import BYTES_PER_TOKEN
 from nexi.types import Message
-from nexi.values import frozen
 
 MIN_REPORT_BYTES = 500
 PROMPT_TOKENS = 900
@@ -32,8 +33,7 @@ _FENCED = re.compile(r"\A\s*```(?:json)?\s*(.*?)\s*```\s*\Z", re.DOTALL)
 CUT_OFF = "cut"  # recorded as the author of a report whose end never came
 
 
-@frozen
-class Judgement:
+class Judgement(Struct, frozen=True):
     """The decision on a round: `delegate` with tasks, or `synthesise` with the text of the report."""
 
     decision: str
@@ -43,8 +43,7 @@ class Judgement:
     reached_output_limit: bool = False
 
 
-@frozen
-class EvaluationLimits:
+class EvaluationLimits(Struct, frozen=True):
     """The limits of one evaluation. `budget_note` is a sentence for the model on what is left of the budget."""
 
     window: int

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from nexi.errors import ResearchError
 from nexi.research.planner import MAX_TASK_CHARS, Agenda

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from nexi.agent import GRACE_S, AnswerChecker, StreamedAnswerCheck
 from nexi.budget import Budget, Meter

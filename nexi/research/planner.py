@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from nexi.errors import LLMError
 from nexi.ports import LLM
@@ -19,7 +21,6 @@ from nexi.research.state import FIRST_RESEARCHERS, MAX_TASKS
 from nexi.structured.json_reader import parse_lenient
 from nexi.text.stopwords import STOP
 from nexi.types import Message
-from nexi.values import frozen
 
 MAX_TASK_CHARS = 2000
 MAX_PLAN_TOKENS = 1500
@@ -60,15 +61,13 @@ _OPENING_WORDS = frozenset(
 )
 
 
-@frozen
-class Agenda:
+class Agenda(Struct, frozen=True):
     tasks: tuple[str, ...]
     complexity: int
     by: str = "model"
 
 
-@frozen
-class PlanningContext:
+class PlanningContext(Struct, frozen=True):
     """What the model is told besides the question; with depth 0 it chooses the complexity."""
 
     today: str

@@ -13,10 +13,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
+from msgspec import Struct
+
 from nexi.answers.citations import drop_unknown, extract_citation_markers, outside_code, strip_sources_section
 from nexi.text.stopwords import language_of
 from nexi.types import Source
-from nexi.values import frozen
 
 FILE_PREFIX = "nexi-research"
 MAX_SLUG_CHARS = 60
@@ -60,8 +61,7 @@ _LEAKED = re.compile(
 _SECTION = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
 
 
-@frozen
-class SaveLocation:
+class SaveLocation(Struct, frozen=True):
     """The folders that decide where a report is saved: working folder, its subfolders, home and temporary folder."""
 
     cwd: PurePath
@@ -70,8 +70,7 @@ class SaveLocation:
     temporary: PurePath
 
 
-@frozen
-class LintedReport:
+class LintedReport(Struct, frozen=True):
     """A well-formed report, and notes on what was repaired."""
 
     text: str

@@ -10,10 +10,11 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from dataclasses import fields as fields_of
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from nexi.agent import AgentLoop
 from nexi.answers.citations import CitationBook, extract_citation_markers
@@ -53,8 +54,8 @@ class AgentEmit:
         self._agent = agent
 
     async def __call__(self, fact: Fact) -> None:
-        names = {f.name for f in fields_of(fact)}
-        await self._emit(replace(fact, agent=self._agent) if "agent" in names else fact)  # type: ignore[arg-type]
+        names = fact.__struct_fields__
+        await self._emit(replace(fact, agent=self._agent) if "agent" in names else fact)
 
     def delta(self, delta: Delta) -> None:
         return None

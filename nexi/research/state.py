@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+from msgspec import Struct
+
 from nexi.types import StopReason, Usage
-from nexi.values import frozen
 
 ResearchStatus: TypeAlias = Literal["planning", "researching", "completed", "failed"]
 ResearcherStatus: TypeAlias = Literal["running", "reported", "failed"]
@@ -30,8 +31,7 @@ GATHERING_TOOLS = ("search", "security_search", "stackexchange", "grep", "local_
 SCRAPING_TOOL = "scrape"
 
 
-@frozen
-class Researcher:
+class Researcher(Struct, frozen=True):
     """One researcher: its task, its progress and its report."""
 
     id: str
@@ -62,8 +62,7 @@ class Researcher:
         return 1 + min(self.gathered, GATHERING_CALLS) + min(self.scraped, SCRAPING_CALLS)
 
 
-@frozen
-class ResearchState:
+class ResearchState(Struct, frozen=True):
     """A research run, folded from its facts."""
 
     question: str = ""
@@ -120,48 +119,41 @@ class ResearchState:
         return next((r for r in self.researchers if r.id == name), None)
 
 
-@frozen
-class PlanStep:
+class PlanStep(Struct, frozen=True):
     """Divide the question into tasks."""
 
 
-@frozen
-class StartStep:
+class StartStep(Struct, frozen=True):
     """Start a researcher for each of these tasks, given with their ids."""
 
     tasks: tuple[tuple[str, str], ...]
 
 
-@frozen
-class WaitStep:
+class WaitStep(Struct, frozen=True):
     """Wait until a running researcher has ended."""
 
 
-@frozen
-class EvaluateStep:
+class EvaluateStep(Struct, frozen=True):
     """Evaluate the round. Without `may_delegate` the report must be written now."""
 
     round: int
     may_delegate: bool
 
 
-@frozen
-class FinishStep:
+class FinishStep(Struct, frozen=True):
     """The report is written: check it and end the run with it."""
 
     text: str
 
 
-@frozen
-class FailStep:
+class FailStep(Struct, frozen=True):
     """End the run with an error: there is nothing to write a report from."""
 
     code: str
     message: str
 
 
-@frozen
-class EndedStep:
+class EndedStep(Struct, frozen=True):
     """The run has ended."""
 
 

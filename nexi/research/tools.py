@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from nexi.research.state import GATHERING_CALLS, SCRAPING_TOOL
 from nexi.runs.recording import AgentReplay
@@ -20,7 +24,6 @@ from nexi.tools.specs import FINAL_ANSWER, WEB_GET, WEB_SEARCH, parse_arguments
 from nexi.tools.toolbox import Toolbox
 from nexi.types import Page, ToolCall, ToolResult, ToolSpec
 from nexi.urls import hit_key
-from nexi.values import frozen
 
 BATCH_SIZES = (3, 2, 3)
 MAX_CONTEXT_SHARE = 0.55
@@ -98,8 +101,7 @@ class PhaseUsage:
     read_bytes: list[int] = field(default_factory=list)
 
 
-@frozen
-class ContextUsage:
+class ContextUsage(Struct, frozen=True):
     """How full a researcher's context window is."""
 
     count_used: Callable[[], int]
@@ -110,16 +112,15 @@ class ContextUsage:
         return int(self.window * MAX_CONTEXT_SHARE) - self.count_used()
 
 
-@frozen
-class ResearchToolbox(Toolbox):
+class ResearchToolbox(Toolbox, Struct, frozen=True):
     """The tools of one researcher. `extra_searchers` are the searchers of its optional tools, by tool name."""
 
     researcher: str = ""
-    phases: PhaseUsage = field(default_factory=PhaseUsage)
-    pool: LinkPool = field(default_factory=LinkPool)
-    extra_searchers: Mapping[str, Searcher] = field(default_factory=dict)
+    phases: PhaseUsage = msgspec.field(default_factory=PhaseUsage)
+    pool: LinkPool = msgspec.field(default_factory=LinkPool)
+    extra_searchers: Mapping[str, Searcher] = {}
     context: ContextUsage = ContextUsage(lambda: 0, 1)
-    replay: AgentReplay = field(default_factory=AgentReplay)
+    replay: AgentReplay = msgspec.field(default_factory=AgentReplay)
 
     async def run(self, call: ToolCall) -> ToolResult:
         """Run a call; the tool names of an ordinary search are accepted too.

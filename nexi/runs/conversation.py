@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from msgspec import Struct
+
 from nexi.answers.citations import CitationBook, extract_citation_markers, format_citations_section
 from nexi.config import Config
 from nexi.errors import NexiError, StoreError
@@ -18,13 +20,11 @@ from nexi.runs.directory import RunDirectory
 from nexi.runs.session import Session
 from nexi.types import Message, Page, Source
 from nexi.urls import hit_key
-from nexi.values import frozen
 
 MAX_EXCHANGES = 10
 
 
-@frozen
-class PastExchange:
+class PastExchange(Struct, frozen=True):
     """One answered question, and the run it continued."""
 
     id: str

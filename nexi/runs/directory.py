@@ -13,6 +13,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from msgspec import Struct
+
 from nexi import files
 from nexi.errors import StoreError
 from nexi.ports import Clock
@@ -29,7 +31,6 @@ from nexi.runs.log_format import (
     unseal,
 )
 from nexi.runs.pages import FilePages, size_of
-from nexi.values import frozen
 
 RunState: TypeAlias = Literal["running", "finished", "failed", "unfinished", "damaged"]
 _ATTEMPTS = 100
@@ -37,8 +38,7 @@ _PAGE_GRACE = timedelta(hours=1)  # a page is put before the fact that names it,
 _ENDED: dict[str, RunState] = {"run_finished": "finished", "run_failed": "failed"}
 
 
-@frozen
-class RunSummary:
+class RunSummary(Struct, frozen=True):
     """One line of a list of runs."""
 
     id: str
@@ -49,8 +49,7 @@ class RunSummary:
     size: int
 
 
-@frozen
-class PruneReport:
+class PruneReport(Struct, frozen=True):
     """What was removed."""
 
     runs: tuple[str, ...] = ()

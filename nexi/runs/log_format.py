@@ -9,22 +9,22 @@ import json
 import os
 import re
 import zlib
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
+
+from msgspec import Struct
 
 from nexi import events
 from nexi.errors import StoreError
 from nexi.events import Fact
-from nexi.values import frozen
 
 SCHEMA = 1
 RUN_ID = re.compile(r"[0-9a-f]{6}")
 _DIGESTS_IN_LOG = re.compile(rb'"(?:digest|links)":"([0-9a-f]{64})"')
 
 
-@frozen
-class LogHeader:
+class LogHeader(Struct, frozen=True):
     """The first line of a log."""
 
     schema: int
@@ -33,7 +33,7 @@ class LogHeader:
     nexi: str
 
 
-@frozen
+@dataclass(frozen=True)
 class ReadLog:
     """A log as read: its facts with their numbers, and what was wrong with its end, if anything."""
 

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from msgspec import Struct
+
 from nexi import __version__
 from nexi.errors import FetchError, FetchReason
 from nexi.search_api.relevance import Relevance
@@ -18,7 +20,6 @@ from nexi.search_api.render import Rendered, render
 from nexi.search_api.schema import SearchRequest
 from nexi.types import Failure, Hit, Page
 from nexi.urls import page_id
-from nexi.values import frozen
 
 SCHEMA = "ucp-1"
 PRODUCER = "searcher-service"
@@ -34,8 +35,7 @@ REASONS: Mapping[FetchReason, str] = {
 NOT_TRIED = ("content_type", "too_large")  # the service would not read it; every other reason is a failure
 
 
-@frozen
-class Found:
+class Found(Struct, frozen=True):
     """A result of one request: the hit, its 0-based place, when it was found, and its page or why there is none."""
 
     hit: Hit
@@ -45,8 +45,7 @@ class Found:
     read_at: str = ""
 
 
-@frozen
-class Outcome:
+class Outcome(Struct, frozen=True):
     """All that one request came to. `picks` is None where no pick was asked for."""
 
     results: tuple[Found, ...]

@@ -10,8 +10,9 @@ import json
 import re
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from nexi.search_api.excerpt import cut, excerpt
-from nexi.values import frozen
 
 OPENING = "[CONTEXT_PACK ucp-1]"
 CLOSING = "[/CONTEXT_PACK]"
@@ -30,8 +31,7 @@ LEAST_CONTENT = 120
 _MARKER = re.compile(r"\[(\s*/?\s*CONTEXT_PACK)", re.IGNORECASE)
 
 
-@frozen
-class Rendered:
+class Rendered(Struct, frozen=True):
     """One item as it is shown; `content` is the text of its page, where that was read."""
 
     title: str

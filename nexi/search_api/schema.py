@@ -11,11 +11,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from nexi.errors import QuestionError
 from nexi.structured.schema_check import check
 from nexi.types import FetchLimits, Hit
 from nexi.urls import is_web_url
-from nexi.values import frozen
 
 SIMPLE, FULL = "simple", "full"
 MAX_QUERY_CHARS = 2_000
@@ -131,8 +132,7 @@ SEARCH_REQUEST: dict[str, Any] = {
 }
 
 
-@frozen
-class Limits:
+class Limits(Struct, frozen=True):
     """The budget of one request, as far as it means something in one call."""
 
     retries: int = 1
@@ -144,8 +144,7 @@ class Limits:
     search_s: float = 8.0
 
 
-@frozen
-class SearchRequest:
+class SearchRequest(Struct, frozen=True):
     """A checked request. `picks` is None where nothing was picked; `seeds` is None where a search is to be made."""
 
     text: str

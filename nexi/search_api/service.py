@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from nexi.errors import FetchError
 from nexi.ports import LLM, Clock, Emit, SearchBackend
@@ -19,7 +21,6 @@ from nexi.search_api import pack, snippets
 from nexi.search_api.pack import SEEDS, Found, Outcome
 from nexi.search_api.schema import MAX_ITEMS, SearchRequest, pick_ids, read_request
 from nexi.types import Failure, FetchLimits, Page, Query, SearchOutcome
-from nexi.values import frozen
 
 AT_ONCE = 4
 
@@ -42,8 +43,7 @@ class Cache(Protocol):
     def sweep(self) -> int: ...
 
 
-@frozen
-class Ports:
+class Ports(Struct, frozen=True):
     """What the service reaches the world through. `chain` gives the backends for a wanted name, "" for the usual ones."""
 
     search: Search

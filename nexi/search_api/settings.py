@@ -17,9 +17,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import Struct
+
 from nexi.errors import ConfigError
 from nexi.structured.schema_check import check
-from nexi.values import frozen
 
 FILE = "searcher.yaml"
 MAX_CHARS = 100_000
@@ -51,8 +52,7 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-@frozen
-class CacheSettings:
+class CacheSettings(Struct, frozen=True):
     """The cache of page texts; None and "" leave the word of nexi's own config."""
 
     enabled: bool | None = None
@@ -61,8 +61,7 @@ class CacheSettings:
     sweep_interval_s: float = SWEEP_INTERVAL_S
 
 
-@frozen
-class SearcherSettings:
+class SearcherSettings(Struct, frozen=True):
     """`backends` empty means the search chain of nexi's config; `fallback` whether others may answer for the first."""
 
     cache: CacheSettings = CacheSettings()

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from msgspec import Struct
+
 from nexi import urls
 from nexi.types import EVERYTHING, Scope
-from nexi.values import frozen
 
 Value = str | int
 
 
-@frozen
-class Condition:
+class Condition(Struct, frozen=True):
     """What follows WHERE, about a source `s`, and its values. Empty for everything."""
 
     sql: str = ""

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from nexi.errors import StoreError
 from nexi.stores import reading, salvage, schema
@@ -21,13 +23,11 @@ from nexi.stores.words import MAX_SCORED, Ranked, Words
 from nexi.stores.writing import MIN_HOLES, Writing
 from nexi.text import fusion
 from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
-from nexi.values import frozen
 
 T = TypeVar("T")
 
 
-@frozen
-class StoreLimits:
+class StoreLimits(Struct, frozen=True):
     """How much a search compares exactly, and how many empty slots are worth closing."""
 
     max_scored: int = MAX_SCORED

@@ -14,10 +14,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
+from msgspec import Struct
+
 from nexi import files
 from nexi.stores import faults
 from nexi.types import Vector
-from nexi.values import frozen
 
 BLOCK = 16_384
 COPIED = 256
@@ -131,16 +132,14 @@ def _paths(directory: Path, epoch: int) -> tuple[Path, Path]:
     return directory / f"{epoch}.f32", directory / f"{epoch}.bits"
 
 
-@frozen
-class Held:
+class Held(Struct, frozen=True):
     """The vectors of one epoch, as the file has them: rows, and a word of bits for every 64 numbers."""
 
     rows: Any
     bits: Any
 
 
-@frozen
-class Chosen:
+class Chosen(Struct, frozen=True):
     """The slots of a scope, and a copy of their rows where there are few: they lie apart in the file."""
 
     slots: Any
@@ -198,8 +197,7 @@ def choose(held: Held, slots: Any) -> Chosen:
     return Chosen(slots, held.rows.take(slots, axis=0) if few else None)
 
 
-@frozen
-class FirstPass:
+class FirstPass(Struct, frozen=True):
     """When a first pass compares one bit of every number, and how many vectors it leaves for the exact one."""
 
     min_numbers: int = 48_000_000  # up to here (190,000 vectors of 256) every vector is compared

@@ -11,8 +11,9 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from nexi.structured.schema_check import shorten
 
@@ -52,8 +53,7 @@ def parse_lenient(text: str) -> object:
     return best.value
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """An object or array inside a text; `closed` is False where the text ended first."""
 
     start: int

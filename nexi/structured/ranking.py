@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from nexi.structured.json_reader import parse, parse_lenient
 from nexi.structured.schema_check import check
-from nexi.values import frozen
 
 MAX_REASON = 500
 MAX_WHY = 80
@@ -22,8 +23,7 @@ MAX_QUERY = 300
 ENOUGH = 0.8  # the score of an Assessment from which nothing more needs to be looked for
 
 
-@frozen
-class Pick:
+class Pick(Struct, frozen=True):
     """Candidates by index, best first. `fell_back` says that the model's own answer could not be used."""
 
     order: tuple[int, ...]
@@ -31,8 +31,7 @@ class Pick:
     why: tuple[str, ...] = ()
 
 
-@frozen
-class Score:
+class Score(Struct, frozen=True):
     """How useful one candidate is, from 0 to 1."""
 
     index: int
@@ -40,8 +39,7 @@ class Score:
     reasoning: str = ""
 
 
-@frozen
-class Assessment:
+class Assessment(Struct, frozen=True):
     """How completely some passages answer a question, from 0 to 1, and what they leave open."""
 
     score: float

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import Struct
+
 from nexi.errors import NexiError
 from nexi.ports import LLM
 from nexi.prompts import render
 from nexi.structured.json_reader import parse_lenient
 from nexi.structured.schema_check import check
 from nexi.types import Message
-from nexi.values import frozen
 
 MAX_SUMMARY_TOKENS = 2000
 MAX_FALLBACK_CHARS = 2000
@@ -18,8 +19,7 @@ MAX_CHUNK_CHARS = 2000
 MAX_CHUNKS = 60
 
 
-@frozen
-class ExtractLimits:
+class ExtractLimits(Struct, frozen=True):
     deadline: float | None = None
     prompts_folder: Any = None
     window_bytes: int = 60_000

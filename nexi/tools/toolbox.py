@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from nexi.errors import FetchError
 from nexi.events import SourceNumbered, ToolFinished, ToolStarted
@@ -25,7 +27,6 @@ from nexi.tools.specs import LOCAL_SEARCH, SPECS, WEB_GET, WEB_SEARCH, parse_arg
 from nexi.tools.summaries import MAX_FALLBACK_CHARS, MAX_SUMMARY_TOKENS, ExtractLimits, pick_chunks, summarise
 from nexi.types import Page, PageView, Query, SearchOutcome, ToolCall, ToolResult, ToolSpec
 from nexi.urls import hit_key, is_web_url
-from nexi.values import frozen
 
 if TYPE_CHECKING:
     from nexi.knowledge.lookup import Known, Lookup
@@ -35,8 +36,7 @@ ANSWERED_BEFORE_NOTE = "The same question was answered from these pages before: 
 LOCAL_BACKEND = "local"  # the backend name of the knowledge store
 
 
-@frozen
-class Toolbox:
+class Toolbox(Struct, frozen=True):
     """The tools of one run. Summaries are made for `question`; `part_of` is the research question that it is a task of.
     `free_bytes` returns how many bytes of page text still fit."""
 

@@ -12,12 +12,14 @@ import asyncio
 import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from nexi.answers.citations import extract_citation_markers, is_row
 from nexi.types import Claim, Evidence, Proof, Review, Verdict
-from nexi.values import frozen
 from nexi.verify.edits import (
     MARK,
     check,
@@ -36,16 +38,14 @@ SHOWN_CHARS = 200
 _OWN_MARK = re.compile(re.escape(MARK.strip()) + " ?")  # written by the model it says nothing
 
 
-@frozen
-class Doubt:
+class Doubt(Struct, frozen=True):
     """A sentence that failed, and what sources it does not cite say to it."""
 
     claim: Claim
     hints: tuple[Evidence, ...] = ()
 
 
-@frozen
-class Ruling:
+class Ruling(Struct, frozen=True):
     """What a judge thinks of a sentence and one of its sources."""
 
     claim: int

@@ -12,12 +12,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from nexi.ports import LLM
 from nexi.prompts import render
 from nexi.structured.json_reader import parse_lenient
 from nexi.structured.schema_check import check
 from nexi.types import Claim, Evidence, Message
-from nexi.values import frozen
 from nexi.verify.checker import Doubt, Ruling
 from nexi.verify.edits import opening
 
@@ -42,8 +43,7 @@ def _listing(name: str, text: str, most: int) -> dict[str, Any]:
     return {"type": "object", "properties": {name: entries}, "required": [name], "additionalProperties": False}
 
 
-@frozen
-class Request:
+class Request(Struct, frozen=True):
     """How a model is asked: whose, until when, and with which prompts."""
 
     llm: LLM

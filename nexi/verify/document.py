@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any
+
+from msgspec import Struct
 
 from nexi.answers.citations import extract_citation_markers, normalise_markers, outside_code, strip_sources_section
 from nexi.answers.streaming import keep_given_addresses
 from nexi.types import Source
 from nexi.urls import dedup_key, find_urls, is_web_url
-from nexi.values import frozen
 from nexi.verify.edits import unmarked
 
 MOST_SOURCES = 999  # a marker has at most three digits
@@ -32,8 +32,7 @@ _REFERENCE = re.compile(r"\[([^\[\]\n]{1,300})\]\[([^\[\]\n]{0,100})\]")
 _SEPARATOR = re.compile(r"\s*[-–—|:]?\s*[<\[]?$")
 
 
-@frozen
-class Document:
+class Document(Struct, frozen=True):
     """What is to be checked. `lost` are numbers that are cited and name nothing; `run` is the run it says it comes from."""
 
     text: str
@@ -44,13 +43,12 @@ class Document:
     unread: int = 0  # addresses beyond what a document may cite
 
 
-@frozen
-class _Places:
+class _Places(Struct, frozen=True):
     """Numbers for addresses, as they are met."""
 
-    sources: dict[int, Source] = field(default_factory=dict)
-    by_key: dict[str, int] = field(default_factory=dict)
-    unread: list[str] = field(default_factory=list)
+    sources: dict[int, Source] = {}
+    by_key: dict[str, int] = {}
+    unread: list[str] = []
 
     def add(self, number: int, url: str, title: str = "") -> None:
         if number not in self.sources and is_web_url(url):

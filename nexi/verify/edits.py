@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import field, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from nexi.answers.citations import drop_unknown, extract_citation_markers, is_row, recite
 from nexi.types import Claim, Evidence, Proof, Verdict
-from nexi.values import frozen
 
 if TYPE_CHECKING:
     from nexi.proof import Snapshot
@@ -26,13 +27,12 @@ _BLANKS = " \t"
 LONGEST_COMPARED = 2000  # characters of a sentence that is looked for in sources it does not cite
 
 
-@frozen
-class Repair:
+class Repair(Struct, frozen=True):
     """A stretch whose citations were put right where that was possible, and what other sources say to the rest."""
 
     text: str
     recited: int = 0
-    hints: Mapping[int, tuple[Evidence, ...]] = field(default_factory=dict)
+    hints: Mapping[int, tuple[Evidence, ...]] = {}
 
 
 def failing(claims: Iterable[Claim]) -> list[Claim]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from nexi.errors import FetchError
 from nexi.types import Claim, Page, Proof, Source, Verdict, content_digest
-from nexi.values import frozen
 from nexi.verify.document import Document
 from nexi.verify.edits import failing
 
@@ -28,8 +29,7 @@ AT_ONCE = 4
 LOST = "no source with this number is listed"
 
 
-@frozen
-class SourceState:
+class SourceState(Struct, frozen=True):
     """What became of a source: its text is stored or missing; after a fetch it is the same, changed, dead or seen for the
     first time (`fresh`)."""
 
@@ -39,8 +39,7 @@ class SourceState:
     digest: str = ""
 
 
-@frozen
-class Change:
+class Change(Struct, frozen=True):
     """A sentence whose verdict a fresh page changed."""
 
     index: int
@@ -48,8 +47,7 @@ class Change:
     after: Verdict
 
 
-@frozen
-class Verification:
+class Verification(Struct, frozen=True):
     """A document, checked again."""
 
     document: Document

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from msgspec import Struct
+
 from nexi.answers.streaming import AnswerStream
 from nexi.runs.session import Session
 from nexi.types import Review
 from nexi.urls import is_web_url
-from nexi.values import frozen
 from nexi.verify.checker import Checker, Doubt, Judge, Mend
 from nexi.verify.snapshots import Snapshots
 
 
-@frozen
-class Verifier:
+class Verifier(Struct, frozen=True):
     """How the answers of a run are checked. `mends` is for a model that can be asked to write a sentence again."""
 
     snapshots: Snapshots

@@ -11,8 +11,9 @@ import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 
+from msgspec import Struct
+
 from nexi.events import Event, Fact, encode, is_fact
-from nexi.values import frozen
 
 MOST_DELTAS = 20_000  # a reader that comes later still finds them; beyond this only facts are kept
 PACE_S = 0.05  # no eye sees the difference
@@ -20,8 +21,7 @@ READERS_AT_PACE = 10  # more readers get fewer and larger batches, so that howev
 _MARK = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?")
 
 
-@frozen
-class Mark:
+class Mark(Struct, frozen=True):
     """A place in a feed: after so many facts, and so many deltas since the last of them."""
 
     fact: int = 0
@@ -31,8 +31,7 @@ class Mark:
         return f"{self.fact}.{self.delta}" if self.delta else str(self.fact)
 
 
-@frozen
-class Item:
+class Item(Struct, frozen=True):
     """One event and its place."""
 
     mark: Mark

@@ -17,13 +17,13 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+from msgspec import Struct
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nexi.errors import NexiError
 from nexi.net.addresses import is_loopback_host
 from nexi.ports import Clock
-from nexi.values import frozen
 from nexi.web.metrics import Metrics
 from nexi.web.problems import Problem, Refused, Shape, own_shape, problem_of, response_of
 from nexi.web.rates import Buckets
@@ -40,8 +40,7 @@ HEADERS = (
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]{1,253})(?::[0-9]{1,5})?")
 
 
-@frozen
-class Rules:
+class Rules(Struct, frozen=True):
     """What the guard holds requests to. `bound` is the address listened on; `hosts` are further names it is known by."""
 
     bound: str = "127.0.0.1"

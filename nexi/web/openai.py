@@ -13,6 +13,7 @@ import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -23,7 +24,6 @@ from nexi.errors import NexiError
 from nexi.events import RunFailed, RunFinished, StatusDelta, TextDelta
 from nexi.runs.session import Session
 from nexi.types import Message, Source, StopReason, Usage
-from nexi.values import frozen
 from nexi.web.hosting import Hosted, RunHost
 from nexi.web.payload import answered, operation, read_json, reply
 from nexi.web.problems import Problem, bad_request, problem_of, refused
@@ -115,8 +115,7 @@ def _no_model(name: str) -> Exception:
 # one completion
 
 
-@frozen
-class ChatRequest:
+class ChatRequest(Struct, frozen=True):
     """A completion as a client asks for it."""
 
     model: str

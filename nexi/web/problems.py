@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+from msgspec import Struct
 from starlette.responses import JSONResponse, Response
 
 from nexi.errors import (
@@ -21,7 +22,6 @@ from nexi.errors import (
     QuestionError,
     VerificationError,
 )
-from nexi.values import frozen
 
 STATUSES: Mapping[str, int] = {
     "no_such_run": 404,
@@ -36,8 +36,7 @@ STATUSES: Mapping[str, int] = {
 RETRY_S = 5
 
 
-@frozen
-class Problem:
+class Problem(Struct, frozen=True):
     """One refusal or failure. `retry_after` in seconds, 0 where asking again would not help."""
 
     status: int

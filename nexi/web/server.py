@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+from msgspec import Struct
 from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.supervisors.multiprocess import Multiprocess, Process
@@ -24,7 +25,6 @@ from nexi.app.search_service import settings_of
 from nexi.config import Config
 from nexi.errors import ConfigError
 from nexi.net.addresses import is_loopback_host
-from nexi.values import frozen
 from nexi.web import logs
 from nexi.web.guard import Rules
 from nexi.web.hosting import MOST_RUNS
@@ -38,8 +38,7 @@ MOST_CONNECTIONS = 1024
 MOST_GATHERED = 32_768
 
 
-@frozen
-class Options:
+class Options(Struct, frozen=True):
     """How to serve; it travels to the workers whole."""
 
     host: str = "127.0.0.1"

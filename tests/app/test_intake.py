@@ -159,7 +159,7 @@ async def test_what_is_neither_a_path_nor_an_address_says_so(make_config: Make, 
 
 
 async def test_a_page_and_the_pages_of_a_sitemap_are_taken(make_config: Make) -> None:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     class Site(FakeWeb):
         async def fetch(self, url: str, limits: object) -> object:  # type: ignore[override]

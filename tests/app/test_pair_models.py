@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +99,7 @@ async def test_a_judge_that_was_tested_is_not_tested_again(config: Config) -> No
 
 async def test_another_model_server_or_prompt_is_tested_for_itself(config: Config) -> None:
     await Bench(config, *[judge_years] * 3).score()
-    keys = {judge_key(c, TOY_QUIZ) for c in (config, replace(config, model="other"), replace(config, base_url="http://b/v1"))}
+    keys = {judge_key(c, TOY_QUIZ) for c in (config, config.override(model="other"), config.override(base_url="http://b/v1"))}
     assert len(keys) == 3
     folder = config.prompts_dir
     folder.mkdir(parents=True)

@@ -11,11 +11,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from nexi.app import Nexi, container_options
 from nexi.backends.container import ContainerStatus, Lifecycle, Options

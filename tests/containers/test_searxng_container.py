@@ -6,10 +6,10 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from nexi.app import Nexi, container_options
 from nexi.backends.container import Lifecycle, is_healthy

@@ -6,10 +6,10 @@ import asyncio
 import math
 from array import array
 from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from nexi.errors import StoreError
 from nexi.ports import KnowledgeStore

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from msgspec.structs import asdict
 
 from nexi.errors import FetchError
 from nexi.fetchers import Settings, create_fetcher
@@ -58,7 +59,7 @@ async def test_a_page_is_read_once_and_comes_back_whole_under_the_spelling_that_
     first = await cached(tmp_path, inner).fetch(URL, LIMITS)
     again = await cached(tmp_path, inner).fetch(f"{URL}?utm_source=x#part", LIMITS)
     assert (first, inner.asked) == (WHOLE, [URL])
-    assert again == Page(f"{URL}?utm_source=x#part", *list(vars(WHOLE).values())[1:])
+    assert again == Page(f"{URL}?utm_source=x#part", *list(asdict(WHOLE).values())[1:])
 
 
 def test_the_key_is_the_sha1_of_engine_and_normal_url() -> None:

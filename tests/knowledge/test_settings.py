@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-
+import msgspec
 import pytest
 
 from nexi.errors import ConfigError
@@ -26,7 +25,7 @@ SEED = {
 
 
 def test_every_variable_of_the_seed_is_a_setting_with_its_default() -> None:
-    defaults = dataclasses.asdict(KnowledgeSettings())  # type: ignore[call-overload]
+    defaults = msgspec.structs.asdict(KnowledgeSettings())
     assert {variable: defaults[name] for variable, name in VARIABLES.items()} == SEED
     assert set(VARIABLES.values()) == set(defaults)
     assert REFINER_TEMPERATURE == 0.5

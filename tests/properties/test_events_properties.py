@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import typing
 from enum import Enum
 from typing import Any, Literal
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,14 +39,14 @@ def values_for(hint: Any) -> st.SearchStrategy[Any]:
         return st.lists(values_for(args[0]), max_size=3).map(tuple)
     if type(None) in args:
         return st.none() | values_for(args[0])
-    if dataclasses.is_dataclass(hint):
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
         return st.builds(hint, **{n: values_for(t) for n, t in fields_of(hint).items()})
     return st.dictionaries(surrogates, plain, max_size=3)
 
 
 def fields_of(cls: Any) -> dict[str, Any]:
     hints = typing.get_type_hints(cls)
-    return {field.name: hints[field.name] for field in dataclasses.fields(cls)}
+    return {name: hints[name] for name in cls.__struct_fields__}
 
 
 any_event = st.one_of([values_for(cls) for cls in KINDS.values()])

@@ -10,13 +10,13 @@ import io
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 from mcp import Client
+from msgspec.structs import replace
 
 from nexi.app import Nexi, RunRequest
 from nexi.app.resolve import LocalModelProbe, ResolvedRun, resolve

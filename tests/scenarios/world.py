@@ -44,7 +44,7 @@ class World:
         on_event: Callable[[Any, Event], None] | None = None,
         **options: Any,
     ) -> Any:
-        limits = RunLimits(**{name: options.pop(name) for name in vars(RunLimits()) if name in options})
+        limits = RunLimits(**{name: options.pop(name) for name in RunLimits.__struct_fields__ if name in options})
         request = RunRequest(question, limits=limits, **options)
         async with self.nexi() as nexi, nexi.run(request, session=session) as run:
             async for event in run:

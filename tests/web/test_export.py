@@ -7,11 +7,11 @@ import json
 import os
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from nexi.app import SystemClock
 from nexi.errors import NexiError

@@ -14,15 +14,16 @@ import http.client
 import os
 import secrets
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from nexi.backends.container import settings
 from nexi.backends.container.engine import ContainerEngine, Runner, SystemRunner, choose_engine, image_reference
 from nexi.backends.container.patience import Patience, RealTime, Time
 from nexi.backends.container.state import State, StateFile, User, process_began
 from nexi.errors import BackendError, NexiError
-from nexi.values import frozen
 
 POLL_S = 0.25
 LOOK_EVERY = 4  # health polls between two looks at whether the container still runs
@@ -32,8 +33,7 @@ LEAVE_S = 10.0
 PROBE_S = 2.0
 
 
-@frozen
-class Options:
+class Options(Struct, frozen=True):
     """What is started, and where it is written down."""
 
     state_dir: Path
@@ -53,8 +53,7 @@ class Options:
         return self.state_dir / "searxng" / "settings.yml"
 
 
-@frozen
-class ContainerStatus:
+class ContainerStatus(Struct, frozen=True):
     """How it is: `users` are the PIDs of living processes that registered."""
 
     running: bool

@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Protocol
 
+from msgspec import Struct
+
 from nexi.backends.container.patience import Patience
 from nexi.errors import BackendError
-from nexi.values import frozen
 
 COMMANDS = ("docker", "podman")
 INNER_PORT = 8080
@@ -30,8 +31,7 @@ _PORT_TAKEN = ("address already in use", "port is already allocated", "ports are
 INSTALL_FIX = "install docker or podman, or set SEARXNG_URL to an instance that runs elsewhere"
 
 
-@frozen
-class CommandResult:
+class CommandResult(Struct, frozen=True):
     """How a command ended."""
 
     code: int

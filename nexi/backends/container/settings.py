@@ -11,9 +11,10 @@ import re
 import secrets
 from pathlib import Path
 
+from msgspec import Struct
+
 from nexi.errors import ConfigError
 from nexi.files import make_private_directory, replace_file, store_error
-from nexi.values import frozen
 
 DEFAULT = "default-settings.yml"
 READABLE_INSIDE = 0o644  # the container's user is another one; the folder around it is private
@@ -21,8 +22,7 @@ MAX_BYTES = 1_000_000
 _MARK = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
-@frozen
-class SettingsDraft:
+class SettingsDraft(Struct, frozen=True):
     """Settings without their secret, which is a new one at each start."""
 
     text: str

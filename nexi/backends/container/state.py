@@ -12,14 +12,15 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from nexi.backends.container.patience import Patience
 from nexi.errors import BackendError
 from nexi.files import PRIVATE_FILE, make_private_directory, replace_file, store_error, take_lock
-from nexi.values import frozen
 
 SCHEMA = "nexi-searxng-1"
 FILE = "searxng-singleton.json"
@@ -29,15 +30,13 @@ UNKNOWN = "unknown"
 GONE = ""
 
 
-@frozen
-class User:
+class User(Struct, frozen=True):
     pid: int
     started: str
     seat: str
 
 
-@frozen
-class State:
+class State(Struct, frozen=True):
     """A container that runs or is about to; port 0 means that its start is not over."""
 
     command: str
@@ -60,7 +59,7 @@ class State:
 
     def to_json(self) -> dict[str, Any]:
         users = [{"pid": u.pid, "started": u.started, "seat": u.seat} for u in self.users]
-        return {"schema": SCHEMA, **vars(self), "users": users}
+        return {"schema": SCHEMA, **asdict(self), "users": users}
 
 
 def state_of(data: Any) -> State | None:

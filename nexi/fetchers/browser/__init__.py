@@ -17,10 +17,11 @@ import tempfile
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from nexi import urls
 from nexi.errors import FetchError
@@ -37,8 +38,7 @@ INSTALL_FIX = 'pip install "nexi[crawl4ai]" and install Chromium (Debian: apt in
 WORKER = Path(__file__).with_name("worker.py")
 
 
-@dataclass(frozen=True, slots=True)
-class RenderedPage:
+class RenderedPage(Struct, frozen=True):
     """A page as a browser has it after its scripts ran."""
 
     url: str

@@ -12,9 +12,9 @@ import asyncio
 from base64 import b64encode
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 
 import httpcore2
+from msgspec import Struct
 
 from nexi import urls
 from nexi.errors import FetchError
@@ -32,8 +32,7 @@ MAX_REFUSALS = 4_096
 _HOP = (b"proxy-", b"connection:", b"keep-alive:")
 
 
-@dataclass(frozen=True, slots=True)
-class ProxyRequest:
+class ProxyRequest(Struct, frozen=True):
     """A request to a proxy, understood and allowed by its looks."""
 
     url: Url

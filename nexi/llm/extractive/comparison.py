@@ -6,7 +6,8 @@ Above `questions`, below `composition`. Reads one sentence about each; says noth
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from nexi.llm.extractive.lexicon import COUNTRIES
 from nexi.llm.extractive.passages import Words
@@ -24,8 +25,7 @@ _DATE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Struct, frozen=True):
     """One of the two things: its name as the question has it, and the text that speaks of it."""
 
     name: str

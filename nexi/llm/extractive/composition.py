@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from nexi.llm.extractive.comparison import Side, dates, verdict
 from nexi.llm.extractive.evidence import MIN_NAME, Evidence, Scored, flat, is_named
@@ -33,8 +34,7 @@ _IDENTIFIER = re.compile(r"^[`-]|\w\(|[a-z][_.][a-z]|^[a-z]+[-_][a-z]|^[A-Z_]{3,
 _ASIDE = re.compile(r"\s*\([^()]*\)")
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """Quoted sentences with their citation numbers, after an optional short answer."""
 
     lines: tuple[tuple[str, int], ...] = ()

@@ -10,8 +10,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+from msgspec import Struct
 
 from nexi.llm.extractive.passages import Sentence, Words, read_sentences
 from nexi.llm.extractive.questions import Question, Wants
@@ -43,8 +44,7 @@ _SIGNS: dict[Wants, re.Pattern[str]] = {
 _CAPITAL = re.compile(r"(?<=[\w,;:(\"“'] )[\"“'(]?[A-ZÀ-Þ][\w'’-]+|(?<=[(\"“])[A-ZÀ-Þ][\w'’-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(Struct, frozen=True):
     """A sentence with what speaks for it: `page` and `place` say where it stands, `covered` which words it holds."""
 
     score: float

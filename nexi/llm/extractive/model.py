@@ -11,8 +11,9 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from nexi.errors import LLMError
 from nexi.llm.extractive.composition import Draft, compose, missing_name
@@ -71,8 +72,7 @@ class Extractive:
         return reply
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Struct, frozen=True):
     """What the conversation holds about its last question."""
 
     question: Question

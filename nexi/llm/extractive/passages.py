@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from nexi.text.sentences import sentence_bounds
 from nexi.text.stems import stem
@@ -35,8 +36,7 @@ _ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+.!|<>~-])")
 _SPACE = re.compile(r"\s+")
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(Struct, frozen=True):
     """One sentence of a page. `label` is the heading or defined term it stands under; `block` its paragraph."""
 
     text: str

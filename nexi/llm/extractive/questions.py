@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
+
+from msgspec import Struct
 
 from nexi.llm.extractive.lexicon import CODE_NOUNS, FILLER
 from nexi.llm.extractive.passages import Words
@@ -59,8 +60,7 @@ _OR = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """A question, read once. `weights` are per stem; `choices` the alternatives it offers."""
 
     text: str

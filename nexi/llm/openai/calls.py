@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
+
+from msgspec import Struct
 
 from nexi.structured import json_reader, schema_check
 from nexi.types import ToolCall, ToolSpec
@@ -34,8 +35,7 @@ _MARK = re.compile(r"<tool_call|<function=|\[TOOL_CALLS\]|<\|tool_call|<\|python
 _SPACE = re.compile(r"\n(?:[ \t\r]{0,20}\n)+\s*")
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
+class _Written(Struct, frozen=True):
     """A stretch of text that says it is a call, before anybody checked."""
 
     start: int

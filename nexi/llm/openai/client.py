@@ -15,10 +15,11 @@ import re
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import httpx2
+from msgspec.structs import replace
 
 from nexi.errors import ConfigError, LLMError
 from nexi.llm.openai import faults

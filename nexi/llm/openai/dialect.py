@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from nexi.errors import ContextOverflowError, LLMError
 from nexi.structured import json_reader
 from nexi.types import Message, ToolCall, ToolSpec
-from nexi.values import frozen
 
 LEAST_OUTPUT_TOKENS = 256
 
@@ -24,8 +25,7 @@ Rung = Literal["native", "schema", "text"]
 Form = Literal["json_schema", "json_object", "text"]
 
 
-@frozen
-class Ask:
+class Ask(Struct, frozen=True):
     """One question to the model, in no dialect yet."""
 
     messages: tuple[Message, ...]
@@ -42,8 +42,7 @@ class Ask:
         return replace(self, messages=(*self.messages, Message("assistant", reply), Message("user", again)))
 
 
-@frozen
-class Dialect:
+class Dialect(Struct, frozen=True):
     """What a server is known to take. `room` is for one request only: what its prompt leaves of the window."""
 
     rung: Rung = "native"

@@ -11,12 +11,13 @@ import re
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 
 import httpx2
+from msgspec import Struct
+from msgspec.structs import replace
 
 from nexi.errors import ConfigError, ContextOverflowError, LLMError
-from nexi.values import frozen
 
 MAX_CAUSE_CHARS = 300
 MAX_SCAN_CHARS = 20_000
@@ -26,7 +27,7 @@ _WAIT_FIX = "wait or choose another model: -m MODEL"
 _SERVER_FIX = "start the server or correct base_url: nexi --edit-config"
 
 
-@frozen
+@dataclass(frozen=True)
 class Endpoint:
     """How an endpoint is named in messages, and the keys that must not appear in them."""
 
@@ -44,8 +45,7 @@ class Endpoint:
         return text if len(text) <= MAX_CAUSE_CHARS else text[: MAX_CAUSE_CHARS - 1] + "…"
 
 
-@frozen
-class _Kind:
+class _Kind(Struct, frozen=True):
     code: str
     what: str
     fix: str

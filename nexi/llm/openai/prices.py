@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from nexi.values import frozen
+from msgspec import Struct
 
 
-@frozen
-class Price:
+class Price(Struct, frozen=True):
     """US dollars for a million tokens."""
 
     input: float

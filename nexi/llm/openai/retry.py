@@ -6,12 +6,12 @@ It knows neither a network nor a clock.
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from nexi.errors import LLMError
-from nexi.values import frozen
 
 
-@frozen
-class RetryPolicy:
+class RetryPolicy(Struct, frozen=True):
     """Back-off doubles from `base_s` up to `cap_s`; a server that wants more than `patience_s` is not waited for."""
 
     max_retries: int = 3

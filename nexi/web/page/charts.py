@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from itertools import count
 
-from nexi.values import frozen
+from msgspec import Struct
 
 WIDTH, ROW, TOP, BAR, LABEL_CHARS, VALUE_CHARS = 420, 34, 4, 11, 42, 22
 FEWEST_ROWS, MOST_ROWS, MOST_CHARTS = 2, 30, 3
@@ -44,8 +44,7 @@ _ONLY_EUROPEAN = re.compile(r"\d+,(?:\d{1,2}|\d{4,})|\d{1,3}(?:\.\d{3})+,\d+|\d{
 _BLANKS = re.compile("[\u00a0\u202f\u2009' ]+")
 
 
-@frozen
-class Column:
+class Column(Struct, frozen=True):
     """The numbers of one column, each with its name and the words of its cell."""
 
     title: str

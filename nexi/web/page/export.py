@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
+from msgspec import Struct
+
 from nexi.answers.citations import strip_sources_section
 from nexi.types import Claim, Conflict, Evidence, Source
-from nexi.values import frozen
 from nexi.web.page.charts import with_charts
 from nexi.web.page.timeline import timeline_svg, totals_of
 from nexi.web.page.view import SIGNS, WORDS, Answered, answer_html, is_web, plain_claim, source_view, verdict_of
@@ -27,8 +28,7 @@ LONGEST_TITLE = 300
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
-@frozen
-class Exported:
+class Exported(Struct, frozen=True):
     """What a file is made of. `texts` are the stored pages by source number; `opened` shows what a reader would unfold."""
 
     answered: Answered

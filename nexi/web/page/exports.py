@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from nexi.answers.bibliography import FORMS as REFERENCES
 from nexi.errors import NexiError

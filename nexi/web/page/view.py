@@ -10,10 +10,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from nexi.events import AnswerChecked, Fact, RunFinished, RunStarted
 from nexi.types import Claim, Conflict, Review, Source, Verdict
 from nexi.urls import host_of
-from nexi.values import frozen
 
 OPEN, CLOSE = "\ue000", "\ue001"  # around the number of a claim, while Markdown is rendered
 SIGNS = {
@@ -38,8 +39,7 @@ _TAG = re.compile(r"(<[^>]*>)")
 _CITATION = re.compile(r"\[([1-9][0-9]{0,2})\]")
 
 
-@frozen
-class Answered:
+class Answered(Struct, frozen=True):
     """A run that ended with an answer."""
 
     id: str
@@ -119,8 +119,7 @@ def _mark_place(text: str, claim: Claim) -> int:
     return len(body[:-1].rstrip()) if is_row else len(body)
 
 
-@frozen
-class Marks:
+class Marks(Struct, frozen=True):
     """What citations and marks lead to."""
 
     claims: dict[int, Claim]
