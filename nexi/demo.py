@@ -1,7 +1,7 @@
-"""The demonstration: nexi's own handbook on loopback, a question about it, and the cited answer.
+"""The demo: serves nexi's own handbook on loopback.
 
-A small web server gives out the handbook's pages and answers searches the way a SearXNG does, so the whole loop runs as it
-would over the web: search, fetch, extract, answer, citations, history. No key, and no network but loopback.
+A small web server serves the handbook's pages and answers searches like a SearXNG, so that search, fetch, extraction,
+answer, citations and history work as on the web, without a key and without a network.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ QUESTION = "Which addresses does nexi refuse to fetch?"
 
 
 def _handbook_folder() -> Path:
-    """Where the handbook lies: inside the installed package, or beside it in a checkout."""
+    """The folder of the handbook: in the installed package, or next to it in a checkout."""
     packaged = Path(__file__).parent / "handbook"
     beside = Path(__file__).parent.parent / "docs"
     for folder in (packaged, beside):
         if any(folder.glob("*.md")):
             return folder
-    raise StoreError("the handbook is missing", cause=f"no pages in {packaged}", fix="install nexi again")
+    raise StoreError("the handbook is missing", cause=f"no pages in {packaged}", fix="reinstall nexi")
 
 
 class _Handbook:
@@ -44,7 +44,7 @@ class _Handbook:
         self._index.executemany("INSERT INTO page VALUES (?, ?, ?)", rows)
 
     def search(self, query: str, limit: int = 10) -> list[tuple[str, str, str]]:
-        """(name, title, snippet) of the pages that fit, best first."""
+        """(name, title, snippet) of matching pages, best first."""
         words = " OR ".join(f'"{w}"' for w in re.findall(r"\w+", query)) or '""'
         sql = (
             "SELECT name, title, snippet(page, 2, '', '', ' … ', 40) FROM page WHERE page MATCH ? "
@@ -139,12 +139,12 @@ class _HandbookHandler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
-        """Stay quiet."""
+        """Log nothing."""
 
 
 @contextmanager
 def serve_handbook(folder: Path | None = None) -> Iterator[str]:
-    """The handbook on a loopback port; yields `127.0.0.1:port`."""
+    """Serve the handbook on a loopback port; yields `127.0.0.1:port`."""
     handbook = _Handbook(folder or _handbook_folder())
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("HandbookHandler", (_HandbookHandler,), {"handbook": handbook}))
     server.daemon_threads = True

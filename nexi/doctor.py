@@ -1,8 +1,7 @@
-"""What works, what does not, and how to mend it: the checks behind `nexi doctor`.
+"""The checks behind `nexi doctor`.
 
-A door: it asks the app's own ports the way a search would, once and small, and turns every error into a line with a cause
-and a fix. Each check has a deadline and stands alone; independent ones run side by side. Nothing is changed, and no key is
-in what is said.
+It calls the app's ports as a search would, with one small request each, and turns every error into a line with a cause and
+a fix. Checks are independent, have a deadline each, and run in parallel. They change nothing, and show no keys.
 """
 
 from __future__ import annotations
@@ -49,9 +48,9 @@ PROBE_TOOL = ToolSpec(
     {"type": "object", "properties": {"ready": {"type": "boolean"}}, "required": ["ready"]},
 )
 RUNG_MESSAGES = {
-    "native": "tools work",
-    "schema": "no tools, but JSON by a schema works",
-    "text": "no tools and no schema, but text works",
+    "native": "tool calls work",
+    "schema": "no tool calls, but JSON schema output works",
+    "text": "no tool calls or JSON schema, but text works",
 }
 
 Resolve: TypeAlias = Callable[[str, int], Awaitable[Any]]
@@ -59,7 +58,7 @@ ServerTime: TypeAlias = Callable[[str], Awaitable[datetime | None]]
 
 
 class Check(Struct, frozen=True):
-    """One line. `area` groups checks of one kind: a search needs one that is ok in each of the areas in NEEDED_AREAS."""
+    """One line. `area` groups checks: a search needs one that is ok in each of NEEDED_AREAS."""
 
     name: str
     ok: bool
@@ -91,7 +90,7 @@ class DoctorReport(Struct, frozen=True):
 
 
 class DoctorEnvironment(Struct, frozen=True):
-    """What the checks ask of the world, so that a test can answer instead."""
+    """What the checks use of the machine and the network; tests pass their own."""
 
     clock: Clock = SystemClock()
     ports: Mapping[str, int] = msgspec.field(default_factory=lambda: PORTS)
@@ -107,7 +106,7 @@ DEFAULT_ENVIRONMENT = DoctorEnvironment()
 async def examine_setup(
     load: Callable[[], Config] = load_config, environment: DoctorEnvironment = DEFAULT_ENVIRONMENT
 ) -> DoctorReport:
-    """Check everything. Never raises for what is wrong with the set-up."""
+    """Run all checks. Never raises for a problem with the setup."""
     try:
         config = load()
     except NexiError as error:
@@ -160,7 +159,7 @@ async def _run_with_deadline(name: str, work: Coroutine[Any, Any, list[Check]], 
         async with asyncio.timeout(deadline_s):
             return await work
     except TimeoutError:
-        return [Check(name, False, "no answer in time", f"it took more than {deadline_s:g} s", "run nexi doctor again")]
+        return [Check(name, False, "timed out", f"no answer within {deadline_s:g} s", "run nexi doctor again")]
     except NexiError as error:
         return [_failed_check(name, error)]
 
@@ -170,7 +169,7 @@ async def _run_with_deadline(name: str, work: Coroutine[Any, Any, list[Check]], 
 
 async def _check_config(config: Config) -> list[Check]:
     path = config.config_path
-    where = f"{path}" if path.exists() else f"{path} does not exist: defaults and the environment are used"
+    where = f"{path}" if path.exists() else f"{path} does not exist: using defaults and the environment"
     notes = [Check("config note", False, note, fix=_note_fix(note)) for note in config.notes]
     return [Check("config", True, where), *notes]
 
@@ -184,7 +183,7 @@ def _note_fix(note: str) -> str:
 
 
 def _model_roles(config: Config) -> list[EndpointRole]:
-    """The answering model, and the reading one where it is another."""
+    """The answer model, and the extract model if it is a different one."""
     same = config.endpoint("extract") == config.endpoint("answer")
     return ["answer"] if same else ["answer", "extract"]
 
@@ -203,13 +202,13 @@ async def _check_model(nexi: Nexi, role: EndpointRole, environment: DoctorEnviro
         if error.code != "timeout":
             raise
         checks = [Check(name, True, f"{where}: reachable{listed}"), _slow_model_check(f"{name} speed", environment)]
-    server = await describe(endpoint.base_url)  # after the request: the window of a loaded model is known
+    server = await describe(endpoint.base_url)  # after the request: servers report the window of loaded models
     return [*checks, *_check_window(nexi.config, role, server)]
 
 
 def _slow_model_check(name: str, environment: DoctorEnvironment) -> Check:
-    cause = f"it took more than {_request_timeout_s(environment):g} s; a model that is being loaded takes longer"
-    return Check(name, False, "a tiny request was not answered in time", cause, "run nexi doctor again")
+    cause = f"no answer within {_request_timeout_s(environment):g} s; loading a model can take longer"
+    return Check(name, False, "a small request timed out", cause, "run nexi doctor again")
 
 
 def _request_timeout_s(environment: DoctorEnvironment) -> float:
@@ -218,13 +217,13 @@ def _request_timeout_s(environment: DoctorEnvironment) -> float:
 
 async def _check_without_model(name: str, environment: DoctorEnvironment) -> Check:
     servers = await find_servers(environment.ports)
-    found = [f"{s.kind} offers {s.models[0].name}" for s in servers if s.models]
-    more = f"; here {' and '.join(found)}" if found else ""
+    found = [f"{s.models[0].name} ({s.kind})" for s in servers if s.models]
+    more = f"; available: {', '.join(found)}" if found else ""
     return Check(name, True, f"no model configured: the built-in extractive model answers with passages{more}", fix=SETUP_FIX)
 
 
 async def _describe_listing(llm: LLM, model: str) -> str:
-    """What the endpoint's own list says of the model. Not every endpoint has a list."""
+    """Whether the endpoint lists the model; not every endpoint has a list."""
     models = getattr(llm, "models", None)
     if models is None:
         return ""
@@ -233,33 +232,33 @@ async def _describe_listing(llm: LLM, model: str) -> str:
     except LLMError as error:
         if error.code in ("connect", "dns", "tls", "auth", "timeout"):
             raise
-        return ", no list of models"
-    return ", listed" if model in names or f"{model}:latest" in names else f", but not among the {len(names)} it lists"
+        return ""
+    return "" if model in names or f"{model}:latest" in names else f", but it is not among the {len(names)} listed models"
 
 
 async def _probe_model(llm: LLM, environment: DoctorEnvironment) -> str:
-    """One tiny request with a tool, and which rung of the ladder answered it."""
+    """Send one small request with a tool; describe how the model answered."""
     deadline = environment.clock.monotonic() + _request_timeout_s(environment)
-    asked = Message("user", "Call the tool report with ready set to true.")
-    reply = await llm.complete([asked], [PROBE_TOOL], max_tokens=MAX_PROBE_TOKENS, deadline=deadline)
+    request = Message("user", "Call the tool report with ready set to true.")
+    reply = await llm.complete([request], [PROBE_TOOL], max_tokens=MAX_PROBE_TOKENS, deadline=deadline)
     rung = getattr(getattr(llm, "dialect", None), "rung", "native")
     if rung == "native" and not reply.tool_calls:
-        return "takes tools, but called none: passages in the prompt are used where it does so again"
+        return "reachable, but did not call the test tool; searches fall back to passages in the prompt"
     return RUNG_MESSAGES[rung]
 
 
 def _check_window(config: Config, role: EndpointRole, server: LocalServer | None) -> list[Check]:
-    """The window a local server really gives, against the one that requests are made for."""
+    """Compare max_context with the context window of the local server."""
     endpoint = config.endpoint(role)
     model = server.model(endpoint.model) if server else None
     if server is None or model is None or not model.context:
-        return [Check("window", True, f"{endpoint.max_context} tokens, as max_context says")]
+        return [Check("window", True, f"{endpoint.max_context} tokens (max_context)")]
     size, key = model.context, "max_context" if role == "answer" else f"roles.{role}.max_context"
     if endpoint.max_context <= size:
         return [Check("window", True, f"{size} tokens at {server.kind}, max_context is {endpoint.max_context}")]
     cause = f"{server.kind} gives {endpoint.model} {size}"
-    said = f"max_context is {endpoint.max_context}, more than the model has"
-    return [Check("window", False, said, cause, f"nexi config set {key} {size}")]
+    message = f"max_context is {endpoint.max_context}, more than the model has"
+    return [Check("window", False, message, cause, f"nexi config set {key} {size}")]
 
 
 # search and pages
@@ -279,7 +278,7 @@ async def _check_missing_search(error: NexiError) -> list[Check]:
 
 
 async def _check_search(nexi: Nexi, backend: SearchBackend) -> list[Check]:
-    """Ask although the backend may rest after failures; an answer ends its rest."""
+    """Search even if the backend is suspended; an answer ends the suspension."""
     hits = await backend.search(Query(TEST_QUERY))
     if breaker := nexi.ports.breaker():
         await breaker.succeeded(backend.name)
@@ -287,7 +286,7 @@ async def _check_search(nexi: Nexi, backend: SearchBackend) -> list[Check]:
 
 
 async def _check_fetch(nexi: Nexi) -> list[Check]:
-    """The fetchers exist, and a private address is refused by the rule and by the fetcher."""
+    """The fetchers exist, and the guard and each fetcher refuse private addresses."""
     from nexi.fetchers.guard import AddressGuard
 
     config, fetchers = nexi.config, nexi.fetchers()
@@ -300,11 +299,9 @@ async def _check_fetch(nexi: Nexi) -> list[Check]:
     if len(refused) < len(FORBIDDEN_URLS):
         open_to = ", ".join(url for url in FORBIDDEN_URLS if url not in refused)
         fix = "nexi config set allow_private HOST:PORT,... with exact hosts"
-        wide = Check("fetch guard", False, "a wide network is open to pages", open_to, fix)
+        wide = Check("fetch guard", False, "allow_private opens a whole network to pages", open_to, fix)
         return [Check("fetch", True, names), wide, *browser]
-    proxy = (
-        "; through a proxy, so addresses are checked but cannot be pinned" if config.http_proxy or config.https_proxy else ""
-    )
+    proxy = "; a proxy is set, so addresses are checked but cannot be pinned" if config.http_proxy or config.https_proxy else ""
     return [Check("fetch", True, f"{names}; private addresses are refused{proxy}"), *browser]
 
 
@@ -312,8 +309,8 @@ def _check_browser() -> list[Check]:
     from nexi.fetchers.browser import INSTALL_FIX, installed_browser, missing_parts
 
     if lack := missing_parts():
-        return [Check("fetch crawl4ai", False, "pages that need a script cannot be read", lack, INSTALL_FIX)]
-    return [Check("fetch crawl4ai", True, f"{installed_browser()} reads pages that need a script")]
+        return [Check("fetch crawl4ai", False, "cannot read pages that need JavaScript", lack, INSTALL_FIX)]
+    return [Check("fetch crawl4ai", True, f"{installed_browser()} reads pages that need JavaScript")]
 
 
 def _is_refused(check: Callable[[str], object], url: str) -> bool:
@@ -330,19 +327,21 @@ async def _expect_refusal(fetching: Coroutine[Any, Any, object], url: str) -> No
     except FetchError as error:
         if error.reason == "blocked":
             return
-    raise ConfigError(f"{url} was not refused", cause="a fetcher does not obey the guard", fix="set content_fetcher to http")
+    raise ConfigError(f"{url} was not refused", cause="a fetcher ignores the guard", fix="set content_fetcher to http")
 
 
 async def _check_dns(config: Config, environment: DoctorEnvironment) -> list[Check]:
     if config.http_proxy or config.https_proxy:
-        return [Check("fetch DNS", True, "names are resolved for the proxy too")]
+        return [Check("fetch DNS", True, "host names are resolved and checked before the proxy is used")]
     from nexi.fetchers.guard import resolve_host
 
     try:
         await (environment.resolve or resolve_host)(PUBLIC_NAME, 443)
     except FetchError as error:
-        return [Check("fetch DNS", False, "public names are not resolved", error.cause, "check the network and its DNS")]
-    return [Check("fetch DNS", True, "public names are resolved")]
+        return [
+            Check("fetch DNS", False, "cannot resolve public host names", error.cause, "check the network connection and DNS")
+        ]
+    return [Check("fetch DNS", True, "public host names are resolved")]
 
 
 # this machine
@@ -358,26 +357,26 @@ def _check_store_sync(config: Config) -> list[Check]:
     places = (config.runs_dir, config.pages_dir, config.history_path)
     unwritable = [str(place) for place in places if not _is_writable(place)]
     if unwritable:
-        fix = f"make it yours: chmod -R u+rwX {config.root}; or set NEXI_HOME to another folder"
-        return [Check("store", False, "answers cannot be kept", f"not writable: {', '.join(unwritable)}", fix)]
+        fix = f"chmod -R u+rwX {config.root}, or set NEXI_HOME to another folder"
+        return [Check("store", False, "answers cannot be saved", f"not writable: {', '.join(unwritable)}", fix)]
     try:
         history = read_history(config.history_path)
     except StoreError as error:
         return [_failed_check("store", error)]
-    kept = f"{config.root} is writable, {len(history.entries)} answers in the history"
+    message = f"{config.root} is writable, {len(history.entries)} answers in the history"
     if history.damaged:
-        cause = f"{history.damaged} damaged lines are skipped"
-        return [Check("store", False, kept, cause, f"delete them in {config.history_path}, or all: nexi --clear-history")]
-    return [Check("store", True, kept)]
+        cause = f"{history.damaged} damaged lines were skipped"
+        return [Check("store", False, message, cause, f"delete them in {config.history_path}, or all: nexi --clear-history")]
+    return [Check("store", True, message)]
 
 
 async def _check_knowledge(nexi: Nexi) -> list[Check]:
-    """What the knowledge store holds, and whether it is sound; one that does not exist is not made."""
+    """The size and integrity of the knowledge base; creates none."""
     config, knowledge = nexi.config, nexi.knowledge()
     if not config.knowledge:
-        return [Check("knowledge", True, "off: nothing that is read is kept", fix="nexi config set knowledge true")]
+        return [Check("knowledge", True, "off: pages are not indexed", fix="nexi config set knowledge true")]
     if not knowledge.may_hold_something():
-        return [Check("knowledge", True, f"empty: {config.knowledge_path} is made with the first page that is read")]
+        return [Check("knowledge", True, f"empty: {config.knowledge_path} will be created with the first page")]
     try:
         store = await knowledge.opened()
         await store.lexical("nexi", count=1)
@@ -388,36 +387,36 @@ async def _check_knowledge(nexi: Nexi) -> list[Check]:
     if stats.damage:
         return [Check("knowledge", False, held, stats.damage, "nexi doctor --repair")]
     if await knowledge.is_full():
-        fix = f"nexi sources rm URL forgets some, or: nexi config set knowledge_max_mb {config.knowledge_max_mb * 2}"
-        return [Check("knowledge", False, f"{held}: full, so nothing more is kept", "knowledge_max_mb is reached", fix)]
+        fix = f"nexi sources rm URL, or raise the limit: nexi config set knowledge_max_mb {config.knowledge_max_mb * 2}"
+        return [Check("knowledge", False, f"{held}: full, so new pages are not indexed", "it reached knowledge_max_mb", fix)]
     return [Check("knowledge", True, held)]
 
 
 async def _check_embedder(nexi: Nexi) -> list[Check]:
-    """Which vectors are made, by one short text, and whether they are those that the store has."""
+    """Embed a short text, and compare the embedder with that of the stored vectors."""
     config, knowledge = nexi.config, nexi.knowledge()
     if not config.use_hybrid_search:
-        return [Check("embedder", True, "off: use_hybrid_search is false, so words alone are compared")]
+        return [Check("embedder", True, "off: use_hybrid_search is false, so search is by keyword only")]
     embedder = await asyncio.to_thread(knowledge.embedder)
     if embedder is None:
-        return [Check("embedder", True, "none: words alone are compared", fix="pip install nexi[vectors]")]
+        return [Check("embedder", True, "none: search is by keyword only", fix='pip install "nexi[vectors]"')]
     try:
         length = len((await embedder.embed(["test"])).vectors[0])
         stats = await (await knowledge.opened()).stats() if knowledge.may_hold_something() else StoreStats()
     except (LLMError, StoreError) as error:
         return [_failed_check("embedder", error)]
     if stats.embedder and stats.embedder != embedder.name:
-        cause = f"the store has vectors of {stats.embedder}, and {embedder.name} is configured"
-        return [Check("embedder", False, "words alone are compared", cause, "nexi index --reembed")]
-    waiting = f"; {stats.unembedded:,} passages have none yet" if stats.unembedded else ""
+        cause = f"the stored vectors are from {stats.embedder}, but {embedder.name} is configured"
+        return [Check("embedder", False, "search is by keyword only", cause, "nexi index --reembed")]
+    waiting = f"; {stats.unembedded:,} passages are not embedded yet" if stats.unembedded else ""
     return [Check("embedder", True, f"{embedder.name}, {length} dimensions{waiting}")]
 
 
 async def _check_proof_judge(config: Config) -> list[Check]:
-    """Which model judges sentences, and how it did in its test; it is not tested here, which would cost tokens."""
+    """The judge and its saved test result; testing it here would cost tokens."""
     endpoint = config.endpoint("judge")
     if endpoint.is_extractive:
-        return [Check("proof judge", True, "none: no model is configured, so rules check sentences", fix=SETUP_FIX)]
+        return [Check("proof judge", True, "none: no model is configured, so only rules check sentences", fix=SETUP_FIX)]
     if not config.verify_judge:
         return [Check("proof judge", True, "off: verify_judge is false", fix="nexi config set verify_judge true")]
     from nexi.app.pair_models import describe_grade, kept_judge_grade
@@ -426,20 +425,20 @@ async def _check_proof_judge(config: Config) -> list[Check]:
     where = f"{endpoint.model} at {urlsplit(endpoint.base_url).netloc.rpartition('@')[2]}"
     if grade is None:
         return [Check("proof judge", True, f"{where}: not tested yet", fix="nexi models --probe")]
-    said = f"{where}: {describe_grade(grade)}"
+    message = f"{where}: {describe_grade(grade)}"
     if grade.may_raise:
-        return [Check("proof judge", True, said)]
-    return [Check("proof judge", False, said, fix="name a better model: nexi config set roles.judge.model MODEL")]
+        return [Check("proof judge", True, message)]
+    return [Check("proof judge", False, message, fix="use a better model: nexi config set roles.judge.model MODEL")]
 
 
 async def _check_proof_model(config: Config) -> list[Check]:
-    """The cross-encoder that is installed, whether its files are as they were, and how it did in its test."""
+    """The installed cross-encoder: its files and its test result."""
     from nexi.app.pair_models import describe_grade, kept_model_grade, model_root
     from nexi.pair_models.folder import installed_model
 
     folder = await asyncio.to_thread(installed_model, model_root(config))
     if folder is None:
-        return [Check("proof model", True, "none is installed", fix="see what there is: nexi proof status")]
+        return [Check("proof model", True, "not installed", fix="list published models: nexi proof status")]
     await asyncio.to_thread(folder.check_files)
     if missing := [name for name in ("onnxruntime", "tokenizers", "numpy") if not _installed_version(name)]:
         fix = 'pip install "nexi[proof]"'
@@ -449,7 +448,7 @@ async def _check_proof_model(config: Config) -> list[Check]:
 
 
 def _is_writable(place: Path) -> bool:
-    """Whether we may write there; of what does not exist yet, whether we may make it."""
+    """Whether a path can be written, or created if it does not exist."""
     while not place.exists() and place != place.parent:
         place = place.parent
     return os.access(place, os.W_OK | (os.X_OK if place.is_dir() else 0))
@@ -462,18 +461,18 @@ async def _check_disk(config: Config) -> list[Check]:
     try:
         free = (await asyncio.to_thread(shutil.disk_usage, place)).free // 1_000_000
     except OSError as error:
-        return [Check("disk", False, f"{place} cannot be measured", error.strerror or str(error), "check the disk")]
+        return [Check("disk", False, f"cannot read the free space of {place}", error.strerror or str(error), "check the disk")]
     if free < MIN_FREE_MB:
-        fix = f"free {MIN_FREE_MB} MB, or keep less: nexi config set pages_max_mb 100"
-        return [Check("disk", False, f"only {free} MB are free", f"at {place}", fix)]
-    return [Check("disk", True, f"{free:,} MB are free")]
+        fix = f"free at least {MIN_FREE_MB} MB, or lower the limit: nexi config set pages_max_mb 100"
+        return [Check("disk", False, f"only {free} MB free", f"at {place}", fix)]
+    return [Check("disk", True, f"{free:,} MB free")]
 
 
 async def _check_clock(nexi: Nexi, environment: DoctorEnvironment) -> list[Check]:
     now = environment.clock.now()
-    fix = "set the clock of this machine, for example: timedatectl set-ntp true"
+    fix = "set the system clock, for example: timedatectl set-ntp true"
     if now.year not in PLAUSIBLE_YEARS:
-        return [Check("clock", False, f"the clock says {now:%Y-%m-%d}", "the year cannot be right", fix)]
+        return [Check("clock", False, f"the clock says {now:%Y-%m-%d}", "that year is implausible", fix)]
     theirs = await _server_time(nexi, environment)
     if theirs is None:
         return [Check("clock", True, f"{now:%Y-%m-%d %H:%M} UTC")]
@@ -485,11 +484,11 @@ async def _check_clock(nexi: Nexi, environment: DoctorEnvironment) -> list[Check
                 "clock", False, f"the clock is {abs(skew) / 60:.0f} minutes {way} a server's", f"it says {theirs:%c} UTC", fix
             )
         ]
-    return [Check("clock", True, f"{now:%Y-%m-%d %H:%M} UTC, as a server says")]
+    return [Check("clock", True, f"{now:%Y-%m-%d %H:%M} UTC, matches a server's clock")]
 
 
 async def _server_time(nexi: Nexi, environment: DoctorEnvironment) -> datetime | None:
-    """The time by a server that the config names anyway; nobody else is asked."""
+    """The time from a server that the config names; no other server is contacted."""
     from nexi.llm.hour import server_time
 
     config = nexi.config
@@ -507,11 +506,13 @@ def _plan_version_check(environment: DoctorEnvironment) -> NamedCheck:
     async def check() -> list[Check]:
         found = await asyncio.to_thread(lambda: {name: _installed_version(name) for name in environment.libraries})
         missing = [name for name, version in found.items() if not version]
-        said = f"nexi {__version__}, Python {sys.version.split()[0]}, " + ", ".join(f"{n} {v}" for n, v in found.items() if v)
+        message = f"nexi {__version__}, Python {sys.version.split()[0]}, " + ", ".join(
+            f"{n} {v}" for n, v in found.items() if v
+        )
         if missing:
             fix = f"{Path(sys.executable).name} -m pip install {' '.join(missing)}"
-            return [Check("versions", False, said, f"not installed: {', '.join(missing)}", fix)]
-        return [Check("versions", True, said)]
+            return [Check("versions", False, message, f"not installed: {', '.join(missing)}", fix)]
+        return [Check("versions", True, message)]
 
     return "versions", check()
 
@@ -525,11 +526,11 @@ def _installed_version(name: str) -> str:
         return ""
 
 
-# what is never said
+# secrets
 
 
 def _secret_hider(config: Config) -> Callable[[str], str]:
-    """Takes keys and passwords out of a text; adapters do so too, this is the last door."""
+    """Replace keys and passwords in a text; adapters do so too, this is the last line of defence."""
     secrets = sorted(_collect_secrets(config), key=len, reverse=True)
 
     def hide(text: str) -> str:

@@ -190,10 +190,10 @@ def _options_in(row: str) -> list[str]:
         (["--config"], 0, "config.json", ""),
         (["--last", "3"], 1, "", "the history is empty"),
         (["--prev"], 1, "", "the history is empty"),
-        (["--clear-history"], 0, "", "History deleted. Runs and pages stay in"),
-        (["demo", "--plain", "What does exit code 5 mean?"], 0, "Exit code 5 means", "History holds it as"),
-        (["demo", "--plain", "How do I use a local model?"], 0, "set `base_url`", "History holds it as"),
-        (["demo", "--plain", "Where does nexi keep its history?"], 0, "`history.jsonl`", "History holds it as"),
+        (["--clear-history"], 0, "", "Deleted the history. Runs and pages are still in"),
+        (["demo", "--plain", "What does exit code 5 mean?"], 0, "Exit code 5 means", "the demo uses a temporary folder"),
+        (["demo", "--plain", "How do I use a local model?"], 0, "set `base_url`", "the demo uses a temporary folder"),
+        (["demo", "--plain", "Where does nexi keep its history?"], 0, "`history.jsonl`", "the demo uses a temporary folder"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -339,7 +339,7 @@ def test_the_exit_codes_are_those_of_the_code(page: Path, head: str) -> None:
 def test_every_word_of_the_prompt_is_documented() -> None:
     from nexi.cli.repl import SLASH_COMMANDS
 
-    documented = [word.split()[0] for word in rows(ROOT / "docs" / "terminal.md", "word")]
+    documented = [word.split()[0] for word in rows(ROOT / "docs" / "terminal.md", "command")]
     assert documented == list(SLASH_COMMANDS)
 
 

@@ -1,5 +1,4 @@
-"""Anyone's questions, asked one after the other, with their answers scored: `nexi bench`.
+"""`nexi bench`: asks a file of questions and scores the answers.
 
-A door beside the command line: it reads a file of questions, asks the app, and keeps a row for each answer. It decides nothing
-about an answer; what is right is what the file says is right.
+It reads the questions, asks the app, and saves a row for each answer. The file says which answers are right.
 """

@@ -1,6 +1,6 @@
-"""A bench as a picture: how often the answers are right, and how long they took.
+"""Plots a benchmark: how many answers are right, and how long they took.
 
-Pure: figures in, SVG out, with no library and no script. It reads on a light and on a dark page, and its numbers are text.
+Pure: figures in, SVG out, with no library and no script. It works on light and dark pages, and its numbers are text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _STYLE = (
 
 
 def render_plot(title: str, found: Sequence[Figures], times: Sequence[tuple[float, bool]]) -> str:
-    """Bars for each group with their 95 % intervals, and under them the seconds, right answers apart from wrong ones."""
+    """Render bars with 95 % intervals for each group, and a histogram of seconds for right and wrong answers."""
     parts = [f'<text class="head" x="16" y="26">{escape(_shorten_line(title, 90))}</text>']
     top = 50
     for group in found:
@@ -57,7 +57,7 @@ def _render_bar(top: int, label: str, value: Share, kind: str) -> str:
 
 
 def _render_histogram(top: int, times: Sequence[tuple[float, bool]]) -> tuple[list[str], int]:
-    """How long the answers took, in equal steps up to the slowest."""
+    """A histogram of the seconds, in equal steps up to the slowest."""
     if not times:
         return [], 10
     longest = max(seconds for seconds, _ in times) or 1.0

@@ -1,8 +1,8 @@
-"""Questions with their right answers, from the files in which people keep them.
+"""Reads questions with their right answers from a file.
 
-Pure but for reading one file. The columns of SimpleQA, FRAMES, HotpotQA, TriviaQA, SQuAD and our own form are known by name, in
-any case and order; JSON lines, JSON, CSV and TSV are told apart by what is in the file. A row that cannot be used is named
-with its line and its reason, and left out.
+Pure but for reading the file. It knows the column names of SimpleQA, FRAMES, HotpotQA, TriviaQA, SQuAD and its own format, in
+any case and order, and detects JSON lines, JSON, CSV and TSV by content. An unusable row is reported with its line and reason,
+and skipped.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ class BenchQuestion(Struct, frozen=True):
 
 
 class QuestionFile(Struct, frozen=True):
-    """The questions of a file, and what was wrong with the rest of it."""
+    """The questions of a file, and the problems of unusable rows."""
 
     questions: tuple[BenchQuestion, ...]
     bad: tuple[str, ...] = ()
 
 
 def read_questions(path: Path) -> QuestionFile:
-    """The questions of a file. Raises ConfigError for a file that has none."""
+    """Read the questions. Raises ConfigError if the file has none."""
     questions: dict[str, BenchQuestion] = {}
     bad: list[str] = []
     for place, row in _parse_rows(_read_text(path)):
@@ -69,7 +69,7 @@ def read_questions(path: Path) -> QuestionFile:
     if not questions:
         why = bad[0] if bad else "it is empty"
         raise ConfigError(
-            f"{path} holds no questions",
+            f"no questions in {path}",
             cause=why,
             fix='each row needs a question and its answer, as in {"question": "...", "answer": "..."}',
         )
@@ -79,20 +79,20 @@ def read_questions(path: Path) -> QuestionFile:
 def _read_text(path: Path) -> str:
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise ConfigError(f"{path} is too large", cause=f"at most {MAX_BYTES:,} bytes are read", fix="split it")
+            raise ConfigError(f"{path} is too large", cause=f"the limit is {MAX_BYTES:,} bytes", fix="split it")
         data = path.read_bytes()
         if data[:2] == b"\x1f\x8b":
             with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
                 data = packed.read(MAX_BYTES)
     except (OSError, EOFError, gzip.BadGzipFile) as error:
         cause = getattr(error, "strerror", None) or str(error)
-        raise StoreError(f"{path} cannot be read", cause=cause, fix="name a .jsonl, .json, .csv or .tsv file") from error
+        raise StoreError(f"cannot read {path}", cause=cause, fix="use a .jsonl, .json, .csv or .tsv file") from error
     encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     return data.decode(encoding, "replace")
 
 
 def _parse_rows(text: str) -> Iterator[tuple[str, Any]]:
-    """Each row with the name of its place; one that is broken is a string that says why."""
+    """Yield each row with its place; a broken row is a string with the reason."""
     start = text.lstrip()[:1]
     if start == "[" or (start == "{" and (whole := _whole_json(text)) is not None):
         whole = _whole_json(text)
@@ -105,7 +105,7 @@ def _parse_rows(text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _whole_json(text: str) -> list[Any] | None:
-    """The rows of a file that is one JSON value; None for JSON lines, which are none."""
+    """The rows of a file that is one JSON value; None for JSON lines."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -122,7 +122,7 @@ def _json_lines(text: str) -> Iterator[tuple[str, Any]]:
         try:
             yield f"line {number}", json.loads(line)
         except (ValueError, RecursionError) as error:
-            yield f"line {number}", f"no JSON ({error})"
+            yield f"line {number}", f"invalid JSON ({error})"
 
 
 def _csv_rows(text: str) -> Iterator[tuple[str, Any]]:
@@ -133,21 +133,21 @@ def _csv_rows(text: str) -> Iterator[tuple[str, Any]]:
         for row in lines:
             yield f"line {lines.line_num}", {str(k): v for k, v in row.items() if k is not None and v is not None}
     except csv.Error as error:
-        yield f"line {lines.line_num}", f"no CSV ({error})"
+        yield f"line {lines.line_num}", f"invalid CSV ({error})"
 
 
 def _parse_question(row: Any) -> BenchQuestion:
-    """The question of a row. ValueError says what is missing."""
+    """Parse a row. Raises ValueError if something is missing."""
     if isinstance(row, str):
         raise ValueError(row)  # noqa: TRY004 - a row that could not be read says why itself
     if not isinstance(row, Mapping):
-        raise ValueError("no object with a question and an answer")  # noqa: TRY004 - one kind of error for one kind of row
+        raise ValueError("not an object with a question and an answer")  # noqa: TRY004 - one kind of error for one kind of row
     known = {str(name).strip().lower(): value for name, value in row.items()}
     question = " ".join(str(_first_value(known, QUESTION_COLUMNS) or "").split())
     if not question:
         raise ValueError(f"no question (looked for {', '.join(QUESTION_COLUMNS[:4])}, …)")
     if len(question) > MAX_QUESTION_CHARS:
-        raise ValueError(f"a question of {len(question):,} characters")
+        raise ValueError(f"the question is too long ({len(question):,} characters)")
     answers = tuple(dict.fromkeys(a.strip() for a in _parse_answers(_first_value(known, ANSWER_COLUMNS)) if a.strip()))
     if not answers:
         raise ValueError(f"no answer (looked for {', '.join(ANSWER_COLUMNS[:4])}, …)")
@@ -165,7 +165,7 @@ def _first_value(row: Mapping[str, Any], names: tuple[str, ...]) -> Any:
 
 
 def _parse_answers(value: Any) -> list[str]:
-    """Every spelling in a value: a string, a list, a list written as a string, or an object with aliases."""
+    """All accepted answers in a string, a list, a list written as a string, or an object with aliases."""
     if value is None:
         return []
     if isinstance(value, Mapping):
@@ -179,7 +179,7 @@ def _parse_answers(value: Any) -> list[str]:
 
 
 def _parse_list_cell(text: str) -> list[str]:
-    """A list that was written into one cell, or the text as it is."""
+    """Parse a list written into one cell; else the text is the only item."""
     if not (text.startswith("[") and text.endswith("]")):
         return [text]
     try:
@@ -190,4 +190,4 @@ def _parse_list_cell(text: str) -> list[str]:
 
 
 def _describe_duplicate(asked: BenchQuestion, before: BenchQuestion) -> str:
-    return "the same question again" if asked.text == before.text else f"the id {asked.id[:60]} a second time"
+    return "duplicate question" if asked.text == before.text else f"duplicate id {asked.id[:60]}"

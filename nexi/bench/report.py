@@ -1,6 +1,6 @@
-"""The figures of a bench: a table for people, the same as values for scripts.
+"""The figures of a benchmark, as a table and as JSON.
 
-Pure: questions and rows in, figures out. A question that was not asked yet counts for nothing; one that failed counts as wrong.
+Pure: questions and rows in, figures out. Questions that were not asked yet do not count; failed ones count as wrong.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_KINDS = 12
 
 
 class Figures(Struct, frozen=True):
-    """What a group of questions came to; words, citations and the rest are means for one question."""
+    """The figures of a group of questions; words, citations and the rest are means per question."""
 
     name: str
     asked: int
@@ -43,7 +43,7 @@ class Figures(Struct, frozen=True):
 
 
 def group_figures(questions: Sequence[BenchQuestion], rows: Mapping[str, BenchRow]) -> list[Figures]:
-    """All questions together, then each kind of them where there are a few kinds."""
+    """Figures of all questions, then of each kind if there are a few kinds."""
     asked = [q for q in questions if q.id in rows]
     kinds = sorted({q.kind for q in asked if q.kind})
     groups = [(ALL, asked)]
@@ -79,7 +79,7 @@ def _compute_figures(name: str, questions: Sequence[BenchQuestion], rows: Sequen
 
 
 def render_table(found: Sequence[Figures]) -> str:
-    """The figures as a Markdown table."""
+    """Render the figures as a Markdown table."""
     heads = (
         "questions", "asked", "correct % (95 %)", "F1", "sentences supported %", "words", "citations", "pages", "tokens",
         "seconds", "cost $", "failed",

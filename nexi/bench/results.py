@@ -1,7 +1,7 @@
-"""The file of results: a header, then one JSON line for each answer, written as soon as it is there.
+"""The results file: a header, then one JSON line for each answer, written as soon as it arrives.
 
-Above sits the runner, which asks what is still to be asked. A line that was torn when a run was stopped is left out, and its
-question asked again; of two lines for one question the later counts. Scores are not kept: they are made anew from answers.
+The runner sits above. A line cut off by a stop is skipped and its question asked again; of two lines for one question the
+later one counts. Scores are not stored but computed from the answers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SCHEMA = "nexi-bench-1"
 
 
 class BenchRow(Struct, frozen=True):
-    """What one question brought. `supported` of `checked` sentences passed the proof; `cost` is None where it is unknown."""
+    """The result of one question. `supported` of `checked` sentences were verified; `cost` is None if unknown."""
 
     id: str
     answer: str = ""
@@ -41,19 +41,19 @@ class BenchRow(Struct, frozen=True):
 
     @property
     def is_done(self) -> bool:
-        """A failure is asked again: even "nothing was found" may be the search service's."""
+        """Whether the question need not be asked again: any failure may be temporary."""
         return not self.error
 
 
 class Results:
-    """The rows so far, and the open file they are kept in."""
+    """The rows so far, and the file that they are appended to."""
 
     def __init__(self, path: Path, about: Mapping[str, Any], rows: dict[str, BenchRow], damaged: int) -> None:
         self.path, self.about, self.rows, self.damaged = path, about, rows, damaged
 
     @classmethod
     def open(cls, path: Path, about: Mapping[str, Any]) -> Self:
-        """The file to go on with, or a new one. Raises ConfigError when it holds the answers of another model or setting."""
+        """Open an existing or new file. Raises ConfigError if it has results of another model or effort."""
         rows: dict[str, BenchRow] = {}
         try:
             lines = path.read_bytes().split(b"\n") if path.exists() else []
@@ -73,7 +73,7 @@ class Results:
         return results
 
     def add(self, row: BenchRow) -> None:
-        """Keep a row: on the disk when this returns. Raises StoreError."""
+        """Write a row to disk. Raises StoreError."""
         self._append_line(asdict(row))
         self.rows[row.id] = row
 
@@ -101,12 +101,12 @@ def _check_header(path: Path, line: bytes, about: Mapping[str, Any]) -> None:
     header = _parse_object(line)
     if header is None or header.get("schema") != SCHEMA:
         raise ConfigError(
-            f"{path} is no file of results", cause="it does not begin with our header", fix="name another file with --output"
+            f"{path} is not a results file", cause="its header is missing", fix="choose another file with --output"
         )
     for name, value in about.items():
         if header.get(name) != value:
-            cause = f"its {name} is {header.get(name)!r}, and now it would be {value!r}"
-            raise ConfigError(f"{path} cannot be gone on with", cause=cause, fix="name another file with --output")
+            cause = f"its {name} is {header.get(name)!r}, not {value!r}"
+            raise ConfigError(f"cannot continue {path}", cause=cause, fix="choose another file with --output")
 
 
 def _parse_object(line: bytes) -> dict[str, Any] | None:
@@ -118,7 +118,7 @@ def _parse_object(line: bytes) -> dict[str, Any] | None:
 
 
 def _parse_row(line: bytes) -> BenchRow | None:
-    """A row as it was written; None for what is torn, or was written by somebody else."""
+    """Parse a row; None if it is incomplete or foreign."""
     value = _parse_object(line)
     if value is None or not isinstance(value.get("id"), str):
         return None

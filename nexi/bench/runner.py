@@ -1,7 +1,7 @@
-"""Asks the questions of a bench, several at a time, and keeps every answer as soon as it is there.
+"""Asks the questions of a benchmark in parallel, and saves every answer as soon as it arrives.
 
-Above sits the command line; below, the app and the file of results. A run that is stopped goes on where it was: what is in the
-file is not asked again. The budget is for the whole bench: nothing new is asked once it is spent.
+The command line sits above; below are the app and the results file. A stopped benchmark continues where it was: questions
+in the file are not asked again. The cost limit is for the whole benchmark.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OnAnswer = Callable[[BenchQuestion, BenchRow], None]
 
 
 class BenchRunner:
-    """One pass over the questions that are still to be asked."""
+    """Asks the questions that have no result yet."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class BenchRunner:
         self.is_out_of_budget = False
 
     async def run(self, questions: Sequence[BenchQuestion]) -> None:
-        """Ask what has no final row yet. Raises StoreError when rows cannot be kept."""
+        """Ask all questions without a final row. Raises StoreError if rows cannot be written."""
         rows = self._results.rows
         waiting = [q for q in reversed(questions) if q.id not in rows or not rows[q.id].is_done]
         failure: NexiError | None = None
@@ -73,7 +73,7 @@ class BenchRunner:
             self._tell(asked, row)
 
     def _cost_limit(self) -> float | None:
-        """What the next question may cost: an even part of what is left among those who spend at once."""
+        """What the next question may cost: an equal share of the rest for each parallel question."""
         if self._max_cost is None:
             return None
         return (self._max_cost - self._results.cost) / (self._workers if self._in_flight else 1)
@@ -97,14 +97,14 @@ class BenchRunner:
 
 
 def _failed_row(name: str, error: NexiError, facts: Sequence[Fact], seconds: float) -> BenchRow:
-    """What a question without an answer took; what it cost is not forgotten."""
+    """The row of a failed question, with its cost."""
     usage = next((fact.usage for fact in reversed(facts) if isinstance(fact, RunFailed)), Usage())
     said = f"{error.code}: {error}"[:500]
     return BenchRow(name, tokens=usage.total, cost=usage.cost, seconds=seconds, error=said)
 
 
 def _result_row(name: str, result: RunResult, seconds: float) -> BenchRow:
-    """What is kept of an answer."""
+    """The row of an answer."""
     end, review = result.finished, result.answer.review
     return BenchRow(
         name,

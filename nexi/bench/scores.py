@@ -1,7 +1,7 @@
-"""How right an answer is, by the answers that the file of questions gives.
+"""Scores an answer against the right answers of the question file.
 
-Pure. An answer is correct when a right answer stands in it as whole words, or when the two share nearly all of their words.
-What the pages behind it say is the business of the proof, which is counted beside this and never mixed with it.
+Pure. An answer is correct if it contains a right answer as whole words, or if the two share nearly all of their words.
+Whether its pages support it is counted separately.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _YES_NO = ("yes", "no")
 
 
 class AnswerScore(Struct, frozen=True):
-    """One answer against its right answers."""
+    """The score of one answer."""
 
     correct: bool
     exact: bool
@@ -35,7 +35,7 @@ class AnswerScore(Struct, frozen=True):
 
 
 class Share(Struct, frozen=True):
-    """A share in per cent with its 95 % interval (Wilson), which is wide where little was asked."""
+    """A percentage with its 95 % Wilson interval."""
 
     percent: float
     low: float
@@ -43,7 +43,7 @@ class Share(Struct, frozen=True):
 
 
 def score_answer(answer: str, right: Sequence[str]) -> AnswerScore:
-    """The best that the answer does against any of the right ones."""
+    """Score an answer against the closest right answer."""
     prose = _LIST_OF_SOURCES.split(_MARKER.sub(" ", answer))[0]
     text, golds = _normalise_text(prose), [g for g in map(_normalise_text, right) if g]
     best = max((_word_f1(text, gold) for gold in golds), default=0.0)
@@ -58,7 +58,7 @@ def _normalise_text(text: str) -> str:
 
 
 def _has_answer(text: str, gold: str) -> bool:
-    """Whether the right answer stands in the text as whole words; a yes or a no must be its first word."""
+    """Whether the text contains the right answer as whole words; yes or no must be its first word."""
     if gold in _YES_NO:
         return text.split()[:1] == [gold]
     return f" {gold} " in f" {text} " or (not gold.isascii() and " " not in gold and gold in text)

@@ -1,7 +1,7 @@
-"""The command line: parse, call the app, show events. No decisions.
+"""The command line: parses, calls the app and shows events. It decides nothing.
 
-This file knows the names: the options of a question, and which module holds which subcommand. A subcommand is imported when
-it is called, and everything heavy by the function that needs it, so that `nexi --version` and `nexi --help` are instant.
+This file defines the options of a question and which module has which subcommand. A subcommand is imported when it is
+called, and heavy modules by the function that needs them, so that `nexi --version` and `nexi --help` are instant.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ COMMANDS: Mapping[str, str] = {
     "templates": "nexi.cli.templates:templates_command",
     "verify": "nexi.cli.verify:verify_command",
 }
-# The names under which the seeds know this door's functions, and where they live.
+# Names that programs written for earlier versions import from here, and the modules that define them.
 SEED_NAMES: Mapping[str, str] = {
     "_run_search_command": "nexi.cli.ask",
     "_interactive_mode": "nexi.cli.repl",
@@ -60,7 +60,7 @@ _OTHER_USAGE_ERRORS = (click.BadParameter, click.NoSuchOption, click.BadOptionUs
 
 
 class QuestionGroup(click.Group):
-    """A group whose first word begins a question unless it is the name of a subcommand."""
+    """A group that takes its first word as the start of a question unless it names a subcommand."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted({*super().list_commands(ctx), *COMMANDS})
@@ -81,13 +81,13 @@ class QuestionGroup(click.Group):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run it; words that a subcommand cannot use may have been meant as a question."""
+        """Run the command; explain stray words, which may have been meant as a question."""
         try:
             return super().invoke(ctx)
         except click.UsageError as error:
             if not _has_stray_words(error) or ctx.invoked_subcommand not in COMMANDS:
                 raise
-            hint = f'To ask a question that begins with it, use quotes: nexi "{ctx.invoked_subcommand} ..."'
+            hint = f'To ask a question that starts with this word, quote it: nexi "{ctx.invoked_subcommand} ..."'
             raise click.UsageError(f"{error.format_message()}\n{hint}", ctx=error.ctx) from error
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -95,14 +95,14 @@ class QuestionGroup(click.Group):
 
 
 def _has_stray_words(error: click.UsageError) -> bool:
-    """Whether words stand where a subcommand wants none, or others: `nexi open source software`."""
+    """Whether a subcommand got words that it cannot use: `nexi open source software`."""
     if isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter):
         return isinstance(error.param, click.Argument)
     return not isinstance(error, _OTHER_USAGE_ERRORS)
 
 
 class QuestionContext(click.Context):
-    """What is said of a wrong option names the command as it is typed."""
+    """Names the command in usage errors as it is typed: `nexi`, not `nexi ask`."""
 
     @property
     def command_path(self) -> str:
@@ -110,7 +110,7 @@ class QuestionContext(click.Context):
 
 
 class QuestionCommand(click.Command):
-    """A question: its options are shown under headings, and the subcommands with them."""
+    """A question; its help groups the options under headings and lists the subcommands."""
 
     context_class = QuestionContext
 
@@ -124,7 +124,7 @@ class QuestionCommand(click.Command):
 
 
 def _lazy_completion(name: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
-    """A completion of nexi.cli.guide, imported when a shell asks."""
+    """A completion function of nexi.cli.guide, imported when a shell asks."""
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from nexi.cli import guide
@@ -142,43 +142,49 @@ def main() -> None:
 
 @main.command("ask", cls=QuestionCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("words", nargs=-1, metavar='"QUESTION"', shell_complete=_lazy_completion("complete_first_word"))
-@click.option("-q", "--query-text", help="The question, as an option.")
-@click.option("-e", "--effort", type=click.Choice(["s", "m", "l"]), help="Quick, balanced or thorough.")
-@click.option("--max-iter", type=click.IntRange(1), metavar="N", help="At most N rounds of thinking.")
+@click.option("-q", "--query-text", help="Pass the question as an option.")
+@click.option("-e", "--effort", type=click.Choice(["s", "m", "l"]), help="Effort: quick, balanced or thorough.")
+@click.option("--max-iter", type=click.IntRange(1), metavar="N", help="Maximum number of iterations.")
 @click.option(
-    "--time-target", "--max-timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="Answer after about S seconds."
+    "--time-target",
+    "--max-timeout",
+    type=click.FloatRange(0, min_open=True),
+    metavar="S",
+    help="Aim to answer within S seconds.",
 )
-@click.option("--max-len", type=click.IntRange(1), metavar="N", help="At most N tokens of answer.")
-@click.option("-m", "--model", help="The model; `extractive` needs none.")
-@click.option("-s", "--system", metavar="TEXT", help="Your own instructions for this search.")
+@click.option("--max-len", type=click.IntRange(1), metavar="N", help="Maximum length of the answer in tokens.")
+@click.option("-m", "--model", help="Model to use; `extractive` is built in.")
+@click.option("-s", "--system", metavar="TEXT", help="Instructions for the model.")
 @click.option("--template", metavar="NAME", shell_complete=_lazy_completion("complete_template"), help="Use a saved template.")
-@click.option("-c", "--continue", "go_on", is_flag=True, help="Go on from the last answer.")
+@click.option("-c", "--continue", "go_on", is_flag=True, help="Continue the last conversation.")
 @filter_options
-@click.option("-f", "--file", "files", multiple=True, metavar="PATH", help="Ask about this file, folder or URL, too.")
-@click.option("--local", is_flag=True, help="Ask only what nexi knows already; nothing goes over a network.")
-@click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Spend at most this much.")
-@click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Use at most N tokens in all.")
-@click.option("--deep", is_flag=True, help="Research it in rounds and write a report, as `nexi research` does.")
-@click.option("--depth", type=click.IntRange(1, 3), metavar="N", help="How deep, 1 to 3; else the coordinator chooses.")
-@click.option("--plan", is_flag=True, help="Show the plan of a deep run first, and let me change it.")
-@click.option("--yes", is_flag=True, help="Ask nothing.")
-@click.option("--strict", is_flag=True, help="Leave out sentences that the pages do not support.")
+@click.option("-f", "--file", "files", multiple=True, metavar="PATH", help="Also use this file, folder or URL.")
+@click.option("--local", is_flag=True, help="Answer from the knowledge base only; no network access.")
+@click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Maximum cost in USD.")
+@click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Maximum number of tokens in total.")
+@click.option("--deep", is_flag=True, help="Research in rounds and write a report, like `nexi research`.")
+@click.option(
+    "--depth", type=click.IntRange(1, 3), metavar="N", help="Research depth, 1 to 3; by default the coordinator decides."
+)
+@click.option("--plan", is_flag=True, help="Review and edit the research plan before it runs.")
+@click.option("--yes", is_flag=True, help="Don't prompt; accept the plan.")
+@click.option("--strict", is_flag=True, help="Omit sentences that the pages do not support.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every model call, tool call and token count.")
-@click.option("--plain", is_flag=True, help="No colours, no emoji.")
-@click.option("--no-stream", is_flag=True, help="Show the answer when it is whole.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("--plain", is_flag=True, help="Disable colours and emoji.")
+@click.option("--no-stream", is_flag=True, help="Print the answer only when it is complete.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option(
     "--format",
     "form",
     type=click.Choice(["md", "json", "ris", "bibtex", "csl"]),
-    help="Markdown as it was written, JSON, or only the sources as references.",
+    help="Output format: Markdown, JSON, or only the sources as references.",
 )
-@click.option("-o", "--output", metavar="FILE", help="Write the answer to a new FILE; - is stdout.")
-@click.option("--copy", is_flag=True, help="Put the answer on the clipboard.")
-@click.option("-u", "--usage", is_flag=True, help="Say what the answer took, also off a terminal.")
+@click.option("-o", "--output", metavar="FILE", help="Write the answer to a new FILE; - for stdout.")
+@click.option("--copy", is_flag=True, help="Copy the answer to the clipboard.")
+@click.option("-u", "--usage", is_flag=True, help="Print time, tokens and cost, even when piped.")
 @click.option("--last", type=click.IntRange(1), metavar="N", help="Show the last N searches.")
-@click.option("--prev", is_flag=True, help="Show the latest answer again.")
-@click.option("--show", metavar="ID", shell_complete=_lazy_completion("complete_history"), help="Show the answer with this id.")
+@click.option("--prev", is_flag=True, help="Show the last answer.")
+@click.option("--show", metavar="ID", shell_complete=_lazy_completion("complete_history"), help="Show the answer with this ID.")
 @click.option("--clear-history", is_flag=True, help="Delete all search history.")
 @click.option("--config", "show_config", is_flag=True, help="Print the path of the config file.")
 @click.option("--edit-config", is_flag=True, help="Open the config file in an editor.")
@@ -189,7 +195,7 @@ def ask(words: tuple[str, ...], **options: Any) -> None:
     \b
       nexi "how do rust async traits work"
       echo "what is the capital of france" | nexi --plain
-      nexi                    (a prompt for questions and follow-ups)
+      nexi                    (interactive prompt)
       nexi demo               (try it with no key and no network)
     """
     from nexi.cli.ask import dispatch_question

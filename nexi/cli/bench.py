@@ -1,4 +1,4 @@
-"""`nexi bench`: a file of questions, asked and scored."""
+"""`nexi bench`: asks a file of questions and scores the answers."""
 
 from __future__ import annotations
 
@@ -26,20 +26,24 @@ PIPED_PROGRESS_EVERY = 10
 
 @click.command("bench", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("-m", "--model", help="The model; `extractive` needs none.")
-@click.option("-e", "--effort", type=click.Choice(["s", "m", "l"]), help="Quick, balanced or thorough.")
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="Ask N of the questions.")
-@click.option("--seed", type=int, default=0, metavar="N", help="Which of them: the same seed draws the same questions.")
-@click.option("--concurrency", type=click.IntRange(1, 32), default=2, metavar="N", help="Ask N at a time; 2 unless given.")
-@click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Spend at most this much in all.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Keep the results in FILE.")
-@click.option("--plot", "picture", type=click.Path(path_type=Path), metavar="FILE", help="Draw the SVG plot to FILE.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("-m", "--model", help="Model to use; `extractive` is built in.")
+@click.option("-e", "--effort", type=click.Choice(["s", "m", "l"]), help="Effort: quick, balanced or thorough.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Ask only N of the questions.")
+@click.option("--seed", type=int, default=0, metavar="N", help="Seed of the sample: the same seed picks the same questions.")
+@click.option(
+    "--concurrency", type=click.IntRange(1, 32), default=2, metavar="N", help="Ask N questions in parallel; 2 by default."
+)
+@click.option(
+    "--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Maximum cost of all questions in USD."
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the results to FILE.")
+@click.option("--plot", "picture", type=click.Path(path_type=Path), metavar="FILE", help="Write the SVG plot to FILE.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def bench_command(file: Path, **options: Any) -> None:
     """Ask the questions in FILE and score the answers.
 
     FILE is JSON lines, JSON, CSV or TSV with a question and its answer in each row (SimpleQA, FRAMES and the like). Results
-    are kept beside it as they come: the same command goes on after a stop.
+    are saved next to it as they arrive; run the same command again to continue after a stop.
     """
     flags = _BenchFlags(**options)
     with report_errors(as_json=flags.as_json):
@@ -68,18 +72,18 @@ def _run_benchmark(file: Path, flags: _BenchFlags) -> None:
 
     found = read_questions(file)
     for problem in found.bad[:MAX_BAD_ROWS_SHOWN]:
-        print_warning(f"{file.name}, {problem}; left out")
+        print_warning(f"{file.name}, {problem}; skipped")
     if len(found.bad) > MAX_BAD_ROWS_SHOWN:
-        print_warning(f"{len(found.bad) - MAX_BAD_ROWS_SHOWN} more rows of {file.name} were left out")
+        print_warning(f"{len(found.bad) - MAX_BAD_ROWS_SHOWN} more rows of {file.name} were skipped")
     questions = _sample_questions(found.questions, flags.limit, flags.seed)
     config = load_config()
     config = config.override(model=flags.model or config.model, max_cost=flags.max_cost or config.max_cost)
     about = {"model": config.endpoint("answer").model, "effort": flags.effort or config.default_effort}
     results = Results.open(flags.output or _default_output(file, about["model"]), about)
     if results.damaged:
-        print_warning(f"{results.damaged} damaged lines of {results.path} are left out")
+        print_warning(f"{results.damaged} damaged lines of {results.path} were skipped")
     left = sum(q.id not in results.rows or not results.rows[q.id].is_done for q in questions)
-    print_note(f"{left} of {len(questions)} questions to ask; results go to {results.path}", None, "dim")
+    print_note(f"{left} of {len(questions)} questions to ask; writing results to {results.path}", None, "dim")
     stop_reason = _ask_questions(config, questions, results, flags)
     _report_results(file, questions, results, flags)
     if stop_reason:
@@ -124,10 +128,10 @@ def _ask_questions(config: Config, questions: Sequence[BenchQuestion], results: 
             return bench.is_out_of_budget
 
     try:
-        spent = asyncio.run(ask())
+        is_spent = asyncio.run(ask())
     except KeyboardInterrupt:
         return "Stopped"
-    return f"The budget of ${flags.max_cost:g} is spent" if spent else ""
+    return f"Reached the cost limit of ${flags.max_cost:g}" if is_spent else ""
 
 
 class _BenchProgress:
@@ -157,7 +161,7 @@ class _BenchProgress:
 
 
 def _report_results(file: Path, questions: Sequence[BenchQuestion], results: Results, flags: _BenchFlags) -> None:
-    """The table on stdout, and the plot in its file."""
+    """Print the table and write the plot."""
     from nexi.bench.plot import render_plot
     from nexi.bench.report import figures_json, group_figures, render_table
     from nexi.bench.scores import score_answer
@@ -186,10 +190,10 @@ def _report_results(file: Path, questions: Sequence[BenchQuestion], results: Res
 
 
 def _warn_about_errors(errors: Sequence[str]) -> None:
-    """The commonest reason for questions without an answer."""
+    """Print the most common reason for questions without an answer."""
     from collections import Counter
 
     from nexi.output import clean_line, print_warning
 
     for error, count in Counter(errors).most_common(1):
-        print_warning(f"{len(errors)} questions have no answer, {count} of them because: {clean_line(error)[:300]}")
+        print_warning(f"{len(errors)} questions have no answer; most common error ({count}): {clean_line(error)[:300]}")

@@ -1,4 +1,4 @@
-"""The clipboard: by an escape sequence where there is a terminal, else by the program the system has for it."""
+"""Copies to the clipboard: with an escape sequence on a terminal, else with a clipboard program."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PROGRAM_TIMEOUT_S = 5
 
 
 def copy_text(text: str) -> bool:
-    """Put a text on the clipboard; False when nothing here can."""
+    """Copy text to the clipboard; False if that is not possible."""
     from nexi.config import is_dumb_terminal
     from nexi.output import is_tty
 
@@ -25,7 +25,7 @@ def copy_text(text: str) -> bool:
 
 
 def _escape_sequence(data: bytes) -> str:
-    """The sequence (OSC 52) that asks a terminal to set its clipboard; it also works over SSH."""
+    """The OSC 52 sequence, which sets the clipboard of a terminal, also over SSH."""
     from base64 import b64encode
 
     return f"\x1b]52;c;{b64encode(data).decode('ascii')}\x07"

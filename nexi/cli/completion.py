@@ -1,4 +1,4 @@
-"""`nexi completion`: the script that lets a shell complete subcommands, options, history ids and templates."""
+"""`nexi completion`: the script that completes subcommands, options, history IDs and templates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INSTALL_LINES = {
 @click.command("completion", epilog="\b\n" + "\n".join(f"{shell}: {line}" for shell, line in INSTALL_LINES.items()))
 @click.argument("shell", type=click.Choice(list(INSTALL_LINES)))
 def completion_command(shell: str) -> None:
-    """Print the completion script of a shell."""
+    """Print the completion script for a shell."""
     from nexi.cli.exits import report_errors
     from nexi.output import write
 
@@ -23,13 +23,13 @@ def completion_command(shell: str) -> None:
 
 
 def _completion_script(shell: str) -> str:
-    """The script as click writes it; its own check of the shell's version needs that shell and is left out."""
+    """The script as click writes it, without click's version check, which needs that shell installed."""
     from click.shell_completion import get_completion_class
 
     from nexi.cli import main
 
     kind = get_completion_class(shell)
     if kind is None:  # only a shell that is no choice
-        raise click.UsageError(f"there is no completion for {shell}")
+        raise click.UsageError(f"no completion for {shell}")
     maker = kind(main, {}, "nexi", "_NEXI_COMPLETE")
     return str(maker.source_template % maker.source_vars())

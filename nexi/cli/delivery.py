@@ -39,7 +39,7 @@ def output_path(flags: OutputFlags) -> Path | None:
 
 
 def answer_text(result: RunResult) -> str:
-    """The answer in Markdown with the list of its sources."""
+    """The answer in Markdown, with its sources."""
     from nexi.answers.citations import format_citations_section
 
     cited = result.answer.sources
@@ -63,11 +63,11 @@ def _markdown_text(result: RunResult) -> str:
 
 
 def _reference_text(sources: Sequence[Source], form: str, accessed: str = "") -> str:
-    """The sources as references. Raises NexiError where there are none."""
+    """Format the sources as references. Raises NexiError if there are none."""
     from nexi.answers.bibliography import FORMS
 
     if not sources:
-        raise NexiError("there are no references", cause="the answer cites no source", code="not_found")
+        raise NexiError("no references to export", cause="the answer cites no sources", code="not_found")
     return FORMS[form](sources, accessed)
 
 

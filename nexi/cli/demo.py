@@ -1,4 +1,4 @@
-"""`nexi demo`: the whole loop over nexi's own handbook."""
+"""`nexi demo`: a search over nexi's own handbook."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @click.command("demo")
 @click.argument("question", required=False)
-@click.option("--plain", is_flag=True, help="No colours, no emoji.")
+@click.option("--plain", is_flag=True, help="Disable colours and emoji.")
 def demo_command(question: str | None, plain: bool) -> None:
-    """Ask nexi's own handbook, served on loopback: no key, no network."""
+    """Ask nexi's own handbook: no API key, no network."""
     with report_errors():
         _run_demo(question, plain)
 
@@ -45,11 +45,11 @@ def _run_demo(question: str | None, plain: bool) -> None:
             allow_private=(address,),
             home=Path(home),
         )
-        write(f"nexi's handbook is served on {address}.\nQuestion: {question}\n", sys.stderr)
+        write(f"Serving nexi's handbook on {address}.\nQuestion: {question}\n", sys.stderr)
         screen = Screen(verbose=True)
         result = _search_handbook(config, question, screen, interrupts)
         screen.finish(result)
-        _tell_demo(config, result)
+        write("Nothing was saved: the demo uses a temporary folder.\n", sys.stderr)
 
 
 def _search_handbook(config: Config, question: str, screen: Screen, interrupts: Interrupts) -> RunResult:
@@ -62,12 +62,3 @@ def _search_handbook(config: Config, question: str, screen: Screen, interrupts: 
             return await follow_run(nexi.search(question), screen, interrupts)
 
     return asyncio.run(search())
-
-
-def _tell_demo(config: Config, result: RunResult) -> None:
-    from nexi.history import get_entry_by_id
-    from nexi.output import write
-
-    entry = get_entry_by_id(result.id, config.history_path)
-    kept = f"History holds it as {entry.id}." if entry else "It is not in the history."
-    write(f"{kept}\n", sys.stderr)

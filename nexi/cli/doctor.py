@@ -1,4 +1,4 @@
-"""`nexi doctor`: one line for each part, ok or a problem with its cause and the command that mends it."""
+"""`nexi doctor`: one line for each check, ok or a problem with its cause and fix."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 @click.command("doctor")
-@click.option("--repair", is_flag=True, help="First save what can be read of a damaged knowledge store.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("--repair", is_flag=True, help="First repair a damaged knowledge base.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def doctor_command(as_json: bool, repair: bool) -> None:
-    """Say what works, what does not, and how to mend it.
+    """Check the setup and suggest fixes.
 
-    Asks the configured model and search services once each. Exits with 1 if a search could not work.
+    Sends one small request to the configured model and to each search service. Exits with 1 if a search cannot work.
     """
     with report_errors(as_json=as_json):
         import asyncio
@@ -47,7 +47,7 @@ def _print_report(report: DoctorReport, *, as_json: bool) -> None:
 
 
 def _check_lines(check: Check, width: int) -> str:
-    """One check: what, and under it why and what to do."""
+    """Format one check, with its cause and fix below."""
     from nexi.output import clean_line
 
     head = f"{'ok' if check.ok else 'problem':<7}  {check.name:<{width}}  {clean_line(check.message)}"
@@ -58,5 +58,9 @@ def _check_lines(check: Check, width: int) -> str:
 def _verdict_line(report: DoctorReport) -> str:
     problems = sum(not check.ok for check in report.checks)
     if not report.ok:
-        return "\nA search cannot work yet.\n"
-    return "\nA search can work.\n" if not problems else f"\nA search can work; {problems} things could be better.\n"
+        return "\nSearches will not work yet.\n"
+    return (
+        "\nSearches will work.\n"
+        if not problems
+        else f"\nSearches will work; {problems} problem{'s' * (problems != 1)} found.\n"
+    )

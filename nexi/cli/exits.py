@@ -1,4 +1,4 @@
-"""Errors and signals become messages and exit codes: the one place where this door catches."""
+"""Turns errors and signals into messages and exit codes: the one place where the command line catches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EXIT_FAILURE, EXIT_USAGE, EXIT_CANCELLED, EXIT_TERMINATED = 1, 2, 130, 143
 
 
 class report_errors:  # noqa: N801 - read as a statement: with failing_politely()
-    """Turns errors into message and exit code: the one place where a door catches."""
+    """Prints an error and exits with its code."""
 
     def __init__(self, *, as_json: bool = False) -> None:
         self._as_json = as_json
@@ -34,8 +34,8 @@ class report_errors:  # noqa: N801 - read as a statement: with failing_politely(
 
 
 class Interrupts:
-    """Ctrl-C and SIGTERM while runs go on. The first Ctrl-C asks for the answer from what was read; a second one cancels,
-    and so does SIGTERM. Used as a block around it all, it tells the shell; `code` is 0 while no signal came."""
+    """Handles Ctrl-C and SIGTERM during runs. The first Ctrl-C asks for an answer from what was read; a second one and
+    SIGTERM cancel. As a block around the runs it exits with `code`, which is 0 while no signal came."""
 
     def __init__(self, *, as_json: bool = False) -> None:
         self.code = 0
@@ -55,12 +55,12 @@ class Interrupts:
 
     @contextmanager
     def stop_on_signal(self, stop: Callable[[], None]) -> Iterator[None]:
-        """Let signals reach the run of the calling task; elsewhere than in a main thread they stay as they were."""
+        """Route signals to the run of the calling task; outside the main thread leave them alone."""
         import asyncio
         import signal
 
         loop, task, before = asyncio.get_running_loop(), asyncio.current_task(), signal.getsignal(signal.SIGINT)
-        self.code = 0  # what came before had its answer
+        self.code = 0  # earlier signals belong to earlier runs
 
         def interrupt() -> None:
             if not self.code:
@@ -89,7 +89,7 @@ class Interrupts:
 
 
 def _leave_quietly() -> NoReturn:
-    """The reader of our output went away; Python must not complain while it flushes."""
+    """Exit without Python's complaint about flushing to a closed pipe."""
     import os
 
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

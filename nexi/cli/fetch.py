@@ -1,4 +1,4 @@
-"""`nexi fetch`: one page as Markdown."""
+"""`nexi fetch`: prints one page as Markdown."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ SCHEMA = "nexi-page-1"
 
 @click.command("fetch", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("url")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def fetch_command(url: str, as_json: bool) -> None:
-    """Read one page and print it as Markdown."""
+    """Fetch a page and print it as Markdown."""
     from nexi.output import print_json, print_warning, write
 
     with report_errors(as_json=as_json):
@@ -26,7 +26,7 @@ def fetch_command(url: str, as_json: bool) -> None:
         if as_json:
             return print_json(_page_json(page))
         if page.truncated:
-            print_warning("the page is longer than nexi reads; this is its beginning")
+            print_warning("the page is too long and was truncated")
         return write(_page_text(page))
 
 
@@ -44,7 +44,7 @@ def _fetch_page(url: str) -> Page:
 
 
 def _page_text(page: Page) -> str:
-    """The title as a heading, unless the text begins with it, then the text."""
+    """The text, with the title as its heading unless it starts with it."""
     from nexi.output import clean_line, clean_text
 
     title, text = clean_line(page.title), clean_text(page.text).strip()

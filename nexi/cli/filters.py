@@ -35,10 +35,22 @@ def _parse_site(value: str) -> str:
 
 
 _OPTIONS = (
-    click.option("-n", "--num", type=click.IntRange(1, MAX_HITS), metavar="N", help="At most N hits per query."),
+    click.option("-n", "--num", type=click.IntRange(1, MAX_HITS), metavar="N", help="Maximum number of hits per query."),
     click.option(
-        "-w", "--site", "sites", multiple=True, metavar="SITE", callback=_parse_sites, help="Only SITE; -SITE without it."
+        "-w",
+        "--site",
+        "sites",
+        multiple=True,
+        metavar="SITE",
+        callback=_parse_sites,
+        help="Search only SITE; -SITE excludes it.",
     ),
-    click.option("-t", "--time", "time_range", type=click.Choice(["d", "w", "m", "y"]), help="Of the last day, week, ..."),
-    click.option("--focus", type=click.Choice(["docs", "discussions", "papers", "code"]), help="Look among these first."),
+    click.option(
+        "-t",
+        "--time",
+        "time_range",
+        type=click.Choice(["d", "w", "m", "y"]),
+        help="Only from the last day, week, month or year.",
+    ),
+    click.option("--focus", type=click.Choice(["docs", "discussions", "papers", "code"]), help="Prefer this kind of source."),
 )

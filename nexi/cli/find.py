@@ -1,4 +1,4 @@
-"""`nexi find`: the raw hits of one query."""
+"""`nexi find`: prints the hits of one query."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ MAX_SNIPPET_CHARS = 500
 @click.command("find", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("query")
 @filter_options
-@click.option("--local", is_flag=True, help="In what nexi knows already, with no network.")
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="With --local: only what was indexed with this tag.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("--local", is_flag=True, help="Search the knowledge base only; no network access.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="With --local: only sources with this tag.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def find_command(query: str, as_json: bool, local: bool, tags: tuple[str, ...], **options: Any) -> None:
-    """Search and print the raw hits, without an answer."""
+    """Search and print the hits, without an answer."""
     if tags and not local:
-        raise click.UsageError("--tag narrows what nexi knows: use it with --local")
+        raise click.UsageError("--tag needs --local")
     from nexi.cli.flags import parse_filters
 
     with report_errors(as_json=as_json):
@@ -102,10 +102,8 @@ def _hits_json(outcome: SearchOutcome) -> dict[str, Any]:
 def _no_hits_error(outcome: SearchOutcome) -> NexiError:
     reasons = "; ".join(f"{f.provider}: {f.message}" for f in outcome.failures)
     fixes = dict.fromkeys(f.fix for f in outcome.failures if f.fix)
-    return NoEvidenceError("nothing was found", cause=reasons, fix="; ".join(fixes))
+    return NoEvidenceError("no results", cause=reasons, fix="; ".join(fixes))
 
 
 def _describe_failure(failure: Failure) -> str:
-    return f"{failure.provider} gave nothing ({failure.code}): {failure.message}" + (
-        f". Fix: {failure.fix}" if failure.fix else ""
-    )
+    return f"{failure.provider} failed ({failure.code}): {failure.message}" + (f". Fix: {failure.fix}" if failure.fix else "")

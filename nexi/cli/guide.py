@@ -1,7 +1,7 @@
-"""What `nexi --help`, the manual page and the shells show: the headings of the options and a line for each subcommand.
+"""What `nexi --help`, the man page and shell completion show: headings for the options and a line for each subcommand.
 
-The options and subcommands themselves are in `nexi.cli`; here is only how they are shown, so that help imports no
-subcommand. A test holds the lines to the subcommands' own.
+The options and subcommands are defined in `nexi.cli`; the lines are repeated here so that help imports no subcommand. A
+test keeps them equal.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ if TYPE_CHECKING:
 
 SUMMARIES: Mapping[str, str] = {
     "bench": "Ask the questions in FILE and score the answers.",
-    "completion": "Print the completion script of a shell.",
-    "config": "Show, change and set up the settings.",
-    "demo": "Ask nexi's own handbook: no key, no network.",
-    "doctor": "Say what works, what does not, and how to mend it.",
-    "export": "Write a run to a file: with --bundle everything, to replay it elsewhere.",
-    "fetch": "Read one page and print it as Markdown.",
-    "find": "Search and print the raw hits, without an answer.",
+    "completion": "Print the completion script for a shell.",
+    "config": "Show, change and set up the configuration.",
+    "demo": "Ask nexi's own handbook: no API key, no network.",
+    "doctor": "Check the setup and suggest fixes.",
+    "export": "Export the answer of a run, or with --bundle the whole run.",
+    "fetch": "Fetch a page and print it as Markdown.",
+    "find": "Search and print the hits, without an answer.",
     "history": "List, search, show and delete past answers.",
-    "index": "Take files, folders, pages or the pages of a sitemap into what nexi knows.",
-    "mcp": "Serve MCP clients on stdin and stdout, or over HTTP.",
-    "models": "List the models that can be used.",
+    "index": "Index files, folders, URLs or a sitemap.",
+    "mcp": "Run the MCP server on stdin and stdout, or over HTTP.",
+    "models": "List the available models.",
     "open": "Open source N of the last answer in the browser.",
-    "proof": "Install, look at and remove a model that proves sentences on this machine.",
-    "replay": "Play a finished run again from its log, with no network, and compare what comes out.",
-    "research": "Research a deep question in rounds and write a report.",
+    "proof": "Install, inspect and remove a local model that checks sentences against their sources.",
+    "replay": "Replay a finished run from its log, offline, and compare the answers.",
+    "research": "Research a question in rounds and write a report.",
     "resume": "Resume a run that was interrupted, stopped, or ended by a limit or a failing provider.",
-    "runs": "List runs with their state, newest first.",
-    "searxng": "Start, stop and look at a SearXNG of your own.",
-    "serve": "Answer over HTTP: runs with events, the Search API, and the APIs of OpenAI, SearXNG, Tavily and Open WebUI.",
-    "sources": "List the pages and files that nexi knows, the last ones first.",
-    "stop": "Ask a running run to answer now from what it has.",
+    "runs": "List runs, newest first.",
+    "searxng": "Start, stop and inspect a local SearXNG container.",
+    "serve": "Run the HTTP server: web page, runs, and the OpenAI, SearXNG, Tavily and Open WebUI APIs.",
+    "sources": "List indexed sources, newest first.",
+    "stop": "Tell a running run to answer now with what it has read.",
     "templates": "List the saved templates.",
-    "verify": "Check an answer, a report or any Markdown with links against the pages it cites; - reads stdin.",
+    "verify": "Check an answer, a report or any Markdown with links against the pages it cites.",
 }
 HEADINGS: Mapping[str, tuple[str, ...]] = {
     "Research": ("deep", "depth", "plan", "yes"),
@@ -58,7 +58,7 @@ def _heading_of(param: click.Parameter) -> str:
 
 
 def group_options(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, list[click.Parameter]]]:
-    """The options of a question under their headings."""
+    """Yield the options of a question by heading."""
     options = [p for p in command.get_params(ctx) if isinstance(p, click.Option) and not p.hidden]
     for heading in HEADING_ORDER:
         if under := [p for p in options if _heading_of(p) == heading]:
@@ -69,18 +69,18 @@ def write_help(command: click.Command, ctx: click.Context, formatter: click.Help
     for heading, params in group_options(command, ctx):
         with formatter.section(heading):
             formatter.write_dl([row for p in params if (row := _help_row(p, ctx))], col_max=28)
-    with formatter.section("Commands (nexi COMMAND --help tells more)"):
+    with formatter.section("Commands (nexi COMMAND --help for details)"):
         formatter.write_dl([(name, SUMMARIES.get(name, "")) for name in sorted(COMMANDS)], col_max=28)
 
 
 def _help_row(param: click.Parameter, ctx: click.Context) -> tuple[str, str] | None:
-    """An option and what it does, in our own words alone."""
+    """An option with its help text, without what click adds."""
     record = param.get_help_record(ctx)
     return record and (record[0], str(getattr(param, "help", "") or ""))
 
 
 def complete_first_word(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """A subcommand, where the first word is still to come."""
+    """Complete a subcommand as the first word."""
     from click.shell_completion import CompletionItem
 
     if ctx.params.get("words"):
@@ -89,7 +89,7 @@ def complete_first_word(ctx: click.Context, param: click.Parameter, incomplete: 
 
 
 def complete_history(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Ids of the latest answers, each with its question."""
+    """Complete the IDs of recent answers, with their questions."""
     from click.shell_completion import CompletionItem
 
     from nexi.errors import NexiError
@@ -119,7 +119,7 @@ def complete_template(ctx: click.Context, param: click.Parameter, incomplete: st
 
 
 def near_command(word: str) -> str:
-    """The subcommand that a word was probably meant to be, or nothing."""
+    """The subcommand that a word is probably a typo of, or an empty string."""
     import difflib
 
     return next(iter(difflib.get_close_matches(word.lower()[:40], COMMANDS, n=1, cutoff=0.8)), "")

@@ -1,4 +1,4 @@
-"""The history on the command line: `nexi history`, and the options --last, --prev, --show and --clear-history."""
+"""Past answers: `nexi history`, and the options --last, --prev, --show and --clear-history."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HELP = {"help_option_names": ["-h", "--help"]}
 
 
 class _ListByDefault(click.Group):
-    """A group that lists when no command of it is named: `nexi history 5`."""
+    """A group whose default command is `list`: `nexi history 5`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args or args[0] not in (*self.commands, "-h", "--help"):
@@ -35,14 +35,14 @@ def history_command() -> None:
     """List, search, show and delete past answers."""
 
 
-_as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+_as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
 @history_command.command("list", context_settings=_HELP)
 @click.argument("n", type=click.IntRange(1), default=DEFAULT_LISTED)
 @_as_json
 def _list_command(n: int, as_json: bool) -> None:
-    """The last N searches, newest first; N is 10 unless given."""
+    """List the last N searches, newest first; 10 by default."""
     with report_errors(as_json=as_json):
         _show_last_n(n, as_json=as_json)
 
@@ -51,7 +51,7 @@ def _list_command(n: int, as_json: bool) -> None:
 @click.argument("text")
 @_as_json
 def _search_command(text: str, as_json: bool) -> None:
-    """Searches whose question or answer contains TEXT."""
+    """List searches whose question or answer contains TEXT."""
     from nexi.history import find_entries
     from nexi.output import clean_line
 
@@ -60,16 +60,16 @@ def _search_command(text: str, as_json: bool) -> None:
         _warn_about_damage(found)
         if not found.entries:
             missing = f"no question or answer contains {clean_line(text)[:60]!r}"
-            raise NexiError(missing, code="not_found", fix="nexi history lists what there is")
+            raise NexiError(missing, code="not_found", fix="`nexi history` lists past searches")
         _print_previews(found, as_json=as_json)
 
 
 @history_command.command("show", context_settings=_HELP)
 @click.argument("entry_id", metavar="ID")
 @_as_json
-@click.option("--format", "form", type=click.Choice(["ris", "bibtex", "csl"]), help="Only its sources, as references.")
+@click.option("--format", "form", type=click.Choice(["ris", "bibtex", "csl"]), help="Print only its sources, as references.")
 def _show_command(entry_id: str, as_json: bool, form: str | None) -> None:
-    """One search in full."""
+    """Show one search in full."""
     with report_errors(as_json=as_json):
         _show_by_id(entry_id, as_json=as_json, form=form or "")
 
@@ -85,7 +85,7 @@ def _remove_command(entry_id: str) -> None:
     with report_errors():
         if not remove_entry(entry_id):
             raise _unknown_id_error(entry_id)
-        print_success(f"Deleted {entry_id} from the history. Its run and pages stay in {nexi_home()}.")
+        print_success(f"Deleted {entry_id} from the history. Its run and pages are still in {nexi_home()}.")
 
 
 @history_command.command("clear", context_settings=_HELP)
@@ -107,7 +107,7 @@ def run_history_flags(flags: HistoryFlags, output: OutputFlags) -> None:
 
 
 def sources_of(entry: HistoryEntry) -> tuple[Source, ...]:
-    """The sources an answer cites, as its run kept them."""
+    """The sources that an answer cites, from its run's log."""
     from nexi.app import SystemClock
     from nexi.config import load_config
     from nexi.runs.conversation import cited_sources
@@ -116,13 +116,13 @@ def sources_of(entry: HistoryEntry) -> tuple[Source, ...]:
 
 
 def latest_entry() -> HistoryEntry:
-    """The last answer; what was damaged after it is said. Raises NexiError when there is none."""
+    """Read the last answer, with a note on damaged lines. Raises NexiError if there is none."""
     from nexi.history import read_last
 
     read = read_last(1)
     _warn_about_damage(read)
     if not read.entries:
-        raise NexiError("the history is empty", code="not_found", fix='ask something: nexi "your question"')
+        raise NexiError("the history is empty", code="not_found", fix='ask a question: nexi "your question"')
     return read.entries[0]
 
 
@@ -132,27 +132,27 @@ def _clear_history() -> None:
     from nexi.output import print_success
 
     clear_history()
-    print_success(f"History deleted. Runs and pages stay in {nexi_home()}.")
+    print_success(f"Deleted the history. Runs and pages are still in {nexi_home()}.")
 
 
 def _show_last_n(n: int, *, as_json: bool = False) -> None:
-    """Previews of the last n searches, newest first."""
+    """Print previews of the last n searches, newest first."""
     from nexi.history import read_last
 
     read = read_last(n)
     _warn_about_damage(read)
     if not read.entries:
-        raise NexiError("the history is empty", code="not_found", fix='ask something: nexi "your question"')
+        raise NexiError("the history is empty", code="not_found", fix='ask a question: nexi "your question"')
     _print_previews(read, as_json=as_json)
 
 
 def _show_prev(*, as_json: bool = False, form: str = "") -> None:
-    """The latest search in full."""
+    """Print the last search in full."""
     _print_full(latest_entry(), as_json=as_json, form=form)
 
 
 def _show_by_id(entry_id: str, *, as_json: bool = False, form: str = "") -> None:
-    """One search in full."""
+    """Print one search in full."""
     from nexi.history import get_entry_by_id
 
     entry = get_entry_by_id(entry_id)
@@ -185,7 +185,7 @@ def _print_full(entry: HistoryEntry, *, as_json: bool, form: str = "") -> None:
 
 
 def _read_figures(run_id: str) -> str:
-    """What the answer stated about itself, as long as its run is kept; read from the end of its log, which is quick."""
+    """The verification line of an answer, while its run is kept; read from the end of the log, which is quick."""
     import json
     from itertools import islice
 
@@ -202,7 +202,7 @@ def _read_figures(run_id: str) -> str:
                 fact = decode(json.loads(line)["fact"])
                 return figures_line(fact.review) if isinstance(fact, AnswerChecked) else ""
     except (OSError, ValueError, KeyError, TypeError):
-        return ""  # the run is gone or damaged: the history knows the answer
+        return ""  # the run was deleted or is damaged; the history still has the answer
     return ""
 
 
@@ -222,7 +222,7 @@ def _warn_about_damage(read: HistoryRead) -> None:
 def _unknown_id_error(entry_id: str) -> NexiError:
     from nexi.output import clean_line
 
-    cause = "" if len(entry_id) == 6 and entry_id.isalnum() else "an id is six hexadecimal digits, such as 3fa9c1"
+    cause = "" if len(entry_id) == 6 and entry_id.isalnum() else "an ID has six hexadecimal digits, such as 3fa9c1"
     return NexiError(
-        f"no search has the id {clean_line(entry_id)[:60]}", cause=cause, code="not_found", fix="nexi --last 10 lists ids"
+        f"no search with ID {clean_line(entry_id)[:60]}", cause=cause, code="not_found", fix="`nexi history` lists IDs"
     )

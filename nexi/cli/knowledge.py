@@ -1,4 +1,4 @@
-"""`nexi index` and `nexi sources`: what nexi knows, taken in, listed and forgotten. Paths are shown here and nowhere else."""
+"""`nexi index` and `nexi sources`: index, list and remove sources. Only this module shows local paths."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ MAX_LISTED = 1000
 
 @click.command("index", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("targets", nargs=-1, metavar="PATH|DIR|URL|SITEMAP...")
-@click.option("--watch", is_flag=True, help="Stay, and take in what changes in the folder.")
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Mark what is taken in, to be found by it.")
-@click.option("--reembed", is_flag=True, help="Make all vectors again, with the embedder that is configured now.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("--watch", is_flag=True, help="Keep running and index changes in the folder.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Tag the indexed sources, to filter by later.")
+@click.option("--reembed", is_flag=True, help="Recompute all vectors with the current embedder.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def index_command(targets: tuple[str, ...], watch: bool, tags: tuple[str, ...], reembed: bool, as_json: bool) -> None:
-    """Take files, folders, pages or the pages of a sitemap into what nexi knows.
+    """Index files, folders, URLs or a sitemap.
 
-    Markdown, HTML, text, PDF, DOCX, EPUB and code. What has not changed since is not stored again; what is gone from a folder
-    is forgotten. Links, binary files and folders like .git and node_modules are left out.
+    Reads Markdown, HTML, text, PDF, DOCX, EPUB and code. Unchanged sources are skipped, and files deleted from a folder are
+    removed from the index. Links, binary files and folders like .git and node_modules are skipped.
     """
     if not targets and not reembed:
         raise click.UsageError("name a file, a folder, a URL or a sitemap")
     if watch and len(targets) != 1:
-        raise click.UsageError("--watch goes with one folder")
+        raise click.UsageError("--watch needs exactly one folder")
     with report_errors(as_json=as_json):
         import asyncio
 
@@ -45,7 +45,7 @@ def index_command(targets: tuple[str, ...], watch: bool, tags: tuple[str, ...], 
         taken = asyncio.run(_index_targets(load_config(), targets, tags, watch=watch, reembed=reembed, as_json=as_json))
         _print_intake(taken, as_json=as_json)
         if taken.reasons and not taken.outcomes:
-            raise SystemExit(EXIT_FAILURE)  # all of it was left out
+            raise SystemExit(EXIT_FAILURE)  # nothing was indexed
 
 
 def _print_intake(taken: Intake, *, as_json: bool) -> None:
@@ -79,7 +79,7 @@ async def _index_targets(
 
 
 async def _embed_rest(nexi: Nexi, taking: Taking, *, afresh: bool) -> None:
-    """Vectors for what has none yet: pages that runs kept are stored by their words first."""
+    """Compute missing vectors; pages that runs stored have none yet."""
     from nexi.errors import LLMError, StoreError
     from nexi.output import write
 
@@ -94,22 +94,22 @@ async def _embed_rest(nexi: Nexi, taking: Taking, *, afresh: bool) -> None:
             raise
         taking.taken.warnings.append(f"some passages have no vector yet: {error}. {error.fix}".strip())
     if total:
-        write(f"{total:,} passages got their vectors\n", sys.stderr)
+        write(f"Embedded {total:,} passages\n", sys.stderr)
 
 
 def _summarise_intake(taken: Intake) -> str:
-    """One line of what became of everything, and why some was left out."""
+    """One line on what was stored and what was skipped, with reasons."""
     counts = [
         f"{taken.outcomes[name]:,} {name}" for name in ("stored", "unchanged", "linked", "removed") if taken.outcomes[name]
     ]
     skipped = sum(taken.reasons.values())
     why = ", ".join(f"{count:,} {reason}" for reason, count in taken.reasons.most_common(8))
-    told = [*counts, *([f"{skipped:,} left out ({why})"] if skipped else [])] or ["nothing to do"]
-    return f"{', '.join(told)}; {taken.chunks:,} new passage{'s' * (taken.chunks != 1)}\n"
+    parts = [*counts, *([f"{skipped:,} skipped ({why})"] if skipped else [])] or ["nothing to do"]
+    return f"{', '.join(parts)}; {taken.chunks:,} new passage{'s' * (taken.chunks != 1)}\n"
 
 
 class _QuietProgress:
-    """How an intake is shown under --json: not at all."""
+    """Shows no progress, for --json."""
 
     def show_step(self, step: Step) -> None:
         return None
@@ -119,7 +119,7 @@ class _QuietProgress:
 
 
 class _LineProgress(_QuietProgress):
-    """A line for each document, for a log."""
+    """A line for each document, off a terminal."""
 
     def show_step(self, step: Step) -> None:
         from nexi.output import clean_line, write
@@ -128,7 +128,7 @@ class _LineProgress(_QuietProgress):
 
 
 class _BarProgress(_QuietProgress):
-    """A bar on a terminal, with what it is at."""
+    """A progress bar with the current document."""
 
     def __init__(self, bar: Any) -> None:
         self._bar = bar
@@ -160,30 +160,30 @@ def _open_progress(*, quiet: bool) -> Iterator[_QuietProgress]:
 
 
 @click.group("sources", invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("-n", "--num", type=click.IntRange(1), default=50, metavar="N", help="At most N of them.")
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only what was indexed with this tag.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("-n", "--num", type=click.IntRange(1), default=50, metavar="N", help="Show at most N sources.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only sources with this tag.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def sources_command(ctx: click.Context, num: int, tags: tuple[str, ...], as_json: bool) -> None:
-    """List the pages and files that nexi knows, the last ones first."""
+    """List indexed sources, newest first."""
     if ctx.invoked_subcommand is None:
         _list_sources("", num, tags, as_json=as_json)
 
 
 @sources_command.command("search")
 @click.argument("text")
-@click.option("-n", "--num", type=click.IntRange(1), default=50, metavar="N", help="At most N of them.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("-n", "--num", type=click.IntRange(1), default=50, metavar="N", help="Show at most N sources.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def _search_command(text: str, num: int, as_json: bool) -> None:
-    """List those whose address, path, title or tag has TEXT in it."""
+    """List sources whose URL, path, title or tag contains TEXT."""
     _list_sources(text, num, (), as_json=as_json)
 
 
 @sources_command.command("rm")
 @click.argument("which", nargs=-1, required=True, metavar="URL|PATH...")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def _remove_command(which: tuple[str, ...], as_json: bool) -> None:
-    """Forget pages by address, and files or whole folders by path."""
+    """Remove pages by URL, and files or whole folders by path."""
     from nexi.output import print_json, write
 
     with report_errors(as_json=as_json):
@@ -191,7 +191,7 @@ def _remove_command(which: tuple[str, ...], as_json: bool) -> None:
         if as_json:
             print_json({"schema": SOURCES_SCHEMA, "removed": removed})
         else:
-            write(f"{removed:,} forgotten\n")
+            write(f"{removed:,} removed\n")
 
 
 def _list_sources(text: str, num: int, tags: tuple[str, ...], *, as_json: bool) -> None:
@@ -202,7 +202,7 @@ def _list_sources(text: str, num: int, tags: tuple[str, ...], *, as_json: bool) 
         if as_json:
             print_json({"schema": SOURCES_SCHEMA, "sources": [_source_json(source, path) for source, path in found]})
         else:
-            nothing = "Nothing of that is known.\n" if text or tags else "Nothing is known yet.\n"
+            nothing = "No matching sources.\n" if text or tags else "Nothing is indexed yet.\n"
             write("".join(_source_line(source, path) for source, path in found) or nothing)
 
 
@@ -223,7 +223,7 @@ def _run_with_nexi(work: Callable[[Nexi, Folders], Any]) -> Any:
 async def _find_sources(
     nexi: Nexi, folders: Folders, text: str, num: int, tags: tuple[str, ...]
 ) -> list[tuple[StoredSource, str]]:
-    """The sources that fit, with the path of a file."""
+    """Find matching sources, with the path of those that are files."""
     from nexi.types import Scope
 
     knowledge, wanted = nexi.knowledge(), text.casefold()
@@ -240,7 +240,7 @@ async def _find_sources(
 
 
 async def _remove_sources(nexi: Nexi, folders: Folders, which: Sequence[str]) -> int:
-    """By address as it is listed; a path stands for what was indexed from it. Raises NexiError when there is none."""
+    """Remove by URL, or by the path of a file or folder. Raises NexiError if nothing matches."""
     import asyncio
     from pathlib import Path
 
@@ -258,7 +258,7 @@ async def _remove_sources(nexi: Nexi, folders: Folders, which: Sequence[str]) ->
     removed = await (await knowledge.opened()).remove(urls) if urls else 0
     if not removed:
         raise NexiError(
-            "nothing was forgotten", cause="none of it is known", fix="nexi sources lists what is", code="not_found"
+            "nothing was removed", cause="no indexed source matches", fix="`nexi sources` lists them", code="not_found"
         )
     return removed
 
@@ -288,14 +288,14 @@ def _source_json(source: StoredSource, path: str) -> dict[str, Any]:
 
 
 async def repair_store(*, quiet: bool = False) -> str:
-    """Repair the knowledge store, and say what came of it. Raises StoreError."""
+    """Repair the knowledge base and describe the result. Raises StoreError."""
     from nexi.app import Nexi
     from nexi.config import load_config
 
     async with Nexi(load_config()) as nexi:
         knowledge = nexi.knowledge()
         if not knowledge.may_hold_something():
-            return "There is no knowledge store to repair.\n"
+            return "There is no knowledge base to repair.\n"
         store = await knowledge.opened()
         with _repair_progress(quiet=quiet) as on_saved:
             return _describe_repair(await store.repair(on_saved))
@@ -303,7 +303,7 @@ async def repair_store(*, quiet: bool = False) -> str:
 
 @contextmanager
 def _repair_progress(*, quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    """How far a repair is, as `_progress` shows it, but a line elsewhere than on a terminal only for each batch."""
+    """Show the progress of a repair; off a terminal one line for each batch."""
     from nexi.app.intake import Step
 
     with _open_progress(quiet=quiet) as shown:
@@ -312,7 +312,7 @@ def _repair_progress(*, quiet: bool) -> Iterator[Callable[[int, int], None]]:
 
 def _describe_repair(repair: StoreRepair) -> str:
     if not repair.kept_aside:
-        return "The knowledge store is sound: nothing was changed.\n"
+        return "The knowledge base is intact: nothing was changed.\n"
     lost = f"{len(repair.lost_sources):,} sources and {repair.lost_chunks:,} passages could not be read"
     return (
         f"Saved {repair.sources:,} sources with {repair.chunks:,} passages; {lost}. The damaged file is {repair.kept_aside}.\n"

@@ -1,8 +1,8 @@
-"""The manual page `nexi(1)`, made from the command line's own options and subcommands.
+"""The man page `nexi(1)`, generated from the options and subcommands.
 
     python -m nexi.cli.manual > man/nexi.1
 
-The page that is kept in `man/` is held to this by a test.
+A test keeps the page in `man/` up to date.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from nexi.cli.guide import group_options
 
 ABOUT = "ask the web, keep what you learn, prove every sentence"
 DESCRIPTION = (
-    "nexi searches the web, reads pages, and answers with citations that name only pages it has read. The question is the "
-    "argument, else the option \\-q, else what comes on stdin; at a terminal and without one it is a prompt for questions "
-    "and follow\\-ups. Data goes to stdout and everything else to stderr. Nothing prompts off a terminal."
+    "nexi searches the web, reads pages, and answers with citations of pages it has read. The question is the argument, "
+    "the option \\-q, or stdin, in this order; on a terminal without a question nexi starts an interactive prompt. Data "
+    "goes to stdout, everything else to stderr. Nothing prompts unless stdin is a terminal."
 )
 EXITS = (
-    ("0", "There is an answer."),
+    ("0", "Success."),
     ("1", "Failure."),
-    ("2", "Usage or configuration."),
-    ("5", "No evidence: no page was read, so there is no answer."),
+    ("2", "Usage or configuration error."),
+    ("5", "No evidence: no page was read, so there is no answer, or a verification failed."),
     ("130", "Ctrl\\-C."),
     ("143", "SIGTERM."),
 )
 FILES = (
-    ("config.json", "the settings; nexi config path prints where"),
+    ("config.json", "settings; nexi config path prints its location"),
     ("history.jsonl", "past answers"),
-    ("runs/, pages/", "logs of searches, and the texts of pages that were read"),
+    ("runs/, pages/", "logs of runs, and the texts of pages they read"),
     ("templates/NAME.md", "instructions for \\-\\-template NAME"),
 )
 
 
 def render_manual() -> str:
-    """The whole page in roff."""
+    """Render the page in roff."""
     return "\n".join([*_head_lines(), *_option_lines(), *_commands_lines(), *_end_lines()]) + "\n"
 
 
@@ -121,7 +121,7 @@ def _load_command(name: str) -> tuple[click.Command, click.Context]:
 
 
 def _escape_roff(text: str) -> str:
-    """Text that roff shows as it is."""
+    """Escape text for roff."""
     escaped = text.replace("\\", "\\e").replace("-", "\\-").replace("`", "")
     return re.sub(r"^([.'])", r"\\&\1", escaped)
 

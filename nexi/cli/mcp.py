@@ -1,4 +1,4 @@
-"""`nexi mcp`: the MCP server, and the entry that a client's config needs for it."""
+"""`nexi mcp`: runs the MCP server, and adds it to the config of a client."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HELP = {"help_option_names": ["-h", "--help"]}
 @click.group("mcp", invoke_without_command=True, context_settings=HELP)
 @click.pass_context
 def mcp_command(ctx: click.Context) -> None:
-    """Serve MCP clients on stdin and stdout, or over HTTP."""
+    """Run the MCP server on stdin and stdout, or over HTTP."""
     if ctx.invoked_subcommand:
         return
     from nexi.mcp_server_cli import serve_stdio
@@ -27,7 +27,7 @@ def mcp_command(ctx: click.Context) -> None:
 @click.argument("host", default="127.0.0.1")
 @click.argument("port", default=8000, type=click.IntRange(0, 65535))
 def _http_command(host: str, port: int) -> None:
-    """Serve MCP over streamable HTTP at http://HOST:PORT/mcp; off this machine it needs NEXI_TOKEN."""
+    """Serve MCP over streamable HTTP at http://HOST:PORT/mcp; other hosts than loopback need NEXI_TOKEN."""
     from nexi.mcp_server_cli import serve_http
 
     with report_errors():
@@ -36,10 +36,12 @@ def _http_command(host: str, port: int) -> None:
 
 @mcp_command.command("install", context_settings=HELP)
 @click.argument("client", type=click.Choice(["claude", "cursor", "codex"]))
-@click.option("--write", "writes", is_flag=True, help="Put the entry into the client's config file.")
-@click.option("--file", "path", type=click.Path(path_type=Path), metavar="FILE", help="The config file, where it is another.")
+@click.option("--write", "writes", is_flag=True, help="Write the entry to the client's config file.")
+@click.option(
+    "--file", "path", type=click.Path(path_type=Path), metavar="FILE", help="Use this config file instead of the default."
+)
 def _install_command(client: str, writes: bool, path: Path | None) -> None:
-    """Print the entry for a client's config file; with --write, put it there."""
+    """Print the entry for a client's config file, or add it with --write."""
     from nexi.mcp_server import entries
     from nexi.output import print_note, print_success, write
 
@@ -47,10 +49,10 @@ def _install_command(client: str, writes: bool, path: Path | None) -> None:
         place = path or entries.place_of(client)
         if not writes:
             write(entries.entry_text(client))
-            print_note(f"Put this into {place}, or let nexi do it: nexi mcp install {client} --write")
+            print_note(f"Add this to {place}, or run: nexi mcp install {client} --write")
             return
         done = entries.install(client, place)
         print_success(f"{place} {done.told}.")
         if done.backup:
-            print_note(f"The file as it was is in {done.backup}.")
-        print_note(f"Restart {entries.NAMES[client]}, and ask it something.")
+            print_note(f"Saved a backup of the file as {done.backup}.")
+        print_note(f"Restart {entries.NAMES[client]} to use it.")

@@ -1,4 +1,4 @@
-"""`nexi models`: what the configured endpoint offers, and the models of servers on this machine, with real windows."""
+"""`nexi models`: the models of the configured endpoint and of local servers, with their context windows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BUILT_IN = "built in"
 
 
 class ListedModel(Struct, frozen=True):
-    """A model that can be used; `window` is what its server gives it, `largest` what it was made for."""
+    """An available model; `window` is the context its server gives it, `largest` what it supports."""
 
     server: str
     base_url: str
@@ -47,14 +47,14 @@ class ModelListing(Struct, frozen=True):
 
 
 @click.command("models")
-@click.option("--probe", is_flag=True, help="Test how well the judge tells true sentences from false ones.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("--probe", is_flag=True, help="Test how well the judge tells supported sentences from unsupported ones.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def models_command(probe: bool, as_json: bool) -> None:
-    """List the models that can be used.
+    """List the available models.
 
-    Those of the configured endpoint, and those of Ollama, LM Studio and llama.cpp on this machine. A star marks the one in
-    use; another is used with `-m MODEL`, or for good with `nexi config set model MODEL`. With --probe the judge takes a test of
-    60 pairs instead, which costs some 12,000 tokens; what it may do with the marks of sentences follows from the result.
+    Lists the models of the configured endpoint, and of Ollama, LM Studio and llama.cpp on this machine. A star marks the one
+    in use. Use another with `-m MODEL`, or set it with `nexi config set model MODEL`. With --probe the judge takes a test of 60
+    pairs instead, which costs about 12,000 tokens; its score decides how far its verdicts count.
     """
     with report_errors(as_json=as_json):
         import asyncio
@@ -68,7 +68,7 @@ def models_command(probe: bool, as_json: bool) -> None:
 
 
 async def _probe_judge(config: Config) -> tuple[str, Grade]:
-    """Test the judge and keep the result. Raises NexiError where no model is configured."""
+    """Test the judge and save its grade. Raises NexiError if no model is configured."""
     from nexi.app import Nexi
     from nexi.app.pair_models import grade_judge
     from nexi.errors import NexiError
@@ -91,7 +91,7 @@ def _print_grade(name: str, grade: Grade, *, as_json: bool) -> None:
 
 
 async def list_models(config: Config, ports: Mapping[str, int] | None = None) -> ModelListing:
-    """What can be used now."""
+    """List the models that are available now."""
     import asyncio
 
     from nexi.llm.local import PORTS, describe, find_servers
@@ -121,7 +121,7 @@ def _endpoint_model(name: str, base_url: str, here: LocalServer | None, in_use: 
 
 
 async def _list_endpoint_models(config: Config) -> tuple[list[str], LLMError | None]:
-    """The endpoint's own list, and why there is none."""
+    """The endpoint's own list, or the error that prevented it."""
     from nexi.app import Nexi
     from nexi.errors import LLMError
 
@@ -146,7 +146,10 @@ def print_models(offered: ModelListing, *, as_json: bool) -> None:
     else:
         write(_render_table(offered.rows))
         if len(offered.rows) == 1:
-            write("No other model was found. Name an endpoint, or start a local server: nexi config setup\n", sys.stderr)
+            write(
+                "No other models found. Configure an endpoint or start a local server, then run: nexi config setup\n",
+                sys.stderr,
+            )
         if problem:
             print_failure(problem)
     if problem:
@@ -154,7 +157,7 @@ def print_models(offered: ModelListing, *, as_json: bool) -> None:
 
 
 def _render_table(rows: tuple[ListedModel, ...]) -> str:
-    """Server, model and window, the model in use with a star."""
+    """Format model, server and window; a star marks the model in use."""
     from nexi.cli.settings import format_window
     from nexi.output import clean_line
 

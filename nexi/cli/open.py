@@ -1,4 +1,4 @@
-"""`nexi open`: a source of the last answer, in the browser."""
+"""`nexi open`: opens a source of the last answer in the browser."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nexi.errors import NexiError
 
 @click.command("open", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("n", type=click.IntRange(1))
-@click.option("--print", "only_print", is_flag=True, help="Print the address instead of opening it.")
+@click.option("--print", "only_print", is_flag=True, help="Print the URL instead of opening it.")
 def open_command(n: int, only_print: bool) -> None:
     """Open source N of the last answer in the browser."""
     from nexi.output import write
@@ -25,7 +25,7 @@ def open_command(n: int, only_print: bool) -> None:
 
 
 def _source_address(n: int) -> str:
-    """The address of source n. Raises NexiError when there is none, or none that a browser should see."""
+    """The URL of source n. Raises NexiError if there is none, or none for a browser."""
     from nexi.cli.history import latest_entry, sources_of
     from nexi.output import clean_line
     from nexi.urls import is_web_url, parse
@@ -34,19 +34,21 @@ def _source_address(n: int) -> str:
     urls = entry.urls
     if n > len(urls):
         has = f"it has {len(urls)} source{'' if len(urls) == 1 else 's'}"
-        raise NexiError(f"the last answer has no source {n}", cause=has, code="not_found", fix="nexi --prev shows them")
+        raise NexiError(f"the last answer has no source {n}", cause=has, code="not_found", fix="`nexi --prev` lists them")
     if urls[n - 1].startswith("file:///") and (path := _local_file(urls[n - 1])):
         return path.as_uri()
     if not is_web_url(urls[n - 1]):
         raise NexiError(
-            f"source {n} is not opened", cause=f"{clean_line(urls[n - 1])[:200]} is no web address", fix="nexi --prev shows it"
+            f"cannot open source {n}",
+            cause=f"{clean_line(urls[n - 1])[:200]} is not a web address",
+            fix="`nexi --prev` shows it",
         )
     link = next((s.link for s in sources_of(entry) if s.number == n and s.url == urls[n - 1]), "")
     return link if is_web_url(link) else str(parse(urls[n - 1]).href)
 
 
 def _local_file(url: str) -> Path | None:
-    """The file behind an address of the knowledge store, where it still is."""
+    """The file behind a URL of the knowledge base, if it still exists."""
     from nexi.app.folders import Folders
     from nexi.config import load_config
 
@@ -55,7 +57,7 @@ def _local_file(url: str) -> Path | None:
 
 
 def _open_browser(url: str) -> bool:
-    """Whether there is a browser that took the address."""
+    """Open the URL; False without a browser."""
     import webbrowser
 
     try:

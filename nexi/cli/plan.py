@@ -1,7 +1,7 @@
-"""A person's word on the plan of a deep run, at a terminal, before money is spent.
+"""Lets the user approve or edit the plan of a research run at a terminal, before money is spent.
 
-Above sits whoever follows the run; below is its gate. The line is read beside the run, so that Ctrl-C and a stop from elsewhere
-end the waiting too.
+The command that follows the run sits above; below is the run's gate. The line is read while the run goes on, so that
+Ctrl-C and `nexi stop` end the prompt too.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from nexi.events import AgendaProposed
     from nexi.output import Screen
 
-PROMPT = "Go on? [Enter], (e)dit, (q)uit, + TASK adds, - N drops, N TASK changes: "
-MAX_LINE_BYTES = 4096  # of one line, as terminals have it
+PROMPT = "Continue? [Enter], (e)dit, (q)uit, + TASK to add, - N to remove, N TASK to change: "
+MAX_LINE_BYTES = 4096  # the longest line that terminals pass on
 
 _ADD, _DROP, _CHANGE = re.compile(r"\+\s*(\S.*)"), re.compile(r"-\s*(\d+)"), re.compile(r"(\d+)[.)]?\s+(\S.*)")
 
 
 async def settle_plan(run: Run, proposed: AgendaProposed, screen: Screen, keys: KeyEcho) -> None:
-    """Ask about the plan that waits at the run's gate, and say there what came of it."""
+    """Prompt for the plan that waits at the run's gate, and approve or refuse it there."""
     with screen.pause_drawing(), keys.show_keys():
         tasks = await _ask_for_tasks(run, proposed)
     if run.gate and run.gate.proposed and tasks:
@@ -40,7 +40,7 @@ async def settle_plan(run: Run, proposed: AgendaProposed, screen: Screen, keys: 
 
 
 async def _ask_for_tasks(run: Run, proposed: AgendaProposed) -> tuple[str, ...]:
-    """The tasks as a person wants them; none to research nothing."""
+    """The tasks as the user wants them; none to cancel."""
     from nexi.output import print_note, print_warning, write
 
     tasks = proposed.tasks
@@ -62,7 +62,7 @@ async def _ask_for_tasks(run: Run, proposed: AgendaProposed) -> tuple[str, ...]:
 
 
 async def _apply_change(run: Run, tasks: tuple[str, ...], line: str) -> tuple[str, ...]:
-    """The tasks after one word from the person. Raises ResearchError for tasks that cannot be researched."""
+    """Apply one line from the user. Raises ResearchError for tasks that cannot be researched."""
     from nexi.research.gate import edit_agenda
     from nexi.research.planner import Agenda
 
@@ -71,16 +71,16 @@ async def _apply_change(run: Run, tasks: tuple[str, ...], line: str) -> tuple[st
 
 
 def _edit_inline(tasks: Sequence[str], line: str) -> list[str]:
-    """The tasks after `+ TASK`, `- N` or `N TASK`. Raises ResearchError for any other word."""
+    """Apply `+ TASK`, `- N` or `N TASK`. Raises ResearchError for anything else."""
     changed = list(tasks)
     if added := _ADD.fullmatch(line):
         return [*changed, added[1]]
-    dropped, told = _DROP.fullmatch(line), _CHANGE.fullmatch(line)
-    number = int((dropped or told or ("", "0"))[1])
+    dropped, replaced = _DROP.fullmatch(line), _CHANGE.fullmatch(line)
+    number = int((dropped or replaced or ("", "0"))[1])
     if not 1 <= number <= len(changed):
-        fix = f"the tasks are numbered 1 to {len(changed)}" if dropped or told else "press Enter, e or q, or change a task"
-        raise ResearchError(f"{line[:60]!r} changes nothing", fix=fix, code="bad_plan")
-    changed[number - 1 : number] = [told[2]] if told else []
+        fix = f"the tasks are numbered 1 to {len(changed)}" if dropped or replaced else "press Enter, e or q, or edit a task"
+        raise ResearchError(f"{line[:60]!r} is not a change", fix=fix, code="bad_plan")
+    changed[number - 1 : number] = [replaced[2]] if replaced else []
     return changed
 
 
@@ -88,19 +88,19 @@ def _edit_in_editor(tasks: Sequence[str]) -> list[str]:
     from nexi.output import print_warning
     from nexi.research.state import MAX_TASKS
 
-    head = f"# One task a line, at most {MAX_TASKS}. Lines that begin with # are left out.\n"
+    head = f"# One task per line, at most {MAX_TASKS}. Lines starting with # are ignored.\n"
     try:
         text = click.edit(head + "\n".join(tasks) + "\n", extension=".txt")
     except click.ClickException as error:
-        raise ResearchError("the plan was not edited", cause=error.message, fix="set EDITOR to one that is there") from error
-    told = [line.strip() for line in (text or "").splitlines() if line.strip() and not line.startswith("#")]
-    if not told:
-        print_warning("the plan was left as it was")
-    return told or list(tasks)
+        raise ResearchError("the plan was not edited", cause=error.message, fix="set EDITOR to an installed editor") from error
+    edited = [line.strip() for line in (text or "").splitlines() if line.strip() and not line.startswith("#")]
+    if not edited:
+        print_warning("the plan was not changed")
+    return edited or list(tasks)
 
 
 async def _read_line(run: Run) -> str | None:
-    """A line from the keyboard; None at the end of input, or when the run was told to stop."""
+    """Read a line; None at the end of input, or when the run is stopped."""
     loop, fd = asyncio.get_running_loop(), sys.stdin.fileno()
     typed: asyncio.Future[bytes] = loop.create_future()
     stopping = asyncio.ensure_future(run.stopping.wait())

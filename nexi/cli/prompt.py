@@ -1,7 +1,7 @@
-"""Where a person types: a line editor on a terminal that can be drawn on, plain lines on any other.
+"""Reads input: with a line editor on a capable terminal, else line by line.
 
-Both give the next input, "" for a line that was cleared, or raise EOFError when the user leaves. Neither blocks a signal:
-Ctrl-C clears the line, SIGTERM cancels the calling task. What the words mean is not known here.
+Both return the next input, "" for a cleared line, or raise EOFError when the user leaves. Neither blocks a signal: Ctrl-C
+clears the line, SIGTERM cancels the calling task. The meaning of the input is up to the caller.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class Prompt(Protocol):
 
 
 def open_prompt(words: Sequence[str], history: Path, *, plain: bool) -> Prompt:
-    """A line editor where there can be one, else plain lines."""
+    """Open a line editor if the terminal allows it, else read plain lines."""
     can_edit = not plain and sys.stdin.isatty() and sys.stderr.isatty()
     return _EditingPrompt(words, history) if can_edit else _LinePrompt()
 
 
 class _EditingPrompt:
-    """prompt_toolkit, drawing on stderr, so that stdout has answers only. Where it fails, plain lines take over."""
+    """prompt_toolkit, drawing on stderr, so that stdout has answers only; falls back to plain lines if it fails."""
 
     def __init__(self, words: Sequence[str], history: Path) -> None:
         self._words, self._history = words, history
@@ -81,7 +81,7 @@ def _create_session(words: Sequence[str], history: Path) -> PromptSession[str]:
 
 
 def _create_output() -> Output:
-    """Where the line editor draws. It does not ask where the cursor is: an answer that comes late would look typed."""
+    """The output of the line editor, which does not query the cursor: a late reply would look typed."""
     from prompt_toolkit.output import create_output
 
     if sys.platform == "win32":
@@ -97,7 +97,7 @@ def _create_output() -> Output:
 
 
 def _key_bindings() -> KeyBindings:
-    """Enter sends, Alt-Enter begins a new line, Ctrl-C clears; what is pasted is never sent by its own line ends."""
+    """Enter sends, Alt-Enter inserts a line break, Ctrl-C clears; line breaks in pasted text do not send."""
     from prompt_toolkit.key_binding import KeyBindings
 
     keys = KeyBindings()
@@ -122,7 +122,7 @@ def _open_history(path: Path) -> History:
     from prompt_toolkit.history import History
 
     class Kept(History):
-        """Earlier input, in a private file; a disk that refuses costs only that."""
+        """Earlier input, in a private file; works without one if the disk refuses."""
 
         def load_history_strings(self) -> Iterable[str]:
             return read_inputs(path)
@@ -134,7 +134,7 @@ def _open_history(path: Path) -> History:
 
 
 def read_inputs(path: Path) -> Iterator[str]:
-    """Earlier inputs, last first; what is no input of ours is skipped."""
+    """Yield earlier inputs, latest first; skip damaged lines."""
     try:
         for number, line in enumerate(lines_from_end(path)):
             if number > MAX_HISTORY_LINES:
@@ -154,7 +154,7 @@ def _parse_input(line: bytes) -> str:
 
 
 def save_input(path: Path, text: str) -> None:
-    """Add an input to the file, which keeps the last ones, one JSON string in each line."""
+    """Add an input to the file, which keeps the latest, one JSON string per line."""
     latest = [text[:MAX_INPUT_CHARS], *read_inputs(path)][:MAX_HISTORY_LINES]
     try:
         make_private_directory(path.parent)
@@ -164,7 +164,7 @@ def save_input(path: Path, text: str) -> None:
 
 
 class _LinePrompt:
-    """Lines as the terminal gives them. Bytes are awaited, so nothing blocks the loop or outlives it."""
+    """Reads lines without blocking the event loop."""
 
     def __init__(self) -> None:
         self._waiting = bytearray()
@@ -200,7 +200,7 @@ class _ClearedError(Exception):
 
 
 async def _next_bytes() -> bytes:
-    """What stdin has next; b"" at its end."""
+    """Read the next bytes of stdin; b"" at its end."""
     loop, fd = asyncio.get_running_loop(), sys.stdin.fileno()
     ready: asyncio.Future[None] = loop.create_future()
 
@@ -210,7 +210,7 @@ async def _next_bytes() -> bytes:
 
     try:
         loop.add_reader(fd, settle)
-    except (NotImplementedError, OSError):  # a loop or a kind of file that cannot be awaited
+    except (NotImplementedError, OSError):  # this loop cannot watch this kind of file
         line: str = await asyncio.to_thread(sys.stdin.readline)
         return line.encode("utf-8", "replace")
     try:
@@ -223,7 +223,7 @@ async def _next_bytes() -> bytes:
 
 @contextmanager
 def _cancel_on_sigterm() -> Iterator[None]:
-    """SIGTERM cancels the calling task, so that the terminal is put back as it was."""
+    """Cancel the calling task on SIGTERM, so that the terminal is restored."""
     task = asyncio.current_task()
     with handle_signal(signal.SIGTERM, task.cancel if task else lambda: None):
         yield
@@ -231,11 +231,11 @@ def _cancel_on_sigterm() -> Iterator[None]:
 
 @contextmanager
 def handle_signal(number: signal.Signals, act: Callable[[], object]) -> Iterator[None]:
-    """Let a signal act, and do nothing else, inside the block."""
+    """Call `act` on a signal inside the block, instead of its usual handler."""
     loop, before = asyncio.get_running_loop(), signal.getsignal(number)
     try:
         loop.add_signal_handler(number, act)
-    except (NotImplementedError, RuntimeError, ValueError):  # another system, or another thread than the main one
+    except (NotImplementedError, RuntimeError, ValueError):  # another system, or not the main thread
         yield
         return
     try:

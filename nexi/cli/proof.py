@@ -1,4 +1,4 @@
-"""`nexi proof install|status|remove`: the cross-encoder on this machine that says whether a passage supports a sentence."""
+"""`nexi proof install|status|remove`: manages the local cross-encoder that checks sentences against passages."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ if TYPE_CHECKING:
 
 SCHEMA = "nexi-proof-1"
 _HELP = {"help_option_names": ["-h", "--help"]}
-_as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+_as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
 @click.group("proof", context_settings=_HELP)
 def proof_command() -> None:
-    """Install, look at and remove a model that proves sentences on this machine.
+    """Install, inspect and remove a local model that checks sentences against their sources.
 
-    Rules compare words, numbers, dates and names. Whether a passage supports a sentence is for a model to say: the judge you
-    have configured, or a small cross-encoder that runs here and costs nothing. Every model is tested before it is believed.
+    Rules compare words, numbers, dates and names. Whether a passage supports a sentence is decided by a model: the configured
+    judge, or a small cross-encoder that runs locally for free. Every model is tested before its verdicts count.
     """
 
 
 @proof_command.command("install", context_settings=_HELP)
 @click.argument("model", metavar="NAME|FOLDER")
 @click.option("--yes", is_flag=True, help="Download without asking.")
-@click.option("--from", "mirror", default="", metavar="URL", help="Fetch the files of NAME below this address instead.")
+@click.option("--from", "mirror", default="", metavar="URL", help="Download the files of NAME from this base URL instead.")
 @_as_json
 def _install_command(model: str, yes: bool, mirror: str, as_json: bool) -> None:
     """Install a published model by its NAME, or one from a FOLDER.
 
-    A folder holds model.onnx, tokenizer.json and config.json. The files are copied, pinned by their hashes and tried; a model
-    that was installed before goes only when the new one works.
+    A folder contains model.onnx, tokenizer.json and config.json. The files are copied, pinned by hash and tested; an installed
+    model is replaced only if the new one works.
     """
     with report_errors(as_json=as_json):
         import asyncio
@@ -61,7 +61,7 @@ def _install_command(model: str, yes: bool, mirror: str, as_json: bool) -> None:
 @proof_command.command("status", context_settings=_HELP)
 @_as_json
 def _status_command(as_json: bool) -> None:
-    """Say which model is installed, whether its files are as they were, and how it did in its test."""
+    """Show the installed model, check its files, and show its test result."""
     with report_errors(as_json=as_json):
         from nexi.app.pair_models import kept_model_grade, model_root
         from nexi.config import load_config
@@ -88,13 +88,13 @@ def _remove_command(as_json: bool) -> None:
         if as_json:
             print_json({"schema": SCHEMA, "removed": removed})
         else:
-            write("The model is removed; rules and the judge remain.\n" if removed else "No model is installed.\n")
+            write("Removed the model. Rules and the judge still check sentences.\n" if removed else "No model is installed.\n")
         if not removed:
             raise SystemExit(EXIT_FAILURE)
 
 
 def _ask_consent(name: str, mirror: str, *, yes: bool) -> None:
-    """Say what is fetched from where under which licence, and ask. Raises ConfigError where nobody can be asked."""
+    """Show what would be downloaded, and prompt. Raises ConfigError without a terminal."""
     from nexi.errors import ConfigError
     from nexi.output import write
     from nexi.pair_models.downloads import find_published
@@ -104,7 +104,7 @@ def _ask_consent(name: str, mirror: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise ConfigError("nothing was downloaded", cause="there is no terminal to ask at", fix="add --yes to agree")
+        raise ConfigError("nothing was downloaded", cause="confirming needs a terminal", fix="add --yes to confirm")
     if not click.confirm("Download it?", err=True):
         raise SystemExit(EXIT_FAILURE)
 
@@ -133,7 +133,7 @@ async def _install_and_grade(
 
 @contextmanager
 def _download_progress(*, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """How much came, on one line of a terminal."""
+    """Show the downloaded size on a terminal."""
     shows = not quiet and sys.stderr.isatty()
 
     def on_bytes(done: int) -> None:
@@ -177,10 +177,10 @@ def _model_text(installed: ModelFolder | None, grade: Grade | None) -> str:
 
     if installed is None:
         names = ", ".join(sorted(published_models()))
-        return f"No model is installed. Known by name: {names}. Install one: nexi proof install NAME|FOLDER\n"
+        return f"No model is installed. Published models: {names}. To install one: nexi proof install NAME|FOLDER\n"
     lines = [
         f"{clean_line(installed.name)}, licence {clean_line(installed.licence) or 'not stated'}, in {installed.path}",
-        f"reads {', '.join(map(clean_line, installed.languages)) or 'any language'}; its files are as they were installed",
-        describe_grade(grade) if grade else "not tested yet: it is tested with its first use",
+        f"reads {', '.join(map(clean_line, installed.languages)) or 'any language'}; files unchanged since installation",
+        describe_grade(grade) if grade else "not tested yet; it will be tested on first use",
     ]
     return "\n".join(lines) + "\n"

@@ -1,7 +1,6 @@
-"""The prompt for questions and follow-ups: one session, the seeds' words, and slash words.
+"""The interactive prompt: questions, follow-ups and slash commands in one session.
 
-What a person types is read by `prompt.py`; a question goes the way every question goes. A search that is stopped or fails
-returns to the prompt; only leaving, and SIGTERM, end it.
+`prompt.py` reads the input. A search that is stopped or fails returns to the prompt; only leaving it, or SIGTERM, ends it.
 """
 
 from __future__ import annotations
@@ -39,20 +38,20 @@ if TYPE_CHECKING:
 EXIT_WORDS = ("exit", "quit", "q", "/exit", "/quit", "/q")
 HELP_WORDS = ("help", "h", "/help", "/h", "/?")
 SLASH_COMMANDS: Mapping[str, str] = {
-    "/model": "/model NAME      answer with another model; alone it names the one in use",
-    "/effort": "/effort s|m|l    quick, balanced or thorough",
-    "/deep": "/deep QUESTION   research it in rounds, within this conversation, and save a report",
-    "/sources": "/sources         the sources of the last answer",
+    "/model": "/model [NAME]    switch to another model, or show the current one",
+    "/effort": "/effort [s|m|l]  set the effort, or show it: quick, balanced or thorough",
+    "/deep": "/deep QUESTION   research a question in rounds and save a report",
+    "/sources": "/sources         list the sources of the last answer",
     "/retry": "/retry           ask the last question again",
-    "/save": "/save [FILE]     the last answer as Markdown, in a new file",
-    "/setup": "/setup           choose a model and a search service, step by step",
-    "/help": "/help            this list",
-    "/exit": "/exit            leave; so do exit, quit, q and Ctrl-D",
+    "/save": "/save [FILE]     save the last answer as Markdown in a new file",
+    "/setup": "/setup           set up a model and a search service",
+    "/help": "/help            show this list",
+    "/exit": "/exit            quit; also exit, quit, q or Ctrl-D",
 }
-GREETING = "Ask a question. exit, quit or q leaves; help or h helps."
+GREETING = "Ask a question. Type help for commands, exit to quit."
 HELP = "\n".join(
     (
-        "Type a question; a follow-up may refer to what was said. Ctrl-C stops a search, Alt-Enter begins a new line.",
+        "Type a question or a follow-up. Ctrl-C stops a search, Alt-Enter inserts a line break.",
         *(f"  {line}" for line in SLASH_COMMANDS.values()),
     )
 )
@@ -61,7 +60,7 @@ MAX_COPIES = 99
 
 
 def _interactive_mode(flags: AskFlags) -> None:
-    """Questions and follow-ups in one session, until exit."""
+    """Answer questions and follow-ups in one session, until exit."""
     config = load_terminal_config(flags.output)
     with Interrupts() as interrupts:
         try:
@@ -76,12 +75,12 @@ async def _run_prompt(config: Config, flags: AskFlags, interrupts: Interrupts) -
     from nexi.output import write
 
     warn_without_model(config, flags.model)
-    write(GREETING + ("\n" if config.config_path.exists() else " /setup chooses a model.\n"), sys.stderr)
+    write(GREETING + ("\n" if config.config_path.exists() else " Type /setup to choose a model.\n"), sys.stderr)
     prompt = open_prompt(list(SLASH_COMMANDS), config.root / "repl_history", plain=flags.output.plain or is_dumb_terminal())
-    with handle_signal(signal.SIGINT, lambda: None):  # a Ctrl-C between a search and the prompt came too late for one of them
+    with handle_signal(signal.SIGINT, lambda: None):  # ignore a Ctrl-C between a search and the prompt
         async with _Conversation(config, flags, interrupts) as conversation:
             await _answer_lines(prompt, conversation)
-    interrupts.code = 0  # leaving by the prompt is no interruption
+    interrupts.code = 0  # leaving the prompt is not an interruption
 
 
 async def _answer_lines(prompt: Prompt, conversation: _Conversation) -> None:
@@ -101,7 +100,7 @@ async def _answer_lines(prompt: Prompt, conversation: _Conversation) -> None:
 
 
 class _Conversation:
-    """What the prompt is about: the session, the last question and its answer, and the settings words can change."""
+    """The state of the prompt: the session, the last question and answer, and what slash commands change."""
 
     def __init__(self, config: Config, flags: AskFlags, interrupts: Interrupts) -> None:
         from nexi.app import Nexi
@@ -114,8 +113,8 @@ class _Conversation:
         self._model = flags.model
         self._question = ""
         self._result: RunResult | None = None
-        self._earlier_messages: list[Message] = []  # the conversation in front of the last question
-        self._ask_again: Callable[[str], Awaitable[None]] = self._ask_question  # the way the last question went
+        self._earlier_messages: list[Message] = []  # before the last question
+        self._ask_again: Callable[[str], Awaitable[None]] = self._ask_question  # how the last question was asked
 
     async def __aenter__(self) -> _Conversation:
         if self._flags.go_on:
@@ -128,7 +127,7 @@ class _Conversation:
         await self._nexi.__aexit__(None, None, None)
 
     async def handle_line(self, line: str) -> None:
-        """Do what a line says. Raises NexiError when it cannot be done."""
+        """Run a command or ask a question. Raises NexiError if that fails."""
         from nexi.output import write
 
         word, _, rest = line.partition(" ")
@@ -161,7 +160,7 @@ class _Conversation:
     # questions
 
     async def _ask_question(self, question: str) -> None:
-        """Search and show the answer. Ctrl-C ends the search and not the conversation."""
+        """Search and show the answer. Ctrl-C ends the search, not the conversation."""
         from nexi.cli.templates import apply_template
         from nexi.output import write
 
@@ -173,13 +172,13 @@ class _Conversation:
             write("\n", sys.stderr)
 
     async def _research_question(self, question: str) -> None:
-        """Research within the conversation; what follows may refer to the report and cite its sources."""
+        """Research within the conversation; follow-ups may refer to the report and cite its sources."""
         from nexi.cli.delivery import deliver_report
         from nexi.output import write
         from nexi.research.state import ResearchState
 
         if not question:
-            raise NexiError("there is nothing to research", fix="type the question behind it: /deep QUESTION")
+            raise NexiError("missing question", fix="/deep QUESTION")
         self._ask_again, self._question, self._earlier_messages = (
             self._research_question,
             question,
@@ -196,7 +195,7 @@ class _Conversation:
         return replace(request, effort=self._effort, model=self._model, continues="", door="repl")
 
     async def _run_to_answer(self, opening: RunOpening, screen: Screen) -> bool:
-        """Whether a run ended with an answer, which is then the last one. Ctrl-C ends it and not the conversation."""
+        """Run until there is an answer and store it; False if Ctrl-C ended the run."""
         from nexi.output import print_note
 
         search = asyncio.ensure_future(follow_run(opening, screen, self._interrupts))
@@ -212,7 +211,7 @@ class _Conversation:
 
     async def _retry_question(self) -> None:
         if not self._question:
-            raise NexiError("there is nothing to ask again", cause="no question was asked yet", fix="ask one first")
+            raise NexiError("nothing to retry", fix="ask a question first")
         self._session.messages[:] = self._earlier_messages
         await self._ask_again(self._question)
 
@@ -226,13 +225,13 @@ class _Conversation:
         used = config.endpoint("answer").model
         if name and used != name:
             raise NexiError(
-                f"{name} cannot be used", cause=f"there is no key for it, so {used} answers", fix="add one: nexi config setup"
+                f"cannot use {name}", cause=f"no API key is configured, so {used} answers", fix="add one: nexi config setup"
             )
         self._model = name or self._model
         print_success(f"Model: {used}")
 
     async def _run_setup(self) -> None:
-        """The first-time setup, in a thread: it asks its questions at the terminal and looks for servers itself."""
+        """Run the setup in a thread, since it prompts at the terminal and runs its own event loop."""
         from nexi.app import Nexi
         from nexi.cli.settings import run_setup
         from nexi.output import print_success
@@ -263,7 +262,7 @@ class _Conversation:
         review = result.answer.review
         print_sources(result.answer.sources, support=support_by_source(review.proof) if review else None)
         if not result.answer.sources:
-            print_note("The last answer cites no source.")
+            print_note("The last answer cites no sources.")
 
     def _save_answer(self, name: str) -> None:
         from pathlib import Path
@@ -279,17 +278,17 @@ class _Conversation:
                 file.write(text)
         except (OSError, ValueError) as error:
             cause = getattr(error, "strerror", "") or str(error)
-            raise StoreError(f"{path} was not written", cause=cause, fix="name another file: /save FILE") from error
+            raise StoreError(f"cannot write {path}", cause=cause, fix="choose another file: /save FILE") from error
         print_success(f"Saved the answer to {path}.")
 
     def _last_result(self) -> RunResult:
         if self._result is None:
-            raise NexiError("there is no answer yet", fix="ask a question first")
+            raise NexiError("no answer yet", fix="ask a question first")
         return self._result
 
 
 async def _wait_until_cancelled(search: asyncio.Future[Any]) -> None:
-    """Wait for a search that is being cancelled with us."""
+    """Cancel a search and wait for its end."""
     search.cancel()
     await asyncio.wait({search})
 
@@ -298,11 +297,11 @@ def _unknown_command_error(word: str) -> NexiError:
     from difflib import get_close_matches
 
     near = get_close_matches(word, SLASH_COMMANDS, n=1, cutoff=0.5)
-    return NexiError(f"there is no {word}", fix=f"did you mean {near[0]}?" if near else "/help lists the words")
+    return NexiError(f"unknown command {word}", fix=f"did you mean {near[0]}?" if near else "/help lists the commands")
 
 
 def _unused_path(question: str) -> Path:
-    """A file name made of the question that is not taken yet."""
+    """A file name made from the question that does not exist yet."""
     import re
     from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`nexi research` and `nexi --deep`: a deep question from its plan to the file of its report."""
+"""`nexi research` and `nexi --deep`: a research run from its plan to its report."""
 
 from __future__ import annotations
 
@@ -24,34 +24,36 @@ if TYPE_CHECKING:
 
 @click.command("research", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("words", nargs=-1, metavar='"QUESTION"')
-@click.option("--depth", type=click.IntRange(1, 3), metavar="N", help="1 to 3; without it the coordinator chooses.")
-@click.option("--plan", is_flag=True, help="Show the plan first, and let me change it.")
-@click.option("--yes", is_flag=True, help="Ask nothing.")
-@click.option("-m", "--model", help="The model; `extractive` needs none.")
-@click.option("-c", "--continue", "go_on", is_flag=True, help="Let the coordinator read the last conversation.")
+@click.option(
+    "--depth", type=click.IntRange(1, 3), metavar="N", help="Research depth, 1 to 3; by default the coordinator decides."
+)
+@click.option("--plan", is_flag=True, help="Review and edit the research plan before it runs.")
+@click.option("--yes", is_flag=True, help="Don't prompt; accept the plan.")
+@click.option("-m", "--model", help="Model to use; `extractive` is built in.")
+@click.option("-c", "--continue", "go_on", is_flag=True, help="Continue the last conversation.")
 @filter_options
 @click.option(
     "--time-target",
     "--max-timeout",
     type=click.FloatRange(0, min_open=True),
     metavar="S",
-    help="Write the report after about S seconds.",
+    help="Aim to finish within S seconds.",
 )
-@click.option("--max-len", type=click.IntRange(1), metavar="N", help="At most N tokens of report.")
-@click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Spend at most this much.")
-@click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Use at most N tokens in all.")
-@click.option("-f", "--file", "files", multiple=True, metavar="PATH", help="Ask about this file, folder or URL, too.")
-@click.option("--local", is_flag=True, help="Ask only what nexi knows already; nothing goes over a network.")
-@click.option("--strict", is_flag=True, help="Leave out sentences that the pages do not support.")
+@click.option("--max-len", type=click.IntRange(1), metavar="N", help="Maximum length of the report in tokens.")
+@click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Maximum cost in USD.")
+@click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Maximum number of tokens in total.")
+@click.option("-f", "--file", "files", multiple=True, metavar="PATH", help="Also use this file, folder or URL.")
+@click.option("--local", is_flag=True, help="Answer from the knowledge base only; no network access.")
+@click.option("--strict", is_flag=True, help="Omit sentences that the pages do not support.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every model call, tool call and token count.")
-@click.option("--plain", is_flag=True, help="No colours, no emoji.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("--plain", is_flag=True, help="Disable colours and emoji.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option(
-    "-o", "--output", metavar="FILE", help="Write the report to a new FILE instead of the usual place; - is stdout only."
+    "-o", "--output", metavar="FILE", help="Write the report to a new FILE instead of the default location; - prints it only."
 )
-@click.option("--copy", is_flag=True, help="Put the report on the clipboard.")
+@click.option("--copy", is_flag=True, help="Copy the report to the clipboard.")
 def research_command(words: tuple[str, ...], **options: Any) -> None:
-    """Research a deep question in rounds and write a report.
+    """Research a question in rounds and write a report.
 
     \b
       nexi research "how do heat pumps compare with gas boilers in old houses"

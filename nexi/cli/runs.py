@@ -1,4 +1,4 @@
-"""Runs as things to keep: list, resume, replay, stop, export and remove them."""
+"""Commands for stored runs: list, resume, replay, stop, export and remove."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ HELP = {"help_option_names": ["-h", "--help"]}
 @click.option(
     "-n", "--num", type=click.IntRange(1), default=DEFAULT_SHOWN_RUNS, show_default=True, metavar="N", help="Show the last N."
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def runs_command(ctx: click.Context, num: int, as_json: bool) -> None:
-    """List runs with their state, newest first."""
+    """List runs, newest first."""
     if ctx.invoked_subcommand:
         return
     with report_errors(as_json=as_json):
@@ -39,53 +39,53 @@ def runs_command(ctx: click.Context, num: int, as_json: bool) -> None:
 @runs_command.command("rm", context_settings=HELP)
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 def _remove_command(ids: tuple[str, ...]) -> None:
-    """Delete runs that are not running; their pages go with the next tidying."""
+    """Delete runs; their pages are deleted with the next cleanup."""
     from nexi.output import print_success
 
     with report_errors():
         directory = _run_directory()
         for run_id in ids:
             directory.remove(run_id)
-            print_success(f"Run {run_id} is removed.")
+            print_success(f"Deleted run {run_id}.")
 
 
 @click.command("stop", context_settings=HELP)
 @click.argument("run_id", metavar="ID")
 def stop_command(run_id: str) -> None:
-    """Ask a running run to answer now from what it has."""
+    """Tell a running run to answer now with what it has read."""
     from nexi.output import print_success, print_warning
 
     with report_errors():
         if _run_directory().request_stop(run_id):
-            print_success(f"Run {run_id} was asked to write its answer now.")
+            print_success(f"Told run {run_id} to answer now.")
         else:
             print_warning(f"run {run_id} is not running; {_next_step(run_id)}")
 
 
 def _next_step(run_id: str) -> str:
-    """What can be done with a run that nobody is running."""
+    """What the user can do with a run that is not running."""
     from nexi.events import RunFinished
 
     facts = _run_directory().open_log(run_id).facts
     if facts and isinstance(facts[-1][1], RunFinished):
-        return f"nexi --show {run_id} shows its answer"
-    return f"nexi resume {run_id} goes on with it"
+        return f"to see its answer: nexi --show {run_id}"
+    return f"to continue it: nexi resume {run_id}"
 
 
 @click.command("resume", context_settings=HELP)
 @click.argument("run_id", metavar="ID")
-@click.option("-m", "--model", help="Go on with another model.")
-@click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="A new limit, for the whole run.")
-@click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="A new limit, for the whole run.")
-@click.option("--time-target", type=click.FloatRange(0, min_open=True), metavar="S", help="A new limit, for the whole run.")
+@click.option("-m", "--model", help="Continue with another model.")
+@click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="New cost limit for the whole run.")
+@click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="New token limit for the whole run.")
+@click.option("--time-target", type=click.FloatRange(0, min_open=True), metavar="S", help="New time target for the whole run.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every model call, tool call and token count.")
-@click.option("--plain", is_flag=True, help="No colours, no emoji.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("--plain", is_flag=True, help="Disable colours and emoji.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("-o", "--output", metavar="FILE", help="Write the answer to a new FILE.")
 def resume_command(run_id: str, **options: Any) -> None:
     """Resume a run that was interrupted, stopped, or ended by a limit or a failing provider.
 
-    Nothing that its log holds is asked for again.
+    Model calls, searches and pages in its log are not repeated.
     """
     import asyncio
 
@@ -120,7 +120,7 @@ async def _run_to_result(config: Config, run_id: str, flags: AskFlags, interrupt
         changes = replace(run_request(flags, ""), door="")
         result = await follow_run(nexi.resume(run_id, changes=changes), screen, interrupts)
         if result.id != run_id:
-            print_note(f"Run {run_id} had ended. A new run continues from what it read: {result.id}")
+            print_note(f"Run {run_id} had ended. Run {result.id} continues it.")
         return result, screen
 
 
@@ -141,11 +141,11 @@ def _deliver_result(result: RunResult, flags: OutputFlags, screen: Screen) -> No
 
 @click.command("replay", context_settings=HELP)
 @click.argument("run", metavar="ID|FILE")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def replay_command(run: str, as_json: bool) -> None:
-    """Play a finished run again from its log, with no network, and compare what comes out.
+    """Replay a finished run from its log, offline, and compare the answers.
 
-    FILE is a bundle made by nexi export.
+    FILE is a bundle from `nexi export`.
     """
     import asyncio
     import tempfile
@@ -167,15 +167,15 @@ def replay_command(run: str, as_json: bool) -> None:
         else:
             write(f"{text}\n")
             if played.is_same:
-                print_success(f"Run {run_id}: the same answer, byte for byte.")
+                print_success(f"Run {run_id}: same answer, byte for byte.")
             else:
-                print_warning(f"run {run_id} came to another answer than then; nexi --show {run_id} shows that one")
+                print_warning(f"run {run_id} gave a different answer; to see the original: nexi --show {run_id}")
         if not played.is_same:
             raise SystemExit(1)
 
 
 def _locate_run(run: str, folder: Path) -> tuple[Config, str]:
-    """The config and the id to replay; a bundle is unpacked into a home of its own."""
+    """The config and ID to replay; a bundle is unpacked into a temporary home."""
     from nexi.config import load_config
 
     config = load_config()
@@ -191,21 +191,23 @@ def _locate_run(run: str, folder: Path) -> tuple[Config, str]:
 
 @click.command("export", context_settings=HELP)
 @click.argument("run_id", metavar="ID")
-@click.option("--bundle", is_flag=True, help="The whole run with its pages in one file, without keys, to replay it elsewhere.")
+@click.option("--bundle", is_flag=True, help="Export the whole run with its pages, without keys, for replay elsewhere.")
 @click.option(
     "--format",
     "form",
     type=click.Choice(["md", "html", "pdf", "json", "ris", "bibtex", "csl"]),
-    help="The answer or report: html has the evidence and the timeline inside, pdf is made by an installed Chromium.",
+    help="Format of the answer: html includes evidence and timeline; pdf needs Chromium.",
 )
-@click.option("-o", "--output", metavar="FILE", help="The file to write; without it a name is made here; - is stdout.")
+@click.option(
+    "-o", "--output", metavar="FILE", help="File to write; by default a new file in the current folder; - for stdout."
+)
 def export_command(run_id: str, bundle: bool, form: str | None, output: str | None) -> None:
-    """Write a run to a file: its answer in a form, or with --bundle everything."""
+    """Export the answer of a run, or with --bundle the whole run."""
     import asyncio
 
     with report_errors():
         if bundle == bool(form):
-            raise click.UsageError("say what to export: --format or --bundle")
+            raise click.UsageError("choose what to export: --format or --bundle")
         if form is None:
             return _export_bundle(run_id, output)
         from nexi.config import load_config
@@ -217,7 +219,7 @@ def export_command(run_id: str, bundle: bool, form: str | None, output: str | No
 
 
 def _write_export(body: bytes, output: str) -> None:
-    """The bytes on stdout or in a new file. Raises StoreError."""
+    """Write to stdout or a new file. Raises StoreError."""
     from nexi.errors import StoreError
     from nexi.files import store_error
     from nexi.output import print_success
@@ -230,10 +232,12 @@ def _write_export(body: bytes, output: str) -> None:
         with path.open("xb") as file:
             file.write(body)
     except FileExistsError as error:
-        raise StoreError(f"{path} is not overwritten", cause="it exists", fix="name another file with -o") from error
+        raise StoreError(
+            f"{path} already exists", cause="files are never overwritten", fix="choose another name with -o"
+        ) from error
     except OSError as error:
         raise store_error("Could not write the export", path, error) from error
-    print_success(f"The run is in {path}.")
+    print_success(f"Saved the run to {path}.")
 
 
 def _export_bundle(run_id: str, output: str | None) -> None:
@@ -244,7 +248,7 @@ def _export_bundle(run_id: str, output: str | None) -> None:
 
     path = Path(output or f"nexi-run-{run_id}.tar.gz").expanduser()
     pages = write_bundle(_run_directory(), run_id, path, secrets_of(load_config()))
-    print_success(f"The run and its {pages} texts are in {path}.")
+    print_success(f"Saved the run and its {pages} texts to {path}.")
 
 
 def _run_directory() -> RunDirectory:
@@ -267,7 +271,7 @@ def _print_runs(found: list[RunSummary], as_json: bool) -> None:
         ]
         return print_json({"schema": "nexi-runs-1", "runs": rows})
     if not found:
-        return write("No runs are kept.\n", sys.stderr)
+        return write("No runs.\n", sys.stderr)
     for run in found:
         query = clean_line(run.query)[:MAX_QUERY_CHARS]
         write(f"{run.id}  {run.created[:16].replace('T', ' ')}  {run.state:<10}  {run.mode:<8}  {query}\n")

@@ -1,4 +1,4 @@
-"""`nexi searxng start|stop|status`: the SearXNG container of this machine, by hand."""
+"""`nexi searxng start|stop|status`: manages the local SearXNG container."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _HELP = {"help_option_names": ["-h", "--help"]}
 
 @click.group("searxng", context_settings=_HELP)
 def searxng_command() -> None:
-    """Start, stop and look at a SearXNG of your own.
+    """Start, stop and inspect a local SearXNG container.
 
-    It runs in a container, through docker or podman, and only this machine can reach it. One that was started here stays
-    until it is stopped; with `searxng_autostart` the first search starts it, and it ends with the last nexi that uses it.
+    It needs docker or podman, and only this machine can reach it. A container started here runs until it is stopped; with
+    `searxng_autostart` the first search starts it, and it stops when the last nexi process that uses it ends.
     """
 
 
-_as_json = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+_as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
 @searxng_command.command("start", context_settings=_HELP)
 @_as_json
 def _start_command(as_json: bool) -> None:
-    """Start it, wait until it answers, and print its address."""
+    """Start it, wait until it responds, and print its URL."""
     with report_errors(as_json=as_json):
         config, lifecycle = _open_lifecycle()
         _print_status(lifecycle.keep(lifecycle.patience(START_S)), lifecycle, as_json=as_json)
@@ -42,10 +42,10 @@ def _start_command(as_json: bool) -> None:
 
 
 @searxng_command.command("stop", context_settings=_HELP)
-@click.option("--force", is_flag=True, help="Also while other processes use it.")
+@click.option("--force", is_flag=True, help="Stop it even if other processes use it.")
 @_as_json
 def _stop_command(force: bool, as_json: bool) -> None:
-    """Stop it, or let it end with the last process that uses it."""
+    """Stop it, or let it stop when the last process that uses it ends."""
     with report_errors(as_json=as_json):
         _, lifecycle = _open_lifecycle()
         _print_status(lifecycle.stop(lifecycle.patience(STOP_S), force=force), lifecycle, as_json=as_json)
@@ -54,7 +54,7 @@ def _stop_command(force: bool, as_json: bool) -> None:
 @searxng_command.command("status", context_settings=_HELP)
 @_as_json
 def _status_command(as_json: bool) -> None:
-    """Say whether it runs and answers, and who uses it."""
+    """Show whether it runs and responds, and how many processes use it."""
     with report_errors(as_json=as_json):
         _, lifecycle = _open_lifecycle()
         _print_status(lifecycle.status(lifecycle.patience(STOP_S)), lifecycle, as_json=as_json)
@@ -91,22 +91,22 @@ def _status_json(status: ContainerStatus, lifecycle: Lifecycle) -> dict[str, Any
 
 def _describe_status(status: ContainerStatus, lifecycle: Lifecycle) -> str:
     if not status.running:
-        used = " although it should: the next search starts it again" if status.container else ""
-        return f"SearXNG is not running{used}. Its settings can be changed in {lifecycle.options.own_settings}"
-    health = "runs and answers" if status.healthy else "runs but does not answer yet"
+        used = " although it should be: the next search restarts it" if status.container else ""
+        return f"SearXNG is not running{used}. Settings: {lifecycle.options.own_settings}"
+    health = "is running" if status.healthy else "is running but does not respond yet"
     count = len(status.users)
     users = f"{count} process uses it" if count == 1 else f"{count} processes use it"
-    until = "it stays until `nexi searxng stop`" if status.kept else "it ends with the last of them"
+    until = "it runs until `nexi searxng stop`" if status.kept else "it stops when the last one ends"
     return f"SearXNG {health}: {status.image}, container {status.container} ({status.command}). {users}; {until}."
 
 
 def _print_usage_hint(config: Config, *, as_json: bool) -> None:
-    """A container that no search would ask is worth a word."""
+    """Print a hint if no search would use the container."""
     from nexi.output import print_note
 
     if as_json:
         return
     if config.searxng_url:
-        print_note("Searches still ask the instance that SEARXNG_URL or searxng_url names.")
+        print_note("Searches still use the instance set by SEARXNG_URL or searxng_url.")
     elif not config.searxng_autostart:
-        print_note("To search with it: nexi config set searxng_autostart true")
+        print_note("To use it for searches: nexi config set searxng_autostart true")

@@ -1,4 +1,4 @@
-"""`nexi serve`: the HTTP server, from flags and config to the moment it listens."""
+"""`nexi serve`: starts the HTTP server."""
 
 from __future__ import annotations
 
@@ -8,29 +8,46 @@ from nexi.cli.exits import report_errors
 
 
 @click.command("serve", context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="The port; 0 chooses a free one.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
-    "--token", metavar="TEXT", help="What clients must send; others on this machine can see it, NEXI_TOKEN they cannot."
+    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port to listen on; 0 picks a free one."
 )
-@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, metavar="N", help="Processes.")
+@click.option("--token", metavar="TEXT", help="Token that clients must send. Visible in the process list; prefer NEXI_TOKEN.")
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, metavar="N", help="Number of processes.")
 @click.option(
-    "--max-runs", type=click.IntRange(1, 1000), default=8, show_default=True, metavar="N", help="Runs at a time, per process."
+    "--max-runs",
+    type=click.IntRange(1, 1000),
+    default=8,
+    show_default=True,
+    metavar="N",
+    help="Maximum parallel runs per process.",
 )
 @click.option(
-    "--rate", type=click.IntRange(1), default=600, show_default=True, metavar="N", help="Requests a minute from one client."
+    "--rate",
+    type=click.IntRange(1),
+    default=600,
+    show_default=True,
+    metavar="N",
+    help="Maximum requests per minute from one client.",
 )
 @click.option(
-    "--drain", type=click.FloatRange(0), default=10, show_default=True, metavar="S", help="Seconds that runs get to end."
+    "--drain",
+    type=click.FloatRange(0),
+    default=10,
+    show_default=True,
+    metavar="S",
+    help="Seconds for runs to finish on shutdown.",
 )
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="info",
     show_default=True,
-    help="What is logged; questions only at debug.",
+    help="Log level; questions are logged only at debug.",
 )
-@click.option("--searcher-config", metavar="PATH", help="The searcher.yaml of the Search API; else the one in nexi's folder.")
+@click.option(
+    "--searcher-config", metavar="PATH", help="The searcher.yaml of the Search API; by default the one in nexi's folder."
+)
 def serve_command(
     host: str,
     port: int,
@@ -42,9 +59,9 @@ def serve_command(
     log_level: str,
     searcher_config: str | None,
 ) -> None:
-    """Answer over HTTP: runs with events, the Search API, and the APIs of OpenAI, SearXNG, Tavily and Open WebUI.
+    """Run the HTTP server: web page, runs, and the OpenAI, SearXNG, Tavily and Open WebUI APIs.
 
-    It listens on this machine only. To listen elsewhere it needs a token: set NEXI_TOKEN, or `token` in the config.
+    By default it listens on loopback only. Other addresses need a token: set NEXI_TOKEN, or `token` in the config.
     """
     with report_errors():
         from nexi.config import load_config

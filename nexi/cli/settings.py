@@ -1,6 +1,6 @@
-"""`nexi config`: the settings shown, changed one at a time, and asked for; and the seeds' --config and --edit-config.
+"""`nexi config`: shows, changes and sets up the settings; also --config and --edit-config.
 
-What a setting may be is known to `nexi.config` alone. Here a word typed in a shell becomes a value, and a value a line.
+`nexi.config` validates the settings. This module turns a typed word into a value, and a value into a line.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ VALUE_WORDS = {"none": None, "yes": True, "on": True, "no": False, "off": False}
 
 
 @click.group("config", invoke_without_command=True)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def config_command(ctx: click.Context, as_json: bool) -> None:
-    """Show, change and set up the settings.
+    """Show, change and set up the configuration.
 
-    Alone it shows the path and every setting, keys masked. KEY is a setting, or a part of one: roles.judge.model,
-    api_keys.brave, prices.MODEL. Lists take commas: `nexi config set search_backend searxng,wikipedia`.
+    Without a command it shows the path and all settings, keys masked. KEY is a setting or a part of one: roles.judge.model,
+    api_keys.brave, prices.MODEL. Separate list items with commas: `nexi config set search_backend searxng,wikipedia`.
     """
     if ctx.invoked_subcommand is None:
         with report_errors(as_json=as_json):
@@ -64,7 +64,7 @@ def _path_command() -> None:
 @config_command.command("get")
 @click.argument("key")
 def _get_command(key: str) -> None:
-    """Print one setting as it is in force, keys masked."""
+    """Print the effective value of a setting, keys masked."""
     with report_errors():
         from nexi.config import load_config
         from nexi.output import write
@@ -76,9 +76,9 @@ def _get_command(key: str) -> None:
 @click.argument("key")
 @click.argument("value", required=False)
 def _set_command(key: str, value: str | None) -> None:
-    """Change one setting in the file.
+    """Change a setting in the config file.
 
-    Without VALUE it is read from stdin, so that a key need not stand in the shell's history.
+    Without VALUE it is read from stdin, which keeps keys out of the shell history.
     """
     with report_errors():
         _set_setting(key, _read_typed_value(key) if value is None else value)
@@ -87,14 +87,14 @@ def _set_command(key: str, value: str | None) -> None:
 @config_command.command("unset")
 @click.argument("key")
 def _unset_command(key: str) -> None:
-    """Put one setting back to its default."""
+    """Reset a setting to its default."""
     with report_errors():
         _unset_setting(key)
 
 
 @config_command.command("setup")
 def _setup_command() -> None:
-    """Ask for the settings that matter; finds Ollama, LM Studio and llama.cpp on this machine."""
+    """Set up nexi interactively; detects Ollama, LM Studio and llama.cpp on this machine."""
     with report_errors():
         run_setup()
 
@@ -111,7 +111,7 @@ def _set_setting(key: str, word: str) -> None:
     if parts:
         value = _set_part(file_settings().get(name), parts, value, key)
     place = change_config({name: value})
-    print_success(f"{key} is set in {place}.")
+    print_success(f"Set {key} in {place}.")
     _warn_if_overridden(name)
 
 
@@ -124,21 +124,21 @@ def _unset_setting(key: str) -> None:
         place = change_config({}, remove=[name])
     else:
         place = change_config({name: _remove_part(file_settings().get(name), parts, key)})
-    print_success(f"{key} is unset in {place}.")
+    print_success(f"Unset {key} in {place}.")
 
 
 def _warn_if_overridden(name: str) -> None:
-    """A change that cannot be seen, since the environment wins, is said to be one."""
+    """Warn that the environment overrides a setting that was changed in the file."""
     from nexi.config import FIELD_VARIABLES, load_config
     from nexi.output import print_warning
 
     if name in load_config().origin.env:
         variables = " or ".join(FIELD_VARIABLES.get(name, ("a variable",)))
-        print_warning(f"the environment says otherwise and wins: unset {variables}")
+        print_warning(f"the environment overrides it; to use the file, unset {variables}")
 
 
 def _read_typed_value(key: str) -> str:
-    """A value that is not on the command line: from a pipe, or asked for where it is a secret."""
+    """Read a value from a pipe, or prompt for it if it is a secret."""
     if not sys.stdin.isatty():
         return sys.stdin.readline().rstrip("\r\n")
     if not any(part in SECRET_SETTINGS for part in key.split(".")):
@@ -148,11 +148,11 @@ def _read_typed_value(key: str) -> str:
     try:
         return getpass.getpass(f"{key}: ", sys.stderr)
     except EOFError as error:
-        raise ConfigError("nothing was changed", cause="the input ended", fix=f"nexi config set {key}") from error
+        raise ConfigError("nothing was changed", cause="no value was entered", fix=f"nexi config set {key}") from error
 
 
 def _split_key(key: str) -> tuple[str, tuple[str, ...]]:
-    """A setting and the way into it. The name of a model may have dots in it. Raises ConfigError."""
+    """Split a key into setting and path. Model names may contain dots. Raises ConfigError."""
     from nexi.config import CHECKS, OLD_NAMES, unknown_keys
 
     name, _, rest = key.partition(".")
@@ -168,11 +168,11 @@ def _split_key(key: str) -> tuple[str, tuple[str, ...]]:
         return name, tuple(rest.split(".", 1))
     if name == "api_keys":
         return name, (rest,)
-    raise ConfigError(f"{name} has no parts", cause=f"{key} names one", fix=f"nexi config set {name} VALUE")
+    raise ConfigError(f"unknown setting {key}", cause=f"{name} has no parts", fix=f"nexi config set {name} VALUE")
 
 
 def _parse_value(name: str, parts: tuple[str, ...], word: str) -> Any:
-    """What a word typed in a shell means for this setting: text as it is, lists by comma, else JSON."""
+    """Parse a typed word for this setting: text as is, lists by comma, else JSON."""
     last = parts[-1] if len(parts) == 2 else name
     if name == "api_keys" and parts:
         return _parse_json(word, word) if word.startswith("[") else word
@@ -200,7 +200,7 @@ def _parse_json(word: str, otherwise: Any) -> Any:
 
 
 def _set_part(whole: Any, parts: tuple[str, ...], value: Any, key: str) -> dict[str, Any]:
-    """A copy of a setting with one part of it set."""
+    """Copy a setting with one part set."""
     first, *rest = parts
     held: dict[str, Any] = dict(_require_mapping(whole, key))
     held[first] = _set_part(held.get(first), tuple(rest), value, key) if rest else value
@@ -208,7 +208,7 @@ def _set_part(whole: Any, parts: tuple[str, ...], value: Any, key: str) -> dict[
 
 
 def _remove_part(whole: Any, parts: tuple[str, ...], key: str) -> dict[str, Any]:
-    """A copy of a setting with one part of it taken out, and no empty rest of it kept. Raises ConfigError."""
+    """Copy a setting without one part, and without objects that this leaves empty. Raises ConfigError."""
     first, *rest = parts
     held = dict(_require_mapping(whole, key))
     if first not in held:
@@ -219,7 +219,9 @@ def _remove_part(whole: Any, parts: tuple[str, ...], key: str) -> dict[str, Any]
 
 def _require_mapping(value: Any, key: str) -> Mapping[str, Any]:
     if value is not None and not isinstance(value, Mapping):
-        raise ConfigError(f"{key} cannot be reached", cause="the file holds something else there", fix="nexi --edit-config")
+        raise ConfigError(
+            f"cannot change {key}", cause="the file has a different kind of value there", fix="nexi --edit-config"
+        )
     return value or {}
 
 
@@ -262,7 +264,7 @@ def _print_missing_model(loaded: Config) -> None:
 def _wants_setup() -> bool:
     from nexi.output import write
 
-    write("There is no config file yet. Set nexi up now? [Y/n] ", sys.stderr)
+    write("There is no config file yet. Set up nexi now? [Y/n] ", sys.stderr)
     return sys.stdin.readline().strip().lower() in ("", "y", "yes")
 
 
@@ -287,7 +289,7 @@ def _show_table(loaded: Config) -> None:
     width = max(map(len, settings))
     rows = [(name, _format_value(value), _setting_source(loaded, name)) for name, value in settings.items()]
     lines = [f"{name:<{width}}  {value}" + (f"  ({source})" if source != "default" else "") for name, value, source in rows]
-    missing = "" if loaded.config_path.exists() else "  (no such file yet)"
+    missing = "" if loaded.config_path.exists() else "  (does not exist yet)"
     write(f"{loaded.config_path}{missing}\n\n" + "\n".join(line.rstrip() for line in lines) + "\n")
 
 
@@ -314,22 +316,20 @@ def _format_value(value: Any) -> str:
 
 
 def run_setup() -> Config:
-    """The first-time setup, with the models of this machine to choose from. Raises ConfigError off a terminal."""
+    """Run the first-time setup with the local models to choose from. Raises ConfigError without a terminal."""
     from nexi.config import QUESTIONS, SEARXNG_QUESTION, run_first_time_setup
     from nexi.output import write
 
     if not sys.stdin.isatty():
         raise ConfigError(
-            "the setup asks questions, and nobody is there to answer",
-            cause="the input is no terminal",
-            fix="nexi config set KEY VALUE",
+            "setup is interactive and needs a terminal", cause="stdin is not a terminal", fix="nexi config set KEY VALUE"
         )
     write("Looking for Ollama, LM Studio and llama.cpp on this machine ...\n", sys.stderr)
     return run_first_time_setup(offers=local_model_offers(), questions=(*QUESTIONS, SEARXNG_QUESTION), window=detect_window)
 
 
 def local_model_offers(ports: Mapping[str, int] | None = None) -> list[ModelOffer]:
-    """The models of the servers that run on this machine."""
+    """The models of local servers."""
     import asyncio
 
     from nexi.config import ModelOffer
@@ -344,7 +344,7 @@ def local_model_offers(ports: Mapping[str, int] | None = None) -> list[ModelOffe
 
 
 def detect_window(base_url: str, model: str) -> int | None:
-    """The window that a server of this machine gives a model, where it says so."""
+    """The context window that a local server gives a model, if it reports one."""
     import asyncio
 
     from nexi.llm.local import describe
@@ -355,7 +355,7 @@ def detect_window(base_url: str, model: str) -> int | None:
 
 
 def format_window(given: int | None, largest: int | None) -> str:
-    """A context window in words."""
+    """Format a context window."""
     if given:
         return f"{given} tokens"
     return f"up to {largest} tokens" if largest else "window unknown"

@@ -1,7 +1,7 @@
-"""Instructions of one's own: `--system TEXT`, and templates kept as `templates/NAME.md` beside the config.
+"""The user's own instructions: `--system TEXT`, and templates in `templates/NAME.md` next to the config.
 
-A template's text is instructions for the answering model; one that has `{question}` in it is put around the question
-instead. `nexi templates` lists them.
+A template is instructions for the model; one with `{question}` in it wraps the question instead. `nexi templates` lists
+them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Template(Struct, frozen=True):
 
     @property
     def wraps_question(self) -> bool:
-        """Whether it is put around the question."""
+        """Whether it has a place for the question."""
         return PLACEHOLDER in self.text
 
 
@@ -45,7 +45,7 @@ def _templates_folder() -> Path:
 
 
 def list_templates(place: Path | None = None) -> list[Template]:
-    """Every template that can be read, by name."""
+    """Read all templates, by name."""
     place = place or _templates_folder()
     try:
         paths = sorted(place.glob("*.md"))
@@ -55,15 +55,13 @@ def list_templates(place: Path | None = None) -> list[Template]:
 
 
 def read_template(name: str, place: Path | None = None) -> Template:
-    """The template of that name. Raises ConfigError, with the one that was probably meant."""
+    """Read a template. Raises ConfigError, with a suggestion for a typo."""
     place = place or _templates_folder()
     path = place / f"{name}.md"
     if name and Path(name).name == name and path.is_file():
         return Template(name, path, _read_text(path))
     known = [path.stem for path in sorted(place.glob("*.md"))] if place.is_dir() else []
-    raise ConfigError(
-        f"there is no template called {name!r}", cause=_suggest_name(name, known), fix=f"write it: {place}/NAME.md"
-    )
+    raise ConfigError(f"no template named {name!r}", cause=_suggest_name(name, known), fix=f"create it: {place}/NAME.md")
 
 
 def system_prompt_of(flags: AskFlags) -> str:
@@ -92,26 +90,26 @@ def _read_text(path: Path) -> str:
     except (OSError, ValueError) as error:
         raise _unreadable_error(path, error) from error
     if len(raw) > MAX_BYTES:
-        raise ConfigError(f"{path} is too large", cause=f"it has more than {MAX_BYTES:,} bytes", fix="shorten it")
+        raise ConfigError(f"{path} is too large", cause=f"it is larger than {MAX_BYTES:,} bytes", fix="shorten it")
     return text
 
 
 def _unreadable_error(path: Path, error: Exception) -> ConfigError:
     cause = getattr(error, "strerror", None) or str(error)
-    return ConfigError(f"{path} cannot be read", cause=cause, fix="make it UTF-8 text that you may read")
+    return ConfigError(f"cannot read {path}", cause=cause, fix="make it a readable UTF-8 text file")
 
 
 def _suggest_name(name: str, known: list[str]) -> str:
     import difflib
 
     if not known:
-        return "none is saved"
+        return "there are no templates"
     close = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
+    return f"did you mean {close[0]}?" if close else f"available: {', '.join(known)}"
 
 
 @click.command("templates")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def templates_command(as_json: bool) -> None:
     """List the saved templates."""
     from nexi.cli.exits import report_errors
@@ -132,6 +130,6 @@ def _print_templates(as_json: bool) -> None:
         ]
         return print_json({"schema": "nexi-templates-1", "templates": listed})
     if not found:
-        return write(f"No template is saved. Write one: {_templates_folder()}/NAME.md\n", sys.stderr)
+        return write(f"No templates. Create one: {_templates_folder()}/NAME.md\n", sys.stderr)
     width = max(len(t.name) for t in found)
     return write("".join(f"{t.name:<{width}}  {t.first_line}\n" for t in found))

@@ -1,4 +1,4 @@
-"""`nexi verify`: an answer, a report or any Markdown with links, checked against its pages once more."""
+"""`nexi verify`: checks an answer, a report or any Markdown with links against its pages."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ EXIT_NOT_VERIFIED = 5
 
 @click.command("verify", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("target", metavar="FILE|ID")
-@click.option("--refetch", is_flag=True, help="Fetch the pages again; tell which died or changed.")
-@click.option("--strict", is_flag=True, help="Fail also for what is partly supported or cites nothing.")
-@click.option("-v", "--verbose", is_flag=True, help="Show supported sentences too.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+@click.option("--refetch", is_flag=True, help="Fetch the pages again and report which are gone or changed.")
+@click.option("--strict", is_flag=True, help="Also fail for sentences that are partly supported or cite nothing.")
+@click.option("-v", "--verbose", is_flag=True, help="Also show supported sentences.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def verify_command(target: str, refetch: bool, strict: bool, verbose: bool, as_json: bool) -> None:
-    """Check an answer, a report or any Markdown with links against the pages it cites; - reads stdin."""
+    """Check an answer, a report or any Markdown with links against the pages it cites.
+
+    FILE can be - for stdin; ID is the ID of an answer or run.
+    """
     from nexi.output import print_json, write
     from nexi.output.proof import verification_json, verification_markdown
 
@@ -39,7 +42,7 @@ def verify_command(target: str, refetch: bool, strict: bool, verbose: bool, as_j
 
 
 def _read_target(target: str) -> Target:
-    """A file or stdin as text; anything else is the id of a run. Raises NexiError."""
+    """Read a file or stdin; anything else is the ID of a run. Raises NexiError."""
     from nexi.app import Target
     from nexi.errors import StoreError
 
@@ -51,7 +54,7 @@ def _read_target(target: str) -> Target:
             return Target(text=path.read_bytes().decode("utf-8", "replace"))
     except OSError as error:
         cause = error.strerror or str(error)
-        raise StoreError(f"{path} could not be read", cause=cause, fix="check the name and its permissions") from error
+        raise StoreError(f"cannot read {path}", cause=cause, fix="check the path and its permissions") from error
     return Target(id=target)
 
 

@@ -1,7 +1,7 @@
-"""What a person or a script sees: data on stdout, everything else on stderr.
+"""Terminal output: data on stdout, everything else on stderr.
 
-Doors call the seeds' print functions, or give the events of a run to a `Screen`. Rich is imported only where there is a
-terminal to draw on, and the screen only by a search.
+Callers use the print functions, or pass the events of a run to a `Screen`. Rich is imported only if there is a terminal to
+draw on, and the screen only by a run.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Cuts Markdown that is still arriving into blocks that will not change any more.
+"""Cuts streamed Markdown into blocks that will not change any more.
 
-Pure. A heading is whole at its line end, code at its closing fence, a list when something follows that is neither an item nor
-indented, anything else at its blank line. The blocks joined are the text.
+Pure. A heading is complete at its line end, code at its closing fence, a list before text that is neither an item nor
+indented, anything else at a blank line. The joined blocks are the text.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ _ITEM = re.compile(r" {0,3}(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]|$)")
 
 
 class BlockStream:
-    """Takes text as it comes; gives whole blocks, and keeps the one under way."""
+    """Takes streamed text and returns complete blocks; keeps the unfinished one."""
 
     def __init__(self) -> None:
-        self._lines: list[str] = []  # the block under way, each line with its end
+        self._lines: list[str] = []  # the unfinished block, each line with its line end
         self._line = ""
         self._fence = ""
         self._has_text = self._is_list = self._after_blank = False
 
     @property
     def unfinished(self) -> str:
-        """The block under way."""
+        """The unfinished block."""
         return "".join(self._lines) + self._line
 
     def feed(self, text: str) -> list[str]:
-        """Take more text; return the blocks it completed."""
+        """Add text; return the blocks that it completes."""
         *whole, rest = text.split("\n")
         blocks: list[str] = []
         for line in whole:
@@ -38,7 +38,7 @@ class BlockStream:
         return blocks
 
     def finish(self) -> str:
-        """What is left."""
+        """Return the unfinished block and reset."""
         rest = self.unfinished
         self._cut_block()
         self._line = self._fence = ""

@@ -1,7 +1,7 @@
-"""Text that shows and does nothing else.
+"""Removes what a terminal would execute from text.
 
-Pages, titles and answers come from strangers. What would command a terminal, or make text look like other text, is taken out
-before anything is written: escape sequences, control characters, and the marks that override the direction of writing.
+Pages, titles and answers are untrusted. Escape sequences, control characters and marks that override the direction of
+writing are removed before anything is written.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 _HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-# Needed only where that one finds something, so they are not compiled at every start.
+# Compiled only when _HARMFUL matches, to keep the start fast.
 _SEQUENCE = (
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # a colour, a cursor movement
     r"|\x9b[0-?]*[ -/]*[@-~]"
@@ -22,7 +22,7 @@ _LONE = "[\ud800-\udfff]"
 
 
 def clean_text(text: str) -> str:
-    """The text without what a terminal would obey; line breaks become newlines, stray halves of characters become �."""
+    """Remove control sequences; line breaks become newlines, lone surrogates become �."""
     if not _HARMFUL.search(text):
         return text
     text = re.sub(_BREAK, "\n", re.sub(_SEQUENCE, "", text))
@@ -30,10 +30,10 @@ def clean_text(text: str) -> str:
 
 
 def clean_line(text: str) -> str:
-    """The same, on one line."""
+    """Clean text and put it on one line."""
     return " ".join(clean_text(text).split())
 
 
 def escape_json(json_text: str) -> str:
-    """JSON in which such characters are written as escapes, so that nothing is lost."""
+    """Escape such characters in JSON, so that nothing is lost."""
     return _HARMFUL.sub(lambda found: f"\\u{ord(found[0]):04x}", json_text)

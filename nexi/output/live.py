@@ -1,6 +1,6 @@
-"""A picture at the bottom of a terminal that is drawn anew several times a second and comes and goes.
+"""A display at the bottom of a terminal that is redrawn several times a second.
 
-`region` and `panel` say what is in it; rich is imported when there is a terminal to draw on.
+`region` and `panel` define its content; rich is imported only if there is a terminal to draw on.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ REDRAWS_PER_S = 8
 
 
 class LiveDisplay(ABC):
-    """What stays is written above it, inside `pause_drawing`."""
+    """Redraws itself in place; permanent output is written above it, inside `pause_drawing`."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -46,7 +46,7 @@ class LiveDisplay(ABC):
 
     @contextmanager
     def pause_drawing(self) -> Iterator[None]:
-        """Out of the way while something is written that stays."""
+        """Remove the display while permanent output is written."""
         was_there = self._live is not None
         self.stop()
         yield
@@ -55,4 +55,4 @@ class LiveDisplay(ABC):
 
     @abstractmethod
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """What is drawn."""
+        """Draw the display."""

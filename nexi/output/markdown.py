@@ -1,6 +1,6 @@
-"""Answers and sources as rich draws them. Imported only where there is a terminal to draw on.
+"""Renders answers and sources with rich. Imported only if there is a terminal to draw on.
 
-Nothing in an answer is obeyed: links are shown as text with their address, images are named and not loaded, HTML is text.
+Answers are untrusted: links are shown as text with their URL, images are named and not loaded, HTML is shown as text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from nexi.types import Source
 
 
 class _Heading(markdown.Heading):
-    """A heading at the left: an answer is no title page."""
+    """A left-aligned heading; rich centers it."""
 
     LEVEL_ALIGN: ClassVar = dict.fromkeys(markdown.Heading.LEVEL_ALIGN, "left")
 
@@ -32,21 +32,21 @@ class _Markdown(markdown.Markdown):
 
     def __init__(self, text: str) -> None:
         super().__init__("", code_theme="ansi_dark", hyperlinks=False)
-        # rich's own parser reads HTML and then leaves it out, and `Vec<T>` with it
+        # rich's own parser drops HTML, and `Vec<T>` with it
         parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"]).disable("image")
         self.markup = text
         self.parsed = parser.parse(text)
 
 
 class _MarkdownDrawing:
-    """Markdown as lines that end where their text ends: padding would wrap in a window made narrower, and be copied."""
+    """Markdown as lines without padding, which would wrap in a narrower window and be copied."""
 
     def __init__(self, text: str) -> None:
         blocks = BlockStream()
         self._blocks = [_Markdown(block) for block in (*blocks.feed(text), blocks.finish()) if block.strip()]
 
     def lines(self, console: Console, options: ConsoleOptions) -> list[list[Segment]]:
-        """Drawn block by block, as a stream is, with one blank line between blocks."""
+        """Render block by block, as a stream is, with one blank line between blocks."""
         found: list[list[Segment]] = []
         for block in self._blocks:
             found += [[], *_block_lines(block, console, options)]
@@ -59,14 +59,14 @@ class _MarkdownDrawing:
 
 
 def _block_lines(block: _Markdown, console: Console, options: ConsoleOptions) -> list[list[Segment]]:
-    """The lines of one block without the blank ones around them."""
+    """The lines of one block, without blank lines around them."""
     lines = [_trim_line(line) for line in console.render_lines(block, options.update(height=None), pad=False)]
     inked = [number for number, line in enumerate(lines) if line]
     return lines[inked[0] : inked[-1] + 1] if inked else []
 
 
 def _trim_line(line: list[Segment]) -> list[Segment]:
-    """A line without the blanks at its end."""
+    """Remove trailing blanks from a line."""
     kept = list(line)
     while kept and not kept[-1].text.rstrip():
         kept.pop()
@@ -76,19 +76,19 @@ def _trim_line(line: list[Segment]) -> list[Segment]:
 
 
 def render_markdown(text: str) -> _MarkdownDrawing:
-    """An answer or a part of it, ready to print."""
+    """Prepare an answer, or part of it, for printing."""
     return _MarkdownDrawing(clean_text(text))
 
 
 def _address_text(url: str, link: str) -> Text:
-    """The address of a source; a terminal that knows links opens it at the evidence, and what is seen stays the address."""
+    """The URL of a source; terminals with link support open it at the evidence."""
     if not link.startswith(url):
         return Text(f"    {url}", style="dim")
     return Text.assemble(("    ", "dim"), (url, Style(dim=True, link=link)))
 
 
 def source_lines(sources: Iterable[Source], support: Mapping[int, tuple[int, int]]) -> Iterator[Text]:
-    """The lines of the list of sources: number, title, site and how many sentences it supports, and the address under them."""
+    """Yield two lines for each source: number, title, site and support, then the URL."""
     yield Text()
     yield Text("Sources", style="bold")
     for source in sources:

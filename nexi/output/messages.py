@@ -1,4 +1,4 @@
-"""Messages for a person or a script: the seeds' print functions, and the answer as a whole."""
+"""Print functions for messages and answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def print_answer(
     url_citations: Mapping[str, int] | None = None,
     url_to_title: Mapping[str, str] | None = None,
 ) -> None:
-    """The answer on stdout, with its sources under `Sources:`."""
+    """Print the answer to stdout, with its sources under `Sources:`."""
     from nexi.types import Source
 
     titles = url_to_title or {}
@@ -40,7 +40,7 @@ def print_answer(
 def print_sources(
     sources: Iterable[Source], plain: bool | None = None, support: Mapping[int, tuple[int, int]] | None = None
 ) -> None:
-    """The list under an answer, on stdout: number, title, site and address; in colours also what each supports."""
+    """Print the sources to stdout: number, title, site and URL; with colours also what each supports."""
     from nexi.answers.citations import format_citations_section
 
     found = sorted(sources, key=lambda source: source.number)
@@ -73,14 +73,14 @@ def print_result_summary(
     figures: str = "",
     calls: int = 0,
 ) -> None:
-    """One line on what the answer took; research has model calls and no iterations of its own."""
+    """Print one line on time, work and cost; research counts model calls instead of iterations."""
     work = _count_noun(iterations, "iteration") if iterations or not calls else _count_noun(calls, "model call")
     parts = (f"{duration_s:.1f} s", work, f"{_count_noun(len(urls), 'page')} read")
     print_note(", ".join(filter(None, (*parts, _count_noun(tokens, "token"), cost, figures))), plain, "dim")
 
 
 def cost_text(cost: float | None) -> str:
-    """What a search cost, in words."""
+    """Format a cost in USD."""
     if cost is None:
         return "cost unknown"
     return f"${cost:.4f}" if cost >= 0.0001 else ("under $0.0001" if cost > 0 else "free")
@@ -103,7 +103,7 @@ def print_error(message: str, plain: bool | None = None) -> None:
 
 
 def create_progress_callback(verbose: bool = False, plain: bool | None = None) -> Callable[[str, int, int], None]:
-    """A callback for `run_search` that tells its progress on stderr."""
+    """Create a callback for `run_search` that prints progress to stderr."""
 
     def callback(message: str, iteration: int, max_iter: int) -> None:
         print_note(f"[{iteration}/{max_iter}] {message}" if verbose else message, plain, "dim")
@@ -112,7 +112,7 @@ def create_progress_callback(verbose: bool = False, plain: bool | None = None) -
 
 
 def print_failure(error: NexiError, *, as_json: bool = False) -> None:
-    """What happened, why, and what to do; one JSON object on stdout when the caller asked for JSON."""
+    """Print an error with its cause and fix, as a JSON object on stdout with `as_json`."""
     if as_json:
         return print_json({"error": str(error), "code": error.code, "fix": error.fix})
     print_error(str(error))
@@ -122,7 +122,7 @@ def print_failure(error: NexiError, *, as_json: bool = False) -> None:
 
 
 def print_json(value: Mapping[str, Any] | Sequence[Any]) -> None:
-    """One line of JSON on stdout. Nothing is taken out of it: what a terminal would obey is written as an escape."""
+    """Print one line of JSON to stdout; control characters are escaped, not removed."""
     write_raw(escape_json(json.dumps(value, ensure_ascii=False)) + "\n", sys.stdout)
 
 
@@ -154,7 +154,7 @@ def answer_json(result: RunResult, question: str, model: str) -> dict[str, Any]:
 
 
 def print_note(message: str, plain: bool | None = None, style: str = "") -> None:
-    """A line on stderr, in a colour where there are colours."""
+    """Print a line to stderr, coloured if the terminal allows it."""
     if not takes_colors(sys.stderr, plain):
         return write(message + "\n", sys.stderr)
     from rich.text import Text

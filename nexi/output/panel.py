@@ -1,7 +1,7 @@
-"""Research as it goes: a panel with a line for each researcher on a terminal, plain lines off it.
+"""Shows a research run: a panel with a line for each researcher on a terminal, plain lines elsewhere.
 
-Every number comes from the state that the reducer folds from the facts, so that this panel, the page and other programs agree.
-A run that is taken up again starts with the state it had.
+All numbers come from the state that the reducer folds from the facts, so that this panel, the page and other programs
+agree. A resumed run starts with the state it had.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ PLAIN_MARKS = {"reported": "+", "failed": "x"}
 
 
 def panel_for(verbose: bool, quiet: bool, state: ResearchState, clock: Callable[[], float]) -> ProgressDisplay:
-    """How research is shown on the streams there are."""
+    """Choose how to show research on the available streams."""
     if quiet and not verbose:
         return ProgressDisplay()
     return Panel(verbose, state, clock) if takes_colors(sys.stderr) else PlainPanel(verbose)
 
 
 class PlainPanel(ProgressDisplay):
-    """A line for everything that changes the picture; with `verbose` for everything."""
+    """A line for each change; with `verbose` for everything."""
 
     def __init__(self, verbose: bool) -> None:
         self._details = ProgressLines(verbose=True) if verbose else None
@@ -129,7 +129,7 @@ def format_headline(state: ResearchState, seconds: float, status: str = "") -> s
 
 
 def format_researcher(researcher: Researcher) -> str:
-    """A researcher in one line: who, how far, what it took, what it did last, and on what; a narrow terminal cuts the end."""
+    """One line for a researcher: ID, phase, usage, last action and task; a narrow terminal cuts the end."""
     parts = [researcher.id, researcher.phase]
     if researcher.usage.total:
         parts.append(f"{researcher.usage.total:,} tokens")
@@ -143,19 +143,19 @@ def format_researcher(researcher: Researcher) -> str:
 
 
 def _format_estimate(event: AgendaSet) -> str:
-    """What the run may come to, told when it begins to spend."""
-    return f"Depth {event.complexity}: {clean_line(event.estimate)}. Ctrl-C once writes the report from what is there."
+    """The estimate of the run, shown when it starts to spend."""
+    return f"Depth {event.complexity}: {clean_line(event.estimate)}. Press Ctrl-C once to write the report now."
 
 
 def format_change(event: Event) -> str:
-    """What is worth a line where nothing can be redrawn; "" for nothing."""
+    """A line for an event where nothing can be redrawn; "" for none."""
     match event:
-        case AgendaSet(tasks=tasks, complexity=complexity, estimate=told):
+        case AgendaSet(tasks=tasks, complexity=complexity, estimate=estimate):
             count = f"{len(tasks)} task{'' if len(tasks) == 1 else 's'}"
             plan = f"Planned {count} (depth {complexity}): " + "; ".join(clean_line(t) for t in tasks)
-            return f"{plan}\n{_format_estimate(event)}" if told else plan
+            return f"{plan}\n{_format_estimate(event)}" if estimate else plan
         case RunResumed(after=after):
-            return f"Going on after {after} facts"
+            return f"Resuming after {after} facts"
         case ResearcherStarted(researcher=name, task=task):
             return f"Researcher {name} started: {clean_line(task)}"
         case ResearcherReported(researcher=name):
@@ -163,9 +163,9 @@ def format_change(event: Event) -> str:
         case ResearcherFailed(researcher=name, message=message):
             return f"Researcher {name} failed: {clean_line(message)}"
         case RoundEvaluated(round=number, decision="delegate", tasks=tasks):
-            return f"Round {number} leaves open: " + "; ".join(clean_line(t) for t in tasks)
+            return f"Round {number}: following up on " + "; ".join(clean_line(t) for t in tasks)
         case RoundEvaluated(round=number):
-            return f"Round {number} is enough; the report is written"
+            return f"Round {number} done; writing the report"
         case LimitReached(stop=stop):
             return f"Finishing: {stop.value.replace('_', ' ')}"
         case _:

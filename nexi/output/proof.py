@@ -1,4 +1,4 @@
-"""What was found when sentences were compared with their pages, for a person and for a script."""
+"""The verification of sentences against their pages, for people and for programs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _VERDICT_WORDS = {
 
 
 def _proof_json(proof: Proof, marked: Collection[int] = ()) -> dict[str, Any]:
-    """Figures and verdicts. Presence is how much of the sentences stands in the pages, fit how much of them the pages say."""
+    """Figures and verdicts. Presence: how much of the sentences is in the pages; fit: how much the pages support."""
     return {
         "figures": proof.figures(),
         "supported": proof.supported,
@@ -38,7 +38,7 @@ def _proof_json(proof: Proof, marked: Collection[int] = ()) -> dict[str, Any]:
 
 
 def review_json(review: Review | None) -> dict[str, Any] | None:
-    """The proof of an answer as it was printed, with what was done to it before that."""
+    """The proof of a printed answer, with the changes made before printing."""
     if review is None:
         return None
     return {
@@ -82,15 +82,15 @@ def _evidence_json(evidence: Evidence) -> dict[str, Any]:
 
 
 def figures_line(review: Review | None) -> str:
-    """The line an answer states about itself; "" for one that claims nothing."""
+    """The verification line of an answer; "" if it claims nothing."""
     if review is None or not (review.proof.checked or review.dropped):
         return ""
-    left_out = f", {len(review.dropped)} left out" if review.dropped else ""
+    left_out = f", {len(review.dropped)} omitted" if review.dropped else ""
     return f"Verified: {review.proof.figures()}{left_out}."
 
 
 def print_figures(review: Review | None, plain: bool | None = None) -> None:
-    """Under the list of sources, on stdout: it belongs to the answer."""
+    """Print the verification line to stdout, as part of the answer."""
     line = figures_line(review)
     if not line or review is None:
         return None
@@ -105,7 +105,7 @@ def print_figures(review: Review | None, plain: bool | None = None) -> None:
 
 
 def support_by_source(proof: Proof) -> dict[int, tuple[int, int]]:
-    """How many of the sentences that cite a source it supports, and how many there are."""
+    """For each source: how many of the sentences that cite it are supported, and how many cite it."""
     cited: Counter[int] = Counter()
     good: Counter[int] = Counter()
     for claim in proof.claims:
@@ -116,14 +116,14 @@ def support_by_source(proof: Proof) -> dict[int, tuple[int, int]]:
 
 
 def claim_lines(review: Review) -> Iterator[tuple[str, str]]:
-    """For `-v`: a line on each sentence with its style, and one on the passage that was found for it."""
+    """For `-v`: yield a line with its style for each sentence and for each passage found for it."""
     for claim in review.proof.checked:
         good = claim.verdict == "supported"
         yield f"   {_verdict_words(claim)}: {clean_line(claim.text)}", "dim" if good else "yellow"
         for evidence in claim.evidence:
             yield f"      {_evidence_line(evidence)}", "dim"
     for claim in review.dropped:
-        yield f"   left out, {_verdict_words(claim)}: {clean_line(claim.text)}", "yellow"
+        yield f"   omitted, {_verdict_words(claim)}: {clean_line(claim.text)}", "yellow"
 
 
 def _verdict_words(claim: Claim) -> str:
@@ -141,7 +141,7 @@ def _evidence_line(evidence: Evidence) -> str:
     return clean_line("; ".join(filter(None, parts)))
 
 
-# a document that was checked again
+# nexi verify
 
 
 def verification_json(found: Verification, target: str, *, strict: bool) -> dict[str, Any]:
@@ -181,7 +181,7 @@ def _source_json(state: SourceState) -> dict[str, Any]:
 
 
 def verification_markdown(found: Verification, target: str, *, strict: bool, verbose: bool = False) -> str:
-    """A report: the figures, the sentences that failed with what was found, and the sources."""
+    """Render a report: figures, failed sentences with their evidence, and sources."""
     failed = {claim.index for claim in found.failed(strict=strict)}
     shown = [c for c in found.proof.checked if verbose or c.verdict != "supported"]
     parts = [f"# Verification of {clean_line(target)}", f"{found.proof.figures()}. {_outcome_sentence(len(failed))}"]
@@ -193,13 +193,13 @@ def verification_markdown(found: Verification, target: str, *, strict: bool, ver
     if found.sources:
         parts += ["## Sources", "\n".join(map(_source_markdown, found.sources))]
     if found.document.unread:
-        parts.append(f"{found.document.unread} more addresses were not looked at: a document may cite 999.")
+        parts.append(f"{found.document.unread} more URLs were not checked: the limit is 999.")
     return "\n\n".join(parts) + "\n"
 
 
 def _outcome_sentence(failed: int) -> str:
     if not failed:
-        return "Nothing failed."
+        return "No sentence failed."
     return f"{failed} sentence{'s' * (failed != 1)} failed."
 
 

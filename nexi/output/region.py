@@ -1,7 +1,7 @@
-"""The region at the bottom of a terminal that comes and goes: the end of what is being written, and the status line.
+"""The region at the bottom of a terminal: the end of the answer so far, and the status line.
 
-Imported only where there is a terminal to draw on. Everything in it is drawn anew several times a second; what shall stay is
-written above it, while it is away.
+Imported only if there is a terminal to draw on. It is redrawn several times a second; permanent output is written above it
+while drawing is paused.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from nexi.output.live import REDRAWS_PER_S, LiveDisplay
 from nexi.output.markdown import render_markdown
 
 FRAMES, PLAIN_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "|/-\\"
-ROWS_BELOW = 3  # the blank line above, the status line, and the line the cursor rests on
+ROWS_BELOW = 3  # the blank line above, the status line, and the cursor line
 
 
 class StatusRegion(LiveDisplay):
-    """Shows `body`, which is Markdown, and under it what `status` says."""
+    """Shows the Markdown in `body`, and the status below."""
 
     def __init__(self, console: Console, status: Callable[[], str], clock: Callable[[], float]) -> None:
         self.body, self.apart = "", False
@@ -35,7 +35,7 @@ class StatusRegion(LiveDisplay):
 
 
 def _draw_tail(body: str, apart: bool, console: Console, options: ConsoleOptions) -> RenderResult:
-    """The end of what is being written, as much of it as there is room for."""
+    """Draw as much of the end of the answer as fits."""
     if not body.strip():
         return
     if apart:

@@ -1,7 +1,7 @@
-"""Shows a run: what goes on, on stderr; the answer as it is written, on stdout.
+"""Shows a run: progress on stderr, the answer on stdout.
 
-Above it are the doors that give it events; below it the streams. It decides nothing about a run. How it shows one depends on
-the streams alone: a terminal gets Markdown and a status line, a plain one gets text, a pipe gets the answer at the end.
+Callers pass it events; the streams are below. How it shows a run depends on the streams alone: a terminal gets Markdown and
+a status line, a plain one gets text, a pipe gets the answer at the end.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
 
 
 class ProgressDisplay:
-    """How a screen tells what goes on: not at all, unless a kind of it says more."""
+    """Shows the progress of a run; this base class shows nothing."""
 
     def show_event(self, event: Event) -> None:
-        """Something happened."""
+        """Show an event."""
 
     @contextmanager
     def pause_drawing(self) -> Iterator[None]:
-        """Out of the way while something is written that stays."""
+        """Remove the display while permanent output is written."""
         yield
 
     def show_tail(self, text: str, *, apart: bool = False) -> None:
-        """The end of the answer so far, which is still to be written for good; `apart` from what stands above it."""
+        """Show the unfinished end of the answer; `apart` puts a blank line above it."""
 
     def end(self) -> None:
-        """Nothing more will happen, or not for now."""
+        """Stop showing progress, at least for now."""
 
 
 class _IterationCount(ProgressDisplay):
-    """Off a terminal progress is `[1][2][3]`, which a log can bear."""
+    """Counts iterations as `[1][2][3]`, off a terminal."""
 
     def __init__(self) -> None:
         self._iteration = 0
@@ -68,7 +68,7 @@ class _IterationCount(ProgressDisplay):
 
 
 class ProgressLines(ProgressDisplay):
-    """A line for everything, where no line may be redrawn."""
+    """A line for each event, where nothing can be redrawn."""
 
     def __init__(self, verbose: bool) -> None:
         self._verbose = verbose
@@ -80,7 +80,7 @@ class ProgressLines(ProgressDisplay):
 
 
 class _StatusLine(ProgressDisplay):
-    """A line that is redrawn, over the end of the answer; with `verbose` also every detail, above them."""
+    """A redrawn status line below the end of the answer; with `verbose` also every detail, above both."""
 
     def __init__(self, verbose: bool, clock: Callable[[], float]) -> None:
         from nexi.output.region import StatusRegion
@@ -112,20 +112,20 @@ class _StatusLine(ProgressDisplay):
 
 
 class _AnswerOutput:
-    """How a screen writes the answer as it comes: not at all, unless a kind of it does. What was written stays."""
+    """Writes the answer while it is streamed; this base class writes nothing."""
 
     streams = False
-    breaks_lines = False  # whether a note would fall into the middle of a line
+    breaks_lines = False  # whether a note would break a line of the answer
 
     def add(self, text: str) -> None:
-        """A stretch of the answer."""
+        """Add a part of the answer."""
 
     def finish(self) -> None:
-        """Write what was held back."""
+        """Write what is held back."""
 
 
 class _PlainOutput(_AnswerOutput):
-    """The answer as it was written, by stretches."""
+    """Writes the answer as plain text, part by part."""
 
     streams = breaks_lines = True
 
@@ -145,7 +145,7 @@ class _PlainOutput(_AnswerOutput):
 
 
 class _MarkdownOutput(_AnswerOutput):
-    """The answer as rich draws it: whole blocks stay, the one under way is shown with the status line."""
+    """Writes the answer with rich: complete blocks are permanent, the unfinished one is part of the status region."""
 
     streams = True
 
@@ -178,7 +178,7 @@ class _MarkdownOutput(_AnswerOutput):
 
 
 class Screen:
-    """Shows a run as it goes. Give it every event, call `end` after the last one, and `finish` with the result."""
+    """Shows a run. Pass it every event, call `end` after the last one, and `finish` with the result."""
 
     def __init__(
         self,
@@ -199,7 +199,7 @@ class Screen:
 
     @contextmanager
     def pause_drawing(self) -> Iterator[None]:
-        """Out of the way while somebody is asked something."""
+        """Remove the display while the user is prompted."""
         with self._progress.pause_drawing():
             yield
 
@@ -212,7 +212,7 @@ class Screen:
             self._show_progress(event)
 
     def end(self) -> None:
-        """The run is over, whether or not it has an answer: what was under way is written, the status line goes."""
+        """End the display of a run, with or without an answer: write what is unfinished, remove the status line."""
         self._progress.end()
         if self._shown:
             self._output.finish()
@@ -222,7 +222,7 @@ class Screen:
         self._progress.end()
 
     def finish(self, result: RunResult) -> None:
-        """What is still to be seen of an answer: all of it where nothing was streamed, its sources, and what it took."""
+        """Print the rest of the answer, its sources, and the summary."""
         review = result.answer.review
         self._write_rest(result.answer.text)
         print_sources(result.answer.sources, support=support_by_source(review.proof) if review else None)
@@ -231,7 +231,7 @@ class Screen:
         self.sum_up(result)
 
     def sum_up(self, result: RunResult) -> None:
-        """A line on what the answer took, for those who look."""
+        """Print a summary of the run, on a terminal or if requested."""
         end, review = result.finished, result.answer.review
         if self._verbose and review:
             for line, style in claim_lines(review):
@@ -259,7 +259,7 @@ class Screen:
             self._output.add(text)
 
     def _write_rest(self, answer: str) -> None:
-        """The terminal fact repeats the answer whole; what was not streamed of it follows."""
+        """Print what was not streamed; the last fact has the whole answer."""
         shown = "".join(self._shown).rstrip()
         rest = answer[len(shown) :] if answer.startswith(shown) else answer
         if not shown or rest.strip():

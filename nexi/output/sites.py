@@ -1,10 +1,10 @@
-"""The site of an address, for eyes."""
+"""The site of a URL, for display."""
 
 from __future__ import annotations
 
 
 def site_of(url: str) -> str:
-    """The host without `www.`; the address itself where it has none."""
+    """The host without `www.`; the URL itself if it has no host."""
     from nexi.urls import host_of
 
     try:

@@ -1,4 +1,4 @@
-"""The sources of an answer and where they disagree, as values for a script."""
+"""The sources of an answer and their conflicts, as JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def source_json(source: Source) -> dict[str, Any]:
-    """A source; `link` opens it where its evidence stands, and the rest is what the page says of itself."""
+    """A source; `link` opens it at its evidence, author and date are what the page states."""
     about = source.imprint
     return {
         "n": source.number,

@@ -1,4 +1,4 @@
-"""What is going on in a run, in a few words: the status line, the lines of `-v`, and the count of what was done."""
+"""Describes the events of a run: the status line, the lines of `-v`, and counts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from nexi.output.sites import site_of
 PURPOSE_STATUS = {
     "answer": "Thinking",
     "extract": "Reading closely",
-    "compact": "Summing up",
+    "compact": "Summarising",
     "judge": "Judging",
     "correct": "Correcting",
 }
@@ -34,7 +34,7 @@ MAX_ARGUMENT_CHARS = 300
 
 
 class RunTally:
-    """What a run has done so far."""
+    """Counts what a run has done so far."""
 
     def __init__(self) -> None:
         self.status = "Starting"
@@ -51,7 +51,7 @@ class RunTally:
                 self.tokens += event.usage.total
 
     def status_line(self, seconds: float) -> str:
-        """The status line: what is going on, and what was done until now."""
+        """The status line: current activity and counts."""
         done = ((self.searches, "searches"), (self.pages, "pages"), (self.tokens, "tokens"))
         counts = [f"{count:,} {_pluralise(count, noun)}" for count, noun in done if count]
         return " · ".join([self.status, *counts, f"{seconds:.0f} s"])
@@ -62,14 +62,14 @@ def _pluralise(count: int, plural: str) -> str:
 
 
 def status_of(event: Event) -> str:
-    """What a person waiting may like to know; "" for nothing new."""
+    """The current activity after an event; "" if it did not change."""
     match event:
         case ModelAsked(purpose=purpose):
             return PURPOSE_STATUS[purpose]
         case ToolStarted(name="web_search"):
             return "Searching " + ", ".join(f'"{query}"' for query in _string_arguments(event.arguments, "queries"))
         case ToolStarted(name="local_search"):
-            return "Looking into what is known"
+            return "Searching the knowledge base"
         case ToolStarted(name="web_get"):
             return "Reading " + ", ".join(dict.fromkeys(map(site_of, _string_arguments(event.arguments, "urls"))))
         case SearchDelayed(backend=backend, seconds=seconds):
@@ -87,7 +87,7 @@ def status_of(event: Event) -> str:
 
 
 def _string_arguments(arguments: str, name: str) -> list[str]:
-    """A list in the arguments of a tool call, as far as the model wrote one."""
+    """A list of strings in the arguments of a tool call, if the model wrote one."""
     try:
         found = json.loads(arguments)[name]
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -96,12 +96,12 @@ def _string_arguments(arguments: str, name: str) -> list[str]:
 
 
 def progress_of(event: Event) -> str:
-    """What is worth a line of its own where no line can be redrawn; "" for nothing."""
+    """A line for an event where nothing can be redrawn; "" for none."""
     match event:
         case ModelAsked(purpose="answer"):
             return "Thinking"
         case SearchDelayed(backend=backend, seconds=seconds, code=code) if seconds >= 1:
-            return f"{backend} is asked again in {seconds:.0f} s ({code.replace('_', ' ')})"
+            return f"Retrying {backend} in {seconds:.0f} s ({code.replace('_', ' ')})"
         case SearchFinished(query=query, hits=hits, backend=backend):
             found = f"{len(hits)} {_pluralise(len(hits), 'results')}" + (f" from {backend}" if backend else "")
             return f'Searched "{query[:60]}": {found}'
@@ -112,7 +112,7 @@ def progress_of(event: Event) -> str:
 
 
 def detail_of(event: Event) -> tuple[str, str]:
-    """A line of `-v` and its style: every model call, tool call and token count; ("", "") for nothing."""
+    """A line for `-v` with its style; ("", "") for none."""
     match event:
         case ModelAsked():
             return f"-> {event.model} ({event.purpose}), call {event.call}, about {event.prompt_tokens} tokens", "cyan"
@@ -128,13 +128,13 @@ def detail_of(event: Event) -> tuple[str, str]:
             ended = "ok" if event.ok else "failed"
             return f"   {event.name} {ended}, {len(event.text)} characters, {event.seconds:.2f} s", "dim"
         case SearchDelayed():
-            return f"   {event.backend} is asked again in {event.seconds:g} s ({event.code})", "dim"
+            return f"   Retrying {event.backend} in {event.seconds:g} s ({event.code})", "dim"
         case PageFailed():
             return f"   Could not read {event.url[:100]}: {event.message}", "dim"
         case SourceNumbered(source=source):
             return f"   [{source.number}] is {source.url[:100]}", "dim"
         case ContextCompacted():
-            return f"   Conversation cut from {event.tokens_before} to {event.tokens_after} tokens", "dim"
+            return f"   Compacted the conversation from {event.tokens_before} to {event.tokens_after} tokens", "dim"
         case _ if text := progress_of(event):
             return f"   {text}", "dim"
         case _:

@@ -1,7 +1,7 @@
-"""The two streams: what may be written on them, and how.
+"""Writes to stdout and stderr.
 
-Everything nexi says passes through `write`, so nothing here is harmful to a terminal, nothing breaks an encoding, and a reader
-who went away is noticed once. Whether a stream takes colours is decided here and nowhere else.
+All output passes through `write`, which removes control sequences, handles encodings, and notices a closed pipe. Only this
+module decides whether a stream takes colours.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ _plain_mode: ContextVar[bool] = ContextVar("nexi_plain_mode", default=False)
 
 
 def is_tty(stream: Any = None) -> bool:
-    """Whether a stream is a terminal; stdout unless another is named."""
+    """Whether a stream is a terminal; stdout by default."""
     stream = sys.stdout if stream is None else stream
     try:
         return bool(stream.isatty())
-    except (AttributeError, ValueError):  # no stream at all, or a closed one
+    except (AttributeError, ValueError):  # no stream, or a closed one
         return False
 
 
 def set_plain_mode(plain: bool) -> None:
-    """No colours and no emoji from here on, in this context."""
+    """Disable colours and emoji from now on, in this context."""
     _plain_mode.set(plain)
 
 
 def is_plain(plain: bool | None = None) -> bool:
-    """Whether nothing but text may be written, even to a terminal."""
+    """Whether output is plain text even on a terminal."""
     if plain is not None:
         return plain
     from nexi.config import wants_color
@@ -49,13 +49,13 @@ def takes_colors(stream: Any, plain: bool | None = None) -> bool:
 
 
 def write(text: str, stream: Any = None) -> None:
-    """Write text whatever the stream's encoding can bear; a reader that went away ends the program quietly."""
+    """Write text, with characters replaced that the encoding lacks; a closed pipe ends the program quietly."""
     write_raw(clean_text(text), sys.stdout if stream is None else stream)
 
 
 def write_raw(text: str, stream: Any) -> None:
-    """Write what is known to be harmless. Raises StoreError for data that could not be written; what is no data may be lost."""
-    if stream is None:  # closed before we began
+    """Write harmless text. Raises StoreError if data could not be written; errors on stderr are ignored."""
+    if stream is None:  # closed before the start
         return
     try:
         _write_encoded(text, stream)
@@ -66,7 +66,7 @@ def write_raw(text: str, stream: Any) -> None:
         if isinstance(error, BrokenPipeError):
             raise
         raise StoreError(
-            "the output could not be written", cause=error.strerror or str(error), fix="nexi --prev shows the latest answer"
+            "could not write the output", cause=error.strerror or str(error), fix="nexi --prev shows the latest answer"
         ) from error
 
 
@@ -80,13 +80,13 @@ def _write_encoded(text: str, stream: Any) -> None:
 
 
 def _redirect_to_null(stream: Any) -> None:
-    """Let Python flush at its end what could not be written, without complaint."""
+    """Let Python flush at exit without errors."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 class _StreamProxy:
-    """A stream as rich wants it: through `write_raw`."""
+    """A file object for rich that writes through `write_raw`."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -114,7 +114,7 @@ class _StreamProxy:
 
 
 def open_console(name: str) -> Console:
-    """A console on `stdout` or `stderr`. It makes no links and reads no markup out of text."""
+    """Open a rich console on `stdout` or `stderr`, without links and markup."""
     from rich.console import Console
     from rich.theme import Theme
 

@@ -46,15 +46,15 @@ def test_the_later_of_two_rows_counts(tmp_path: Path) -> None:
 
 def test_results_of_another_model_are_not_mixed(tmp_path: Path) -> None:
     Results.open(tmp_path / "r.jsonl", ABOUT)
-    with pytest.raises(ConfigError, match="cannot be gone on with") as caught:
+    with pytest.raises(ConfigError, match="cannot continue") as caught:
         Results.open(tmp_path / "r.jsonl", {**ABOUT, "model": "other"})
-    assert caught.value.cause == "its model is 'extractive', and now it would be 'other'"
+    assert caught.value.cause == "its model is 'extractive', not 'other'"
 
 
 def test_a_file_of_something_else_is_not_written_to(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     path.write_text("precious\n")
-    with pytest.raises(ConfigError, match="is no file of results"):
+    with pytest.raises(ConfigError, match="is not a results file"):
         Results.open(path, ABOUT)
     assert path.read_text() == "precious\n"
 

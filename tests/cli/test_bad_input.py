@@ -70,7 +70,7 @@ def test_a_subcommand_with_the_wrong_words_is_a_usage_error(nexi: Command, line:
 
 @pytest.mark.parametrize("line", ["find how far", "fetch a b", "open source software", "history of rome"])
 def test_words_that_may_have_been_a_question_are_answered_with_quotes(nexi: Command, line: str) -> None:
-    assert f'use quotes: nexi "{line.split()[0]} ..."' in nexi(*line.split()).err
+    assert f'quote it: nexi "{line.split()[0]} ..."' in nexi(*line.split()).err
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def test_questions_are_asked_scored_and_drawn(online: Command, questions: Path) 
     done = online("bench", str(questions), "-m", "extractive")
     assert done.code == 0
     assert "| all | 3 | 66.7 (21 to 94) |" in done.out
-    assert "Warning: questions.jsonl, line 4: no JSON" in done.err
+    assert "Warning: questions.jsonl, line 4: invalid JSON" in done.err
     assert (questions.parent / "questions-extractive.results.svg").read_text().startswith("<svg ")
     assert not (online.home / "history.jsonl").exists()
 
@@ -54,7 +54,7 @@ def test_results_of_another_effort_are_not_mixed(online: Command, questions: Pat
     kept = str(questions.parent / "kept.jsonl")
     online("bench", str(questions), "-m", "extractive", "--limit", "1", "-o", kept)
     done = online("bench", str(questions), "-m", "extractive", "-e", "s", "-o", kept)
-    assert (done.code, "cannot be gone on with" in done.err) == (2, True)
+    assert (done.code, "its effort is 'm', not 's'" in done.err) == (2, True)
 
 
 def test_a_file_that_is_not_there_is_said_to_be_so(online: Command, tmp_path: Path) -> None:

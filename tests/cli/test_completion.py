@@ -82,7 +82,7 @@ def test_help_fits_80_columns_and_has_every_option_and_subcommand_under_a_headin
     assert [line for line in text.splitlines() if len(line) > 80] == []
     headings = [line for line in text.splitlines() if line.endswith(":") and not line.startswith(" ")]
     assert headings == [
-        "Search:", "Research:", "Output:", "History:", "Configuration:", "Commands (nexi COMMAND --help tells more):",
+        "Search:", "Research:", "Output:", "History:", "Configuration:", "Commands (nexi COMMAND --help for details):",
     ]  # fmt: skip
     ask = main.commands["ask"]
     assert [o for p in ask.params if isinstance(p, click.Option) and not p.hidden for o in p.opts if o not in text] == []
@@ -124,7 +124,7 @@ def test_a_word_that_is_nearly_a_subcommand_is_not_searched_for(nexi: Command, w
 def test_stray_words_after_a_subcommand_suggest_quotes(nexi: Command, words: list[str]) -> None:
     done = nexi(*words)
     assert (done.code, done.out) == (2, "")
-    assert f'To ask a question that begins with it, use quotes: nexi "{words[0]} ..."' in done.err
+    assert f'quote it: nexi "{words[0]} ..."' in done.err
 
 
 def test_a_wrong_option_of_a_subcommand_is_told_without_that(nexi: Command) -> None:

@@ -149,7 +149,7 @@ def test_the_json_has_path_settings_and_where_they_come_from(nexi: Command, monk
 
 def test_alone_it_shows_every_setting_under_the_path(nexi: Command) -> None:
     lines = nexi("config").out.splitlines()
-    assert lines[0] == f"{nexi.home / 'config.json'}  (no such file yet)"
+    assert lines[0] == f"{nexi.home / 'config.json'}  (does not exist yet)"
     assert [line.split()[0] for line in lines[2:]] == list(Config().to_dict())
 
 
@@ -222,7 +222,7 @@ def test_the_offers_are_the_models_that_servers_have() -> None:
     assert settings.detect_window("https://openrouter.ai/api/v1", "m") is None
 
 
-def test_the_setup_asks_nobody_where_nobody_is(nexi: Command) -> None:
+def test_the_setup_needs_a_terminal(nexi: Command) -> None:
     done = nexi("config", "setup")
     assert (done.code, done.out) == (2, "")
     assert "nexi config set KEY VALUE" in done.err
@@ -239,7 +239,7 @@ def test_config_at_a_terminal_without_a_file_offers_the_setup_in_one_question(
     monkeypatch.setattr(settings, "run_setup", set_up)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     done = nexi("config", stdin=Terminal(answer))
-    assert done.err.count("Set nexi up now? [Y/n]") == 1
+    assert done.err.count("Set up nexi now? [Y/n]") == 1
     assert (nexi.home / "config.json").exists() is runs
     assert ("chosen" in done.out) is runs
 

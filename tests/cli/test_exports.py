@@ -26,7 +26,7 @@ def test_a_form_is_written_as_the_page_writes_it_and_only_once(nexi: Command, fo
     file = Path(f"nexi-{run_id}.{suffix_of(form)}")
     assert file.read_bytes() == asyncio.run(exported(runs, runs.pages, run_id, form))
     again = nexi("export", run_id, "--format", form)
-    assert (again.code, "is not overwritten" in again.err) == (1, True)
+    assert (again.code, "already exists" in again.err) == (1, True)
 
 
 def test_what_cannot_be_exported_is_said_with_what_to_do(nexi: Command, monkeypatch: pytest.MonkeyPatch) -> None:

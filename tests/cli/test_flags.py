@@ -141,7 +141,7 @@ def test_a_service_that_is_down_is_named_with_its_fix(online: Command, monkeypat
     monkeypatch.setenv("SEARXNG_URL", "http://127.0.0.1:9")
     done = online("find", "moon")
     assert (done.code, done.out) == (5, "")
-    assert done.err.startswith("Error: nothing was found: searxng: ")
+    assert done.err.startswith("Error: no results: searxng: ")
     assert "  Fix: " in done.err
 
 
@@ -163,7 +163,7 @@ def half_down(online: Command, monkeypatch: pytest.MonkeyPatch) -> Command:
 def test_a_service_that_failed_before_another_answered_is_named(half_down: Command) -> None:
     done = half_down("find", "moon")
     assert done.out == "[1] Moon facts\n    https://moon.test/\n    Moon facts far away\n"
-    assert done.err == "Warning: down gave nothing (connect): it is closed: nobody listens. Fix: start it\n1 hit from up\n"
+    assert done.err == "Warning: down failed (connect): it is closed: nobody listens. Fix: start it\n1 hit from up\n"
 
 
 def test_a_service_that_failed_is_in_the_json(half_down: Command) -> None:

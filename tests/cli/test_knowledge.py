@@ -52,7 +52,7 @@ def offline(home: Path, *args: str) -> subprocess.CompletedProcess[str]:
 def test_indexing_says_what_became_of_every_file(nexi: Command, notes: Path) -> None:
     (notes / "empty.md").touch()
     done = nexi("index", str(notes))
-    assert (done.code, done.out) == (0, "2 stored, 1 left out (1 empty); 2 new passages\n")
+    assert (done.code, done.out) == (0, "2 stored, 1 skipped (1 empty); 2 new passages\n")
     assert [line for line in done.err.splitlines() if ".md" in line] == [
         "skipped: empty  empty.md", "stored  boat.md", "stored  garden.md",
     ]  # fmt: skip
@@ -61,7 +61,7 @@ def test_indexing_says_what_became_of_every_file(nexi: Command, notes: Path) -> 
 def test_a_file_that_cannot_be_taken_is_a_failure_with_its_reason(nexi: Command, tmp_path: Path) -> None:
     (tmp_path / "blob.bin").write_bytes(b"\0\1" * 500)
     done = nexi("index", str(tmp_path / "blob.bin"))
-    assert (done.code, done.out) == (1, "1 left out (1 no text); 0 new passages\n")
+    assert (done.code, done.out) == (1, "1 skipped (1 no text); 0 new passages\n")
 
 
 def test_indexing_as_json(nexi: Command, notes: Path) -> None:
@@ -95,14 +95,14 @@ def test_a_file_for_one_question(tmp_path: Path, notes: Path, nexi: Command) -> 
 
 
 @pytest.mark.parametrize("command", [("research", "-o", "-"), ("--deep", "-o", "-")], ids=lambda given: given[0])
-def test_research_in_what_is_known_uses_no_socket(command: tuple[str, ...], notes: Path, nexi: Command) -> None:
+def test_research_in_the_knowledge_base_uses_no_socket(command: tuple[str, ...], notes: Path, nexi: Command) -> None:
     assert nexi("index", str(notes)).code == 0
     done = offline(nexi.home, *command, "--local", "Where does the shed key hang?")
     assert (done.returncode, "The shed key hangs behind the blue door. [1]" in done.stdout) == (0, True), done.stderr
     assert "network used" not in done.stderr
 
 
-def test_a_local_run_that_is_taken_up_again_stays_off_the_network(notes: Path, nexi: Command) -> None:
+def test_a_resumed_local_run_stays_off_the_network(notes: Path, nexi: Command) -> None:
     assert nexi("index", str(notes)).code == 0
     assert offline(nexi.home, "--local", "Where does the shed key hang?").returncode == 0
     [log] = (nexi.home / "runs").glob("*/log.jsonl")
@@ -118,7 +118,7 @@ def test_research_in_a_file_that_came_with_the_question(notes: Path, nexi: Comma
     assert not (nexi.home / "knowledge.db").exists()
 
 
-def test_nothing_known_is_no_evidence(nexi: Command) -> None:
+def test_an_empty_knowledge_base_is_no_evidence(nexi: Command) -> None:
     done = nexi("--local", "--json", "Where does the shed key hang?")
     assert done.code == 5
     assert json.loads(done.out)["code"] == "no_evidence"
@@ -130,14 +130,14 @@ def test_sources_are_listed_searched_and_forgotten_with_their_real_paths(nexi: C
     assert {s["path"] for s in listed["sources"]} == {str(notes / "boat.md"), str(notes / "garden.md")}
     assert {s["title"]: s["tags"] for s in listed["sources"]} == {"Boat": ["home"], "Garden": ["home"]}
     assert str(notes / "garden.md") in nexi("sources", "search", "GARD").out
-    assert nexi("sources", "search", "nowhere").out == "Nothing of that is known.\n"
+    assert nexi("sources", "search", "nowhere").out == "No matching sources.\n"
     assert json.loads(nexi("sources", "rm", "--json", str(notes / "garden.md")).out) == {
         "schema": "nexi-sources-1",
         "removed": 1,
     }
     assert nexi("sources", "rm", str(notes / "garden.md")).code == 1
-    assert nexi("sources", "rm", str(notes)).out == "1 forgotten\n"
-    assert nexi("sources").out == "Nothing is known yet.\n"
+    assert nexi("sources", "rm", str(notes)).out == "1 removed\n"
+    assert nexi("sources").out == "Nothing is indexed yet.\n"
 
 
 def test_a_source_that_is_an_own_file_is_opened_where_it_is(nexi: Command, notes: Path) -> None:

@@ -77,9 +77,9 @@ def test_it_is_started_looked_at_and_stopped(nexi: Command, docker: Path, port: 
     url = f"http://127.0.0.1:{port}"
     started = nexi("searxng", "start")
     assert (started.code, started.out) == (0, f"{url}\n")
-    assert "SearXNG runs and answers: docker.io/searxng/searxng:latest, container nexi-searxng-" in started.err
-    assert "0 processes use it; it stays until `nexi searxng stop`." in started.err
-    assert "To search with it: nexi config set searxng_autostart true" in started.err
+    assert "SearXNG is running: docker.io/searxng/searxng:latest, container nexi-searxng-" in started.err
+    assert "0 processes use it; it runs until `nexi searxng stop`." in started.err
+    assert "To use it for searches: nexi config set searxng_autostart true" in started.err
     assert nexi("searxng", "status").out == f"{url}\n"
     again = nexi("searxng", "start")
     assert (again.out, runs(docker)) == (f"{url}\n", 1)
@@ -126,7 +126,7 @@ def test_the_tag_of_the_environment_and_the_image_of_the_config_are_used(
 
 def test_an_instance_that_is_named_elsewhere_is_said(nexi: Command, docker: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEARXNG_URL", "http://127.0.0.1:9")
-    assert "Searches still ask the instance that SEARXNG_URL" in nexi("searxng", "start").err
+    assert "Searches still use the instance set by SEARXNG_URL" in nexi("searxng", "start").err
     nexi("searxng", "stop")
 
 

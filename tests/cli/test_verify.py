@@ -19,7 +19,7 @@ def answered(online: Command) -> str:
 def test_an_answer_is_verified_offline_by_the_beginning_of_its_id(online: Command, answered: str) -> None:
     done = online("verify", answered[:5])
     assert done.code == 0
-    assert "1 of 1 sentence supported. Nothing failed." in done.out
+    assert "1 of 1 sentence supported. No sentence failed." in done.out
     assert "(stored)" in done.out
 
 
@@ -49,7 +49,7 @@ def test_fresh_pages_are_compared_with_the_stored_ones(online: Command, answered
     assert (done.code, "(same)" in done.out) == (0, True)
 
 
-def test_a_dead_page_is_told(online: Command, answered: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dead_page_is_reported(online: Command, answered: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEXI_ALLOW_PRIVATE", "")
     done = online("verify", "--refetch", answered)
     assert done.code == 5

@@ -60,11 +60,11 @@ def test_off_a_terminal_everything_that_changes_the_picture_is_a_line(capsys: py
         "Researcher 1.2 started: What are tides?",
         "Researcher 1.1 reported",
         "Researcher 1.2 failed: the model is gone",
-        "Round 1 leaves open: What is a neap tide?",
+        "Round 1: following up on What is a neap tide?",
         "Researcher 2.1 started: What is a neap tide?",
         "Finishing: budget spent",
         "Researcher 2.1 reported",
-        "Round 2 is enough; the report is written",
+        "Round 2 done; writing the report",
     ]
 
 
@@ -77,8 +77,8 @@ def test_with_verbose_the_details_stand_between_the_lines(capsys: pytest.Capture
     assert any("search" in line and "Moon" in line for line in lines[-4:])
 
 
-def test_a_run_that_is_taken_up_says_how_much_is_known() -> None:
-    assert format_change(RunResumed(17, 3.0)) == "Going on after 17 facts"
+def test_a_resumed_run_says_how_much_is_known() -> None:
+    assert format_change(RunResumed(17, 3.0)) == "Resuming after 17 facts"
 
 
 @pytest.mark.parametrize(

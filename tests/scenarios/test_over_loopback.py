@@ -169,4 +169,4 @@ def test_the_demo_answers_with_no_key_and_no_network() -> None:
     assert done.returncode == 0
     assert "metadata addresses" in done.stdout
     assert "Sources:\n[" in done.stdout
-    assert "History holds it as" in done.stderr
+    assert "the demo uses a temporary folder" in done.stderr

@@ -87,17 +87,17 @@ def test_slash_words(env: dict[str, str], tmp_path: Path) -> None:
     saved = tmp_path / "moon.md"
     with talking(env) as screen:
         for typed, shown in (
-            ("/sources", "Error: there is no answer yet"),
-            ("/retry", "Error: there is nothing to ask again"),
+            ("/sources", "Error: no answer yet"),
+            ("/retry", "Error: nothing to retry"),
             ("/effort xl", "Error: effort 'xl' is unknown"),
             ("/effort s", "Effort: s (quick search)"),
-            ("/model some/model", "there is no key for it, so extractive answers"),
+            ("/model some/model", "no API key is configured, so extractive answers"),
             ("/modle", "did you mean /model?"),
             ("help", "/save [FILE]"),
             (QUESTION, "Sources"),
             ("/retry", "Sources"),
             (f"/save {saved}", "Saved the answer to"),
-            (f"/save {saved}", "was not written: File exists"),
+            (f"/save {saved}", "cannot write"),
         ):
             screen.type(typed + ENTER)
             screen.expect(shown)
@@ -181,7 +181,7 @@ def test_the_kept_input_is_private_bounded_and_skips_what_is_not_ours(tmp_path: 
 
 def test_the_setup_can_be_done_from_the_prompt(env: dict[str, str], tmp_path: Path) -> None:
     with terminal([], env) as screen:
-        screen.expect("/setup chooses a model.")
+        screen.expect("Type /setup to choose a model.")
         screen.expect(PROMPT)
         screen.type("/setup" + ENTER)
         screen.expect("Looking for Ollama")

@@ -66,7 +66,7 @@ def test_a_plan_is_shown_and_enter_goes_on(env: dict[str, str], here: Path) -> N
     with researching(env, "--plan") as screen:
         screen.expect("model calls and")
         screen.expect(f"1. {QUESTION}")
-        screen.expect("Go on? [Enter], (e)dit, (q)uit")
+        screen.expect("Continue? [Enter], (e)dit, (q)uit")
         screen.type(ENTER)
         assert screen.ending() == 0
     assert FOUND in Picture(screen.raw).text
@@ -77,11 +77,11 @@ def test_a_plan_may_be_edited_before_money_is_spent(env: dict[str, str], here: P
     editor.write_text('#!/bin/sh\nprintf "# kept out\\nhow far is the moon\\nwhat air does the moon have\\n" > "$1"\n')
     editor.chmod(0o755)
     with researching({**env, "EDITOR": str(editor)}, "--plan") as screen:
-        screen.expect("Go on? [Enter], (e)dit, (q)uit")
+        screen.expect("Continue? [Enter], (e)dit, (q)uit")
         screen.type("e" + ENTER)
         screen.expect("1. how far is the moon")
         screen.expect("2. what air does the moon have")
-        screen.expect("Go on?")
+        screen.expect("Continue?")
         screen.type(ENTER)
         screen.expect("what air does the moon have")
         assert screen.ending() == 0
@@ -92,13 +92,13 @@ def test_an_edit_that_leaves_nothing_leaves_the_plan_as_it_was(env: dict[str, st
     editor.write_text('#!/bin/sh\nprintf "# nothing\\n" > "$1"\n')
     editor.chmod(0o755)
     with researching({**env, "EDITOR": str(editor)}, "--plan") as screen:
-        screen.expect("Go on?")
+        screen.expect("Continue?")
         screen.type("e" + ENTER)
-        screen.expect("the plan was left as it was")
+        screen.expect("the plan was not changed")
         screen.expect(f"1. {QUESTION}")
-        screen.expect("Go on?")
+        screen.expect("Continue?")
         screen.type("nonsense" + ENTER)
-        screen.expect("Go on?")
+        screen.expect("Continue?")
         screen.type("q" + ENTER)
         assert screen.ending() == 1
     assert "its plan was not approved" in screen.text
@@ -107,17 +107,17 @@ def test_an_edit_that_leaves_nothing_leaves_the_plan_as_it_was(env: dict[str, st
 
 def test_a_plan_may_be_changed_in_place_and_what_is_typed_is_seen(env: dict[str, str], here: Path) -> None:
     with researching(env, "--plan") as screen:
-        screen.expect("Go on?")
+        screen.expect("Continue?")
         screen.type("+ what air does the moon have" + ENTER)
         screen.expect("+ what air does the moon have")
         screen.expect("what air does the moon have\n")
-        screen.expect("Go on?")
+        screen.expect("Continue?")
         screen.type("1 how far is the moon" + ENTER)
         screen.expect("  1. how far is the moon\n")
-        screen.expect("Go on?")
+        screen.expect("Continue?")
         screen.type("- 9" + ENTER)
-        screen.expect("'- 9' changes nothing")
-        screen.expect("Go on?")
+        screen.expect("'- 9' is not a change")
+        screen.expect("Continue?")
         screen.type(ENTER)
         assert screen.ending() == 0
     assert FOUND in Picture(screen.raw).text
@@ -126,7 +126,7 @@ def test_a_plan_may_be_changed_in_place_and_what_is_typed_is_seen(env: dict[str,
 @pytest.mark.parametrize("key", [CTRL_C, CTRL_D], ids=["ctrl-c", "ctrl-d"])
 def test_a_plan_is_left_with_a_key_and_nothing_is_spent(env: dict[str, str], here: Path, key: str) -> None:
     with researching(env, "--plan") as screen:
-        screen.expect("Go on?")
+        screen.expect("Continue?")
         screen.type(key)
         assert screen.ending() == (130 if key == CTRL_C else 1)
     assert "its plan was not approved" in screen.text
@@ -142,7 +142,7 @@ def test_the_report_is_written_once_as_it_comes(env: dict[str, str], here: Path)
 def test_with_yes_a_plan_is_not_asked_about(env: dict[str, str], here: Path) -> None:
     with researching(env, "--plan", "--yes") as screen:
         assert screen.ending() == 0
-    assert "Go on?" not in screen.text
+    assert "Continue?" not in screen.text
 
 
 def test_research_within_a_conversation_is_remembered_by_what_follows(env: dict[str, str], here: Path) -> None:
@@ -151,7 +151,7 @@ def test_research_within_a_conversation_is_remembered_by_what_follows(env: dict[
         with terminal([], {**env, **models}) as screen:
             screen.expect("nexi>")
             screen.type("/deep" + ENTER)
-            screen.expect("there is nothing to research")
+            screen.expect("missing question")
             screen.expect("nexi>")
             screen.type(f"/deep {QUESTION}" + ENTER)
             screen.expect(FOUND)
