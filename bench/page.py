@@ -54,7 +54,7 @@ def child(home: str, count: int, rate: float) -> None:
     from nexi.testing import FakeWeb
     from nexi.types import Answer
     from nexi.web import create_app
-    from nexi.web.guard import Rules
+    from nexi.web.guard import GuardRules
     from rig.served import serve_here
 
     class LongRun(Run):
@@ -81,7 +81,7 @@ def child(home: str, count: int, rate: float) -> None:
 
     web = FakeWeb({"https://moon.example/": "# Moon\n\nThe Moon is 384,400 km from Earth on average."})
     config = Config(home=Path(home), model="extractive")
-    app = create_app(config, nexi=Long(config, backends=(web,), fetchers=(web,)), rules=Rules(per_minute=1e9, burst=1e9))
+    app = create_app(config, nexi=Long(config, backends=(web,), fetchers=(web,)), rules=GuardRules(per_minute=1e9, burst=1e9))
     serve_here(app, config)
 
 

@@ -39,11 +39,11 @@ def child(kind: str, home: str) -> None:
     """Serve on a free port, and say which."""
     import uvicorn
 
-    from nexi.web.server import Options, Server, bind, uvicorn_config
+    from nexi.web.server import Server, ServerOptions, bind_socket, uvicorn_config
 
     config, app = _app(kind, Path(home))
-    listener = bind(Options(port=0))
-    settings: uvicorn.Config = uvicorn_config(config, Options(port=0))
+    listener = bind_socket(ServerOptions(port=0))
+    settings: uvicorn.Config = uvicorn_config(config, ServerOptions(port=0))
     settings.app, settings.factory = app, False
     print(listener.getsockname()[1], flush=True)
     Server(settings).run([listener])
@@ -54,7 +54,7 @@ def _app(kind: str, home: Path) -> tuple[Any, Any]:
     from nexi.config import Config
     from nexi.testing import FakeWeb
     from nexi.web import create_app
-    from nexi.web.guard import Rules
+    from nexi.web.guard import GuardRules
 
     class Slow(FakeWeb):
         """A web that takes its time, as the real one does."""
@@ -73,7 +73,7 @@ def _app(kind: str, home: Path) -> tuple[Any, Any]:
         return config, _plain(config, home, pages)
     web = Slow(pages) if kind in WAITS else FakeWeb(pages)
     nexi = Nexi(config, backends=(web,), fetchers=(web,))
-    app = create_app(config, nexi=nexi, rules=Rules(per_minute=1e9, burst=1e9, most_requests=10_000), most_runs=1000)
+    app = create_app(config, nexi=nexi, rules=GuardRules(per_minute=1e9, burst=1e9, most_requests=10_000), most_runs=1000)
     app.state.drain_s = 0
     return config, app
 

@@ -76,7 +76,7 @@ class Meter:
         """The limit that forbids another step, if one does."""
         if self.deadline is not None and now >= self.deadline:
             return StopReason.TIME_TARGET
-        return self._spent() or (self.parent.stop_reason(now) if self.parent else None)
+        return self._spent_limit() or (self.parent.stop_reason(now) if self.parent else None)
 
     def may_call(self, now: float) -> bool:
         """Whether one more model call is within the limits; it need not be an iteration."""
@@ -84,7 +84,7 @@ class Meter:
             return False
         return not self._would_overrun(0) and (self.parent is None or self.parent.may_call(now))
 
-    def used(self, now: float) -> float:
+    def used_share(self, now: float) -> float:
         """The largest share of any limit that is used up, from 0 to 1 and beyond."""
         limits = self.budget
         spent: list[tuple[float, float | None]] = [
@@ -146,7 +146,7 @@ class Meter:
     def replay_page(self) -> None:
         self.pages += 1
 
-    def _spent(self) -> StopReason | None:
+    def _spent_limit(self) -> StopReason | None:
         limits = self.budget
         if limits.max_iterations is not None and self.iterations >= limits.max_iterations:
             return StopReason.MAX_ITERATIONS

@@ -24,7 +24,7 @@ from nexi import __version__
 from nexi.app import Nexi, SystemClock
 from nexi.config import Config, load_config
 from nexi.errors import ConfigError, FetchError, LLMError, NexiError, StoreError
-from nexi.llm.local import PORTS, LocalServer, describe, find_servers
+from nexi.llm.local import PORTS, LocalServer, describe_server, find_servers
 from nexi.ports import LLM, Clock, SearchBackend
 from nexi.types import FetchLimits, Message, Query, StoreStats, ToolSpec
 
@@ -202,7 +202,7 @@ async def _check_model(nexi: Nexi, role: EndpointRole, environment: DoctorEnviro
         if error.code != "timeout":
             raise
         checks = [Check(name, True, f"{where}: reachable{listed}"), _slow_model_check(f"{name} speed", environment)]
-    server = await describe(endpoint.base_url)  # after the request: servers report the window of loaded models
+    server = await describe_server(endpoint.base_url)  # after the request: servers report the window of loaded models
     return [*checks, *_check_window(nexi.config, role, server)]
 
 
@@ -281,7 +281,7 @@ async def _check_search(nexi: Nexi, backend: SearchBackend) -> list[Check]:
     """Search even if the backend is suspended; an answer ends the suspension."""
     hits = await backend.search(Query(TEST_QUERY))
     if breaker := nexi.ports.breaker():
-        await breaker.succeeded(backend.name)
+        await breaker.record_success(backend.name)
     return [Check(f"search {backend.name}", True, f"{len(hits)} result{'s' * (len(hits) != 1)} for a test query")]
 
 
@@ -378,7 +378,7 @@ async def _check_knowledge(nexi: Nexi) -> list[Check]:
     if not knowledge.may_hold_something():
         return [Check("knowledge", True, f"empty: {config.knowledge_path} will be created with the first page")]
     try:
-        store = await knowledge.opened()
+        store = await knowledge.open_store()
         await store.lexical("nexi", count=1)
         stats = await store.stats()
     except StoreError as error:
@@ -402,7 +402,7 @@ async def _check_embedder(nexi: Nexi) -> list[Check]:
         return [Check("embedder", True, "none: search is by keyword only", fix='pip install "nexi[vectors]"')]
     try:
         length = len((await embedder.embed(["test"])).vectors[0])
-        stats = await (await knowledge.opened()).stats() if knowledge.may_hold_something() else StoreStats()
+        stats = await (await knowledge.open_store()).stats() if knowledge.may_hold_something() else StoreStats()
     except (LLMError, StoreError) as error:
         return [_failed_check("embedder", error)]
     if stats.embedder and stats.embedder != embedder.name:

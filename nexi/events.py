@@ -432,7 +432,7 @@ def is_fact(event: Event) -> typing.TypeGuard[Fact]:
 
 def encode(event: Event) -> dict[str, Any]:
     """A JSON object with `kind` first; the run's own facts name no agent."""
-    fields = {name: value for name, value in _plain(event).items() if name != "agent" or value}
+    fields = {name: value for name, value in _to_plain(event).items() if name != "agent" or value}
     return {"kind": event.kind, **fields}
 
 
@@ -441,38 +441,38 @@ def decode(data: Mapping[str, Any]) -> Event:
     cls = KINDS.get(data.get("kind", ""))
     if cls is None:
         raise ValueError(f"unknown event kind {data.get('kind')!r}")
-    event: Event = _build(cls, data)
+    event: Event = _build_value(cls, data)
     return event
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     if isinstance(value, Struct):
-        return {name: _plain(getattr(value, name)) for name in value.__struct_fields__}
+        return {name: _to_plain(getattr(value, name)) for name in value.__struct_fields__}
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
+        return {str(k): _to_plain(v) for k, v in value.items()}
     if isinstance(value, tuple | list):
-        return [_plain(v) for v in value]
+        return [_to_plain(v) for v in value]
     return value
 
 
 @functools.cache  # resolving the hints costs more than all the rest of decoding
-def _hints(kind: type[Any]) -> Mapping[str, Any]:
+def _field_types(kind: type[Any]) -> Mapping[str, Any]:
     """The fields that are written, with their types."""
     hints = typing.get_type_hints(kind)
     return {name: hints[name] for name in kind.__struct_fields__}
 
 
-def _build(kind: Any, data: Any) -> Any:
+def _build_value(kind: Any, data: Any) -> Any:
     if isinstance(kind, type) and issubclass(kind, Struct):
-        return kind(**{name: _build(hint, data[name]) for name, hint in _hints(kind).items() if name in data})
+        return kind(**{name: _build_value(hint, data[name]) for name, hint in _field_types(kind).items() if name in data})
     origin = typing.get_origin(kind)
     if origin is tuple:
-        return tuple(_build(typing.get_args(kind)[0], item) for item in data)
+        return tuple(_build_value(typing.get_args(kind)[0], item) for item in data)
     if origin in (Union, types.UnionType):
         inner = [k for k in typing.get_args(kind) if k is not type(None)]
-        return None if data is None else _build(inner[0], data)
+        return None if data is None else _build_value(inner[0], data)
     if isinstance(kind, type) and issubclass(kind, Enum):
         return kind(data)
     return data

@@ -108,7 +108,7 @@ def add_history_entry(entry: HistoryEntry, path: Path | None = None) -> None:
         fd = os.open(path, files.APPEND | os.O_CREAT, files.PRIVATE_FILE)
         try:
             files.wait_for_lock(fd)
-            _append(fd, line)
+            _append_line(fd, line)
         finally:
             os.close(fd)
     except OSError as error:
@@ -117,13 +117,13 @@ def add_history_entry(entry: HistoryEntry, path: Path | None = None) -> None:
 
 def read_history(path: Path | None = None) -> HistoryRead:
     """The whole history."""
-    reader = _Reader(path or get_history_path())
+    reader = _HistoryReader(path or get_history_path())
     return HistoryRead(list(reader.entries()), reader.damaged)
 
 
 def read_last(n: int, path: Path | None = None) -> HistoryRead:
     """The last n entries, and the damage met on the way; only as much of the file is read as that takes."""
-    reader = _Reader(path or get_history_path())
+    reader = _HistoryReader(path or get_history_path())
     return HistoryRead(list(islice(reader.entries(), max(0, n))), reader.damaged)
 
 
@@ -133,19 +133,19 @@ def get_last_n_entries(n: int, path: Path | None = None) -> list[HistoryEntry]:
 
 
 def get_latest_entry(path: Path | None = None) -> HistoryEntry | None:
-    return next(_Reader(path or get_history_path()).entries(), None)
+    return next(_HistoryReader(path or get_history_path()).entries(), None)
 
 
 def get_entry_by_id(entry_id: str, path: Path | None = None) -> HistoryEntry | None:
     """The entry with that id; the latest, should there be two."""
-    reader = _Reader(path or get_history_path(), holding=json.dumps(entry_id).encode("ascii"))
+    reader = _HistoryReader(path or get_history_path(), holding=json.dumps(entry_id).encode("ascii"))
     return next((entry for entry in reader.entries() if entry.id == entry_id), None)
 
 
 def find_entries(text: str, path: Path | None = None) -> HistoryRead:
     """Entries whose question or answer contains the text, whatever its case, and the damage met on the way."""
     wanted = text.casefold()
-    reader = _Reader(path or get_history_path())
+    reader = _HistoryReader(path or get_history_path())
     found = [entry for entry in reader.entries() if wanted in entry.query.casefold() or wanted in entry.answer.casefold()]
     return HistoryRead(found, reader.damaged)
 
@@ -164,7 +164,7 @@ def remove_entry(entry_id: str, path: Path | None = None) -> int:
     try:
         with path.open("r+b") as file:
             files.wait_for_lock(file.fileno())
-            places = list(_places(file, entry_id))
+            places = list(_line_places(file, entry_id))
             for start, length in places:
                 file.seek(start)
                 file.write(b" " * length)
@@ -203,12 +203,12 @@ def format_entry_preview(entry: HistoryEntry, index: int, now: datetime | None =
     """A question with the beginning of its answer and its first URLs."""
     ago = format_time_ago(entry.ts, now)
     work = f"{entry.iterations} iter" if entry.iterations else "research"  # which has researchers instead of iterations
-    took = f"{_line(entry.effort)}, {work}, {entry.duration_s:.0f}s"
-    head = f'[{index}] {ago} ({took}): "{_beginning(entry.query)}"'
-    answer = _beginning(_TITLE.sub("", entry.answer))
+    took = f"{_one_line(entry.effort)}, {work}, {entry.duration_s:.0f}s"
+    head = f'[{index}] {ago} ({took}): "{_preview_text(entry.query)}"'
+    answer = _preview_text(_TITLE.sub("", entry.answer))
     more = len(entry.urls) - PREVIEW_URLS
-    urls = [f"    {_line(url)}" for url in entry.urls[:PREVIEW_URLS]] + ([f"    (+{more} more)"] if more > 0 else [])
-    return "\n".join([head, *([f"    {answer}"] if answer else []), *urls, f"    ID: {_line(entry.id)}"])
+    urls = [f"    {_one_line(url)}" for url in entry.urls[:PREVIEW_URLS]] + ([f"    (+{more} more)"] if more > 0 else [])
+    return "\n".join([head, *([f"    {answer}"] if answer else []), *urls, f"    ID: {_one_line(entry.id)}"])
 
 
 def format_entry_full(entry: HistoryEntry) -> str:
@@ -216,15 +216,15 @@ def format_entry_full(entry: HistoryEntry) -> str:
     plural = "" if entry.iterations == 1 else "s"
     work = f"{entry.iterations} iteration{plural}" if entry.iterations else "research"
     facts = f"{work}, {entry.duration_s:.1f}s, {entry.tokens} tokens"
-    urls = ["", "URLs:", *(f"  {_line(url)}" for url in entry.urls)] if entry.urls else []
+    urls = ["", "URLs:", *(f"  {_one_line(url)}" for url in entry.urls)] if entry.urls else []
     head = [
-        f"Query: {_line(entry.query)}",
-        f"ID: {_line(entry.id)} · {_line(entry.ts)} · effort {_line(entry.effort)} · {facts}",
+        f"Query: {_one_line(entry.query)}",
+        f"ID: {_one_line(entry.id)} · {_one_line(entry.ts)} · effort {_one_line(entry.effort)} · {facts}",
     ]
     return "\n".join([*head, "", _CONTROL_BUT_LINES.sub("", entry.answer), *urls])
 
 
-class _Reader:
+class _HistoryReader:
     """Entries from the end of the file, counting what is damaged; `holding` skips lines without those bytes unread."""
 
     def __init__(self, path: Path, holding: bytes = b"") -> None:
@@ -251,7 +251,7 @@ class _Reader:
             return None
 
 
-def _places(file: Iterable[bytes], entry_id: str) -> Iterator[tuple[int, int]]:
+def _line_places(file: Iterable[bytes], entry_id: str) -> Iterator[tuple[int, int]]:
     """Where the lines of an entry begin, and how long they are without their newline."""
     position, mark = 0, json.dumps(entry_id).encode("ascii")
     for line in file:
@@ -268,7 +268,7 @@ def _id_of(line: bytes) -> object:
     return data.get("id") if isinstance(data, dict) else None
 
 
-def _append(fd: int, line: bytes) -> None:
+def _append_line(fd: int, line: bytes) -> None:
     """Write a line on a line of its own; what was torn before stays apart, and what tears now is cut off."""
     end = os.lseek(fd, 0, os.SEEK_END)
     if end:
@@ -283,12 +283,12 @@ def _append(fd: int, line: bytes) -> None:
         raise
 
 
-def _beginning(text: str) -> str:
+def _preview_text(text: str) -> str:
     """As much of a text as a preview shows."""
-    line = _line(text)
+    line = _one_line(text)
     return line if len(line) <= PREVIEW_CHARS else line[:PREVIEW_CHARS].rstrip() + "… [truncated]"
 
 
-def _line(text: str) -> str:
+def _one_line(text: str) -> str:
     """A text on one line that cannot move a cursor."""
     return _CONTROL.sub(" ", text).strip()

@@ -28,7 +28,7 @@ MOST_PORT = 65535
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command; the exit code is 0, 1 for a failure, 2 for wrong use, 130 for Ctrl-C."""
-    arguments = _parser().parse_args(argv)
+    arguments = _build_parser().parse_args(argv)
     try:
         if arguments.transport == "http":
             serve_http(arguments.host, arguments.port)
@@ -42,15 +42,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def _build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m nexi.mcp_server_cli", description="nexi for MCP clients.")
     parser.add_argument("transport", nargs="?", choices=["stdio", "http"], default="stdio")
     parser.add_argument("host", nargs="?", default=HOST, help="the address to listen on (http)")
-    parser.add_argument("port", nargs="?", type=_port, default=PORT, help="the port to listen on (http)")
+    parser.add_argument("port", nargs="?", type=_parse_port, default=PORT, help="the port to listen on (http)")
     return parser
 
 
-def _port(text: str) -> int:
+def _parse_port(text: str) -> int:
     if not text.isdecimal() or int(text) > MOST_PORT:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port, 0 to {MOST_PORT}")
     return int(text)
@@ -58,11 +58,11 @@ def _port(text: str) -> int:
 
 def serve_stdio() -> None:
     """Serve one client on stdin and stdout until it leaves. Raises NexiError."""
-    config = _ready()
-    asyncio.run(_stdio(config))
+    config = _load_config()
+    asyncio.run(_run_stdio(config))
 
 
-async def _stdio(config: Config) -> None:
+async def _run_stdio(config: Config) -> None:
     from nexi.app import Nexi
     from nexi.mcp_server import create_server
 
@@ -72,21 +72,21 @@ async def _stdio(config: Config) -> None:
 
 def serve_http(host: str = HOST, port: int = PORT) -> None:
     """Serve clients over HTTP until a signal ends it. Raises NexiError: off loopback it needs a token."""
-    config = _ready()
-    asyncio.run(_http(config, host, port))
+    config = _load_config()
+    asyncio.run(_run_http(config, host, port))
 
 
-async def _http(config: Config, host: str, port: int) -> None:
+async def _run_http(config: Config, host: str, port: int) -> None:
     import uvicorn
 
     from nexi.app import Nexi
     from nexi.mcp_server import HttpDoor
     from nexi.mcp_server.http import PATH
-    from nexi.web.server import HEAD_BYTES, MOST_CONNECTIONS, PatientProtocol
+    from nexi.web.server import HEAD_BYTES, MAX_CONNECTIONS, SlowClientTimeoutProtocol
 
     async with Nexi(config) as nexi:
         door: Any = HttpDoor(nexi, host=host, token=config.token)
-        with _listening(host, port) as listener:
+        with _bind_socket(host, port) as listener:
             settings = uvicorn.Config(
                 door.app,
                 log_level="warning",
@@ -94,8 +94,8 @@ async def _http(config: Config, host: str, port: int) -> None:
                 lifespan="on",
                 timeout_graceful_shutdown=DRAIN_S,
                 log_config=None,
-                http=PatientProtocol,
-                limit_concurrency=MOST_CONNECTIONS,
+                http=SlowClientTimeoutProtocol,
+                limit_concurrency=MAX_CONNECTIONS,
                 h11_max_incomplete_event_size=HEAD_BYTES,
                 server_header=False,
             )
@@ -104,7 +104,7 @@ async def _http(config: Config, host: str, port: int) -> None:
             await uvicorn.Server(settings).serve(sockets=[listener])
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _bind_socket(host: str, port: int) -> socket.socket:
     """The socket, bound before anything else is said. Raises ConfigError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -116,7 +116,7 @@ def _listening(host: str, port: int) -> socket.socket:
         ) from error
 
 
-def _ready() -> Config:
+def _load_config() -> Config:
     """The config, the SDK and a log on stderr, or an error that says what is missing. Raises ConfigError."""
     from nexi.config import load_config
     from nexi.mcp_server import require_sdk

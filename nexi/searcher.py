@@ -141,10 +141,10 @@ class Searcher:
             answered = await self._search_with_retries(backend, query, max_wait_s)
         except BackendError as error:
             if self._breaker:
-                await self._breaker.failed(name, error)
+                await self._breaker.record_failure(name, error)
             return SearchOutcome(query.text, (), "", (Failure(name, error.code, str(error), error.fix),))
         if self._breaker:
-            await self._breaker.succeeded(name)
+            await self._breaker.record_success(name)
         kept = _clean_hits(answered, name, local=getattr(backend, "local", False))
         narrowed = query.sites or query.excluded_sites
         hits = tuple(hit for hit in kept if not is_web_url(hit.url) or is_wanted_site(hit.url, query)) if narrowed else kept

@@ -31,7 +31,7 @@ class Encoding(Protocol):
 
 def get_encoding(encoding_name: str = DEFAULT_ENCODING) -> Encoding:
     """The encoding of that name, loaded once. ValueError says what is missing."""
-    return _load(encoding_name)
+    return _load_encoding(encoding_name)
 
 
 def count_tokens(text: str, encoding: str | Encoding = DEFAULT_ENCODING) -> int:
@@ -60,7 +60,7 @@ def estimate_page_tokens(content: str, encoding: str | Encoding = DEFAULT_ENCODI
 
 def bound_tokens(messages: Sequence[AnyMessage]) -> int:
     """No fewer tokens than the conversation has, by its bytes; loads no table."""
-    return sum(TOKENS_PER_MESSAGE + sum(map(_bytes, _texts(message))) for message in messages)
+    return sum(TOKENS_PER_MESSAGE + sum(map(_byte_length, _message_texts(message))) for message in messages)
 
 
 def fits(messages: Sequence[AnyMessage], limit: int, encoding: str | Encoding = DEFAULT_ENCODING) -> bool:
@@ -95,7 +95,7 @@ class TokenCounter:
 
 
 @lru_cache(maxsize=4)
-def _load(name: str) -> Encoding:
+def _load_encoding(name: str) -> Encoding:
     return _load_carried(name) if name in CARRIED else _load_tiktoken(name)
 
 
@@ -121,10 +121,10 @@ def _load_tiktoken(name: str) -> Encoding:
 
 
 def _count_message(message: AnyMessage, table: Encoding) -> int:
-    return TOKENS_PER_MESSAGE + sum(count_tokens(text, table) for text in _texts(message))
+    return TOKENS_PER_MESSAGE + sum(count_tokens(text, table) for text in _message_texts(message))
 
 
-def _texts(message: AnyMessage) -> Iterator[str]:
+def _message_texts(message: AnyMessage) -> Iterator[str]:
     """Every text of a message that costs tokens; a dict is read with patience."""
     if isinstance(message, Message):
         yield from (message.role, message.content, message.tool_call_id)
@@ -137,7 +137,7 @@ def _texts(message: AnyMessage) -> Iterator[str]:
         yield from (str(raw.get("id") or ""), str(function.get("name") or ""), str(function.get("arguments") or ""))
 
 
-def _bytes(text: str) -> int:
+def _byte_length(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 

@@ -260,7 +260,7 @@ class Reply(Struct, frozen=True):
     finish: Finish = "stop"
 
 
-class Reading(Struct, frozen=True):
+class ConflictValue(Struct, frozen=True):
     """One value that sources give for a thing, as the first of them writes it, and how many origins stand behind it."""
 
     value: str
@@ -274,7 +274,7 @@ class Conflict(Struct, frozen=True):
 
     kind: Literal["number", "date", "polarity"]
     subject: str
-    readings: tuple[Reading, ...]
+    readings: tuple[ConflictValue, ...]
 
     def sentence(self) -> str:
         """The disagreement in one cited sentence."""

@@ -102,7 +102,7 @@ def join(base: str, href: str) -> str:
 @lru_cache(maxsize=4096)
 def normal(url: str) -> str:
     """The form under which two spellings of one web page are the same: no fragment, no default port, no tracking."""
-    parsed = _web(url)
+    parsed = _parse_web_url(url)
     kept = [pair for pair in parsed.query.split("&") if pair and not _is_tracking(pair)]
     head = parsed.href.partition("#")[0].partition("?")[0]
     return f"{head}?{'&'.join(kept)}" if kept else head
@@ -132,7 +132,7 @@ def is_web_url(text: str) -> bool:
     if _UNPRINTABLE.search(text):
         return False
     try:
-        _web(text)
+        _parse_web_url(text)
     except ValueError:
         return False
     return True
@@ -146,10 +146,10 @@ def find_urls(text: str) -> list[str]:
 
 def bypasses_proxy(url: Url, no_proxy: Sequence[str]) -> bool:
     """Whether NO_PROXY entries (hosts, `.suffixes`, networks, `host:port`, `*`) name this URL's host."""
-    return any(_bypasses(url, entry.strip().lower()) for entry in no_proxy)
+    return any(_is_bypassed(url, entry.strip().lower()) for entry in no_proxy)
 
 
-def _web(url: str) -> Url:
+def _parse_web_url(url: str) -> Url:
     parsed = parse(url)
     if parsed.scheme not in DEFAULT_PORTS:
         raise ValueError(f"not a web URL: {url[:200]!r}")
@@ -174,7 +174,7 @@ def _closes_nothing(url: str) -> bool:
     return opening is not None and url.count(url[-1]) > url.count(opening)
 
 
-def _bypasses(url: Url, entry: str) -> bool:
+def _is_bypassed(url: Url, entry: str) -> bool:
     if not entry or entry == "*":
         return entry == "*"
     try:

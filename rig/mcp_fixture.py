@@ -24,7 +24,7 @@ from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
 from mcp.shared.exceptions import MCPError
 from pydantic import Field
 
-from nexi.mcp_server.http import streamable
+from nexi.mcp_server.http import build_http_app
 
 STEP_S = 0.05
 MISSING_CAPABILITY = -32021
@@ -490,7 +490,7 @@ def main() -> None:
     import uvicorn
 
     port = int(sys.argv[1]) if len(sys.argv) > 1 else 8010
-    app = streamable(server, host="127.0.0.1", event_store=Events(), retry_interval=50)
+    app = build_http_app(server, host="127.0.0.1", event_store=Events(), retry_interval=50)
     uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning")
 
 

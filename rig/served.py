@@ -109,8 +109,8 @@ def serve_here(app: Any, config: Config) -> None:
     from nexi.web import server
 
     app.state.drain_s = 0
-    listener = server.bind(server.Options(port=0))
-    settings = server.uvicorn_config(config, server.Options(port=0))
+    listener = server.bind_socket(server.ServerOptions(port=0))
+    settings = server.uvicorn_config(config, server.ServerOptions(port=0))
     settings.app, settings.factory = app, False
     print(listener.getsockname()[1], flush=True)
     server.Server(settings).run([listener])

@@ -82,6 +82,6 @@ def test_an_answer_is_open_from_its_first_quote_to_its_last() -> None:
 def test_a_stream_says_whether_anything_is_out() -> None:
     stream = AnswerStream({1})
     stream.feed("It is far [1]")
-    assert not stream.released
+    assert not stream.has_released
     stream.feed(". It has no")
-    assert stream.released
+    assert stream.has_released

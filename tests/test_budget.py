@@ -156,13 +156,13 @@ def test_a_child_that_has_spent_its_own_may_not_call_though_its_parent_may() -> 
 def test_the_share_that_is_used_is_that_of_the_limit_nearest_its_end(budget: Budget, used: float) -> None:
     meter = Meter(budget, started=100)
     meter.restore(Usage(10, 5, False, 0.5), calls=2, pages=2)
-    assert meter.used(110) == used
+    assert meter.used_share(110) == used
 
 
 def test_an_unknown_price_uses_nothing_of_a_limit_of_money() -> None:
     meter = Meter(Budget(max_cost=1.0))
     meter.restore(Usage(10, 5, False, None), calls=1, pages=0)
-    assert meter.used(0) == 0.0
+    assert meter.used_share(0) == 0.0
 
 
 def test_a_limit_of_no_money_is_reached_from_the_start() -> None:

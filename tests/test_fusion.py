@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.text.fusion import by_reciprocal_rank, width
+from nexi.text.fusion import by_reciprocal_rank, fusion_width
 
 
 def test_what_several_rankings_have_comes_first() -> None:
@@ -18,4 +18,4 @@ def test_weights_tell_which_ranking_counts_more() -> None:
 
 
 def test_nothing_fuses_to_nothing() -> None:
-    assert (by_reciprocal_rank([]), by_reciprocal_rank([[], []]), width(1), width(50)) == ([], [], 30, 150)
+    assert (by_reciprocal_rank([]), by_reciprocal_rank([[], []]), fusion_width(1), fusion_width(50)) == ([], [], 30, 150)

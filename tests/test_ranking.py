@@ -7,7 +7,7 @@ import pytest
 from nexi.structured.ranking import (
     Assessment,
     Pick,
-    Score,
+    UrlScore,
     pick_or_first,
     pick_schema,
     read_assessment,
@@ -15,7 +15,7 @@ from nexi.structured.ranking import (
     read_queries,
     read_scores,
 )
-from nexi.structured.schema_check import check
+from nexi.structured.schema_check import check_schema
 
 
 @pytest.mark.parametrize(
@@ -64,14 +64,14 @@ def test_reasons_come_along_when_there_is_one_for_each() -> None:
 
 
 def test_the_schema_of_a_pick_asks_for_what_the_reader_takes() -> None:
-    assert check({"pick": [0, 1]}, pick_schema(2, 3)) == []
-    assert check({"pick": [2]}, pick_schema(2, 3)) == ["pick[0]: expected 0 to 1, got 2"]
+    assert check_schema({"pick": [0, 1]}, pick_schema(2, 3)) == []
+    assert check_schema({"pick": [2]}, pick_schema(2, 3)) == ["pick[0]: expected 0 to 1, got 2"]
 
 
 def test_scores_come_best_first_and_malformed_entries_are_left_out() -> None:
     text = """{"ranked": [{"i": 0, "score": 0.2}, {"i": 1, "score": 0.9, "reasoning": "an\\nowl"}, {"i": 1, "score": 1.0},
                {"i": 2, "score": 85}, {"i": 7, "score": 1}, {"score": 1}, "x", {"i": 3, "score": "high"}]}"""
-    assert read_scores(text, 4) == (Score(1, 0.9, "an owl"), Score(0, 0.2))
+    assert read_scores(text, 4) == (UrlScore(1, 0.9, "an owl"), UrlScore(0, 0.2))
 
 
 @pytest.mark.parametrize(

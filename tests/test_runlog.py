@@ -413,8 +413,8 @@ async def test_a_log_without_a_sound_header_is_refused(runs: RunDirectory, conte
 async def test_a_fact_this_nexi_does_not_know_is_refused(runs: RunDirectory) -> None:
     run_id = await write(runs, STARTED)
     with log_file(runs, run_id).open("ab") as file:
-        file.write(log_format.seal({"n": 2, "t": "", "fact": {"kind": "text_delta", "text": "x"}}))
-        file.write(log_format.seal({"n": 3, "t": "", "fact": {"kind": "newer"}}))
+        file.write(log_format.seal_record({"n": 2, "t": "", "fact": {"kind": "text_delta", "text": "x"}}))
+        file.write(log_format.seal_record({"n": 3, "t": "", "fact": {"kind": "newer"}}))
     with pytest.raises(DamagedLogError, match="text_delta is no fact"):
         runs.open_log(run_id)
 
@@ -423,7 +423,7 @@ async def test_a_newer_schema_is_refused(runs: RunDirectory) -> None:
     run_id = await write(runs, STARTED)
     header, facts = log_file(runs, run_id).read_bytes().split(b"\n", 1)
     newer = {name: value for name, value in json.loads(header).items() if name != "sum"} | {"schema": log_format.SCHEMA + 1}
-    log_file(runs, run_id).write_bytes(log_format.seal(newer) + facts)
+    log_file(runs, run_id).write_bytes(log_format.seal_record(newer) + facts)
     with pytest.raises(StoreError) as caught:
         runs.open_log(run_id)
     assert (caught.value.code, caught.value.message) == ("newer_log", "Run aaaaaa was written by a newer nexi")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from nexi.structured.json_reader import MAX_DEPTH, Found, find_values, mend, parse, parse_lenient
-from nexi.structured.schema_check import MAX_PROBLEMS, check
+from nexi.structured.json_reader import MAX_DEPTH, JsonFragment, find_values, fix_surrogates, parse_json, parse_lenient
+from nexi.structured.schema_check import MAX_PROBLEMS, check_schema
 
 SEARCH: dict[str, Any] = {
     "type": "object",
@@ -23,7 +23,7 @@ SEARCH: dict[str, Any] = {
 
 
 def test_a_value_that_fits_has_no_problems() -> None:
-    assert check({"queries": ["a"], "depth": 2, "mode": "fast"}, SEARCH) == []
+    assert check_schema({"queries": ["a"], "depth": 2, "mode": "fast"}, SEARCH) == []
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_a_value_that_fits_has_no_problems() -> None:
     ],
 )  # fmt: skip
 def test_a_problem_names_the_place_the_wish_and_what_came(value: object, problems: list[str]) -> None:
-    assert check(value, SEARCH) == problems
+    assert check_schema(value, SEARCH) == problems
 
 
 @pytest.mark.parametrize(
@@ -69,11 +69,11 @@ def test_a_problem_names_the_place_the_wish_and_what_came(value: object, problem
     ],
 )  # fmt: skip
 def test_the_small_rules_of_json_schema_hold(value: object, schema: dict[str, Any], problems: list[str]) -> None:
-    assert check(value, schema) == problems
+    assert check_schema(value, schema) == problems
 
 
 def test_problems_and_their_quotations_are_bounded() -> None:
-    problems = check(["x" * 1000] * 1000, {"items": {"enum": ["a"]}})
+    problems = check_schema(["x" * 1000] * 1000, {"items": {"enum": ["a"]}})
     assert len(problems) == MAX_PROBLEMS
     assert max(map(len, problems)) < 120
 
@@ -83,17 +83,17 @@ def test_problems_and_their_quotations_are_bounded() -> None:
 )
 def test_strict_reading_refuses_what_is_not_json(text: str) -> None:
     with pytest.raises(ValueError):
-        parse(text)
+        parse_json(text)
 
 
 def test_strict_reading_takes_the_last_of_two_keys_and_mends_half_characters() -> None:
-    assert parse('{"a": 1, "a": "\\ud83d\\ude00\\ud800"}') == {"a": "😀\ufffd"}
+    assert parse_json('{"a": 1, "a": "\\ud83d\\ude00\\ud800"}') == {"a": "😀\ufffd"}
 
 
 def test_nesting_is_bounded_for_every_reader() -> None:
-    assert parse("[" * MAX_DEPTH + "]" * MAX_DEPTH)
+    assert parse_json("[" * MAX_DEPTH + "]" * MAX_DEPTH)
     with pytest.raises(ValueError):
-        parse("[" * (MAX_DEPTH + 2) + "]" * (MAX_DEPTH + 2))
+        parse_json("[" * (MAX_DEPTH + 2) + "]" * (MAX_DEPTH + 2))
     with pytest.raises(ValueError):
         parse_lenient("[1, " * 100_000)
 
@@ -142,8 +142,12 @@ def test_a_long_cut_string_is_read_whole() -> None:
 
 def test_values_in_a_text_are_found_with_their_places() -> None:
     text = 'a {"b": 1} c [2] d {"e": '
-    assert list(find_values(text)) == [Found(2, 10, {"b": 1}, True), Found(13, 16, [2], True), Found(19, 25, {}, False)]
+    assert list(find_values(text)) == [
+        JsonFragment(2, 10, {"b": 1}, True),
+        JsonFragment(13, 16, [2], True),
+        JsonFragment(19, 25, {}, False),
+    ]
 
 
 def test_half_characters_are_joined_or_replaced() -> None:
-    assert mend("a\ud83d\ude00b\udc00") == "a😀b\ufffd"
+    assert fix_surrogates("a\ud83d\ude00b\udc00") == "a😀b\ufffd"

@@ -33,34 +33,34 @@ def clock() -> FakeClock:
 async def test_a_backend_that_never_failed_is_asked_and_leaves_no_file(path: Path, clock: FakeClock) -> None:
     breaker = FileBreaker(path, clock=clock)
     assert await breaker.admit("jina") is None
-    await breaker.succeeded("jina")
+    await breaker.record_success("jina")
     assert not path.exists()
 
 
 async def test_another_process_sees_the_suspension_until_its_time_has_passed(path: Path, clock: FakeClock) -> None:
-    await FileBreaker(path, clock=clock).failed("jina", LIMITED)
+    await FileBreaker(path, clock=clock).record_failure("jina", LIMITED)
     other = FileBreaker(path, clock=clock)
     now = clock.now().timestamp()
     assert await other.admit("jina") == Suspension(now, now + 3600, "rate_limit", "too often: HTTP 429", "wait")
     assert await other.admit("brave") is None
-    assert list(other.resting()) == ["jina"]
+    assert list(other.suspended_backends()) == ["jina"]
     clock.advance(3600)
     assert await other.admit("jina") is None
     assert await other.admit("jina") is not None, "one tries, the others wait for it"
-    await other.succeeded("jina")
+    await other.record_success("jina")
     assert await FileBreaker(path, clock=clock).admit("jina") is None
     assert json.loads(path.read_bytes()) == {"schema": 1, "backends": {}}
 
 
 async def test_another_key_starts_afresh(path: Path, clock: FakeClock) -> None:
-    await FileBreaker(path, clock=clock, marks={"jina": "old"}).failed("jina", LIMITED)
+    await FileBreaker(path, clock=clock, marks={"jina": "old"}).record_failure("jina", LIMITED)
     assert await FileBreaker(path, clock=clock, marks={"jina": "new"}).admit("jina") is None
     assert await FileBreaker(path, clock=clock, marks={"jina": "old"}).admit("jina") is not None
 
 
 @pytest.mark.skipif(os.name == "nt", reason="modes are POSIX")
 async def test_the_file_is_for_its_owner_only(path: Path, clock: FakeClock) -> None:
-    await FileBreaker(path, clock=clock).failed("jina", LIMITED)
+    await FileBreaker(path, clock=clock).record_failure("jina", LIMITED)
     assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
@@ -86,16 +86,16 @@ async def test_a_damaged_file_counts_as_empty_and_is_mended_by_the_next_failure(
     path.write_bytes(junk)
     breaker = FileBreaker(path, clock=clock)
     assert await breaker.admit("jina") is None
-    await breaker.failed("jina", LIMITED)
+    await breaker.record_failure("jina", LIMITED)
     assert await FileBreaker(path, clock=clock).admit("jina") is not None
 
 
 async def test_where_nothing_can_be_written_the_process_remembers_for_itself(tmp_path: Path, clock: FakeClock) -> None:
     (tmp_path / "file").write_text("in the way")
     breaker = FileBreaker(tmp_path / "file" / "backends.json", clock=clock)
-    await breaker.failed("jina", LIMITED)
+    await breaker.record_failure("jina", LIMITED)
     assert await breaker.admit("jina") is not None
-    await breaker.succeeded("jina")
+    await breaker.record_success("jina")
     assert await breaker.admit("jina") is None
 
 
@@ -103,12 +103,12 @@ def test_two_who_write_at_once_lose_nothing(path: Path, clock: FakeClock) -> Non
     import asyncio
 
     def fail(name: str) -> None:
-        asyncio.run(FileBreaker(path, clock=clock).failed(name, LIMITED))
+        asyncio.run(FileBreaker(path, clock=clock).record_failure(name, LIMITED))
 
     names = [f"backend{n}" for n in range(12)]
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(fail, names))
-    assert sorted(FileBreaker(path, clock=clock).resting()) == sorted(names)
+    assert sorted(FileBreaker(path, clock=clock).suspended_backends()) == sorted(names)
 
 
 json_values = st.recursive(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.text.terms import asked, fold, terms
+from nexi.text.terms import extract_terms, fold_text, question_terms
 
 
 @pytest.mark.parametrize(
@@ -26,13 +26,13 @@ from nexi.text.terms import asked, fold, terms
     ],
 )
 def test_words_identifiers_and_scripts_become_terms(text: str, expected: list[str]) -> None:
-    assert terms(text) == expected
+    assert extract_terms(text) == expected
 
 
 def test_a_question_is_asked_without_the_words_every_text_has_unless_there_are_no_others() -> None:
-    assert asked("What is the capital of France, France?") == ["capital", "france"]
-    assert asked("who are you") == ["who", "are", "you"]
+    assert question_terms("What is the capital of France, France?") == ["capital", "france"]
+    assert question_terms("who are you") == ["who", "are", "you"]
 
 
 def test_folding_makes_forms_of_one_letter_one() -> None:
-    assert [fold(t) for t in ("ﬁn", "Ａ", "İ", "e\u0301")] == ["fin", "a", "i", "e"]
+    assert [fold_text(t) for t in ("ﬁn", "Ａ", "İ", "e\u0301")] == ["fin", "a", "i", "e"]

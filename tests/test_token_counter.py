@@ -105,7 +105,7 @@ def test_fitting_is_exact_at_the_limit() -> None:
 
 
 def test_no_table_is_loaded_while_the_bytes_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(token_counter, "_load", lambda name: pytest.fail(f"{name} was loaded"))
+    monkeypatch.setattr(token_counter, "_load_encoding", lambda name: pytest.fail(f"{name} was loaded"))
     messages = [Message("user", "hello " * 100)]
     assert fits(messages, 1000)
     assert TokenCounter().at_most(messages, 1000)
@@ -148,6 +148,6 @@ def test_an_encoding_tiktoken_cannot_load_is_told(monkeypatch: pytest.MonkeyPatc
 def test_any_other_encoding_comes_from_tiktoken(monkeypatch: pytest.MonkeyPatch) -> None:
     words = types.SimpleNamespace(encode_ordinary=str.split)
     monkeypatch.setitem(sys.modules, "tiktoken", types.SimpleNamespace(get_encoding=lambda name: words))
-    token_counter._load.cache_clear()
+    token_counter._load_encoding.cache_clear()
     assert count_tokens("one two three", "by_words") == 3
-    token_counter._load.cache_clear()
+    token_counter._load_encoding.cache_clear()

@@ -35,10 +35,10 @@ Row = tuple[set[str], float, float]  # names, how right, how heavy
 
 def rows_of(page: Page) -> list[Row]:
     """The blocks of a page with their names."""
-    tree = markup._tree(markup._bounded(page.html))
-    markup._visible(tree)
+    tree = markup._parse_tree(markup._bound_markup(page.html))
+    markup._drop_hidden(tree)
     layout = Layout(tree.body)
-    named = features.Page(layout, features.Scale(list)).judge()
+    named = features.PageFeatures(layout, features.Scale(list)).judge()
     want = _WORD.findall(page.text.lower())
     joined = f" {' '.join(want)} "
     runs: set[tuple[Any, ...]] = set(zip(want, want[1:], want[2:], want[3:], strict=False))
@@ -82,7 +82,7 @@ def unseen(over: list[Page], folds: int) -> scoring.Words:
     found = scoring.Words()
     for fold in range(folds):
         weights = learned([part for n, part in enumerate(rows) if n % folds != fold])
-        with patch.object(classifier, "_scale", cache(partial(classifier.scale_of, weights))):
+        with patch.object(classifier, "_load_scale", cache(partial(classifier.scale_of, weights))):
             part = scoring.words(to_markdown, over[fold::folds])
         for kind, scores in part.rows.items():
             found.rows[kind] += scores

@@ -57,7 +57,7 @@ class Name(Struct, frozen=True):
     given: str = ""
 
 
-class Date(Struct, frozen=True):
+class PublicationDate(Struct, frozen=True):
     """As much of a date as is known."""
 
     year: int
@@ -79,80 +79,80 @@ class Reference(Struct, frozen=True):
     url: str
     title: str
     authors: tuple[Name, ...] = ()
-    issued: Date | None = None
-    accessed: Date | None = None
+    issued: PublicationDate | None = None
+    accessed: PublicationDate | None = None
     site: str = ""
     language: str = ""
     is_document: bool = False
 
 
-def references(sources: Sequence[Source], accessed: str = "") -> list[Reference]:
+def build_references(sources: Sequence[Source], accessed: str = "") -> list[Reference]:
     """What is known of each source; `accessed` is for those that do not say when they were read."""
-    return [_reference(source, accessed) for source in sources]
+    return [_build_reference(source, accessed) for source in sources]
 
 
-def ris(sources: Sequence[Source], accessed: str = "") -> str:
+def to_ris(sources: Sequence[Source], accessed: str = "") -> str:
     """RIS: one tag a line, a record ends with ER."""
-    return "".join(_ris_record(reference) for reference in references(sources, accessed))
+    return "".join(_ris_record(reference) for reference in build_references(sources, accessed))
 
 
-def bibtex(sources: Sequence[Source], accessed: str = "") -> str:
+def to_bibtex(sources: Sequence[Source], accessed: str = "") -> str:
     """BibTeX, with the entry type that biblatex, JabRef, Zotero and pandoc have for web pages."""
-    found = references(sources, accessed)
-    keys = _keys(found)
+    found = build_references(sources, accessed)
+    keys = _reference_keys(found)
     return "\n".join(_bibtex_entry(key, reference) for key, reference in zip(keys, found, strict=True))
 
 
-def csl(sources: Sequence[Source], accessed: str = "") -> str:
+def to_csl(sources: Sequence[Source], accessed: str = "") -> str:
     """CSL-JSON, as pandoc and citation processors read it."""
-    found = references(sources, accessed)
-    items = [_csl_item(key, reference) for key, reference in zip(_keys(found), found, strict=True)]
+    found = build_references(sources, accessed)
+    items = [_csl_item(key, reference) for key, reference in zip(_reference_keys(found), found, strict=True)]
     return json.dumps(items, ensure_ascii=False, indent=2) + "\n"
 
 
-FORMS: Mapping[str, Callable[[Sequence[Source], str], str]] = {"ris": ris, "bibtex": bibtex, "csl": csl}
+FORMS: Mapping[str, Callable[[Sequence[Source], str], str]] = {"ris": to_ris, "bibtex": to_bibtex, "csl": to_csl}
 
 
-def read_date(text: str) -> Date | None:
+def read_date(text: str) -> PublicationDate | None:
     """The first date of a text in one of the spellings that pages use; None for what is none."""
     text = text.strip()[:100]
     if found := _ISO.match(text):
-        return _date(found[1], int(found[2] or 0), found[3])
+        return _build_date(found[1], int(found[2] or 0), found[3])
     if found := _DAY_FIRST.search(text):
-        return _date(found[3], _month(found[2]), found[1])
+        return _build_date(found[3], _month_number(found[2]), found[1])
     if found := _MONTH_FIRST.search(text):
-        return _date(found[3], _month(found[1]), found[2])
+        return _build_date(found[3], _month_number(found[1]), found[2])
     return None
 
 
 def read_names(text: str) -> tuple[Name, ...]:
     """The authors that a page names in one string."""
-    text = _BY.sub("", _line(text))
+    text = _BY.sub("", _one_line(text))
     pieces = [piece for piece in _JOINS.split(text) if piece]
     if len(pieces) == 1 and text.count(",") and all(len(part.split()) > 1 for part in text.split(",")):
         pieces = text.split(",")
     elif len(pieces) == 2 and "," in pieces[0] and ";" not in text and all(len(p.split()) > 1 for p in pieces[0].split(",")):
         pieces = [*pieces[0].split(","), pieces[1]]
-    return tuple(_name(piece.strip(" ,")) for piece in pieces[:MOST_AUTHORS] if piece.strip(" ,"))
+    return tuple(_parse_name(piece.strip(" ,")) for piece in pieces[:MOST_AUTHORS] if piece.strip(" ,"))
 
 
-def _reference(source: Source, accessed: str) -> Reference:
+def _build_reference(source: Source, accessed: str) -> Reference:
     about = source.imprint
-    site, names = _line(about.site), read_names(about.author)
+    site, names = _one_line(about.site), read_names(about.author)
     return Reference(
         number=source.number,
-        url=_line(source.url),
-        title=_line(source.title) or _line(source.url),
+        url=_one_line(source.url),
+        title=_one_line(source.title) or _one_line(source.url),
         authors=tuple(Name(site) if f"{n.given} {n.family}" == site else n for n in names),
         issued=read_date(about.published),
         accessed=read_date(about.accessed or accessed),
         site=site,
-        language=_line(about.language),
+        language=_one_line(about.language),
         is_document=about.content_type == "application/pdf",
     )
 
 
-def _name(text: str) -> Name:
+def _parse_name(text: str) -> Name:
     if text.count(",") == 1:
         family, given = (part.strip() for part in text.split(","))
         return Name(family, given) if family and given else Name(text.strip(" ,"))
@@ -171,17 +171,17 @@ def _is_of_a_person(word: str) -> bool:
     return word[0].isupper() and not shouted and letters.lower() not in ORGANISATION and not any(c.isdigit() for c in word)
 
 
-def _month(name: str) -> int:
+def _month_number(name: str) -> int:
     short = name[:3].lower()
     return MONTHS.index(short) + 1 if short in MONTHS else 0
 
 
-def _date(year: str, month: int, day: str | None) -> Date | None:
+def _build_date(year: str, month: int, day: str | None) -> PublicationDate | None:
     number = int(day or 0)
-    return Date(int(year), month, number if month and 1 <= number <= 31 else 0) if int(year) else None
+    return PublicationDate(int(year), month, number if month and 1 <= number <= 31 else 0) if int(year) else None
 
 
-def _line(text: str) -> str:
+def _one_line(text: str) -> str:
     """One line without control characters, in composed letters."""
     kept = "".join(c if c.isprintable() else " " for c in unicodedata.normalize("NFC", text))
     return " ".join(kept.split())
@@ -194,13 +194,13 @@ def _ris_record(reference: Reference) -> str:
     lines = [("TY", "ELEC"), ("ID", str(reference.number)), ("TI", reference.title)]
     lines += [("AU", f"{n.family}, {n.given}" if n.given else n.family) for n in reference.authors]
     if reference.issued:
-        lines += [("PY", f"{reference.issued.year:04d}"), ("DA", _slashed(reference.issued))]
+        lines += [("PY", f"{reference.issued.year:04d}"), ("DA", _slash_date(reference.issued))]
     lines += [("T2", reference.site), ("LA", reference.language), ("UR", reference.url)]
-    lines += [("Y2", _slashed(reference.accessed))] if reference.accessed else []
+    lines += [("Y2", _slash_date(reference.accessed))] if reference.accessed else []
     return "".join(f"{tag}  - {value}\n" for tag, value in lines if value) + "ER  - \n\n"
 
 
-def _slashed(date: Date) -> str:
+def _slash_date(date: PublicationDate) -> str:
     """RIS writes a date with three slashes, whatever of it is missing."""
     return f"{date.year:04d}/{date.month:02d}/{date.day:02d}/".replace("/00", "/")
 
@@ -210,40 +210,40 @@ def _slashed(date: Date) -> str:
 
 def _bibtex_entry(key: str, reference: Reference) -> str:
     fields = [
-        ("title", "{" + _tex(reference.title) + "}"),  # twice in braces: styles must not change its capitals
+        ("title", "{" + _escape_tex(reference.title) + "}"),  # twice in braces: styles must not change its capitals
         ("author", " and ".join(map(_tex_name, reference.authors))),
-        ("organization", _tex(reference.site)),
+        ("organization", _escape_tex(reference.site)),
         ("date", reference.issued.iso() if reference.issued else ""),
         ("year", f"{reference.issued.year:04d}" if reference.issued else ""),
         ("url", "".join(_URL_IN_TEX.get(c, c) for c in reference.url)),
         ("urldate", reference.accessed.iso() if reference.accessed else ""),
-        ("language", _tex(reference.language)),
+        ("language", _escape_tex(reference.language)),
     ]
     body = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields if value)
     return f"@online{{{key},\n{body}\n}}\n"
 
 
-def _tex(text: str) -> str:
+def _escape_tex(text: str) -> str:
     return "".join(_TEX.get(c, c) for c in text)
 
 
 def _tex_name(name: Name) -> str:
     if name.given:
-        return f"{_tex(name.family)}, {_tex(name.given)}"
-    return "{" + _tex(name.family) + "}"
+        return f"{_escape_tex(name.family)}, {_escape_tex(name.given)}"
+    return "{" + _escape_tex(name.family) + "}"
 
 
-def _keys(found: Sequence[Reference]) -> list[str]:
+def _reference_keys(found: Sequence[Reference]) -> list[str]:
     """A key for each reference: name, year, and a letter where two would be the same."""
     keys: list[str] = []
     for reference in found:
-        base = _key(reference)
-        key = next(k for k in (base, *(base + _letters(i) for i in range(1, len(found) + 2))) if k not in keys)
+        base = _reference_key(reference)
+        key = next(k for k in (base, *(base + _key_suffix(i) for i in range(1, len(found) + 2))) if k not in keys)
         keys.append(key)
     return keys
 
 
-def _key(reference: Reference) -> str:
+def _reference_key(reference: Reference) -> str:
     who = reference.authors[0].family if reference.authors else reference.site or reference.title
     plain = unicodedata.normalize("NFKD", who).encode("ascii", "ignore").decode()
     words = re.findall(r"[A-Za-z0-9]+", plain)
@@ -251,7 +251,7 @@ def _key(reference: Reference) -> str:
     return ("".join(words[:2]).lower()[:30] or f"source{reference.number}") + year
 
 
-def _letters(number: int) -> str:
+def _key_suffix(number: int) -> str:
     """b, c, … z, then zb, zc, …: a key stays short and none is used twice."""
     return "z" * (number // 25) + chr(ord("a") + number % 25) if number % 25 else "z" * (number // 25)
 
@@ -274,5 +274,5 @@ def _csl_item(key: str, reference: Reference) -> dict[str, Any]:
     return {name: value for name, value in item.items() if value}
 
 
-def _date_parts(date: Date | None) -> dict[str, Any]:
+def _date_parts(date: PublicationDate | None) -> dict[str, Any]:
     return {"date-parts": [list(date.parts)]} if date else {}

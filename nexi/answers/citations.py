@@ -70,7 +70,7 @@ class CitationBook:
         self._by_number: dict[int, Source] = {}
         self._reserved: dict[str, int] = {}
         for source in sources:
-            self._add(source)
+            self._add_source(source)
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -87,8 +87,8 @@ class CitationBook:
         """The source of a page: the one it already has, or the next number."""
         known = self._by_key.get(self._key(url))
         if known is None and self._trunk:
-            return self._add(self._trunk.number_for(url, title, digest, imprint))
-        return known or self._add(Source(self._next_number(url), url, title, digest, imprint))
+            return self._add_source(self._trunk.number_for(url, title, digest, imprint))
+        return known or self._add_source(Source(self._next_number(url), url, title, digest, imprint))
 
     def reserve(self, sources: Iterable[Source]) -> None:
         """Let pages have the numbers they once had, whenever they come; others are numbered after them."""
@@ -105,16 +105,16 @@ class CitationBook:
         """Take sources of the trunk as one's own: they were met in somebody else's report."""
         for number in numbers:
             if self._trunk and (source := self._trunk.by_number(number)):
-                self._add(source)
+                self._add_source(source)
 
-    def _add(self, source: Source) -> Source:
+    def _add_source(self, source: Source) -> Source:
         self._by_number[source.number] = source
         return self._by_key.setdefault(self._key(source.url), source)
 
 
 def extract_citation_markers(text: str) -> set[int]:
     """The numbers cited as [n] outside code."""
-    return {int(n) for part, is_code in _parts(text) if not is_code for n in _MARKER.findall(part)}
+    return {int(n) for part, is_code in _split_code(text) if not is_code for n in _MARKER.findall(part)}
 
 
 def map_markers_to_urls(markers: Iterable[int], number_to_url: Mapping[int, str]) -> dict[int, str]:
@@ -171,7 +171,7 @@ def extract_citations_from_tool_result(result: Mapping[str, Any]) -> dict[str, i
 
 def normalise_markers(text: str) -> str:
     """Every spelling of a citation as [n]."""
-    return outside_code(text, lambda part: _SPELLINGS.sub(_spell, part))
+    return outside_code(text, lambda part: _SPELLINGS.sub(_spell_marker, part))
 
 
 def drop_unknown(text: str, known: set[int]) -> tuple[str, set[int]]:
@@ -180,7 +180,7 @@ def drop_unknown(text: str, known: set[int]) -> tuple[str, set[int]]:
     return outside_code(text, lambda part: _drop_from(part, known, dropped)), dropped
 
 
-def recite(sentence: str, numbers: Iterable[int]) -> str:
+def set_citations(sentence: str, numbers: Iterable[int]) -> str:
     """The sentence with these citations in place of its own; one that had none gets them before its last stop."""
     marks = "".join(f"[{number}]" for number in numbers)
     first = next((m.start() for m in _MARKER.finditer(sentence)), None)
@@ -248,16 +248,16 @@ def _source_line(number: int, url: str, title: str) -> str:
     return f"[{number}] {clean} - {url}" if clean and clean != url else f"[{number}] {url}"
 
 
-def _spell(match: re.Match[str]) -> str:
+def _spell_marker(match: re.Match[str]) -> str:
     return "".join(f"[{number}]" for number in re.findall(r"[0-9]+", next(filter(None, match.groups()))))
 
 
 def outside_code(text: str, change: Callable[[str], str]) -> str:
     """The text with a change made to all of it but code."""
-    return "".join(part if is_code else change(part) for part, is_code in _parts(text))
+    return "".join(part if is_code else change(part) for part, is_code in _split_code(text))
 
 
-def _parts(text: str) -> Iterator[tuple[str, bool]]:
+def _split_code(text: str) -> Iterator[tuple[str, bool]]:
     """The text in pieces, each with whether it is code: fenced blocks, and spans between backticks on one line."""
     if "`" not in text and "~~~" not in text:
         yield text, False
@@ -305,7 +305,7 @@ class SentenceStream:
         released: list[str] = []
         for start in range(0, len(text), self._BITE):
             self._buffer += text[start : start + self._BITE]
-            released.extend(self._released())
+            released.extend(self._complete_stretches())
         return released
 
     def finish(self) -> str:
@@ -313,11 +313,11 @@ class SentenceStream:
         rest, self._buffer = self._buffer, ""
         return rest
 
-    def _released(self) -> Iterator[str]:
+    def _complete_stretches(self) -> Iterator[str]:
         while size := self._next_size():
             stretch, self._buffer = self._buffer[:size], self._buffer[size:]
             self._decided = 0
-            self._pass(stretch)
+            self._pass_on(stretch)
             yield stretch
 
     def _next_size(self) -> int:
@@ -349,7 +349,7 @@ class SentenceStream:
         open_bracket = max(self._buffer.rfind("[", -200), self._buffer.rfind("【", -200))
         return open_bracket if open_bracket > 0 else len(self._buffer)
 
-    def _pass(self, stretch: str) -> None:
+    def _pass_on(self, stretch: str) -> None:
         mark = None if self._in_line else _FENCE.match(stretch)
         if mark:
             self._fence = ("" if mark[1].startswith(self._fence) else self._fence) if self._fence else mark[1]

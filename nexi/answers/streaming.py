@@ -69,21 +69,21 @@ class AnswerStream:
         self.removed: set[str] = set()
 
     @property
-    def released(self) -> bool:
+    def has_released(self) -> bool:
         """Whether anything of the answer was passed on."""
         return bool(self._out)
 
     def feed(self, text: str) -> None:
         for stretch in self._sentences.feed(text):
-            self._take(stretch)
+            self._take_stretch(stretch)
 
     def finish(self) -> str:
         """Release what is left and return the whole answer."""
-        self._take(self._sentences.finish())
+        self._take_stretch(self._sentences.finish())
         held, self._held = self._held, []
         rest = strip_sources_section("".join(held))
         for stretch in held if rest.strip() else ():
-            self._pass(rest[: len(stretch)])
+            self._pass_on(rest[: len(stretch)])
             rest = rest[len(stretch) :]
         return "".join(self._out).strip()
 
@@ -95,14 +95,14 @@ class AnswerStream:
         self.removed |= removed
         return text
 
-    def _take(self, stretch: str) -> None:
+    def _take_stretch(self, stretch: str) -> None:
         """A model-written list of sources is held back until the end shows whether it is one."""
         if self._held or (not self._in_code and _SOURCES_HEAD.match(stretch)):
             self._held.append(stretch)
         elif stretch:
-            self._pass(stretch)
+            self._pass_on(stretch)
 
-    def _pass(self, stretch: str) -> None:
+    def _pass_on(self, stretch: str) -> None:
         fences = sum(bool(_FENCE.match(line)) for line in stretch.split("\n"))
         is_code = self._in_code or fences > 0
         self._in_code ^= fences % 2 == 1
@@ -130,17 +130,17 @@ class AnswerArgument:
         if self._done:
             return
         self._buffer += piece
-        if not self._inside and not self._enter():
+        if not self._inside and not self._enter_string():
             return
-        self._drain()
+        self._drain_string()
 
-    def _enter(self) -> bool:
+    def _enter_string(self) -> bool:
         match = re.match(r'\s*\{\s*"answer"\s*:\s*"', self._buffer)
         if match:
             self._buffer, self._inside = self._buffer[match.end() :], True
         return self._inside
 
-    def _drain(self) -> None:
+    def _drain_string(self) -> None:
         text, used = [], 0
         while used < len(self._buffer):
             if run := _PLAIN_RUN.match(self._buffer, used):
@@ -150,7 +150,7 @@ class AnswerArgument:
             if self._buffer[used] == '"':
                 self._done = True
                 break
-            decoded, length = self._escape(used)
+            decoded, length = self._read_escape(used)
             if not length:
                 break
             text.append(decoded)
@@ -159,7 +159,7 @@ class AnswerArgument:
         if text:
             self._feed("".join(text))
 
-    def _escape(self, at: int) -> tuple[str, int]:
+    def _read_escape(self, at: int) -> tuple[str, int]:
         """The character an escape stands for and how long the escape is; length 0 while it is incomplete."""
         rest = self._buffer[at + 1 : at + 12]
         if not rest:

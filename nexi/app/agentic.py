@@ -36,9 +36,9 @@ async def search_with_web(components: RunComponents, asked: Mapping[str, Any]) -
     ports = components.ports
     if ports.is_offline:
         return await search_store_alone(components, asked)
-    judge = None if ports.config.endpoint("judge").is_extractive else components.metered("judge")
+    judge = None if ports.config.endpoint("judge").is_extractive else components.metered_llm("judge")
     web = Web(ports.searcher(components.emit, components.track).search, components.reader.read)
-    return await _search(components, asked, judge, web)
+    return await _run_search(components, asked, judge, web)
 
 
 async def search_store_alone(components: RunComponents, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -48,10 +48,10 @@ async def search_store_alone(components: RunComponents, asked: Mapping[str, Any]
     async def find(wanted: Query) -> SearchOutcome:
         return SearchOutcome(wanted.text)
 
-    return await _search(components, {**asked, "max_iterations": 1}, None, Web(find, components.reader.read))
+    return await _run_search(components, {**asked, "max_iterations": 1}, None, Web(find, components.reader.read))
 
 
-async def _search(components: RunComponents, asked: Mapping[str, Any], judge: LLM | None, web: Web) -> dict[str, Any]:
+async def _run_search(components: RunComponents, asked: Mapping[str, Any], judge: LLM | None, web: Web) -> dict[str, Any]:
     from nexi.knowledge.agentic import agentic_search as search
     from nexi.knowledge.judge import Judge
 

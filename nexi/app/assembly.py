@@ -21,7 +21,7 @@ from nexi.app.pages import read_page
 from nexi.app.recorded import RecordedRun
 from nexi.app.request import LAST_RUN, RunMode, RunRequest, check_request, clean_question
 from nexi.app.resolve import LocalModelProbe, ModelProbe, NoProbe, ResolvedRun, resolve, resolve_config
-from nexi.app.run import Engine, Run, RunOpening, RunResult
+from nexi.app.run import Run, RunEngine, RunOpening, RunResult
 from nexi.budget import Budget, Meter
 from nexi.config import Config
 from nexi.errors import ConfigError
@@ -235,7 +235,7 @@ class Nexi:
                 ports, resolved, session, meter, QuietEmit(), asyncio.Event(), RecordedRun(), None, may_have_knowledge=False
             )
             components = RunComponents(environment, tasks)
-            toolbox = components.toolbox(components.metered("extract"))
+            toolbox = components.build_toolbox(components.metered_llm("extract"))
             session.allow_urls(components.urls_of(call))
             result = await toolbox.run(call)
             components.reader.cancel()
@@ -273,12 +273,12 @@ class Nexi:
 
         Raises NexiError when there is no such run, NoEvidenceError when it cites nothing.
         """
-        from nexi.app.verification import Archive, document_of
+        from nexi.app.verification import PageArchive, document_of
         from nexi.verify.recheck import recheck
 
         runs = self.runs()
         document = await asyncio.to_thread(document_of, target, runs, self.config.history_path)
-        archive = Archive(runs, self.ports.page_cache(), self.config.fetch_chain(), run=document.run)
+        archive = PageArchive(runs, self.ports.page_cache(), self.config.fetch_chain(), run=document.run)
         if not refetch:
             return await recheck(document, archive.text)
         async with Nexi(
@@ -293,9 +293,11 @@ class Nexi:
     def search_api(self, settings: Path | None = None, *, emit: Emit | None = None) -> SearchService:
         """The stateless search service, built once; the first caller may name its searcher.yaml. Raises ConfigError."""
         if self._search_service is None:
-            from nexi.app.search_service import build, settings_of
+            from nexi.app.search_service import build_search_service, settings_of
 
-            self._search_service = build(self.ports, settings_of(self.config.root, settings), emit or QuietEmit())
+            self._search_service = build_search_service(
+                self.ports, settings_of(self.config.root, settings), emit or QuietEmit()
+            )
         return self._search_service
 
     def check_url(self, url: str) -> object:
@@ -307,7 +309,7 @@ def _request_for(question: str | RunRequest, mode: RunMode) -> RunRequest:
     return RunRequest(question, mode=mode) if isinstance(question, str) else replace(question, mode=mode)
 
 
-def build_engine(environment: RunEnvironment) -> Engine:
+def build_engine(environment: RunEnvironment) -> RunEngine:
     """The engine of a run's mode."""
     match environment.request.mode:
         case "research":

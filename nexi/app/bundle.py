@@ -19,7 +19,7 @@ from urllib.parse import quote
 from nexi.errors import StoreError
 from nexi.files import make_private_directory, store_error
 from nexi.runs.directory import RunDirectory
-from nexi.runs.log_format import digests_in, seal, unseal
+from nexi.runs.log_format import digests_in, seal_record, unseal_line
 from nexi.runs.pages import FilePages
 from nexi.types import content_digest
 
@@ -37,9 +37,9 @@ def write_bundle(runs: RunDirectory, run_id: str, path: Path, secrets: Iterable[
         log = (runs.runs_dir / run_id / "log.jsonl").read_bytes()
         pages = list(_pages_of(log, runs.pages))
         with path.open("xb") as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
-            _add(archive, "log.jsonl", _redacted_log(log, keys))
+            _add_file(archive, "log.jsonl", _redacted_log(log, keys))
             for digest, text in pages:
-                _add(archive, f"pages/{digest}.txt", _redacted(text, keys).encode("utf-8", "surrogatepass"))
+                _add_file(archive, f"pages/{digest}.txt", _redact_keys(text, keys).encode("utf-8", "surrogatepass"))
     except FileExistsError as error:
         raise StoreError(f"{path} is not overwritten", cause="it exists", fix="name another file with -o") from error
     except OSError as error:
@@ -51,7 +51,7 @@ def read_bundle(path: Path, runs: RunDirectory, *, max_bytes: int = MAX_BYTES, m
     """Unpack a bundle into a home of runs and return the id of its run. Raises StoreError."""
     try:
         with tarfile.open(path, "r:gz") as archive:
-            return _unpacked(archive, runs, max_bytes, max_files)
+            return _unpack_archive(archive, runs, max_bytes, max_files)
     except (tarfile.TarError, zlib.error, gzip.BadGzipFile, EOFError, ValueError, KeyError, TypeError) as error:
         raise StoreError(
             f"{path} is not a bundle of a run",
@@ -62,7 +62,7 @@ def read_bundle(path: Path, runs: RunDirectory, *, max_bytes: int = MAX_BYTES, m
         raise store_error("Could not read the bundle", path, error) from error
 
 
-def _unpacked(archive: tarfile.TarFile, runs: RunDirectory, max_bytes: int, max_files: int) -> str:
+def _unpack_archive(archive: tarfile.TarFile, runs: RunDirectory, max_bytes: int, max_files: int) -> str:
     run_id, left = "", max_bytes
     for count, member in enumerate(archive):
         left -= member.size
@@ -81,7 +81,7 @@ def _unpacked(archive: tarfile.TarFile, runs: RunDirectory, max_bytes: int, max_
 
 
 def _keep_log(data: bytes, runs: RunDirectory) -> str:
-    run_id = str(unseal(data.split(b"\n", 1)[0])["run"])
+    run_id = str(unseal_line(data.split(b"\n", 1)[0])["run"])
     if not re.fullmatch(r"[0-9a-f]{6}", run_id):
         raise ValueError("its log has no id")
     folder = runs.runs_dir / run_id
@@ -107,41 +107,41 @@ def _pages_of(log: bytes, pages: FilePages) -> Iterator[tuple[str, str]]:
 
 def _redacted_log(log: bytes, keys: list[str]) -> bytes:
     """The log without keys; lines that held one are sealed anew, and one that was cut off is left out."""
-    written = [_escaped(form) for key in keys for form in _forms(key)]
+    written = [_escape_json(form) for key in keys for form in _key_spellings(key)]
     if not any(form.encode() in log for form in written):
         return log
     lines = []
     for line in log.splitlines():
         try:
-            record = unseal(line)
+            record = unseal_line(line)
         except ValueError:
             break
         record.pop("sum", None)
         text = json.dumps(record)
         for form in written:
             text = text.replace(form, REDACTED)
-        lines.append(seal(json.loads(text)))
+        lines.append(seal_record(json.loads(text)))
     return b"".join(lines)
 
 
-def _redacted(text: str, keys: list[str]) -> str:
+def _redact_keys(text: str, keys: list[str]) -> str:
     for key in keys:
-        for form in _forms(key):
+        for form in _key_spellings(key):
             text = text.replace(form, REDACTED)
     return text
 
 
-def _forms(key: str) -> list[str]:
+def _key_spellings(key: str) -> list[str]:
     """A key as it may stand in a text: as it is, inside JSON, inside JSON in JSON, in an address."""
-    escaped = _escaped(key)
-    return list(dict.fromkeys((_escaped(escaped), escaped, key, quote(key, safe=""))))
+    escaped = _escape_json(key)
+    return list(dict.fromkeys((_escape_json(escaped), escaped, key, quote(key, safe=""))))
 
 
-def _escaped(text: str) -> str:
+def _escape_json(text: str) -> str:
     return json.dumps(text)[1:-1]
 
 
-def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
+def _add_file(archive: tarfile.TarFile, name: str, data: bytes) -> None:
     member = tarfile.TarInfo(name)
     member.size = len(data)
     member.mode = 0o600

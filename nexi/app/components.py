@@ -105,7 +105,7 @@ class RunComponents:
     def knowledge(self) -> Knowledge:
         return self.environment.knowledge
 
-    def _searcher(self) -> Searcher:
+    def _build_searcher(self) -> Searcher:
         if not self.request.is_local:
             return self.ports.searcher(self.emit, self.track, backends=self._in_focus)
         return self.local_searcher()
@@ -125,7 +125,7 @@ class RunComponents:
         backends = (LocalBackend(self.knowledge, self.emit),) if self.has_knowledge else ()
         return Searcher(lambda: backends, emit=self.emit, clock=self.ports.clock, replay=self.track)
 
-    def _lookup(self) -> Lookup | None:
+    def _build_lookup(self) -> Lookup | None:
         if not self.has_knowledge or self.request.is_local:
             return None
         from nexi.knowledge.lookup import Lookup
@@ -138,23 +138,23 @@ class RunComponents:
             before=self._pages_before,
         )
 
-    def metered(self, role: EndpointRole) -> MeteredLLM:
+    def metered_llm(self, role: EndpointRole) -> MeteredLLM:
         ports = self.ports
         window = ports.config.endpoint(role).max_context
         llm = ports.llm(role)
         return MeteredLLM(llm, role, self.meter, self.emit, ports.clock, self.counter, window, self.calls, self.track)
 
-    def toolbox(self, extractor: LLM) -> Toolbox:
-        config, lookup = self.ports.config, self._lookup()
+    def build_toolbox(self, extractor: LLM) -> Toolbox:
+        config, lookup = self.ports.config, self._build_lookup()
         return Toolbox(
             session=self.session,
-            searcher=self._searcher(),
+            searcher=self._build_searcher(),
             reader=self.reader,
             extractor=extractor,
             emit=self.emit,
             clock=self.ports.clock,
             question=self.question,
-            free_bytes=self._room,
+            free_bytes=self._page_text_room,
             query_template=self.request.query,
             prompts_folder=config.prompts_dir,
             secrets=secrets_of(config),
@@ -168,7 +168,7 @@ class RunComponents:
         about = self.environment.attached.about if self.environment.attached else ""
         return replace(LOCAL_SEARCH, description=f"{about} {LOCAL_SEARCH.description}") if about else LOCAL_SEARCH
 
-    def verifier(self) -> Verifier:
+    def build_verifier(self) -> Verifier:
         """How the answer is checked; the built-in model quotes, so it has nothing to mend."""
         mends = self.ports.llm("answer").name != EXTRACTIVE
         return Verifier(Snapshots(self.session, self.ports.pages()), strict=self.ports.config.strict, mends=mends)
@@ -177,26 +177,26 @@ class RunComponents:
         """What says whether passages support a sentence: the installed model, then the judge, each as far as it is tested."""
         from nexi.app.pair_models import RunJudge, joined_models
 
-        llm = self.judge()
+        llm = self.judge_llm()
         judge = RunJudge(self.ports.config, llm, self.ports.clock).pair_model() if llm else None
         return joined_models(self.ports.local_model().pair_model(), judge)
 
-    def judge(self) -> MeteredLLM | None:
+    def judge_llm(self) -> MeteredLLM | None:
         """The model that may lower verdicts, where one is wished for and there is one."""
         config = self.ports.config
         wanted = config.verify_judge and not config.endpoint("judge").is_extractive
-        return self.metered("judge") if wanted else None
+        return self.metered_llm("judge") if wanted else None
 
-    def loop(self, stop: asyncio.Event) -> AgentLoop:
-        toolbox = self.toolbox(self.metered("extract"))
-        return AgentLoop(self.context(stop), toolbox, built_in_llm, self.verifier(), self.judge())
+    def build_loop(self, stop: asyncio.Event) -> AgentLoop:
+        toolbox = self.build_toolbox(self.metered_llm("extract"))
+        return AgentLoop(self.build_context(stop), toolbox, built_in_llm, self.build_verifier(), self.judge_llm())
 
     def answer_checker(self, stop: asyncio.Event) -> AnswerChecker:
         """How a text that was written elsewhere is checked and released."""
-        return AnswerChecker(self.context(stop), self.verifier(), self.judge())
+        return AnswerChecker(self.build_context(stop), self.build_verifier(), self.judge_llm())
 
-    def context(self, stop: asyncio.Event) -> RunContext:
-        answering = self.metered("answer")
+    def build_context(self, stop: asyncio.Event) -> RunContext:
+        answering = self.metered_llm("answer")
         return RunContext(
             question=self.question,
             llm=answering,
@@ -231,7 +231,7 @@ class RunComponents:
         window = self.ports.config.endpoint("extract").max_context
         return min(MAX_EXTRACT_BYTES, max(1000, window - MAX_SUMMARY_TOKENS - EXTRACT_PROMPT_TOKENS) * BYTES_PER_TOKEN)
 
-    def _room(self) -> int:
+    def _page_text_room(self) -> int:
         """Bytes of page text that fit beside the conversation, or that would fit once it is compacted."""
         config = self.ports.config
         window = int(config.endpoint("answer").max_context * config.auto_compact_thresh)

@@ -77,12 +77,12 @@ def files_in(folder: Path) -> Iterator[Path | Skipped]:
 
 async def read_document(path: Path, url: str) -> Page:
     """The page of a file. Raises FetchError with the reason where it cannot be one."""
-    data, found = await asyncio.to_thread(_read, path)
+    data, found = await asyncio.to_thread(_read_file, path)
     if found is None:
         from nexi.fetchers.apart import read_pdf
 
         found = await read_pdf(data, MAX_CHARS)
-    kind = _kind(path)
+    kind = _content_type(path)
     text = in_fences(found.text, CODE[kind]) if kind in CODE else found.text
     content_type = "application/pdf" if kind == "pdf" else ""
     return page_of(
@@ -98,16 +98,16 @@ async def read_document(path: Path, url: str) -> Page:
     )
 
 
-def _read(path: Path) -> tuple[bytes, Extracted | None]:
+def _read_file(path: Path) -> tuple[bytes, Extracted | None]:
     """A file and what it says; a PDF is left to be read apart."""
     from nexi.extract import to_text
 
     data = _bytes_of(path)
-    is_pdf = _kind(path) == "pdf" or b"%PDF-" in data[:1_024]
+    is_pdf = _content_type(path) == "pdf" or b"%PDF-" in data[:1_024]
     return data, None if is_pdf else to_text(data, name=path.name)
 
 
-def _kind(path: Path) -> str:
+def _content_type(path: Path) -> str:
     return path.suffix.lstrip(".").lower()
 
 
@@ -115,18 +115,18 @@ def _bytes_of(path: Path) -> bytes:
     try:
         about = path.stat()
         if not stat.S_ISREG(about.st_mode):
-            raise _unfit("no regular file")
+            raise _unfit_error("no regular file")
         if about.st_size > MAX_BYTES:
-            raise _unfit(f"larger than {MAX_BYTES // 1_000_000} MB", "too_large")
+            raise _unfit_error(f"larger than {MAX_BYTES // 1_000_000} MB", "too_large")
         with path.open("rb") as file:
             start = file.read(LOOKED_AT)
-            if is_binary(start, _kind(path)):
-                raise _unfit("no text", "content_type")
+            if is_binary(start, _content_type(path)):
+                raise _unfit_error("no text", "content_type")
             data = start + file.read(MAX_BYTES + 1 - len(start))
     except OSError as error:
-        raise _unfit(error.strerror or "it cannot be read") from error
+        raise _unfit_error(error.strerror or "it cannot be read") from error
     if not data.strip():
-        raise _unfit("empty")
+        raise _unfit_error("empty")
     return data
 
 
@@ -136,7 +136,7 @@ def is_binary(start: bytes, kind: str) -> bool:
     return b"\0" in start and not wide and kind not in DOCUMENTS and not start.startswith((b"PK\x03\x04", b"%PDF-"))
 
 
-def _unfit(reason: str, code: str = "error") -> FetchError:
+def _unfit_error(reason: str, code: str = "error") -> FetchError:
     return FetchError(reason, reason="too_large" if code == "too_large" else "content_type" if code != "error" else "error")
 
 

@@ -55,16 +55,16 @@ class RunEmit:
     async def _commit_after(self, before: asyncio.Future[None] | None, fact: Fact) -> None:
         """Written at once and in order, so that facts which come together share a flush; shown when those before it were."""
         if self._sealed or self._committed.consume(fact):
-            return await _passed(before)
+            return await _wait_for(before)
         log, trouble = self.log, None
         try:
             await log.append(fact)
         except StoreError as error:
             trouble = error
-        await _passed(before)
+        await _wait_for(before)
         if trouble:
             await self._write_elsewhere(log, fact, trouble)
-        self._show(fact)
+        self._publish_fact(fact)
         return None
 
     async def _write_elsewhere(self, broken: RunLog, fact: Fact, trouble: StoreError) -> None:
@@ -74,14 +74,14 @@ class RunEmit:
             await broken.close()
             told = Warned("log_not_kept", f"this run is not kept: {trouble}. {trouble.fix}".strip())
             await self.log.append(told)
-            self._show(told)
+            self._publish_fact(told)
         await self.log.append(fact)
 
-    def _show(self, fact: Fact) -> None:
+    def _publish_fact(self, fact: Fact) -> None:
         self.facts.append(fact)
         self._publish(fact)
 
 
-async def _passed(before: asyncio.Future[None] | None) -> None:
+async def _wait_for(before: asyncio.Future[None] | None) -> None:
     if before and not before.done():
         await asyncio.wait([before])

@@ -28,7 +28,7 @@ from nexi.urls import host_of
 
 if TYPE_CHECKING:
     from nexi.app.knowledge import Knowledge
-    from nexi.app.pair_models import LocalModel
+    from nexi.app.pair_models import InstalledPairModel
     from nexi.backends import Settings as BackendSettings
     from nexi.backends.container import Options as ContainerOptions
     from nexi.config import Endpoint, EndpointRole
@@ -65,7 +65,7 @@ class SharedClients:
         self.breaker: Breaker | None = None
         self.backend_concurrency = BackendConcurrency(clock)
         self._closing = AsyncExitStack()
-        self.local_model: LocalModel | None = None
+        self.local_model: InstalledPairModel | None = None
 
     def close_later(self, port: Any) -> Any:
         """Close a port with everything else, where it can be closed."""
@@ -202,12 +202,12 @@ class PortFactory:
             opened[key] = self.shared.close_later(Knowledge(self))
         return opened[key]
 
-    def local_model(self) -> LocalModel:
+    def local_model(self) -> InstalledPairModel:
         """The cross-encoder that is installed on this machine, where there is one."""
         if self.shared.local_model is None:
-            from nexi.app.pair_models import LocalModel
+            from nexi.app.pair_models import InstalledPairModel
 
-            self.shared.local_model = self.shared.close_later(LocalModel(self.config, self.clock))
+            self.shared.local_model = self.shared.close_later(InstalledPairModel(self.config, self.clock))
         return self.shared.local_model
 
     def check(self) -> None:

@@ -22,13 +22,13 @@ class Folders:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._folders = _read(path)
+        self._folders = _read_file(path)
 
     def address_of(self, file: Path, root: Path) -> str:
         """The address of a file, under the nearest folder that has a name, else under `root`, which gets one."""
         named = [(label, folder) for label, folder in self._folders.items() if file.is_relative_to(folder)]
         if not named:
-            named = [(self._name(root), root)]
+            named = [(self._name_root(root), root)]
         label, folder = max(named, key=lambda pair: len(pair[1].parts))
         return f"{SCHEME}{label}/{quote(file.relative_to(folder).as_posix())}"
 
@@ -39,7 +39,7 @@ class Folders:
         parts = PurePosixPath(unquote(rest)).parts
         return None if folder is None or ".." in parts else folder.joinpath(*parts)
 
-    def _name(self, root: Path) -> str:
+    def _name_root(self, root: Path) -> str:
         plain = re.sub(r"[^\w.-]+", "-", root.name)[:40] or "files"
         label = f"{plain}~{content_digest(str(root))[:6]}"
         self._folders[label] = root
@@ -51,7 +51,7 @@ class Folders:
         return label
 
 
-def _read(path: Path) -> dict[str, Path]:
+def _read_file(path: Path) -> dict[str, Path]:
     try:
         known = json.loads(path.read_bytes())
         return {str(label): Path(str(folder)) for label, folder in known.items()}

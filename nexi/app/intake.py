@@ -76,7 +76,7 @@ class Intake:
         return {**counts, "chunks": self.chunks, "skipped": dict(self.reasons), "files": skipped, "warnings": self.warnings}
 
 
-class _Told(QuietEmit):
+class _StatusEmit(QuietEmit):
     """Nobody hears the facts of an intake; what it is busy with is shown."""
 
     def __init__(self, on_status: Callable[[str], None]) -> None:
@@ -87,7 +87,7 @@ class _Told(QuietEmit):
             self._on_status(delta.text)
 
 
-class Taking:
+class DocumentIndexing:
     """One call of `nexi index`: takes targets into a store, and tells of each step."""
 
     def __init__(
@@ -106,7 +106,7 @@ class Taking:
         self._tags = tuple(sorted(set(tags)))
         self._embeds = embeds
         self._on_step = on_step
-        self._emit = _Told(on_status)
+        self._emit = _StatusEmit(on_status)
         self.folders = Folders(nexi.config.state_dir / "folders.json")
         self.taken = Intake()
         self._done = 0
@@ -133,7 +133,7 @@ class Taking:
     async def _take_files(self, files: Sequence[Path], root: Path) -> None:
         for file in files:
             await self._take_file(file, root, len(files))
-        await self._store()
+        await self._store_queued()
 
     async def _take_file(self, file: Path, root: Path, total: int) -> None:
         url, name = self.folders.address_of(file, root), str(file.relative_to(root))
@@ -142,10 +142,10 @@ class Taking:
         except FetchError as error:
             reason = str(error).rstrip(".")
             self.taken.skip(name, reason)
-            return self._tell(name, f"skipped: {reason}", total)
+            return self._report_step(name, f"skipped: {reason}", total)
         self._waiting.append(_Read(page, name, total))
         if len(self._waiting) >= AT_ONCE or sum(len(read.page.text) for read in self._waiting) >= CHARS_AT_ONCE:
-            await self._store()
+            await self._store_queued()
         return None
 
     async def _forget_what_is_gone(self, folder: Path) -> None:
@@ -156,19 +156,19 @@ class Taking:
             if path and path.is_relative_to(folder) and not path.exists():
                 gone.append(source.url)
         if gone:
-            self.taken.outcomes["removed"] += await (await self._knowledge.opened()).remove(gone)
+            self.taken.outcomes["removed"] += await (await self._knowledge.open_store()).remove(gone)
 
     async def watch(self, target: str) -> AsyncIterator[Intake]:
         """Take a folder, and again whatever changes in it, until the caller has enough. Raises NexiError."""
         folder, is_folder = await asyncio.to_thread(place_of, target)
         if not is_folder:
             raise NexiError(f"{target[:200]} cannot be watched", cause="it is no folder", fix="watch the folder it is in")
-        seen = await asyncio.to_thread(_stamps, folder)
+        seen = await asyncio.to_thread(_file_stamps, folder)
         await self._take_folder(folder)
         yield self.taken
         while True:
             await self._nexi.clock.sleep(WATCH_S)
-            now = await asyncio.to_thread(_stamps, folder)
+            now = await asyncio.to_thread(_file_stamps, folder)
             changed = [file for file, stamp in now.items() if seen.get(file) != stamp]
             if not changed and now.keys() == seen.keys():
                 continue
@@ -184,10 +184,10 @@ class Taking:
             page = await self._nexi.fetch(url)
         except FetchError as error:
             self.taken.skip(url, str(error))
-            return self._tell(url, f"skipped: {error}", 1)
+            return self._report_step(url, f"skipped: {error}", 1)
         if not is_sitemap(url, page):
             self._waiting.append(_Read(replace(page, url=page.final_url or url), url, 1))
-            return await self._store()
+            return await self._store_queued()
         urls = [u for u in find_urls(page.text) if hit_key(u) != hit_key(url)]
         if len(urls) > MOST_PAGES:
             self.taken.warnings.append(f"{url} lists {len(urls)} pages; the first {MOST_PAGES} were taken")
@@ -198,7 +198,7 @@ class Taking:
 
     # both
 
-    async def _store(self) -> None:
+    async def _store_queued(self) -> None:
         """Store what was read, in one transaction, and tell of each. Raises StoreError."""
         read, self._waiting = self._waiting, []
         if not read:
@@ -207,10 +207,10 @@ class Taking:
             from nexi.app.local import full_error
 
             raise full_error(self._knowledge.config.knowledge_max_mb)
-        for one, report in zip(read, await self._index([one.page for one in read]), strict=True):
-            self._count(one, report)
+        for one, report in zip(read, await self._index_pages([one.page for one in read]), strict=True):
+            self._count_outcome(one, report)
 
-    async def _index(self, pages: Sequence[Page]) -> list[IndexReport]:
+    async def _index_pages(self, pages: Sequence[Page]) -> list[IndexReport]:
         """Without vectors from now on where the store has those of another embedder."""
         try:
             indexer = await self._knowledge.indexer(self._emit, embeds=self._embeds)
@@ -220,18 +220,18 @@ class Taking:
                 raise
             self.taken.warnings.append(f"{error}. {error.fix}".strip())
             self._embeds = False
-            return await self._index(pages)
+            return await self._index_pages(pages)
 
-    def _count(self, read: _Read, report: IndexReport) -> None:
+    def _count_outcome(self, read: _Read, report: IndexReport) -> None:
         self.taken.warnings += [f for f in report.failures if f not in self.taken.warnings]
         if report.outcome == "empty":
             self.taken.skip(read.name, "no text in it")
         else:
             self.taken.outcomes[report.outcome] += 1
             self.taken.chunks += report.chunks if report.outcome == "stored" else 0
-        self._tell(read.name, report.outcome, read.total)
+        self._report_step(read.name, report.outcome, read.total)
 
-    def _tell(self, name: str, outcome: str, total: int) -> None:
+    def _report_step(self, name: str, outcome: str, total: int) -> None:
         self._done += 1
         self._on_step(Step(name, outcome, self._done, max(total, self._done)))
 
@@ -269,7 +269,7 @@ async def attach_files(nexi: Nexi, ports: PortFactory, targets: Sequence[str]) -
         about = f"Search the files the user gave with this question: {names}. Ask here first."
         attached = Knowledge(ports, store=SqliteStore(Path(folder) / "files.db"), about=about)
         try:
-            taking = Taking(nexi, attached, embeds=False)
+            taking = DocumentIndexing(nexi, attached, embeds=False)
             for target in targets:
                 await taking.take(target)
             if not sum(taking.taken.outcomes.values()):
@@ -289,7 +289,7 @@ def is_sitemap(url: str, page: Page) -> bool:
     return kind.endswith(("/xml", "+xml")) and "sitemap" in url.rpartition("/")[2].lower()
 
 
-def _stamps(folder: Path) -> dict[Path, tuple[int, int]]:
+def _file_stamps(folder: Path) -> dict[Path, tuple[int, int]]:
     stamps = {}
     for file in files_in(folder):
         if isinstance(file, Path):

@@ -82,9 +82,9 @@ class Knowledge:
 
     async def first_source(self) -> StoredSource | None:
         """The page that was stored last. Raises StoreError."""
-        return next(iter(await (await self.opened()).sources(count=1)), None)
+        return next(iter(await (await self.open_store()).sources(count=1)), None)
 
-    async def opened(self) -> KnowledgeStore:
+    async def open_store(self) -> KnowledgeStore:
         """The store, its libraries loaded off the event loop. Raises StoreError."""
         if self._store is None:
             made = await asyncio.to_thread(self._make_store)
@@ -94,7 +94,7 @@ class Knowledge:
     def _make_store(self) -> KnowledgeStore:
         config = self.config
         if config.qdrant_url:
-            remote: KnowledgeStore = _qdrant(config)
+            remote: KnowledgeStore = _open_qdrant(config)
             return remote
         from nexi.stores.sqlite import SqliteStore
 
@@ -133,7 +133,7 @@ class Knowledge:
     async def has_vectors(self) -> bool:
         """Whether the store has vectors to compare with; loading an embedder for none would only cost time."""
         if not self._vectors:
-            self._vectors = bool((await (await self.opened()).stats()).embedder)
+            self._vectors = bool((await (await self.open_store()).stats()).embedder)
         return self._vectors
 
     # what works with it
@@ -141,7 +141,7 @@ class Knowledge:
     async def retriever(self, emit: Emit) -> Retriever:
         from nexi.knowledge.retrieval import Retriever
 
-        config, store = self.config, await self.opened()
+        config, store = self.config, await self.open_store()
         compares = config.use_hybrid_search and await self.has_vectors()
         return Retriever(
             store,
@@ -158,7 +158,7 @@ class Knowledge:
         """`embeds` is False where the words are enough for now: `embed_the_rest` makes up for it."""
         from nexi.knowledge.indexing import Indexer
 
-        config, store = self.config, await self.opened()
+        config, store = self.config, await self.open_store()
         return Indexer(
             store,
             emit=emit,
@@ -185,7 +185,7 @@ class Knowledge:
 
     async def embed_the_rest(self, *, afresh: bool = False) -> AsyncIterator[int]:
         """Give every chunk its vector, in batches, and say how many got one; `afresh` drops other vectors first."""
-        store, embedder = await self.opened(), await asyncio.to_thread(self.embedder)
+        store, embedder = await self.open_store(), await asyncio.to_thread(self.embedder)
         if afresh:
             await store.forget_vectors()
         while embedder and (left := await store.unembedded(BATCH)):
@@ -202,17 +202,17 @@ class Knowledge:
 
     async def page(self, url: str) -> Page | None:
         """A stored page with its text: as it was read where that is kept, else put together from its chunks."""
-        store = await self.opened()
+        store = await self.open_store()
         source = await store.source(url)
         if source is None:
             return None
         text = await self.pages.get(source.digest) if source.digest else None
         if text is None:
-            text = joined(await store.passages(url))
+            text = join_passages(await store.passages(url))
         return page_of(source, text)
 
     async def sources(self, scope: Scope = EVERYTHING) -> AsyncIterator[StoredSource]:
-        store, skip = await self.opened(), 0
+        store, skip = await self.open_store(), 0
         while found := await store.sources(scope, count=SOURCES_AT_ONCE, skip=skip):
             for source in found:
                 yield source
@@ -221,7 +221,7 @@ class Knowledge:
     async def is_full(self) -> bool:
         """Whether the file has reached its bound; a server keeps its own."""
         most = self.config.knowledge_max_mb
-        return bool(most) and not self.is_remote and await asyncio.to_thread(_size, self.config) > most * 1_000_000
+        return bool(most) and not self.is_remote and await asyncio.to_thread(_store_size, self.config) > most * 1_000_000
 
 
 def embedder_named(config: Config) -> Embedder | None:
@@ -245,7 +245,7 @@ def page_of(source: StoredSource, text: str) -> Page:
     return Page(source.url, text, title=source.title, language=source.language, fetched_at=source.fetched_at, fetcher="local")
 
 
-def joined(passages: list[Passage]) -> str:
+def join_passages(passages: list[Passage]) -> str:
     """The text of a page from its chunks, each at its place; what was between them were line ends."""
     parts: list[str] = []
     at = 0
@@ -255,13 +255,13 @@ def joined(passages: list[Passage]) -> str:
     return "".join(parts).strip()
 
 
-def _size(config: Config) -> int:
+def _store_size(config: Config) -> int:
     from nexi.stores.salvage import size_of
 
     return size_of(config.knowledge_path) if config.knowledge_path.exists() else 0
 
 
-def _qdrant(config: Config) -> Any:
+def _open_qdrant(config: Config) -> Any:
     try:
         from nexi.stores.qdrant import QdrantStore
     except ImportError as error:

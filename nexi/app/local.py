@@ -90,10 +90,10 @@ def hits_of(passages: Sequence[Passage], count: int) -> list[Hit]:
     for passage in passages:
         pages.setdefault(passage.url, []).append(passage)
     best = list(pages.values())[:count]
-    return [Hit(p[0].url, p[0].title, _told(p[:PASSAGES_PER_HIT]), "", NAME) for p in best]
+    return [Hit(p[0].url, p[0].title, _render_passages(p[:PASSAGES_PER_HIT]), "", NAME) for p in best]
 
 
-def _told(passages: Sequence[Passage]) -> str:
+def _render_passages(passages: Sequence[Passage]) -> str:
     ordered = sorted(passages, key=lambda p: p.number)
     return "\n\n[…]\n\n".join(p.text if _begins_with_it(p) else f"{p.heading}\n{p.text}" for p in ordered)
 
@@ -110,12 +110,16 @@ async def pages_answered_before(knowledge: Knowledge, question: str) -> tuple[Hi
 
     def earlier() -> list[str]:
         entries = read_last(HISTORY_LOOKED_AT, knowledge.config.history_path).entries
-        same = (e for e in entries if _alike(e.query) == _alike(question) and extract_citation_markers(e.answer))
+        same = (
+            e
+            for e in entries
+            if _normalise_question(e.query) == _normalise_question(question) and extract_citation_markers(e.answer)
+        )
         return next((list(e.urls) for e in same), [])
 
     try:
         urls = await asyncio.to_thread(earlier)
-        store = await knowledge.opened() if urls else None
+        store = await knowledge.open_store() if urls else None
         found = [await store.source(url) for url in urls] if store else []
     except StoreError:
         return ()
@@ -139,7 +143,7 @@ def recorded_pages_answered_before(facts: Iterable[Fact]) -> tuple[Hit, ...] | N
         return ()
 
 
-def _alike(question: str) -> str:
+def _normalise_question(question: str) -> str:
     return " ".join(question.split()).casefold().rstrip(" ?!.")
 
 

@@ -102,7 +102,7 @@ async def grade_judge(config: Config, llm: LLM, clock: Clock, *, deadline: float
     quiz = packaged_quiz()
     grade = await _take_test(judge, quiz, clock, deadline)
     grade = replace(grade, tokens=judge.spent.total, cost=judge.spent.cost)
-    await asyncio.to_thread(_keep, config, judge_key(config, quiz), grade)
+    await asyncio.to_thread(_keep_grade, config, judge_key(config, quiz), grade)
     return grade
 
 
@@ -110,7 +110,7 @@ async def grade_model(config: Config, folder: ModelFolder, model: PairModel, clo
     """The same for an installed cross-encoder."""
     quiz = packaged_quiz()
     grade = await _take_test(model, quiz, clock, None)
-    await asyncio.to_thread(_keep, config, model_key(folder, quiz), grade)
+    await asyncio.to_thread(_keep_grade, config, model_key(folder, quiz), grade)
     return grade
 
 
@@ -128,7 +128,7 @@ def estimate_tokens(quiz: Quiz) -> int:
     return pairs + 2 * TOKENS_PER_ITEM * len(quiz.pairs) + 600 * requests
 
 
-def _keep(config: Config, key: str, grade: Grade) -> None:
+def _keep_grade(config: Config, key: str, grade: Grade) -> None:
     with suppress(StoreError):  # a grade that cannot be kept still holds for this run
         grade_book(config).put(key, grade)
 
@@ -158,7 +158,7 @@ async def install_model(
     with TemporaryDirectory(prefix="nexi-proof-") as fetched:
         if folder is None:
             published = find_published(name)
-            described = published.described()
+            described = published.to_dict()
             proxy = ports.proxy_for(published.url_of(published.files[0], mirror))
             files = await download_model(
                 published, Path(fetched), mirror=mirror, proxy=proxy, trust=ports.config.trust, on_bytes=on_bytes
@@ -240,7 +240,7 @@ def _keep_failure(book: GradeBook, key: str, error: NexiError, now: datetime) ->
         book.put_failure(key, error.cause or error.message, now)
 
 
-class LocalModel:
+class InstalledPairModel:
     """The installed cross-encoder of a config: loaded with its first pair, tested once, shared by all runs."""
 
     def __init__(self, config: Config, clock: Clock) -> None:

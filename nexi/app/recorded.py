@@ -62,7 +62,7 @@ class RecordedRun(Struct, frozen=True):
         """The number of the last model call that is in the log."""
         return max((f.call for f in self.facts if isinstance(f, ModelAsked)), default=0) if self.log else 0
 
-    def spent(self, *, agents: bool) -> tuple[Usage, int, int]:
+    def usage_so_far(self, *, agents: bool) -> tuple[Usage, int, int]:
         """Usage, model calls and pages, of the researchers or of everyone."""
         counted = [f for f in self.facts if not agents or getattr(f, "agent", None)]
         replies = [f for f in counted if isinstance(f, ModelReplied | ModelFailed)]

@@ -49,7 +49,7 @@ def save_report(result: RunResult, cwd: Path, today: str, *, pick: Callable[[], 
     for _ in range(ATTEMPTS):
         path = folder / make_file_name(started.query, *choose())
         try:
-            _create(path, render_document(linted.text, linted.sources, fields_of(result, started, today), str(path)))
+            _create_file(path, render_document(linted.text, linted.sources, fields_of(result, started, today), str(path)))
         except FileExistsError:
             continue
         except OSError as error:
@@ -99,7 +99,7 @@ def _any_pair() -> tuple[int, int]:
     return first % 26, second % 10
 
 
-def _create(path: Path, text: str) -> None:
+def _create_file(path: Path, text: str) -> None:
     """A new file, whole; an existing one is never touched."""
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
     with os.fdopen(fd, "w", encoding="utf-8") as file:

@@ -76,8 +76,8 @@ def request_to_dict(request: RunRequest) -> dict[str, Any]:
 def request_of_run(started: RunStarted) -> RunRequest:
     """The request a run began with, from its first fact. Reads what every earlier version wrote."""
     form = started.request or _request_of_old_log(started.settings)
-    limits = _mapping(form.get("limits"))
-    query: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in _mapping(form.get("query")).items()}
+    limits = _as_mapping(form.get("limits"))
+    query: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in _as_mapping(form.get("query")).items()}
     plain = {name: form[name] for name in _PLAIN_FIELDS if name in form}
     return RunRequest(
         started.query,
@@ -85,14 +85,14 @@ def request_of_run(started: RunStarted) -> RunRequest:
         limits=RunLimits(**{name: limits[name] for name in RunLimits.__struct_fields__ if name in limits}),
         query=Query("", **{name: query[name] for name in Query.__struct_fields__ if name != "text" and name in query}),
         attachments=tuple(form.get("attachments") or ()),
-        agentic=_mapping(form.get("agentic")),
+        agentic=_as_mapping(form.get("agentic")),
         **{**plain, "effort": plain.get("effort") or started.effort},
     )
 
 
 def _request_of_old_log(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Logs of version 0.1 spread the request over the settings of their first fact."""
-    asked = _mapping(settings.get("asked"))
+    asked = _as_mapping(settings.get("asked"))
     is_local = settings.get("only_local") or asked.get("only_local")
     return {
         "model": asked.get("model") or "",
@@ -102,12 +102,12 @@ def _request_of_old_log(settings: Mapping[str, Any]) -> dict[str, Any]:
         "depth": int(settings.get("depth") or 0),
         "door": str(settings.get("door") or ""),
         "limits": {name: asked.get(name) for name in ("time_target", "max_output_tokens", "max_cost")},
-        "query": _mapping(asked.get("query")),
-        "agentic": _mapping(settings.get("agentic")),
+        "query": _as_mapping(asked.get("query")),
+        "agentic": _as_mapping(settings.get("agentic")),
     }
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
+def _as_mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 

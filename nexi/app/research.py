@@ -139,8 +139,8 @@ class ResearchEngine:
             prompts_folder=config.prompts_dir,
         )
         if recorded.run and not recorded.recording.is_replay_only:
-            environment.meter.restore(*recorded.spent(agents=False))
-            orchestrator.restore_usage(*recorded.spent(agents=True))
+            environment.meter.restore(*recorded.usage_so_far(agents=False))
+            orchestrator.restore_usage(*recorded.usage_so_far(agents=True))
         return orchestrator
 
 
@@ -179,7 +179,7 @@ class ResearchAssembly:
                 environment.session.add_page(fact.url, rebuild_page(fact, text, tuple(links.split())))
 
     def coordinator_llm(self) -> MeteredLLM:
-        return self._lead.metered("answer")
+        return self._lead.metered_llm("answer")
 
     def build_report_checker(self) -> AnswerChecker:
         return self._lead.answer_checker(self._environment.stop)
@@ -188,10 +188,10 @@ class ResearchAssembly:
         self, agent: str, task: str, session: Session, meter: Meter, shared: SharedResearchContext, emit: Emit
     ) -> AgentLoop:
         components = self._build(agent, session, meter, emit, task)
-        context = components.context(self._environment.stop)
+        context = components.build_context(self._environment.stop)
         others = self._extra_searchers(emit, agent, components)
         attached, question = self._environment.attached, self._environment.question
-        plain = components.toolbox(built_in_llm())
+        plain = components.build_toolbox(built_in_llm())
         toolbox = ResearchToolbox(
             **{name: getattr(plain, name) for name in _TOOLBOX_FIELDS},
             part_of=question if question != task else "",

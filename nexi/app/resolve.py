@@ -63,9 +63,9 @@ class LocalModelProbe:
             return None
         when, server = self._seen.get(base_url, (float("-inf"), None))
         if self._clock.monotonic() - when >= PROBE_AGAIN_S:
-            from nexi.llm.local import describe
+            from nexi.llm.local import describe_server
 
-            server = await describe(base_url, patience_s=PROBE_S)
+            server = await describe_server(base_url, patience_s=PROBE_S)
             self._seen[base_url] = self._clock.monotonic(), server
         return server
 

@@ -51,7 +51,7 @@ def reopen_run(runs: RunDirectory, run_id: str, *, pace: Pace | None = None) -> 
     """The past of a run that was cut off, in its own log, or of one that ended, for a new one. Raises StoreError."""
     log = runs.open_log(run_id)
     started = _start_of(run_id, log)
-    if log.ended:
+    if log.has_ended:
         _refuse_complete(run_id, log)
         return started, read_recorded_run(run_id, worth_keeping(log), log.header.created, pace=pace)
     log, writer = runs.reopen(run_id)

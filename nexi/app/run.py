@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 STOP_POLL_S = 0.5
 
 
-class Engine(Protocol):
+class RunEngine(Protocol):
     """How a run comes to its answer."""
 
     @property
@@ -92,7 +92,7 @@ class Run:
         self,
         ports: PortFactory,
         resolved: ResolvedRun,
-        build_engine: Callable[[RunEnvironment], Engine],
+        build_engine: Callable[[RunEnvironment], RunEngine],
         *,
         session: Session,
         recorded: RecordedRun,

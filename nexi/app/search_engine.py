@@ -49,7 +49,7 @@ class SearchEngine:
             index_page=indexer.index_page,
             pages_before=environment.pages_answered_before,
         )
-        outcome = await catch_error(components.loop(environment.stop).run())
+        outcome = await catch_error(components.build_loop(environment.stop).run())
         components.reader.cancel()
         await components.reader.report_prefetch()
         await indexer.close(at_once=environment.stop.is_set())

@@ -41,10 +41,10 @@ def settings_of(folder: Path, given: Path | None = None) -> SearcherSettings:
     return read_settings(text, str(path))
 
 
-def build(ports: PortFactory, settings: SearcherSettings, emit: Emit) -> SearchService:
+def build_search_service(ports: PortFactory, settings: SearcherSettings, emit: Emit) -> SearchService:
     """The service over the ports of one `Nexi`."""
-    cache = _cache(ports, settings)
-    fetchers = _fetchers(ports, settings, cache)
+    cache = _open_cache(ports, settings)
+    fetchers = _choose_fetchers(ports, settings, cache)
 
     async def search(query: Query, chain: Sequence[SearchBackend], retries: int) -> SearchOutcome:
         return await ports.searcher(emit, backends=lambda: chain, retries=retries).search(query)
@@ -57,7 +57,7 @@ def build(ports: PortFactory, settings: SearcherSettings, emit: Emit) -> SearchS
             search,
             Chains(ports, settings).get,
             read,
-            lambda: _judge(ports, emit),
+            lambda: _judge_llm(ports, emit),
             ports.clock,
             emit,
             cache,
@@ -75,28 +75,28 @@ class Chains:
         self._settings = settings
 
     def get(self, wanted: str) -> tuple[SearchBackend, ...]:
-        usual = self._usual()
-        first = self._first(wanted, usual)
+        usual = self._usual_chain()
+        first = self._first_backend(wanted, usual)
         others = tuple(b for b in usual if b.name != wanted) if wanted else usual[1:]
         if first is None:
             return others if self._settings.fallback else ()
         return (first, *others) if self._settings.fallback else (first,)
 
-    def _usual(self) -> tuple[SearchBackend, ...]:
+    def _usual_chain(self) -> tuple[SearchBackend, ...]:
         names = self._settings.backends
         if not names:
             return self._ports.backends()
         known = {b.name: b for b in self._ports.backends()}
-        return tuple(b for name in names if (b := known.get(name) or self._extra(name)))
+        return tuple(b for name in names if (b := known.get(name) or self._extra_backend(name)))
 
-    def _first(self, wanted: str, usual: Sequence[SearchBackend]) -> SearchBackend | None:
+    def _first_backend(self, wanted: str, usual: Sequence[SearchBackend]) -> SearchBackend | None:
         if not wanted:
             return usual[0] if usual else None
         own = next((b for b in usual if b.name == wanted), None)
         may_ask = wanted in OFFERED and not self._settings.backends
-        return own or (self._extra(wanted) if may_ask else None)
+        return own or (self._extra_backend(wanted) if may_ask else None)
 
-    def _extra(self, name: str) -> SearchBackend | None:
+    def _extra_backend(self, name: str) -> SearchBackend | None:
         """A backend outside the chain; None where it is not set up."""
         try:
             return self._ports.extra_backend(name)
@@ -104,7 +104,7 @@ class Chains:
             return None
 
 
-def _judge(ports: PortFactory, emit: Emit) -> LLM | None:
+def _judge_llm(ports: PortFactory, emit: Emit) -> LLM | None:
     """The model for one call; None where there is none but the built-in one, which ranks nothing."""
     endpoint = ports.config.endpoint("judge")
     if endpoint.is_extractive:
@@ -114,13 +114,15 @@ def _judge(ports: PortFactory, emit: Emit) -> LLM | None:
     return MeteredLLM(ports.llm("judge"), "judge", meter, emit, ports.clock, counter, endpoint.max_context)
 
 
-def _cache(ports: PortFactory, settings: SearcherSettings) -> PageCache:
+def _open_cache(ports: PortFactory, settings: SearcherSettings) -> PageCache:
     cache, config = settings.cache, ports.config
     folder = Path(cache.dir).expanduser() if cache.dir else config.page_cache_dir
     return PageCache(folder, clock=ports.clock, ttl_s=cache.ttl_s or config.page_cache_ttl_s)
 
 
-def _fetchers(ports: PortFactory, settings: SearcherSettings, cache: PageCache) -> Callable[[], Sequence[ContentFetcher]]:
+def _choose_fetchers(
+    ports: PortFactory, settings: SearcherSettings, cache: PageCache
+) -> Callable[[], Sequence[ContentFetcher]]:
     """Nexi's own fetchers, unless the file has another word on caching."""
     asked = settings.cache
     if asked.enabled is None and not asked.dir and asked.ttl_s is None:

@@ -31,15 +31,15 @@ async def suggestions_after(nexi: Nexi, run_id: str, question: str, answer: str)
     if not nexi.config.suggestions or nexi.config.endpoint("judge").is_extractive or not answer.strip():
         return ()
     place = nexi.config.runs_dir / run_id / "suggestions.json"
-    known = await asyncio.to_thread(_read, place)
+    known = await asyncio.to_thread(_read_kept, place)
     if known is not None:
         return known
-    made = await _asked(nexi, question, answer)
-    await asyncio.to_thread(_write, place, made)
+    made = await _ask_model(nexi, question, answer)
+    await asyncio.to_thread(_write_kept, place, made)
     return made
 
 
-async def _asked(nexi: Nexi, question: str, answer: str) -> tuple[str, ...]:
+async def _ask_model(nexi: Nexi, question: str, answer: str) -> tuple[str, ...]:
     told = f"Question: {question[:2_000]}\n\nAnswer: {answer[:ANSWER_CHARS]}"
     messages = [Message("system", render("follow_ups", folder=nexi.config.prompts_dir)), Message("user", told)]
     deadline = nexi.clock.monotonic() + PATIENCE_S
@@ -51,7 +51,7 @@ async def _asked(nexi: Nexi, question: str, answer: str) -> tuple[str, ...]:
         return ()  # a convenience: an answer without it is whole
 
 
-def _read(place: Path) -> tuple[str, ...] | None:
+def _read_kept(place: Path) -> tuple[str, ...] | None:
     try:
         kept = json.loads(place.read_bytes())
     except (OSError, ValueError):
@@ -59,7 +59,7 @@ def _read(place: Path) -> tuple[str, ...] | None:
     return tuple(line for line in kept if isinstance(line, str))[:WANTED] if isinstance(kept, list) else None
 
 
-def _write(place: Path, made: tuple[str, ...]) -> None:
+def _write_kept(place: Path, made: tuple[str, ...]) -> None:
     try:
         replace_file(place, json.dumps(made).encode())
     except OSError:

@@ -35,7 +35,7 @@ class Target(Struct, frozen=True):
     id: str = ""
 
 
-class Archive:
+class PageArchive:
     """Stored texts of pages. A source that names its digest is found by that alone: another text is not what was cited."""
 
     def __init__(self, runs: RunDirectory, cache: PageCache, fetchers: tuple[str, ...], *, run: str = "") -> None:
@@ -48,21 +48,21 @@ class Archive:
     async def text(self, source: Source) -> str | None:
         """The text behind a source, or None where nothing sound is kept."""
         if source.digest:
-            return await self._runs.pages.get(source.digest) or await asyncio.to_thread(self._cached, source)
+            return await self._runs.pages.get(source.digest) or await asyncio.to_thread(self._cached_text, source)
         if not is_web_url(source.url):
             return None
-        digest = await asyncio.to_thread(self._digest, dedup_key(source.url))
+        digest = await asyncio.to_thread(self._last_digest, dedup_key(source.url))
         kept = await self._runs.pages.get(digest) if digest else None
-        return kept if kept is not None else await asyncio.to_thread(self._cached, source)
+        return kept if kept is not None else await asyncio.to_thread(self._cached_text, source)
 
-    def _digest(self, key: str) -> str:
+    def _last_digest(self, key: str) -> str:
         """The digest under which a run fetched this page last; logs are read only as far as that takes."""
         while key not in self._known and (run := next(self._rest, "")):
             for fact in facts_of(self._runs, run):
-                self._note(fact)
+                self._record_fact(fact)
         return self._known.get(key, "")
 
-    def _note(self, fact: Fact) -> None:
+    def _record_fact(self, fact: Fact) -> None:
         if isinstance(fact, PageFetched):
             for url in (fact.url, fact.final_url):
                 if is_web_url(url):
@@ -76,7 +76,7 @@ class Archive:
             yield first
         yield from (run.id for run in self._runs.list_runs() if run.id != first)
 
-    def _cached(self, source: Source) -> str | None:
+    def _cached_text(self, source: Source) -> str | None:
         from nexi.fetchers.cache import cache_key
 
         for name in self._fetchers if is_web_url(source.url) else ():
@@ -123,13 +123,13 @@ def _by_id(prefix: str, runs: RunDirectory, history: Path) -> Document:
     found = sorted({run.id for run in runs.list_runs() if run.id.startswith(prefix)} | set(entries))
     if len(found) != 1:
         raise _no_such_target(prefix, found)
-    document = _logged(found[0], facts_of(runs, found[0])) or _remembered(entries.get(found[0]))
+    document = _document_from_log(found[0], facts_of(runs, found[0])) or _document_from_history(entries.get(found[0]))
     if document is None:
         raise NexiError(f"run {found[0]} has no answer", cause="it did not end with one", fix="nexi --last 10 lists answers")
     return document
 
 
-def _logged(run_id: str, facts: list[Fact]) -> Document | None:
+def _document_from_log(run_id: str, facts: list[Fact]) -> Document | None:
     end = next((fact for fact in facts if isinstance(fact, RunFinished)), None)
     if end is None:
         return None
@@ -140,7 +140,7 @@ def _logged(run_id: str, facts: list[Fact]) -> Document | None:
     return answer_document(end.answer, tuple(s for n, s in sorted(sources.items()) if n in cited), run_id, question)
 
 
-def _remembered(entry: HistoryEntry | None) -> Document | None:
+def _document_from_history(entry: HistoryEntry | None) -> Document | None:
     """The history keeps URLs in the order of their numbers, and no digests."""
     if entry is None:
         return None

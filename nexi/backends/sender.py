@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from nexi import urls
 from nexi.errors import BackendError, ConfigError
-from nexi.net.trust import MACHINE, Trust, nobody
+from nexi.net.trust import MACHINE, Trust, trust_nobody
 from nexi.types import Hit, Query
 
 MAX_BODY = 5_000_000
@@ -168,7 +168,7 @@ class HttpBackend:
 async def _load_certificates(scheme: str, trust: Trust) -> ssl.SSLContext:
     """Certificates are loaded off the event loop, and only where TLS is spoken."""
     if scheme != "https":
-        return nobody()
+        return trust_nobody()
     try:
         return await asyncio.to_thread(lambda: trust.context() or httpx2.create_ssl_context(trust_env=False))
     except ConfigError as error:

@@ -14,7 +14,7 @@ from nexi.cli.exits import EXIT_FAILURE, report_errors
 if TYPE_CHECKING:
     from nexi.app import Nexi
     from nexi.app.folders import Folders
-    from nexi.app.intake import Intake, Step, Taking
+    from nexi.app.intake import DocumentIndexing, Intake, Step
     from nexi.types import StoredSource, StoreRepair
 
 INDEX_SCHEMA, SOURCES_SCHEMA = "nexi-index-1", "nexi-sources-1"
@@ -61,12 +61,12 @@ async def _index_targets(
     config: Any, targets: Sequence[str], tags: Sequence[str], *, watch: bool, reembed: bool, as_json: bool
 ) -> Intake:
     from nexi.app import Nexi
-    from nexi.app.intake import Taking
+    from nexi.app.intake import DocumentIndexing
     from nexi.output import print_warning
 
     async with Nexi(config) as nexi:
         with _open_progress(quiet=as_json) as shown:
-            taking = Taking(nexi, nexi.knowledge(), tags=tags, on_step=shown.show_step, on_status=shown.show_status)
+            taking = DocumentIndexing(nexi, nexi.knowledge(), tags=tags, on_step=shown.show_step, on_status=shown.show_status)
             if watch:
                 async for taken in taking.watch(targets[0]):
                     _print_intake(taken, as_json=as_json)
@@ -78,7 +78,7 @@ async def _index_targets(
         return taking.taken
 
 
-async def _embed_rest(nexi: Nexi, taking: Taking, *, afresh: bool) -> None:
+async def _embed_rest(nexi: Nexi, taking: DocumentIndexing, *, afresh: bool) -> None:
     """Compute missing vectors; pages that runs stored have none yet."""
     from nexi.errors import LLMError, StoreError
     from nexi.output import write
@@ -255,7 +255,7 @@ async def _remove_sources(nexi: Nexi, folders: Folders, which: Sequence[str]) ->
         own = folders.path_of(source.url)
         if own and any(own.is_relative_to(path) for path in paths):
             urls.append(source.url)
-    removed = await (await knowledge.opened()).remove(urls) if urls else 0
+    removed = await (await knowledge.open_store()).remove(urls) if urls else 0
     if not removed:
         raise NexiError(
             "nothing was removed", cause="no indexed source matches", fix="`nexi sources` lists them", code="not_found"
@@ -296,7 +296,7 @@ async def repair_store(*, quiet: bool = False) -> str:
         knowledge = nexi.knowledge()
         if not knowledge.may_hold_something():
             return "There is no knowledge base to repair.\n"
-        store = await knowledge.opened()
+        store = await knowledge.open_store()
         with _repair_progress(quiet=quiet) as on_saved:
             return _describe_repair(await store.repair(on_saved))
 

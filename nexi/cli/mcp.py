@@ -51,7 +51,7 @@ def _install_command(client: str, writes: bool, path: Path | None) -> None:
             write(entries.entry_text(client))
             print_note(f"Add this to {place}, or run: nexi mcp install {client} --write")
             return
-        done = entries.install(client, place)
+        done = entries.install_entry(client, place)
         print_success(f"{place} {done.told}.")
         if done.backup:
             print_note(f"Saved a backup of the file as {done.backup}.")

@@ -94,13 +94,13 @@ async def list_models(config: Config, ports: Mapping[str, int] | None = None) ->
     """List the models that are available now."""
     import asyncio
 
-    from nexi.llm.local import PORTS, describe, find_servers
+    from nexi.llm.local import PORTS, describe_server, find_servers
 
     endpoint = config.endpoint("answer")
     async with asyncio.TaskGroup() as group:
         listing = group.create_task(_list_endpoint_models(config))
         local = group.create_task(find_servers(PORTS if ports is None else ports))
-        own = group.create_task(describe(endpoint.base_url))
+        own = group.create_task(describe_server(endpoint.base_url))
     names, problem = listing.result()
     servers = {s.base_url: s for s in local.result()}
     here = own.result()

@@ -114,7 +114,7 @@ async def _run_to_result(config: Config, run_id: str, flags: AskFlags, interrupt
         log = nexi.runs().open_log(run_id)
         facts = [fact for _, fact in log.facts]
         if facts and getattr(facts[0], "mode", "") == "research":
-            screen = research_screen(flags.output, fold(() if log.ended else facts))
+            screen = research_screen(flags.output, fold(() if log.has_ended else facts))
         else:
             screen = answer_screen(flags.output)
         changes = replace(run_request(flags, ""), door="")
@@ -212,9 +212,9 @@ def export_command(run_id: str, bundle: bool, form: str | None, output: str | No
             return _export_bundle(run_id, output)
         from nexi.config import load_config
         from nexi.runs.pages import FilePages
-        from nexi.web.page.exports import exported, suffix_of
+        from nexi.web.page.exports import export_run, suffix_of
 
-        body = asyncio.run(exported(_run_directory(), FilePages(load_config().pages_dir), run_id, form))
+        body = asyncio.run(export_run(_run_directory(), FilePages(load_config().pages_dir), run_id, form))
         return _write_export(body, output or f"nexi-{run_id}.{suffix_of(form)}")
 
 

@@ -71,5 +71,7 @@ def serve_command(
         config = load_config()
         for text in config.notes:
             print_warning(text)
-        options = server.Options(host, port, token or "", workers, max_runs, rate, drain, log_level, searcher_config or "")
+        options = server.ServerOptions(
+            host, port, token or "", workers, max_runs, rate, drain, log_level, searcher_config or ""
+        )
         server.serve(config, options, on_listening=lambda address: print_note(f"Listening on {address}"))

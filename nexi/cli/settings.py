@@ -347,9 +347,9 @@ def detect_window(base_url: str, model: str) -> int | None:
     """The context window that a local server gives a model, if it reports one."""
     import asyncio
 
-    from nexi.llm.local import describe
+    from nexi.llm.local import describe_server
 
-    server = asyncio.run(describe(base_url))
+    server = asyncio.run(describe_server(base_url))
     found = server.model(model) if server else None
     return found.context if found else None
 

@@ -16,7 +16,7 @@ from nexi.errors import FetchError
 from nexi.extract import charset
 from nexi.extract.words import Extracted, one_line, page_of
 
-__all__ = ["WHOLE", "Extracted", "extract", "media_type", "page_of", "sniff", "to_markdown", "to_text"]
+__all__ = ["WHOLE", "Extracted", "extract", "media_type", "page_of", "sniff_type", "to_markdown", "to_text"]
 
 PDF = "application/pdf"
 EPUB = "application/epub+zip"
@@ -50,7 +50,7 @@ PARSER_FAULTS = (RuntimeError, ValueError, TypeError, LookupError, AttributeErro
 def extract(body: bytes | str, content_type: str, url: str) -> Extracted:
     """The text and metadata of a body of any kind we read; `url` is the base of its links. Raises FetchError."""
     try:
-        return _extracted(body, content_type, url)
+        return _extract_body(body, content_type, url)
     except PARSER_FAULTS as error:
         raise FetchError(
             f"{url[:200] or 'the document'} could not be turned into text",
@@ -59,15 +59,15 @@ def extract(body: bytes | str, content_type: str, url: str) -> Extracted:
         ) from error
 
 
-def _extracted(body: bytes | str, content_type: str, url: str) -> Extracted:
+def _extract_body(body: bytes | str, content_type: str, url: str) -> Extracted:
     if isinstance(body, bytes) and media_type(content_type) in WHOLE:
-        return _cleaned(_read_whole(body, media_type(content_type)))
-    text = body if isinstance(body, str) else charset.decode(body, content_type)
+        return _clean_extracted(_read_whole(body, media_type(content_type)))
+    text = body if isinstance(body, str) else charset.decode_body(body, content_type)
     match media_type(content_type):
         case "text/html" | "application/xhtml+xml" | "":
             from nexi.extract import markup
 
-            found = markup.read(text, url)
+            found = markup.read_html(text, url)
         case kind if kind.endswith(("/xml", "+xml")):
             from nexi.extract import feeds
 
@@ -76,7 +76,7 @@ def _extracted(body: bytes | str, content_type: str, url: str) -> Extracted:
             found = Extracted(text=_pretty_json(text))
         case _:
             found = _read_text(text)
-    return _cleaned(found)
+    return _clean_extracted(found)
 
 
 def to_text(data: bytes, *, name: str = "", content_type: str = "") -> Extracted:
@@ -84,7 +84,7 @@ def to_text(data: bytes, *, name: str = "", content_type: str = "") -> Extracted
 
     Raises FetchError for what is no text, and for a PDF, EPUB or DOCX that cannot be read.
     """
-    kind = media_type(content_type) or _TYPES.get(name.rpartition(".")[2].lower(), "") or sniff(data)
+    kind = media_type(content_type) or _TYPES.get(name.rpartition(".")[2].lower(), "") or sniff_type(data)
     if kind in ("application/octet-stream", "application/zip"):
         raise FetchError(f"{name[:200] or 'the file'} is no text", reason="content_type", cause="its bytes are no text")
     found = extract(data, content_type or kind, "")
@@ -95,7 +95,7 @@ def _read_whole(data: bytes, kind: str) -> Extracted:
     if kind == PDF:
         from nexi.extract import pdf
 
-        return pdf.read(data)
+        return pdf.read_pdf(data)
     from nexi.extract import archives
 
     return archives.read_epub(data) if kind == EPUB else archives.read_docx(data)
@@ -106,7 +106,7 @@ def media_type(content_type: str) -> str:
     return content_type.partition(";")[0].partition(",")[0].strip().lower()
 
 
-def sniff(data: bytes) -> str:
+def sniff_type(data: bytes) -> str:
     """The type of a body that came without one; what is neither a document, HTML nor text is called so."""
     if b"%PDF-" in data[:1_024]:
         return PDF
@@ -138,7 +138,7 @@ def _cleaned_text(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _cleaned(found: Extracted) -> Extracted:
+def _clean_extracted(found: Extracted) -> Extracted:
     return Extracted(
         text=_cleaned_text(found.text),
         title=_CONTROL.sub("", found.title),

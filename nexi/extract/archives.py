@@ -19,7 +19,7 @@ from xml.parsers import expat
 from nexi.errors import FetchError
 from nexi.extract import charset, markup
 from nexi.extract.wordml import Numbering, Paragraphs
-from nexi.extract.words import Extracted, one_line, outline
+from nexi.extract.words import Extracted, one_line, read_outline
 
 MAX_MEMBERS = 10_000
 MAX_MEMBER_BYTES = 8_000_000
@@ -30,14 +30,14 @@ MAX_PIECE = 65_536
 Attributes = dict[str, str]
 
 
-class Archive:
+class BoundedArchive:
     """The members of a zip by name, and how much of it may still be unpacked."""
 
     def __init__(self, data: bytes) -> None:
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(data))
         except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
-            raise _broken(str(error)) from error
+            raise _broken_error(str(error)) from error
         if len(self._zip.filelist) > MAX_MEMBERS:
             raise _too_large(f"it has more than {MAX_MEMBERS:,} parts")
         self._left = MAX_BYTES
@@ -50,13 +50,13 @@ class Archive:
         if name not in self:
             return b""
         if self._zip.NameToInfo[name].flag_bits & 1:
-            raise _encrypted()
+            raise _encrypted_error()
         most = min(MAX_MEMBER_BYTES, self._left)
         try:
             with self._zip.open(name) as member:
                 data = member.read(most + 1)
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError) as error:
-            raise _broken(str(error)) from error
+            raise _broken_error(str(error)) from error
         if len(data) > most:
             raise _too_large(f"a part of it unpacks to more than {most:,} bytes")
         self._left -= len(data)
@@ -65,19 +65,19 @@ class Archive:
 
 def read_epub(data: bytes) -> Extracted:
     """The chapters of a book in their order. Raises FetchError."""
-    archive = Archive(data)
+    archive = BoundedArchive(data)
     container = _Elements("rootfile").of(archive.read("META-INF/container.xml"))
     place = next((a["full-path"] for _, a, _ in container if "full-path" in a), "")
     if place not in archive:
-        raise _broken("it does not name its contents")
+        raise _broken_error("it does not name its contents")
     parts = _Elements("title", "creator", "language", "date", "description", "item", "itemref").of(archive.read(place))
     about: dict[str, str] = {}
     for name, _, text in parts:
         about.setdefault(name, one_line(text))
-    if _locked(archive, paths := list(_chapters(parts, place))):
-        raise _encrypted()
-    text = _joined(markup.whole_text(charset.decode(archive.read(path), ""), "") for path in paths)
-    return _extracted(
+    if _has_locked_chapters(archive, paths := list(_chapter_paths(parts, place))):
+        raise _encrypted_error()
+    text = _join_texts(markup.whole_text(charset.decode_body(archive.read(path), ""), "") for path in paths)
+    return _build_extracted(
         text,
         title=about.get("title", ""),
         author=about.get("creator", ""),
@@ -87,7 +87,7 @@ def read_epub(data: bytes) -> Extracted:
     )
 
 
-def _chapters(parts: list[tuple[str, Attributes, str]], place: str) -> Iterator[str]:
+def _chapter_paths(parts: list[tuple[str, Attributes, str]], place: str) -> Iterator[str]:
     """The paths of the book's spine; its own table of contents is left out."""
     folder = posixpath.dirname(place)
     items = {a.get("id", ""): a for name, a, _ in parts if name == "item"}
@@ -97,7 +97,7 @@ def _chapters(parts: list[tuple[str, Attributes, str]], place: str) -> Iterator[
             yield posixpath.normpath(posixpath.join(folder, unquote(item.get("href", "").partition("#")[0])))
 
 
-def _locked(archive: Archive, paths: list[str]) -> bool:
+def _has_locked_chapters(archive: BoundedArchive, paths: list[str]) -> bool:
     """Whether chapters are encrypted; fonts often are, and do not matter."""
     references = _Elements("CipherReference").of(archive.read("META-INF/encryption.xml"))
     return not {unquote(a.get("URI", "")) for _, a, _ in references}.isdisjoint(paths)
@@ -105,21 +105,21 @@ def _locked(archive: Archive, paths: list[str]) -> bool:
 
 def read_docx(data: bytes) -> Extracted:
     """The paragraphs, lists and tables of a document. Raises FetchError."""
-    archive = Archive(data)
+    archive = BoundedArchive(data)
     if "word/document.xml" not in archive:
-        raise _broken("it has no text part")
+        raise _broken_error("it has no text part")
     links = {
         a.get("Id", ""): a.get("Target", "")
         for _, a, _ in _Elements("Relationship").of(archive.read("word/_rels/document.xml.rels"))
         if a.get("TargetMode") == "External"
     }
     numbering = Numbering()
-    _parse(archive.read("word/numbering.xml"), numbering.start, numbering.end, numbering.text)
-    paragraphs = Paragraphs(links, numbering.ordered(), MAX_CHARS)
-    _parse(archive.read("word/document.xml"), paragraphs.start, paragraphs.end, paragraphs.text)
+    _parse_xml(archive.read("word/numbering.xml"), numbering.start, numbering.end, numbering.text)
+    paragraphs = Paragraphs(links, numbering.ordered_lists(), MAX_CHARS)
+    _parse_xml(archive.read("word/document.xml"), paragraphs.start, paragraphs.end, paragraphs.text)
     parts = _Elements("title", "creator", "language", "created", "subject", "description").of(archive.read("docProps/core.xml"))
     about = {name: one_line(text) for name, _, text in reversed(parts)}
-    return _extracted(
+    return _build_extracted(
         markup.whole_text(paragraphs.html(), ""),
         title=about.get("title", ""),
         author=about.get("creator", ""),
@@ -129,10 +129,10 @@ def read_docx(data: bytes) -> Extracted:
     )
 
 
-def _extracted(text: str, *, title: str, author: str, language: str, published: str, description: str) -> Extracted:
+def _build_extracted(text: str, *, title: str, author: str, language: str, published: str, description: str) -> Extracted:
     if not text.strip():
         raise FetchError("the document has no text", reason="content_type", cause="it is empty, or its pages are pictures")
-    headings, code_languages = outline(text)
+    headings, code_languages = read_outline(text)
     return Extracted(
         text=text,
         title=title or next(iter(headings), ""),
@@ -145,7 +145,7 @@ def _extracted(text: str, *, title: str, author: str, language: str, published: 
     )
 
 
-def _joined(texts: Iterator[str]) -> str:
+def _join_texts(texts: Iterator[str]) -> str:
     found: list[str] = []
     chars = 0
     for text in texts:
@@ -166,7 +166,7 @@ class _Elements:
         self._found: list[tuple[str, Attributes, str]] = []
 
     def of(self, xml: bytes) -> list[tuple[str, Attributes, str]]:
-        _parse(xml, self._start, self._end, self._text)
+        _parse_xml(xml, self._start, self._end, self._text)
         return self._found
 
     def _start(self, name: str, attributes: Attributes) -> None:
@@ -183,7 +183,7 @@ class _Elements:
             self._found.append((name, attributes, "".join(parts)))
 
 
-def _parse(
+def _parse_xml(
     xml: bytes, start: Callable[[str, Attributes], None], end: Callable[[str], None], text: Callable[[str], None]
 ) -> None:
     """Hand the elements over as they come, without their namespaces; nothing of the document is kept here."""
@@ -191,26 +191,28 @@ def _parse(
         return
     parser = expat.ParserCreate()
     parser.buffer_text = True
-    parser.StartElementHandler = lambda name, given: start(_local(name), {_local(key): value for key, value in given.items()})
-    parser.EndElementHandler = lambda name: end(_local(name))
+    parser.StartElementHandler = lambda name, given: start(
+        _local_name(name), {_local_name(key): value for key, value in given.items()}
+    )
+    parser.EndElementHandler = lambda name: end(_local_name(name))
     parser.CharacterDataHandler = text
-    parser.StartDoctypeDeclHandler = _refuse
+    parser.StartDoctypeDeclHandler = _refuse_entity
     try:
         for place in range(0, len(xml), MAX_PIECE):
             parser.Parse(xml[place : place + MAX_PIECE], place + MAX_PIECE >= len(xml))
     except expat.ExpatError as error:
-        raise _broken(str(error)) from error
+        raise _broken_error(str(error)) from error
 
 
-def _local(name: str) -> str:
+def _local_name(name: str) -> str:
     return name.rpartition(":")[2]
 
 
-def _refuse(*_: Any) -> None:
-    raise _broken("it declares a document type")
+def _refuse_entity(*_: Any) -> None:
+    raise _broken_error("it declares a document type")
 
 
-def _broken(cause: str) -> FetchError:
+def _broken_error(cause: str) -> FetchError:
     return FetchError("the document is broken", reason="error", cause=cause, fix="look for another version of it")
 
 
@@ -218,7 +220,7 @@ def _too_large(cause: str) -> FetchError:
     return FetchError("the document is too large", reason="too_large", cause=cause, fix="look for another version of it")
 
 
-def _encrypted() -> FetchError:
+def _encrypted_error() -> FetchError:
     return FetchError(
         "the document is encrypted",
         reason="content_type",

@@ -17,22 +17,22 @@ _META = re.compile(
 _META_WINDOW = 4_096
 
 
-def decode(data: bytes, content_type: str = "") -> str:
+def decode_body(data: bytes, content_type: str = "") -> str:
     """The text of a body; bytes that fit nothing become replacement characters, never an error."""
     for bom, encoding in _BOMS:
         if data.startswith(bom):
             return data[len(bom) :].decode(encoding, "replace")
-    declared = _declared(data, content_type)
+    declared = _declared_encoding(data, content_type)
     # Some charsets are written in ASCII bytes alone; there the declaration is all there is.
     order = (declared, "utf-8") if data.isascii() else ("utf-8", declared)
     for encoding in filter(None, order):
-        text = _strictly(data, encoding)
+        text = _decode_strictly(data, encoding)
         if text is not None:
             return text
-    return data.decode(_guess(data), "replace")
+    return data.decode(_guess_encoding(data), "replace")
 
 
-def _declared(data: bytes, content_type: str) -> str:
+def _declared_encoding(data: bytes, content_type: str) -> str:
     if header := _HEADER.search(content_type):
         return _python_name(header[1])
     if meta := _META.search(data[:_META_WINDOW]):
@@ -49,7 +49,7 @@ def _python_name(label: str) -> str:
     return map_encoding_to_html5(label, fallback_utf8=False) or ""
 
 
-def _strictly(data: bytes, encoding: str) -> str | None:
+def _decode_strictly(data: bytes, encoding: str) -> str | None:
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
@@ -59,7 +59,7 @@ def _strictly(data: bytes, encoding: str) -> str | None:
         return None
 
 
-def _guess(data: bytes) -> str:
+def _guess_encoding(data: bytes) -> str:
     from resiliparse.parse.encoding import EncodingDetector
 
     detector = EncodingDetector()  # the library's shared one is not for threads

@@ -28,7 +28,7 @@ _TEXTS = tag_set("h1 h2 h3 h4 article pre table")
 
 
 @cache
-def weights() -> Mapping[str, float]:
+def load_weights() -> Mapping[str, float]:
     """What was learned, read once."""
     text = resources.files("nexi.extract").joinpath("weights.json").read_text(encoding="utf-8")
     learned: dict[str, float] = json.loads(text)
@@ -36,8 +36,8 @@ def weights() -> Mapping[str, float]:
 
 
 @cache
-def _scale() -> features.Scale:
-    return scale_of(weights())
+def _load_scale() -> features.Scale:
+    return scale_of(load_weights())
 
 
 def scale_of(learned: Mapping[str, float]) -> features.Scale:
@@ -45,18 +45,18 @@ def scale_of(learned: Mapping[str, float]) -> features.Scale:
     return features.Scale(lambda names: sum([learned.get(name, 0.0) for name in names]))
 
 
-def content(layout: Layout) -> list[bool]:
+def classify_blocks(layout: Layout) -> list[bool]:
     """For each block of the page, whether it is content; on a page of a few lines everything but a banner is."""
-    banners = _banners(layout)
+    banners = _find_banners(layout)
     if layout.chars < FEW_LINES:
         return [id(block.box) not in banners for block in layout.blocks]
-    chances = [1 / (1 + exp(-max(-30.0, min(30.0, score)))) for score in _as_units(layout, _scores(layout))]
-    cut = _cut(layout.blocks, chances)
-    kept = _filled(layout, _mended(layout.blocks, [chance >= cut for chance in chances]))
+    chances = [1 / (1 + exp(-max(-30.0, min(30.0, score)))) for score in _as_units(layout, _score_blocks(layout))]
+    cut = _choose_threshold(layout.blocks, chances)
+    kept = _keep_code_boxes(layout, _keep_gaps(layout.blocks, [chance >= cut for chance in chances]))
     return [keep and id(block.box) not in banners for keep, block in zip(kept, layout.blocks, strict=True)]
 
 
-def _banners(layout: Layout) -> set[int]:
+def _find_banners(layout: Layout) -> set[int]:
     """The boxes that ask for consent or an address; one with code in it is a text about such things."""
     found: set[int] = set()
     for box in layout.boxes:
@@ -76,8 +76,8 @@ def _names_banner(key: str) -> bool:
     return any(name in key for name in ("cookie", "consent", "gdpr", "newsletter"))
 
 
-def _scores(layout: Layout) -> list[float]:
-    scores: list[float] = features.Page(layout, _scale()).judge()
+def _score_blocks(layout: Layout) -> list[float]:
+    scores: list[float] = features.PageFeatures(layout, _load_scale()).judge()
     return scores
 
 
@@ -101,7 +101,7 @@ def _as_units(layout: Layout, scores: list[float]) -> list[float]:
     return [means.get(block.box.unit, score) for block, score in zip(layout.blocks, scores, strict=True)]
 
 
-def _mended(blocks: list[Block], kept: list[bool]) -> list[bool]:
+def _keep_gaps(blocks: list[Block], kept: list[bool]) -> list[bool]:
     """Code stays with the text beside it, and so does what stands between two kept blocks of the same box."""
     around = [False, *kept, False]
     mended = []
@@ -115,7 +115,7 @@ def _mended(blocks: list[Block], kept: list[bool]) -> list[bool]:
     return mended
 
 
-def _filled(layout: Layout, kept: list[bool]) -> list[bool]:
+def _keep_code_boxes(layout: Layout, kept: list[bool]) -> list[bool]:
     """A box with code in it that is mostly content is all content: documentation keeps its notes, signatures and tables."""
     if sum(block.box.tag == "pre" for block in layout.blocks) < SOME_CODE:
         return kept
@@ -140,7 +140,7 @@ def _filled(layout: Layout, kept: list[bool]) -> list[bool]:
     return [keep or id(block.box) in full for block, keep in zip(layout.blocks, kept, strict=True)]
 
 
-def _cut(blocks: list[Block], chances: list[float]) -> float:
+def _choose_threshold(blocks: list[Block], chances: list[float]) -> float:
     """The chance from which on blocks are kept, so that precision and recall of the page are expected to balance."""
     expected = sum(chance * block.words for chance, block in zip(chances, blocks, strict=True))
     best, cut, right, taken = 0.0, MOST, 0.0, 0

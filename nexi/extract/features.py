@@ -151,7 +151,7 @@ class Scale:
         return self.remember(holders, ["out:" + holder for holder in holders]) if found is None else found
 
 
-class Page:
+class PageFeatures:
     """Judges the blocks of one page."""
 
     def __init__(self, layout: Layout, scale: Scale) -> None:

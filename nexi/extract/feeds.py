@@ -20,7 +20,7 @@ def read(text: str, url: str) -> Extracted:
     """A feed's title and entries; any other XML gives its text."""
     root = _parse(text)
     if root is None:
-        return Extracted(text=markup.read(text, url).text)
+        return Extracted(text=markup.read_html(text, url).text)
     entries = [node for node in root.iter() if _name(node) in ("item", "entry")][:MAX_ENTRIES]
     if not entries:
         lines = (one_line(part) for part in root.itertext())
@@ -53,7 +53,7 @@ def _entry(node: ElementTree.Element, url: str) -> str:
     if date := _text(node, "pubDate", "published", "updated", "date"):
         lines.append(date)
     if body := _raw(node, "encoded", "content", "description", "summary"):
-        lines.append(markup.read(body, url).text if "<" in body else body.strip())
+        lines.append(markup.read_html(body, url).text if "<" in body else body.strip())
     return "\n\n".join(lines)
 
 

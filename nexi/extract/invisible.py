@@ -12,7 +12,7 @@ _START = re.compile(r"<(?=[!st])(?:!--|(s(?:cript|tyle|vg)|t(?:itle|extarea))(?=
 _TEXT = frozenset({"title", "textarea"})  # these stay; a tag inside them is none
 
 
-def shown(html: str) -> str:
+def remove_invisible(html: str) -> str:
     """The page with its invisible parts cut out; data that describes the page stays."""
     kept: list[str] = []
     start = place = 0

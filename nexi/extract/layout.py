@@ -48,7 +48,7 @@ class Box:
         self.shape: tuple[int | str, ...] = ()
         self.unit = ""  # the name of the list or table it is a part of
 
-    def within(self, *tags: str) -> bool:
+    def is_within(self, *tags: str) -> bool:
         """Whether one of these elements is around."""
         box: Box | None = self
         while box is not None and box.tag not in tags:
@@ -78,12 +78,12 @@ class Layout:
         self.root = Box(body, "body", None)
         self.boxes = [self.root]
         self.blocks: list[Block] = []
-        self._walk()
+        self._walk_tree()
         self.deepest = max(box.depth for box in self.boxes)
-        self.chars = self._measure()
+        self.chars = self._measure_text()
         self._count_repeats()
 
-    def _walk(self) -> None:
+    def _walk_tree(self) -> None:
         """In reading order, without recursion: pages may nest deeper than the stack allows."""
         rest: list[tuple[Any, Box, bool]] = [(self.root.node.first_child, self.root, False)]
         while rest and len(self.blocks) < MAX_BLOCKS:
@@ -92,7 +92,7 @@ class Layout:
                 following, text = node.next, node.value
                 if text is not None:
                     if not text.isspace() and node.tag == "#text":
-                        self._read(node, text, box, linked)
+                        self._read_node(node, text, box, linked)
                 elif (child := node.first_child) is not None and (tag := node.tag) and tag not in _SILENT:
                     if following is not None:
                         rest.append((following, box, linked))
@@ -104,7 +104,7 @@ class Layout:
                     following = child
                 node = following
 
-    def _read(self, node: Any, text: str, box: Box, linked: bool) -> None:
+    def _read_node(self, node: Any, text: str, box: Box, linked: bool) -> None:
         if box.own < 0:
             box.own = len(self.blocks)
             self.blocks.append(Block(box))
@@ -114,7 +114,7 @@ class Layout:
         if linked:
             block.linked += len(text.strip())
 
-    def _measure(self) -> int:
+    def _measure_text(self) -> int:
         total = 0
         for block in self.blocks:
             words = " ".join(block.parts).split()

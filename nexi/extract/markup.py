@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from nexi import urls
 from nexi.extract import classifier, invisible, markup_limits
 from nexi.extract.layout import Layout
-from nexi.extract.words import Extracted, one_line, outline
+from nexi.extract.words import Extracted, one_line, read_outline
 
 if TYPE_CHECKING:
     from html_to_markdown import ConversionOptions
@@ -52,17 +52,17 @@ _CODE_LANGUAGE = re.compile(
 _NO_LANGUAGE = frozenset({"default", "none", "notranslate", "plain", "plaintext", "text"})
 
 
-def read(html: str, url: str) -> Extracted:
+def read_html(html: str, url: str) -> Extracted:
     """Text, links and metadata of a page."""
-    html = _bounded(html)
-    if _hostile(html):
-        return Extracted(text=_plain(html))
-    tree = _tree(html)
-    base = _base(tree, url)
-    about, everywhere = _About(tree), _hrefs(tree.body)
+    html = _bound_markup(html)
+    if _is_hostile(html):
+        return Extracted(text=_plain_words(html))
+    tree = _parse_tree(html)
+    base = _base_url(tree, url)
+    about, everywhere = _About(tree), _find_hrefs(tree.body)
     main = _main_part(tree)
-    text = _markdown(main.html, base) if main is not None else _plain(html)
-    headings, code_languages = outline(text)
+    text = _to_markdown(main.html, base) if main is not None else _plain_words(html)
+    headings, code_languages = read_outline(text)
     return Extracted(
         title=about.title,
         text=text,
@@ -70,7 +70,7 @@ def read(html: str, url: str) -> Extracted:
         author=about.author,
         published=about.published,
         description=about.description,
-        links=_absolute(base, [*(_hrefs(main) if main is not None else ()), *everywhere]),
+        links=_absolute_links(base, [*(_find_hrefs(main) if main is not None else ()), *everywhere]),
         headings=headings,
         code_languages=code_languages,
         site=about.site,
@@ -79,37 +79,37 @@ def read(html: str, url: str) -> Extracted:
 
 def main_text(html: str, url: str) -> str:
     """The main content alone."""
-    html = _bounded(html)
-    if _hostile(html):
-        return _plain(html)
-    tree = _tree(html)
-    base, main = _base(tree, url), _main_part(tree)
-    return _markdown(main.html, base) if main is not None else _plain(html)
+    html = _bound_markup(html)
+    if _is_hostile(html):
+        return _plain_words(html)
+    tree = _parse_tree(html)
+    base, main = _base_url(tree, url), _main_part(tree)
+    return _to_markdown(main.html, base) if main is not None else _plain_words(html)
 
 
 def whole_text(html: str, url: str) -> str:
     """All that is shown, with nothing chosen: for documents, which have no furniture."""
-    html = _bounded(html)
-    if _hostile(html):
-        return _plain(html)
-    tree = _tree(html)
+    html = _bound_markup(html)
+    if _is_hostile(html):
+        return _plain_words(html)
+    tree = _parse_tree(html)
     if Layout(tree.body).deepest > MAX_DEPTH:
-        return _plain(html)
-    _drop(tree.body, _HIDDEN, share=0.5)
-    _finish(tree)
-    return _markdown(tree.body.html, url)
+        return _plain_words(html)
+    _drop_matches(tree.body, _HIDDEN, share=0.5)
+    _prepare_for_writer(tree)
+    return _to_markdown(tree.body.html, url)
 
 
-def _hostile(html: str) -> bool:
-    return markup_limits.too_wide(html) or markup_limits.too_deep(html) or markup_limits.multiplies(html)
+def _is_hostile(html: str) -> bool:
+    return markup_limits.too_wide(html) or markup_limits.too_deep(html) or markup_limits.can_multiply(html)
 
 
-def _bounded(html: str) -> str:
+def _bound_markup(html: str) -> str:
     """What a reader could see of the page, as far as its tags can be afforded."""
-    return markup_limits.bounded(invisible.shown(html[:MAX_CHARS].replace("\0", "")))
+    return markup_limits.bound_markup(invisible.remove_invisible(html[:MAX_CHARS].replace("\0", "")))
 
 
-def _tree(html: str) -> Any:
+def _parse_tree(html: str) -> Any:
     from resiliparse.parse.html import HTMLTree
 
     tree = HTMLTree.parse(html)
@@ -117,16 +117,16 @@ def _tree(html: str) -> Any:
     return tree if tree.body is not None else HTMLTree.parse("<body></body>")
 
 
-def _visible(tree: Any) -> None:
+def _drop_hidden(tree: Any) -> None:
     """Drop what is not shown, and what says itself that it is no content."""
     body = tree.body
-    _drop(body, _HIDDEN, share=0.5)
+    _drop_matches(body, _HIDDEN, share=0.5)
     _open_or_drop_noscript(tree)
-    _drop(body, _BOILERPLATE, share=0.6)
-    _drop(body, _FURNITURE, share=0.3)
+    _drop_matches(body, _BOILERPLATE, share=0.6)
+    _drop_matches(body, _FURNITURE, share=0.3)
 
 
-def _drop(body: Any, selector: str, *, share: float) -> None:
+def _drop_matches(body: Any, selector: str, *, share: float) -> None:
     """A match that holds much of the page is a wrapper and stays."""
     found = body.query_selector_all(selector)
     most = share * len(body.text) if found else 0
@@ -146,12 +146,12 @@ def _open_or_drop_noscript(tree: Any) -> None:
         if node.parent is None:
             continue
         if opened:
-            _replace(node, tree.create_element("div"))
+            _replace_node(node, tree.create_element("div"))
         else:
             node.decompose()
 
 
-def _replace(node: Any, block: Any) -> None:
+def _replace_node(node: Any, block: Any) -> None:
     """Put `block` in the place of `node`, with its children."""
     while (child := node.first_child) is not None:
         block.append_child(child)
@@ -161,16 +161,16 @@ def _replace(node: Any, block: Any) -> None:
 
 def _main_part(tree: Any) -> Any:
     """The element that holds the content, pruned; None where boxes nest deeper than judging and writing can afford."""
-    _visible(tree)
+    _drop_hidden(tree)
     layout = Layout(tree.body)
     if layout.deepest > MAX_DEPTH:
         return None
     _keep_content(layout)
-    _finish(tree)
+    _prepare_for_writer(tree)
     return tree.body
 
 
-def _finish(tree: Any) -> None:
+def _prepare_for_writer(tree: Any) -> None:
     """Make the rest ready for the writer."""
     main = tree.body
     for node in main.query_selector_all(_MACHINERY):
@@ -184,10 +184,10 @@ def _finish(tree: Any) -> None:
 
 def _keep_content(layout: Layout) -> None:
     """Drop the blocks that are no content."""
-    kept = classifier.content(layout)
+    kept = classifier.classify_blocks(layout)
     if sum(len(block.text) for block, keep in zip(layout.blocks, kept, strict=True) if keep) < LITTLE_TEXT:
         # Nothing stands out: all that does not call itself the frame of the page.
-        kept = [not block.box.within("nav", "footer") for block in layout.blocks]
+        kept = [not block.box.is_within("nav", "footer") for block in layout.blocks]
     for block, keep in zip(layout.blocks, kept, strict=True):
         block.box.kept += keep
     for box in reversed(layout.boxes):
@@ -222,7 +222,7 @@ def _open_indents(tree: Any, main: Any) -> None:
     for quote in main.query_selector_all("blockquote"):
         parts = [node for node in quote.child_nodes if node.tag != "#text" or node.value.strip()]
         if parts and quote.parent is not None and all(node.tag in _INDENTED for node in parts):
-            _replace(quote, tree.create_element("div"))
+            _replace_node(quote, tree.create_element("div"))
 
 
 def _plain_links(main: Any) -> None:
@@ -257,7 +257,7 @@ def _name_code_languages(main: Any) -> None:
                 break
 
 
-def _base(tree: Any, url: str) -> str:
+def _base_url(tree: Any, url: str) -> str:
     tag = tree.document.query_selector("base[href]")
     if tag is None or not url:
         return url
@@ -267,11 +267,11 @@ def _base(tree: Any, url: str) -> str:
         return url
 
 
-def _hrefs(node: Any) -> list[str]:
+def _find_hrefs(node: Any) -> list[str]:
     return list(dict.fromkeys(link.getattr("href") or "" for link in node.query_selector_all("a[href]")))[: 4 * MAX_LINKS]
 
 
-def _absolute(base: str, hrefs: list[str]) -> tuple[str, ...]:
+def _absolute_links(base: str, hrefs: list[str]) -> tuple[str, ...]:
     """Links as URLs that could be fetched, each once, the main part's first."""
     found: dict[str, None] = {}
     for href in dict.fromkeys(hrefs):
@@ -287,24 +287,24 @@ def _absolute(base: str, hrefs: list[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _markdown(html: str, url: str) -> str:
+def _to_markdown(html: str, url: str) -> str:
     from html_to_markdown import ConversionError, convert
 
     try:
-        text = convert(_unwrapped(html), _options(url)).content or ""
+        text = convert(_unwrap_lines(html), _conversion_options(url)).content or ""
     except ConversionError:
-        return _plain(html)
-    return text.strip() or _plain(html)
+        return _plain_words(html)
+    return text.strip() or _plain_words(html)
 
 
-def _unwrapped(html: str) -> str:
+def _unwrap_lines(html: str) -> str:
     """Line ends of the source are spaces outside of code: a sentence stays on one line."""
     parts = _PREFORMATTED.split(html)
     parts[::2] = (part.replace("\n", " ") for part in parts[::2])
     return "".join(parts)
 
 
-def _options(url: str) -> ConversionOptions:
+def _conversion_options(url: str) -> ConversionOptions:
     from html_to_markdown import ConversionOptions, PreprocessingOptions
 
     return ConversionOptions(
@@ -321,7 +321,7 @@ def _options(url: str) -> ConversionOptions:
     )
 
 
-def _plain(html: str) -> str:
+def _plain_words(html: str) -> str:
     """The words alone, for markup that no parser should be given."""
     text = entities.unescape(_TAG.sub("\n", _INVISIBLE.sub(" ", html)))
     return "\n".join(line for line in (" ".join(raw.split()) for raw in text.splitlines()) if line)
@@ -345,12 +345,12 @@ class _About:
     @property
     def title(self) -> str:
         heading = self._tree.document.query_selector("h1")
-        return one_line(self._tree.title or "") or self._first("og:title") or (one_line(heading.text) if heading else "")
+        return one_line(self._tree.title or "") or self._first_value("og:title") or (one_line(heading.text) if heading else "")
 
     @property
     def language(self) -> str:
         root = self._tree.document.query_selector("html")
-        declared = (root.getattr("lang") if root is not None else "") or self._first("content-language", "og:locale")
+        declared = (root.getattr("lang") if root is not None else "") or self._first_value("content-language", "og:locale")
         return str(declared).replace("_", "-")[:35].strip()
 
     @property
@@ -358,16 +358,16 @@ class _About:
         """Scholarly pages have a tag for each author; their names are joined."""
         if self._scholars:
             return one_line("; ".join(self._scholars[:MAX_AUTHORS]))
-        named = self._first("author", "article:author", "dc.creator", "dcterms.creator", "parsely-author")
+        named = self._first_value("author", "article:author", "dc.creator", "dcterms.creator", "parsely-author")
         return "" if named.startswith(("http:", "https:")) else named
 
     @property
     def site(self) -> str:
-        return self._first("og:site_name", "citation_journal_title", "application-name")
+        return self._first_value("og:site_name", "citation_journal_title", "application-name")
 
     @property
     def published(self) -> str:
-        named = self._first(
+        named = self._first_value(
             "article:published_time",
             "citation_publication_date",
             "citation_date",
@@ -385,7 +385,7 @@ class _About:
 
     @property
     def description(self) -> str:
-        return self._first("description", "og:description")
+        return self._first_value("description", "og:description")
 
-    def _first(self, *names: str) -> str:
+    def _first_value(self, *names: str) -> str:
         return next((self._meta[name] for name in names if self._meta.get(name)), "")

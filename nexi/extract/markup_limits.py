@@ -51,7 +51,7 @@ _ONE_ATTRIBUTE = re.compile(_ATTRIBUTE)
 def too_wide(html: str) -> bool:
     """Whether some tag has so many attributes that comparing them is the attack."""
     # Only a long stretch without an end of tag, or ends of tags inside quotes, can be such a tag.
-    if not _unended(html) and (html.count("=") <= MAX_ATTRIBUTES or len(_QUOTED_END.findall(html)) < 5):
+    if not _has_unended_tag(html) and (html.count("=") <= MAX_ATTRIBUTES or len(_QUOTED_END.findall(html)) < 5):
         return False
     for token in _TOKEN.finditer(html):
         attributes = token[2] or token[3] or ""
@@ -60,7 +60,7 @@ def too_wide(html: str) -> bool:
     return False
 
 
-def _unended(html: str) -> bool:
+def _has_unended_tag(html: str) -> bool:
     """Whether no tag ends in some long stretch."""
     start = 0
     while start + LONG < len(html):
@@ -83,16 +83,16 @@ def too_deep(html: str) -> bool:
     return deepest > MAX_DEPTH
 
 
-def multiplies(html: str) -> bool:
+def can_multiply(html: str) -> bool:
     """Whether open formatting elements could be rebuilt so often that memory is the attack."""
     # At most three equal ones stay open at once, so only different ones count.
     tags = html.count("<")
     if tags <= SQUARE or 3 * len(set(_FORMATTING.findall(html))) * tags <= MAX_REOPENED:
         return False
-    return _reopened(html) > MAX_REOPENED
+    return _count_reopened(html) > MAX_REOPENED
 
 
-def _reopened(html: str) -> int:
+def _count_reopened(html: str) -> int:
     """How many elements a parser could build anew: those that are open, at each tag that is no formatting itself."""
     total = open_now = last = 0
     opened: dict[str, list[str]] = {name: [] for name in _FORMATTING_NAMES}
@@ -113,27 +113,30 @@ def _reopened(html: str) -> int:
     return total + open_now * html.count("<", last)
 
 
-def bounded(html: str) -> str:
+def bound_markup(html: str) -> str:
     """The page up to its last affordable tag, with cells that span what a table can have."""
     if html.count("<") > FEW_CELLS and ("colspan" in (lower := html.lower()) or "rowspan" in lower):
         html = _WIDE_CELL.sub(r"\1=\g<2>1", html)
-    if len(html) <= SMALL or 2 * html.count("<") + (_attributes if len(html) > LARGE else _values)(html) <= MAX_WEIGHT:
+    if (
+        len(html) <= SMALL
+        or 2 * html.count("<") + (_count_attributes if len(html) > LARGE else _count_values)(html) <= MAX_WEIGHT
+    ):
         return html
     tags = _WHOLE_TAG.findall(html)
-    if 2 * len(tags) + _attributes("".join(tags)) <= MAX_WEIGHT:
+    if 2 * len(tags) + _count_attributes("".join(tags)) <= MAX_WEIGHT:
         return html
     weight = 0
     for tag in _WHOLE_TAG.finditer(html):
-        weight += 2 + _attributes(tag[0])
+        weight += 2 + _count_attributes(tag[0])
         if weight > MAX_WEIGHT:
             return html[: tag.start()]
     return html
 
 
-def _attributes(tags: str) -> int:
+def _count_attributes(tags: str) -> int:
     """About how many attributes are in this markup: those with a value, or what could be names without one."""
-    return max(_values(tags), sum(map(tags.count, " \n\t/\f")) // 3)
+    return max(_count_values(tags), sum(map(tags.count, " \n\t/\f")) // 3)
 
 
-def _values(tags: str) -> int:
+def _count_values(tags: str) -> int:
     return tags.count("=")

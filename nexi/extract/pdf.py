@@ -28,7 +28,7 @@ _BROKEN_WORD = re.compile("(?<=\\w)[\x02\ufffe]\r?\n?")  # how the library marks
 _DATE = re.compile(r"D?:?(\d{4})(\d{2})?(\d{2})?")
 
 
-def read(data: bytes, *, max_chars: int = MAX_CHARS, max_pages: int = MAX_PAGES) -> Extracted:
+def read_pdf(data: bytes, *, max_chars: int = MAX_CHARS, max_pages: int = MAX_PAGES) -> Extracted:
     """Text and metadata; each page begins with `[page 3]` on a line of its own. Raises FetchError."""
     import pypdfium2
 
@@ -36,18 +36,18 @@ def read(data: bytes, *, max_chars: int = MAX_CHARS, max_pages: int = MAX_PAGES)
         try:
             document = pypdfium2.PdfDocument(data)
         except pypdfium2.PdfiumError as error:
-            raise _unreadable(str(error)) from error
+            raise _unreadable_error(str(error)) from error
         try:
-            return _read(document, max_chars, max_pages)
+            return _read_document(document, max_chars, max_pages)
         except pypdfium2.PdfiumError as error:
-            raise _unreadable(str(error)) from error
+            raise _unreadable_error(str(error)) from error
         finally:
             document.close()
 
 
-def _read(document: Any, max_chars: int, max_pages: int) -> Extracted:
+def _read_document(document: Any, max_chars: int, max_pages: int) -> Extracted:
     about = document.get_metadata_dict(skip_empty=True)
-    text = _text(document, max_chars, max_pages)
+    text = _page_texts(document, max_chars, max_pages)
     if not text:
         raise FetchError(
             "the PDF has no text",
@@ -59,12 +59,12 @@ def _read(document: Any, max_chars: int, max_pages: int) -> Extracted:
         text=text,
         title=_clean_line(about.get("Title", "")),
         author=_clean_line(about.get("Author", "")),
-        published=_date(about.get("CreationDate", "") or about.get("ModDate", "")),
+        published=_parse_date(about.get("CreationDate", "") or about.get("ModDate", "")),
         description=_clean_line(about.get("Subject", "")),
     )
 
 
-def _text(document: Any, max_chars: int, max_pages: int) -> str:
+def _page_texts(document: Any, max_chars: int, max_pages: int) -> str:
     blocks: list[str] = []
     chars, count = 0, len(document)
     for number in range(1, min(count, max_pages) + 1):
@@ -94,10 +94,10 @@ def _page_text(document: Any, index: int) -> str:
     text = words.get_text_range(0, min(words.count_chars(), MAX_PAGE_CHARS))
     words.close()
     page.close()
-    return _cleaned(text)
+    return _clean_text(text)
 
 
-def _cleaned(text: str) -> str:
+def _clean_text(text: str) -> str:
     text = _BROKEN_WORD.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
     lines = (line.rstrip() for line in _STRAY.sub("", text).split("\n"))
     return "\n".join(lines).strip()
@@ -107,13 +107,13 @@ def _clean_line(text: str) -> str:
     return one_line(_STRAY.sub("", text))
 
 
-def _date(text: str) -> str:
+def _parse_date(text: str) -> str:
     """`2026-03-05` of `D:20260305120000Z`, as far as it is given."""
     found = _DATE.match(text.strip())
     return "-".join(part for part in found.groups() if part) if found else ""
 
 
-def _unreadable(cause: str) -> FetchError:
+def _unreadable_error(cause: str) -> FetchError:
     if "password" in cause.lower() or "security" in cause.lower():
         return FetchError(
             "the PDF is encrypted",
@@ -133,7 +133,7 @@ def main() -> None:
 
     _limit_memory(ROOM_BYTES)
     try:
-        answer = {"read": asdict(read(sys.stdin.buffer.read(), max_chars=int(sys.argv[1])))}
+        answer = {"read": asdict(read_pdf(sys.stdin.buffer.read(), max_chars=int(sys.argv[1])))}
     except FetchError as error:
         answer = {"error": {"message": error.message, "reason": error.reason, "cause": error.cause, "fix": error.fix}}
     except MemoryError:

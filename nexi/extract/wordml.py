@@ -40,7 +40,7 @@ class Numbering:
     def text(self, text: str) -> None:
         """Its text says nothing."""
 
-    def ordered(self) -> frozenset[str]:
+    def ordered_lists(self) -> frozenset[str]:
         return frozenset(n for n, a in self._abstract.items() if self._formats.get(a, "bullet") not in ("bullet", "none"))
 
 
@@ -75,7 +75,7 @@ class Paragraphs:
         elif name == "hyperlink" and self._paragraphs:
             self._paragraphs[-1].append(f'<a href="{escape(self._links.get(attributes.get("id", ""), ""))}">')
         elif name in ("tbl", "tr", "tc"):
-            self._cell(name, opening=True)
+            self._add_cell(name, opening=True)
 
     def end(self, name: str) -> None:
         if self._silent:
@@ -85,16 +85,16 @@ class Paragraphs:
         elif name == "hyperlink" and self._paragraphs:
             self._paragraphs[-1].append("</a>")
         elif name == "p" and self._paragraphs:
-            self._paragraph("".join(self._paragraphs.pop()))
+            self._add_paragraph("".join(self._paragraphs.pop()))
         elif name in ("tbl", "tr", "tc"):
-            self._cell(name, opening=False)
+            self._add_cell(name, opening=False)
 
     def text(self, text: str) -> None:
         if self._in_text and not self._silent and self._paragraphs and self._left > 0:
             self._left -= len(text)
             self._paragraphs[-1].append(escape(text))
 
-    def _cell(self, name: str, *, opening: bool) -> None:
+    def _add_cell(self, name: str, *, opening: bool) -> None:
         """Tables inside tables are text of their cell."""
         self._close_lists(0)
         self._tables += opening if name == "tbl" else 0
@@ -103,21 +103,21 @@ class Paragraphs:
             self._html.append(f"<{tag}>" if opening else f"</{tag}>")
         self._tables -= not opening if name == "tbl" else 0
 
-    def _paragraph(self, text: str) -> None:
+    def _add_paragraph(self, text: str) -> None:
         if not text.strip():
             return
-        level = _heading(self._about)
+        level = _heading_level(self._about)
         if level and not self._tables:
             self._close_lists(0)
             self._html.append(f"<h{level}>{text}</h{level}>")
         elif self._about.get("number", "0") != "0" and not self._tables:
-            self._item(text)
+            self._add_item(text)
         else:
             self._close_lists(0)
             self._html.append(f"<p>{text}</p>")
 
-    def _item(self, text: str) -> None:
-        depth = min(_number(self._about.get("level", "")), MAX_LEVEL) + 1
+    def _add_item(self, text: str) -> None:
+        depth = min(_parse_number(self._about.get("level", "")), MAX_LEVEL) + 1
         tag = "ol" if self._about.get("number") in self._ordered else "ul"
         self._close_lists(depth)
         if len(self._lists) == depth and self._lists[-1] != tag:
@@ -132,7 +132,7 @@ class Paragraphs:
             self._html.append(f"</{self._lists.pop()}>")
 
 
-def _heading(about: dict[str, str]) -> int:
+def _heading_level(about: dict[str, str]) -> int:
     """The level of a heading, 0 for none; styles are called so in English whatever the language of the program."""
     style = about.get("style", "").lower().replace(" ", "")
     if style == "title":
@@ -140,8 +140,8 @@ def _heading(about: dict[str, str]) -> int:
     if style.startswith("heading") and style[7:8].isdecimal():
         return min(int(style[7:8]) or 1, 6)
     outline = about.get("outline", "")
-    return _number(outline) + 1 if outline.isdecimal() and int(outline) < 6 else 0
+    return _parse_number(outline) + 1 if outline.isdecimal() and int(outline) < 6 else 0
 
 
-def _number(text: str) -> int:
+def _parse_number(text: str) -> int:
     return int(text) if text.isdecimal() and len(text) < 3 else 0

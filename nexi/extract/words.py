@@ -35,11 +35,11 @@ def page_of(url: str, found: Extracted, *, max_chars: int, **about: Any) -> Page
     """What was extracted as a page of at most `max_chars`; `about` is what its fetcher knows of it, and wins."""
     told = asdict(found) | about
     if len(told["text"]) > max_chars:
-        told |= {"text": _beginning(told["text"], max_chars), "truncated": True}
+        told |= {"text": _cut_beginning(told["text"], max_chars), "truncated": True}
     return Page(url, **told)
 
 
-def _beginning(text: str, max_chars: int) -> str:
+def _cut_beginning(text: str, max_chars: int) -> str:
     """The beginning of a text, ended at a line where one is near."""
     cut = text[:max_chars]
     line_end = cut.rfind("\n")
@@ -51,7 +51,7 @@ def one_line(text: str) -> str:
     return " ".join(text[: 4 * MAX_LINE].split())[:MAX_LINE]
 
 
-def outline(markdown: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def read_outline(markdown: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The headings of a text, and the languages its code blocks name, each once."""
     headings: list[str] = []
     languages: dict[str, None] = {}

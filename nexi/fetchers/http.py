@@ -17,7 +17,7 @@ from msgspec.structs import replace
 import nexi
 from nexi import urls
 from nexi.errors import FetchError
-from nexi.extract import WHOLE, Extracted, extract, media_type, page_of, sniff
+from nexi.extract import WHOLE, Extracted, extract, media_type, page_of, sniff_type
 from nexi.fetchers import github, obstacles, statuses
 from nexi.fetchers.body import Body, accepted_encodings, read_body
 from nexi.fetchers.guard import AddressGuard, Resolver, resolve_host
@@ -246,7 +246,7 @@ def _may_be_whole(content_type: str, url: Url, limits: FetchLimits) -> bool:
 
 def _settled_type(said: str, data: bytes) -> str:
     """What the server said, except where it said nothing or the bytes are those of a document."""
-    found = sniff(data)
+    found = sniff_type(data)
     return found if found in WHOLE or media_type(said) in (*NO_TYPE, "") else said
 
 

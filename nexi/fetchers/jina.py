@@ -16,9 +16,9 @@ from msgspec.structs import replace
 
 from nexi import urls
 from nexi.errors import ConfigError, FetchError
-from nexi.extract.words import outline
+from nexi.extract.words import read_outline
 from nexi.fetchers.guard import AddressGuard, Resolver, resolve_host
-from nexi.net.trust import MACHINE, Trust, nobody
+from nexi.net.trust import MACHINE, Trust, trust_nobody
 from nexi.ports import Clock
 from nexi.types import FetchLimits, Page
 
@@ -108,7 +108,7 @@ class JinaFetcher:
 
     def _load_certificates(self) -> ssl.SSLContext:
         if not self._base_url.startswith("https"):
-            return nobody()
+            return trust_nobody()
         try:
             return self._trust.context() or httpx2.create_ssl_context(trust_env=False)
         except ConfigError as error:
@@ -122,7 +122,7 @@ def parse_reader(url: str, text: str, limits: FetchLimits) -> Page:
     body = (body if found else text).strip()
     if not body:
         raise FetchError("Jina's reader has no text of the page", cause="its answer is empty")
-    headings, code_languages = outline(body)
+    headings, code_languages = read_outline(body)
     return Page(
         url,
         body[: limits.max_chars],

@@ -98,23 +98,23 @@ class _AgenticSearch:
 
     async def run(self) -> dict[str, Any]:
         try:
-            status = await self._stages()
+            status = await self._run_stages()
         except StoreError as error:
-            return await self._failed(error)
+            return await self._failure_response(error)
         if status != "complete" and not self.best[1] and self._web_failed:
-            return self._response("error")
-        return self._response(status)
+            return self._build_response("error")
+        return self._build_response(status)
 
-    async def _stages(self) -> Status:
-        await self._check([self.current])
+    async def _run_stages(self) -> Status:
+        await self._check_store([self.current])
         while not self._is_enough():
-            stored = await self._crawl(await self._promising())
-            if stored and await self._check(await self._queries(stored)) and self._is_enough():
+            stored = await self._read_pages(await self._promising_hits())
+            if stored and await self._check_store(await self._store_queries(stored)) and self._is_enough():
                 break
             if self.iteration >= self._settings.max_iterations:
                 return "max_iterations_reached"
-            await self._refine()
-            await self._check([self.current])
+            await self._refine_query()
+            await self._check_store([self.current])
         return "complete"
 
     def _is_enough(self) -> bool:
@@ -122,52 +122,52 @@ class _AgenticSearch:
 
     # --- stage 1: what is known
 
-    async def _check(self, queries: Sequence[str]) -> bool:
+    async def _check_store(self, queries: Sequence[str]) -> bool:
         """Ask the store and have the passages judged, unless the judge has seen just these; whether it was asked."""
         for query in queries:
             self._rankings[query] = await self._retriever.search(query, self._scope, self._settings.max_qdrant_results)
-        self.passages = merged([self._rankings[q] for q in dict.fromkeys([self.query, *queries])])
+        self.passages = merge_rankings([self._rankings[q] for q in dict.fromkeys([self.query, *queries])])
         self.passages = self.passages[: self._settings.max_qdrant_results]
         shown = frozenset(p.id for p in self.passages[:TOP])
         if shown in self._judged:
             return False
         self._judged.add(shown)
         self.verdict = await self._judge.assess(self.query, self.passages[:TOP])
-        self._note("local_check", completeness=self.verdict.score, gaps=list(self.verdict.gaps), query=self.current)
+        self._record_step("local_check", completeness=self.verdict.score, gaps=list(self.verdict.gaps), query=self.current)
         if self.verdict.score > self.best[0] or not self.best[1]:
             self.best = (self.verdict.score, self.passages)
         return True
 
     # --- stage 2: where to look
 
-    async def _promising(self) -> list[Hit]:
+    async def _promising_hits(self) -> list[Hit]:
         """The hits worth reading: scored strictly above the threshold, the best few."""
         outcome = await self._web.search(Query(self.current, RESULTS_PER_SEARCH))
-        hits = _distinct(outcome.hits)
+        hits = _distinct_hits(outcome.hits)
         self._web_failed = not hits and bool(outcome.failures)
         ranked = await self._judge.rank(self.query, self.verdict.gaps, hits)
         above = [hits[s.index] for s in ranked if s.score > self._settings.url_score_threshold]
         chosen = above[: self._settings.max_urls_per_iteration]
-        self._note("web_search", urls_found=len(hits), urls_ranked=len(ranked), promising_urls=len(chosen))
+        self._record_step("web_search", urls_found=len(hits), urls_ranked=len(ranked), promising_urls=len(chosen))
         return chosen
 
     # --- stage 3: read and keep
 
-    async def _crawl(self, hits: Sequence[Hit]) -> list[Page]:
+    async def _read_pages(self, hits: Sequence[Hit]) -> list[Page]:
         """Read and index the promising pages that are not known yet; the pages that brought something new."""
         fresh = [h.url for h in hits if hit_key(h.url) not in self._tried and not await self._indexer.is_known(h.url)]
         self._tried.update(hit_key(url) for url in fresh)
         if not fresh:
             return []
         async with asyncio.TaskGroup() as tasks:
-            reading = [tasks.create_task(self._keep(url)) for url in fresh]
+            reading = [tasks.create_task(self._read_and_index(url)) for url in fresh]
         kept = [outcome for task in reading if (outcome := task.result())]
         new = [(page, report) for page, report in kept if report.outcome == "stored"]
         stored = sum(report.outcome in ("stored", "linked", "unchanged") for _, report in kept)
-        self._note("crawl", urls=fresh, urls_stored=stored, chunks_stored=sum(r.chunks for _, r in new))
+        self._record_step("crawl", urls=fresh, urls_stored=stored, chunks_stored=sum(r.chunks for _, r in new))
         return [page for page, _ in new]
 
-    async def _keep(self, url: str) -> tuple[Page, IndexReport] | None:
+    async def _read_and_index(self, url: str) -> tuple[Page, IndexReport] | None:
         """One page read and indexed; a page that cannot be read is passed over, and the reader has said why."""
         try:
             page = await self._web.read(url)
@@ -179,7 +179,7 @@ class _AgenticSearch:
             await self._emit(Warned("not_indexed", f"{url} was read and not stored: {error}. {error.fix}".strip()))
             return None
 
-    async def _queries(self, pages: Sequence[Page]) -> list[str]:
+    async def _store_queries(self, pages: Sequence[Page]) -> list[str]:
         """What the store is asked after reading: the same again, and with hints, in the pages' own words."""
         if not self._settings.use_search_hints:
             return [self.current]
@@ -187,24 +187,24 @@ class _AgenticSearch:
 
     # --- stage 4: ask better
 
-    async def _refine(self) -> None:
+    async def _refine_query(self) -> None:
         queries = await self._judge.refine(self.query, self.current, self.verdict.gaps)
-        self._note("query_refinement", query=self.current, refined_queries=list(queries))
+        self._record_step("query_refinement", query=self.current, refined_queries=list(queries))
         self.current = next((q for q in queries if q not in self._rankings), queries[0])
         self.iteration += 1
 
     # --- the response
 
-    def _note(self, action: str, *, query: str = "", **what: Any) -> None:
+    def _record_step(self, action: str, *, query: str = "", **what: Any) -> None:
         entry = {"iteration": self.iteration, **({"query": query} if query else {}), "action": action, **what}
         self.history.append(entry)
 
-    async def _failed(self, error: NexiError) -> dict[str, Any]:
+    async def _failure_response(self, error: NexiError) -> dict[str, Any]:
         await self._emit(Warned(error.code, f"{error}. {error.fix}".strip()))
-        self._note("local_check", query=self.current, error=str(error))
-        return self._response("error")
+        self._record_step("local_check", query=self.current, error=str(error))
+        return self._build_response("error")
 
-    def _response(self, status: Status) -> dict[str, Any]:
+    def _build_response(self, status: Status) -> dict[str, Any]:
         score, passages = self.best
         return {
             "success": status != "error",
@@ -234,7 +234,7 @@ def metadata_of(page: Page) -> Metadata:
     return Metadata(page.title, page.description, headings, languages)
 
 
-def merged(rankings: Sequence[Sequence[Passage]]) -> list[Passage]:
+def merge_rankings(rankings: Sequence[Sequence[Passage]]) -> list[Passage]:
     """Several rankings as one: what one query found best stays near the front, with its best score."""
     if len(rankings) == 1:
         return list(rankings[0])
@@ -244,5 +244,5 @@ def merged(rankings: Sequence[Sequence[Passage]]) -> list[Passage]:
     return [found[key] for key, _ in by_reciprocal_rank([[p.id for p in ranking] for ranking in rankings])]
 
 
-def _distinct(hits: Sequence[Hit]) -> list[Hit]:
+def _distinct_hits(hits: Sequence[Hit]) -> list[Hit]:
     return list({hit_key(h.url): h for h in reversed(hits)}.values())[::-1]

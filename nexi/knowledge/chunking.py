@@ -27,7 +27,7 @@ _SPACE = re.compile(r"\s+")
 _LEVELS = (_LINE_END, _SENTENCE_END, _SPACE)
 
 
-class Piece(Struct, frozen=True):
+class TextChunk(Struct, frozen=True):
     """A chunk of one text: its span, the headings it stands under, and the languages of its code fences."""
 
     start: int
@@ -48,12 +48,12 @@ class _Block(Struct, frozen=True):
     label: str = ""
 
 
-def chunk_markdown(text: str, size: int = SIZE, *, max_fence: int = MAX_FENCE) -> list[Piece]:
+def chunk_markdown(text: str, size: int = SIZE, *, max_fence: int = MAX_FENCE) -> list[TextChunk]:
     """The chunks of a text; none is longer than `size` except a code fence that is longer itself."""
     if size < 1:
         raise ValueError(f"a chunk size of {size} cannot hold anything")
     packer = _Packer(text, size, max_fence)
-    for block in _blocks(text):
+    for block in _split_blocks(text):
         packer.add(block)
     packer.flush()
     return packer.pieces
@@ -66,12 +66,12 @@ def heading_path(headings: Sequence[str]) -> str:
 
 def headings_of(text: str) -> list[str]:
     """Every heading of a text, in order."""
-    return [b.label for b in _blocks(text) if b.kind == "heading" and b.label]
+    return [b.label for b in _split_blocks(text) if b.kind == "heading" and b.label]
 
 
 def code_languages(text: str) -> list[str]:
     """The languages that the closed code fences of a text name, each once."""
-    return list(dict.fromkeys(b.label for b in _blocks(text) if b.kind == "fence" and b.label))
+    return list(dict.fromkeys(b.label for b in _split_blocks(text) if b.kind == "fence" and b.label))
 
 
 # --- packing
@@ -81,7 +81,7 @@ class _Packer:
     """Puts blocks together as long as they fit, and knows the headings that hold where each chunk begins."""
 
     def __init__(self, text: str, size: int, max_fence: int) -> None:
-        self.pieces: list[Piece] = []
+        self.pieces: list[TextChunk] = []
         self._text = text
         self._size = size
         self._max_fence = max_fence
@@ -92,13 +92,13 @@ class _Packer:
     def add(self, block: _Block) -> None:
         if block.kind == "heading" and self._is_full_enough(block):
             self.flush()
-        if self._with(block) > self._size:
+        if self._length_with(block) > self._size:
             self._flush_but_headings()
         if block.kind == "heading":
-            _descend(self._path, block)
+            _enter_heading(self._path, block)
         if all(b.kind == "heading" for b in self._held):
             self._under = tuple(label for _, label in self._path)
-        if self._with(block) <= self._size:
+        if self._length_with(block) <= self._size:
             self._held.append(block)
         elif block.kind == "fence" and block.end - block.start <= self._max_fence:
             self.flush()
@@ -108,7 +108,7 @@ class _Packer:
 
     def flush(self) -> None:
         if self._held:
-            piece = _piece(self._text, self._held, self._under)
+            piece = _build_chunk(self._text, self._held, self._under)
             self.pieces += [piece] if piece.text else []
         self._held = []
 
@@ -123,60 +123,60 @@ class _Packer:
 
     def _add_in_parts(self, block: _Block) -> None:
         start = self._held[0].start if self._held else block.start
-        for begin, end in _spans(self._text, start, block.end, self._size, 0):
+        for begin, end in _split_span(self._text, start, block.end, self._size, 0):
             self._held = [_Block(begin, end, block.kind, 0, block.label)]
             if end < block.end:
                 self.flush()
 
-    def _with(self, block: _Block) -> int:
-        return _length(self._text, self._held[0].start if self._held else block.start, block.end)
+    def _length_with(self, block: _Block) -> int:
+        return _chunk_length(self._text, self._held[0].start if self._held else block.start, block.end)
 
     def _is_full_enough(self, block: _Block) -> bool:
         begins = self._held[0].start if self._held else block.start
-        return _length(self._text, begins, block.start) >= self._size * LEAST_SHARE
+        return _chunk_length(self._text, begins, block.start) >= self._size * LEAST_SHARE
 
 
-def _descend(path: list[tuple[int, str]], heading: _Block) -> None:
+def _enter_heading(path: list[tuple[int, str]], heading: _Block) -> None:
     while path and path[-1][0] >= heading.level:
         path.pop()
     if heading.label:
         path.append((heading.level, heading.label))
 
 
-def _length(text: str, start: int, end: int) -> int:
+def _chunk_length(text: str, start: int, end: int) -> int:
     """How long a chunk of this span would be: what is white at its end does not count."""
     while end > start and text[end - 1].isspace():
         end -= 1
     return end - start
 
 
-def _piece(text: str, held: Sequence[_Block], under: tuple[str, ...]) -> Piece:
+def _build_chunk(text: str, held: Sequence[_Block], under: tuple[str, ...]) -> TextChunk:
     start, end = held[0].start, held[-1].end
     fences = [b for b in held if b.kind == "fence"]
     languages = tuple(dict.fromkeys(b.label for b in fences if b.label))
-    return Piece(start, end, text[start:end].strip("\n").rstrip(), under, languages, bool(fences))
+    return TextChunk(start, end, text[start:end].strip("\n").rstrip(), under, languages, bool(fences))
 
 
 # --- cutting what is too long
 
 
-def _spans(text: str, start: int, end: int, size: int, level: int) -> list[tuple[int, int]]:
-    if _length(text, start, end) <= size:
+def _split_span(text: str, start: int, end: int, size: int, level: int) -> list[tuple[int, int]]:
+    if _chunk_length(text, start, end) <= size:
         return [(start, end)]
     if level == len(_LEVELS):
         return [(at, min(at + size, end)) for at in range(start, end, size)]
     out: list[tuple[int, int]] = []
-    for unit_start, unit_end in _units(text, start, end, _LEVELS[level]):
-        if _length(text, unit_start, unit_end) > size:
-            out += _spans(text, unit_start, unit_end, size, level + 1)
-        elif out and _length(text, out[-1][0], unit_end) <= size:
+    for unit_start, unit_end in _split_units(text, start, end, _LEVELS[level]):
+        if _chunk_length(text, unit_start, unit_end) > size:
+            out += _split_span(text, unit_start, unit_end, size, level + 1)
+        elif out and _chunk_length(text, out[-1][0], unit_end) <= size:
             out[-1] = (out[-1][0], unit_end)
         else:
             out.append((unit_start, unit_end))
     return out
 
 
-def _units(text: str, start: int, end: int, boundary: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+def _split_units(text: str, start: int, end: int, boundary: re.Pattern[str]) -> Iterator[tuple[int, int]]:
     at = start
     for match in boundary.finditer(text, start, end):
         if match.end() > at:
@@ -189,9 +189,9 @@ def _units(text: str, start: int, end: int, boundary: re.Pattern[str]) -> Iterat
 # --- blocks
 
 
-def _blocks(text: str) -> Iterator[_Block]:
+def _split_blocks(text: str) -> Iterator[_Block]:
     """The blocks of a text; together they cover all of it."""
-    lines = list(_lines(text))
+    lines = list(_line_spans(text))
     closing = _closing_fences(text, lines)
     at = begin = 0
     while at < len(lines):
@@ -203,7 +203,7 @@ def _blocks(text: str) -> Iterator[_Block]:
         at, begin = after, end
 
 
-def _lines(text: str) -> Iterator[tuple[int, int]]:
+def _line_spans(text: str) -> Iterator[tuple[int, int]]:
     at = 0
     while at < len(text):
         end = text.find("\n", at) + 1 or len(text)

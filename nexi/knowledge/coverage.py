@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from nexi.structured.ranking import Assessment, Score, in_order
+from nexi.structured.ranking import Assessment, UrlScore, in_order
 from nexi.text.stems import stem
 from nexi.text.stopwords import STOP
-from nexi.text.terms import terms
+from nexi.text.terms import extract_terms
 from nexi.types import Hit, Passage
 
 NAME_WEIGHT = 2.0
@@ -38,7 +38,7 @@ def weights_of(question: str) -> dict[str, float]:
     weights: dict[str, float] = {}
     for position, word in enumerate(_WORD.findall(question)):
         named = bool(re.search(r"\d|[._]\w|[a-z][A-Z]", word)) or (position > 0 and word[0].isupper())
-        for term in terms(word):
+        for term in extract_terms(word):
             if term in STOP:
                 continue
             weight = NAME_WEIGHT if named else 0.5 if term in _ASKING else 1.0
@@ -46,17 +46,17 @@ def weights_of(question: str) -> dict[str, float]:
     return weights
 
 
-def covered(weights: Mapping[str, float], text: str) -> set[str]:
+def covered_roots(weights: Mapping[str, float], text: str) -> set[str]:
     """The roots that a text holds."""
-    return {root for term in terms(text) if (root := stem(term)) in weights}
+    return {root for term in extract_terms(text) if (root := stem(term)) in weights}
 
 
-def share(weights: Mapping[str, float], roots: Iterable[str]) -> float:
+def covered_share(weights: Mapping[str, float], roots: Iterable[str]) -> float:
     total = sum(weights.values())
     return sum(weights[root] for root in roots) / total if total else 0.0
 
 
-def assess(question: str, passages: Sequence[Passage]) -> Assessment:
+def assess_coverage(question: str, passages: Sequence[Passage]) -> Assessment:
     """Completeness as the share of the question the best page covers, and what others add: what their titles name, and
     half of the rest.
     """
@@ -64,12 +64,16 @@ def assess(question: str, passages: Sequence[Passage]) -> Assessment:
     pages: dict[str, set[str]] = {}
     for passage in passages:
         text = f"{passage.title} {passage.heading} {passage.context} {passage.text}"
-        pages.setdefault(passage.url, set()).update(covered(weights, text))
-    best = max(pages.values(), key=lambda roots: share(weights, roots), default=set())
+        pages.setdefault(passage.url, set()).update(covered_roots(weights, text))
+    best = max(pages.values(), key=lambda roots: covered_share(weights, roots), default=set())
     together = set().union(*pages.values())
-    titled = set().union(*(covered(weights, passage.title) for passage in passages))
+    titled = set().union(*(covered_roots(weights, passage.title) for passage in passages))
     added = together - best
-    score = share(weights, best) + share(weights, added & titled) + OTHER_PAGES * share(weights, added - titled)
+    score = (
+        covered_share(weights, best)
+        + covered_share(weights, added & titled)
+        + OTHER_PAGES * covered_share(weights, added - titled)
+    )
     gaps = missing_words(question, together)
     return Assessment(
         round(min(1.0, score) ** LENIENCE, 4), f"{len(together)} of {len(weights)} words of the question are covered", gaps
@@ -82,7 +86,7 @@ def missing_words(question: str, roots: set[str]) -> tuple[str, ...]:
     gaps: list[list[str]] = []
     joined = False
     for word in _WORD.findall(question):
-        own = [stem(term) for term in terms(word)]
+        own = [stem(term) for term in extract_terms(word)]
         wanted = any(root in weights for root in own)
         if wanted and not any(root in roots for root in own):
             if joined:
@@ -95,7 +99,7 @@ def missing_words(question: str, roots: set[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(" ".join(words) for words in gaps))
 
 
-def rank(question: str, hits: Sequence[Hit]) -> tuple[Score, ...]:
+def rank_hits(question: str, hits: Sequence[Hit]) -> tuple[UrlScore, ...]:
     """Each hit by what its title, snippet and address hold of the question beside the best hit, and by its place.
 
     What is still missing does not count: it changes with what is stored, and the same question asked again would read
@@ -103,8 +107,8 @@ def rank(question: str, hits: Sequence[Hit]) -> tuple[Score, ...]:
     """
     weights = weights_of(question)
     texts = [f"{hit.title} {hit.snippet} {re.sub(r'[/_-]+', ' ', hit.url)}" for hit in hits]
-    found = [covered(weights, text) for text in texts]
-    fits = [share(weights, roots) for roots in found]
+    found = [covered_roots(weights, text) for text in texts]
+    fits = [covered_share(weights, roots) for roots in found]
     best = max(fits, default=0.0)
     if best:
         fits = _beside_the_best(weights, found, fits)
@@ -112,7 +116,7 @@ def rank(question: str, hits: Sequence[Hit]) -> tuple[Score, ...]:
     for index, fit in enumerate(fits):
         place = 1 / (1 + PLACE_STEP * index)
         score = fit if best < LEAST_FIT else (1 - PLACE_WORTH) * fit / best + PLACE_WORTH * place
-        scores.append(Score(index, round(min(1.0, score), 4)))
+        scores.append(UrlScore(index, round(min(1.0, score), 4)))
     return in_order(scores)
 
 
@@ -120,16 +124,16 @@ def _beside_the_best(weights: Mapping[str, float], found: Sequence[set[str]], fi
     """The fits again, where a hit that holds what the best one leaves out is as good as the best."""
     first = max(range(len(fits)), key=lambda index: fits[index])
     rest = {root: weight for root, weight in weights.items() if root not in found[first]}
-    if share(weights, rest) < WORTH_A_PAGE:
+    if covered_share(weights, rest) < WORTH_A_PAGE:
         return list(fits)
-    return [max(fit, fits[first] * share(rest, roots & rest.keys())) for fit, roots in zip(fits, found, strict=True)]
+    return [max(fit, fits[first] * covered_share(rest, roots & rest.keys())) for fit, roots in zip(fits, found, strict=True)]
 
 
-def refine(question: str, current: str) -> tuple[str, ...]:
+def refine_queries(question: str, current: str) -> tuple[str, ...]:
     """Two or three other queries: the last name, the bare words, all names, the longest words."""
     words = _WORD.findall(question)
     weights = weights_of(question)
-    bare = [w for w in words if any(stem(t) in weights for t in terms(w))]
+    bare = [w for w in words if any(stem(t) in weights for t in extract_terms(w))]
     names = [w for i, w in enumerate(words) if i and w[0].isupper()] or bare[:4]
     drafts = [
         _last_name(question),
@@ -148,12 +152,12 @@ def _last_name(question: str) -> str:
     return next(iter(_NAME.findall(question)[::-1]), "").strip()
 
 
-def hint(question: str, pages: Sequence[tuple[str, Sequence[str]]]) -> tuple[str, ...]:
+def hint_queries(question: str, pages: Sequence[tuple[str, Sequence[str]]]) -> tuple[str, ...]:
     """For each page: the question's words under the heading of that page which shares most of them."""
     weights = weights_of(question)
-    bare = " ".join(w for w in _WORD.findall(question) if any(stem(t) in weights for t in terms(w)))
+    bare = " ".join(w for w in _WORD.findall(question) if any(stem(t) in weights for t in extract_terms(w)))
     hints = []
     for title, headings in pages:
-        best = max(headings, key=lambda h: share(weights, covered(weights, h)), default="")
+        best = max(headings, key=lambda h: covered_share(weights, covered_roots(weights, h)), default="")
         hints.append(" ".join(dict.fromkeys(f"{title} {best} {bare}".split())))
     return tuple(dict.fromkeys(hints))[:MAX_QUERIES] or (question,)

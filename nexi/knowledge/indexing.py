@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from nexi.errors import LLMError, StoreError
 from nexi.events import PageIndexed, StatusDelta, Warned
-from nexi.knowledge.chunking import SIZE, Piece, chunk_markdown, heading_path
+from nexi.knowledge.chunking import SIZE, TextChunk, chunk_markdown, heading_path
 from nexi.ports import LLM, Clock, Embedder, Emit, KnowledgeStore
 from nexi.prompts import render
 from nexi.types import Chunk, IndexedPage, Message, Page, StoredSource, Vector
@@ -114,18 +114,18 @@ class Indexer:
             if not seen.isdisjoint(marks := {page.url, page.digest}):
                 continue
             seen |= marks
-            found = await self._examined(page, tags)
+            found = await self._examine_page(page, tags)
             if isinstance(found, IndexReport):
                 reports[number] = found
             else:
                 new[number] = found
-        reports |= dict(zip(new, await self._stored(list(new.values())), strict=True))
+        reports |= dict(zip(new, await self._store_pages(list(new.values())), strict=True))
         for number in range(len(pages)):
             if number not in reports:
                 [reports[number]] = await self._index_all(pages[number : number + 1], tags)
         return [reports[number] for number in range(len(pages))]
 
-    async def _examined(self, page: Page, given: tuple[str, ...] | None) -> IndexReport | _New:
+    async def _examine_page(self, page: Page, given: tuple[str, ...] | None) -> IndexReport | _New:
         """What became of a page that need not be stored, else its chunks."""
         if not page.text.strip():
             return IndexReport(page.url, "empty")
@@ -133,25 +133,25 @@ class Indexer:
         tags = given if given is not None else known.tags if known else ()
         if known and (known.digest, known.title, known.tags) == (page.digest, page.title, tags):
             return IndexReport(page.url, "unchanged", known.chunk_count)
-        chunks = await self._cut(page.text)
+        chunks = await self._cut_text(page.text)
         source = source_of(page, tags, len(chunks), self._clock.now().isoformat())
         if await self._store.link(source):
             return IndexReport(page.url, "linked", len(chunks))
         return _New(page, source, chunks)
 
-    async def _cut(self, text: str) -> tuple[Chunk, ...]:
+    async def _cut_text(self, text: str) -> tuple[Chunk, ...]:
         """A long text is cut in a thread: whoever waits for the event loop is not held up."""
         if len(text) < LONG:
-            return cut(text, self._chunk_size)
-        return await asyncio.to_thread(cut, text, self._chunk_size)
+            return cut_text(text, self._chunk_size)
+        return await asyncio.to_thread(cut_text, text, self._chunk_size)
 
-    async def _stored(self, new: Sequence[_New]) -> list[IndexReport]:
+    async def _store_pages(self, new: Sequence[_New]) -> list[IndexReport]:
         """The pages, in context and with vectors, all in one put."""
         placed = [(await self._in_context(one.page, one.chunks)) for one in new]
         texts = [
             embedded_text(one.page.title, chunk) for one, (chunks, _, _) in zip(new, placed, strict=True) for chunk in chunks
         ]
-        vectors, refusal = await self._vectors(new[0].page.title if len(new) == 1 else f"{len(new)} pages", texts)
+        vectors, refusal = await self._embed_texts(new[0].page.title if len(new) == 1 else f"{len(new)} pages", texts)
         indexed: list[IndexedPage] = []
         reports: list[IndexReport] = []
         at = 0
@@ -176,14 +176,14 @@ class Indexer:
             return chunks, (), 0
         lanes = asyncio.Semaphore(AT_ONCE)
         async with asyncio.TaskGroup() as tasks:
-            asked = [tasks.create_task(self._context(llm, page, chunk, lanes)) for chunk in chunks]
+            asked = [tasks.create_task(self._describe_context(llm, page, chunk, lanes)) for chunk in chunks]
         lines = [task.result() for task in asked]
         missing = sum(not line for line in lines)
         failures = (f"{missing} of {len(chunks)} chunks of {page.url} have no context line",) if missing else ()
         placed = zip(chunks, lines, strict=True)
         return tuple(replace(chunk, context=line) if line else chunk for chunk, line in placed), failures, len(chunks) - missing
 
-    async def _context(self, llm: LLM, page: Page, chunk: Chunk, lanes: asyncio.Semaphore) -> str:
+    async def _describe_context(self, llm: LLM, page: Page, chunk: Chunk, lanes: asyncio.Semaphore) -> str:
         beginning, part = page.text[:CONTEXT_CHARS], chunk.text[:CONTEXT_CHARS]
         asked = f"Page: {page.title}\n\n{beginning}\n\n---\nChunk ({chunk.heading}):\n\n{part}"
         messages = [Message("system", render("chunk_context", folder=self._prompts_folder)), Message("user", asked)]
@@ -196,7 +196,7 @@ class Indexer:
 
     # --- vectors
 
-    async def _vectors(self, title: str, texts: Sequence[str]) -> tuple[tuple[Vector, ...], tuple[str, ...]]:
+    async def _embed_texts(self, title: str, texts: Sequence[str]) -> tuple[tuple[Vector, ...], tuple[str, ...]]:
         """A vector for each text, or none at all and the reason: words still find what no vector does."""
         if self._embedder is None:
             return (), ()
@@ -211,7 +211,7 @@ class Indexer:
         return tuple(vectors), ()
 
 
-def cut(text: str, size: int = SIZE, max_chunks: int = MAX_CHUNKS) -> tuple[Chunk, ...]:
+def cut_text(text: str, size: int = SIZE, max_chunks: int = MAX_CHUNKS) -> tuple[Chunk, ...]:
     """The chunks of a text as they are stored; a text of very many gets larger ones.
 
     The context of a chunk is what the page begins with, unless it is the beginning itself: a later part then is still
@@ -230,7 +230,7 @@ def lead_of(text: str) -> tuple[int, str]:
     return (found.start(), found[0][:LEAD_CHARS].strip()) if found else (0, "")
 
 
-def _code_of(piece: Piece) -> str:
+def _code_of(piece: TextChunk) -> str:
     return (piece.languages[0] if piece.languages else PLAIN_CODE) if piece.has_code else ""
 
 
@@ -254,7 +254,7 @@ def source_of(page: Page, tags: tuple[str, ...], chunk_count: int, now: str) -> 
     )
 
 
-class Keeps(Protocol):
+class PageIndex(Protocol):
     """What a queue hands its pages to."""
 
     async def index(self, page: Page, tags: Sequence[str] = ()) -> IndexReport: ...
@@ -269,7 +269,7 @@ class IndexQueue:
 
     def __init__(
         self,
-        indexer: Keeps,
+        indexer: PageIndex,
         *,
         tasks: asyncio.TaskGroup,
         emit: Emit,
@@ -281,7 +281,7 @@ class IndexQueue:
         self._idle = asyncio.Event()
         self._idle.set()
         self._open = 0
-        self._worker = tasks.create_task(self._work(), name="index what was read")
+        self._worker = tasks.create_task(self._index_queued(), name="index what was read")
 
     def offer(self, page: Page) -> bool:
         """Take a page for later; False when there is no room."""
@@ -302,7 +302,7 @@ class IndexQueue:
         if self._open:
             await self._emit(Warned("not_indexed", f"{self._open} of the pages that were read are not in the knowledge store"))
 
-    async def _work(self) -> None:
+    async def _index_queued(self) -> None:
         while True:
             page = await self._waiting.get()
             try:

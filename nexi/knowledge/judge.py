@@ -19,7 +19,7 @@ from nexi.knowledge.settings import REFINER_TEMPERATURE
 from nexi.ports import LLM, Emit
 from nexi.prompts import render
 from nexi.structured import ranking
-from nexi.structured.ranking import Assessment, Score
+from nexi.structured.ranking import Assessment, UrlScore
 from nexi.types import Hit, Message, Passage
 
 T = TypeVar("T")
@@ -77,47 +77,47 @@ class Judge:
         task = Task(
             "completeness",
             "completeness",
-            f"Question: {question}\n\n{_passages(shown)}",
+            f"Question: {question}\n\n{_render_passages(shown)}",
             ranking.assessment_schema(),
             self._temperature,
         )
-        found = await self._ask(task, ranking.read_assessment) if shown else None
-        verdict = found or coverage.assess(question, shown)
-        await self._emit(Judged(task.about, _by(found), verdict.score, verdict.gaps))
+        found = await self._ask_model(task, ranking.read_assessment) if shown else None
+        verdict = found or coverage.assess_coverage(question, shown)
+        await self._emit(Judged(task.about, _author_and_date(found), verdict.score, verdict.gaps))
         return verdict
 
-    async def rank(self, question: str, gaps: Sequence[str], hits: Sequence[Hit]) -> tuple[Score, ...]:
+    async def rank(self, question: str, gaps: Sequence[str], hits: Sequence[Hit]) -> tuple[UrlScore, ...]:
         """The hits by how likely their pages supply what is missing, best first."""
         if not hits:
             return ()
-        data = f"Question: {question}\n\nStill missing:\n{_listed(gaps)}\n\nResults:\n{_hits(hits)}"
+        data = f"Question: {question}\n\nStill missing:\n{_number_lines(gaps)}\n\nResults:\n{_render_hits(hits)}"
         task = Task("urls", "url_ranking", data, ranking.scores_schema(len(hits)), self._temperature)
-        found = await self._ask(task, lambda text: ranking.read_scores(text, len(hits)))
-        scores = found or coverage.rank(question, hits)
-        await self._emit(Judged(task.about, _by(found), scores[0].score, tuple(hits[s.index].url for s in scores)))
+        found = await self._ask_model(task, lambda text: ranking.read_scores(text, len(hits)))
+        scores = found or coverage.rank_hits(question, hits)
+        await self._emit(Judged(task.about, _author_and_date(found), scores[0].score, tuple(hits[s.index].url for s in scores)))
         return scores
 
     async def refine(self, question: str, current: str, gaps: Sequence[str]) -> tuple[str, ...]:
         """Two or three queries for what is still missing, the best first."""
-        data = f"Original question: {question}\nLast query: {current}\n\nStill missing:\n{_listed(gaps)}"
+        data = f"Original question: {question}\nLast query: {current}\n\nStill missing:\n{_number_lines(gaps)}"
         task = Task("queries", "query_refinement", data, ranking.queries_schema(*QUERIES), REFINER_TEMPERATURE)
-        found = await self._ask(task, lambda text: ranking.read_queries(text, *QUERIES))
-        queries = found or coverage.refine(question, current)
-        await self._emit(Judged(task.about, _by(found), items=queries))
+        found = await self._ask_model(task, lambda text: ranking.read_queries(text, *QUERIES))
+        queries = found or coverage.refine_queries(question, current)
+        await self._emit(Judged(task.about, _author_and_date(found), items=queries))
         return queries
 
     async def hint(self, question: str, pages: Sequence[Metadata]) -> tuple[str, ...]:
         """Queries in the words of the pages that were just stored."""
-        shown = "\n\n".join(_metadata(page) for page in pages)
+        shown = "\n\n".join(_render_metadata(page) for page in pages)
         task = Task(
             "hints", "search_hints", f"Question: {question}\n\n{shown}", ranking.queries_schema(*HINTS), self._temperature
         )
-        found = await self._ask(task, lambda text: ranking.read_queries(text, *HINTS))
-        queries = found or coverage.hint(question, [(p.title, p.headings) for p in pages])
-        await self._emit(Judged(task.about, _by(found), items=queries))
+        found = await self._ask_model(task, lambda text: ranking.read_queries(text, *HINTS))
+        queries = found or coverage.hint_queries(question, [(p.title, p.headings) for p in pages])
+        await self._emit(Judged(task.about, _author_and_date(found), items=queries))
         return queries
 
-    async def _ask(self, task: Task, read: Callable[[str], T]) -> T | None:
+    async def _ask_model(self, task: Task, read: Callable[[str], T]) -> T | None:
         """The model's answer, or None when it has no usable one after two attempts."""
         if self._llm is None:
             return None
@@ -141,10 +141,10 @@ class Judge:
                 problem = str(error)
                 if not error.retryable:
                     break
-        await self._warn(task.about, problem)
+        await self._warn_once(task.about, problem)
         return None
 
-    async def _warn(self, about: str, problem: str) -> None:
+    async def _warn_once(self, about: str, problem: str) -> None:
         """Once a search: the stand-in judges on, and the log has every call."""
         if not self._warned:
             self._warned = True
@@ -153,25 +153,25 @@ class Judge:
             )
 
 
-def _by(found: object) -> str:
+def _author_and_date(found: object) -> str:
     return "stand_in" if found is None else "model"
 
 
-def _passages(passages: Sequence[Passage]) -> str:
+def _render_passages(passages: Sequence[Passage]) -> str:
     return "\n\n".join(f"[{i}] {p.title} — {p.heading}\n{p.text[:PASSAGE_CHARS]}" for i, p in enumerate(passages, 1))
 
 
-def _hits(hits: Sequence[Hit]) -> str:
+def _render_hits(hits: Sequence[Hit]) -> str:
     return "\n".join(
         f"{i}) {h.title} — {' '.join(h.snippet.split())[:SNIPPET_CHARS]} (URL: {h.url})" for i, h in enumerate(hits)
     )
 
 
-def _listed(lines: Sequence[str]) -> str:
+def _number_lines(lines: Sequence[str]) -> str:
     return "\n".join(f"- {line}" for line in lines) or "- (not said)"
 
 
-def _metadata(page: Metadata) -> str:
+def _render_metadata(page: Metadata) -> str:
     return (
         f"Title: {page.title}\nDescription: {page.description}\nHeadings: {'; '.join(page.headings[:30])}\n"
         f"Languages of code: {', '.join(page.languages)}"

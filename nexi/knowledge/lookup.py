@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from nexi.events import Warned
-from nexi.knowledge.coverage import assess
+from nexi.knowledge.coverage import assess_coverage
 from nexi.ports import Emit
 from nexi.searcher import Searcher
 from nexi.structured.ranking import ENOUGH, Assessment
@@ -60,18 +60,18 @@ class Lookup:
             for hit in outcome.hits:
                 known = hits.get(hit.url)
                 hits[hit.url] = replace(known, snippet=known.snippet or hit.snippet) if known else hit
-        await self._warn(failures)
+        await self._warn_failures(failures)
         shown = tuple(hits.values())[: max(PAGES, len(before))]
-        verdict = Assessment(1.0, "this question was answered from these pages before") if before else self._judged(shown)
+        verdict = Assessment(1.0, "this question was answered from these pages before") if before else self._assess_hits(shown)
         return Known(shown, verdict, bool(before), tuple(failures))
 
-    def _judged(self, hits: Sequence[Hit]) -> Assessment:
+    def _assess_hits(self, hits: Sequence[Hit]) -> Assessment:
         """Words alone cannot tell that a better page is not out there, so by them what is known is never enough."""
         passages = [Passage(hit.url, hit.url, 0, hit.snippet, title=hit.title) for hit in hits]
-        found = assess(self._question, passages) if passages else Assessment(0.0)
+        found = assess_coverage(self._question, passages) if passages else Assessment(0.0)
         return replace(found, score=min(found.score, UNSURE))
 
-    async def _warn(self, failures: Sequence[Failure]) -> None:
+    async def _warn_failures(self, failures: Sequence[Failure]) -> None:
         if failures and not self._warned:
             self._warned = True
             first = failures[0]

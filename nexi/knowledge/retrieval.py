@@ -59,9 +59,9 @@ class Retriever:
     async def search(self, query: str, scope: Scope = EVERYTHING, k: int = 10) -> list[Passage]:
         """The best `k` passages, their scores between 0 and 1. Raises StoreError."""
         started = self._clock.monotonic()
-        found = scoring.without_copies(await self._ranked(query, scope), max(k, RERANKED if self._reranker else 0))
+        found = scoring.without_copies(await self._rank_passages(query, scope), max(k, RERANKED if self._reranker else 0))
         if self._reranker and len(found) > 1:
-            found = await self._reranked(self._reranker, query, found)
+            found = await self._rerank_passages(self._reranker, query, found)
         found = found[:k]
         pages = tuple(dict.fromkeys(p.url for p in found))
         seconds = round(self._clock.monotonic() - started, 3)
@@ -72,40 +72,40 @@ class Retriever:
         """A passage with its neighbours in the page, in the page's order. Raises StoreError."""
         return await self._store.passages(passage.url, max(0, passage.number - reach), passage.number + reach)
 
-    async def _ranked(self, query: str, scope: Scope) -> list[Passage]:
+    async def _rank_passages(self, query: str, scope: Scope) -> list[Passage]:
         lexical = await self._store.lexical(query, count=DEPTH, scope=scope)
-        dense = await self._dense(query, scope)
+        dense = await self._search_vectors(query, scope)
         lists = [(lexical, scoring.LEXICAL), (dense, scoring.DENSE)]
         if self._code_aware and scope.code is None and _CODE.search(query):
             code = await self._store.lexical(query, count=DEPTH // 2, scope=replace(scope, code=True))
             lists.append((code, scoring.CODE))
         if not dense:
             lists.append((await self._fed_back(query, lexical, scope), scoring.FEEDBACK))
-        return settle(lists)
+        return merge_lists(lists)
 
     async def _fed_back(self, query: str, lexical: Sequence[Passage], scope: Scope) -> list[Passage]:
         """Where there are no vectors, the words of the first passages find what the question's own words miss."""
         if not lexical:
             return []
-        words = scoring.feedback(query, lexical, scoring.comparable(lexical))
+        words = scoring.feedback_query(query, lexical, scoring.normalise_scores(lexical))
         return await self._store.lexical(words, count=DEPTH, scope=scope) if words else []
 
-    async def _dense(self, query: str, scope: Scope) -> list[Passage]:
+    async def _search_vectors(self, query: str, scope: Scope) -> list[Passage]:
         if self._embedder is None or not query.strip():
             return []
         try:
             vector = (await self._embedder.embed([query], query=True)).vectors[0]
-            return await self._nearest(self._embedder, vector, scope)
+            return await self._nearest_passages(self._embedder, vector, scope)
         except (LLMError, StoreError) as error:
             if isinstance(error, StoreError) and error.code != "store_embedder":
                 raise
-            await self._warn("vectors_unused", f"searched by words alone: {error}. {error.fix}".strip())
+            await self._warn_once("vectors_unused", f"searched by words alone: {error}. {error.fix}".strip())
             return []
 
-    async def _nearest(self, embedder: Embedder, vector: Vector, scope: Scope) -> list[Passage]:
+    async def _nearest_passages(self, embedder: Embedder, vector: Vector, scope: Scope) -> list[Passage]:
         return await self._store.dense(vector, embedder=embedder.name, count=DEPTH, scope=scope)
 
-    async def _reranked(self, llm: LLM, query: str, found: list[Passage]) -> list[Passage]:
+    async def _rerank_passages(self, llm: LLM, query: str, found: list[Passage]) -> list[Passage]:
         """The order a model gives; what it leaves out follows as it was."""
         shown = found[:RERANKED]
         listed = "\n\n".join(f"{i}) {p.title} — {p.heading}\n{p.text[:RERANK_CHARS]}" for i, p in enumerate(shown))
@@ -120,21 +120,21 @@ class Retriever:
             pick = pick_or_first(reply.text, len(shown), len(shown))
         except LLMError as error:
             pick = first_ones(len(shown), len(shown))
-            await self._warn("not_reranked", f"the passages were not reranked: {error}")
+            await self._warn_once("not_reranked", f"the passages were not reranked: {error}")
         chosen = [shown[i] for i in pick.order]
         return [*chosen, *(p for p in found if p not in chosen)]
 
-    async def _warn(self, code: str, message: str) -> None:
+    async def _warn_once(self, code: str, message: str) -> None:
         """Once: a search is asked several times in one run."""
         if code not in self._warned:
             self._warned.add(code)
             await self._emit(Warned(code, message))
 
 
-def settle(lists: Sequence[tuple[Sequence[Passage], float]]) -> list[Passage]:
+def merge_lists(lists: Sequence[tuple[Sequence[Passage], float]]) -> list[Passage]:
     """One order of all passages found, with scores between 0 and 1."""
     passages = {p.id: p for found, _ in lists for p in found}
-    scores = scoring.fuse(lists)
+    scores = scoring.fuse_scores(lists)
     worth = scoring.page_worth(scores, passages)
     scores = {key: score + worth[key] for key, score in scores.items()}
     order = scoring.best_first(scores)

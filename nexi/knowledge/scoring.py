@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from nexi.text.stems import stem
 from nexi.text.stopwords import STOP
-from nexi.text.terms import terms
+from nexi.text.terms import extract_terms
 from nexi.types import Passage
 
 LEXICAL = 1.0
@@ -34,7 +34,7 @@ FEEDBACK_TERMS = 20
 _TITLE_END = re.compile(r"\s+[-–—|·]\s+| \(")
 
 
-def comparable(passages: Sequence[Passage]) -> dict[str, float]:
+def normalise_scores(passages: Sequence[Passage]) -> dict[str, float]:
     """Scores of one search by id, placed within three standard deviations around their mean, mostly 0 to 1."""
     scores = [p.score for p in passages]
     if not scores:
@@ -46,11 +46,11 @@ def comparable(passages: Sequence[Passage]) -> dict[str, float]:
     return {p.id: (p.score - mean) / (6 * deviation) + 0.5 for p in passages}
 
 
-def fuse(lists: Iterable[tuple[Sequence[Passage], float]]) -> dict[str, float]:
+def fuse_scores(lists: Iterable[tuple[Sequence[Passage], float]]) -> dict[str, float]:
     """The weighted sum of comparable scores; a passage one search did not find gets nothing from it."""
     total: dict[str, float] = {}
     for passages, weight in lists:
-        for key, score in comparable(passages).items():
+        for key, score in normalise_scores(passages).items():
             total[key] = total.get(key, 0.0) + weight * score
     return total
 
@@ -77,10 +77,10 @@ def drawn_up(scores: Mapping[str, float], ranked: Sequence[Passage]) -> dict[str
     naming: dict[str, tuple[str, str]] = {}
     for passage in ranked:
         if len(naming) < MENTIONING:
-            naming.setdefault(passage.url, (passage.id, _spelled(passage.text)))
+            naming.setdefault(passage.url, (passage.id, _join_roots(passage.text)))
     raised = dict(scores)
     for passage in ranked:
-        name = _spelled(_TITLE_END.split(passage.title)[0])
+        name = _join_roots(_TITLE_END.split(passage.title)[0])
         if len(name) < LEAST_NAME:
             continue
         others = [
@@ -92,15 +92,15 @@ def drawn_up(scores: Mapping[str, float], ranked: Sequence[Passage]) -> dict[str
     return raised
 
 
-def _spelled(text: str) -> str:
+def _join_roots(text: str) -> str:
     """The roots of a text on one line, so that a name is found in it as whole words."""
-    return f" {' '.join(stem(term) for term in terms(text))} "
+    return f" {' '.join(stem(term) for term in extract_terms(text))} "
 
 
-def feedback(question: str, ranked: Sequence[Passage], scores: Mapping[str, float]) -> str:
+def feedback_query(question: str, ranked: Sequence[Passage], scores: Mapping[str, float]) -> str:
     """The words that mark the first passages against the rest, as a query of its own."""
     pool = ranked[:POOL]
-    texts = {p.id: terms(f"{p.title} {p.heading} {p.text}") for p in pool}
+    texts = {p.id: extract_terms(f"{p.title} {p.heading} {p.text}") for p in pool}
     frequency = Counter(term for found in texts.values() for term in set(found))
     weights: dict[str, float] = {}
     for passage in pool[:FEEDBACK_PASSAGES]:
@@ -119,17 +119,17 @@ def without_copies(ranked: Iterable[Passage], count: int) -> list[Passage]:
     for passage in ranked:
         if len(kept) == count:
             break
-        own = _shingles(passage.text)
-        if not any(_alike(own, other) for _, other in kept):
+        own = _word_shingles(passage.text)
+        if not any(_are_alike(own, other) for _, other in kept):
             kept.append((passage, own))
     return [passage for passage, _ in kept]
 
 
-def _shingles(text: str) -> set[tuple[str, ...]]:
-    words = terms(text)
+def _word_shingles(text: str) -> set[tuple[str, ...]]:
+    words = extract_terms(text)
     return {tuple(words[i : i + SHINGLE]) for i in range(max(1, len(words) - SHINGLE + 1))}
 
 
-def _alike(one: set[tuple[str, ...]], other: set[tuple[str, ...]]) -> bool:
+def _are_alike(one: set[tuple[str, ...]], other: set[tuple[str, ...]]) -> bool:
     """Whether the smaller is nearly contained in the larger."""
     return len(one & other) >= ALIKE * max(1, min(len(one), len(other)))

@@ -87,9 +87,9 @@ class OpenAIEmbedder:
         vectors: list[Vector] = []
         usage = Usage()
         for start in range(0, len(texts), BATCH):
-            batch = [self._prepared(text, query) for text in texts[start : start + BATCH]]
+            batch = [self._prepare_text(text, query) for text in texts[start : start + BATCH]]
             try:
-                embedded = await self._ask(batch)
+                embedded = await self._embed_batch(batch)
             except LLMError as fault:
                 fault.usage = usage
                 fault.fix = FIXES.get(fault.code, OTHER_FIX)
@@ -98,30 +98,30 @@ class OpenAIEmbedder:
             usage += embedded.usage
         return Embedded(tuple(vectors), usage)
 
-    def _prepared(self, text: str, query: bool) -> str:
+    def _prepare_text(self, text: str, query: bool) -> str:
         return (self._prefixes[query] + (text.strip() or NOTHING))[:MAX_CHARS]
 
-    async def _ask(self, batch: Sequence[str]) -> Embedded:
+    async def _embed_batch(self, batch: Sequence[str]) -> Embedded:
         asked: dict[str, Any] = {"model": self._model, "input": list(batch), "encoding_format": "float"}
         if self._asked_dims:
             asked["dimensions"] = self._asked_dims
         body = await self._endpoint.post("/embeddings", asked, max_bytes=MAX_BYTES)
         try:
             answer = json.loads(body)
-            vectors = _vectors(answer, len(batch))
-            self._settle(vectors)
+            vectors = _parse_vectors(answer, len(batch))
+            self._check_lengths(vectors)
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-            raise faults.bad_embeddings(self._endpoint.named, error) from None
-        return Embedded(vectors, self._usage(answer, batch))
+            raise faults.bad_embeddings(self._endpoint.endpoint_name, error) from None
+        return Embedded(vectors, self._read_usage(answer, batch))
 
-    def _settle(self, vectors: Sequence[Vector]) -> None:
+    def _check_lengths(self, vectors: Sequence[Vector]) -> None:
         """The first answer tells how long vectors are; ValueError where another differs."""
         lengths = {len(vector) for vector in vectors} | ({self._dims} if self._dims else set())
         if len(lengths) != 1:
             raise ValueError(f"vectors of different lengths: {sorted(lengths)}")
         self._dims = lengths.pop()
 
-    def _usage(self, answer: Mapping[str, Any], batch: Sequence[str]) -> Usage:
+    def _read_usage(self, answer: Mapping[str, Any], batch: Sequence[str]) -> Usage:
         """What the server counted, or an estimate."""
         told = answer.get("usage")
         tokens = told.get("prompt_tokens") or told.get("total_tokens") if isinstance(told, Mapping) else None
@@ -130,20 +130,20 @@ class OpenAIEmbedder:
         return Usage(input_tokens=int(count or 0), estimated=not known, cost=self._endpoint.cost_of(int(count or 0)))
 
 
-def _vectors(answer: Any, count: int) -> tuple[Vector, ...]:
+def _parse_vectors(answer: Any, count: int) -> tuple[Vector, ...]:
     """One vector for each text, in the order of the texts. ValueError, KeyError or TypeError where there is not."""
     items = answer["data"]
     if len(items) != count:
         raise ValueError(f"{len(items)} vectors for {count} texts")
     ordered: dict[int, Vector] = {}
     for place, item in enumerate(items):
-        ordered[int(item.get("index", place))] = _unit(_numbers(item["embedding"]))
+        ordered[int(item.get("index", place))] = _to_unit_length(_parse_numbers(item["embedding"]))
     if sorted(ordered) != list(range(count)):
         raise ValueError("the vectors are not numbered in order")
     return tuple(ordered[place] for place in range(count))
 
 
-def _numbers(embedding: Any) -> array[float]:
+def _parse_numbers(embedding: Any) -> array[float]:
     """A list of numbers, or the same in base64 as some servers give it whatever was asked for."""
     if not isinstance(embedding, str):
         return array("f", embedding)
@@ -154,7 +154,7 @@ def _numbers(embedding: Any) -> array[float]:
         raise ValueError(str(error)) from None
 
 
-def _unit(numbers: array[float]) -> Vector:
+def _to_unit_length(numbers: array[float]) -> Vector:
     length = math.sqrt(sum(n * n for n in numbers))
     if not math.isfinite(length) or length == 0:
         raise ValueError("a vector has no length")

@@ -56,29 +56,29 @@ async def find_servers(
     ports: Mapping[str, int] = PORTS, *, host: str = "127.0.0.1", patience_s: float = PATIENCE_S
 ) -> list[LocalServer]:
     """The servers that answer on their usual ports, in the order of `ports`."""
-    async with _client(patience_s) as client:
-        found = await _together(_ask(kind, f"http://{host}:{port}", client) for kind, port in ports.items())
+    async with _open_client(patience_s) as client:
+        found = await _gather_all(_ask_server(kind, f"http://{host}:{port}", client) for kind, port in ports.items())
     return [server for server in found if server]
 
 
-async def describe(base_url: str, *, patience_s: float = PATIENCE_S) -> LocalServer | None:
+async def describe_server(base_url: str, *, patience_s: float = PATIENCE_S) -> LocalServer | None:
     """The server behind a loopback address, whichever of the three it is; None where it is none of them."""
     if not is_loopback_url(base_url):
         return None
     parts = urlsplit(base_url)
-    async with _client(patience_s) as client:
+    async with _open_client(patience_s) as client:
         origin = f"{parts.scheme}://{parts.netloc}"
-        found = await _together(_ask(kind, origin, client, guess=False) for kind in PORTS)
+        found = await _gather_all(_ask_server(kind, origin, client, guess=False) for kind in PORTS)
     return next((server for server in found if server), None)
 
 
-async def _together(waits: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+async def _gather_all(waits: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(wait) for wait in waits]
     return [task.result() for task in tasks]
 
 
-def _client(patience_s: float) -> httpx2.AsyncClient:
+def _open_client(patience_s: float) -> httpx2.AsyncClient:
     import ssl
 
     import httpx2
@@ -87,41 +87,41 @@ def _client(patience_s: float) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(timeout=patience_s, trust_env=False, follow_redirects=False, verify=context)
 
 
-async def _ask(kind: str, origin: str, client: httpx2.AsyncClient, *, guess: bool = True) -> LocalServer | None:
+async def _ask_server(kind: str, origin: str, client: httpx2.AsyncClient, *, guess: bool = True) -> LocalServer | None:
     models = await _MODELS[kind](origin, client, guess)
     return None if models is None else LocalServer(kind, f"{origin}/v1", models)
 
 
-async def _ollama(origin: str, client: httpx2.AsyncClient, guess: bool) -> tuple[LocalModel, ...] | None:
-    names = ollama_names(await _get(client, f"{origin}/api/tags"))
+async def _ask_ollama(origin: str, client: httpx2.AsyncClient, guess: bool) -> tuple[LocalModel, ...] | None:
+    names = ollama_names(await _get_json(client, f"{origin}/api/tags"))
     if names is None:
         return None
-    loaded = ollama_loaded(await _get(client, f"{origin}/api/ps"))
+    loaded = ollama_loaded(await _get_json(client, f"{origin}/api/ps"))
     asked = names[:MAX_DESCRIBED]
-    shown = await _together(_get(client, f"{origin}/api/show", {"model": name}) for name in asked)
+    shown = await _gather_all(_get_json(client, f"{origin}/api/show", {"model": name}) for name in asked)
     known = {name: ollama_model(name, show, loaded.get(name)) for name, show in zip(asked, shown, strict=True)}
     return tuple(known.get(name) or LocalModel(name) for name in names)
 
 
-async def _lm_studio(origin: str, client: httpx2.AsyncClient, guess: bool) -> tuple[LocalModel, ...] | None:
-    models = lm_studio_models(await _get(client, f"{origin}/api/v0/models"))
+async def _ask_lm_studio(origin: str, client: httpx2.AsyncClient, guess: bool) -> tuple[LocalModel, ...] | None:
+    models = lm_studio_models(await _get_json(client, f"{origin}/api/v0/models"))
     if models is None and guess:  # an older version has only the common list
-        models = listed_models(await _get(client, f"{origin}/v1/models"))
+        models = listed_models(await _get_json(client, f"{origin}/v1/models"))
     return models
 
 
-async def _llama_cpp(origin: str, client: httpx2.AsyncClient, guess: bool) -> tuple[LocalModel, ...] | None:
-    window = llama_cpp_window(await _get(client, f"{origin}/props"))
+async def _ask_llama_cpp(origin: str, client: httpx2.AsyncClient, guess: bool) -> tuple[LocalModel, ...] | None:
+    window = llama_cpp_window(await _get_json(client, f"{origin}/props"))
     if window is None:
         return None
-    listed = listed_models(await _get(client, f"{origin}/v1/models")) or ()
+    listed = listed_models(await _get_json(client, f"{origin}/v1/models")) or ()
     return tuple(LocalModel(m.name, window, m.largest) for m in listed)
 
 
-_MODELS = {OLLAMA: _ollama, LM_STUDIO: _lm_studio, LLAMA_CPP: _llama_cpp}
+_MODELS = {OLLAMA: _ask_ollama, LM_STUDIO: _ask_lm_studio, LLAMA_CPP: _ask_llama_cpp}
 
 
-async def _get(client: httpx2.AsyncClient, url: str, body: Mapping[str, Any] | None = None) -> Any:
+async def _get_json(client: httpx2.AsyncClient, url: str, body: Mapping[str, Any] | None = None) -> Any:
     """The JSON at that address (a POST where there is a body); None for anything else."""
     import httpx2
 
@@ -134,7 +134,7 @@ async def _get(client: httpx2.AsyncClient, url: str, body: Mapping[str, Any] | N
                 raw += chunk
                 if len(raw) > MAX_BYTES:
                     return None
-        return json_reader.parse(raw.decode("utf-8", "replace"))
+        return json_reader.parse_json(raw.decode("utf-8", "replace"))
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError):
         return None
 
@@ -144,37 +144,37 @@ async def _get(client: httpx2.AsyncClient, url: str, body: Mapping[str, Any] | N
 
 def ollama_names(tags: Any) -> list[str] | None:
     """The models of `/api/tags`; None where that is not Ollama's answer."""
-    models = _mapping(tags).get("models")
+    models = _as_mapping(tags).get("models")
     if not isinstance(models, list):
         return None
-    names = (_mapping(m).get("name") or _mapping(m).get("model") for m in models)
+    names = (_as_mapping(m).get("name") or _as_mapping(m).get("model") for m in models)
     return [name for name in names if _is_name(name)]
 
 
 def ollama_loaded(running: Any) -> dict[str, int]:
     """The windows of `/api/ps`: what the models that are loaded now really have."""
-    models = _mapping(running).get("models")
-    entries = [_mapping(m) for m in models] if isinstance(models, list) else []
-    return {str(m.get("name")): size for m in entries if (size := _size(m.get("context_length")))}
+    models = _as_mapping(running).get("models")
+    entries = [_as_mapping(m) for m in models] if isinstance(models, list) else []
+    return {str(m.get("name")): size for m in entries if (size := _as_size(m.get("context_length")))}
 
 
 def ollama_model(name: str, show: Any, loaded: int | None = None) -> LocalModel:
     """A model of `/api/show`: its own `num_ctx` is what it gets, `*.context_length` the most it could have."""
-    shown = _mapping(show)
+    shown = _as_mapping(show)
     setting = re.search(r"^\s*num_ctx\s+(\d{1,9})\s*$", str(shown.get("parameters") or ""), re.M)
-    sizes = (value for key, value in _mapping(shown.get("model_info")).items() if str(key).endswith(".context_length"))
-    largest = next((size for size in map(_size, sizes) if size), None)
-    return LocalModel(name, loaded or (_size(int(setting[1])) if setting else None), largest)
+    sizes = (value for key, value in _as_mapping(shown.get("model_info")).items() if str(key).endswith(".context_length"))
+    largest = next((size for size in map(_as_size, sizes) if size), None)
+    return LocalModel(name, loaded or (_as_size(int(setting[1])) if setting else None), largest)
 
 
 def lm_studio_models(listing: Any) -> tuple[LocalModel, ...] | None:
     """The models of `/api/v0/models` that can chat; None where that is not LM Studio's answer."""
-    entries = _mapping(listing).get("data")
+    entries = _as_mapping(listing).get("data")
     if not isinstance(entries, list):
         return None
-    models = [_mapping(e) for e in entries]
+    models = [_as_mapping(e) for e in entries]
     return tuple(
-        LocalModel(m["id"], _size(m.get("loaded_context_length")), _size(m.get("max_context_length")))
+        LocalModel(m["id"], _as_size(m.get("loaded_context_length")), _as_size(m.get("max_context_length")))
         for m in models
         if _is_name(m.get("id")) and m.get("type") != "embeddings"
     )
@@ -182,19 +182,25 @@ def lm_studio_models(listing: Any) -> tuple[LocalModel, ...] | None:
 
 def llama_cpp_window(props: Any) -> int | None:
     """The window of `/props`; None where that is not llama.cpp's answer."""
-    given = _mapping(props)
-    settings = _mapping(given.get("default_generation_settings"))
-    return _size(settings.get("n_ctx")) or _size(_mapping(settings.get("params")).get("n_ctx")) or _size(given.get("n_ctx"))
+    given = _as_mapping(props)
+    settings = _as_mapping(given.get("default_generation_settings"))
+    return (
+        _as_size(settings.get("n_ctx"))
+        or _as_size(_as_mapping(settings.get("params")).get("n_ctx"))
+        or _as_size(given.get("n_ctx"))
+    )
 
 
 def listed_models(listing: Any) -> tuple[LocalModel, ...] | None:
     """The models of the common `/v1/models`, with what llama.cpp adds; None where that is no such list."""
-    entries = _mapping(listing).get("data")
+    entries = _as_mapping(listing).get("data")
     if not isinstance(entries, list):
         return None
-    models = [_mapping(e) for e in entries]
+    models = [_as_mapping(e) for e in entries]
     return tuple(
-        LocalModel(m["id"], None, _size(_mapping(m.get("meta")).get("n_ctx_train"))) for m in models if _is_name(m.get("id"))
+        LocalModel(m["id"], None, _as_size(_as_mapping(m.get("meta")).get("n_ctx_train")))
+        for m in models
+        if _is_name(m.get("id"))
     )
 
 
@@ -203,9 +209,9 @@ def _is_name(value: Any) -> TypeGuard[str]:
     return isinstance(value, str) and bool(value.strip()) and value.isprintable()
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def _as_mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _size(value: Any) -> int | None:
+def _as_size(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 10**9 else None

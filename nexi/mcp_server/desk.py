@@ -30,7 +30,7 @@ REMEMBERED = 20
 LISTED = 20
 
 
-class Seen(Struct, frozen=True):
+class RunSnapshot(Struct, frozen=True):
     """A run as it stands: its facts, and whether somebody is at work on it."""
 
     id: str
@@ -39,13 +39,13 @@ class Seen(Struct, frozen=True):
     created: str = ""
 
     @property
-    def started(self) -> RunStarted:
+    def start_fact(self) -> RunStarted:
         first = self.facts[0] if self.facts else None
         return first if isinstance(first, RunStarted) else RunStarted("", "", "")
 
     @property
-    def research(self) -> ResearchState:
-        return fold(self.facts) if self.started.mode == "research" else fold(())
+    def research_state(self) -> ResearchState:
+        return fold(self.facts) if self.start_fact.mode == "research" else fold(())
 
     def failure(self) -> NexiError | None:
         end = self.facts[-1] if self.facts else None
@@ -60,7 +60,7 @@ class Seen(Struct, frozen=True):
         return RunResult(self.id, answer, end, self.facts, Session())
 
 
-class Desk:
+class ResearchRunRegistry:
     """Owns the research runs of one server; they end with it."""
 
     def __init__(self, nexi: Nexi) -> None:
@@ -71,7 +71,7 @@ class Desk:
         self._ended: dict[str, asyncio.Event] = {}
 
     @asynccontextmanager
-    async def opened(self) -> AsyncIterator[None]:
+    async def accept_runs(self) -> AsyncIterator[None]:
         """While this block runs, research can be begun; leaving it cancels what still runs and waits for it."""
         async with asyncio.TaskGroup() as group:
             self._group = group
@@ -93,15 +93,15 @@ class Desk:
                 fix="wait for one of them, or end one with nexi_research_cancel",
             )
         began: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._group.create_task(self._follow(self.nexi.run(request), began))
+        self._group.create_task(self._follow_run(self.nexi.run(request), began))
         return await asyncio.shield(began)
 
-    async def _follow(self, opening: RunOpening, began: asyncio.Future[str]) -> None:
+    async def _follow_run(self, opening: RunOpening, began: asyncio.Future[str]) -> None:
         run_id = ""
         try:
             async with opening as run:
                 run_id = run.id
-                self._note(run)
+                self._register_run(run)
                 began.set_result(run.id)
                 async for _ in run:
                     pass
@@ -116,7 +116,7 @@ class Desk:
                 del self._tasks[run_id]
                 self._ended[run_id].set()
 
-    def _note(self, run: Run) -> None:
+    def _register_run(self, run: Run) -> None:
         task = asyncio.current_task()
         if task is None:
             raise ResearchError("research runs in a task")
@@ -124,7 +124,7 @@ class Desk:
         for old in [known for known in self._runs if known not in self._tasks][: max(0, len(self._runs) - REMEMBERED)]:
             del self._runs[old], self._ended[old]
 
-    async def ended(self, run_id: str, seconds: float) -> None:
+    async def wait_for_end(self, run_id: str, seconds: float) -> None:
         """Wait until a run has ended, but no longer than that; a run of another process is looked at once."""
         if run_id in self._ended and seconds > 0:
             try:
@@ -149,13 +149,13 @@ class Desk:
             return True
         return await asyncio.to_thread(self.nexi.runs().request_stop, run_id)
 
-    async def seen(self, run_id: str) -> Seen:
+    async def snapshot_of(self, run_id: str) -> RunSnapshot:
         """A run as it stands. Raises StoreError when there is none."""
         if run := self._runs.get(run_id):
-            return Seen(run_id, run.facts, _state(run.facts, running=run_id in self._tasks), self._today())
-        return await asyncio.to_thread(self._read, run_id)
+            return RunSnapshot(run_id, run.facts, _state_of(run.facts, running=run_id in self._tasks), self._today())
+        return await asyncio.to_thread(self._read_snapshot, run_id)
 
-    def _read(self, run_id: str) -> Seen:
+    def _read_snapshot(self, run_id: str) -> RunSnapshot:
         runs = self.nexi.runs()
         try:
             log = runs.open_log(run_id)
@@ -164,12 +164,12 @@ class Desk:
                 raise
             log = error.readable
         facts = tuple(fact for _, fact in log.facts)
-        return Seen(run_id, facts, _state(facts, running=runs.is_running(run_id)), log.header.created)
+        return RunSnapshot(run_id, facts, _state_of(facts, running=runs.is_running(run_id)), log.header.created)
 
     def _today(self) -> str:
         return self.nexi.clock.now().isoformat()
 
-    async def latest(self, count: int = LISTED) -> Sequence[RunSummary]:
+    async def latest_runs(self, count: int = LISTED) -> Sequence[RunSummary]:
         """Past runs, newest first; none where the folder cannot be read."""
         try:
             return (await asyncio.to_thread(self.nexi.runs().list_runs))[:count]
@@ -177,7 +177,7 @@ class Desk:
             return ()
 
 
-def _state(facts: Sequence[Fact], *, running: bool) -> RunState:
+def _state_of(facts: Sequence[Fact], *, running: bool) -> RunState:
     end = facts[-1] if facts else None
     if isinstance(end, TERMINAL):
         return "finished" if isinstance(end, RunFinished) else "failed"

@@ -47,7 +47,7 @@ def place_of(client: str) -> Path:
     return home / ".config" / "Claude" / name
 
 
-def entry() -> dict[str, Any]:
+def build_entry() -> dict[str, Any]:
     """How a client starts the server: this very Python, since a desktop program has another PATH."""
     from nexi.config import nexi_home
 
@@ -59,22 +59,22 @@ def entry() -> dict[str, Any]:
 def entry_text(client: str) -> str:
     """The entry as it stands in the client's file."""
     if client == "codex":
-        return _toml(entry())
-    return json.dumps({"mcpServers": {"nexi": entry()}}, indent=2, ensure_ascii=False) + "\n"
+        return _to_toml(build_entry())
+    return json.dumps({"mcpServers": {"nexi": build_entry()}}, indent=2, ensure_ascii=False) + "\n"
 
 
-def install(client: str, path: Path) -> Installed:
+def install_entry(client: str, path: Path) -> Installed:
     """Put the entry into a file. Raises StoreError, and then nothing was changed."""
     place = path.expanduser().resolve()
-    before = _read(place)
+    before = _read_file(place)
     after = _with_toml(before, place) if client == "codex" else _with_json(before, place)
     if after == before:
         return Installed("has the entry already")
-    backup = _write(place, before, after)
+    backup = _write_file(place, before, after)
     return Installed("has the entry now", backup)
 
 
-def _read(path: Path) -> str:
+def _read_file(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8")
     except FileNotFoundError:
@@ -96,15 +96,15 @@ def _with_json(text: str, path: Path) -> str:
     old = servers.get("nexi", {}) if isinstance(servers, dict) else None
     if not isinstance(servers, dict) or not isinstance(old, dict):
         raise _not_understood(path, "mcpServers in it is no object of objects")
-    new = _merged(old)
+    new = _merge_entry(old)
     if new == old:
         return text
     return json.dumps({**whole, "mcpServers": {**servers, "nexi": new}}, indent=2, ensure_ascii=False) + "\n"
 
 
-def _merged(old: Mapping[str, Any]) -> dict[str, Any]:
+def _merge_entry(old: Mapping[str, Any]) -> dict[str, Any]:
     """Ours, with what the user added, such as variables."""
-    new = entry()
+    new = build_entry()
     if isinstance(old.get("env"), dict) or "env" in new:
         new["env"] = {**(old.get("env") or {}), **new.get("env", {})}
     return {**old, **new}
@@ -126,12 +126,12 @@ def _with_toml(text: str, path: Path) -> str:
     old = servers.get("nexi", {}) if isinstance(servers, dict) else None
     if not isinstance(servers, dict) or not isinstance(old, dict):
         raise _not_understood(path, "mcp_servers in it is no table of tables")
-    new = _merged(old)
+    new = _merge_entry(old)
     if new == old:
         return text
     after = _without_ours(text)
-    after = f"{after.rstrip()}\n\n{_toml(new)}" if after.strip() else _toml(new)
-    if not _means(after, {**before, "mcp_servers": {**servers, "nexi": new}}):
+    after = f"{after.rstrip()}\n\n{_to_toml(new)}" if after.strip() else _to_toml(new)
+    if not _holds_entry(after, {**before, "mcp_servers": {**servers, "nexi": new}}):
         raise _not_understood(path, "its table mcp_servers.nexi is written in a way that cannot be changed safely")
     return after
 
@@ -149,14 +149,14 @@ def _without_ours(text: str) -> str:
     return kept + text[at:]
 
 
-def _means(text: str, wanted: Mapping[str, Any]) -> bool:
+def _holds_entry(text: str, wanted: Mapping[str, Any]) -> bool:
     try:
         return tomllib.loads(text) == wanted
     except tomllib.TOMLDecodeError:
         return False
 
 
-def _toml(values: Mapping[str, Any]) -> str:
+def _to_toml(values: Mapping[str, Any]) -> str:
     """A table of strings, lists and one table of strings; JSON strings are TOML strings."""
     plain = {name: value for name, value in values.items() if not isinstance(value, dict)}
     lines = ["[mcp_servers.nexi]", *(f"{_toml_name(name)} = {_toml_value(value)}" for name, value in plain.items())]
@@ -176,7 +176,7 @@ def _toml_value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
-def _write(path: Path, before: str, after: str) -> Path | None:
+def _write_file(path: Path, before: str, after: str) -> Path | None:
     """The file anew, whole, with its permissions, and its old text beside it."""
     backup = path.with_name(path.name + BACKUP) if before.strip() else None
     try:

@@ -14,7 +14,7 @@ from mcp.server.mcpserver import Context
 
 from nexi.app import RunOpening, RunResult
 from nexi.events import Event
-from nexi.mcp_server.shown import sound
+from nexi.mcp_server.shown import replace_surrogates
 from nexi.output.controls import clean_line
 from nexi.output.status import detail_of, progress_of, status_of
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 MESSAGE_CHARS = 300
 
 
-class Teller:
+class ProgressReporter:
     """Progress of one tool call. The count only rises, as the protocol asks; a client that left is told no more."""
 
     def __init__(self, ctx: Context[Any, Any], *, verbose: bool = False) -> None:
@@ -32,16 +32,16 @@ class Teller:
         self._gone = False
         self.lines: list[str] = []
 
-    async def take(self, event: Event) -> None:
+    async def handle_event(self, event: Event) -> None:
         """Tell of an event what a person waiting would like to know."""
         text = detail_of(event)[0] if self._verbose else (progress_of(event) or status_of(event))
-        line = sound(clean_line(text)[:MESSAGE_CHARS])
+        line = replace_surrogates(clean_line(text)[:MESSAGE_CHARS])
         if not line or line == (self.lines[-1] if self.lines else ""):
             return
         self.lines.append(line)
-        await self.tell(self._count + 1, None, line)
+        await self.report_progress(self._count + 1, None, line)
 
-    async def tell(self, progress: float, total: float | None, message: str) -> None:
+    async def report_progress(self, progress: float, total: float | None, message: str) -> None:
         if self._gone or progress <= self._count:
             return
         self._count = progress
@@ -51,15 +51,15 @@ class Teller:
             self._gone = True
 
 
-async def followed(opening: RunOpening, teller: Teller) -> RunResult:
+async def follow_run(opening: RunOpening, teller: ProgressReporter) -> RunResult:
     """A run from its first event to its last. Raises the run's error when it has no answer."""
     async with opening as run:
         async for event in run:
-            await teller.take(event)
+            await teller.handle_event(event)
         return run.result()
 
 
-async def apart(work: Coroutine[Any, Any, T]) -> T:
+async def run_cancellable_once(work: Coroutine[Any, Any, T]) -> T:
     """Work in a task of its own, cancelled once and awaited when the request is cancelled.
 
     The SDK cancels a handler again and again until it is gone, which would tear the clean-up of a run.

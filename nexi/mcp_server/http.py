@@ -39,18 +39,18 @@ class HttpDoor:
 
     def __init__(self, nexi: Nexi, *, host: str = "127.0.0.1", token: str = "", guarded: bool = False) -> None:
         self.server = NexiServer(nexi)
-        self._whole = streamable(self.server, host=host, token=token, guarded=guarded)
+        self._whole = build_http_app(self.server, host=host, token=token, guarded=guarded)
 
     @property
     def app(self) -> App:
         """The endpoint itself, for `Route("/mcp", endpoint=door.app)`."""
         return self._whole
 
-    def running(self) -> AbstractAsyncContextManager[None]:
+    def run_sessions(self) -> AbstractAsyncContextManager[None]:
         return self.server.session_manager.run()
 
 
-def streamable(server: MCPServer[Any], *, host: str, token: str = "", guarded: bool = False, **transport: Any) -> App:
+def build_http_app(server: MCPServer[Any], *, host: str, token: str = "", guarded: bool = False, **transport: Any) -> App:
     """The app of any MCP server under our rules. Raises ConfigError for an address that needs a token and has none."""
     from nexi.net.addresses import is_loopback_host
 
@@ -86,7 +86,7 @@ class TokenGate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and not self._is_known(scope):
-            return await _refuse(send)
+            return await _send_refusal(send)
         return await self._app(scope, receive, send)
 
     def _is_known(self, scope: Scope) -> bool:
@@ -95,7 +95,7 @@ class TokenGate:
         return kind.lower() == b"bearer" and hmac.compare_digest(secret.strip(), self._token)
 
 
-async def _refuse(send: Send) -> None:
+async def _send_refusal(send: Send) -> None:
     message = "a token is needed: send Authorization: Bearer and the value of NEXI_TOKEN"
     body = json.dumps({"jsonrpc": "2.0", "id": None, "error": {"code": -32001, "message": message}}).encode()
     headers = [(b"content-type", b"application/json"), (b"www-authenticate", b"Bearer"), (b"content-length", b"%d" % len(body))]

@@ -13,7 +13,7 @@ from typing import Any
 from nexi.app import Nexi, RunRequest
 from nexi.errors import QuestionError
 from nexi.mcp_server import shapes
-from nexi.mcp_server.following import Teller, followed
+from nexi.mcp_server.following import ProgressReporter, follow_run
 from nexi.urls import is_web_url
 
 SETTINGS = (
@@ -33,32 +33,32 @@ def can_index(nexi: Nexi) -> bool:
     return nexi.config.knowledge
 
 
-def defaults(nexi: Nexi) -> dict[str, Any]:
+def agentic_defaults(nexi: Nexi) -> dict[str, Any]:
     """What agentic_search does where a client does not say."""
     return {name: getattr(nexi.config, f"agentic_search_{name}") for name in SETTINGS}
 
 
-async def agentic(nexi: Nexi, query: str, asked: Mapping[str, Any], teller: Teller) -> dict[str, Any]:
+async def search_agentic(nexi: Nexi, query: str, asked: Mapping[str, Any], teller: ProgressReporter) -> dict[str, Any]:
     """The seed's response. Raises QuestionError or ConfigError."""
     request = RunRequest(query, mode="agentic", agentic=asked, door="mcp", keeps_log=False)
-    result = await followed(nexi.run(request), teller)
+    result = await follow_run(nexi.run(request), teller)
     response: dict[str, Any] = json.loads(result.answer.text)
     return response
 
 
-async def indexed(nexi: Nexi, urls: Sequence[str], tags: Sequence[str], teller: Teller) -> shapes.Indexed:
+async def index_pages(nexi: Nexi, urls: Sequence[str], tags: Sequence[str], teller: ProgressReporter) -> shapes.Indexed:
     """Pages into the store, and what became of each. Raises NexiError where the store fails."""
-    from nexi.app.intake import Step, Taking
+    from nexi.app.intake import DocumentIndexing, Step
 
     steps: list[Step] = []
     for url in urls:
         if not is_web_url(url):
             fix = "give full web addresses; for files of yours there is `nexi index PATH`"
             raise QuestionError(f"{url[:200]!r} is not the address of a web page", fix=fix)
-    taking = Taking(nexi, nexi.knowledge(), tags=tags, on_step=steps.append)
+    taking = DocumentIndexing(nexi, nexi.knowledge(), tags=tags, on_step=steps.append)
     for number, url in enumerate(urls, 1):
         await taking.take(url)
-        await teller.tell(number, len(urls), f"{steps[-1].outcome}: {url}" if steps else url)
+        await teller.report_progress(number, len(urls), f"{steps[-1].outcome}: {url}" if steps else url)
     told = taking.taken.as_json()
     counts = {name: told[name] for name in ("stored", "unchanged", "linked", "chunks", "warnings")}
-    return shapes.Indexed(pages=[shapes.IndexedPage(url=s.name, outcome=s.outcome) for s in steps], **counts)
+    return shapes.Indexed(pages=[shapes.IndexedPageOutcome(url=s.name, outcome=s.outcome) for s in steps], **counts)

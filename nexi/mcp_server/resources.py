@@ -20,31 +20,31 @@ from nexi.output.proof import figures_line
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
-    from nexi.mcp_server.desk import Desk
+    from nexi.mcp_server.desk import ResearchRunRegistry
 
 JSON, MARKDOWN, LINES = "application/json", "text/markdown", "application/jsonl"
 NAME_CHARS = 80
 DEPTHS = ("1", "2", "3")
 
 
-def register(server: MCPServer[Any], desk: Desk) -> None:
+def register_resources(server: MCPServer[Any], desk: ResearchRunRegistry) -> None:
     """Offer the runs of a desk."""
 
     @server.resource("nexi://runs", name="runs", title="Past runs", mime_type=JSON)
     async def runs() -> str:
         """The latest runs, newest first, with their state."""
-        return _json({"runs": [shown.run_listed(run) for run in await desk.latest(200)]})
+        return _to_json({"runs": [shown.run_listed(run) for run in await desk.latest_runs(200)]})
 
     @server.resource("nexi://runs/{run_id}", name="run", title="A run", mime_type=JSON)
     async def run(run_id: str) -> str:
         """One run: the answer with its sources and proof, or how far it is."""
-        return _json(await run_json(desk, run_id))
+        return _to_json(await run_json(desk, run_id))
 
     @server.resource("nexi://runs/{run_id}/events", name="events", title="The events of a run", mime_type=LINES)
     async def events(run_id: str) -> str:
         """Everything that happened in a run, one JSON object a line."""
-        seen = await desk.seen(run_id)
-        return "".join(json.dumps(shown.sound(encode(fact)), ensure_ascii=False) + "\n" for fact in seen.facts)
+        seen = await desk.snapshot_of(run_id)
+        return "".join(json.dumps(shown.replace_surrogates(encode(fact)), ensure_ascii=False) + "\n" for fact in seen.facts)
 
     @server.resource("nexi://reports/{run_id}", name="report", title="A report", mime_type=MARKDOWN)
     async def report(run_id: str) -> str:
@@ -55,39 +55,39 @@ def register(server: MCPServer[Any], desk: Desk) -> None:
     async def complete(
         ref: PromptReference | ResourceTemplateReference, argument: CompletionArgument, context: CompletionContext | None
     ) -> Completion:
-        return Completion(values=await completed(desk, ref, argument.name, argument.value))
+        return Completion(values=await complete_argument(desk, ref, argument.name, argument.value))
 
 
-async def run_json(desk: Desk, run_id: str) -> dict[str, Any]:
-    seen = await desk.seen(run_id)
+async def run_json(desk: ResearchRunRegistry, run_id: str) -> dict[str, Any]:
+    seen = await desk.snapshot_of(run_id)
     if result := seen.result():
-        return {**answer_json(result, seen.started.query, seen.started.model), "read": _read_in(seen.facts)}
-    return {"schema": "nexi-run-1", **shown.research(seen).model_dump(mode="json"), "mode": seen.started.mode}
+        return {**answer_json(result, seen.start_fact.query, seen.start_fact.model), "read": _read_in(seen.facts)}
+    return {"schema": "nexi-run-1", **shown.show_research(seen).model_dump(mode="json"), "mode": seen.start_fact.mode}
 
 
 def _read_in(facts: Sequence[Any]) -> list[str]:
     return list(dict.fromkeys(fact.source.url for fact in facts if fact.kind == "source_numbered"))
 
 
-async def report_markdown(desk: Desk, run_id: str) -> str:
-    seen = await desk.seen(run_id)
+async def report_markdown(desk: ResearchRunRegistry, run_id: str) -> str:
+    seen = await desk.snapshot_of(run_id)
     result = seen.result()
     if result is None:
         fix = "wait for it" if seen.state == "running" else f"nexi resume {run_id} goes on with it"
         raise StoreError(f"run {run_id} has no answer", cause=f"it is {seen.state}", fix=fix)
     told = figures_line(result.answer.review)
-    text: str = shown.sound("\n".join(filter(None, [shown.report(seen).report, told and f"{told}\n"])))
+    text: str = shown.replace_surrogates("\n".join(filter(None, [shown.show_report(seen).report, told and f"{told}\n"])))
     return text
 
 
-async def recent(desk: Desk) -> list[Resource]:
+async def recent_resources(desk: ResearchRunRegistry) -> list[Resource]:
     """The latest finished runs, so that a client can offer them by name."""
-    runs = [run for run in await desk.latest() if run.state == "finished"]
+    runs = [run for run in await desk.latest_runs() if run.state == "finished"]
     return [
         Resource(
             uri=f"nexi://reports/{run.id}",
             name=f"report-{run.id}",
-            title=shown.sound(" ".join(run.query.split())[:NAME_CHARS]) or run.id,
+            title=shown.replace_surrogates(" ".join(run.query.split())[:NAME_CHARS]) or run.id,
             description=f"{'Report' if run.mode == 'research' else 'Answer'} of {run.created[:10]}, run {run.id}.",
             mime_type=MARKDOWN,
         )
@@ -95,12 +95,12 @@ async def recent(desk: Desk) -> list[Resource]:
     ]
 
 
-async def completed(desk: Desk, ref: object, name: str, begun: str) -> list[str]:
+async def complete_argument(desk: ResearchRunRegistry, ref: object, name: str, begun: str) -> list[str]:
     """The ids of runs for a resource, the depths for the prompt."""
     if isinstance(ref, ResourceTemplateReference) and name == "run_id":
-        return [run.id for run in await desk.latest(100) if run.id.startswith(begun)]
+        return [run.id for run in await desk.latest_runs(100) if run.id.startswith(begun)]
     return [d for d in DEPTHS if d.startswith(begun)] if name == "depth" else []
 
 
-def _json(value: object) -> str:
-    return json.dumps(shown.sound(value), ensure_ascii=False, indent=2)
+def _to_json(value: object) -> str:
+    return json.dumps(shown.replace_surrogates(value), ensure_ascii=False, indent=2)

@@ -23,7 +23,7 @@ from nexi import __version__
 from nexi.app import Nexi
 from nexi.errors import InternalError, NexiError, QuestionError
 from nexi.mcp_server import knowledge, resources, shown
-from nexi.mcp_server.desk import Desk
+from nexi.mcp_server.desk import ResearchRunRegistry
 from nexi.mcp_server.prompts import research_prompt
 from nexi.mcp_server.tools import Tools, annotations_of
 
@@ -41,7 +41,7 @@ class NexiServer(MCPServer[None]):
     """An MCP server over one Nexi, which stays the caller's to close."""
 
     def __init__(self, nexi: Nexi) -> None:
-        self.desk = Desk(nexi)
+        self.desk = ResearchRunRegistry(nexi)
         with _no_log_handlers():
             super().__init__(
                 "nexi",
@@ -53,12 +53,12 @@ class NexiServer(MCPServer[None]):
                 lifespan=self._lifespan,
             )
         self._add_tools(Tools(self.desk))
-        resources.register(self, self.desk)
+        resources.register_resources(self, self.desk)
         self.prompt(name="research", title="Research a question")(research_prompt)
 
     @asynccontextmanager
     async def _lifespan(self, _: MCPServer[None]) -> AsyncIterator[None]:
-        async with self.desk.opened():
+        async with self.desk.accept_runs():
             yield None
 
     def _add_tools(self, tools: Tools) -> None:
@@ -81,7 +81,7 @@ class NexiServer(MCPServer[None]):
             about = getdoc(function)
             self.add_tool(function, title=title, description=about, annotations=annotations_of(title, **hints))
         if tool := self._tool_manager.get_tool("agentic_search"):
-            for name, value in knowledge.defaults(self.desk.nexi).items():
+            for name, value in knowledge.agentic_defaults(self.desk.nexi).items():
                 tool.parameters["properties"][name]["default"] = value
 
     async def call_tool(
@@ -89,12 +89,12 @@ class NexiServer(MCPServer[None]):
     ) -> CallToolResult | InputRequiredResult:
         if self._tool_manager.get_tool(name) is None:
             known = ", ".join(sorted(tool.name for tool in self._tool_manager.list_tools()))
-            message = f"Unknown tool: {shown.sound(name[:VALUE_CHARS])}; the tools are {known}"
+            message = f"Unknown tool: {shown.replace_surrogates(name[:VALUE_CHARS])}; the tools are {known}"
             raise MCPError(code=INVALID_PARAMS, message=message)  # the client's mistake, not a tool's result
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
-            return _failed(self._in_words(name, error))
+            return _error_result(self._in_words(name, error))
 
     def _in_words(self, name: str, error: ToolError) -> NexiError:
         cause = error.__cause__
@@ -112,10 +112,10 @@ class NexiServer(MCPServer[None]):
         try:
             return await super().get_prompt(name, arguments, context)
         except ValueError as error:
-            raise MCPError(code=INVALID_PARAMS, message=shown.sound(str(error))) from error
+            raise MCPError(code=INVALID_PARAMS, message=shown.replace_surrogates(str(error))) from error
 
     async def list_resources(self) -> list[Resource]:
-        return [*await super().list_resources(), *await resources.recent(self.desk)]
+        return [*await super().list_resources(), *await resources.recent_resources(self.desk)]
 
     async def read_resource(
         self, uri: AnyUrl | str, context: Context[None, Any] | None = None
@@ -130,16 +130,16 @@ class NexiServer(MCPServer[None]):
 
 def in_words(error: NexiError) -> str:
     """What happened, why, and what mends it."""
-    text: str = shown.sound("\n".join([str(error), *([f"To mend it: {error.fix}"] if error.fix else [])]))
+    text: str = shown.replace_surrogates("\n".join([str(error), *([f"To mend it: {error.fix}"] if error.fix else [])]))
     return text
 
 
-def _failed(error: NexiError) -> CallToolResult:
+def _error_result(error: NexiError) -> CallToolResult:
     told = {"error": error.message, "code": error.code, "cause": error.cause, "fix": error.fix}
     return CallToolResult(
         content=[TextContent(type="text", text=f"Error: {in_words(error)}")],
         is_error=True,
-        _meta={"nexi/error": shown.sound(told)},
+        _meta={"nexi/error": shown.replace_surrogates(told)},
     )
 
 
@@ -150,12 +150,12 @@ def _nexi_error_in(error: BaseException | None) -> NexiError | None:
 
 
 def _bad_arguments(name: str, error: ValidationError) -> QuestionError:
-    problems = [f"{'.'.join(map(str, e['loc'])) or 'arguments'}: {e['msg']}{_given(e)}" for e in error.errors()]
+    problems = [f"{'.'.join(map(str, e['loc'])) or 'arguments'}: {e['msg']}{_describe_input(e)}" for e in error.errors()]
     fix = f"the input schema of {name} says what it takes"
     return QuestionError(f"{name} cannot take these arguments", cause="; ".join(problems), fix=fix, code="arguments")
 
 
-def _given(problem: Any) -> str:
+def _describe_input(problem: Any) -> str:
     return "" if problem["type"] == "missing" else f" (given {str(problem['input'])[:VALUE_CHARS]!r})"
 
 

@@ -38,7 +38,7 @@ class FoundAnswer(BaseModel):
     cost: float | None = Field(description="US dollars; null where a price is unknown.")
 
 
-class Found(BaseModel):
+class SearchHit(BaseModel):
     """One search result."""
 
     url: str
@@ -62,7 +62,7 @@ class FoundHits(BaseModel):
 
     query: str
     backend: str
-    hits: list[Found]
+    hits: list[SearchHit]
     failures: list[Trouble]
 
 
@@ -108,7 +108,7 @@ class ResearchShown(BaseModel):
     fix: str = ""
 
 
-class Report(BaseModel):
+class ResearchReport(BaseModel):
     """The report of a research run, once there is one."""
 
     id: str
@@ -166,7 +166,7 @@ class Checked(BaseModel):
     changes: list[dict[str, Any]]
 
 
-class IndexedPage(BaseModel):
+class IndexedPageOutcome(BaseModel):
     """One page, and what became of it: stored, unchanged, linked (equal content is there), empty, or skipped with a reason."""
 
     url: str
@@ -176,7 +176,7 @@ class IndexedPage(BaseModel):
 class Indexed(BaseModel):
     """What became of pages that were to be kept."""
 
-    pages: list[IndexedPage]
+    pages: list[IndexedPageOutcome]
     stored: int
     unchanged: int
     linked: int

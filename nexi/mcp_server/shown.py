@@ -16,7 +16,7 @@ from nexi.output.proof import verification_markdown as verification_markdown
 
 if TYPE_CHECKING:
     from nexi.app import RunResult
-    from nexi.mcp_server.desk import Seen
+    from nexi.mcp_server.desk import RunSnapshot
     from nexi.runs.directory import RunSummary
     from nexi.types import Page, SearchOutcome, Source
     from nexi.verify.recheck import Verification
@@ -25,26 +25,26 @@ MOST_STEPS = 200
 _HALVES = re.compile("[\ud800-\udfff]")
 
 
-def sound(value: Any) -> Any:
+def replace_surrogates(value: Any) -> Any:
     """A value whose texts can be sent: halves of characters, which a stranger's page may hold, are replaced."""
     if isinstance(value, str):
         return _HALVES.sub("\ufffd", value)
     if isinstance(value, dict):
-        return {sound(name): sound(item) for name, item in value.items()}
-    return [sound(item) for item in value] if isinstance(value, list) else value
+        return {replace_surrogates(name): replace_surrogates(item) for name, item in value.items()}
+    return [replace_surrogates(item) for item in value] if isinstance(value, list) else value
 
 
-def cited(sources: Sequence[Source]) -> list[shapes.CitedSource]:
+def cited_sources(sources: Sequence[Source]) -> list[shapes.CitedSource]:
     return [shapes.CitedSource(n=s.number, url=s.url, title=s.title) for s in sources]
 
 
-def answer(result: RunResult) -> shapes.FoundAnswer:
+def show_answer(result: RunResult) -> shapes.FoundAnswer:
     end, started = result.finished, result.facts[0]
     return shapes.FoundAnswer(
         id=result.id,
         question=getattr(started, "query", ""),
         answer=result.answer.text,
-        sources=cited(result.answer.sources),
+        sources=cited_sources(result.answer.sources),
         verified=figures_line(result.answer.review),
         stop=end.stop.value,
         warnings=list(end.warnings),
@@ -59,7 +59,7 @@ def answer(result: RunResult) -> shapes.FoundAnswer:
 
 def answer_markdown(result: RunResult, steps: Sequence[str] = ()) -> str:
     """The answer, its sources, how it was checked and what it took."""
-    told = answer(result)
+    told = show_answer(result)
     spent = "" if not told.cost else f", ${told.cost:.4f}"
     took = f"{told.iterations} iterations, {told.pages} pages, {told.seconds:.1f} s, {told.tokens:,} tokens{spent}"
     parts = [
@@ -77,12 +77,12 @@ def sources_markdown(sources: Sequence[shapes.CitedSource]) -> str:
     return f"## Sources\n\n{listed}" if listed else ""
 
 
-def hits(outcome: SearchOutcome) -> shapes.FoundHits:
+def show_hits(outcome: SearchOutcome) -> shapes.FoundHits:
     return shapes.FoundHits(
         query=outcome.query,
         backend=outcome.backend,
         hits=[
-            shapes.Found(url=h.url, title=h.title, snippet=h.snippet, published=h.published, backend=h.backend)
+            shapes.SearchHit(url=h.url, title=h.title, snippet=h.snippet, published=h.published, backend=h.backend)
             for h in outcome.hits
         ],
         failures=[shapes.Trouble(provider=f.provider, code=f.code, message=f.message, fix=f.fix) for f in outcome.failures],
@@ -99,7 +99,7 @@ def hits_markdown(outcome: SearchOutcome) -> str:
     return "\n".join(lines) + "\n"
 
 
-def stretch(page: Page, start: int, most: int) -> shapes.ReadPage:
+def show_page_part(page: Page, start: int, most: int) -> shapes.ReadPage:
     """A part of a page, and where it goes on."""
     end = min(len(page.text), start + most)
     return shapes.ReadPage(
@@ -126,11 +126,11 @@ def page_markdown(page: shapes.ReadPage) -> str:
     return f"{head if not page.start else ''}{page.text}{more}"
 
 
-def research(seen: Seen) -> shapes.ResearchShown:
-    state, failure = seen.research, seen.failure()
+def show_research(seen: RunSnapshot) -> shapes.ResearchShown:
+    state, failure = seen.research_state, seen.failure()
     return shapes.ResearchShown(
         id=seen.id,
-        question=seen.started.query,
+        question=seen.start_fact.query,
         state=seen.state,
         status=state.header if seen.state == "running" else f"Research: {seen.state}",
         progress=1.0 if seen.state == "finished" else state.progress,
@@ -155,34 +155,34 @@ def research_markdown(shown: shapes.ResearchShown) -> str:
     return "\n".join(lines) + "\n"
 
 
-def report(seen: Seen) -> shapes.Report:
+def show_report(seen: RunSnapshot) -> shapes.ResearchReport:
     """The report of a run that has ended; one without text of a run that has not."""
-    shown, result = research(seen), seen.result()
+    shown, result = show_research(seen), seen.result()
     if result is None:
-        return shapes.Report(
+        return shapes.ResearchReport(
             id=seen.id, state=seen.state, status=shown.status, progress=shown.progress, report="", sources=[], warnings=[]
         )
     text, linted = report_text(result, seen.created[:10])
-    return shapes.Report(
+    return shapes.ResearchReport(
         id=seen.id,
         state=seen.state,
         status=shown.status,
         progress=1.0,
         report=text,
-        sources=cited(linted.sources),
+        sources=cited_sources(linted.sources),
         verified=figures_line(result.answer.review),
         stop=result.finished.stop.value,
         warnings=[*result.finished.warnings, *linted.notes],
     )
 
 
-def waiting(shown: shapes.Report) -> str:
+def waiting_message(shown: shapes.ResearchReport) -> str:
     if shown.state == "running":
         return f"{shown.status}. There is no report yet; ask again in a while, or with wait_s."
     return f"Run {shown.id} was cut off before it ended; `nexi resume {shown.id}` goes on with it."
 
 
-def verification(found: Verification, target: str, *, strict: bool) -> shapes.Checked:
+def show_verification(found: Verification, target: str, *, strict: bool) -> shapes.Checked:
     return shapes.Checked.model_validate(verification_json(found, target, strict=strict))
 
 

@@ -60,7 +60,7 @@ class Suspension(Struct, frozen=True):
 State = Suspension | None
 
 
-def standing(state: State, now: float) -> Standing:
+def current_standing(state: State, now: float) -> Standing:
     """Where a backend stands. A clock that was set back ends a rest rather than making it endless."""
     if state is None:
         return "closed"
@@ -69,12 +69,12 @@ def standing(state: State, now: float) -> Standing:
     return "open" if resting or on_trial else "half_open"
 
 
-def admit(state: State, now: float) -> tuple[bool, State]:
+def try_admit(state: State, now: float) -> tuple[bool, State]:
     """Whether to ask now, and the state after. Of those who ask after a rest, the first tries and the others wait for it."""
-    where = standing(state, now)
+    where = current_standing(state, now)
     if state is None or where == "open":
         return state is None, state
-    return True, _changed(state, trial_until=now + TRIAL_S)
+    return True, _change_state(state, trial_until=now + TRIAL_S)
 
 
 def after_success(state: State) -> State:
@@ -87,7 +87,7 @@ def after_failure(
 ) -> State:
     """The state after a failure. Failures of requests that were under way together count as one."""
     if code in NO_FAULT:
-        return state if state is None else _changed(state, trial_until=0.0)
+        return state if state is None else _change_state(state, trial_until=0.0)
     together = state is not None and state.since <= now < state.until
     errors = (state.errors if state else 0) + (0 if together else 1)
     until = now + rest_seconds(code, errors, retry_after)
@@ -113,5 +113,5 @@ def format_duration(seconds: float) -> str:
     return f"{math.ceil(whole / 60)} min" if whole < 2 * HOUR else f"{math.ceil(whole / HOUR)} h"
 
 
-def _changed(state: Suspension, *, trial_until: float) -> Suspension:
+def _change_state(state: Suspension, *, trial_until: float) -> Suspension:
     return Suspension(state.since, state.until, state.code, state.reason, state.fix, state.errors, trial_until)

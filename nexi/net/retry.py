@@ -17,18 +17,18 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
 
     Without `now` a date is measured from the answer's own, so that a clock that is wrong does not matter.
     """
-    milliseconds = _number(headers.get("retry-after-ms", ""))
+    milliseconds = _parse_number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000
     wish = headers.get("retry-after", "").strip()
-    seconds = _number(wish)
+    seconds = _parse_number(wish)
     if seconds is not None or not wish:
         return seconds
-    until, said = _moment(wish), now or _moment(headers.get("date", ""))
-    return max(0.0, (until - _aware(said)).total_seconds()) if until and said else None
+    until, said = _parse_moment(wish), now or _parse_moment(headers.get("date", ""))
+    return max(0.0, (until - _make_aware(said)).total_seconds()) if until and said else None
 
 
-def _number(text: str) -> float | None:
+def _parse_number(text: str) -> float | None:
     try:
         number = float(text)
     except ValueError:
@@ -36,12 +36,12 @@ def _number(text: str) -> float | None:
     return max(0.0, number) if math.isfinite(number) else None
 
 
-def _moment(date: str) -> datetime | None:
+def _parse_moment(date: str) -> datetime | None:
     try:
-        return _aware(parsedate_to_datetime(date))
+        return _make_aware(parsedate_to_datetime(date))
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
 
 
-def _aware(moment: datetime) -> datetime:
+def _make_aware(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -39,16 +39,16 @@ class FileBreaker:
     async def admit(self, backend: str) -> State:
         """None to ask now, or the suspension that forbids it."""
         now = self._now()
-        if self._read(backend) is None:
+        if self._read_state(backend) is None:
             return None
-        allowed, state = await asyncio.to_thread(self._change, backend, lambda s: breaker.admit(s, now))
+        allowed, state = await asyncio.to_thread(self._change_state, backend, lambda s: breaker.try_admit(s, now))
         return None if allowed else state
 
-    async def succeeded(self, backend: str) -> None:
-        if self._read(backend) is not None:
-            await asyncio.to_thread(self._change, backend, lambda s: (True, breaker.after_success(s)))
+    async def record_success(self, backend: str) -> None:
+        if self._read_state(backend) is not None:
+            await asyncio.to_thread(self._change_state, backend, lambda s: (True, breaker.after_success(s)))
 
-    async def failed(self, backend: str, error: BackendError) -> None:
+    async def record_failure(self, backend: str, error: BackendError) -> None:
         now = self._now()
 
         def fail(state: State) -> tuple[bool, State]:
@@ -56,45 +56,45 @@ class FileBreaker:
                 state, now, error.code, reason=str(error), fix=error.fix, retry_after=error.retry_after
             )
 
-        await asyncio.to_thread(self._change, backend, fail)
+        await asyncio.to_thread(self._change_state, backend, fail)
 
-    def resting(self) -> dict[str, Suspension]:
+    def suspended_backends(self) -> dict[str, Suspension]:
         """The backends that rest now."""
         now = self._now()
-        states = {name: self._state(entry, name) for name, entry in self._load().items()}
-        return {name: s for name, s in states.items() if s and breaker.standing(s, now) == "open"}
+        states = {name: self._entry_to_state(entry, name) for name, entry in self._load_states().items()}
+        return {name: s for name, s in states.items() if s and breaker.current_standing(s, now) == "open"}
 
     def _now(self) -> float:
         return self._clock.now().timestamp()
 
-    def _read(self, backend: str) -> State:
-        return self._state(self._load().get(backend), backend)
+    def _read_state(self, backend: str) -> State:
+        return self._entry_to_state(self._load_states().get(backend), backend)
 
-    def _change(self, backend: str, step: Callable[[State], tuple[bool, State]]) -> tuple[bool, State]:
+    def _change_state(self, backend: str, step: Callable[[State], tuple[bool, State]]) -> tuple[bool, State]:
         """One step of the state machine under the lock; in memory where the file cannot be used."""
         try:
             files.make_private_directory(self._path.parent)
             fd = os.open(self._path.with_suffix(".lock"), files.APPEND | os.O_CREAT, files.PRIVATE_FILE)
             try:
                 files.wait_for_lock(fd)
-                return self._step(backend, step, self._save)
+                return self._apply_step(backend, step, self._save_states)
             finally:
                 os.close(fd)
         except OSError:
-            return self._step(backend, step, self._remember)
+            return self._apply_step(backend, step, self._remember_states)
 
-    def _step(
+    def _apply_step(
         self, backend: str, step: Callable[[State], tuple[bool, State]], save: Callable[[States], None]
     ) -> tuple[bool, State]:
-        entries = self._load()
-        before = self._state(entries.get(backend), backend)
+        entries = self._load_states()
+        before = self._entry_to_state(entries.get(backend), backend)
         allowed, after = step(before)
         if after != before:
             entries.pop(backend, None)
-            save({**entries, **({backend: self._entry(after, backend)} if after else {})})
+            save({**entries, **({backend: self._state_to_entry(after, backend)} if after else {})})
         return allowed, after
 
-    def _load(self) -> States:
+    def _load_states(self) -> States:
         try:
             if self._path.stat().st_size > MAX_BYTES:
                 return {}
@@ -107,18 +107,18 @@ class FileBreaker:
         entries = {k: v for k, v in found.items() if isinstance(v, dict)} if isinstance(found, dict) else {}
         return {**entries, **self._memory}
 
-    def _save(self, entries: States) -> None:
+    def _save_states(self, entries: States) -> None:
         data = {"schema": SCHEMA, "backends": entries}
         files.replace_file(self._path, json.dumps(data, indent=1, sort_keys=True).encode("ascii") + b"\n")
         self._memory = {}
 
-    def _remember(self, entries: States) -> None:
+    def _remember_states(self, entries: States) -> None:
         self._memory = entries
 
-    def _entry(self, state: Suspension, backend: str) -> dict[str, Any]:
+    def _state_to_entry(self, state: Suspension, backend: str) -> dict[str, Any]:
         return {**asdict(state), "mark": self._marks.get(backend, "")}
 
-    def _state(self, entry: Mapping[str, Any] | None, backend: str) -> State:
+    def _entry_to_state(self, entry: Mapping[str, Any] | None, backend: str) -> State:
         """The state an entry stands for; a damaged one, or one of another set-up, stands for none."""
         if not entry or entry.get("mark", "") != self._marks.get(backend, ""):
             return None

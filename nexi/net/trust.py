@@ -48,7 +48,7 @@ class Trust(Struct, frozen=True):
 MACHINE = Trust()
 
 
-def nobody() -> ssl.SSLContext:
+def trust_nobody() -> ssl.SSLContext:
     """For plain http: clients want a context and never use it, and loading certificates costs as much as a page."""
     import ssl
 

@@ -54,7 +54,7 @@ class PublishedModel(Struct, frozen=True):
             return f"{mirror.rstrip('/')}/{quote(file.path)}"
         return self.url.format(repository=self.repository, revision=self.revision, path=quote(file.path))
 
-    def described(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         return {
             "name": self.name,
             "source": self.url.format(repository=self.repository, revision=self.revision, path="").rstrip("/"),
@@ -118,24 +118,26 @@ async def download_model(
             max_redirects=MAX_REDIRECTS,
         ) as client:
             for file in model.files:
-                await _fetch(client, model.url_of(file, mirror), file, folder / file.name, _offset(on_bytes, done))
+                await _fetch_file(
+                    client, model.url_of(file, mirror), file, folder / file.name, _offset_progress(on_bytes, done)
+                )
                 done += file.bytes
                 paths[file.name] = folder / file.name
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
-        _remove(folder, model)
+        _remove_files(folder, model)
         cause = " ".join(str(error).split())[:300] or type(error).__name__
         fix = "check the network, or fetch the files elsewhere and give their folder: nexi proof install FOLDER"
         raise NexiError(f"{model.name} could not be downloaded", cause=cause, fix=fix, code="download") from error
     except OSError as error:
-        _remove(folder, model)
+        _remove_files(folder, model)
         raise store_error(f"{model.name} could not be downloaded", folder, error) from error
     except NexiError:
-        _remove(folder, model)
+        _remove_files(folder, model)
         raise
     return paths
 
 
-async def _fetch(client: Any, url: str, file: PublishedFile, path: Path, on_bytes: Callable[[int], None]) -> None:
+async def _fetch_file(client: Any, url: str, file: PublishedFile, path: Path, on_bytes: Callable[[int], None]) -> None:
     """One file, counted and hashed as it comes: no more is written than it is known to have."""
     digest, count = hashlib.sha256(), 0
     async with client.stream("GET", url) as response:
@@ -158,10 +160,10 @@ async def _fetch(client: Any, url: str, file: PublishedFile, path: Path, on_byte
         )
 
 
-def _offset(on_bytes: Callable[[int], None], before: int) -> Callable[[int], None]:
+def _offset_progress(on_bytes: Callable[[int], None], before: int) -> Callable[[int], None]:
     return lambda count: on_bytes(before + count)
 
 
-def _remove(folder: Path, model: PublishedModel) -> None:
+def _remove_files(folder: Path, model: PublishedModel) -> None:
     for file in model.files:
         (folder / file.name).unlink(missing_ok=True)

@@ -10,12 +10,12 @@ UNREADABLE = "the judge gave no verdict that can be read"
 TOO_LATE = "the time for checking was used up"
 
 
-def gap(reason: str) -> PairScore:
+def build_gap(reason: str) -> PairScore:
     return PairScore(0.0, known=False, reason=reason)
 
 
-def gaps(pairs: Sequence[object], reason: str) -> list[PairScore]:
-    return [gap(reason)] * len(pairs)
+def build_gaps(pairs: Sequence[object], reason: str) -> list[PairScore]:
+    return [build_gap(reason)] * len(pairs)
 
 
 class GapPairModel:
@@ -26,4 +26,4 @@ class GapPairModel:
         self._reason = reason
 
     async def score(self, pairs: Sequence[tuple[str, str]], *, deadline: float | None = None) -> Sequence[PairScore]:
-        return gaps(pairs, self._reason)
+        return build_gaps(pairs, self._reason)

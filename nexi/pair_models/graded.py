@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from nexi.errors import NexiError
 from nexi.files import make_private_directory, replace_file, store_error
-from nexi.pair_models.gaps import gaps
+from nexi.pair_models.gaps import build_gaps
 from nexi.pair_models.quiz import Grade
 from nexi.ports import PairModel
 from nexi.types import PairScore
@@ -46,15 +46,15 @@ class GradedPairModel:
         return self._model.name
 
     async def score(self, pairs: Sequence[tuple[str, str]], *, deadline: float | None = None) -> Sequence[PairScore]:
-        grade = await self._graded(deadline) if pairs else None
+        grade = await self._find_grade(deadline) if pairs else None
         if grade is None:
-            return gaps(pairs, self._problem)
+            return build_gaps(pairs, self._problem)
         if not grade.may_be_asked:
             reason = f"{self.name} was right in {grade.balanced_accuracy:.0%} of its test, too rarely to be asked"
-            return gaps(pairs, reason)
+            return build_gaps(pairs, reason)
         return [grade.apply(score) for score in await self._model.score(pairs, deadline=deadline)]
 
-    async def _graded(self, deadline: float | None) -> Grade | None:
+    async def _find_grade(self, deadline: float | None) -> Grade | None:
         async with self._turn:
             if self._grade is None and not self._problem:
                 try:
@@ -72,28 +72,28 @@ class GradeBook:
 
     def grade(self, key: str) -> Grade | None:
         try:
-            return Grade.from_json(self._read(GRADES)[key])
+            return Grade.from_json(self._read_part(GRADES)[key])
         except (KeyError, TypeError, ValueError):
             return None
 
     def put(self, key: str, grade: Grade) -> None:
         """Raises StoreError where the file cannot be written."""
-        self._write(GRADES, key, grade.as_json())
+        self._write_part(GRADES, key, grade.as_json())
 
     def failure(self, key: str, now: datetime) -> str:
         """Why the last test did not end, where that was less than a day ago: a slow server is not tried in every run."""
         try:
-            failed = self._read(FAILURES)[key]
+            failed = self._read_part(FAILURES)[key]
             return str(failed["reason"]) if now - datetime.fromisoformat(failed["at"]) < RETRY_AFTER else ""
         except (KeyError, TypeError, ValueError):
             return ""
 
     def put_failure(self, key: str, reason: str, now: datetime) -> None:
         """Raises StoreError where the file cannot be written."""
-        self._write(FAILURES, key, {"reason": reason[:MAX_REASON_CHARS], "at": now.isoformat()})
+        self._write_part(FAILURES, key, {"reason": reason[:MAX_REASON_CHARS], "at": now.isoformat()})
 
-    def _write(self, part: str, key: str, value: Mapping[str, Any]) -> None:
-        parts = {name: self._read(name) for name in (GRADES, FAILURES)}
+    def _write_part(self, part: str, key: str, value: Mapping[str, Any]) -> None:
+        parts = {name: self._read_part(name) for name in (GRADES, FAILURES)}
         for entries in parts.values():
             entries.pop(key, None)
         parts[part] = {**dict(list(parts[part].items())[-MAX_ENTRIES + 1 :]), key: value}
@@ -103,7 +103,7 @@ class GradeBook:
         except OSError as error:
             raise store_error("The grade of a judge could not be kept", self._path, error) from error
 
-    def _read(self, part: str) -> dict[str, Any]:
+    def _read_part(self, part: str) -> dict[str, Any]:
         try:
             with self._path.open("rb") as file:
                 value = json.loads(file.read(MAX_FILE_BYTES))

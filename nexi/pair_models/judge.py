@@ -18,7 +18,7 @@ from typing import Any
 from msgspec import Struct
 
 from nexi.errors import ContextOverflowError, LLMError
-from nexi.pair_models.gaps import TOO_LATE, UNREADABLE, gap
+from nexi.pair_models.gaps import TOO_LATE, UNREADABLE, build_gap
 from nexi.ports import LLM, Clock
 from nexi.prompts import render
 from nexi.structured.json_reader import find_values
@@ -41,7 +41,7 @@ OVER_BUDGET = "the judge's share of the budget is used up"
 _BLANK = re.compile(r"\s+")
 
 
-class Item(Struct, frozen=True):
+class JudgedItem(Struct, frozen=True):
     """One claim with its passages, and the positions of the pairs it answers for."""
 
     claim: str
@@ -81,12 +81,12 @@ class JudgePairModel:
         instructions = render(
             "entailment", folder=self._folder
         )  # here, so that a mistake in the user's own file is said plainly
-        scores = [gap(OVER_BUDGET)] * len(pairs)
+        scores = [build_gap(OVER_BUDGET)] * len(pairs)
         limit = asyncio.Semaphore(MAX_CONCURRENT)
 
-        async def judge_batch(batch: Sequence[Item]) -> None:
+        async def judge_batch(batch: Sequence[JudgedItem]) -> None:
             async with limit:
-                verdicts = await self._judge(instructions, batch, deadline)
+                verdicts = await self._judge_items(instructions, batch, deadline)
             for item, verdict in zip(batch, verdicts, strict=True):
                 for position in item.positions:
                     scores[position] = verdict
@@ -96,13 +96,13 @@ class JudgePairModel:
                 tasks.create_task(judge_batch(batch))
         return scores
 
-    def _affordable_batches(self, instructions: str, items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    def _affordable_batches(self, instructions: str, items: Sequence[JudgedItem]) -> Iterator[Sequence[JudgedItem]]:
         left = self._allowance() - self.spent.total if self._allowance else None
         for start in range(0, len(items), MAX_ITEMS):
             batch = []
-            cost = _tokens(instructions)
+            cost = _count_tokens(instructions)
             for item in items[start : start + MAX_ITEMS]:
-                cost += _tokens(_item_text(0, item)) + TOKENS_PER_ITEM
+                cost += _count_tokens(_item_text(0, item)) + TOKENS_PER_ITEM
                 if left is not None and cost > left:
                     break
                 batch.append(item)
@@ -111,23 +111,23 @@ class JudgePairModel:
             left = None if left is None else left - cost
             yield batch
 
-    async def _judge(self, instructions: str, items: Sequence[Item], deadline: float | None) -> list[PairScore]:
+    async def _judge_items(self, instructions: str, items: Sequence[JudgedItem], deadline: float | None) -> list[PairScore]:
         """One score per item. A batch that the window cannot hold is asked in halves."""
         try:
-            return read_verdicts(await self._ask(instructions, items, deadline), len(items))
+            return read_verdicts(await self._ask_model(instructions, items, deadline), len(items))
         except ContextOverflowError as error:
             if len(items) == 1:
-                return [gap(f"the judge was not asked ({error})")]
+                return [build_gap(f"the judge was not asked ({error})")]
             half = len(items) // 2
-            first = await self._judge(instructions, items[:half], deadline)
-            return [*first, *await self._judge(instructions, items[half:], deadline)]
+            first = await self._judge_items(instructions, items[:half], deadline)
+            return [*first, *await self._judge_items(instructions, items[half:], deadline)]
         except LLMError as error:
             self.spent += error.usage or Usage()
-            return [gap(f"the judge could not be asked ({error})")] * len(items)
+            return [build_gap(f"the judge could not be asked ({error})")] * len(items)
         except TimeoutError:
-            return [gap(TOO_LATE)] * len(items)
+            return [build_gap(TOO_LATE)] * len(items)
 
-    async def _ask(self, instructions: str, items: Sequence[Item], deadline: float | None) -> str:
+    async def _ask_model(self, instructions: str, items: Sequence[JudgedItem], deadline: float | None) -> str:
         now = self._clock.monotonic()
         until = now + MAX_WAIT_S if deadline is None else deadline
         if until <= now:
@@ -145,28 +145,28 @@ class JudgePairModel:
         return reply.text
 
 
-def group_pairs(pairs: Sequence[tuple[str, str]]) -> list[Item]:
+def group_pairs(pairs: Sequence[tuple[str, str]]) -> list[JudgedItem]:
     """Claims with up to two passages each, in the order of the pairs."""
     items = []
     for claim, group in groupby(enumerate(pairs), key=lambda numbered: numbered[1][1]):
         numbered = list(group)
         for start in range(0, len(numbered), MAX_PASSAGES):
             part = numbered[start : start + MAX_PASSAGES]
-            items.append(Item(claim, tuple(premise for _, (premise, _) in part), tuple(position for position, _ in part)))
+            items.append(JudgedItem(claim, tuple(premise for _, (premise, _) in part), tuple(position for position, _ in part)))
     return items
 
 
-def _item_text(n: int, item: Item) -> str:
+def _item_text(n: int, item: JudgedItem) -> str:
     """Passages and claim as JSON strings, so that nothing in them can end the quotation."""
-    lines = [f"Item {n}", *(f"Passage: {_quote(p, MAX_PASSAGE_CHARS)}" for p in item.passages)]
-    return "\n".join([*lines, f"Claim: {_quote(item.claim, MAX_CLAIM_CHARS)}"])
+    lines = [f"Item {n}", *(f"Passage: {_quote_text(p, MAX_PASSAGE_CHARS)}" for p in item.passages)]
+    return "\n".join([*lines, f"Claim: {_quote_text(item.claim, MAX_CLAIM_CHARS)}"])
 
 
-def _quote(text: str, most: int) -> str:
+def _quote_text(text: str, most: int) -> str:
     return json.dumps(_BLANK.sub(" ", text).strip()[:most].encode("utf-8", "replace").decode(), ensure_ascii=False)
 
 
-def _tokens(text: str) -> int:
+def _count_tokens(text: str) -> int:
     return len(text.encode("utf-8", "replace")) // CHARS_PER_TOKEN + 1
 
 
@@ -188,19 +188,19 @@ def reply_schema(most: int) -> dict[str, Any]:
 
 def read_verdicts(text: str, count: int) -> list[PairScore]:
     """One score per item of a reply in any order; an item that is missing, unreadable or judged twice is a gap."""
-    scores = [gap(UNREADABLE)] * count
+    scores = [build_gap(UNREADABLE)] * count
     seen: set[int] = set()
-    for entry in _entries(text):
+    for entry in _reply_entries(text):
         number = _number_of(entry.get("n"))
         if number is None or not 1 <= number <= count:
             continue
         repeated = number in seen
         seen.add(number)
-        scores[number - 1] = gap(UNREADABLE) if repeated else _score_of(entry)
+        scores[number - 1] = build_gap(UNREADABLE) if repeated else _score_of(entry)
     return scores
 
 
-def _entries(text: str) -> Iterator[Mapping[str, Any]]:
+def _reply_entries(text: str) -> Iterator[Mapping[str, Any]]:
     """Every object with a number in a reply: under "items", in a bare list, or one by one."""
     try:
         values = [found.value for found in find_values(text)]
@@ -228,7 +228,7 @@ def _score_of(entry: Mapping[str, Any]) -> PairScore:
     sure = entry.get("sure", DEFAULT_SURE)
     readable = isinstance(sure, int | float) and not isinstance(sure, bool) and math.isfinite(sure) and 0 <= sure <= 100
     if verdict not in VERDICTS or not readable:
-        return gap(UNREADABLE)
+        return build_gap(UNREADABLE)
     certainty = 0.5 + (sure * 100 if isinstance(sure, float) and sure < 1 else sure) / 200
     differs = entry.get("differs")
     reason = _BLANK.sub(" ", differs).strip()[:MAX_REASON_CHARS] if isinstance(differs, str) else ""

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from nexi.errors import NexiError, StoreError
 from nexi.pair_models.folder import MODEL, REINSTALL, TOKENIZER, Labels, ModelFolder
-from nexi.pair_models.gaps import TOO_LATE, gap, gaps
+from nexi.pair_models.gaps import TOO_LATE, build_gap, build_gaps
 from nexi.ports import Clock
 from nexi.text.stopwords import SMALL_WORDS, language_of
 from nexi.types import PairScore
@@ -83,13 +83,13 @@ class OnnxPairModel:
         except NexiError as error:
             self._problem = str(error)
         if self._problem or encoder is None:
-            return gaps(pairs, self._problem)
-        scores = [gap(TOO_LATE)] * len(pairs)
-        encoded = await self._run(encoder.encode, pairs, self._folder.languages, scores)
+            return build_gaps(pairs, self._problem)
+        scores = [build_gap(TOO_LATE)] * len(pairs)
+        encoded = await self._run_in_thread(encoder.encode, pairs, self._folder.languages, scores)
         for batch in encoder.batches(encoded):
             if deadline is not None and self._clock.monotonic() >= deadline:
                 return scores
-            for item, score in zip(batch, await self._run(encoder.score, batch), strict=True):
+            for item, score in zip(batch, await self._run_in_thread(encoder.score, batch), strict=True):
                 if not scores[item.position].known or score.supported > scores[item.position].supported:
                     scores[item.position] = score
         return scores
@@ -97,13 +97,13 @@ class OnnxPairModel:
     async def load(self) -> CrossEncoder:
         """The model, loaded once. Raises NexiError with the reason why it cannot be used."""
         if self._loaded is None:
-            self._loaded = await self._run(load_encoder, self._folder)
+            self._loaded = await self._run_in_thread(load_encoder, self._folder)
         return self._loaded
 
     async def aclose(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    async def _run(self, work: Any, *args: Any) -> Any:
+    async def _run_in_thread(self, work: Any, *args: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *args)
 
 
@@ -123,15 +123,15 @@ class CrossEncoder:
         """Pairs as numbers, a long premise in slices; what the model cannot read becomes a gap in `scores`."""
         encoded: list[Encoded] = []
         for position, (premise, hypothesis) in enumerate(pairs):
-            premise, hypothesis = _clean(premise, MAX_PREMISE_CHARS), _clean(hypothesis, MAX_HYPOTHESIS_CHARS)
+            premise, hypothesis = _clean_text(premise, MAX_PREMISE_CHARS), _clean_text(hypothesis, MAX_HYPOTHESIS_CHARS)
             if not can_read(f"{premise[:2_000]} {hypothesis}", languages):
-                scores[position] = gap(OTHER_LANGUAGE)
+                scores[position] = build_gap(OTHER_LANGUAGE)
             elif not is_prose(hypothesis):
-                scores[position] = gap(NO_PROSE)
+                scores[position] = build_gap(NO_PROSE)
             elif slices := self.slice_pair(position, premise, hypothesis):
                 encoded += slices
             else:
-                scores[position] = gap(TOO_LONG)
+                scores[position] = build_gap(TOO_LONG)
         return encoded
 
     def slice_pair(self, position: int, premise: str, hypothesis: str) -> list[Encoded]:
@@ -165,16 +165,16 @@ class CrossEncoder:
 
     def score(self, batch: Sequence[Encoded]) -> list[PairScore]:
         try:
-            (logits, *_) = self._session.run(None, self._feed(batch))
+            (logits, *_) = self._session.run(None, self._build_inputs(batch))
         except Exception as error:  # noqa: BLE001 - the edge of a foreign library: it raises whatever its parts raise
-            return gaps(batch, f"the model failed ({' '.join(str(error).split())[:200]})")
+            return build_gaps(batch, f"the model failed ({' '.join(str(error).split())[:200]})")
         if logits.shape != (len(batch), self._labels.count):
-            return gaps(
+            return build_gaps(
                 batch, f"the model's output has the shape {tuple(logits.shape)}, not {(len(batch), self._labels.count)}"
             )
         return [self._score_of(row) for row in logits]
 
-    def _feed(self, batch: Sequence[Encoded]) -> dict[str, Any]:
+    def _build_inputs(self, batch: Sequence[Encoded]) -> dict[str, Any]:
         np = self._numpy
         shape = len(batch), max(len(item.ids) for item in batch)
         ids, mask, types = (np.zeros(shape, np.int64) for _ in range(3))
@@ -190,7 +190,7 @@ class CrossEncoder:
         np = self._numpy
         scaled = np.asarray(logits, np.float64) / self._temperature
         if not np.isfinite(scaled).all():
-            return gap("the model's output is no number")
+            return build_gap("the model's output is no number")
         if self._labels.count == 1:
             return PairScore(float(1 / (1 + np.exp(-np.clip(scaled[0], -50, 50)))))
         shares = np.exp(scaled - scaled.max())
@@ -210,7 +210,7 @@ def load_encoder(folder: ModelFolder) -> CrossEncoder:
         raise NexiError(f"{folder.name} cannot run", cause=f"{error.name} is not installed", fix=INSTALL) from None
     path = folder.path / MODEL
     try:
-        session = runtime.InferenceSession(str(path), _options(runtime), providers=["CPUExecutionProvider"])
+        session = runtime.InferenceSession(str(path), _session_options(runtime), providers=["CPUExecutionProvider"])
         tokenizer = tokenizers.Tokenizer.from_file(str(folder.path / TOKENIZER))
         tokenizer.no_truncation()
         tokenizer.no_padding()
@@ -234,7 +234,7 @@ def _is_quantized_at_runtime(path: Path) -> bool:
         return data.find(b"DynamicQuantizeLinear") >= 0
 
 
-def _options(runtime: Any) -> Any:
+def _session_options(runtime: Any) -> Any:
     """One thread, and memory that is given back after each batch."""
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -263,5 +263,5 @@ def is_prose(text: str) -> bool:
     return bool(dense) and sum(map(str.isalpha, dense)) / len(dense) >= MIN_LETTER_SHARE and text.count("|") < 2
 
 
-def _clean(text: str, most: int) -> str:
+def _clean_text(text: str, most: int) -> str:
     return text[:most].encode("utf-8", "replace").decode("utf-8")

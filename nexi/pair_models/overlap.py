@@ -27,11 +27,11 @@ class OverlapPairModel:
 
 def word_share(premise: str, hypothesis: str) -> float:
     """From 0 to 1; a hypothesis without a content word shares nothing."""
-    there, wanted = _terms(premise), _terms(hypothesis)
+    there, wanted = _content_terms(premise), _content_terms(hypothesis)
     missing = wanted - there
     share = 1 - len(missing) / len(wanted) if wanted else 0.0
     return share / 2 if any(term[0].isdigit() for term in missing) else share
 
 
-def _terms(text: str) -> set[str]:
+def _content_terms(text: str) -> set[str]:
     return {stem(word) for word in _WORD.findall(text[:MAX_CHARS].casefold()) if word not in STOP}

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from nexi.errors import NexiError
-from nexi.pair_models.gaps import UNREADABLE, gap, gaps
+from nexi.pair_models.gaps import UNREADABLE, build_gap, build_gaps
 from nexi.ports import PairModel
 from nexi.types import PairScore, content_digest
 
@@ -111,10 +111,10 @@ class Grade(Struct, frozen=True):
         """The score with one half at the model's own thresholds; support by a model that may not raise is a gap."""
         if not score.known:
             return score
-        supported = _rescale(score.supported, self.supported_from)
-        contradicted = _rescale(score.contradicted, self.contradicted_from)
+        supported = _rescale_score(score.supported, self.supported_from)
+        contradicted = _rescale_score(score.contradicted, self.contradicted_from)
         if supported >= 0.5 and not self.may_raise:
-            return gap(f"a judge that is right in {self.balanced_accuracy:.0%} of its test may only lower")
+            return build_gap(f"a judge that is right in {self.balanced_accuracy:.0%} of its test may only lower")
         return PairScore(supported, contradicted, reason=score.reason)
 
     def as_json(self) -> dict[str, Any]:
@@ -144,7 +144,7 @@ _SHARES = ("balanced_accuracy", "true_kept", "lies_passed", "supported_from", "c
 async def take_quiz(model: PairModel, quiz: Quiz, *, deadline: float | None = None) -> list[PairScore]:
     """Score every pair. Raises NexiError where the model could not be asked, which says nothing of how good it is."""
     scores = list(await model.score([(p.premise, p.hypothesis) for p in quiz.pairs], deadline=deadline))
-    scores = (scores + gaps(quiz.pairs, UNREADABLE))[: len(quiz.pairs)]
+    scores = (scores + build_gaps(quiz.pairs, UNREADABLE))[: len(quiz.pairs)]
     if outage := next((s.reason for s in scores if not s.known and s.reason != UNREADABLE), ""):
         raise NexiError(f"{model.name} could not be tested", cause=outage, code="untested")
     return scores
@@ -156,7 +156,7 @@ def grade_scores(quiz: Quiz, scores: Sequence[PairScore]) -> Grade:
     A gap is wrong for a true pair and for a lie alike: a model that does not answer is no judge.
     """
     answers = list(zip(quiz.pairs, scores, strict=True))
-    first, second = _halves(answers)
+    first, second = _split_halves(answers)
     right = [_right_answers(first, _best_threshold(second)), _right_answers(second, _best_threshold(first))]
     true_kept = fmean(right[0][True] + right[1][True])
     lies_caught = fmean(right[0][False] + right[1][False])
@@ -174,7 +174,7 @@ def grade_scores(quiz: Quiz, scores: Sequence[PairScore]) -> Grade:
 Answers = Sequence[tuple[QuizPair, PairScore]]
 
 
-def _halves(answers: Answers) -> tuple[Answers, Answers]:
+def _split_halves(answers: Answers) -> tuple[Answers, Answers]:
     """Every other pair of each label, so that both halves have as many lies."""
     ordered = [a for is_true in (True, False) for a in answers if a[0].is_true is is_true]
     return ordered[::2], ordered[1::2]
@@ -212,7 +212,7 @@ def _contradiction_threshold(answers: Answers) -> float:
     return lowest
 
 
-def _rescale(value: float, threshold: float) -> float:
+def _rescale_score(value: float, threshold: float) -> float:
     """The value on a scale where the threshold is one half."""
     if threshold >= 1:
         return value / (2 * threshold)

@@ -30,7 +30,7 @@ from nexi.proof.facts import read
 from nexi.proof.origins import count_origins, group_origins, is_copy, shingles
 from nexi.proof.snapshots import Snapshot
 from nexi.proof.terms import WORD, terms
-from nexi.types import Claim, Conflict, Reading, Verdict
+from nexi.types import Claim, Conflict, ConflictValue, Verdict
 from nexi.urls import is_web_url, parse
 
 MOST_CONFLICTS = 3
@@ -176,9 +176,9 @@ def _conflict(group: Group, origins: Mapping[int, int]) -> Conflict:
     return Conflict(group.anchor.kind, _subject(group.anchor), tuple(readings))
 
 
-def _reading(statements: Sequence[Statement], origins: Mapping[int, int]) -> Reading:
+def _reading(statements: Sequence[Statement], origins: Mapping[int, int]) -> ConflictValue:
     numbers = tuple(sorted({s.number for s in statements}))
-    return Reading(
+    return ConflictValue(
         statements[0].value, numbers, count_origins(numbers, _with_copied(statements, origins)), _quote(statements[0].text)
     )
 

@@ -169,7 +169,11 @@ class Orchestrator:
             return None
         if reason := self._research_meter.stop_reason(now):
             return await self.emit(LimitReached(reason))
-        if self._research_meter.used(now) >= NEAR_LIMIT_SHARE and not self.state.is_near_limit and self.state.synthesis is None:
+        if (
+            self._research_meter.used_share(now) >= NEAR_LIMIT_SHARE
+            and not self.state.is_near_limit
+            and self.state.synthesis is None
+        ):
             await self.emit(LimitNear())
         return None
 

@@ -28,7 +28,7 @@ from nexi.runs.log_format import (
     new_run_id,
     parse_log,
     to_aware,
-    unseal,
+    unseal_line,
 )
 from nexi.runs.pages import FilePages, size_of
 
@@ -106,8 +106,8 @@ class RunDirectory:
 
     def list_runs(self, newest: int = 0) -> list[RunSummary]:
         """Runs, newest first, all of them or so many; only the ends of each log are read."""
-        folders = sorted(self._folders(), key=_modified, reverse=True)[:newest] if newest else self._folders()
-        return sorted(map(self._summary, folders), key=lambda run: (run.created, run.id), reverse=True)
+        folders = sorted(self._run_folders(), key=_modification_time, reverse=True)[:newest] if newest else self._run_folders()
+        return sorted(map(self._summarise, folders), key=lambda run: (run.created, run.id), reverse=True)
 
     def is_running(self, run_id: str) -> bool:
         """Whether a writer holds the log."""
@@ -123,9 +123,9 @@ class RunDirectory:
     def request_stop(self, run_id: str) -> bool:
         """Ask a run to answer from what it has; False when nobody is running it."""
         if not self.is_running(run_id):
-            self._require(run_id)
+            self._require_run(run_id)
             return False
-        stop = self._folder(run_id) / "stop"
+        stop = self._run_folder(run_id) / "stop"
         try:
             stop.touch(mode=files.PRIVATE_FILE)
         except OSError as error:
@@ -134,20 +134,20 @@ class RunDirectory:
 
     def remove(self, run_id: str) -> None:
         """Delete a run that is not running; its pages go at the next prune."""
-        self._require(run_id)
+        self._require_run(run_id)
         if self.is_running(run_id):
-            raise _locked(run_id)
+            raise _locked_error(run_id)
         try:
-            shutil.rmtree(self._folder(run_id))
+            shutil.rmtree(self._run_folder(run_id))
         except OSError as error:
-            raise files.store_error(f"Could not remove run {run_id}", self._folder(run_id), error) from error
+            raise files.store_error(f"Could not remove run {run_id}", self._run_folder(run_id), error) from error
 
     def prune(self, keep_days: float, max_mb: float) -> PruneReport:
         """Keep the newest runs, with their pages, that are young enough and fit; running ones always stay."""
-        doomed, wanted = self._divide(self._clock.now() - timedelta(days=keep_days), int(max_mb * 1_000_000))
+        doomed, wanted = self._choose_removals(self._clock.now() - timedelta(days=keep_days), int(max_mb * 1_000_000))
         for run in doomed:
             self.remove(run.id)
-        pages = [path for path in self._pages() if path.stem not in wanted and self._is_stale(path)]
+        pages = [path for path in self._page_files() if path.stem not in wanted and self._is_stale(path)]
         freed = sum(run.size for run in doomed) + sum(map(size_of, pages))
         try:
             for path in pages:
@@ -156,14 +156,14 @@ class RunDirectory:
             raise files.store_error("Could not remove old pages", self.pages.root, error) from error
         return PruneReport(tuple(run.id for run in doomed), len(pages), freed)
 
-    def _divide(self, oldest: datetime, room: int) -> tuple[list[RunSummary], set[str]]:
+    def _choose_removals(self, oldest: datetime, room: int) -> tuple[list[RunSummary], set[str]]:
         """The runs to remove, and the digests the others name."""
         doomed: list[RunSummary] = []
         wanted: set[str] = set()
         for run in self.list_runs():
-            digests = self._digests(run.id)
+            digests = self._named_digests(run.id)
             cost = run.size + sum(size_of(self.pages.path_of(digest)) for digest in digests - wanted)
-            if run.state != "running" and (cost > room or self._created(run) < oldest):
+            if run.state != "running" and (cost > room or self._creation_time(run) < oldest):
                 doomed.append(run)
                 room = 0 if cost > room else room  # nothing older than a run that did not fit is kept in its place
             else:
@@ -211,28 +211,28 @@ class RunDirectory:
         if files.take_lock(fd):
             return fd
         os.close(fd)
-        raise _locked(run_id)
+        raise _locked_error(run_id)
 
-    def _summary(self, folder: Path) -> RunSummary:
+    def _summarise(self, folder: Path) -> RunSummary:
         path = folder / "log.jsonl"
-        header, first, last = _glance(path)
+        header, first, last = _read_ends(path)
         state = _ENDED.get(last.get("kind", ""), "unfinished") if header else "damaged"
         if state in ("unfinished", "damaged") and self.is_running(folder.name):
             state = "running"
         query, mode = str(first.get("query", "")), str(first.get("mode", ""))
         return RunSummary(folder.name, str(header.get("created", "")), query, mode, state, _tree_size(folder))
 
-    def _created(self, run: RunSummary) -> datetime:
+    def _creation_time(self, run: RunSummary) -> datetime:
         """When a run began, by its header; by the file where that is unreadable."""
         try:
             return to_aware(datetime.fromisoformat(run.created))
         except ValueError:
-            return _modified(self._folder(run.id))
+            return _modification_time(self._run_folder(run.id))
 
     def _is_stale(self, path: Path) -> bool:
-        return self._clock.now() - _modified(path) > _PAGE_GRACE
+        return self._clock.now() - _modification_time(path) > _PAGE_GRACE
 
-    def _digests(self, run_id: str) -> set[str]:
+    def _named_digests(self, run_id: str) -> set[str]:
         """Every page a log names, damaged or not."""
         try:
             data = self._log_path(run_id).read_bytes()
@@ -240,29 +240,29 @@ class RunDirectory:
             return set()
         return set(digests_in(data))
 
-    def _folders(self) -> Iterator[Path]:
+    def _run_folders(self) -> Iterator[Path]:
         try:
             yield from (p for p in self.runs_dir.iterdir() if RUN_ID.fullmatch(p.name) and p.is_dir())
         except FileNotFoundError:
             return
 
-    def _pages(self) -> list[Path]:
+    def _page_files(self) -> list[Path]:
         """Page files and what a crash left of them."""
         return [*self.pages.root.glob("??/*.txt"), *self.pages.root.glob("??/.*.tmp")]
 
-    def _require(self, run_id: str) -> None:
-        if not self._folder(run_id).is_dir():
+    def _require_run(self, run_id: str) -> None:
+        if not self._run_folder(run_id).is_dir():
             raise _no_such_run(run_id)
 
-    def _folder(self, run_id: str) -> Path:
+    def _run_folder(self, run_id: str) -> Path:
         return self.runs_dir / check_run_id(run_id)
 
     def _log_path(self, run_id: str) -> Path:
-        return self._folder(run_id) / "log.jsonl"
+        return self._run_folder(run_id) / "log.jsonl"
 
 
 def _refuse_ended(run_id: str, log: ReadLog) -> None:
-    if log.ended:
+    if log.has_ended:
         raise StoreError(f"Run {run_id} has ended", cause="its log has a terminal fact", fix="Start a new search.")
 
 
@@ -271,7 +271,7 @@ def _sound_length(data: bytes, facts: int) -> int:
     return sum(len(line) + 1 for line in data.split(b"\n")[: facts + 1])
 
 
-def _glance(path: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+def _read_ends(path: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """Header, first fact and last fact of a log, empty where they cannot be read."""
     try:
         with path.open("rb") as file:
@@ -285,7 +285,7 @@ def _glance(path: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
 
 def _try_unseal(line: bytes) -> dict[str, Any]:
     try:
-        return unseal(line.rstrip(b"\n"))
+        return unseal_line(line.rstrip(b"\n"))
     except ValueError:
         return {}
 
@@ -299,7 +299,7 @@ def _no_such_run(run_id: str) -> StoreError:
     )
 
 
-def _locked(run_id: str) -> StoreError:
+def _locked_error(run_id: str) -> StoreError:
     return StoreError(
         f"Run {run_id} is still running",
         cause="another process holds its log",
@@ -312,7 +312,7 @@ def _tree_size(folder: Path) -> int:
     return sum(map(size_of, folder.glob("*")))
 
 
-def _modified(path: Path) -> datetime:
+def _modification_time(path: Path) -> datetime:
     """When a file changed last; now, as it were, for one that just went away."""
     try:
         return datetime.fromtimestamp(path.stat().st_mtime, UTC)

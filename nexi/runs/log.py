@@ -43,11 +43,11 @@ class FileRunLog:
         self._refuse_when_over()
         elapsed = max(0.0, self._clock.monotonic() - self._began)
         line = encode_fact(self._count + 1, self._clock.now(), elapsed, fact)
-        self._write(line)
+        self._write_line(line)
         self._count += 1
         number, self._ended = self._count, isinstance(fact, events.TERMINAL)
         if isinstance(fact, events.DURABLE):
-            await self._flushed(number, len(line))
+            await self._wait_for_flush(number, len(line))
         return number
 
     def stop_requested(self) -> bool:
@@ -67,9 +67,9 @@ class FileRunLog:
         if self._ended:
             raise ValueError(f"run {self.run_id} has ended: nothing may follow its terminal fact")
 
-    def _write(self, line: bytes) -> None:
+    def _write_line(self, line: bytes) -> None:
         try:
-            self._mend()
+            self._cut_torn_line()
             self._torn = True
             files.write_all(self._fd, line)
         except OSError as error:
@@ -78,7 +78,7 @@ class FileRunLog:
         self._torn = False
         self._end += len(line)
 
-    def _mend(self) -> None:
+    def _cut_torn_line(self) -> None:
         """Cut a torn line off; a number is only ever written once."""
         if self._torn:
             os.ftruncate(self._fd, self._end)
@@ -86,21 +86,21 @@ class FileRunLog:
 
     def _try_to_mend(self) -> None:
         try:
-            self._mend()
+            self._cut_torn_line()
         except OSError:
             return  # the next append tries again before it writes
 
-    async def _flushed(self, number: int, size: int) -> None:
+    async def _wait_for_flush(self, number: int, size: int) -> None:
         """Wait for the disk. A cancelled caller leaves the line in place: it was written, and its number is taken."""
         if self._next is None:
             self._next = _Flush(number, self._end - size)
-            self._next.task = asyncio.ensure_future(self._flush(self._next, self._flushing))
+            self._next.task = asyncio.ensure_future(self._flush_to_disk(self._next, self._flushing))
         flush = self._next
         await asyncio.wait([flush.task])  # unlike awaiting it, a cancelled wait leaves the flush alone
         if flush.failure:
             raise files.store_error(f"Could not flush the log of run {self.run_id}", self.path, flush.failure)
 
-    async def _flush(self, mine: _Flush, before: _Flush | None) -> None:
+    async def _flush_to_disk(self, mine: _Flush, before: _Flush | None) -> None:
         if before:
             await asyncio.wait([before.task])
         self._flushing, self._next = mine, None

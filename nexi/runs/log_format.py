@@ -46,23 +46,23 @@ class ReadLog:
     @property
     def seconds(self) -> float:
         """How long the run has worked; the time between an interruption and its end does not count."""
-        return max(self._worked(), default=0.0)
+        return max(self._work_seconds(), default=0.0)
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         return bool(self.facts) and isinstance(self.facts[-1][1], events.TERMINAL)
 
     @property
     def beginnings(self) -> dict[str, float]:
         """When each researcher began, in seconds of work."""
-        starts = zip(self.facts, self._worked(), strict=True)
+        starts = zip(self.facts, self._work_seconds(), strict=True)
         return {fact.researcher: worked for (_, fact), worked in starts if isinstance(fact, events.ResearcherStarted)}
 
-    def _worked(self) -> list[float]:
+    def _work_seconds(self) -> list[float]:
         """Seconds of work at each fact: as the writer counted them, since clocks jump; by the clock in older logs."""
-        worked, before, all_of_them = 0.0, _moment(self.header.created), []
+        worked, before, all_of_them = 0.0, _parse_moment(self.header.created), []
         for (_, fact), stamp, counted in zip(self.facts, self.moments, self.elapsed, strict=True):
-            now = _moment(stamp)
+            now = _parse_moment(stamp)
             if counted is not None:
                 worked = max(worked, counted)
             elif now and before and not isinstance(fact, events.RunResumed):
@@ -106,20 +106,20 @@ def check_run_id(run_id: str) -> str:
 def encode_header(run_id: str, created: datetime) -> bytes:
     from nexi import __version__
 
-    return seal({"schema": SCHEMA, "run": run_id, "created": to_iso(created), "nexi": __version__})
+    return seal_record({"schema": SCHEMA, "run": run_id, "created": to_iso(created), "nexi": __version__})
 
 
 def encode_fact(number: int, now: datetime, elapsed: float, fact: Fact) -> bytes:
-    return seal({"n": number, "t": to_iso(now), "s": round(elapsed, 3), "fact": events.encode(fact)})
+    return seal_record({"n": number, "t": to_iso(now), "s": round(elapsed, 3), "fact": events.encode(fact)})
 
 
-def seal(record: dict[str, Any]) -> bytes:
+def seal_record(record: dict[str, Any]) -> bytes:
     """A line with its checksum last. ASCII, so that no text can break it."""
     body = json.dumps(record, separators=(",", ":")).encode("ascii")
     return b'%s,"sum":"%08x"}\n' % (body[:-1], zlib.crc32(body))
 
 
-def unseal(line: bytes) -> dict[str, Any]:
+def unseal_line(line: bytes) -> dict[str, Any]:
     """The record of a line. ValueError says what is wrong with it."""
     record = json.loads(line)
     body, mark, tail = line.rpartition(b',"sum":"')
@@ -134,7 +134,7 @@ def parse_log(run_id: str, data: bytes) -> ReadLog:
     """Read a whole log, strictly up to its last line."""
     *lines, tail = data.split(b"\n")
     if not lines:
-        raise _damaged(run_id, 1, "the header is missing or torn", None)
+        raise _damaged_error(run_id, 1, "the header is missing or torn", None)
     log = ReadLog(_parse_header(run_id, lines[0]))
     for index, line in enumerate(lines[1:], 1):
         if index == len(lines) - 1 and not tail and not _is_json(line):
@@ -146,7 +146,7 @@ def parse_log(run_id: str, data: bytes) -> ReadLog:
             log.moments.append(stamp)
             log.elapsed.append(elapsed)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise _damaged(run_id, index + 1, str(error), log) from error
+            raise _damaged_error(run_id, index + 1, str(error), log) from error
     if not tail:
         return log
     return replace(log, damage=f"the last line ({len(tail)} bytes) is torn and was left out")
@@ -154,10 +154,10 @@ def parse_log(run_id: str, data: bytes) -> ReadLog:
 
 def _parse_header(run_id: str, line: bytes) -> LogHeader:
     try:
-        record = unseal(line)
+        record = unseal_line(line)
         header = LogHeader(int(record["schema"]), str(record["run"]), str(record["created"]), str(record["nexi"]))
     except (ValueError, TypeError, KeyError) as error:
-        raise _damaged(run_id, 1, f"the header cannot be read: {error}", None) from error
+        raise _damaged_error(run_id, 1, f"the header cannot be read: {error}", None) from error
     if header.schema > SCHEMA:
         raise StoreError(
             f"Run {run_id} was written by a newer nexi",
@@ -169,7 +169,7 @@ def _parse_header(run_id: str, line: bytes) -> LogHeader:
 
 
 def _parse_fact(line: bytes, expected: int) -> tuple[Fact, str, float | None]:
-    record = unseal(line)
+    record = unseal_line(line)
     if record["n"] != expected:
         raise ValueError(f"fact {record['n']} stands where fact {expected} belongs")
     event = events.decode(record["fact"])
@@ -187,7 +187,7 @@ def _is_json(line: bytes) -> bool:
     return True
 
 
-def _damaged(run_id: str, line: int, why: str, readable: ReadLog | None) -> DamagedLogError:
+def _damaged_error(run_id: str, line: int, why: str, readable: ReadLog | None) -> DamagedLogError:
     count = len(readable.facts) if readable else 0
     return DamagedLogError(
         f"The log of run {run_id} is damaged at line {line}",
@@ -197,7 +197,7 @@ def _damaged(run_id: str, line: int, why: str, readable: ReadLog | None) -> Dama
     )
 
 
-def _moment(stamp: str) -> datetime | None:
+def _parse_moment(stamp: str) -> datetime | None:
     try:
         return to_aware(datetime.fromisoformat(stamp))
     except ValueError:

@@ -6,7 +6,7 @@ them, in the order of the page, each gap marked; where no paragraph holds any, t
 
 from __future__ import annotations
 
-from nexi.knowledge.coverage import covered, share, weights_of
+from nexi.knowledge.coverage import covered_roots, covered_share, weights_of
 
 GAP = "[...]"
 BESIDE = 0.4  # what a paragraph has of its neighbours: a heading holds the words, and what follows it the answer
@@ -14,7 +14,7 @@ LEAST_PIECE = 80  # less of a paragraph than this says nothing
 MOST_PARAGRAPHS = 400
 
 
-def excerpt(text: str, query: str, room: int) -> str:
+def excerpt_text(text: str, query: str, room: int) -> str:
     """At most `room` characters of a text."""
     text = text.strip()
     if room <= 0:
@@ -22,19 +22,19 @@ def excerpt(text: str, query: str, room: int) -> str:
     if len(text) <= room:
         return text
     paragraphs = [p for p in (piece.strip() for piece in text.split("\n\n")) if p][:MOST_PARAGRAPHS]
-    chosen = _chosen(paragraphs, query, room)
-    return _joined(paragraphs, chosen)[:room] if chosen else cut(text, room)
+    chosen = _choose_paragraphs(paragraphs, query, room)
+    return _join_paragraphs(paragraphs, chosen)[:room] if chosen else cut_at_word(text, room)
 
 
 def best_paragraphs(text: str, query: str, count: int, room: int) -> list[str]:
     """The best `count` paragraphs for a query, each cut to `room`, in the order of the page."""
     paragraphs = [p for p in (" ".join(piece.split()) for piece in text.split("\n\n")) if p][:MOST_PARAGRAPHS]
-    fits = _fits(paragraphs, query)
+    fits = _score_paragraphs(paragraphs, query)
     best = sorted(range(len(paragraphs)), key=lambda i: (-fits[i], i))[:count]
-    return [cut(paragraphs[i], room) for i in sorted(best)]
+    return [cut_at_word(paragraphs[i], room) for i in sorted(best)]
 
 
-def cut(text: str, room: int) -> str:
+def cut_at_word(text: str, room: int) -> str:
     """The beginning of a text, ended at a word and marked, where it is too long."""
     if len(text) <= room:
         return text
@@ -45,28 +45,28 @@ def cut(text: str, room: int) -> str:
     return (head[:space] if space > room * 0.6 else head).rstrip() + "…"
 
 
-def _chosen(paragraphs: list[str], query: str, room: int) -> dict[int, str]:
+def _choose_paragraphs(paragraphs: list[str], query: str, room: int) -> dict[int, str]:
     """Paragraphs by place: the best first, as long as there is room for them and for the marks of the gaps."""
-    fits = _fits(paragraphs, query)
+    fits = _score_paragraphs(paragraphs, query)
     chosen: dict[int, str] = {}
     left = room
     for place in sorted(range(len(paragraphs)), key=lambda i: (-fits[i], i)):
         own = left - len(GAP) - 4
         if not fits[place] or own < LEAST_PIECE:
             break
-        chosen[place] = cut(paragraphs[place], own)
+        chosen[place] = cut_at_word(paragraphs[place], own)
         left -= len(chosen[place]) + len(GAP) + 4
     return chosen
 
 
-def _fits(paragraphs: list[str], query: str) -> list[float]:
+def _score_paragraphs(paragraphs: list[str], query: str) -> list[float]:
     """How much each paragraph has of the query, itself and by its neighbours."""
     weights = weights_of(query)
-    own = [0.0, *(share(weights, covered(weights, p)) for p in paragraphs), 0.0]
+    own = [0.0, *(covered_share(weights, covered_roots(weights, p)) for p in paragraphs), 0.0]
     return [fit + BESIDE * max(before, after) for before, fit, after in zip(own, own[1:], own[2:], strict=False)]
 
 
-def _joined(paragraphs: list[str], chosen: dict[int, str]) -> str:
+def _join_paragraphs(paragraphs: list[str], chosen: dict[int, str]) -> str:
     parts: list[str] = []
     last = -1
     for place in sorted(chosen):

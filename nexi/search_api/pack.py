@@ -16,7 +16,7 @@ from msgspec import Struct
 from nexi import __version__
 from nexi.errors import FetchError, FetchReason
 from nexi.search_api.relevance import Relevance
-from nexi.search_api.render import Rendered, render
+from nexi.search_api.render import RenderedItem, render_items
 from nexi.search_api.schema import SearchRequest
 from nexi.types import Failure, Hit, Page
 from nexi.urls import page_id
@@ -35,7 +35,7 @@ REASONS: Mapping[FetchReason, str] = {
 NOT_TRIED = ("content_type", "too_large")  # the service would not read it; every other reason is a failure
 
 
-class Found(Struct, frozen=True):
+class RankedHit(Struct, frozen=True):
     """A result of one request: the hit, its 0-based place, when it was found, and its page or why there is none."""
 
     hit: Hit
@@ -48,7 +48,7 @@ class Found(Struct, frozen=True):
 class Outcome(Struct, frozen=True):
     """All that one request came to. `picks` is None where no pick was asked for."""
 
-    results: tuple[Found, ...]
+    results: tuple[RankedHit, ...]
     backend: str
     fallback: bool = False
     picks: tuple[int, ...] | None = None
@@ -59,7 +59,7 @@ class Outcome(Struct, frozen=True):
     at: str = ""
 
 
-def response(echo: Mapping[str, Any], request: SearchRequest, outcome: Outcome) -> dict[str, Any]:
+def build_response(echo: Mapping[str, Any], request: SearchRequest, outcome: Outcome) -> dict[str, Any]:
     """The whole pack; `items` and `rendered_text` as far as they are wanted."""
     text = rendered_text(request, outcome) if request.wants_text else ""
     pack: dict[str, Any] = {
@@ -67,7 +67,7 @@ def response(echo: Mapping[str, Any], request: SearchRequest, outcome: Outcome) 
         "created_utc": outcome.at,
         "producer": {"name": PRODUCER, "version": __version__},
         "request": echo,
-        "meta": _meta(request, outcome),
+        "meta": _build_meta(request, outcome),
         "usage": {
             "results_returned": len(outcome.results),
             "context_chars": len(text),
@@ -76,18 +76,20 @@ def response(echo: Mapping[str, Any], request: SearchRequest, outcome: Outcome) 
     }
     if request.wants_items:
         relevance = Relevance(request.text)
-        pack["items"] = [_item(found, relevance, outcome.backend) for found in outcome.results]
+        pack["items"] = [_build_item(found, relevance, outcome.backend) for found in outcome.results]
     if request.wants_text:
         pack["rendered_text"] = text
     return pack
 
 
 def rendered_text(request: SearchRequest, outcome: Outcome) -> str:
-    shown = [Rendered(_title(f), f.hit.url, f.hit.snippet, _content(f)) for f in outcome.results]
-    return render(shown, backend=outcome.backend, mode=request.mode, query=request.text, room=request.limits.context_chars)
+    shown = [RenderedItem(_title_of(f), f.hit.url, f.hit.snippet, _content_of(f)) for f in outcome.results]
+    return render_items(
+        shown, backend=outcome.backend, mode=request.mode, query=request.text, room=request.limits.context_chars
+    )
 
 
-def utc(moment: datetime) -> str:
+def format_utc(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -99,7 +101,7 @@ def item_id(url: str) -> str:
         return "web:sha256:" + hashlib.sha256(url.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _meta(request: SearchRequest, outcome: Outcome) -> dict[str, Any]:
+def _build_meta(request: SearchRequest, outcome: Outcome) -> dict[str, Any]:
     return {
         "backend_used": outcome.backend,
         "fallback_used": outcome.fallback,
@@ -115,28 +117,28 @@ def _meta(request: SearchRequest, outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _item(found: Found, relevance: Relevance, backend: str) -> dict[str, Any]:
+def _build_item(found: RankedHit, relevance: Relevance, backend: str) -> dict[str, Any]:
     hit = found.hit
     engine = hit.backend or backend
     item: dict[str, Any] = {
         "id": item_id(hit.url),
         "type": "web_result",
-        "title": _title(found),
+        "title": _title_of(found),
         "url": hit.url,
         "retrieved_utc": found.read_at or found.found_at,
         "engine": engine,
         "snippet": hit.snippet,
         "score": {"rank": found.place + 1, "relevance": relevance.of(hit), "method": f"{engine}_snippet"},
-        "fetch": _fetch(found.page),
+        "fetch": _describe_fetch(found.page),
     }
     if hit.published:
         item["published"] = hit.published
-    if content := _content(found):
+    if content := _content_of(found):
         item["content"] = content
     return item
 
 
-def _fetch(page: Page | FetchError | None) -> dict[str, Any]:
+def _describe_fetch(page: Page | FetchError | None) -> dict[str, Any]:
     if isinstance(page, Page):
         return {
             "status": "fetched",
@@ -153,15 +155,15 @@ def _fetch(page: Page | FetchError | None) -> dict[str, Any]:
     return {"status": status, "skip_reason": reason, **nothing, **told}
 
 
-def _title(found: Found) -> str:
+def _title_of(found: RankedHit) -> str:
     page = found.page
     return found.hit.title or (page.title if isinstance(page, Page) else "")
 
 
-def _content(found: Found) -> str:
+def _content_of(found: RankedHit) -> str:
     return found.page.text if isinstance(found.page, Page) else ""
 
 
-def chosen(results: Sequence[Found], picks: Sequence[int]) -> tuple[Found, ...]:
+def pick_results(results: Sequence[RankedHit], picks: Sequence[int]) -> tuple[RankedHit, ...]:
     """The picked results, in the order of the picks."""
     return tuple(results[pick] for pick in picks)

@@ -7,7 +7,7 @@ spaces, anywhere.
 from __future__ import annotations
 
 from nexi.knowledge.coverage import weights_of
-from nexi.text.terms import fold, is_unspaced
+from nexi.text.terms import fold_text, is_unspaced
 from nexi.types import Hit
 
 
@@ -22,12 +22,12 @@ class Relevance:
     def of(self, hit: Hit) -> float:
         if not self._total:
             return 0.0
-        text = fold(f"{hit.title} {hit.snippet} {hit.url}")
-        held = sum(weight for root, weight, anywhere in self._roots if _holds(text, root, anywhere))
+        text = fold_text(f"{hit.title} {hit.snippet} {hit.url}")
+        held = sum(weight for root, weight, anywhere in self._roots if _holds_root(text, root, anywhere))
         return round(held / self._total, 2)
 
 
-def _holds(text: str, root: str, anywhere: bool) -> bool:
+def _holds_root(text: str, root: str, anywhere: bool) -> bool:
     place = text.find(root)
     while place > 0 and not anywhere and _is_inside(text[place - 1], root[0]):
         place = text.find(root, place + 1)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from nexi.search_api.excerpt import cut, excerpt
+from nexi.search_api.excerpt import cut_at_word, excerpt_text
 
 OPENING = "[CONTEXT_PACK ucp-1]"
 CLOSING = "[/CONTEXT_PACK]"
@@ -31,7 +31,7 @@ LEAST_CONTENT = 120
 _MARKER = re.compile(r"\[(\s*/?\s*CONTEXT_PACK)", re.IGNORECASE)
 
 
-class Rendered(Struct, frozen=True):
+class RenderedItem(Struct, frozen=True):
     """One item as it is shown; `content` is the text of its page, where that was read."""
 
     title: str
@@ -40,46 +40,46 @@ class Rendered(Struct, frozen=True):
     content: str = ""
 
 
-def render(items: Sequence[Rendered], *, backend: str, mode: str, query: str, room: int) -> str:
+def render_items(items: Sequence[RenderedItem], *, backend: str, mode: str, query: str, room: int) -> str:
     """At most `room` characters; empty where not even the wrapper fits."""
-    head = _head(backend, mode, query)
-    left = room - len(_assembled(head, []))
+    head = _render_head(backend, mode, query)
+    left = room - len(_join_blocks(head, []))
     if left < 0:
         return ""
     blocks: list[str] = []
     for number, item in enumerate(items, 1):
-        block = _block(number, item, left - 2)
+        block = _render_item(number, item, left - 2)
         if not block:
             break
         blocks.append(block)
         left -= len(block) + 2
     _add_contents(blocks, items, query, left)
-    return _assembled(head, blocks)
+    return _join_blocks(head, blocks)
 
 
 def one_line(text: str, most: int) -> str:
     """Text of strangers on one line, cut, unable to close the wrapper."""
-    return harmless(cut(" ".join(text.split()), most))
+    return escape_markers(cut_at_word(" ".join(text.split()), most))
 
 
-def harmless(text: str) -> str:
+def escape_markers(text: str) -> str:
     """A marker inside the text reads as text."""
     return _MARKER.sub(r"(\1", text) if "[" in text else text
 
 
-def _head(backend: str, mode: str, query: str) -> str:
+def _render_head(backend: str, mode: str, query: str) -> str:
     asked = json.dumps(one_line(query, MAX_QUERY), ensure_ascii=False)
     return f"{OPENING}\nrequest:\n  backend={one_line(backend, 40)}\n  mode={mode}\n  query={asked}"
 
 
-def _assembled(head: str, blocks: Sequence[str]) -> str:
+def _join_blocks(head: str, blocks: Sequence[str]) -> str:
     return "\n\n".join([head, *blocks, f"{RULES}\n{CLOSING}"])
 
 
-def _block(number: int, item: Rendered, room: int) -> str:
+def _render_item(number: int, item: RenderedItem, room: int) -> str:
     """The lines of one item; the snippet is cut to the room, and an item without room for its address is left out."""
     title = one_line(item.title or item.url, MAX_TITLE)
-    lines = f"{number}. Title: {title}\n{INDENT}URL: {harmless(item.url)}"
+    lines = f"{number}. Title: {title}\n{INDENT}URL: {escape_markers(item.url)}"
     left = room - len(lines)
     if left < 0:
         return ""
@@ -89,30 +89,30 @@ def _block(number: int, item: Rendered, room: int) -> str:
     return f"{lines}{label}{snippet}" if snippet and whole else lines
 
 
-def _add_contents(blocks: list[str], items: Sequence[Rendered], query: str, left: int) -> None:
+def _add_contents(blocks: list[str], items: Sequence[RenderedItem], query: str, left: int) -> None:
     """Share what room is left among the pages that were read, in order; what one leaves is the next one's."""
     read = [place for place in range(len(blocks)) if items[place].content.strip()]
     for done, place in enumerate(read):
         share = left // (len(read) - done)
-        added = _content(items[place].content, query, share)
+        added = _render_content(items[place].content, query, share)
         blocks[place] += added
         left -= len(added)
 
 
-def _content(text: str, query: str, room: int) -> str:
+def _render_content(text: str, query: str, room: int) -> str:
     label = f"\n{INDENT}Content:\n"
     own = room - len(label)
     if own < LEAST_CONTENT:
         return ""
     kept = own
     while kept >= LEAST_CONTENT:
-        shown = _indented(harmless(excerpt(text, query, kept)))
+        shown = _indent_text(escape_markers(excerpt_text(text, query, kept)))
         if len(shown) <= own:
             return label + shown
         kept -= max(1, len(shown) - own)  # the indent of every line costs room too
     return ""
 
 
-def _indented(text: str) -> str:
+def _indent_text(text: str) -> str:
     lines = (line.rstrip() for line in text.splitlines())
     return "\n".join(f"{INDENT}  {line}" for line in lines if line)

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from nexi.errors import QuestionError
-from nexi.structured.schema_check import check
+from nexi.structured.schema_check import check_schema
 from nexi.types import FetchLimits, Hit
 from nexi.urls import is_web_url
 
@@ -30,16 +30,16 @@ LANGUAGE = r"^([A-Za-z]{2,3}([_-][A-Za-z0-9]{1,8}){0,3}|all|auto)?$"
 INTENTS = ("fact_check", "fresh_data", "background", "verification")
 
 
-def _whole(default: int | None, about: str, least: int = 0) -> dict[str, Any]:
+def _integer_field(default: int | None, about: str, least: int = 0) -> dict[str, Any]:
     shown = {} if default is None else {"default": default}
     return {"type": ["integer", "null"], "minimum": least, "description": about, **shown}
 
 
-def _text(about: str, **more: Any) -> dict[str, Any]:
+def _text_field(about: str, **more: Any) -> dict[str, Any]:
     return {"type": ["string", "null"], "description": about, **more}
 
 
-def _object(properties: dict[str, Any], about: str, **more: Any) -> dict[str, Any]:
+def _object_field(properties: dict[str, Any], about: str, **more: Any) -> dict[str, Any]:
     return {"type": ["object", "null"], "properties": properties, "description": about, **more}
 
 
@@ -47,7 +47,7 @@ SHOWN = r"[^\s\x00-\x1f\x7f-\x9f]"  # of a query, at least one character must be
 QUERY_TEXT = {"type": "string", "minLength": 1, "maxLength": MAX_QUERY_CHARS, "pattern": SHOWN}
 QUERY_OBJECT = {
     "type": "object",
-    "properties": {"text": QUERY_TEXT, "lang": _text("a language like `en` or `pt-BR`", pattern=LANGUAGE)},
+    "properties": {"text": QUERY_TEXT, "lang": _text_field("a language like `en` or `pt-BR`", pattern=LANGUAGE)},
     "required": ["text"],
 }
 QUERY = {
@@ -58,17 +58,17 @@ SEED_ITEM = {
     "type": "object",
     "properties": {
         "url": {"type": "string", "minLength": 1, "maxLength": 8192, "format": "uri", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://"},
-        "title": _text("its title"),
-        "snippet": _text("its snippet"),
-        "engine": _text("the backend it came from"),
+        "title": _text_field("its title"),
+        "snippet": _text_field("its snippet"),
+        "engine": _text_field("the backend it came from"),
     },
     "required": ["url"],
 }
-CONSTRAINTS = _object(
+CONSTRAINTS = _object_field(
     {
-        "backend": _text("the backend to ask first: `searxng`, `duckduckgo`, or another one the server has"),
+        "backend": _text_field("the backend to ask first: `searxng`, `duckduckgo`, or another one the server has"),
         "search_mode": {"enum": [SIMPLE, FULL, None], "default": SIMPLE, "description": "`full` reads pages"},
-        "lang": _text("a language like `en` or `pt-BR`", pattern=LANGUAGE),
+        "lang": _text_field("a language like `en` or `pt-BR`", pattern=LANGUAGE),
         "pick_ids": {
             "type": ["array", "null"],
             "items": {},
@@ -84,26 +84,27 @@ CONSTRAINTS = _object(
     },
     "How the search is executed.",
 )
-TIMEOUTS = _object(
-    {"search": _whole(8000, "for the search", 1), "fetch": _whole(8000, "for each page", 1)}, "Milliseconds for one request."
+TIMEOUTS = _object_field(
+    {"search": _integer_field(8000, "for the search", 1), "fetch": _integer_field(8000, "for each page", 1)},
+    "Milliseconds for one request.",
 )
-BUDGET = _object(
+BUDGET = _object_field(
     {
-        "max_tool_calls": _whole(None, "echoed: one request is one call"),
-        "max_search_retries": _whole(1, "how often a backend is asked again after a failure that may pass"),
-        "max_results": _whole(10, f"items at most; the service gives up to {MAX_ITEMS}"),
-        "max_fetch_pages": _whole(None, f"pages read in `full` mode, {FULL_MODE_PAGES} when it is not given"),
-        "max_download_bytes_per_page": _whole(2_000_000, "bytes of one page", 1),
-        "max_extract_chars_per_page": _whole(300_000, "characters of one page's text"),
+        "max_tool_calls": _integer_field(None, "echoed: one request is one call"),
+        "max_search_retries": _integer_field(1, "how often a backend is asked again after a failure that may pass"),
+        "max_results": _integer_field(10, f"items at most; the service gives up to {MAX_ITEMS}"),
+        "max_fetch_pages": _integer_field(None, f"pages read in `full` mode, {FULL_MODE_PAGES} when it is not given"),
+        "max_download_bytes_per_page": _integer_field(2_000_000, "bytes of one page", 1),
+        "max_extract_chars_per_page": _integer_field(300_000, "characters of one page's text"),
         "allowed_content_types": {
             "type": ["array", "null"],
             "items": {"type": "string", "maxLength": 200},
             "maxItems": 100,
             "description": "media types that may be read; without it all that the service can read",
         },
-        "max_redirects": _whole(5, "redirects of one page"),
-        "max_context_chars": _whole(8000, "characters of `rendered_text`"),
-        "max_total_time_ms": _whole(12_000, "milliseconds for everything", 1),
+        "max_redirects": _integer_field(5, "redirects of one page"),
+        "max_context_chars": _integer_field(8000, "characters of `rendered_text`"),
+        "max_total_time_ms": _integer_field(12_000, "milliseconds for everything", 1),
         "per_request_timeout_ms": TIMEOUTS,
     },
     "Limits of this request.",
@@ -112,17 +113,17 @@ SEARCH_REQUEST: dict[str, Any] = {
     "type": "object",
     "properties": {
         "query": QUERY,
-        "intent": _text("a hint that changes nothing", maxLength=200, examples=list(INTENTS)),
+        "intent": _text_field("a hint that changes nothing", maxLength=200, examples=list(INTENTS)),
         "constraints": CONSTRAINTS,
         "budget": BUDGET,
-        "want": _object(
+        "want": _object_field(
             {
                 "items": {"type": ["boolean", "null"], "default": True},
                 "rendered_text": {"type": ["boolean", "null"], "default": True},
             },
             "Which parts to return.",
         ),
-        "context_hint": _object(
+        "context_hint": _object_field(
             {"known_topics": {"type": ["array", "null"], "items": {"type": "string"}, "maxItems": 1000}},
             "What the caller knows; echoed.",
         ),
@@ -161,12 +162,12 @@ class SearchRequest(Struct, frozen=True):
 def read_request(data: object) -> SearchRequest:
     """The request in `data`. Raises QuestionError that names the field."""
     if isinstance(data, Mapping) and isinstance(data.get("query"), Mapping):
-        checked(data["query"], QUERY_OBJECT, "query.")  # among two forms, the one that was meant
-    data = checked(data, SEARCH_REQUEST)
-    query, constraints = data["query"], _part(data, "constraints")
+        check_object(data["query"], QUERY_OBJECT, "query.")  # among two forms, the one that was meant
+    data = check_object(data, SEARCH_REQUEST)
+    query, constraints = data["query"], _read_part(data, "constraints")
     own = query if isinstance(query, Mapping) else {"text": query}
     mode = constraints.get("search_mode") or SIMPLE
-    want = _part(data, "want")
+    want = _read_part(data, "want")
     picks = constraints.get("pick_ids")
     return SearchRequest(
         clean_query(own["text"]),
@@ -174,22 +175,22 @@ def read_request(data: object) -> SearchRequest:
         mode,
         (constraints.get("backend") or "").strip().lower(),
         tuple(picks) if picks else None,
-        _seeds(constraints.get("seed_items")),
-        _limits(_part(data, "budget"), mode),
+        _read_seed_items(constraints.get("seed_items")),
+        _read_limits(_read_part(data, "budget"), mode),
         want.get("items") is not False,
         want.get("rendered_text") is not False,
     )
 
 
-def checked(value: object, schema: Mapping[str, Any], path: str = "") -> Mapping[str, Any]:
+def check_object(value: object, schema: Mapping[str, Any], path: str = "") -> Mapping[str, Any]:
     """The object, if it fits the schema. Raises QuestionError that names the fields."""
-    problems = check(value, schema)
+    problems = check_schema(value, schema)
     if problems or not isinstance(value, Mapping):
-        raise wrong("; ".join(f"{path}{problem}" for problem in problems[:3]) or "expected an object")
+        raise request_error("; ".join(f"{path}{problem}" for problem in problems[:3]) or "expected an object")
     return value
 
 
-def wrong(why: str, code: str = "bad_request") -> QuestionError:
+def request_error(why: str, code: str = "bad_request") -> QuestionError:
     return QuestionError("the request cannot be used", cause=why, fix="see /openapi.json for its fields", code=code)
 
 
@@ -198,14 +199,14 @@ def clean_query(text: str) -> str:
     whole = text.encode("utf-8", "replace").decode()
     line = " ".join("".join(c if _is_shown(c) else " " for c in whole).split())
     if not line:
-        raise wrong("query: it is empty")
+        raise request_error("query: it is empty")
     return line[:MAX_QUERY_CHARS]
 
 
 def read_language(text: str) -> str:
     """A language as backends take it; "" where any will do."""
     if not re.fullmatch(LANGUAGE, text):
-        raise wrong(f"lang: expected a language like en or pt-BR, got {text[:40]!r}")
+        raise request_error(f"lang: expected a language like en or pt-BR, got {text[:40]!r}")
     return "" if text in ("all", "auto") else text.replace("_", "-")
 
 
@@ -219,30 +220,30 @@ def _is_shown(c: str) -> bool:
     return ord(c) >= 32 and not 0x7F <= ord(c) < 0xA0
 
 
-def _part(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def _read_part(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return data.get(name) or {}
 
 
-def _seeds(items: Sequence[Mapping[str, Any]] | None) -> tuple[Hit, ...] | None:
+def _read_seed_items(items: Sequence[Mapping[str, Any]] | None) -> tuple[Hit, ...] | None:
     if items is None:
         return None
     for place, item in enumerate(items):
         if not is_web_url(item["url"]):
-            raise wrong(f"constraints.seed_items[{place}].url: expected a web address, got {item['url'][:60]!r}")
+            raise request_error(f"constraints.seed_items[{place}].url: expected a web address, got {item['url'][:60]!r}")
     return tuple(Hit(i["url"], i.get("title") or "", i.get("snippet") or "", backend=i.get("engine") or "") for i in items)
 
 
-def _limits(budget: Mapping[str, Any], mode: str) -> Limits:
+def _read_limits(budget: Mapping[str, Any], mode: str) -> Limits:
     times = budget.get("per_request_timeout_ms") or {}
     pages = FULL_MODE_PAGES if budget.get("max_fetch_pages") is None else min(budget["max_fetch_pages"], MAX_FETCH_PAGES)
     return Limits(
-        min(_given(budget, "max_search_retries", 1), MAX_RETRIES),
-        min(_given(budget, "max_results", 10), MAX_ITEMS),
+        min(_read_number(budget, "max_search_retries", 1), MAX_RETRIES),
+        min(_read_number(budget, "max_results", 10), MAX_ITEMS),
         pages if mode == FULL else 0,
-        _page_limits(budget, _seconds(_given(times, "fetch", 8000))),
-        min(_given(budget, "max_context_chars", 8000), MAX_CONTEXT_CHARS),
-        _seconds(_given(budget, "max_total_time_ms", 12_000)),
-        _seconds(_given(times, "search", 8000)),
+        _page_limits(budget, _to_seconds(_read_number(times, "fetch", 8000))),
+        min(_read_number(budget, "max_context_chars", 8000), MAX_CONTEXT_CHARS),
+        _to_seconds(_read_number(budget, "max_total_time_ms", 12_000)),
+        _to_seconds(_read_number(times, "search", 8000)),
     )
 
 
@@ -254,17 +255,17 @@ def _page_limits(budget: Mapping[str, Any], timeout_s: float) -> FetchLimits:
     return FetchLimits(
         max_bytes=usual.max_bytes if most is None else min(most, usual.max_pdf_bytes),
         max_pdf_bytes=usual.max_pdf_bytes if most is None else min(most, usual.max_pdf_bytes),
-        max_chars=min(_given(budget, "max_extract_chars_per_page", usual.max_chars), usual.max_chars),
-        max_redirects=min(_given(budget, "max_redirects", usual.max_redirects), 20),
+        max_chars=min(_read_number(budget, "max_extract_chars_per_page", usual.max_chars), usual.max_chars),
+        max_redirects=min(_read_number(budget, "max_redirects", usual.max_redirects), 20),
         timeout_s=timeout_s,
         content_types=usual.content_types if types is None else tuple(t.partition(";")[0].strip().lower() for t in types),
     )
 
 
-def _given(part: Mapping[str, Any], name: str, default: int) -> int:
+def _read_number(part: Mapping[str, Any], name: str, default: int) -> int:
     value = part.get(name)
     return default if value is None else int(value)
 
 
-def _seconds(milliseconds: int) -> float:
+def _to_seconds(milliseconds: int) -> float:
     return min(milliseconds, MAX_TIME_MS) / 1000

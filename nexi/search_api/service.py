@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from nexi.errors import FetchError
 from nexi.ports import LLM, Clock, Emit, SearchBackend
 from nexi.search_api import pack, snippets
-from nexi.search_api.pack import SEEDS, Found, Outcome
+from nexi.search_api.pack import SEEDS, Outcome, RankedHit
 from nexi.search_api.schema import MAX_ITEMS, SearchRequest, pick_ids, read_request
 from nexi.types import Failure, FetchLimits, Page, Query, SearchOutcome
 
@@ -68,13 +68,13 @@ class SearchService:
         request = read_request(data)
         outcome = await self.run(request)
         echo: Mapping[str, Any] = data if isinstance(data, Mapping) else {}
-        return pack.response(echo, request, outcome)
+        return pack.build_response(echo, request, outcome)
 
     async def run(self, request: SearchRequest, query: Query | None = None) -> Outcome:
         """What a request comes to; `query` may narrow the search by more than a request can say."""
         started = self._clock.monotonic()
         asked = query or Query(request.text, language=request.language)
-        found = await self._results(request, asked)
+        found = await self._find_results(request, asked)
         searched = self._clock.monotonic()
         deadline = asyncio.get_running_loop().time() + max(0.0, request.limits.total_s - (searched - started))
         results = await self._with_pages(found.results, request, deadline)
@@ -85,22 +85,22 @@ class SearchService:
             search_s=searched - started if request.seeds is None else 0.0,
             fetch_s=now - searched if request.limits.pages else 0.0,
             total_s=now - started,
-            at=pack.utc(self._clock.now()),
+            at=pack.format_utc(self._clock.now()),
         )
 
     async def snippet_rank(self, data: object) -> dict[str, Any]:
         """The best candidates by one model call, or the first ones. Raises QuestionError."""
         ports = self._ports
-        return await snippets.rank(data, ports.llm(), clock=ports.clock, emit=ports.emit, prompts=ports.prompts)
+        return await snippets.rank_snippets(data, ports.llm(), clock=ports.clock, emit=ports.emit, prompts=ports.prompts)
 
     async def llm_query(self, data: object) -> dict[str, Any]:
         """A search query for what a user wrote, by one model call, or the user's own words. Raises QuestionError."""
         ports = self._ports
-        return await snippets.rewrite(data, ports.llm(), clock=ports.clock, emit=ports.emit, prompts=ports.prompts)
+        return await snippets.rewrite_query(data, ports.llm(), clock=ports.clock, emit=ports.emit, prompts=ports.prompts)
 
     async def read(self, url: str, limits: FetchLimits) -> Page | FetchError:
         """One page, or why not."""
-        await self._sweep()
+        await self._sweep_cache()
         try:
             async with asyncio.timeout(limits.timeout_s):
                 return await self._ports.read(url, limits)
@@ -130,47 +130,49 @@ class SearchService:
         """Forget every kept page; says how many there were."""
         return await asyncio.to_thread(self._ports.cache.clear)
 
-    async def _results(self, request: SearchRequest, query: Query) -> Outcome:
+    async def _find_results(self, request: SearchRequest, query: Query) -> Outcome:
         if request.seeds is None:
-            outcome = await self._search(request, query)
+            outcome = await self._search_backends(request, query)
         else:
-            at = pack.utc(self._clock.now())
-            outcome = Outcome(tuple(Found(hit, place, at) for place, hit in enumerate(request.seeds)), SEEDS)
+            at = pack.format_utc(self._clock.now())
+            outcome = Outcome(tuple(RankedHit(hit, place, at) for place, hit in enumerate(request.seeds)), SEEDS)
         if request.picks is not None:
             picks = pick_ids(request.picks, len(outcome.results))
-            outcome = replace(outcome, results=pack.chosen(outcome.results, picks), picks=picks)
+            outcome = replace(outcome, results=pack.pick_results(outcome.results, picks), picks=picks)
         return replace(outcome, results=outcome.results[: request.limits.results])
 
-    async def _search(self, request: SearchRequest, query: Query) -> Outcome:
+    async def _search_backends(self, request: SearchRequest, query: Query) -> Outcome:
         chain = self._ports.chain(request.backend)
         names = [backend.name for backend in chain]
         wanted = request.backend or "".join(names[:1])
         limits = request.limits
-        query = replace(query, count=_count(request, query.count))
+        query = replace(query, count=_hits_to_ask(request, query.count))
         try:
             async with asyncio.timeout(min(limits.search_s, limits.total_s)):
                 found = await self._ports.search(query, chain, limits.retries)
         except TimeoutError:
             late = Failure("search", "timeout", "no backend answered in the time of this request", "raise its time limits")
             found = SearchOutcome(query.text, failures=(late,))
-        at = pack.utc(self._clock.now())
-        results = tuple(Found(hit, place, at) for place, hit in enumerate(found.hits[: query.count]))
-        failures = (*_absent(request.backend, names), *found.failures)
+        at = pack.format_utc(self._clock.now())
+        results = tuple(RankedHit(hit, place, at) for place, hit in enumerate(found.hits[: query.count]))
+        failures = (*_missing_backend(request.backend, names), *found.failures)
         return Outcome(results, found.backend, bool(found.backend) and found.backend != wanted, failures=failures)
 
-    async def _with_pages(self, results: tuple[Found, ...], request: SearchRequest, deadline: float) -> tuple[Found, ...]:
+    async def _with_pages(
+        self, results: tuple[RankedHit, ...], request: SearchRequest, deadline: float
+    ) -> tuple[RankedHit, ...]:
         first = results[: request.limits.pages]
         if not first:
             return results
         pages = await self.read_all([f.hit.url for f in first], request.limits.page, deadline)
-        at = pack.utc(self._clock.now())
+        at = pack.format_utc(self._clock.now())
         read = tuple(
             replace(found, page=page, read_at=at if isinstance(page, Page) else "")
             for found, page in zip(first, pages, strict=True)
         )
         return read + results[len(first) :]
 
-    async def _sweep(self) -> None:
+    async def _sweep_cache(self) -> None:
         """Now and then forget pages that are past their time."""
         now = self._clock.monotonic()
         if now - self._swept >= self._ports.sweep_interval_s:
@@ -178,7 +180,7 @@ class SearchService:
             await asyncio.to_thread(self._ports.cache.sweep)
 
 
-def _absent(wanted: str, names: Sequence[str]) -> tuple[Failure, ...]:
+def _missing_backend(wanted: str, names: Sequence[str]) -> tuple[Failure, ...]:
     """That a backend was asked for which is not there; others answer for it, if any may."""
     if not wanted or wanted in names:
         return ()
@@ -186,7 +188,7 @@ def _absent(wanted: str, names: Sequence[str]) -> tuple[Failure, ...]:
     return (Failure(wanted[:40], "not_set_up", "this server has no such backend", fix),)
 
 
-def _count(request: SearchRequest, least: int) -> int:
+def _hits_to_ask(request: SearchRequest, least: int) -> int:
     """How many hits to ask for: what is wanted, and enough for the highest pick."""
     picks = [p for p in request.picks or () if isinstance(p, int) and not isinstance(p, bool) and 0 <= p < MAX_ITEMS]
     return min(MAX_ITEMS, max(least, request.limits.results, *(p + 1 for p in picks), 1))

@@ -20,7 +20,7 @@ from typing import Any
 from msgspec import Struct
 
 from nexi.errors import ConfigError
-from nexi.structured.schema_check import check
+from nexi.structured.schema_check import check_schema
 
 FILE = "searcher.yaml"
 MAX_CHARS = 100_000
@@ -71,9 +71,9 @@ class SearcherSettings(Struct, frozen=True):
 
 def read_settings(text: str, where: str = FILE) -> SearcherSettings:
     """The settings in a YAML text; an empty one leaves everything as it is. Raises ConfigError."""
-    value = _parsed(text, where)
-    if problems := check(value, SCHEMA):
-        raise _unusable(where, "; ".join(problems[:3]))
+    value = _parse_yaml(text, where)
+    if problems := check_schema(value, SCHEMA):
+        raise _settings_error(where, "; ".join(problems[:3]))
     service = ((value or {}).get("service")) or {}
     cache = service.get("cache") or {}
     return SearcherSettings(
@@ -88,22 +88,22 @@ def read_settings(text: str, where: str = FILE) -> SearcherSettings:
     )
 
 
-def _parsed(text: str, where: str) -> Any:
+def _parse_yaml(text: str, where: str) -> Any:
     try:
         import yaml  # type: ignore[import-untyped]  # it ships no types
     except ImportError as error:
         cause = "reading YAML needs PyYAML"
         raise ConfigError(f"{where} cannot be read", cause=cause, fix="install it: pip install pyyaml") from error
     if len(text) > MAX_CHARS:
-        raise _unusable(where, f"it has more than {MAX_CHARS:,} characters")
+        raise _settings_error(where, f"it has more than {MAX_CHARS:,} characters")
     try:
         value = yaml.safe_load(text)
     except RecursionError as error:
-        raise _unusable(where, "it is nested too deeply") from error
+        raise _settings_error(where, "it is nested too deeply") from error
     except (yaml.YAMLError, ValueError) as error:
-        raise _unusable(where, " ".join(str(error).split())[:300]) from error
+        raise _settings_error(where, " ".join(str(error).split())[:300]) from error
     return dict(value) if isinstance(value, Mapping) else value
 
 
-def _unusable(where: str, cause: str) -> ConfigError:
+def _settings_error(where: str, cause: str) -> ConfigError:
     return ConfigError(f"{where} cannot be used", cause=cause, fix="correct it, or delete it to use the defaults")

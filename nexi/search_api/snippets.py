@@ -15,7 +15,7 @@ from nexi.errors import LLMError
 from nexi.events import Judged
 from nexi.ports import LLM, Clock, Emit
 from nexi.prompts import render
-from nexi.search_api.schema import QUERY_TEXT, checked, clean_query, wrong
+from nexi.search_api.schema import QUERY_TEXT, check_object, clean_query, request_error
 from nexi.structured import ranking
 from nexi.structured.ranking import Pick
 from nexi.types import Message
@@ -65,19 +65,21 @@ QUERY_REQUEST: dict[str, Any] = {
 }
 
 
-async def rank(data: object, llm: LLM | None, *, clock: Clock, emit: Emit, prompts: Path | None = None) -> dict[str, Any]:
+async def rank_snippets(
+    data: object, llm: LLM | None, *, clock: Clock, emit: Emit, prompts: Path | None = None
+) -> dict[str, Any]:
     """`{"pick": [...], "fallback_used": ...}`, the best candidates first. Raises QuestionError."""
-    request = checked(data, RANK_REQUEST)
+    request = check_object(data, RANK_REQUEST)
     shown = request["candidates"][: request.get("top_k") or TOP_K]
-    indices = _indices(shown)
+    indices = _caller_indices(shown)
     want = min(request.get("want_n") or WANT_N, len(shown))
     query = clean_query(request["query"])
     messages = (
         Message("system", render("snippet_rank", folder=prompts, today=f"{clock.now():%Y-%m-%d}", want_n=want)),
-        Message("user", f"Question: {query}\n\nCandidates:\n{_listed(shown)}\nReturn JSON only."),
+        Message("user", f"Question: {query}\n\nCandidates:\n{_render_candidates(shown)}\nReturn JSON only."),
     )
-    pick, reason = await _picked(llm, messages, request, len(shown), want, clock)
-    urls = [_line(shown[place].get("url"), 8192) for place in pick.order]
+    pick, reason = await _pick_snippets(llm, messages, request, len(shown), want, clock)
+    urls = [_one_line(shown[place].get("url"), 8192) for place in pick.order]
     chosen = [indices[place] for place in pick.order]
     by = "fallback" if pick.fell_back else "model"
     await emit(Judged("snippets", by, items=tuple(f"{i} {url}".strip() for i, url in zip(chosen, urls, strict=True))))
@@ -87,15 +89,17 @@ async def rank(data: object, llm: LLM | None, *, clock: Clock, emit: Emit, promp
     return {"qid": request["qid"], **answer} if request.get("qid") is not None else answer
 
 
-async def rewrite(data: object, llm: LLM | None, *, clock: Clock, emit: Emit, prompts: Path | None = None) -> dict[str, Any]:
+async def rewrite_query(
+    data: object, llm: LLM | None, *, clock: Clock, emit: Emit, prompts: Path | None = None
+) -> dict[str, Any]:
     """`{"query": ..., "fallback_used": ...}`: what to search for, from what a user wrote. Raises QuestionError."""
-    request = checked(data, QUERY_REQUEST)
+    request = check_object(data, QUERY_REQUEST)
     own = clean_query(request["text"])
     messages = (
         Message("system", render("llm_query", folder=prompts, today=f"{clock.now():%Y-%m-%d}")),
         Message("user", request["text"].encode("utf-8", "replace").decode()[:USER_TEXT_CHARS]),
     )
-    text, reason = await _asked(llm, messages, request, ranking.queries_schema(1, 1), clock)
+    text, reason = await _ask_model(llm, messages, request, ranking.queries_schema(1, 1), clock)
     try:
         query = ranking.read_queries(text, 1, 1)[0] if not reason else ""
     except ValueError as error:
@@ -104,12 +108,12 @@ async def rewrite(data: object, llm: LLM | None, *, clock: Clock, emit: Emit, pr
     return {"query": query or own, "fallback_used": not query, "reason": reason}
 
 
-async def _picked(
+async def _pick_snippets(
     llm: LLM | None, messages: Sequence[Message], request: Mapping[str, Any], count: int, want: int, clock: Clock
 ) -> tuple[Pick, str]:
     if not count:
         return Pick(()), ""
-    text, reason = await _asked(llm, messages, request, ranking.pick_schema(count, want), clock)
+    text, reason = await _ask_model(llm, messages, request, ranking.pick_schema(count, want), clock)
     if reason:
         return ranking.first_ones(count, want), reason
     try:
@@ -118,7 +122,7 @@ async def _picked(
         return ranking.first_ones(count, want), f"the reply could not be used: {error}"
 
 
-async def _asked(
+async def _ask_model(
     llm: LLM | None, messages: Sequence[Message], request: Mapping[str, Any], schema: Mapping[str, Any], clock: Clock
 ) -> tuple[str, str]:
     """What the model wrote, and why there is nothing where there is nothing."""
@@ -137,23 +141,23 @@ async def _asked(
     return reply.text, ""
 
 
-def _indices(candidates: Sequence[Mapping[str, Any]]) -> list[int]:
+def _caller_indices(candidates: Sequence[Mapping[str, Any]]) -> list[int]:
     """The callers' own indices; a candidate without one has its place."""
     indices = [place if c.get("i") is None else int(c["i"]) for place, c in enumerate(candidates)]
     if len(set(indices)) < len(indices):
-        raise wrong(f"candidates: two have the same index in {json.dumps(indices)}")
+        raise request_error(f"candidates: two have the same index in {json.dumps(indices)}")
     return indices
 
 
-def _listed(candidates: Sequence[Mapping[str, Any]]) -> str:
-    return "\n".join(f"{place}) {_told(candidate)}" for place, candidate in enumerate(candidates))
+def _render_candidates(candidates: Sequence[Mapping[str, Any]]) -> str:
+    return "\n".join(f"{place}) {_render_candidate(candidate)}" for place, candidate in enumerate(candidates))
 
 
-def _told(candidate: Mapping[str, Any]) -> str:
-    url = _line(candidate.get("url"), 500)
-    told = f"{_line(candidate.get('title'), TITLE_CHARS)} — {_line(candidate.get('snippet'), SNIPPET_CHARS)}"
+def _render_candidate(candidate: Mapping[str, Any]) -> str:
+    url = _one_line(candidate.get("url"), 500)
+    told = f"{_one_line(candidate.get('title'), TITLE_CHARS)} — {_one_line(candidate.get('snippet'), SNIPPET_CHARS)}"
     return f"{told} (URL: {url})" if url else told
 
 
-def _line(text: object, most: int) -> str:
+def _one_line(text: object, most: int) -> str:
     return " ".join(str(text or "").encode("utf-8", "replace").decode().split())[:most]

@@ -20,11 +20,11 @@ _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
 
 def from_sqlite(error: sqlite3.Error, path: Path) -> StoreError:
     """The error behind SQLite's."""
-    code = _code(error)
+    code = _result_code(error)
     if code in _DAMAGED:
-        return damaged(path, str(error))
+        return damaged_error(path, str(error))
     if code in _BUSY:
-        return busy(path)
+        return busy_error(path)
     if code == sqlite3.SQLITE_FULL:
         return files.store_error("The knowledge store could not be written", path, OSError(errno.ENOSPC, str(error)))
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN):
@@ -35,19 +35,19 @@ def from_sqlite(error: sqlite3.Error, path: Path) -> StoreError:
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    return _code(error) in _DAMAGED
+    return _result_code(error) in _DAMAGED
 
 
-def _code(error: sqlite3.Error) -> int:
+def _result_code(error: sqlite3.Error) -> int:
     """SQLite's primary result code. Python's binding itself raises some errors, which have none."""
     return int(getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
 
 
-def damaged(path: Path, cause: str) -> StoreError:
+def damaged_error(path: Path, cause: str) -> StoreError:
     return StoreError("The knowledge store is damaged", cause=f"{cause} ({path})", fix=REPAIR, code="store_damaged")
 
 
-def busy(path: Path) -> StoreError:
+def busy_error(path: Path) -> StoreError:
     return StoreError(
         "The knowledge store is busy",
         cause=f"another nexi has been writing to it for too long ({path})",

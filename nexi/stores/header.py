@@ -42,7 +42,7 @@ def made_anew(path: Path, copy: Path) -> bool:
 
 def _first_page(scratch: Path) -> bytes:
     """The first page of a store that was just made."""
-    with closing(lane.connect(scratch, lambda db: schema.prepare(db, scratch))) as new:
+    with closing(lane.open_database(scratch, lambda db: schema.prepare_tables(db, scratch))) as new:
         new.execute("PRAGMA journal_mode=DELETE")
         size = int(new.execute("PRAGMA page_size").fetchone()[0])
     with scratch.open("rb") as file:

@@ -27,7 +27,7 @@ CACHE_KIB = 16_384
 READING_KIB = 1_024  # the system keeps the file in memory too; here it would count twice, and no search gets faster
 
 
-class Lane:
+class SqliteThread:
     """`run` awaits one piece of work. What SQLite raises in it leaves as a StoreError."""
 
     def __init__(
@@ -48,13 +48,13 @@ class Lane:
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do the work off the event loop. Work that has begun is finished even if the caller is cancelled."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self.do, work)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self.run_here, work)
 
-    def do(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def run_here(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do the work here; only for the lane's own thread and for code that has no event loop."""
-        return self._translated(lambda: work(self._open()))
+        return self._run_translating(lambda: work(self._open_connection()))
 
-    def _translated(self, work: Callable[[], T]) -> T:
+    def _run_translating(self, work: Callable[[], T]) -> T:
         try:
             return work()
         except sqlite3.Error as error:
@@ -64,7 +64,7 @@ class Lane:
 
     async def run_plainly(self, work: Callable[[], T]) -> T:
         """Do work in the lane's thread that opens and closes the file itself."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._translated, work)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._run_translating, work)
 
     async def aclose(self) -> None:
         await asyncio.get_running_loop().run_in_executor(self._thread, self.close)
@@ -75,17 +75,17 @@ class Lane:
         if connection is not None:
             connection.close()
 
-    def _open(self) -> sqlite3.Connection:
+    def _open_connection(self) -> sqlite3.Connection:
         """The connection; a new one where a repair has put another file in the place of ours."""
-        if self._connection is not None and self._file != _identity(self._path):
+        if self._connection is not None and self._file != _file_identity(self._path):
             self.close()
         if self._connection is None:
-            self._connection = connect(self._path, self._prepare, busy_s=self._busy_s, cache_kib=self._cache_kib)
-            self._file = _identity(self._path)
+            self._connection = open_database(self._path, self._prepare, busy_s=self._busy_s, cache_kib=self._cache_kib)
+            self._file = _file_identity(self._path)
         return self._connection
 
 
-def connect(
+def open_database(
     path: Path, prepare: Callable[[sqlite3.Connection], None], *, busy_s: float = BUSY_S, cache_kib: int = CACHE_KIB
 ) -> sqlite3.Connection:
     """A connection that waits for others, with the file private from its first byte."""
@@ -126,7 +126,7 @@ def end_reading(db: sqlite3.Connection) -> None:
                 db.execute("ROLLBACK")
 
 
-def _identity(path: Path) -> tuple[int, int]:
+def _file_identity(path: Path) -> tuple[int, int]:
     try:
         found = path.stat()
     except FileNotFoundError:

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from nexi.stores import faults
-from nexi.stores.schema import CHUNKS, every_meta, meta
-from nexi.stores.scope import Condition, condition
-from nexi.stores.vectors import DEFAULT_FIRST_PASS, Chosen, FirstPass, Held, VectorReader, choose, nearest, slots_of
+from nexi.stores.schema import CHUNKS, every_meta, read_meta
+from nexi.stores.scope import Condition, scope_condition
+from nexi.stores.vectors import DEFAULT_FIRST_PASS, Chosen, FirstPass, Held, VectorReader, choose_slots, find_nearest, slots_of
 from nexi.stores.words import Ranked
 from nexi.stores.writing import key_of
 from nexi.types import EVERYTHING, Passage, Scope, StoredSource, StoreStats, Vector
@@ -23,27 +23,27 @@ _PASSAGE = "c.id, s.url, c.text, s.title, s.domain, c.heading, c.context, c.code
 MOST_SELECTIONS = 8
 
 
-def source(db: sqlite3.Connection, url: str) -> StoredSource | None:
-    found = _sources(db, Condition("s.key = ?", (key_of(url),)), 1, 0)
+def read_source(db: sqlite3.Connection, url: str) -> StoredSource | None:
+    found = _query_sources(db, Condition("s.key = ?", (key_of(url),)), 1, 0)
     return found[0] if found else None
 
 
-def sources(db: sqlite3.Connection, scope: Scope, count: int, skip: int) -> list[StoredSource]:
-    return _sources(db, condition(scope), count, skip)
+def list_sources(db: sqlite3.Connection, scope: Scope, count: int, skip: int) -> list[StoredSource]:
+    return _query_sources(db, scope_condition(scope), count, skip)
 
 
-def _sources(db: sqlite3.Connection, where: Condition, count: int, skip: int) -> list[StoredSource]:
+def _query_sources(db: sqlite3.Connection, where: Condition, count: int, skip: int) -> list[StoredSource]:
     rows = db.execute(
         f"SELECT {_SOURCE} FROM sources s JOIN bodies b ON b.id = s.body WHERE {where.sql or 1} "  # noqa: S608  # values are bound
         "ORDER BY s.fetched_at DESC, s.id DESC LIMIT ? OFFSET ?",
         (*where.values, count, skip),
     )
-    return [_stored(row) for row in rows]
+    return [_parse_source(row) for row in rows]
 
 
-def _stored(row: Sequence[Any]) -> StoredSource:
+def _parse_source(row: Sequence[Any]) -> StoredSource:
     url, title, domain, language, fetched_at, digest, chunks, words, tags = row
-    return StoredSource(url, title, domain, language, fetched_at, digest, chunks, words, _tags(tags))
+    return StoredSource(url, title, domain, language, fetched_at, digest, chunks, words, _parse_tags(tags))
 
 
 def of_page(db: sqlite3.Connection, url: str, first: int, last: int | None) -> list[Passage]:
@@ -52,45 +52,45 @@ def of_page(db: sqlite3.Connection, url: str, first: int, last: int | None) -> l
         "WHERE s.key = ? ORDER BY c.id",
         (max(0, first), CHUNKS - 1 if last is None else min(last, CHUNKS - 1), key_of(url)),
     )
-    return [_passage(row, 0.0) for row in rows]
+    return [_parse_passage(row, 0.0) for row in rows]
 
 
-def unembedded(db: sqlite3.Connection, count: int) -> list[Passage]:
+def list_unembedded(db: sqlite3.Connection, count: int) -> list[Passage]:
     ids = db.execute("SELECT id FROM unembedded ORDER BY id LIMIT ?", (count,)).fetchall()
-    return passages(db, [(int(row[0]), 0.0) for row in ids], EVERYTHING)
+    return read_passages(db, [(int(row[0]), 0.0) for row in ids], EVERYTHING)
 
 
-def passages(db: sqlite3.Connection, ranked: Sequence[tuple[int, float]], scope: Scope) -> list[Passage]:
+def read_passages(db: sqlite3.Connection, ranked: Sequence[tuple[int, float]], scope: Scope) -> list[Passage]:
     """The chunks behind ids, each with the first source in scope that leads to it. What the disk has lost is left out."""
-    where = condition(scope)
+    where = scope_condition(scope)
     ids = [chunk for chunk, _ in ranked]
     try:
-        rows = _rows(db, ids, where)
+        rows = _read_rows(db, ids, where)
     except sqlite3.DatabaseError as error:
         if not faults.is_damage(error):
             raise
-        rows = [row for chunk in ids for row in _readable(db, chunk, where)]
+        rows = [row for chunk in ids for row in _read_row(db, chunk, where)]
     found = {row[0]: row for row in rows}
-    return [_passage(found[chunk], score) for chunk, score in ranked if chunk in found]
+    return [_parse_passage(found[chunk], score) for chunk, score in ranked if chunk in found]
 
 
-def _rows(db: sqlite3.Connection, ids: Sequence[int], where: Condition) -> list[Any]:
+def _read_rows(db: sqlite3.Connection, ids: Sequence[int], where: Condition) -> list[Any]:
     first = f"SELECT s.id FROM sources s WHERE s.body = c.id / {CHUNKS} AND {where.sql or 1} ORDER BY s.id LIMIT 1"  # noqa: S608
     marks = ", ".join("?" * len(ids))
     sql = f"SELECT {_PASSAGE} FROM chunks c JOIN sources s ON s.id = ({first}) WHERE c.id IN ({marks})"  # noqa: S608
     return db.execute(sql, (*where.values, *ids)).fetchall()
 
 
-def _readable(db: sqlite3.Connection, chunk: int, where: Condition) -> list[Any]:
+def _read_row(db: sqlite3.Connection, chunk: int, where: Condition) -> list[Any]:
     try:
-        return _rows(db, [chunk], where)
+        return _read_rows(db, [chunk], where)
     except sqlite3.DatabaseError as error:
         if not faults.is_damage(error):
             raise
         return []
 
 
-def _passage(row: Sequence[Any], score: float) -> Passage:
+def _parse_passage(row: Sequence[Any], score: float) -> Passage:
     chunk, url, text, title, domain, heading, context, code, language, fetched_at, tags, start = row
     return Passage(
         id=str(chunk),
@@ -105,20 +105,20 @@ def _passage(row: Sequence[Any], score: float) -> Passage:
         code=code,
         language=language,
         fetched_at=fetched_at,
-        tags=_tags(tags),
+        tags=_parse_tags(tags),
         start=start,
     )
 
 
-def _tags(text: str) -> tuple[str, ...]:
+def _parse_tags(text: str) -> tuple[str, ...]:
     return () if text == "[]" else tuple(json.loads(text))
 
 
-def stats(db: sqlite3.Connection) -> StoreStats:
+def read_stats(db: sqlite3.Connection) -> StoreStats:
     pages = int(db.execute("SELECT count(*) FROM sources").fetchone()[0])
     chunks, words = db.execute("SELECT coalesce(sum(chunks), 0), coalesce(sum(words), 0) FROM bodies").fetchone()
     missing = int(db.execute("SELECT count(*) FROM unembedded").fetchone()[0])
-    return StoreStats(pages, chunks, words, missing, meta(db, "embedder"), int(meta(db, "dims") or 0))
+    return StoreStats(pages, chunks, words, missing, read_meta(db, "embedder"), int(read_meta(db, "dims") or 0))
 
 
 class Nearest:
@@ -138,30 +138,30 @@ class Nearest:
             return []
         if (about["embedder"], dims) != (embedder, len(vector)):
             raise faults.other_embedder(str(about["embedder"]), dims, embedder, len(vector))
-        held = self._vectors.held(int(about["epoch"]), slots, dims)
-        chosen = None if scope == EVERYTHING else self._slots(db, scope, int(about["generation"]), held)
+        held = self._vectors.read_vectors(int(about["epoch"]), slots, dims)
+        chosen = None if scope == EVERYTHING else self._slots_in_scope(db, scope, int(about["generation"]), held)
         wanted = count
         while True:
-            near = nearest(held, vector, wanted, chosen, self._first_pass)
+            near = find_nearest(held, vector, wanted, chosen, self._first_pass)
             chunks = _chunks_in(db, [slot for slot, _ in near])
             found = [(chunks[slot], score) for slot, score in near if slot in chunks]
             if len(found) >= count or len(near) < wanted:
                 return found[:count]
             wanted *= 4
 
-    def _slots(self, db: sqlite3.Connection, scope: Scope, generation: int, held: Held) -> Chosen:
+    def _slots_in_scope(self, db: sqlite3.Connection, scope: Scope, generation: int, held: Held) -> Chosen:
         if generation != self._generation:
             self._generation, self._chosen = generation, {}
         found = self._chosen.get(scope)
         if found is None:
             if len(self._chosen) >= MOST_SELECTIONS:
                 self._chosen = {}
-            found = self._chosen[scope] = choose(held, _select(db, scope))
+            found = self._chosen[scope] = choose_slots(held, _select_slots(db, scope))
         return found
 
 
-def _select(db: sqlite3.Connection, scope: Scope) -> Any:
-    where = condition(scope)
+def _select_slots(db: sqlite3.Connection, scope: Scope) -> Any:
+    where = scope_condition(scope)
     within = f"AND b.id IN (SELECT s.body FROM sources s WHERE {where.sql})" if where.sql else ""  # noqa: S608
     if scope.code is None:
         return slots_of(db, f"SELECT b.slot, b.chunks FROM bodies b WHERE b.slot >= 0 {within} ORDER BY b.slot", where.values)  # noqa: S608

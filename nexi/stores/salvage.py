@@ -20,11 +20,11 @@ from typing import Any
 
 from nexi.errors import StoreError
 from nexi.stores import faults, header, lane, schema
-from nexi.stores.schema import CHUNKS, meta, set_meta
-from nexi.stores.scope import condition
-from nexi.stores.vectors import Held, VectorReader, VectorWriter, newest_epoch, sound
+from nexi.stores.schema import CHUNKS, read_meta, set_meta
+from nexi.stores.scope import scope_condition
+from nexi.stores.vectors import Held, VectorReader, VectorWriter, newest_epoch, read_sound_rows
 from nexi.stores.words import Ranked
-from nexi.stores.writing import Writing
+from nexi.stores.writing import StoreTransaction
 from nexi.text import terms
 from nexi.types import Chunk, IndexedPage, Scope, StoredSource, StoreRepair
 
@@ -56,30 +56,30 @@ def size_of(path: Path) -> int:
 
 def by_words(db: sqlite3.Connection, text: str, count: int, scope: Scope) -> Ranked:
     """BM25 without an index, over every chunk that can be read."""
-    asked = terms.asked(text)
+    asked = terms.question_terms(text)
     bodies = _bodies_in(db, scope)
     seen: list[tuple[int, Counter[str], int]] = []
-    for chunk, *texts, code, _ in _chunks(db):
+    for chunk, *texts, code, _ in _read_chunks(db):
         if (bodies is None or chunk // CHUNKS in bodies) and scope.code in (None, bool(code)):
-            words = Counter(terms.terms("\n".join(texts)))
+            words = Counter(terms.extract_terms("\n".join(texts)))
             seen.append((chunk, words, words.total()))
-    rarity = {term: _rarity(sum(term in words for _, words, _ in seen), len(seen)) for term in asked}
+    rarity = {term: _word_rarity(sum(term in words for _, words, _ in seen), len(seen)) for term in asked}
     mean = sum(length for _, _, length in seen) / max(1, len(seen)) or 1.0
-    scored = [(chunk, _bm25(rarity, words, length / mean)) for chunk, words, length in seen]
+    scored = [(chunk, _bm25_score(rarity, words, length / mean)) for chunk, words, length in seen]
     return sorted(((c, s) for c, s in scored if s > 0), key=lambda found: (-found[1], found[0]))[:count]
 
 
-def _rarity(having: int, of: int) -> float:
+def _word_rarity(having: int, of: int) -> float:
     return math.log(1 + (of - having + 0.5) / (having + 0.5))
 
 
-def _bm25(rarity: Mapping[str, float], words: Counter[str], length: float) -> float:
+def _bm25_score(rarity: Mapping[str, float], words: Counter[str], length: float) -> float:
     norm = 1.2 * (0.25 + 0.75 * length)
     return sum(worth * words[term] * 2.2 / (words[term] + norm) for term, worth in rarity.items())
 
 
 def _bodies_in(db: sqlite3.Connection, scope: Scope) -> set[int] | None:
-    where = condition(scope)
+    where = scope_condition(scope)
     if not where.sql:
         return None
     rows = db.execute(f"SELECT s.body FROM sources AS s NOT INDEXED WHERE {where.sql}", where.values)  # noqa: S608  # values are bound
@@ -89,8 +89,8 @@ def _bodies_in(db: sqlite3.Connection, scope: Scope) -> set[int] | None:
 # reading past damage
 
 
-def _chunks(db: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
-    for body in _rows(db, "bodies", _BODY):
+def _read_chunks(db: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
+    for body in _read_rows(db, "bodies", _BODY):
         yield from _chunks_of(db, int(body[0]), int(body[3]))
 
 
@@ -100,10 +100,10 @@ def _chunks_of(db: sqlite3.Connection, body: int, count: int) -> list[tuple[Any,
         sql = f"SELECT {_CHUNK} FROM chunks NOT INDEXED WHERE id BETWEEN ? AND ? ORDER BY id"  # noqa: S608  # names of ours
         return db.execute(sql, (first, first + CHUNKS - 1)).fetchall()
     except sqlite3.DatabaseError:
-        return [row for row in (_row(db, "chunks", _CHUNK, first + n) for n in range(count)) if row]
+        return [row for row in (_read_row(db, "chunks", _CHUNK, first + n) for n in range(count)) if row]
 
 
-def _rows(db: sqlite3.Connection, table: str, columns: str) -> Iterator[tuple[Any, ...]]:
+def _read_rows(db: sqlite3.Connection, table: str, columns: str) -> Iterator[tuple[Any, ...]]:
     """Every row that can be read: from the front, from the back, and between the two one by one."""
     low, high = 0, 0
     for row in _until_damage(db, table, columns, "ASC"):
@@ -118,7 +118,7 @@ def _rows(db: sqlite3.Connection, table: str, columns: str) -> Iterator[tuple[An
     backwards = list(_until_damage(db, table, columns, "DESC"))
     found = [row for row in backwards if row is not None and int(row[0]) > low]
     high = int(found[-1][0]) if found else low + CHUNKS
-    yield from (row for row in (_row(db, table, columns, number) for number in range(low + 1, high)) if row)
+    yield from (row for row in (_read_row(db, table, columns, number) for number in range(low + 1, high)) if row)
     yield from reversed(found)
 
 
@@ -141,7 +141,7 @@ def _has_root(db: sqlite3.Connection, table: str) -> bool:
         return False
 
 
-def _row(db: sqlite3.Connection, table: str, columns: str, number: int) -> tuple[Any, ...] | None:
+def _read_row(db: sqlite3.Connection, table: str, columns: str, number: int) -> tuple[Any, ...] | None:
     with suppress(sqlite3.DatabaseError):
         row: tuple[Any, ...] | None = db.execute(
             f"SELECT {columns} FROM {table} NOT INDEXED WHERE id = ?",  # noqa: S608
@@ -155,7 +155,7 @@ def _row(db: sqlite3.Connection, table: str, columns: str, number: int) -> tuple
 
 
 @dataclass
-class _Found:
+class _SavedPages:
     """What the damaged file gave, and what it did not."""
 
     pages: int = 0
@@ -164,55 +164,55 @@ class _Found:
     lost_sources: list[str] = field(default_factory=list)
 
 
-def repair(path: Path, on_saved: OnSaved = lambda done, total: None) -> StoreRepair:
+def repair_store(path: Path, on_saved: OnSaved = lambda done, total: None) -> StoreRepair:
     """A sound store in the place of this one; the damaged file is kept beside it."""
     fresh, grafted = (path.with_name(path.name + end) for end in (".repaired", ".grafted"))
     try:
-        with closing(_plain(path)) as db:
+        with closing(_open_plain(path)) as db:
             if _is_sound(db, path):
-                return _counted(path, StoreRepair())
-            if header.is_readable(db) or not _graft(path, grafted):
-                found = _copy(db, path, fresh, on_saved)
+                return _count_saved(path, StoreRepair())
+            if header.is_readable(db) or not _replace_header(path, grafted):
+                found = _copy_pages(db, path, fresh, on_saved)
             else:
                 found = _from_graft(path, grafted, fresh, on_saved)
         aside = _put_aside(path)
         fresh.replace(path)
     finally:
         for leftover in (fresh, grafted):
-            _remove(leftover)
+            _remove_file(leftover)
     report = StoreRepair(found.pages, found.chunks, tuple(found.lost_sources), found.lost_chunks, kept_aside=str(aside))
-    return _counted(path, report)
+    return _count_saved(path, report)
 
 
-def _plain(path: Path) -> sqlite3.Connection:
+def _open_plain(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(path, timeout=lane.BUSY_S, isolation_level=None)
 
 
-def _graft(path: Path, grafted: Path) -> bool:
-    _remove(grafted)
+def _replace_header(path: Path, grafted: Path) -> bool:
+    _remove_file(grafted)
     return header.made_anew(path, grafted)
 
 
-def _from_graft(path: Path, grafted: Path, fresh: Path, on_saved: OnSaved) -> _Found:
+def _from_graft(path: Path, grafted: Path, fresh: Path, on_saved: OnSaved) -> _SavedPages:
     """What the file holds, now that its tables can be found again; often all of it as it was."""
-    with closing(_plain(grafted)) as db:
+    with closing(_open_plain(grafted)) as db:
         if not _is_sound(db, path):
-            return _copy(db, path, fresh, on_saved)
+            return _copy_pages(db, path, fresh, on_saved)
         db.execute("PRAGMA journal_mode=DELETE")
     grafted.replace(fresh)
-    return _Found()
+    return _SavedPages()
 
 
-def _remove(path: Path) -> None:
-    for file in (path, *_journals(path)):
+def _remove_file(path: Path) -> None:
+    for file in (path, *_journal_files(path)):
         file.unlink(missing_ok=True)
 
 
-def _counted(path: Path, report: StoreRepair) -> StoreRepair:
-    from nexi.stores.reading import stats
+def _count_saved(path: Path, report: StoreRepair) -> StoreRepair:
+    from nexi.stores.reading import read_stats
 
-    with closing(lane.connect(path, lambda db: schema.prepare(db, path))) as db:
-        now = stats(db)
+    with closing(lane.open_database(path, lambda db: schema.prepare_tables(db, path))) as db:
+        now = read_stats(db)
     return StoreRepair(now.sources, now.chunks, report.lost_sources, report.lost_chunks, now.unembedded, report.kept_aside)
 
 
@@ -224,45 +224,45 @@ def _is_sound(db: sqlite3.Connection, path: Path) -> bool:
             return False
         db.execute("INSERT INTO words(words) VALUES ('integrity-check')")
         db.execute("INSERT INTO pages(pages) VALUES ('integrity-check')")
-        return _held(db, path) is not None or not int(meta(db, "slots") or 0)
+        return _read_vectors(db, path) is not None or not int(read_meta(db, "slots") or 0)
     except sqlite3.DatabaseError as error:
         if not faults.is_damage(error):
             raise
         return False
 
 
-def _held(db: sqlite3.Connection, path: Path) -> Held | None:
+def _read_vectors(db: sqlite3.Connection, path: Path) -> Held | None:
     """The vectors, where the file of them can be read."""
     try:
-        epoch, slots, dims = (int(meta(db, key) or 0) for key in ("epoch", "slots", "dims"))
-        return VectorReader(path).held(epoch, slots, dims) if slots else None
+        epoch, slots, dims = (int(read_meta(db, key) or 0) for key in ("epoch", "slots", "dims"))
+        return VectorReader(path).read_vectors(epoch, slots, dims) if slots else None
     except (sqlite3.DatabaseError, StoreError):
         return None
 
 
-def _copy(db: sqlite3.Connection, path: Path, fresh: Path, on_saved: OnSaved) -> _Found:
+def _copy_pages(db: sqlite3.Connection, path: Path, fresh: Path, on_saved: OnSaved) -> _SavedPages:
     """Every page that can be read, into a new file whose vectors lie beside the old ones."""
-    _remove(fresh)
-    found, vectors = _Found(), VectorWriter(path)
-    held = _held(db, path)
+    _remove_file(fresh)
+    found, vectors = _SavedPages(), VectorWriter(path)
+    held = _read_vectors(db, path)
     embedder = ""
     with suppress(sqlite3.DatabaseError):
-        embedder = meta(db, "embedder")
-    with closing(lane.connect(fresh, lambda new: schema.prepare(new, fresh))) as new:
+        embedder = read_meta(db, "embedder")
+    with closing(lane.open_database(fresh, lambda new: schema.prepare_tables(new, fresh))) as new:
         set_meta(new, "epoch", newest_epoch(path) + 1)
-        bodies = {int(row[0]): row for row in _rows(db, "bodies", _BODY)}
-        sources = list(_rows(db, "sources", _SOURCE))
+        bodies = {int(row[0]): row for row in _read_rows(db, "bodies", _BODY)}
+        sources = list(_read_rows(db, "sources", _SOURCE))
         for start in range(0, len(sources), AT_ONCE):
-            batch = list(_pages(db, sources[start : start + AT_ONCE], bodies, held, found))
-            lane.in_transaction(new, partial(Writing(new, vectors).put, batch, embedder))
+            batch = list(_saved_pages(db, sources[start : start + AT_ONCE], bodies, held, found))
+            lane.in_transaction(new, partial(StoreTransaction(new, vectors).put, batch, embedder))
             on_saved(min(start + AT_ONCE, len(sources)), len(sources))
         new.execute("PRAGMA journal_mode=DELETE")
     vectors.close()
     return found
 
 
-def _pages(
-    db: sqlite3.Connection, sources: Sequence[Row], bodies: Mapping[int, Row], held: Held | None, found: _Found
+def _saved_pages(
+    db: sqlite3.Connection, sources: Sequence[Row], bodies: Mapping[int, Row], held: Held | None, found: _SavedPages
 ) -> Iterator[IndexedPage]:
     for _, url, body, title, domain, language, fetched_at, tags in sources:
         _, digest, _, count, words, slot = bodies.get(body, _FORGOTTEN)
@@ -274,14 +274,22 @@ def _pages(
         whole = body in bodies and len(rows) == count
         found.lost_chunks += max(0, count - len(rows))
         source = StoredSource(
-            url, title, domain, language, fetched_at, digest if whole else "", len(rows), words if whole else 0, _tags(tags)
+            url,
+            title,
+            domain,
+            language,
+            fetched_at,
+            digest if whole else "",
+            len(rows),
+            words if whole else 0,
+            _parse_tags(tags),
         )
         chunks = tuple(Chunk(*row[1:]) for row in rows)
         places = [slot + int(row[0]) % CHUNKS for row in rows]
-        yield IndexedPage(source, chunks, sound(held, places) if slot >= 0 else ())
+        yield IndexedPage(source, chunks, read_sound_rows(held, places) if slot >= 0 else ())
 
 
-def _tags(text: str) -> tuple[str, ...]:
+def _parse_tags(text: str) -> tuple[str, ...]:
     try:
         return tuple(str(tag) for tag in json.loads(text))
     except ValueError:
@@ -293,12 +301,12 @@ def _put_aside(path: Path) -> Path:
     number = 1
     while (aside := path.with_name(f"{path.name}.damaged-{number}")).exists():
         number += 1
-    for journal in _journals(path):
+    for journal in _journal_files(path):
         with suppress(FileNotFoundError):
             journal.replace(aside.with_name(journal.name.replace(path.name, aside.name)))
     path.replace(aside)
     return aside
 
 
-def _journals(path: Path) -> tuple[Path, Path]:
+def _journal_files(path: Path) -> tuple[Path, Path]:
     return path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")

@@ -52,33 +52,33 @@ PRAGMA user_version = {VERSION};
 """  # noqa: S608  # numbers of ours
 
 
-def prepare(db: sqlite3.Connection, path: Path) -> None:
+def prepare_tables(db: sqlite3.Connection, path: Path) -> None:
     """Make the tables of an empty file, bring an older one up to date, refuse what is newer or not ours."""
-    if version_of(db, path) == VERSION and meta(db, "terms") == str(terms.VERSION):
+    if version_of(db, path) == VERSION and read_meta(db, "terms") == str(terms.VERSION):
         return
-    in_transaction(db, lambda: _upgrade(db, path))
+    in_transaction(db, lambda: _upgrade_tables(db, path))
 
 
 def version_of(db: sqlite3.Connection, path: Path) -> int:
     version = int(db.execute("PRAGMA user_version").fetchone()[0])
     application = int(db.execute("PRAGMA application_id").fetchone()[0])
-    if application != APPLICATION and (version or application or _tables(db)):
+    if application != APPLICATION and (version or application or _count_tables(db)):
         raise faults.not_a_store(path)
     if version > VERSION:
         raise faults.newer_schema(path, version, VERSION)
     return version
 
 
-def _upgrade(db: sqlite3.Connection, path: Path) -> None:
+def _upgrade_tables(db: sqlite3.Connection, path: Path) -> None:
     """With the write lock held: another process may have been first."""
     version = version_of(db, path)
     if version == 0:
-        run(db, TABLES)
+        run_script(db, TABLES)
     elif version == 1:
         _vectors_to_files(db, path)
     if 0 < version < 3:
-        run(db, f"{PAGES};\n")
-    if 0 < version < 3 or meta(db, "terms") != str(terms.VERSION):
+        run_script(db, f"{PAGES};\n")
+    if 0 < version < 3 or read_meta(db, "terms") != str(terms.VERSION):
         _index_again(db)
     db.execute(f"PRAGMA user_version = {VERSION}")
 
@@ -87,8 +87,8 @@ def _vectors_to_files(db: sqlite3.Connection, path: Path) -> None:
     """Version 1 kept vectors in a table."""
     from nexi.stores.vectors import VectorWriter
 
-    run(db, _TO_VERSION_2)
-    dims, slots = int(meta(db, "dims") or 0), 0
+    run_script(db, _TO_VERSION_2)
+    dims, slots = int(read_meta(db, "dims") or 0), 0
     writer = VectorWriter(path)
     for body, data in db.execute("SELECT body, data FROM vectors ORDER BY body").fetchall():
         rows = VectorWriter.rows_of(data, dims)
@@ -98,7 +98,7 @@ def _vectors_to_files(db: sqlite3.Connection, path: Path) -> None:
     writer.flush()
     writer.close()
     set_meta(db, "slots", slots)
-    run(db, _END_OF_VERSION_1)
+    run_script(db, _END_OF_VERSION_1)
 
 
 _TO_VERSION_2 = """
@@ -115,49 +115,53 @@ DROP TABLE vectors;
 
 def _index_again(db: sqlite3.Connection) -> None:
     """The same texts give other terms in this nexi, or other indexes, so these are made anew."""
-    run(db, f"DROP TABLE words;\nDROP TABLE pages;\n{WORDS};\n{PAGES};\n")
+    run_script(db, f"DROP TABLE words;\nDROP TABLE pages;\n{WORDS};\n{PAGES};\n")
     for body, title in db.execute("SELECT id, title FROM bodies ORDER BY id").fetchall():
         ids = (body * CHUNKS, body * CHUNKS + CHUNKS - 1)
         rows = db.execute("SELECT id, text, heading, context FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id", ids).fetchall()
-        index(db, body, title, [(row[0], Chunk(row[1], row[2], row[3])) for row in rows])
+        index_body(db, body, title, [(row[0], Chunk(row[1], row[2], row[3])) for row in rows])
     set_meta(db, "terms", terms.VERSION)
 
 
-def index(db: sqlite3.Connection, body: int, title: str, chunks: Sequence[tuple[int, Chunk]]) -> None:
+def index_body(db: sqlite3.Connection, body: int, title: str, chunks: Sequence[tuple[int, Chunk]]) -> None:
     """Make the words of a body findable."""
-    rows, page = _indexed(title, chunks)
+    rows, page = _terms_of_body(title, chunks)
     db.executemany("INSERT INTO words(rowid, text, head) VALUES (?, ?, ?)", rows)
     db.execute("INSERT INTO pages(rowid, title, text) VALUES (?, ?, ?)", (body, *page))
 
 
-def unindex(db: sqlite3.Connection, body: int, title: str, chunks: Sequence[tuple[int, Chunk]]) -> None:
+def unindex_body(db: sqlite3.Connection, body: int, title: str, chunks: Sequence[tuple[int, Chunk]]) -> None:
     """Forget the words of a body: an index forgets only when told the same terms again."""
-    rows, page = _indexed(title, chunks)
+    rows, page = _terms_of_body(title, chunks)
     db.executemany("INSERT INTO words(words, rowid, text, head) VALUES ('delete', ?, ?, ?)", rows)
     db.execute("INSERT INTO pages(pages, rowid, title, text) VALUES ('delete', ?, ?, ?)", (body, *page))
 
 
-def _indexed(title: str, chunks: Sequence[tuple[int, Chunk]]) -> tuple[list[tuple[int, str, str]], tuple[str, str]]:
+def _terms_of_body(title: str, chunks: Sequence[tuple[int, Chunk]]) -> tuple[list[tuple[int, str, str]], tuple[str, str]]:
     """(id, terms of the text, terms of what stands above it) of each chunk, and (title, text) of their page."""
     rows = [
-        (number, " ".join(terms.terms(chunk.text)), " ".join(terms.terms(f"{title}\n{chunk.heading}\n{chunk.context}")))
+        (
+            number,
+            " ".join(terms.extract_terms(chunk.text)),
+            " ".join(terms.extract_terms(f"{title}\n{chunk.heading}\n{chunk.context}")),
+        )
         for number, chunk in chunks
     ]
-    return rows, (" ".join(terms.terms(title)), " ".join(text for _, text, _ in rows))
+    return rows, (" ".join(terms.extract_terms(title)), " ".join(text for _, text, _ in rows))
 
 
-def run(db: sqlite3.Connection, script: str) -> None:
+def run_script(db: sqlite3.Connection, script: str) -> None:
     """Several statements inside the transaction at hand; `executescript` would commit it first."""
     for statement in script.split(";\n"):
         if statement.strip():
             db.execute(statement)
 
 
-def _tables(db: sqlite3.Connection) -> int:
+def _count_tables(db: sqlite3.Connection) -> int:
     return int(db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
 
 
-def meta(db: sqlite3.Connection, key: str) -> str:
+def read_meta(db: sqlite3.Connection, key: str) -> str:
     row = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
     return str(row[0]) if row else ""
 

@@ -16,11 +16,11 @@ from msgspec.structs import replace
 
 from nexi.errors import StoreError
 from nexi.stores import reading, salvage, schema
-from nexi.stores.lane import BUSY_S, READING_KIB, Lane, end_reading, in_transaction
+from nexi.stores.lane import BUSY_S, READING_KIB, SqliteThread, end_reading, in_transaction
 from nexi.stores.reading import Nearest
 from nexi.stores.vectors import DEFAULT_FIRST_PASS, FirstPass, VectorReader, VectorWriter
-from nexi.stores.words import MAX_SCORED, Ranked, Words
-from nexi.stores.writing import MIN_HOLES, Writing
+from nexi.stores.words import MAX_SCORED, Ranked, WordIndex
+from nexi.stores.writing import MIN_HOLES, StoreTransaction
 from nexi.text import fusion
 from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
 
@@ -46,11 +46,11 @@ class SqliteStore:
     def __init__(self, path: Path, *, busy_s: float = BUSY_S, limits: StoreLimits = DEFAULT_LIMITS) -> None:
         self._path = path
         self._limits = limits
-        self._reader = Lane(path, lambda db: schema.prepare(db, path), busy_s=busy_s, cache_kib=READING_KIB)
-        self._writer = Lane(path, lambda db: schema.prepare(db, path), busy_s=busy_s)
+        self._reader = SqliteThread(path, lambda db: schema.prepare_tables(db, path), busy_s=busy_s, cache_kib=READING_KIB)
+        self._writer = SqliteThread(path, lambda db: schema.prepare_tables(db, path), busy_s=busy_s)
         self._mapped = VectorReader(path)
         self._nearest = Nearest(self._mapped, limits.first_pass)
-        self._words = Words(limits.max_scored)
+        self._words = WordIndex(limits.max_scored)
         self._vectors = VectorWriter(path)
         self._damage = ""
 
@@ -61,67 +61,67 @@ class SqliteStore:
         self._vectors.close()
 
     async def put(self, pages: Sequence[IndexedPage], *, embedder: str = "") -> None:
-        await self._write(lambda writing: writing.put(pages, embedder))
+        await self._run_writing(lambda writing: writing.put(pages, embedder))
 
     async def link(self, source: StoredSource) -> bool:
-        return await self._write(lambda writing: writing.link(source))
+        return await self._run_writing(lambda writing: writing.link(source))
 
     async def remove(self, urls: Sequence[str]) -> int:
-        return await self._write(lambda writing: writing.remove(urls))
+        return await self._run_writing(lambda writing: writing.remove(urls))
 
     async def add_vectors(self, vectors: Mapping[str, Vector], *, embedder: str) -> None:
-        await self._write(lambda writing: writing.add_vectors(vectors, embedder))
+        await self._run_writing(lambda writing: writing.add_vectors(vectors, embedder))
 
     async def forget_vectors(self) -> None:
-        await self._write(lambda writing: writing.forget_vectors())
+        await self._run_writing(lambda writing: writing.forget_vectors())
 
     async def source(self, url: str) -> StoredSource | None:
-        return await self._read(lambda db: reading.source(db, url))
+        return await self._run_reading(lambda db: reading.read_source(db, url))
 
     async def sources(self, scope: Scope = EVERYTHING, *, count: int = 100, skip: int = 0) -> list[StoredSource]:
-        return await self._read(lambda db: reading.sources(db, scope, count, skip))
+        return await self._run_reading(lambda db: reading.list_sources(db, scope, count, skip))
 
     async def passages(self, url: str, first: int = 0, last: int | None = None) -> list[Passage]:
-        return await self._read(lambda db: reading.of_page(db, url, first, last))
+        return await self._run_reading(lambda db: reading.of_page(db, url, first, last))
 
     async def lexical(self, text: str, *, count: int = 10, scope: Scope = EVERYTHING) -> list[Passage]:
-        return await self._read(lambda db: reading.passages(db, self._by_words(db, text, count, scope), scope))
+        return await self._run_reading(lambda db: reading.read_passages(db, self._by_words(db, text, count, scope), scope))
 
     async def dense(self, vector: Vector, *, embedder: str, count: int = 10, scope: Scope = EVERYTHING) -> list[Passage]:
         def search(db: sqlite3.Connection) -> list[Passage]:
-            return reading.passages(db, self._nearest.search(db, vector, embedder, count, scope), scope)
+            return reading.read_passages(db, self._nearest.search(db, vector, embedder, count, scope), scope)
 
-        return await self._read(search)
+        return await self._run_reading(search)
 
     async def hybrid(
         self, text: str, vector: Vector, *, embedder: str, count: int = 10, scope: Scope = EVERYTHING
     ) -> list[Passage]:
         def search(db: sqlite3.Connection) -> list[Passage]:
-            wide = fusion.width(count)
+            wide = fusion.fusion_width(count)
             by_words = self._by_words(db, text, wide, scope)
             by_vectors = self._nearest.search(db, vector, embedder, wide, scope)
             fused = fusion.by_reciprocal_rank([[chunk for chunk, _ in ranked] for ranked in (by_words, by_vectors)])
-            return reading.passages(db, fused[:count], scope)
+            return reading.read_passages(db, fused[:count], scope)
 
-        return await self._read(search)
+        return await self._run_reading(search)
 
     async def unembedded(self, count: int = 100) -> list[Passage]:
-        return await self._read(lambda db: reading.unembedded(db, count))
+        return await self._run_reading(lambda db: reading.list_unembedded(db, count))
 
     async def stats(self) -> StoreStats:
-        found = await self._read(reading.stats)
+        found = await self._run_reading(reading.read_stats)
         return replace(found, bytes=salvage.size_of(self._path), damage=self._damage)
 
     async def repair(self, on_saved: Callable[[int, int], None] = lambda done, total: None) -> StoreRepair:
         """Nothing is changed where nothing is damaged."""
         await self._reader.run_plainly(self._reader.close)
         self._mapped.close()
-        return await self._writer.run_plainly(lambda: self._repair(on_saved))
+        return await self._writer.run_plainly(lambda: self._repair_file(on_saved))
 
-    def _repair(self, on_saved: Callable[[int, int], None]) -> StoreRepair:
+    def _repair_file(self, on_saved: Callable[[int, int], None]) -> StoreRepair:
         self._writer.close()
         self._vectors.close()
-        repaired = salvage.repair(self._path, on_saved)
+        repaired = salvage.repair_store(self._path, on_saved)
         self._damage = ""
         return repaired
 
@@ -135,7 +135,7 @@ class SqliteStore:
                 raise
             return salvage.by_words(db, text, count, scope)
 
-    async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def _run_reading(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """All that a search reads is of one moment."""
 
         def read(db: sqlite3.Connection) -> T:
@@ -147,15 +147,15 @@ class SqliteStore:
 
         return await self._reader.run(read)
 
-    async def _write(self, work: Callable[[Writing], T]) -> T:
+    async def _run_writing(self, work: Callable[[StoreTransaction], T]) -> T:
         def write(db: sqlite3.Connection) -> T:
-            writing = Writing(db, self._vectors, self._limits.min_holes)
+            writing = StoreTransaction(db, self._vectors, self._limits.min_holes)
             try:
                 result = in_transaction(db, lambda: work(writing))
             except (OSError, StoreError, sqlite3.Error):
                 self._vectors.close()
                 raise
-            writing.done()
+            writing.after_commit()
             return result
 
         return await self._writer.run(write)

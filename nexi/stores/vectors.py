@@ -27,7 +27,7 @@ EMPTY = -2.0  # below every cosine
 WORD = 64
 
 
-def numpy() -> Any:
+def load_numpy() -> Any:
     try:
         import numpy as np
     except ImportError:
@@ -35,9 +35,9 @@ def numpy() -> Any:
     return np
 
 
-def matrix(vectors: Sequence[Vector], dims: int) -> Any:
+def unit_rows(vectors: Sequence[Vector], dims: int) -> Any:
     """Rows of length one."""
-    np = numpy()
+    np = load_numpy()
     if any(len(vector) != dims for vector in vectors):
         raise faults.bad_vectors(f"not all of them have {dims} dimensions")
     rows = np.array([np.asarray(vector, np.float32) for vector in vectors], np.float32).reshape(-1, dims)
@@ -47,22 +47,22 @@ def matrix(vectors: Sequence[Vector], dims: int) -> Any:
     return rows / np.maximum(lengths, 1e-12)[:, None]
 
 
-def empty(count: int, dims: int) -> Any:
+def empty_rows(count: int, dims: int) -> Any:
     """Rows that hold nothing: no search finds them."""
-    np = numpy()
+    np = load_numpy()
     rows = np.zeros((count, dims), "<f4")
     rows[:, 0] = np.nan
     return rows
 
 
-def _bits(rows: Any) -> Any:
+def _sign_bits(rows: Any) -> Any:
     """One bit a number (its sign), in whole words."""
-    np = numpy()
+    np = load_numpy()
     packed = np.packbits(rows > 0, axis=1)
     return np.pad(packed, ((0, 0), (0, -packed.shape[1] % (WORD // 8)))).view(np.uint64)
 
 
-def _directory(path: Path) -> Path:
+def _vector_directory(path: Path) -> Path:
     return path.with_name(path.name + "-vectors")
 
 
@@ -71,18 +71,18 @@ class VectorWriter:
 
     def __init__(self, store: Path) -> None:
         self.store = store
-        self._directory = _directory(store)
+        self._directory = _vector_directory(store)
         self._epoch = 0
         self._open: tuple[IO[bytes], IO[bytes]] | None = None
 
     @staticmethod
     def rows_of(data: bytes, dims: int) -> Any:
-        np = numpy()
+        np = load_numpy()
         return np.frombuffer(data, "<f4").reshape(-1, dims)
 
     def write(self, epoch: int, slot: int, rows: Any) -> None:
         """Rows and their bits from a slot on; `flush` before the transaction ends makes them lasting."""
-        for file, block in zip(self._files(epoch), (rows, _bits(rows)), strict=True):
+        for file, block in zip(self._open_files(epoch), (rows, _sign_bits(rows)), strict=True):
             data = block.tobytes()
             file.seek(slot * (len(data) // max(len(rows), 1)))
             file.write(data)
@@ -92,10 +92,10 @@ class VectorWriter:
             file.flush()
             os.fsync(file.fileno())
 
-    def blank(self, epoch: int, slot: int, count: int, dims: int) -> None:
+    def blank_rows(self, epoch: int, slot: int, count: int, dims: int) -> None:
         """Mark rows as empty, once the transaction that freed them is over; a failure only costs a later search time."""
         with suppress(OSError):
-            self.write(epoch, slot, empty(count, dims))
+            self.write(epoch, slot, empty_rows(count, dims))
             for file in self._open or ():
                 file.flush()
 
@@ -114,21 +114,21 @@ class VectorWriter:
             with suppress(OSError):
                 file.close()
 
-    def _files(self, epoch: int) -> tuple[IO[bytes], IO[bytes]]:
+    def _open_files(self, epoch: int) -> tuple[IO[bytes], IO[bytes]]:
         if self._open is None or self._epoch != epoch:
             self.close()
             files.make_private_directory(self._directory)
-            first, second = (_private(path) for path in _paths(self._directory, epoch))
+            first, second = (_open_private(path) for path in _file_paths(self._directory, epoch))
             self._open, self._epoch = (first, second), epoch
         return self._open
 
 
-def _private(path: Path) -> IO[bytes]:
+def _open_private(path: Path) -> IO[bytes]:
     fd = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), files.PRIVATE_FILE)
     return os.fdopen(fd, "r+b")
 
 
-def _paths(directory: Path, epoch: int) -> tuple[Path, Path]:
+def _file_paths(directory: Path, epoch: int) -> tuple[Path, Path]:
     return directory / f"{epoch}.f32", directory / f"{epoch}.bits"
 
 
@@ -150,40 +150,40 @@ class VectorReader:
     """Maps the files, and maps them again when they have grown or another epoch has begun. One for each reading lane."""
 
     def __init__(self, store: Path) -> None:
-        self._directory = _directory(store)
+        self._directory = _vector_directory(store)
         self._known = (0, 0, 0)
         self._held: Held | None = None
 
-    def held(self, epoch: int, slots: int, dims: int) -> Held:
+    def read_vectors(self, epoch: int, slots: int, dims: int) -> Held:
         """The first `slots` vectors. Raises StoreError where the files do not have them."""
         if self._held is None or self._known[:2] != (epoch, dims) or self._known[2] < slots:
-            self._held = self._map(epoch, slots, dims)
+            self._held = self._map_files(epoch, slots, dims)
             self._known = (epoch, dims, slots)
         return Held(self._held.rows[:slots], self._held.bits[:slots])
 
     def close(self) -> None:
         self._held = None
 
-    def _map(self, epoch: int, slots: int, dims: int) -> Held:
-        np = numpy()
-        rows, bits = _paths(self._directory, epoch)
+    def _map_files(self, epoch: int, slots: int, dims: int) -> Held:
+        np = load_numpy()
+        rows, bits = _file_paths(self._directory, epoch)
         try:
             return Held(
                 np.memmap(rows, "<f4", "r", shape=(slots, dims)).view(np.ndarray),
                 np.memmap(bits, "<u8", "r", shape=(slots, -(-dims // WORD))).view(np.ndarray),
             )
         except (OSError, ValueError) as error:
-            raise faults.damaged(rows, f"its vectors are missing: {error}") from None
+            raise faults.damaged_error(rows, f"its vectors are missing: {error}") from None
 
 
 def newest_epoch(store: Path) -> int:
     """The number of the last files there are."""
-    return max((int(path.stem) for path in _directory(store).glob("*.f32") if path.stem.isdigit()), default=0)
+    return max((int(path.stem) for path in _vector_directory(store).glob("*.f32") if path.stem.isdigit()), default=0)
 
 
-def sound(held: Held | None, slots: Sequence[int]) -> tuple[Any, ...]:
+def read_sound_rows(held: Held | None, slots: Sequence[int]) -> tuple[Any, ...]:
     """The rows of some slots if all of them are vectors of length one, else none: what is not can be made again."""
-    np = numpy() if held is not None else None
+    np = load_numpy() if held is not None else None
     if held is None or np is None or not slots or max(slots) >= len(held.rows):
         return ()
     rows = held.rows[np.array(slots)]
@@ -191,7 +191,7 @@ def sound(held: Held | None, slots: Sequence[int]) -> tuple[Any, ...]:
     return tuple(rows) if bool((abs(lengths - 1) < 1e-3).all()) else ()
 
 
-def choose(held: Held, slots: Any) -> Chosen:
+def choose_slots(held: Held, slots: Any) -> Chosen:
     """The slots of a scope, made ready for many searches."""
     few = len(slots) * held.rows.shape[1] <= COPIED_NUMBERS
     return Chosen(slots, held.rows.take(slots, axis=0) if few else None)
@@ -212,26 +212,26 @@ class FirstPass(Struct, frozen=True):
 DEFAULT_FIRST_PASS = FirstPass()
 
 
-def nearest(
+def find_nearest(
     held: Held, vector: Vector, count: int, chosen: Chosen | None = None, first_pass: FirstPass = DEFAULT_FIRST_PASS
 ) -> list[tuple[int, float]]:
     """(slot, cosine) of the nearest rows, best first, among the chosen slots or all of them."""
-    np = numpy()
-    query = _direction(vector)
+    np = load_numpy()
+    query = _unit_vector(vector)
     slots, copied = (None, None) if chosen is None else (chosen.slots, chosen.rows)
     total = len(held.rows) if slots is None else len(slots)
     if total * len(query) > first_pass.min_numbers:
-        slots, copied = _likely(held.bits, query, first_pass.count_candidates(total, count), slots), None
-    scores = _scores(held.rows, query, slots) if copied is None else np.einsum("ij,j->i", copied, query)
+        slots, copied = _likely_slots(held.bits, query, first_pass.count_candidates(total, count), slots), None
+    scores = _score_rows(held.rows, query, slots) if copied is None else np.einsum("ij,j->i", copied, query)
     if np.isnan(scores.sum()):
         scores[np.isnan(scores)] = EMPTY
-    best = _best(scores, count)
+    best = _best_places(scores, count)
     found = best if slots is None else slots[best]
     return [(s, score) for s, score in zip(found.tolist(), scores[best].tolist(), strict=True) if score > EMPTY]
 
 
-def _direction(vector: Vector) -> Any:
-    np = numpy()
+def _unit_vector(vector: Vector) -> Any:
+    np = load_numpy()
     numbers = np.frombuffer(vector, f"={vector.typecode}").astype(np.float32)
     length = float(np.dot(numbers, numbers)) ** 0.5
     if not 0 < length < float("inf"):
@@ -239,13 +239,13 @@ def _direction(vector: Vector) -> Any:
     return numbers / np.float32(length)
 
 
-def _scores(rows: Any, query: Any, chosen: Any) -> Any:
+def _score_rows(rows: Any, query: Any, chosen: Any) -> Any:
     """Where most rows are chosen, all are multiplied in place: a copy of the chosen costs more.
 
     The product of all is not `@`: that wakes a pool of threads whose waiting costs more than a product of this size. Of
     the chosen, few are copied at a time, into one place that stays in the processor's cache and needs no threads.
     """
-    np = numpy()
+    np = load_numpy()
     if chosen is None or len(chosen) * 4 > len(rows):
         every = np.einsum("ij,j->i", rows, query)
         return every if chosen is None else every[chosen]
@@ -258,17 +258,17 @@ def _scores(rows: Any, query: Any, chosen: Any) -> Any:
     return scores
 
 
-def _best(scores: Any, count: int) -> Any:
+def _best_places(scores: Any, count: int) -> Any:
     """Places of the highest scores, in order; equal scores keep the order of the rows."""
-    np = numpy()
+    np = load_numpy()
     places = np.sort(np.argpartition(scores, -count)[-count:]) if len(scores) > count else np.arange(len(scores))
     return places[np.argsort(-scores[places], kind="stable")]
 
 
-def _likely(bits: Any, query: Any, count: int, chosen: Any) -> Any:
+def _likely_slots(bits: Any, query: Any, count: int, chosen: Any) -> Any:
     """Slots whose signs differ least from the query's."""
-    np = numpy()
-    asked = _bits(query.reshape(1, -1))[0]
+    np = load_numpy()
+    asked = _sign_bits(query.reshape(1, -1))[0]
     distances = np.empty(len(bits), np.uint16)
     for start in range(0, len(bits), BLOCK):
         differing = np.bitwise_count(bits[start : start + BLOCK] ^ asked)
@@ -276,7 +276,7 @@ def _likely(bits: Any, query: Any, count: int, chosen: Any) -> Any:
     if chosen is not None:
         distances = distances[chosen]
     if len(distances) > count:
-        limit = _limit(distances, count)
+        limit = _distance_limit(distances, count)
         places = np.flatnonzero(distances <= limit)
     else:
         places = np.arange(len(distances))
@@ -285,7 +285,7 @@ def _likely(bits: Any, query: Any, count: int, chosen: Any) -> Any:
 
 def _row_sums(counts: Any) -> Any:
     """Sums of short rows of bytes; four in a row are added inside one 32-bit word, which is faster by far."""
-    np = numpy()
+    np = load_numpy()
     if counts.shape[1] != 4:
         return counts.sum(axis=1, dtype=np.uint16)
     words = counts.view(np.uint32).ravel()
@@ -293,16 +293,16 @@ def _row_sums(counts: Any) -> Any:
     return (pairs + (pairs >> 16)) & 0xFFFF
 
 
-def _limit(distances: Any, count: int) -> int:
+def _distance_limit(distances: Any, count: int) -> int:
     """The distance within which at least `count` lie."""
-    np = numpy()
+    np = load_numpy()
     totals = np.bincount(distances)
     return int(np.searchsorted(np.cumsum(totals), count))
 
 
 def slots_of(db: sqlite3.Connection, sql: str, values: Sequence[str | int]) -> Any:
     """Every slot of ranges (first, count) that SQL selects."""
-    np = numpy()
+    np = load_numpy()
     ranges = np.array(db.execute(sql, values).fetchall(), np.int64).reshape(-1, 2)
     starts, counts = ranges[:, 0], ranges[:, 1]
     before = np.cumsum(counts) - counts

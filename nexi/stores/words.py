@@ -11,8 +11,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from nexi.stores.schema import CHUNKS, meta
-from nexi.stores.scope import Condition, Value, condition
+from nexi.stores.schema import CHUNKS, read_meta
+from nexi.stores.scope import Condition, Value, scope_condition
 from nexi.text import terms
 from nexi.types import Scope
 
@@ -27,7 +27,7 @@ MOST_TERMS = 64
 Ranked = list[tuple[int, float]]
 
 
-class Words:
+class WordIndex:
     """Remembers how common words are, until the store has changed."""
 
     def __init__(self, max_scored: int = MAX_SCORED) -> None:
@@ -37,36 +37,36 @@ class Words:
 
     def search(self, db: sqlite3.Connection, text: str, count: int, scope: Scope) -> Ranked:
         """(chunk id, score), best first."""
-        asked = [_quoted(term) for term in terms.asked(text)[:MOST_TERMS]]
+        asked = [_quote_term(term) for term in terms.question_terms(text)[:MOST_TERMS]]
         if not asked or count < 1:
             return []
-        where = _within(scope)
-        rare = self._rarest(db, asked)
-        if self._matches(db, rare[0]) > self._max_scored:
-            where = _newest(db, rare[0], where, self._max_scored)
+        where = _within_scope(scope)
+        rare = self._rarest_words(db, asked)
+        if self._count_matches(db, rare[0]) > self._max_scored:
+            where = _newest_matches(db, rare[0], where, self._max_scored)
         wide = max(ORDERED, count)
         if len(rare) == len(asked):
-            found = _scored(db, " OR ".join(asked), where, wide)
+            found = _score_matches(db, " OR ".join(asked), where, wide)
         else:
-            chosen = _scored(db, " OR ".join(rare), where, max(CANDIDATES, wide))
-            found = _among(db, " OR ".join(asked), [chunk for chunk, _ in chosen])[:wide]
+            chosen = _score_matches(db, " OR ".join(rare), where, max(CANDIDATES, wide))
+            found = _score_chosen(db, " OR ".join(asked), [chunk for chunk, _ in chosen])[:wide]
         return _with_pages(db, " OR ".join(rare), found)[:count]
 
-    def _rarest(self, db: sqlite3.Connection, asked: Sequence[str]) -> list[str]:
+    def _rarest_words(self, db: sqlite3.Connection, asked: Sequence[str]) -> list[str]:
         """As many of the words as match no more chunks than may be scored; at least one."""
-        by_rarity = sorted(asked, key=lambda term: (self._matches(db, term), term))
+        by_rarity = sorted(asked, key=lambda term: (self._count_matches(db, term), term))
         kept: list[str] = []
         total = 0
         for term in by_rarity:
-            total += self._matches(db, term)
+            total += self._count_matches(db, term)
             if kept and total > self._max_scored:
                 break
             kept.append(term)
         return kept
 
-    def _matches(self, db: sqlite3.Connection, term: str) -> int:
+    def _count_matches(self, db: sqlite3.Connection, term: str) -> int:
         """How many chunks have a word, at most a little over what may be scored."""
-        generation = meta(db, "generation")
+        generation = read_meta(db, "generation")
         if generation != self._generation:
             self._generation, self._common = generation, {}
         if term not in self._common:
@@ -75,14 +75,14 @@ class Words:
         return self._common[term]
 
 
-def _quoted(term: str) -> str:
+def _quote_term(term: str) -> str:
     """One character of an unspaced script stands for every pair that begins with it."""
     return f'"{term}"' + ("*" if len(term) == 1 and terms.is_unspaced(term) else "")
 
 
-def _within(scope: Scope) -> Condition:
+def _within_scope(scope: Scope) -> Condition:
     """The scope as a condition on the index's rows."""
-    where = condition(scope)
+    where = scope_condition(scope)
     clauses: list[str] = []
     values: list[Value] = []
     if where.sql:
@@ -93,28 +93,28 @@ def _within(scope: Scope) -> Condition:
     return Condition(" AND ".join(clauses), tuple(values))
 
 
-def _newest(db: sqlite3.Connection, match: str, where: Condition, most: int) -> Condition:
+def _newest_matches(db: sqlite3.Connection, match: str, where: Condition, most: int) -> Condition:
     """The scope, narrowed to the newest chunks with a word that too many have."""
-    sql = f"SELECT rowid FROM words WHERE words MATCH ?{_and(where)} ORDER BY rowid DESC LIMIT 1 OFFSET ?"  # noqa: S608
+    sql = f"SELECT rowid FROM words WHERE words MATCH ?{_and_clause(where)} ORDER BY rowid DESC LIMIT 1 OFFSET ?"  # noqa: S608
     oldest = db.execute(sql, (match, *where.values, most)).fetchone()
     if oldest is None:
         return where
-    return Condition(f"rowid > ?{_and(where)}", (int(oldest[0]), *where.values))
+    return Condition(f"rowid > ?{_and_clause(where)}", (int(oldest[0]), *where.values))
 
 
-def _scored(db: sqlite3.Connection, match: str, where: Condition, count: int) -> Ranked:
+def _score_matches(db: sqlite3.Connection, match: str, where: Condition, count: int) -> Ranked:
     sql = (
         f"SELECT rowid, bm25(words, {TEXT_WEIGHT}, {HEAD_WEIGHT}) AS cost FROM words "  # noqa: S608
-        f"WHERE words MATCH ?{_and(where)} ORDER BY cost, rowid LIMIT ?"
+        f"WHERE words MATCH ?{_and_clause(where)} ORDER BY cost, rowid LIMIT ?"
     )
     return [(int(chunk), -float(cost)) for chunk, cost in db.execute(sql, (match, *where.values, count))]
 
 
-def _and(where: Condition) -> str:
+def _and_clause(where: Condition) -> str:
     return f" AND {where.sql}" if where.sql else ""
 
 
-def _among(db: sqlite3.Connection, match: str, chosen: Sequence[int]) -> Ranked:
+def _score_chosen(db: sqlite3.Connection, match: str, chosen: Sequence[int]) -> Ranked:
     """The chosen chunks, scored with every word.
 
     One statement, because bm25 counts how common each word is once a statement; the plus keeps SQLite from making it one

@@ -14,15 +14,15 @@ from typing import Any
 
 from nexi import urls
 from nexi.stores import faults, scope
-from nexi.stores.schema import CHUNKS, index, meta, set_meta, unindex
-from nexi.stores.vectors import VectorReader, VectorWriter, empty, matrix
+from nexi.stores.schema import CHUNKS, index_body, read_meta, set_meta, unindex_body
+from nexi.stores.vectors import VectorReader, VectorWriter, empty_rows, unit_rows
 from nexi.types import Chunk, IndexedPage, StoredSource, Vector, content_digest
 
 MIN_HOLES = 4096  # below that, empty slots are not worth the copying
 MOST_HOLES = 0.25
 
 
-class Writing:
+class StoreTransaction:
     """One transaction's work. Slots that it frees are blanked by `done`, when the transaction is over."""
 
     def __init__(self, db: sqlite3.Connection, vectors: VectorWriter, min_holes: int = MIN_HOLES) -> None:
@@ -35,23 +35,23 @@ class Writing:
 
     def put(self, pages: Sequence[IndexedPage], embedder: str) -> None:
         for page in pages:
-            _check(page)
+            _check_page(page)
         dims = next((len(v) for page in pages for v in page.vectors), 0)
         if dims:
-            self._claim(embedder, dims)
+            self._claim_embedder(embedder, dims)
         for page in pages:
             body = self._put_body(page)
             self._put_source(page.source, body)
             if page.vectors:
                 self._put_vectors(body, page.vectors, dims)
-        self._end()
+        self._next_slot()
 
     def link(self, source: StoredSource) -> bool:
         body = self._db.execute("SELECT id FROM bodies WHERE digest = ?", (source.digest,)).fetchone()
         if body is None:
             return False
         self._put_source(source, int(body[0]))
-        self._end()
+        self._next_slot()
         return True
 
     def remove(self, addresses: Sequence[str]) -> int:
@@ -63,7 +63,7 @@ class Writing:
                 self._db.execute("DELETE FROM sources WHERE id = ?", found[:1])
                 self._drop_unused(int(found[1]))
                 removed += 1
-        self._end()
+        self._next_slot()
         return removed
 
     def add_vectors(self, vectors: Mapping[str, Vector], embedder: str) -> None:
@@ -71,40 +71,40 @@ class Writing:
         dims = next((len(v) for v in vectors.values()), 0)
         if not dims:
             return
-        self._claim(embedder, dims)
+        self._claim_embedder(embedder, dims)
         for name, vector in vectors.items():
             body, number = divmod(int(name), CHUNKS)
             found = self._db.execute("SELECT slot, chunks FROM bodies WHERE id = ?", (body,)).fetchone()
             if found is None or number >= found[1]:
                 continue
-            slot = int(found[0]) if found[0] >= 0 else self._reserve(body, int(found[1]), dims)
-            self._write_rows(slot + number, matrix([vector], dims))
+            slot = int(found[0]) if found[0] >= 0 else self._reserve_slots(body, int(found[1]), dims)
+            self._write_rows(slot + number, unit_rows([vector], dims))
             self._db.execute("DELETE FROM unembedded WHERE id = ?", (int(name),))
-        self._end()
+        self._next_slot()
 
     def forget_vectors(self) -> None:
-        epoch = self._meta("epoch")
+        epoch = self._read_number("epoch")
         self._db.execute("UPDATE bodies SET slot = -1 WHERE slot >= 0")
         self._db.execute("INSERT OR IGNORE INTO unembedded SELECT id FROM chunks")
         for key, value in (("embedder", ""), ("dims", 0), ("slots", 0), ("holes", 0), ("epoch", epoch + 1)):
             set_meta(self._db, key, value)
         self._moved = True
-        self._end()
+        self._next_slot()
 
-    def done(self) -> None:
+    def after_commit(self) -> None:
         """After the commit: blank what was freed, and remove the files of former epochs."""
-        epoch, dims = self._meta("epoch"), self._meta("dims")
+        epoch, dims = self._read_number("epoch"), self._read_number("dims")
         for slot, count in self._freed:
-            self._vectors.blank(epoch, slot, count, dims)
+            self._vectors.blank_rows(epoch, slot, count, dims)
         if self._moved:
             self._vectors.drop_before(epoch)
 
-    def _meta(self, key: str) -> int:
-        return int(meta(self._db, key) or 0)
+    def _read_number(self, key: str) -> int:
+        return int(read_meta(self._db, key) or 0)
 
-    def _claim(self, embedder: str, dims: int) -> None:
+    def _claim_embedder(self, embedder: str, dims: int) -> None:
         """Remember who makes the vectors, or refuse another."""
-        stored, stored_dims = meta(self._db, "embedder"), self._meta("dims")
+        stored, stored_dims = read_meta(self._db, "embedder"), self._read_number("dims")
         if not stored_dims:
             set_meta(self._db, "embedder", embedder)
             set_meta(self._db, "dims", dims)
@@ -113,12 +113,12 @@ class Writing:
 
     def _put_body(self, page: IndexedPage) -> int:
         """The body of this content; written anew where it is unknown or was cut another way."""
-        digest = page.source.digest or _digest(page.chunks)
+        digest = page.source.digest or _chunks_digest(page.chunks)
         fingerprint = fingerprint_of(page)
         known = self._db.execute("SELECT id, fingerprint FROM bodies WHERE digest = ?", (digest,)).fetchone()
         if known and known[1] == fingerprint:
             return int(known[0])
-        about = (fingerprint, clean(page.source.title), len(page.chunks), page.source.words or _words(page.chunks))
+        about = (fingerprint, clean_text(page.source.title), len(page.chunks), page.source.words or _count_words(page.chunks))
         if known:
             body = int(known[0])
             self._drop_contents(body)
@@ -130,13 +130,13 @@ class Writing:
         return body
 
     def _put_chunks(self, body: int, page: IndexedPage) -> None:
-        title = clean(page.source.title)
-        chunks = [(body * CHUNKS + n, _cleaned(chunk)) for n, chunk in enumerate(page.chunks)]
+        title = clean_text(page.source.title)
+        chunks = [(body * CHUNKS + n, _clean_chunk(chunk)) for n, chunk in enumerate(page.chunks)]
         self._db.executemany(
             "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)",
             ((i, c.text, c.heading, c.context, c.code, c.start) for i, c in chunks),
         )
-        index(self._db, body, title, chunks)
+        index_body(self._db, body, title, chunks)
         self._db.executemany("INSERT INTO unembedded VALUES (?)", ((i,) for i, _ in chunks))
 
     def _put_source(self, source: StoredSource, body: int) -> None:
@@ -148,7 +148,7 @@ class Writing:
             number = int(before[0])
             self._db.execute(_SAME_SOURCE, (*row, number))
             self._db.execute("DELETE FROM tags WHERE source = ?", (number,))
-        self._db.executemany("INSERT OR IGNORE INTO tags VALUES (?, ?)", ((clean(tag), number) for tag in source.tags))
+        self._db.executemany("INSERT OR IGNORE INTO tags VALUES (?, ?)", ((clean_text(tag), number) for tag in source.tags))
         if before is not None and int(before[1]) != body:
             self._drop_unused(int(before[1]))
 
@@ -164,44 +164,44 @@ class Writing:
         rows = self._db.execute(
             "SELECT id, text, heading, context FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id", ids
         ).fetchall()
-        unindex(self._db, body, title, [(row[0], Chunk(row[1], row[2], row[3])) for row in rows])
+        unindex_body(self._db, body, title, [(row[0], Chunk(row[1], row[2], row[3])) for row in rows])
         self._db.execute("DELETE FROM chunks WHERE id BETWEEN ? AND ?", ids)
         self._db.execute("DELETE FROM unembedded WHERE id BETWEEN ? AND ?", ids)
         if slot >= 0:
             self._db.execute("UPDATE bodies SET slot = -1 WHERE id = ?", (body,))
-            self._free(slot, count)
+            self._free_slots(slot, count)
 
     def _put_vectors(self, body: int, vectors: Sequence[Vector], dims: int) -> None:
         """Into new slots: a reader may be looking at the old ones."""
         slot, count = self._db.execute("SELECT slot, chunks FROM bodies WHERE id = ?", (body,)).fetchone()
         if slot >= 0:
-            self._free(slot, count)
-        rows = matrix(vectors, dims)
-        self._write_rows(self._take(body, len(rows)), rows)
+            self._free_slots(slot, count)
+        rows = unit_rows(vectors, dims)
+        self._write_rows(self._take_slots(body, len(rows)), rows)
         self._db.execute("DELETE FROM unembedded WHERE id BETWEEN ? AND ?", (body * CHUNKS, body * CHUNKS + CHUNKS - 1))
 
-    def _reserve(self, body: int, count: int, dims: int) -> int:
+    def _reserve_slots(self, body: int, count: int, dims: int) -> int:
         """Slots for a body whose vectors come one by one."""
-        slot = self._take(body, count)
-        self._write_rows(slot, empty(count, dims))
+        slot = self._take_slots(body, count)
+        self._write_rows(slot, empty_rows(count, dims))
         return slot
 
-    def _take(self, body: int, count: int) -> int:
-        slot = self._meta("slots")
+    def _take_slots(self, body: int, count: int) -> int:
+        slot = self._read_number("slots")
         set_meta(self._db, "slots", slot + count)
         self._db.execute("UPDATE bodies SET slot = ? WHERE id = ?", (slot, body))
         return slot
 
-    def _free(self, slot: int, count: int) -> None:
+    def _free_slots(self, slot: int, count: int) -> None:
         self._freed.append((slot, count))
-        set_meta(self._db, "holes", self._meta("holes") + count)
+        set_meta(self._db, "holes", self._read_number("holes") + count)
 
     def _write_rows(self, slot: int, rows: Any) -> None:
-        self._vectors.write(self._meta("epoch"), slot, rows)
+        self._vectors.write(self._read_number("epoch"), slot, rows)
         self._wrote = True
 
-    def _end(self) -> None:
-        if self._meta("holes") > max(self._min_holes, self._meta("slots") * MOST_HOLES):
+    def _next_slot(self) -> None:
+        if self._read_number("holes") > max(self._min_holes, self._read_number("slots") * MOST_HOLES):
             self._close_ranks()
         if self._wrote:
             self._vectors.flush()
@@ -209,9 +209,9 @@ class Writing:
 
     def _close_ranks(self) -> None:
         """Move the vectors that are left into files of a new epoch, without holes."""
-        epoch, dims, slots = self._meta("epoch"), self._meta("dims"), self._meta("slots")
+        epoch, dims, slots = self._read_number("epoch"), self._read_number("dims"), self._read_number("slots")
         self._vectors.flush()
-        held = VectorReader(self._vectors.store).held(epoch, slots, dims)
+        held = VectorReader(self._vectors.store).read_vectors(epoch, slots, dims)
         end = 0
         for body, slot, count in self._db.execute(
             "SELECT id, slot, chunks FROM bodies WHERE slot >= 0 ORDER BY slot"
@@ -226,17 +226,17 @@ class Writing:
 
 
 def _source_row(source: StoredSource, body: int) -> tuple[str | int, ...]:
-    domain = clean(source.domain or domain_of(source.url))
+    domain = clean_text(source.domain or domain_of(source.url))
     return (
         key_of(source.url),
-        clean(source.url),
+        clean_text(source.url),
         body,
-        clean(source.title),
+        clean_text(source.title),
         domain,
-        scope.backwards(domain) if domain else "",
-        clean(source.language.lower()),
-        scope.moment(clean(source.fetched_at)),
-        json.dumps([clean(tag) for tag in source.tags]),
+        scope.reverse_domain(domain) if domain else "",
+        clean_text(source.language.lower()),
+        scope.normalise_time(clean_text(source.fetched_at)),
+        json.dumps([clean_text(tag) for tag in source.tags]),
     )
 
 
@@ -245,7 +245,7 @@ _NEW_SOURCE = f"INSERT INTO sources({_NAMES}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 _SAME_SOURCE = f"UPDATE sources SET ({_NAMES}) = (?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?"  # noqa: S608
 
 
-def _check(page: IndexedPage) -> None:
+def _check_page(page: IndexedPage) -> None:
     if len(page.chunks) > CHUNKS:
         raise faults.too_many_chunks(page.source.url, len(page.chunks), CHUNKS)
     if page.vectors and len(page.vectors) != len(page.chunks):
@@ -253,14 +253,14 @@ def _check(page: IndexedPage) -> None:
 
 
 def key_of(url: str) -> str:
-    return clean(urls.hit_key(url))
+    return clean_text(urls.hit_key(url))
 
 
 def domain_of(url: str) -> str:
     return urls.host_of(url) if urls.is_web_url(url) else ""
 
 
-def _digest(chunks: Iterable[Chunk]) -> str:
+def _chunks_digest(chunks: Iterable[Chunk]) -> str:
     return content_digest("\n".join(chunk.text for chunk in chunks))
 
 
@@ -269,14 +269,16 @@ def fingerprint_of(page: IndexedPage) -> str:
     return hashlib.sha256("\0\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _words(chunks: Iterable[Chunk]) -> int:
+def _count_words(chunks: Iterable[Chunk]) -> int:
     return sum(len(chunk.text.split()) for chunk in chunks)
 
 
-def _cleaned(chunk: Chunk) -> Chunk:
-    return Chunk(clean(chunk.text), clean(chunk.heading), clean(chunk.context), clean(chunk.code), chunk.start)
+def _clean_chunk(chunk: Chunk) -> Chunk:
+    return Chunk(
+        clean_text(chunk.text), clean_text(chunk.heading), clean_text(chunk.context), clean_text(chunk.code), chunk.start
+    )
 
 
-def clean(text: str) -> str:
+def clean_text(text: str) -> str:
     """Half a surrogate pair cannot be stored as UTF-8."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from nexi.structured.schema_check import shorten
+from nexi.structured.schema_check import shorten_text
 
 MAX_DEPTH = 100
 MAX_LENIENT_CHARS = 6_000_000
@@ -23,11 +23,11 @@ MAX_VALUES = 100_000  # values a lenient reader takes from one text
 MAX_STARTS = 1000  # places in one text at which a lenient reader begins
 
 
-def parse(text: str) -> object:
+def parse_json(text: str) -> object:
     """Strict JSON. Raises ValueError, also for NaN, endless numbers and nesting deeper than MAX_DEPTH."""
     try:
-        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
-        if _shallow(value):
+        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_parse_finite)
+        if _is_shallow(value):
             return value if text.isascii() and "\\u" not in text else mend_value(value)
     except RecursionError:
         pass
@@ -42,7 +42,7 @@ def parse_lenient(text: str) -> object:
     """
     text = text.strip().lstrip("\ufeff")
     try:
-        return parse(text)
+        return parse_json(text)
     except ValueError:
         pass
     if text in _WORDS:
@@ -53,7 +53,7 @@ def parse_lenient(text: str) -> object:
     return best.value
 
 
-class Found(Struct, frozen=True):
+class JsonFragment(Struct, frozen=True):
     """An object or array inside a text; `closed` is False where the text ended first."""
 
     start: int
@@ -62,7 +62,7 @@ class Found(Struct, frozen=True):
     closed: bool
 
 
-def find_values(text: str) -> Iterator[Found]:
+def find_values(text: str) -> Iterator[JsonFragment]:
     """The objects and arrays in a text, read leniently, from left to right without overlap. Raises ValueError if too long."""
     if len(text) > MAX_LENIENT_CHARS:
         raise ValueError(f"longer than {MAX_LENIENT_CHARS} characters")
@@ -71,13 +71,13 @@ def find_values(text: str) -> Iterator[Found]:
         opening = _OPENING.search(text, position)
         if opening is None or left <= 0:
             return
-        reader = _Reader(text, opening.start(), left)
+        reader = _JsonReader(text, opening.start(), left)
         try:
             value = mend_value(reader.value(0))
         except (ValueError, RecursionError):
             position, left = max(reader.position, opening.end()), reader.left
             continue
-        yield Found(opening.start(), reader.position, value, not reader.ended)
+        yield JsonFragment(opening.start(), reader.position, value, not reader.ended)
         position, left = reader.position, reader.left
 
 
@@ -96,7 +96,7 @@ _WORDS: Mapping[str, object] = {"true": True, "false": False, "null": None, "Tru
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
-class _Reader:
+class _JsonReader:
     """A forgiving reader of one value. `ended` turns True when the text stopped before the value did."""
 
     def __init__(self, text: str, position: int, left: int) -> None:
@@ -111,44 +111,44 @@ class _Reader:
             raise ValueError("too many values")
         if depth > MAX_DEPTH:
             raise ValueError("nested too deeply")
-        char = self._peek()
+        char = self._peek_char()
         if char == "{":
-            return self._object(depth)
+            return self._read_object(depth)
         if char == "[":
-            return self._array(depth)
+            return self._read_array(depth)
         if char in _PLAIN:
-            return self._string(char)
-        return self._scalar()
+            return self._read_string(char)
+        return self._read_scalar()
 
-    def _object(self, depth: int) -> dict[str, object]:
+    def _read_object(self, depth: int) -> dict[str, object]:
         self.position += 1
         found: dict[str, object] = {}
-        while self._more("}", first=not found):
-            key = self._key()
-            if self._over():
+        while self._has_more("}", first=not found):
+            key = self._read_key()
+            if self._is_over():
                 return found
-            if self._peek() != ":":
+            if self._peek_char() != ":":
                 raise ValueError("expected a colon")
             self.position += 1
-            if self._over():
+            if self._is_over():
                 return found
             found[key] = self.value(depth + 1)
         return found
 
-    def _array(self, depth: int) -> list[object]:
+    def _read_array(self, depth: int) -> list[object]:
         self.position += 1
         found: list[object] = []
-        while self._more("]", first=not found):
+        while self._has_more("]", first=not found):
             found.append(self.value(depth + 1))
         return found
 
-    def _more(self, closing: str, *, first: bool) -> bool:
+    def _has_more(self, closing: str, *, first: bool) -> bool:
         """Step over commas to the next item; False when the collection is over.
 
         A bracket of the other kind ends this collection too and is left for the one above.
         """
-        passed = self._skip(_COMMAS)
-        if self._over():
+        passed = self._skip_pattern(_COMMAS)
+        if self._is_over():
             return False
         char = self.text[self.position]
         if char in "}]":
@@ -158,52 +158,52 @@ class _Reader:
             raise ValueError("expected a comma")
         return True
 
-    def _over(self) -> bool:
+    def _is_over(self) -> bool:
         """Whether the text ends here, or in the middle of a word or sign that cannot be read any more."""
-        self._skip(_SPACE)
+        self._skip_pattern(_SPACE)
         if _DANGLING.match(self.text, self.position):
             self.position = len(self.text)
             self.ended = True
         return self.ended
 
-    def _key(self) -> str:
-        char = self._peek()
+    def _read_key(self) -> str:
+        char = self._peek_char()
         if char in _PLAIN:
-            return self._string(char)
+            return self._read_string(char)
         word = _WORD.match(self.text, self.position)
         if word is None:
             raise ValueError("expected a key")
         self.position = word.end()
         return word.group()
 
-    def _scalar(self) -> object:
+    def _read_scalar(self) -> object:
         number = _NUMBER.match(self.text, self.position)
         if number:
             self.position = number.end()
-            return _number(number.group())
+            return _parse_number(number.group())
         word = _WORD.match(self.text, self.position)
         if word and word.group() in _WORDS:
             self.position = word.end()
             return _WORDS[word.group()]
         raise ValueError("expected a value")
 
-    def _string(self, quote: str) -> str:
+    def _read_string(self, quote: str) -> str:
         self.position += 1
         parts: list[str] = []
         while True:
-            parts.append(self._skip(_PLAIN[quote]))
+            parts.append(self._skip_pattern(_PLAIN[quote]))
             if self.position >= len(self.text):
                 self.ended = True
                 return "".join(parts)
             if self.text[self.position] == "\\":
-                parts.append(self._escape())
+                parts.append(self._read_escape())
                 continue
             self.position += 1
             if quote == '"' or _AFTER_STRING.match(self.text, self.position):
                 return "".join(parts)
             parts.append(quote)
 
-    def _escape(self) -> str:
+    def _read_escape(self) -> str:
         char = self.text[self.position + 1 : self.position + 2]
         self.position += 2
         digits = _HEX.match(self.text, self.position) if char == "u" else None
@@ -212,11 +212,11 @@ class _Reader:
             return chr(int(digits.group(), 16))
         return _ESCAPES.get(char, char)
 
-    def _peek(self) -> str:
-        self._skip(_SPACE)
+    def _peek_char(self) -> str:
+        self._skip_pattern(_SPACE)
         return self.text[self.position : self.position + 1]
 
-    def _skip(self, pattern: re.Pattern[str]) -> str:
+    def _skip_pattern(self, pattern: re.Pattern[str]) -> str:
         match = pattern.match(self.text, self.position)
         if match is None:
             return ""
@@ -224,14 +224,14 @@ class _Reader:
         return match.group()
 
 
-def _number(text: str) -> int | float:
-    return int(text) if re.fullmatch(r"[+-]?\d+", text) else _finite(text)
+def _parse_number(text: str) -> int | float:
+    return int(text) if re.fullmatch(r"[+-]?\d+", text) else _parse_finite(text)
 
 
-def _finite(text: str) -> float:
+def _parse_finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"{shorten(text)} is too large a number")
+        raise ValueError(f"{shorten_text(text)} is too large a number")
     return number
 
 
@@ -239,7 +239,7 @@ def _refuse_constant(word: str) -> object:
     raise ValueError(f"{word} is not JSON")
 
 
-def _shallow(value: object) -> bool:
+def _is_shallow(value: object) -> bool:
     """Whether nesting stays within MAX_DEPTH, found level by level so that depth costs no stack."""
     level = [value]
     for _ in range(MAX_DEPTH + 1):
@@ -254,7 +254,7 @@ def _children(item: dict[str, Any] | list[Any]) -> list[Any]:
     return [child for child in found if isinstance(child, dict | list)]
 
 
-def mend(text: str) -> str:
+def fix_surrogates(text: str) -> str:
     """Join surrogate pairs that were written apart and replace lone halves, so that the text can be encoded."""
     try:
         text.encode()
@@ -266,9 +266,9 @@ def mend(text: str) -> str:
 def mend_value(value: Any) -> Any:
     """The same JSON value with every string mended."""
     if isinstance(value, str):
-        return mend(value)
+        return fix_surrogates(value)
     if isinstance(value, list):
         return [mend_value(item) for item in value]
     if isinstance(value, dict):
-        return {mend(key): mend_value(item) for key, item in value.items()}
+        return {fix_surrogates(key): mend_value(item) for key, item in value.items()}
     return value

@@ -12,8 +12,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from nexi.structured.json_reader import parse, parse_lenient
-from nexi.structured.schema_check import check
+from nexi.structured.json_reader import parse_json, parse_lenient
+from nexi.structured.schema_check import check_schema
 
 MAX_REASON = 500
 MAX_WHY = 80
@@ -31,7 +31,7 @@ class Pick(Struct, frozen=True):
     why: tuple[str, ...] = ()
 
 
-class Score(Struct, frozen=True):
+class UrlScore(Struct, frozen=True):
     """How useful one candidate is, from 0 to 1."""
 
     index: int
@@ -67,7 +67,7 @@ def read_pick(text: str, count: int, want: int) -> Pick:
 
     The reply is one JSON object and nothing around it. Raises ValueError when nothing usable is left.
     """
-    value = parse(text.strip())
+    value = parse_json(text.strip())
     chosen = value.get("pick") if isinstance(value, Mapping) else None
     if not isinstance(chosen, list):
         raise ValueError('expected one JSON object with a list "pick"')  # noqa: TRY004 a reader raises ValueError and nothing else
@@ -114,25 +114,27 @@ def scores_schema(count: int) -> dict[str, Any]:
     return {"type": "object", "properties": {"ranked": ranked}, "required": ["ranked"]}
 
 
-def read_scores(text: str, count: int) -> tuple[Score, ...]:
+def read_scores(text: str, count: int) -> tuple[UrlScore, ...]:
     """Every well-formed entry, the best first; of two for one candidate the first counts. Raises ValueError when none is."""
-    entries = _object(text).get("ranked")
+    entries = _parse_object(text).get("ranked")
     if not isinstance(entries, list):
         raise ValueError('expected {"ranked": [{"i": 0, "score": 0.5, "reasoning": "..."}]}')  # noqa: TRY004
     entry_schema = scores_schema(count)["properties"]["ranked"]["items"]
-    kept: dict[int, Score] = {}
+    kept: dict[int, UrlScore] = {}
     problems: list[str] = []
     for entry in entries:
-        if wrong := check(entry, entry_schema):
+        if wrong := check_schema(entry, entry_schema):
             problems += wrong
             continue
-        kept.setdefault(entry["i"], Score(entry["i"], float(entry["score"]), _line(entry.get("reasoning", ""), MAX_REASON)))
+        kept.setdefault(
+            entry["i"], UrlScore(entry["i"], float(entry["score"]), _one_line(entry.get("reasoning", ""), MAX_REASON))
+        )
     if not kept:
         raise ValueError("; ".join(problems[:3]) or "no candidate was scored")
     return in_order(kept.values())
 
 
-def in_order(scores: Iterable[Score]) -> tuple[Score, ...]:
+def in_order(scores: Iterable[UrlScore]) -> tuple[UrlScore, ...]:
     """The best first; equals stay as the candidates came."""
     return tuple(sorted(scores, key=lambda s: (-s.score, s.index)))
 
@@ -152,11 +154,11 @@ def assessment_schema() -> dict[str, Any]:
 
 def read_assessment(text: str) -> Assessment:
     """A whole assessment, nothing missing and nothing out of range. Raises ValueError."""
-    value = _object(text)
-    if problems := check(value, assessment_schema()):
+    value = _parse_object(text)
+    if problems := check_schema(value, assessment_schema()):
         raise ValueError("; ".join(problems[:3]))
-    gaps = _distinct(value["gaps"], MAX_GAPS, MAX_GAP)
-    return Assessment(float(value["score"]), _line(value["reasoning"], MAX_REASON), gaps)
+    gaps = _distinct_lines(value["gaps"], MAX_GAPS, MAX_GAP)
+    return Assessment(float(value["score"]), _one_line(value["reasoning"], MAX_REASON), gaps)
 
 
 def queries_schema(least: int, most: int) -> dict[str, Any]:
@@ -167,16 +169,16 @@ def queries_schema(least: int, most: int) -> dict[str, Any]:
 
 def read_queries(text: str, least: int, most: int) -> tuple[str, ...]:
     """At least `least` distinct queries of one line each; those beyond `most` are left out. Raises ValueError."""
-    entries = _object(text).get("queries")
+    entries = _parse_object(text).get("queries")
     if not isinstance(entries, list):
         raise ValueError('expected {"queries": ["...", "..."]}')  # noqa: TRY004
-    queries = _distinct([e for e in entries if isinstance(e, str)], most, MAX_QUERY)
+    queries = _distinct_lines([e for e in entries if isinstance(e, str)], most, MAX_QUERY)
     if len(queries) < least:
         raise ValueError(f"expected {least} to {most} different queries, got {len(queries)}")
     return queries
 
 
-def _object(text: str) -> Mapping[str, Any]:
+def _parse_object(text: str) -> Mapping[str, Any]:
     value = parse_lenient(text)
     if not isinstance(value, Mapping):
         raise ValueError("expected one JSON object")  # noqa: TRY004
@@ -187,14 +189,14 @@ def _is_index(value: object, count: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < count
 
 
-def _line(text: str, most: int) -> str:
+def _one_line(text: str, most: int) -> str:
     """Text on one line; a line of a model may go into prompts and search boxes."""
     return " ".join(text.split())[:most]
 
 
-def _distinct(texts: Sequence[str], most: int, longest: int) -> tuple[str, ...]:
+def _distinct_lines(texts: Sequence[str], most: int, longest: int) -> tuple[str, ...]:
     seen: dict[str, str] = {}
     for text in texts:
-        if line := _line(text, longest):
+        if line := _one_line(text, longest):
             seen.setdefault(line.casefold(), line)
     return tuple(seen.values())[:most]

@@ -14,18 +14,18 @@ from typing import Any
 MAX_PROBLEMS = 20
 
 
-def check(value: object, schema: Mapping[str, Any]) -> list[str]:
+def check_schema(value: object, schema: Mapping[str, Any]) -> list[str]:
     """What is wrong with `value`, in words a model can act on; empty when nothing is."""
-    return list(islice(_problems(value, schema, ""), MAX_PROBLEMS))
+    return list(islice(_find_problems(value, schema, ""), MAX_PROBLEMS))
 
 
-def _problems(value: object, schema: Mapping[str, Any], path: str) -> Iterator[str]:
+def _find_problems(value: object, schema: Mapping[str, Any], path: str) -> Iterator[str]:
     if isinstance(value, float) and not math.isfinite(value):
-        yield _at(path, "expected a finite number")
+        yield _locate_problem(path, "expected a finite number")
         return
-    kinds = _kinds(schema)
+    kinds = _allowed_types(schema)
     if kinds and not any(_is_a(value, kind) for kind in kinds):
-        yield _at(path, f"expected {' or '.join(_article(k) for k in kinds)}, got {_describe(value)}")
+        yield _locate_problem(path, f"expected {' or '.join(_with_article(k) for k in kinds)}, got {_describe_value(value)}")
         return
     yield from _choice_problems(value, schema, path)
     if isinstance(value, Mapping):
@@ -39,37 +39,41 @@ def _problems(value: object, schema: Mapping[str, Any], path: str) -> Iterator[s
 
 
 def _choice_problems(value: object, schema: Mapping[str, Any], path: str) -> Iterator[str]:
-    if "const" in schema and not _same(value, schema["const"]):
-        yield _at(path, f"expected {_short(schema['const'])}, got {_short(value)}")
+    if "const" in schema and not _is_same(value, schema["const"]):
+        yield _locate_problem(path, f"expected {_shorten_value(schema['const'])}, got {_shorten_value(value)}")
     allowed = schema.get("enum")
-    if isinstance(allowed, Sequence) and not any(_same(value, item) for item in allowed):
-        yield _at(path, f"expected one of {', '.join(_short(item) for item in allowed)}, got {_short(value)}")
+    if isinstance(allowed, Sequence) and not any(_is_same(value, item) for item in allowed):
+        yield _locate_problem(
+            path, f"expected one of {', '.join(_shorten_value(item) for item in allowed)}, got {_shorten_value(value)}"
+        )
     for word in ("anyOf", "oneOf"):
         if schema.get(word):
             yield from _branch_problems(value, schema[word], path, only_one=word == "oneOf")
 
 
 def _branch_problems(value: object, branches: Sequence[Any], path: str, *, only_one: bool) -> Iterator[str]:
-    tried = [list(islice(_problems(value, branch, path), MAX_PROBLEMS)) for branch in branches]
+    tried = [list(islice(_find_problems(value, branch, path), MAX_PROBLEMS)) for branch in branches]
     fitting = sum(not problems for problems in tried)
     if not fitting:
         yield from min(tried, key=len)
     elif only_one and fitting > 1:
-        yield _at(path, "fits more than one of the allowed forms")
+        yield _locate_problem(path, "fits more than one of the allowed forms")
 
 
 def _object_problems(value: Mapping[Any, Any], schema: Mapping[str, Any], path: str) -> Iterator[str]:
     known: Mapping[str, Any] = schema.get("properties") or {}
     for name in schema.get("required") or ():
         if name not in value:
-            yield _at(_join(path, name), "required, but missing")
+            yield _locate_problem(_join_path(path, name), "required, but missing")
     for name, item in value.items():
         if name in known:
-            yield from _problems(item, known[name], _join(path, name))
+            yield from _find_problems(item, known[name], _join_path(path, name))
         elif schema.get("additionalProperties") is False:
-            yield _at(_join(path, shorten(str(name))), f"unknown field; the fields are {', '.join(known) or 'none'}")
+            yield _locate_problem(
+                _join_path(path, shorten_text(str(name))), f"unknown field; the fields are {', '.join(known) or 'none'}"
+            )
         elif isinstance(schema.get("additionalProperties"), Mapping):
-            yield from _problems(item, schema["additionalProperties"], _join(path, shorten(str(name))))
+            yield from _find_problems(item, schema["additionalProperties"], _join_path(path, shorten_text(str(name))))
 
 
 def _array_problems(value: Sequence[Any], schema: Mapping[str, Any], path: str) -> Iterator[str]:
@@ -77,7 +81,7 @@ def _array_problems(value: Sequence[Any], schema: Mapping[str, Any], path: str) 
     items = schema.get("items")
     if isinstance(items, Mapping):
         for position, item in enumerate(value):
-            yield from _problems(item, items, f"{path}[{position}]")
+            yield from _find_problems(item, items, f"{path}[{position}]")
 
 
 def _range_problems(size: float, schema: Mapping[str, Any], names: tuple[str, str], unit: str, path: str) -> Iterator[str]:
@@ -88,10 +92,10 @@ def _range_problems(size: float, schema: Mapping[str, Any], names: tuple[str, st
         wanted = f"{low} to {high}" if low != high else f"{low}"
     else:
         wanted = f"at least {low}" if low is not None else f"at most {high}"
-    yield _at(path, f"expected {wanted}{' ' + unit if unit else ''}, got {_short(size)}")
+    yield _locate_problem(path, f"expected {wanted}{' ' + unit if unit else ''}, got {_shorten_value(size)}")
 
 
-def _kinds(schema: Mapping[str, Any]) -> tuple[str, ...]:
+def _allowed_types(schema: Mapping[str, Any]) -> tuple[str, ...]:
     kind = schema.get("type")
     if isinstance(kind, str):
         return (kind,)
@@ -118,37 +122,37 @@ def _is_a(value: object, kind: str) -> bool:
     return True
 
 
-def _same(value: object, other: object) -> bool:
+def _is_same(value: object, other: object) -> bool:
     """Equality without Python's True == 1."""
     return isinstance(value, bool) == isinstance(other, bool) and value == other
 
 
-def _describe(value: object) -> str:
+def _describe_value(value: object) -> str:
     for kind in ("null", "boolean", "integer", "number", "string", "array", "object"):
         if _is_a(value, kind):
-            return _article(kind)
+            return _with_article(kind)
     return type(value).__name__
 
 
-def _article(kind: str) -> str:
+def _with_article(kind: str) -> str:
     return kind if kind == "null" else f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
-def _short(value: object) -> str:
+def _shorten_value(value: object) -> str:
     if isinstance(value, str):
-        return json.dumps(shorten(value), ensure_ascii=False)
+        return json.dumps(shorten_text(value), ensure_ascii=False)
     if isinstance(value, bool) or value is None:
         return json.dumps(value)
-    return shorten(repr(value)) if isinstance(value, int | float) else _describe(value)
+    return shorten_text(repr(value)) if isinstance(value, int | float) else _describe_value(value)
 
 
-def shorten(text: str) -> str:
+def shorten_text(text: str) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _at(path: str, problem: str) -> str:
+def _locate_problem(path: str, problem: str) -> str:
     return f"{path}: {problem}" if path else problem
 
 
-def _join(path: str, name: str) -> str:
+def _join_path(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name

@@ -9,7 +9,7 @@ T = TypeVar("T", bound=Hashable)
 RANK_CONSTANT = 60  # how little the very first ranks matter; the value of the paper that proposed this
 
 
-def width(count: int) -> int:
+def fusion_width(count: int) -> int:
     """How many of each ranking are worth fusing for so many results."""
     return max(count * 3, 30)
 

@@ -27,12 +27,12 @@ def sentence_bounds(text: str, longest: int) -> Iterator[tuple[int, int]]:
     for match in _END.finditer(text):
         if match[0][0] == "." and _goes_on(text[max(start, match.start() - 24) : match.start()]):
             continue
-        yield from _chopped(text, start, match.end(), longest)
+        yield from _chop_stretch(text, start, match.end(), longest)
         start = match.end()
-    yield from _chopped(text, start, len(text), longest)
+    yield from _chop_stretch(text, start, len(text), longest)
 
 
-def _chopped(text: str, start: int, end: int, longest: int) -> Iterator[tuple[int, int]]:
+def _chop_stretch(text: str, start: int, end: int, longest: int) -> Iterator[tuple[int, int]]:
     """The stretch without blanks at its ends, in pieces where it is overlong."""
     while True:
         while start < end and text[start].isspace():

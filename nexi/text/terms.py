@@ -31,7 +31,7 @@ _STOPPED = """
 _STOP = frozenset(_STOPPED.split())
 
 
-def terms(text: str) -> list[str]:
+def extract_terms(text: str) -> list[str]:
     """Every term of a text, in order, with repetition."""
     found: list[str] = []
     for run in _RUN.findall(text):
@@ -39,9 +39,9 @@ def terms(text: str) -> list[str]:
     return found
 
 
-def asked(text: str) -> list[str]:
+def question_terms(text: str) -> list[str]:
     """The terms of a question, each once: without the words every text has, unless there are no others."""
-    every = list(dict.fromkeys(terms(text)))
+    every = list(dict.fromkeys(extract_terms(text)))
     return [term for term in every if term not in _STOP] or every
 
 
@@ -55,30 +55,30 @@ def _terms_of(run: str) -> tuple[str, ...]:
     if _PLAIN.fullmatch(run):
         return (run.lower()[:MAX_TERM],)
     if is_unspaced(run):
-        return tuple(_pairs(unicodedata.normalize("NFKC", run)))
-    return tuple(dict.fromkeys(t[:MAX_TERM] for t in _spellings(run) if t))
+        return tuple(_character_pairs(unicodedata.normalize("NFKC", run)))
+    return tuple(dict.fromkeys(t[:MAX_TERM] for t in _term_spellings(run) if t))
 
 
-def _pairs(run: str) -> Iterable[str]:
+def _character_pairs(run: str) -> Iterable[str]:
     """Overlapping pairs, and the last character alone: whatever a character follows, some term begins with it."""
     return [run[i : i + 2] for i in range(len(run))]
 
 
-def _spellings(run: str) -> Iterable[str]:
+def _term_spellings(run: str) -> Iterable[str]:
     """A run as a whole, its dotted or quoted parts, and the pieces that case, digits and underscores mark in them."""
     parts = [p for p in re.split(r"['’.+#]", run) if p]
     if "'" in run or "’" in run:
         parts = [p for p in parts if len(p) > 1 or p.isdigit()]
     else:
-        yield fold(run)
+        yield fold_text(run)
     for part in parts:
-        yield fold(part).strip("_")
+        yield fold_text(part).strip("_")
         pieces = _PIECE.findall(part)
         if len(pieces) > 1:
-            yield from (fold(piece) for piece in pieces)
+            yield from (fold_text(piece) for piece in pieces)
 
 
-def fold(text: str) -> str:
+def fold_text(text: str) -> str:
     """Lower case, compatibility forms made one, and Latin, Greek and Cyrillic letters without their accents."""
     text = unicodedata.normalize("NFKC", text).casefold()
     return text if text.isascii() else unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFD", text)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nexi.structured.json_reader import parse_lenient
-from nexi.structured.schema_check import check
+from nexi.structured.schema_check import check_schema
 from nexi.types import ToolCall, ToolSpec
 
 WEB_SEARCH = ToolSpec(
@@ -86,7 +86,7 @@ def parse_arguments(call: ToolCall, spec: ToolSpec) -> tuple[dict[str, Any], str
     except ValueError as error:
         return {}, f"the arguments are not JSON: {error}"
     value = _wrap_single_strings(value, spec)
-    problems = check(value, spec.parameters)
+    problems = check_schema(value, spec.parameters)
     if problems or not isinstance(value, dict):
         return {}, "; ".join(problems) or "the arguments must be an object"
     return value, ""

@@ -10,7 +10,7 @@ from nexi.errors import NexiError
 from nexi.ports import LLM
 from nexi.prompts import render
 from nexi.structured.json_reader import parse_lenient
-from nexi.structured.schema_check import check
+from nexi.structured.schema_check import check_schema
 from nexi.types import Message
 
 MAX_SUMMARY_TOKENS = 2000
@@ -59,7 +59,7 @@ async def pick_chunks(llm: LLM, text: str, question: str, instructions: str, lim
         picked = parse_lenient(reply.text)
     except (NexiError, ValueError):
         return text[:MAX_FALLBACK_CHARS]
-    if check(picked, schema) or not isinstance(picked, dict):
+    if check_schema(picked, schema) or not isinstance(picked, dict):
         return text[:MAX_FALLBACK_CHARS]
     chosen = sorted({i for i in picked["pick"] if 0 <= i < len(chunks)})
     return "\n\n".join(chunks[i] for i in chosen) or text[:MAX_FALLBACK_CHARS]

@@ -17,7 +17,7 @@ from msgspec import Struct
 from nexi.ports import LLM
 from nexi.prompts import render
 from nexi.structured.json_reader import parse_lenient
-from nexi.structured.schema_check import check
+from nexi.structured.schema_check import check_schema
 from nexi.types import Claim, Evidence, Message
 from nexi.verify.checker import Doubt, Ruling
 from nexi.verify.edits import opening
@@ -83,7 +83,7 @@ class Request(Struct, frozen=True):
             value = parse_lenient(reply.text)
         except ValueError:
             return []
-        return list(value[name]) if isinstance(value, dict) and not check(value, schema) else []
+        return list(value[name]) if isinstance(value, dict) and not check_schema(value, schema) else []
 
 
 def _doubt_text(n: int, doubt: Doubt) -> str:

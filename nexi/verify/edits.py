@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.answers.citations import drop_unknown, extract_citation_markers, is_row, recite
+from nexi.answers.citations import drop_unknown, extract_citation_markers, is_row, set_citations
 from nexi.types import Claim, Evidence, Proof, Verdict
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def repair(text: str, claims: Sequence[Claim], snapshots: Mapping[int, Snapshot 
             hints[claim.index] = tuple(others[:HINTS])
             continue
         recited += 1
-        text = text[: claim.start] + recite(sentence, [number]) + text[claim.end :]
+        text = text[: claim.start] + set_citations(sentence, [number]) + text[claim.end :]
     return Repair(text, recited, hints)
 
 
@@ -129,12 +129,12 @@ def _others(claim: Claim, snapshots: Mapping[int, Snapshot | None]) -> list[Evid
 
     if len(claim.text) > LONGEST_COMPARED:
         return []
-    bare = recite(claim.text, ())
+    bare = set_citations(claim.text, ())
     others = {number: s for number, s in snapshots.items() if s is not None and number not in claim.numbers}
     quoting = [number for number, snapshot in others.items() if is_quoted(bare, snapshot)]
     found: list[Evidence] = []
     for number in dict.fromkeys((*quoting, *others)):
-        found += check_claim(recite(bare, [number]), {number: others[number]}).evidence
+        found += check_claim(set_citations(bare, [number]), {number: others[number]}).evidence
         if not claim.evidence and found[-1].verdict is Verdict.SUPPORTED and found[-1].fit >= 1:
             break
     return sorted(found, key=lambda e: (e.verdict is not Verdict.SUPPORTED, -e.fit, -e.presence, e.number))

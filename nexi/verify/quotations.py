@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from nexi.answers.citations import recite
+from nexi.answers.citations import set_citations
 from nexi.types import Claim, Verdict
 from nexi.verify.edits import failing
 
@@ -38,7 +38,7 @@ def taken_as_quotation(claims: Sequence[Claim], snapshots: Mapping[int, Snapshot
 
 
 def _quotation(claim: Claim, snapshots: Mapping[int, Snapshot | None]) -> Claim:
-    sentence = recite(claim.text, ())
+    sentence = set_citations(claim.text, ())
     for evidence in claim.evidence:
         snapshot = snapshots.get(evidence.number)
         if snapshot is not None and is_quoted(sentence, snapshot.plain.text):

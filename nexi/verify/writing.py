@@ -50,7 +50,7 @@ class Writing:
 
     @property
     def released(self) -> bool:
-        return self._stream.released
+        return self._stream.has_released
 
     @property
     def waiting(self) -> bool:

@@ -29,35 +29,35 @@ from starlette.routing import BaseRoute, Match
 from nexi.app import Nexi
 from nexi.config import Config
 from nexi.web import openai, openwebui, operations, page, runs, search, searxng, tavily
-from nexi.web.guard import Guard, Rules
-from nexi.web.hosting import MOST_RUNS, RunHost
+from nexi.web.guard import GuardRules, RequestGuard
+from nexi.web.hosting import MAX_RUNS, RunHost
 from nexi.web.mcp import McpDoor
 from nexi.web.metrics import Metrics
 from nexi.web.problems import Problem, Refused, Shape
 
 CONTRACTS: tuple[ModuleType, ...] = (runs, openai, search, searxng, tavily, openwebui, operations)
 SHAPES: Mapping[str, Shape] = {
-    "/v1/chat/": openai.shape,
-    "/v1/models": openai.shape,
-    "/searxng": searxng.shape,
-    "/tavily": tavily.shape,
-    "/openwebui": openwebui.shape,
+    "/v1/chat/": openai.openai_error,
+    "/v1/models": openai.openai_error,
+    "/searxng": searxng.searxng_error,
+    "/tavily": tavily.tavily_error,
+    "/openwebui": openwebui.openwebui_error,
 }
 
 
 def create_app(
     config: Config,
     *,
-    rules: Rules | None = None,
-    most_runs: int = MOST_RUNS,
+    rules: GuardRules | None = None,
+    most_runs: int = MAX_RUNS,
     nexi: Nexi | None = None,
     more: Sequence[BaseRoute] = (),
 ) -> Starlette:
     """The app over one `Nexi`, which it builds and closes unless one is given. `more` are routes of other doors."""
-    shared, rules = nexi or Nexi(config), rules or Rules(token=config.token)
+    shared, rules = nexi or Nexi(config), rules or GuardRules(token=config.token)
     metrics = Metrics()
     host, mcp = RunHost(shared, metrics, most=most_runs), McpDoor(shared)
-    guard = Middleware(Guard, rules=rules, metrics=metrics, clock=shared.clock, shapes=SHAPES, host=host)
+    guard = Middleware(RequestGuard, rules=rules, metrics=metrics, clock=shared.clock, shapes=SHAPES, host=host)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -74,18 +74,18 @@ def create_app(
         routes=[*routes, *page.routes(), *mcp.routes(), *more],
         middleware=[guard],
         lifespan=lifespan,
-        exception_handlers={HTTPException: _unrouted},
+        exception_handlers={HTTPException: _refuse_unrouted},
     )
     app.router.redirect_slashes = False
     app.state.nexi, app.state.host, app.state.metrics = shared, host, metrics
     app.state.doctor_timeout_s = page.setup.DOCTOR_TIMEOUT_S
     app.state.examining, app.state.printing, app.state.taking = asyncio.Lock(), asyncio.Lock(), asyncio.Lock()
     wants_token = bool(rules.token)
-    app.state.openapi = operations.assembled((contract.openapi() for contract in CONTRACTS), wants_token=wants_token)
+    app.state.openapi = operations.assemble_document((contract.openapi() for contract in CONTRACTS), wants_token=wants_token)
     return app
 
 
-async def _unrouted(request: Request, error: Exception) -> Response:
+async def _refuse_unrouted(request: Request, error: Exception) -> Response:
     """What the router refuses goes to the guard, which knows the shape."""
     status = getattr(error, "status_code", 500)
     words = {404: ("not_found", "there is nothing at this path"), 405: ("method_not_allowed", "this path knows other methods")}

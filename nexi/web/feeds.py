@@ -31,7 +31,7 @@ class Mark(Struct, frozen=True):
         return f"{self.fact}.{self.delta}" if self.delta else str(self.fact)
 
 
-class Item(Struct, frozen=True):
+class FeedItem(Struct, frozen=True):
     """One event and its place."""
 
     mark: Mark
@@ -44,7 +44,7 @@ def mark_of(text: str) -> Mark | None:
     return Mark(int(match[1]), int(match[2] or 0)) if match else None
 
 
-def sse(item: Item) -> bytes:
+def format_sse(item: FeedItem) -> bytes:
     """An event as a server-sent event: JSON in ASCII, so that no text can break the frame."""
     data = json.dumps(encode(item.event), separators=(",", ":"))
     return f"id: {item.mark}\nevent: {item.event.kind}\ndata: {data}\n\n".encode("ascii")
@@ -55,7 +55,7 @@ class Feed:
 
     def __init__(self, before: Iterable[Fact] = (), *, pace_s: float = PACE_S) -> None:
         self._pace_s = pace_s
-        self._items: list[Item] = []
+        self._items: list[FeedItem] = []
         self._frames: list[bytes | None] = []
         self._after: list[int] = [0]  # by number of facts: the index of the first item after them
         self._deltas = 0
@@ -70,11 +70,11 @@ class Feed:
             self.put(fact)
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         return self._over
 
     @property
-    def facts(self) -> int:
+    def fact_count(self) -> int:
         return self._here.fact
 
     def put(self, event: Event) -> None:
@@ -84,28 +84,28 @@ class Feed:
             if self._deltas > MOST_DELTAS:
                 return
         self._here = Mark(self._here.fact + 1) if fact else Mark(self._here.fact, self._here.delta + 1)
-        self._items.append(Item(self._here, event))
+        self._items.append(FeedItem(self._here, event))
         self._frames.append(None)
         if fact:
             self._after.append(len(self._items))
-        self._wake()
+        self._wake_readers()
         if self._readers:
             self._set_bell()
 
     def end(self) -> None:
         """Nothing more will come."""
         self._over = True
-        self._wake()
-        self._ring()
+        self._wake_readers()
+        self._ring_bell()
 
-    async def follow(self, mark: Mark = Mark(), *, beat_s: float = 15.0) -> AsyncIterator[Item | None]:  # noqa: B008
+    async def follow(self, mark: Mark = Mark(), *, beat_s: float = 15.0) -> AsyncIterator[FeedItem | None]:  # noqa: B008
         """Every item after the mark, without gap or repeat, until the end; None when nothing came for a while."""
         index = self._index_after(mark)
         while True:
             while index < len(self._items):
                 yield self._items[index]
                 index += 1
-            if self.ended:
+            if self.has_ended:
                 return
             if not await _is_set_within(self._changed, beat_s):
                 yield None
@@ -115,15 +115,15 @@ class Feed:
         index = self._index_after(mark)
         self._readers += 1
         try:
-            if self._readers > READERS_AT_PACE and not self.ended:
+            if self._readers > READERS_AT_PACE and not self.has_ended:
                 self._set_bell()
                 await self._due.wait()  # one of many begins with the next batch
-            while not (self.ended and index == len(self._items)):
+            while not (self.has_ended and index == len(self._items)):
                 due = self._due  # of now: what comes while a batch is on its way rings for the next
                 if index < len(self._items):
                     here, index = index, len(self._items)
-                    yield b"".join(map(self._frame, range(here, index)))
-                if not self.ended and not await _is_set_within(due, beat_s):
+                    yield b"".join(map(self._frame_at, range(here, index)))
+                if not self.has_ended and not await _is_set_within(due, beat_s):
                     yield b": still here\n\n"
         finally:
             self._readers -= 1
@@ -131,9 +131,9 @@ class Feed:
     def _set_bell(self) -> None:
         if self._bell is None:
             pace = self._pace_s * max(1.0, self._readers / READERS_AT_PACE)
-            self._bell = asyncio.get_running_loop().call_at(self._rung + pace, self._ring)
+            self._bell = asyncio.get_running_loop().call_at(self._rung + pace, self._ring_bell)
 
-    def _ring(self) -> None:
+    def _ring_bell(self) -> None:
         """The next batch is due, for all readers at once."""
         if self._bell:
             self._bell.cancel()
@@ -141,10 +141,10 @@ class Feed:
         self._due.set()
         self._due = asyncio.Event()
 
-    def _frame(self, index: int) -> bytes:
+    def _frame_at(self, index: int) -> bytes:
         frame = self._frames[index]
         if frame is None:
-            frame = self._frames[index] = sse(self._items[index])
+            frame = self._frames[index] = format_sse(self._items[index])
         return frame
 
     def _index_after(self, mark: Mark) -> int:
@@ -154,7 +154,7 @@ class Feed:
         following = self._after[mark.fact + 1] - 1 if mark.fact + 1 < len(self._after) else len(self._items)
         return min(first + mark.delta, following)
 
-    def _wake(self) -> None:
+    def _wake_readers(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
 

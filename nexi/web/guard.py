@@ -40,7 +40,7 @@ HEADERS = (
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]{1,253})(?::[0-9]{1,5})?")
 
 
-class Rules(Struct, frozen=True):
+class GuardRules(Struct, frozen=True):
     """What the guard holds requests to. `bound` is the address listened on; `hosts` are further names it is known by."""
 
     bound: str = "127.0.0.1"
@@ -56,7 +56,7 @@ class Rules(Struct, frozen=True):
     most_requests: int = 256
 
     def __repr__(self) -> str:
-        return f"Rules(bound={self.bound!r}, hosts={self.hosts!r})"
+        return f"GuardRules(bound={self.bound!r}, hosts={self.hosts!r})"
 
 
 class Draining(Protocol):
@@ -65,11 +65,11 @@ class Draining(Protocol):
     draining: bool
 
 
-class Guard:
+class RequestGuard:
     """The outermost layer of the app."""
 
     def __init__(
-        self, app: ASGIApp, *, rules: Rules, metrics: Metrics, clock: Clock, shapes: Mapping[str, Shape], host: Draining
+        self, app: ASGIApp, *, rules: GuardRules, metrics: Metrics, clock: Clock, shapes: Mapping[str, Shape], host: Draining
     ) -> None:
         self._app, self._rules, self._metrics, self._clock, self._host = app, rules, metrics, clock, host
         self._shapes = sorted(shapes.items(), key=lambda item: -len(item[0]))
@@ -84,19 +84,19 @@ class Guard:
         exchange = _Exchange(scope, send, self._clock, self.shape_of(scope["path"]))
         self._open += 1
         try:
-            await self._serve(exchange, receive)
+            await self._serve_request(exchange, receive)
         finally:
             self._open -= 1
-            self._account(exchange)
+            self._count_request(exchange)
 
     def shape_of(self, path: str) -> Shape:
         return next((shape for prefix, shape in self._shapes if path.startswith(prefix)), own_shape)
 
-    async def _serve(self, exchange: _Exchange, receive: Receive) -> None:
+    async def _serve_request(self, exchange: _Exchange, receive: Receive) -> None:
         """The edge of this door: whatever goes wrong inside ends as a response, and never as a traceback in one."""
         try:
-            self._admit(exchange)
-            body = await self._body(self._most(exchange.scope["path"]), receive)
+            self._admit_request(exchange)
+            body = await self._read_body(self._max_body_bytes(exchange.scope["path"]), receive)
         except Refused as refusal:
             self._metrics.count("nexi_refusals_total", reason=refusal.problem.code)
             exchange.closes = True
@@ -104,7 +104,7 @@ class Guard:
         try:
             async with asyncio.timeout(self._rules.respond_s) as limit:
                 exchange.on_start = lambda: limit.reschedule(None)
-                await self._app(exchange.scope, _replayed(body, receive), exchange.send)
+                await self._app(exchange.scope, _replay_body(body, receive), exchange.send)
         except Refused as refusal:
             await exchange.fail(refusal.problem)
         except NexiError as error:
@@ -115,22 +115,22 @@ class Guard:
             log.exception("a request failed", extra={"path": exchange.scope["path"], "request": exchange.id})
             await exchange.fail(Problem(500, "internal", "an internal error ended the request", f"its log has {exchange.id}"))
 
-    def _admit(self, exchange: _Exchange) -> None:
+    def _admit_request(self, exchange: _Exchange) -> None:
         headers, scope = exchange.headers, exchange.scope
         self._check_host(headers)
         self._check_origin(headers, scope)
         if wait := self._buckets.take(exchange.client, self._clock.monotonic()):
-            raise _refusal(429, "rate_limited", "too many requests from this client", "ask less often", wait)
+            raise _build_refusal(429, "rate_limited", "too many requests from this client", "ask less often", wait)
         if not self._is_public(scope["path"]):
             self._check_token(headers)
             self._check_room()
         if headers.get("content-encoding", "identity").lower() != "identity":
-            raise _refusal(415, "packed_body", "packed bodies are not unpacked here", "send the body as it is")
+            raise _build_refusal(415, "packed_body", "packed bodies are not unpacked here", "send the body as it is")
         length = headers.get("content-length", "")
-        if length.isdigit() and int(length) > (most := self._most(scope["path"])):
+        if length.isdigit() and int(length) > (most := self._max_body_bytes(scope["path"])):
             raise _too_large(most)
 
-    def _most(self, path: str) -> int:
+    def _max_body_bytes(self, path: str) -> int:
         return self._rules.max_file if path == FILES_PATH else self._rules.max_body
 
     def _is_public(self, path: str) -> bool:
@@ -139,11 +139,11 @@ class Guard:
     def _check_host(self, headers: Headers) -> None:
         given = headers.getlist("host")
         match = _HOST.fullmatch(given[0]) if len(given) == 1 else None
-        if match is None or not self._knows(match[1].strip("[]").lower().rstrip(".")):
+        if match is None or not self._is_known_host(match[1].strip("[]").lower().rstrip(".")):
             fix = "call it by its address, or name the host in serve_hosts"
-            raise _refusal(421, "host_refused", "the Host header names no host of this server", fix)
+            raise _build_refusal(421, "host_refused", "the Host header names no host of this server", fix)
 
-    def _knows(self, host: str) -> bool:
+    def _is_known_host(self, host: str) -> bool:
         """A page of another site can make its own name mean this machine, but not an address, nor a name without a dot."""
         if host in self._rules.hosts or host == self._rules.bound.strip("[]").lower() or is_loopback_host(host):
             return True
@@ -157,21 +157,21 @@ class Guard:
         opened = page and scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate"
         if foreign or (site not in ("none", "same-origin") and not opened):
             fix = "call it from a program, or from its own page"
-            raise _refusal(403, "origin_refused", "pages of other origins may not use this server", fix)
+            raise _build_refusal(403, "origin_refused", "pages of other origins may not use this server", fix)
 
     def _check_token(self, headers: Headers) -> None:
         wanted = self._rules.token.encode()
         if wanted and not hmac.compare_digest(given_token(headers).encode("utf-8", "replace"), wanted):
             fix = "send it as `Authorization: Bearer TOKEN`"
-            raise _refusal(401, "unauthorized", "the token is missing or wrong", fix)
+            raise _build_refusal(401, "unauthorized", "the token is missing or wrong", fix)
 
     def _check_room(self) -> None:
         if self._host.draining:
-            raise _refusal(503, "draining", "the server is shutting down", "ask again soon", 5)
+            raise _build_refusal(503, "draining", "the server is shutting down", "ask again soon", 5)
         if self._open > self._rules.most_requests:
-            raise _refusal(503, "overloaded", "too many requests are open", "ask again soon", 1)
+            raise _build_refusal(503, "overloaded", "too many requests are open", "ask again soon", 1)
 
-    async def _body(self, most: int, receive: Receive) -> bytes:
+    async def _read_body(self, most: int, receive: Receive) -> bytes:
         """The whole body, if it comes in time and is not too large."""
         parts: list[bytes] = []
         size = 0
@@ -185,10 +185,10 @@ class Guard:
                     if not message.get("more_body"):
                         break
         except TimeoutError:
-            raise _refusal(408, "slow_body", "the body did not come in time", "send it faster") from None
+            raise _build_refusal(408, "slow_body", "the body did not come in time", "send it faster") from None
         return b"".join(parts)
 
-    def _account(self, exchange: _Exchange) -> None:
+    def _count_request(self, exchange: _Exchange) -> None:
         seconds = exchange.seconds
         self._metrics.request(exchange.route, exchange.method, exchange.status, seconds)
         log.info(
@@ -212,10 +212,10 @@ class _Exchange:
         self.headers = Headers(scope=scope)
         self.client = (scope.get("client") or ("local", 0))[0]
         self.method = scope["method"] if scope["method"] in METHODS else "other"
-        self.id = binascii.b2a_hex(_random(6)).decode()
+        self.id = binascii.b2a_hex(_random_bytes(6)).decode()
         self.status = 499  # the client left before anything was said
         self.closes = False
-        self.on_start: Callable[[], None] = _pass
+        self.on_start: Callable[[], None] = _do_nothing
         self._started = clock.monotonic()
         self._began = 0.0
         self._ended = False
@@ -242,12 +242,12 @@ class _Exchange:
 
     async def fail(self, problem: Problem) -> None:
         """Answer with the problem; where a response has begun, end it there."""
-        self.on_start = _pass
+        self.on_start = _do_nothing
         if self._began:
             if not self._ended:
                 await self._send({"type": "http.response.body", "body": b"", "more_body": False})
             return
-        await response_of(problem, self._shape)(self.scope, _nothing, self.send)
+        await response_of(problem, self._shape)(self.scope, _empty_message, self.send)
 
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -266,7 +266,7 @@ def given_token(headers: Headers) -> str:
     return headers.get("x-api-key", "")
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
+def _replay_body(body: bytes, receive: Receive) -> Receive:
     """A receive that gives the body once, and then whatever comes after it."""
     given = False
 
@@ -280,16 +280,16 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-async def _nothing() -> Message:
+async def _empty_message() -> Message:
     return {"type": "http.disconnect"}
 
 
-def _refusal(status: int, code: str, message: str, fix: str, retry_after: int = 0) -> Refused:
+def _build_refusal(status: int, code: str, message: str, fix: str, retry_after: int = 0) -> Refused:
     return Refused(Problem(status, code, message, fix, retry_after))
 
 
 def _too_large(most: int) -> Refused:
-    return _refusal(413, "too_large", f"the body is larger than {most:,} bytes", "send less")
+    return _build_refusal(413, "too_large", f"the body is larger than {most:,} bytes", "send less")
 
 
 def _is_address(host: str) -> bool:
@@ -300,11 +300,11 @@ def _is_address(host: str) -> bool:
     return True
 
 
-def _pass() -> None:
+def _do_nothing() -> None:
     return None
 
 
-def _random(count: int) -> bytes:
+def _random_bytes(count: int) -> bytes:
     import os
 
     return os.urandom(count)

@@ -21,18 +21,18 @@ from nexi.runs.log_format import ReadLog
 from nexi.runs.session import Session
 from nexi.web.feeds import Feed
 from nexi.web.metrics import Metrics
-from nexi.web.problems import refused
+from nexi.web.problems import build_refusal
 
 log = logging.getLogger("nexi.web")
 DOOR = "http"
 RESUMED_HERE = RunRequest("", door=DOOR)
-MOST_RUNS = 8
-KEPT = 64
-MOST_RESUMES = 3  # a run that ends the server each time is left alone
+MAX_RUNS = 8
+MAX_ENDED_RUNS = 64
+MAX_RESUMES = 3  # a run that ends the server each time is left alone
 POLL_S = 0.5
 
 
-class Hosted:
+class HostedRun:
     """One run in this server, and its feed."""
 
     def __init__(self, run: Run, created: str) -> None:
@@ -44,7 +44,7 @@ class Hosted:
     def id(self) -> str:
         return self.run.id
 
-    async def ended(self) -> RunResult:
+    async def wait_for_result(self) -> RunResult:
         """The result of the run. Raises its error."""
         if self.task:
             await asyncio.wait([self.task])
@@ -63,11 +63,11 @@ class Hosted:
 class RunHost:
     """Every run of one server."""
 
-    def __init__(self, nexi: Nexi, metrics: Metrics, *, most: int = MOST_RUNS) -> None:
+    def __init__(self, nexi: Nexi, metrics: Metrics, *, most: int = MAX_RUNS) -> None:
         self.nexi, self.metrics, self.draining = nexi, metrics, False
         self._most = most
-        self._active: dict[str, Hosted] = {}
-        self._kept: OrderedDict[str, Hosted] = OrderedDict()
+        self._active: dict[str, HostedRun] = {}
+        self._kept: OrderedDict[str, HostedRun] = OrderedDict()
         self._room = asyncio.Event()
         self._starting = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -80,36 +80,36 @@ class RunHost:
     def is_full(self) -> bool:
         return self.active >= self._most
 
-    def get(self, run_id: str) -> Hosted | None:
+    def get(self, run_id: str) -> HostedRun | None:
         """A run of this server that is under way, or ended a short while ago."""
         return self._active.get(run_id) or self._kept.get(run_id)
 
     def is_active(self, run_id: str) -> bool:
         return run_id in self._active
 
-    async def start(self, request: RunRequest, session: Session | None = None) -> Hosted:
+    async def start(self, request: RunRequest, session: Session | None = None) -> HostedRun:
         """Begin a run; it has its id and its log when this returns. Raises Refused when there is no room, or NexiError."""
         self._require_room()
         log.debug("question", extra={"question": request.question, "mode": request.mode})
         self.metrics.count("nexi_runs_started_total", mode=request.mode)
-        return await self._begin(self.nexi.run(request, session=session))
+        return await self._begin_run(self.nexi.run(request, session=session))
 
     def _require_room(self) -> None:
         if self.draining or self.is_full:
-            raise refused(503, "busy", "the server has all the runs it can carry", fix="ask again soon", retry_after=5)
+            raise build_refusal(503, "busy", "the server has all the runs it can carry", fix="ask again soon", retry_after=5)
 
-    async def resume(self, run_id: str) -> Hosted:
+    async def resume(self, run_id: str) -> HostedRun:
         """Go on with a run of this home, within the limits it was asked with. Raises Refused or StoreError."""
         self._require_room()
         read = await asyncio.to_thread(self.nexi.runs().open_log, run_id)
         self.forget(run_id)
-        created = "" if read.ended else read.header.created
-        return await self._begin(self.nexi.resume(run_id, changes=RESUMED_HERE), created)
+        created = "" if read.has_ended else read.header.created
+        return await self._begin_run(self.nexi.resume(run_id, changes=RESUMED_HERE), created)
 
-    async def _begin(self, opening: RunOpening, created: str = "") -> Hosted:
-        begun: asyncio.Future[Hosted] = asyncio.get_running_loop().create_future()
+    async def _begin_run(self, opening: RunOpening, created: str = "") -> HostedRun:
+        begun: asyncio.Future[HostedRun] = asyncio.get_running_loop().create_future()
         self._starting += 1
-        task = self._spawn(self._drive_run(opening, begun, created))
+        task = self._spawn_task(self._drive_run(opening, begun, created))
         try:
             hosted = await asyncio.shield(begun)
         finally:
@@ -117,17 +117,17 @@ class RunHost:
         hosted.task = task
         return hosted
 
-    async def _drive_run(self, opening: RunOpening, begun: asyncio.Future[Hosted], created: str) -> None:
+    async def _drive_run(self, opening: RunOpening, begun: asyncio.Future[HostedRun], created: str) -> None:
         """A run from its first fact to its last. Its own errors are in its facts; anything else ends here."""
-        hosted: Hosted | None = None
+        hosted: HostedRun | None = None
         try:
             async with opening as run:
-                hosted = Hosted(run, created or self.nexi.clock.now().isoformat(timespec="milliseconds"))
+                hosted = HostedRun(run, created or self.nexi.clock.now().isoformat(timespec="milliseconds"))
                 hosted.task = asyncio.current_task()
                 self._active[run.id] = hosted
                 begun.set_result(hosted)
                 async for event in run:
-                    self._tell(hosted, event)
+                    self._publish_event(hosted, event)
         except asyncio.CancelledError:
             log.info("run cancelled", extra={"run": hosted.id if hosted else ""})
             begun.cancel()
@@ -138,26 +138,26 @@ class RunHost:
                 log.exception("a run failed", extra={"run": hosted.id if hosted else ""})
         finally:
             if hosted:
-                for fact in hosted.run.facts[hosted.feed.facts :]:
-                    self._tell(hosted, fact)
+                for fact in hosted.run.facts[hosted.feed.fact_count :]:
+                    self._publish_event(hosted, fact)
                 hosted.feed.end()
-                self._retire(hosted)
+                self._archive_run(hosted)
 
-    def _tell(self, hosted: Hosted, event: Event) -> None:
+    def _publish_event(self, hosted: HostedRun, event: Event) -> None:
         hosted.feed.put(event)
         self.metrics.observe(event, hosted.run.mode)
 
-    def _retire(self, hosted: Hosted) -> None:
+    def _archive_run(self, hosted: HostedRun) -> None:
         self._active.pop(hosted.id, None)
         self._kept[hosted.id] = hosted
-        while len(self._kept) > KEPT:
+        while len(self._kept) > MAX_ENDED_RUNS:
             self._kept.popitem(last=False)
         self._room.set()
 
     def forget(self, run_id: str) -> None:
         self._kept.pop(run_id, None)
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def _spawn_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -167,10 +167,10 @@ class RunHost:
 
     def open(self) -> None:
         """Take up the runs an earlier server left, and listen for what other processes ask."""
-        self._spawn(self._take_up())
-        self._spawn(self._watch())
+        self._spawn_task(self._resume_left_runs())
+        self._spawn_task(self._watch_cancel_files())
 
-    async def _take_up(self) -> None:
+    async def _resume_left_runs(self) -> None:
         runs = self.nexi.runs()
         for summary in await asyncio.to_thread(runs.list_runs):
             if summary.state != "unfinished":
@@ -178,34 +178,34 @@ class RunHost:
             try:
                 read = await asyncio.to_thread(runs.open_log, summary.id)
                 if _was_left_open(read):
-                    await self._resume(summary.id, read.header.created)
+                    await self._resume_when_free(summary.id, read.header.created)
             except NexiError as error:
                 log.warning("run not taken up", extra={"run": summary.id, "why": str(error), "code": error.code})
 
-    async def _resume(self, run_id: str, created: str) -> None:
+    async def _resume_when_free(self, run_id: str, created: str) -> None:
         while self.is_full and not self.draining:
             self._room.clear()
             await self._room.wait()
         if not self.draining:
             log.info("run resumed", extra={"run": run_id})
-            await self._begin(self.nexi.resume(run_id, changes=RESUMED_HERE), created)
+            await self._begin_run(self.nexi.resume(run_id, changes=RESUMED_HERE), created)
 
-    async def _watch(self) -> None:
+    async def _watch_cancel_files(self) -> None:
         """Another server of the same home asks with a file that a run of ours be cancelled."""
         while not self.draining:
             await asyncio.sleep(POLL_S)
             for hosted in list(self._active.values()):
-                if self._wish(hosted.id).exists():
+                if self._cancel_file(hosted.id).exists():
                     await hosted.cancel()
 
     def request_cancel(self, run_id: str) -> None:
         """Ask the process that has this run to cancel it. Raises StoreError."""
         try:
-            self._wish(run_id).touch(mode=0o600)
+            self._cancel_file(run_id).touch(mode=0o600)
         except OSError as error:
             raise StoreError(f"Could not ask for the end of run {run_id}", cause=str(error), fix="try again") from error
 
-    def _wish(self, run_id: str) -> Path:
+    def _cancel_file(self, run_id: str) -> Path:
         return self.nexi.config.runs_dir / run_id / "cancel"
 
     async def drain(self, patience_s: float) -> None:
@@ -233,4 +233,4 @@ def _was_left_open(read: ReadLog) -> bool:
     first = read.facts[0][1] if read.facts else None
     if not isinstance(first, RunStarted) or first.settings.get("door") != DOOR:
         return False
-    return sum(isinstance(fact, RunResumed) for _, fact in read.facts) < MOST_RESUMES
+    return sum(isinstance(fact, RunResumed) for _, fact in read.facts) < MAX_RESUMES

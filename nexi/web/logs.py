@@ -32,15 +32,15 @@ class JsonLines(logging.Formatter):
         }
         if record.exc_info:
             fields["traceback"] = self.formatException(record.exc_info)
-        return self._clean(json.dumps(fields, ensure_ascii=False, default=str))
+        return self._clean_line(json.dumps(fields, ensure_ascii=False, default=str))
 
-    def _clean(self, line: str) -> str:
+    def _clean_line(self, line: str) -> str:
         for secret in self._secrets:
             line = line.replace(json.dumps(secret, ensure_ascii=False)[1:-1], "***").replace(secret, "***")
         return line.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def configure(level: str, secrets: Iterable[str], stream: TextIO | None = None) -> None:
+def configure_logging(level: str, secrets: Iterable[str], stream: TextIO | None = None) -> None:
     """Send every log of this process to stderr in this form."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines(secrets))

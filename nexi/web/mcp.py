@@ -34,23 +34,23 @@ class McpDoor:
         return [Route(PATH, endpoint=self)]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        door = self._door or await self._opened()
+        door = self._door or await self._open_door()
         await door.app(scope, receive, send)
 
-    async def _opened(self) -> HttpDoor:
+    async def _open_door(self) -> HttpDoor:
         """Its library takes a moment to load, in which others are served. Raises ConfigError where it is missing."""
         async with self._making:
             if self._door is None:
-                door = await asyncio.to_thread(_made, self._nexi)
+                door = await asyncio.to_thread(_build_door, self._nexi)
                 running = asyncio.Event()
-                self._owner = asyncio.create_task(self._own(door, running))
+                self._owner = asyncio.create_task(self._run_session_group(door, running))
                 await running.wait()
                 self._door = door
         return self._door
 
-    async def _own(self, door: HttpDoor, running: asyncio.Event) -> None:
+    async def _run_session_group(self, door: HttpDoor, running: asyncio.Event) -> None:
         """A session group must be left by the task that entered it."""
-        async with door.running():
+        async with door.run_sessions():
             running.set()
             await self._closing.wait()
 
@@ -60,7 +60,7 @@ class McpDoor:
             await asyncio.wait([self._owner])
 
 
-def _made(nexi: Nexi) -> HttpDoor:
+def _build_door(nexi: Nexi) -> HttpDoor:
     from nexi.mcp_server import HttpDoor
 
     return HttpDoor(nexi, guarded=True)

@@ -65,8 +65,12 @@ class Times:
         label, total = ("route", route), list(accumulate(self.counts))
         bounds = [*(f"{bound:g}" for bound in BUCKETS), "+Inf"]
         name = "nexi_request_seconds"
-        buckets = [_sample(f"{name}_bucket", (("le", le), label), n) for le, n in zip(bounds, total, strict=True)]
-        return [*buckets, _sample(f"{name}_sum", (label,), self.sum), _sample(f"{name}_count", (label,), total[-1])]
+        buckets = [_format_sample(f"{name}_bucket", (("le", le), label), n) for le, n in zip(bounds, total, strict=True)]
+        return [
+            *buckets,
+            _format_sample(f"{name}_sum", (label,), self.sum),
+            _format_sample(f"{name}_count", (label,), total[-1]),
+        ]
 
 
 class Metrics:
@@ -134,23 +138,23 @@ class Metrics:
             if kind == "histogram":
                 lines += [line for route, times in self._times.items() for line in times.samples(route)]
                 continue
-            samples = [(n, labels, v) for (n, labels), v in values.items() if _belongs(n, name, kind)]
-            lines += [_sample(*sample) for sample in samples] or _zero(name, kind)
+            samples = [(n, labels, v) for (n, labels), v in values.items() if _belongs_to(n, name, kind)]
+            lines += [_format_sample(*sample) for sample in samples] or _zero_samples(name, kind)
         return "\n".join(lines) + "\n"
 
 
-def _belongs(sample: str, name: str, kind: str) -> bool:
+def _belongs_to(sample: str, name: str, kind: str) -> bool:
     return sample == name or (kind == "summary" and sample.rpartition("_")[0] == name)
 
 
-def _zero(name: str, kind: str) -> list[str]:
+def _zero_samples(name: str, kind: str) -> list[str]:
     return [f"{name}_sum 0", f"{name}_count 0"] if kind == "summary" else [f"{name} 0"]
 
 
-def _sample(name: str, labels: Labels, value: float) -> str:
-    told = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels)
+def _format_sample(name: str, labels: Labels, value: float) -> str:
+    told = ",".join(f'{key}="{_escape_label(text)}"' for key, text in labels)
     return f"{name}{{{told}}} {value:.10g}" if told else f"{name} {value:.10g}"
 
 
-def _escaped(text: str) -> str:
+def _escape_label(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -24,11 +24,11 @@ from nexi.errors import NexiError
 from nexi.events import RunFailed, RunFinished, StatusDelta, TextDelta
 from nexi.runs.session import Session
 from nexi.types import Message, Source, StopReason, Usage
-from nexi.web.hosting import Hosted, RunHost
-from nexi.web.payload import answered, operation, read_json, reply
-from nexi.web.problems import Problem, bad_request, problem_of, refused
-from nexi.web.schemas import answers, parameters
-from nexi.web.streams import EventStream, gone
+from nexi.web.hosting import HostedRun, RunHost
+from nexi.web.payload import build_operation, json_reply, read_json, with_error_shape
+from nexi.web.problems import Problem, bad_request, build_refusal, problem_of
+from nexi.web.schemas import build_parameters, build_responses
+from nexi.web.streams import EventStream, wait_for_disconnect
 
 TAG = "OpenAI"
 BEAT_S = 10.0
@@ -75,7 +75,7 @@ BODY: dict[str, Any] = {
 }
 
 
-def shape(problem: Problem) -> dict[str, Any]:
+def openai_error(problem: Problem) -> dict[str, Any]:
     """OpenAI's own error object."""
     kind = TYPES.get(problem.status, "server_error" if problem.status >= 500 else "invalid_request_error")
     message = f"{problem.message}. {problem.fix}" if problem.fix else problem.message
@@ -84,32 +84,32 @@ def shape(problem: Problem) -> dict[str, Any]:
 
 def routes() -> list[Route]:
     return [
-        Route("/v1/chat/completions", complete, methods=["POST"]),
-        Route("/v1/models", models, methods=["GET"]),
-        Route("/v1/models/{model}", model, methods=["GET"]),
+        Route("/v1/chat/completions", create_completion, methods=["POST"]),
+        Route("/v1/models", list_models, methods=["GET"]),
+        Route("/v1/models/{model}", show_model, methods=["GET"]),
     ]
 
 
-@answered(shape)
-async def models(request: Request) -> Response:
-    return reply({"object": "list", "data": [_model(name) for name in MODELS]})
+@with_error_shape(openai_error)
+async def list_models(request: Request) -> Response:
+    return json_reply({"object": "list", "data": [_model_entry(name) for name in MODELS]})
 
 
-@answered(shape)
-async def model(request: Request) -> Response:
+@with_error_shape(openai_error)
+async def show_model(request: Request) -> Response:
     name = request.path_params["model"]
     if name not in MODELS:
         raise _no_model(name)
-    return reply(_model(name))
+    return json_reply(_model_entry(name))
 
 
-def _model(name: str) -> dict[str, Any]:
+def _model_entry(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 1767225600, "owned_by": "nexi"}
 
 
 def _no_model(name: str) -> Exception:
     message = f"there is no model {name[:100]!r}"
-    return refused(404, "model_not_found", message, fix=f"use one of {', '.join(MODELS)}", parameter="model")
+    return build_refusal(404, "model_not_found", message, fix=f"use one of {', '.join(MODELS)}", parameter="model")
 
 
 # one completion
@@ -125,16 +125,16 @@ class ChatRequest(Struct, frozen=True):
     includes_usage: bool
 
 
-@answered(shape)
-async def complete(request: Request) -> Response:
+@with_error_shape(openai_error)
+async def create_completion(request: Request) -> Response:
     host: RunHost = request.app.state.host
     chat = parse_chat_request(await read_json(request, BODY))
     hosted = await host.start(chat.run, chat.session)
     created = int(host.nexi.clock.now().timestamp())
     if chat.streams:
-        return EventStream(_chunks(hosted, chat, created))
+        return EventStream(_stream_chunks(hosted, chat, created))
     result = await _while_connected(request, hosted)
-    return reply(completion(result, chat.model, created))
+    return json_reply(build_completion(result, chat.model, created))
 
 
 def parse_chat_request(body: Mapping[str, Any]) -> ChatRequest:
@@ -143,7 +143,7 @@ def parse_chat_request(body: Mapping[str, Any]) -> ChatRequest:
     if name not in MODELS:
         raise _no_model(name)
     mode, effort = MODELS[name]
-    told = [(m["role"], _text(m.get("content"))) for m in body["messages"]]
+    told = [(m["role"], _content_text(m.get("content"))) for m in body["messages"]]
     if told[-1][0] != "user":
         raise bad_request("the last message must be the user's", parameter="messages")
     instructions = "\n\n".join(text for role, text in told if role in ("system", "developer") and text.strip())
@@ -158,16 +158,16 @@ def parse_chat_request(body: Mapping[str, Any]) -> ChatRequest:
         door="openai",
     )
     includes_usage = bool((body.get("stream_options") or {}).get("include_usage"))
-    return ChatRequest(name, run, Session(_earlier(told[:-1])), bool(body.get("stream")), includes_usage)
+    return ChatRequest(name, run, Session(_earlier_messages(told[:-1])), bool(body.get("stream")), includes_usage)
 
 
-def _earlier(told: Sequence[tuple[str, str]]) -> list[Message]:
+def _earlier_messages(told: Sequence[tuple[str, str]]) -> list[Message]:
     """What was said before. Numbers in earlier answers name sources this run does not have, so they are left out."""
     said = [(role, text) for role, text in told if role in ("user", "assistant") and text.strip()]
     return [Message("user", t) if role == "user" else Message("assistant", _CITATION.sub("", t)) for role, t in said]
 
 
-def _text(content: object) -> str:
+def _content_text(content: object) -> str:
     if isinstance(content, list):
         for part in content:
             if part.get("type") not in ("text", "input_text"):
@@ -176,14 +176,14 @@ def _text(content: object) -> str:
     return content if isinstance(content, str) else ""
 
 
-async def _while_connected(request: Request, hosted: Hosted) -> RunResult:
+async def _while_connected(request: Request, hosted: HostedRun) -> RunResult:
     """The result; a client that leaves ends the run. Raises the run's error."""
-    ending = asyncio.create_task(hosted.ended())
-    leaving = asyncio.create_task(gone(request.receive))
+    ending = asyncio.create_task(hosted.wait_for_result())
+    leaving = asyncio.create_task(wait_for_disconnect(request.receive))
     try:
         await asyncio.wait((ending, leaving), return_when=asyncio.FIRST_COMPLETED)
         if not ending.done():
-            raise refused(499, "cancelled", "the client left")
+            raise build_refusal(499, "cancelled", "the client left")
         return ending.result()
     finally:
         leaving.cancel()
@@ -191,7 +191,7 @@ async def _while_connected(request: Request, hosted: Hosted) -> RunResult:
         await asyncio.gather(ending, leaving, return_exceptions=True)  # how the run of one who left ended is in its log
 
 
-def completion(result: RunResult, name: str, created: int) -> dict[str, Any]:
+def build_completion(result: RunResult, name: str, created: int) -> dict[str, Any]:
     text = result.answer.text
     message = {"role": "assistant", "content": text, "refusal": None, "annotations": marks_in(text, result.answer.sources)}
     return {
@@ -199,9 +199,9 @@ def completion(result: RunResult, name: str, created: int) -> dict[str, Any]:
         "object": "chat.completion",
         "created": created,
         "model": name,
-        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": _finish(result.answer.stop)}],
+        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": _finish_reason(result.answer.stop)}],
         "usage": usage_of(result.finished.usage),
-        "citations": citations(result.answer.sources),
+        "citations": citation_urls(result.answer.sources),
     }
 
 
@@ -223,7 +223,7 @@ def marks_in(text: str, sources: Sequence[Source]) -> list[dict[str, Any]]:
     ]
 
 
-def citations(sources: Sequence[Source]) -> list[str]:
+def citation_urls(sources: Sequence[Source]) -> list[str]:
     """URLs such that `[n]` is the n-th; a number that is not cited has an empty place."""
     by_number = {source.number: source.url for source in sources}
     return [by_number.get(number, "") for number in range(1, max(by_number, default=0) + 1)]
@@ -233,7 +233,7 @@ def usage_of(usage: Usage) -> dict[str, Any]:
     return {"prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens, "total_tokens": usage.total}
 
 
-def _finish(stop: StopReason) -> str:
+def _finish_reason(stop: StopReason) -> str:
     """A limit that was reached still gave an answer; only what was cut off by length says so."""
     return "length" if stop is StopReason.CONTEXT_LIMIT else "stop"
 
@@ -241,7 +241,7 @@ def _finish(stop: StopReason) -> str:
 # streaming
 
 
-class _Stream:
+class _ChunkWriter:
     """The chunks of one completion."""
 
     def __init__(self, run_id: str, chat: ChatRequest, created: int) -> None:
@@ -249,18 +249,18 @@ class _Stream:
 
     def chunk(self, delta: Mapping[str, Any], finish: str | None = None, **more: Any) -> bytes:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        return event({**self._head, "choices": [choice], **more})
+        return format_event({**self._head, "choices": [choice], **more})
 
-    def closing(self, **more: Any) -> bytes:
-        return event({**self._head, "choices": [], **more})
+    def closing_chunk(self, **more: Any) -> bytes:
+        return format_event({**self._head, "choices": [], **more})
 
 
-def event(data: Mapping[str, Any]) -> bytes:
+def format_event(data: Mapping[str, Any]) -> bytes:
     return f"data: {json.dumps(data, separators=(',', ':'))}\n\n".encode("ascii")
 
 
-async def _chunks(hosted: Hosted, chat: ChatRequest, created: int) -> AsyncGenerator[bytes, None]:
-    stream, said = _Stream(hosted.id, chat, created), ""
+async def _stream_chunks(hosted: HostedRun, chat: ChatRequest, created: int) -> AsyncGenerator[bytes, None]:
+    stream, said = _ChunkWriter(hosted.id, chat, created), ""
     try:
         yield stream.chunk({"role": "assistant", "content": ""})
         async for item in hosted.feed.follow(beat_s=BEAT_S):
@@ -273,10 +273,10 @@ async def _chunks(hosted: Hosted, chat: ChatRequest, created: int) -> AsyncGener
                     said += text
                     yield stream.chunk({"content": text})
                 case RunFinished() as end:
-                    for frame in _last(stream, said, end, chat):
+                    for frame in _last_frames(stream, said, end, chat):
                         yield frame
                 case RunFailed():
-                    yield event(_failure(hosted))
+                    yield format_event(_failure_body(hosted))
                 case _:
                     pass
         yield b"data: [DONE]\n\n"
@@ -284,22 +284,22 @@ async def _chunks(hosted: Hosted, chat: ChatRequest, created: int) -> AsyncGener
         await hosted.cancel()
 
 
-def _last(stream: _Stream, said: str, end: RunFinished, chat: ChatRequest) -> list[bytes]:
+def _last_frames(stream: _ChunkWriter, said: str, end: RunFinished, chat: ChatRequest) -> list[bytes]:
     """What the streamed text left out, the annotations, and the usage."""
     rest = end.answer[len(said) :] if end.answer.startswith(said) else ""
     whole = said + rest
     frames = [stream.chunk({"content": rest})] if rest else []
     marks = marks_in(whole, end.sources)
-    frames.append(stream.chunk({"annotations": marks}, _finish(end.stop), citations=citations(end.sources)))
-    return [*frames, stream.closing(usage=usage_of(end.usage))] if chat.includes_usage else frames
+    frames.append(stream.chunk({"annotations": marks}, _finish_reason(end.stop), citations=citation_urls(end.sources)))
+    return [*frames, stream.closing_chunk(usage=usage_of(end.usage))] if chat.includes_usage else frames
 
 
-def _failure(hosted: Hosted) -> dict[str, Any]:
+def _failure_body(hosted: HostedRun) -> dict[str, Any]:
     try:
         hosted.run.result()
     except NexiError as error:
-        return shape(problem_of(error))
-    return shape(Problem(500, "internal", "the run ended without an answer"))
+        return openai_error(problem_of(error))
+    return openai_error(Problem(500, "internal", "the run ended without an answer"))
 
 
 def _one_line(text: str) -> str:
@@ -316,15 +316,15 @@ def openapi() -> dict[str, Any]:
     some = {"type": "object", "required": ["id", "object"]}
     listed = {"type": "object", "required": ["object", "data"], "properties": {"data": {"type": "array", "items": some}}}
     whole = {"type": "object", "required": ["id", "object", "choices", "usage", "citations"]}
-    one = operation(
-        "One model.", TAG, ok=some, error=error, parameters=parameters({"model": ("Its name.", {"type": "string"})})
+    one = build_operation(
+        "One model.", TAG, ok=some, error=error, parameters=build_parameters({"model": ("Its name.", {"type": "string"})})
     )
-    both = answers({200: whole}, error)
+    both = build_responses({200: whole}, error)
     both["200"]["content"]["text/event-stream"] = {"schema": {"type": "string"}}
     return {
         "/v1/chat/completions": {
-            "post": operation("Answer a conversation.", TAG, body=BODY, ok=whole, error=error, responses=both)
+            "post": build_operation("Answer a conversation.", TAG, body=BODY, ok=whole, error=error, responses=both)
         },
-        "/v1/models": {"get": operation("The models.", TAG, ok=listed, error=error)},
+        "/v1/models": {"get": build_operation("The models.", TAG, ok=listed, error=error)},
         "/v1/models/{model}": {"get": one},
     }

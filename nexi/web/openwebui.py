@@ -18,8 +18,8 @@ from nexi.errors import BackendError, FetchError
 from nexi.search_api.pack import Outcome
 from nexi.search_api.schema import QUERY_TEXT, Limits, SearchRequest, clean_query
 from nexi.types import FetchLimits, Page, Query
-from nexi.web.payload import answered, operation, read_json, reply
-from nexi.web.problems import Problem, refused
+from nexi.web.payload import build_operation, json_reply, read_json, with_error_shape
+from nexi.web.problems import Problem, build_refusal
 from nexi.web.search import service_of
 
 TAG = "Open WebUI"
@@ -42,29 +42,29 @@ LOAD_BODY = {
 }
 
 
-def shape(problem: Problem) -> dict[str, Any]:
+def openwebui_error(problem: Problem) -> dict[str, Any]:
     return {"detail": f"{problem.message}. {problem.fix}" if problem.fix else problem.message}
 
 
-@answered(shape)
-async def search(request: Request) -> Response:
+@with_error_shape(openwebui_error)
+async def search_web(request: Request) -> Response:
     body = await read_json(request, SEARCH_BODY)
     count = COUNT if body.get("count") is None else min(body["count"], MAX_COUNT)
     text = clean_query(body["query"])
     outcome = await service_of(request).run(SearchRequest(text, limits=Limits(results=count)), Query(text))
     require_answer(outcome)
-    return reply([{"link": f.hit.url, "title": f.hit.title, "snippet": f.hit.snippet} for f in outcome.results])
+    return json_reply([{"link": f.hit.url, "title": f.hit.title, "snippet": f.hit.snippet} for f in outcome.results])
 
 
-@answered(shape)
-async def load(request: Request) -> Response:
+@with_error_shape(openwebui_error)
+async def load_pages(request: Request) -> Response:
     urls: list[str] = (await read_json(request, LOAD_BODY))["urls"]
     deadline = asyncio.get_running_loop().time() + LOAD_S
     outcomes = await service_of(request).read_all(urls, FetchLimits(), deadline)
     pages = [page for page in outcomes if isinstance(page, Page)]
     if urls and not pages:
-        raise refused(422, "unreadable", f"no page could be read: {_reasons(outcomes)}")
-    return reply([{"page_content": page.text, "metadata": _metadata(page)} for page in pages])
+        raise build_refusal(422, "unreadable", f"no page could be read: {_failure_reasons(outcomes)}")
+    return json_reply([{"page_content": page.text, "metadata": _page_metadata(page)} for page in pages])
 
 
 def require_answer(outcome: Outcome) -> None:
@@ -77,7 +77,7 @@ def require_answer(outcome: Outcome) -> None:
 
 
 def routes(_state: object = None) -> list[Route]:
-    return [Route("/openwebui/search", search, methods=["POST"]), Route("/openwebui/load", load, methods=["POST"])]
+    return [Route("/openwebui/search", search_web, methods=["POST"]), Route("/openwebui/load", load_pages, methods=["POST"])]
 
 
 def openapi() -> dict[str, Any]:
@@ -96,19 +96,19 @@ def openapi() -> dict[str, Any]:
     }
     return {
         "/openwebui/search": {
-            "post": operation(
+            "post": build_operation(
                 "Open WebUI's external search engine.", TAG, body=SEARCH_BODY, ok={"type": "array", "items": hit}, error=error
             )
         },
         "/openwebui/load": {
-            "post": operation(
+            "post": build_operation(
                 "Open WebUI's external web loader.", TAG, body=LOAD_BODY, ok={"type": "array", "items": page}, error=error
             )
         },
     }
 
 
-def _metadata(page: Page) -> dict[str, Any]:
+def _page_metadata(page: Page) -> dict[str, Any]:
     told = {
         "title": page.title,
         "description": page.description,
@@ -119,5 +119,5 @@ def _metadata(page: Page) -> dict[str, Any]:
     return {"source": page.final_url or page.url, **{name: value for name, value in told.items() if value}}
 
 
-def _reasons(outcomes: Sequence[Page | FetchError]) -> str:
+def _failure_reasons(outcomes: Sequence[Page | FetchError]) -> str:
     return "; ".join(str(o) for o in outcomes[:3] if isinstance(o, FetchError))

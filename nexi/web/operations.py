@@ -13,8 +13,8 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from nexi import __version__
-from nexi.web.payload import reply
-from nexi.web.schemas import answers
+from nexi.web.payload import json_reply
+from nexi.web.schemas import build_responses
 
 TAG = "Operations"
 
@@ -23,8 +23,8 @@ def routes() -> list[Route]:
     return [
         Route("/healthz", healthz, methods=["GET"]),
         Route("/readyz", readyz, methods=["GET"]),
-        Route("/metrics", metrics, methods=["GET"]),
-        Route("/openapi.json", document, methods=["GET"]),
+        Route("/metrics", show_metrics, methods=["GET"]),
+        Route("/openapi.json", show_openapi, methods=["GET"]),
     ]
 
 
@@ -41,37 +41,37 @@ async def readyz(request: Request) -> Response:
     return PlainTextResponse("ready\n")
 
 
-async def metrics(request: Request) -> Response:
+async def show_metrics(request: Request) -> Response:
     state = request.app.state
     text = state.metrics.text({"nexi_runs_active": state.host.active})
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-async def document(request: Request) -> Response:
-    return reply(request.app.state.openapi)
+async def show_openapi(request: Request) -> Response:
+    return json_reply(request.app.state.openapi)
 
 
 def openapi() -> dict[str, Any]:
     """The paths of this module."""
-    ready = {"200": _text("It does."), "503": _text("Not now; Retry-After says when.")}
+    ready = {"200": _text_response("It does."), "503": _text_response("Not now; Retry-After says when.")}
     document = {"200": {"description": "It.", "content": {"application/json": {"schema": {"type": "object"}}}}}
     return {
-        "/healthz": {"get": _operation("Whether the process answers.", {"200": _text("It does.")}, security=[])},
+        "/healthz": {"get": _operation("Whether the process answers.", {"200": _text_response("It does.")}, security=[])},
         "/readyz": {"get": _operation("Whether it takes work.", ready, security=[])},
-        "/metrics": {"get": _operation("Numbers for Prometheus.", {"200": _text("The numbers.")})},
+        "/metrics": {"get": _operation("Numbers for Prometheus.", {"200": _text_response("The numbers.")})},
         "/openapi.json": {"get": _operation("This document.", document)},
     }
 
 
 def _operation(summary: str, responses: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"summary": summary, "tags": [TAG], "responses": {**answers({}), **responses}, **more}
+    return {"summary": summary, "tags": [TAG], "responses": {**build_responses({}), **responses}, **more}
 
 
-def _text(description: str) -> dict[str, Any]:
+def _text_response(description: str) -> dict[str, Any]:
     return {"description": description, "content": {"text/plain": {"schema": {"type": "string"}}}}
 
 
-def assembled(parts: Iterable[dict[str, Any]], *, wants_token: bool) -> dict[str, Any]:
+def assemble_document(parts: Iterable[dict[str, Any]], *, wants_token: bool) -> dict[str, Any]:
     """One OpenAPI document of the paths of all modules; it asks for a token where the server does."""
     paths: dict[str, Any] = {}
     for part in parts:

@@ -15,8 +15,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from nexi.errors import NexiError
-from nexi.structured.json_reader import parse
-from nexi.structured.schema_check import check
+from nexi.structured.json_reader import parse_json
+from nexi.structured.schema_check import check_schema
 from nexi.web.problems import Problem, Refused, Shape, bad_request, problem_of
 
 MOST_EXACT = 2**53
@@ -27,12 +27,12 @@ async def read_json(request: Request, schema: Mapping[str, Any] | None = None) -
     """The body as a JSON value that fits the schema. Raises Refused."""
     try:
         text = (await request.body()).decode("utf-8-sig")
-        value = _with_whole_numbers(parse(text)) if "." in text or "e" in text else parse(text)
+        value = _with_whole_numbers(parse_json(text)) if "." in text or "e" in text else parse_json(text)
     except UnicodeDecodeError as error:
         raise bad_request("the body is not UTF-8", fix="send JSON encoded as UTF-8") from error
     except ValueError as error:
         raise bad_request(f"the body is not JSON: {error}"[:200], fix="send one JSON object") from error
-    if schema is not None and (problems := check(value, schema)):
+    if schema is not None and (problems := check_schema(value, schema)):
         raise bad_request("; ".join(problems[:3]), fix="see /openapi.json for the fields")
     return value
 
@@ -46,24 +46,24 @@ def _with_whole_numbers(value: Any) -> Any:
     return {key: _with_whole_numbers(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
-def reply(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+def json_reply(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A JSON response of any text."""
-    return Response(encoded(value), status, headers, media_type="application/json")
+    return Response(encode_json(value), status, headers, media_type="application/json")
 
 
-def encoded(value: Any) -> bytes:
+def encode_json(value: Any) -> bytes:
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:  # half of a character
         return json.dumps(value, separators=(",", ":")).encode()
 
 
-def refusal(problem: Problem, shape: Shape) -> Response:
+def refusal_response(problem: Problem, shape: Shape) -> Response:
     headers = {"retry-after": str(problem.retry_after)} if problem.retry_after else {}
-    return reply(shape(problem), problem.status, headers)
+    return json_reply(shape(problem), problem.status, headers)
 
 
-def answered(shape: Shape) -> Callable[[Endpoint], Endpoint]:
+def with_error_shape(shape: Shape) -> Callable[[Endpoint], Endpoint]:
     """An endpoint whose refusals and errors have this shape."""
 
     def wrap(endpoint: Endpoint) -> Endpoint:
@@ -72,16 +72,16 @@ def answered(shape: Shape) -> Callable[[Endpoint], Endpoint]:
             try:
                 return await endpoint(request)
             except Refused as error:
-                return refusal(error.problem, shape)
+                return refusal_response(error.problem, shape)
             except NexiError as error:
-                return refusal(problem_of(error), shape)
+                return refusal_response(problem_of(error), shape)
 
         return answering
 
     return wrap
 
 
-def operation(
+def build_operation(
     summary: str,
     tag: str,
     *,
@@ -91,12 +91,12 @@ def operation(
     **more: Any,
 ) -> dict[str, Any]:
     """One operation of an OpenAPI document: what is sent, and what comes back."""
-    sent = {"requestBody": {"required": True, "content": _json(body)}} if body else {}
-    failed = {"description": "The request cannot be used.", "content": _json(error)}
-    unserved = {"description": "The service could not answer.", "content": _json(error)}
-    responses = {"200": {"description": "The answer.", "content": _json(ok)}, "400": failed, "default": unserved}
+    sent = {"requestBody": {"required": True, "content": _json_content(body)}} if body else {}
+    failed = {"description": "The request cannot be used.", "content": _json_content(error)}
+    unserved = {"description": "The service could not answer.", "content": _json_content(error)}
+    responses = {"200": {"description": "The answer.", "content": _json_content(ok)}, "400": failed, "default": unserved}
     return {"summary": summary, "tags": [tag], **sent, "responses": responses, **more}
 
 
-def _json(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _json_content(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"application/json": {"schema": dict(schema)}}

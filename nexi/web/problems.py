@@ -59,12 +59,12 @@ class Refused(Exception):  # noqa: N818 - it is an answer, not a fault
         self.problem = problem
 
 
-def refused(status: int, code: str, message: str, *, fix: str = "", retry_after: int = 0, parameter: str = "") -> Refused:
+def build_refusal(status: int, code: str, message: str, *, fix: str = "", retry_after: int = 0, parameter: str = "") -> Refused:
     return Refused(Problem(status, code, message, fix, retry_after, parameter))
 
 
 def bad_request(message: str, *, fix: str = "", parameter: str = "") -> Refused:
-    return refused(400, "bad_request", message, fix=fix, parameter=parameter)
+    return build_refusal(400, "bad_request", message, fix=fix, parameter=parameter)
 
 
 def problem_of(error: NexiError) -> Problem:

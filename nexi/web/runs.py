@@ -20,12 +20,12 @@ from nexi.errors import NexiError
 from nexi.runs.directory import RunDirectory
 from nexi.runs.log_format import check_run_id
 from nexi.types import Query
-from nexi.web.feeds import Item, Mark, mark_of, sse
-from nexi.web.hosting import DOOR, Hosted, RunHost
-from nexi.web.payload import operation, read_json, reply
-from nexi.web.problems import bad_request, refused
-from nexi.web.schemas import AGENTIC, ERROR, ID, NEW_RUN, PLAN, RUN, RUNS, STATES, Named, answers, parameters
-from nexi.web.statuses import FORMATS, rendered, result_of, state_of, status_of, summary_of
+from nexi.web.feeds import FeedItem, Mark, format_sse, mark_of
+from nexi.web.hosting import DOOR, HostedRun, RunHost
+from nexi.web.payload import build_operation, json_reply, read_json
+from nexi.web.problems import bad_request, build_refusal
+from nexi.web.schemas import AGENTIC, ERROR, ID, NEW_RUN, PLAN, RUN, RUNS, STATES, Named, build_parameters, build_responses
+from nexi.web.statuses import FORMATS, render_result, result_of, state_of, status_of, summary_of
 from nexi.web.streams import EventStream
 
 TAG = "Runs"
@@ -39,27 +39,27 @@ SAFE_PAGE = {"content-security-policy": "default-src 'none'; style-src 'unsafe-i
 
 def routes() -> list[Route]:
     return [
-        Route("/v1/runs", start, methods=["POST"]),
-        Route("/v1/runs", listed, methods=["GET"]),
-        Route("/v1/runs/{id}", status, methods=["GET"]),
-        Route("/v1/runs/{id}", remove, methods=["DELETE"]),
-        Route("/v1/runs/{id}/events", events, methods=["GET"]),
-        Route("/v1/runs/{id}/result", result, methods=["GET"]),
-        Route("/v1/runs/{id}/resume", resume, methods=["POST"]),
-        Route("/v1/runs/{id}/plan", plan, methods=["POST"]),
-        Route("/v1/runs/{id}/stop", stop, methods=["POST"]),
-        Route("/v1/runs/{id}/cancel", cancel, methods=["POST"]),
+        Route("/v1/runs", start_run, methods=["POST"]),
+        Route("/v1/runs", list_runs, methods=["GET"]),
+        Route("/v1/runs/{id}", show_status, methods=["GET"]),
+        Route("/v1/runs/{id}", remove_run, methods=["DELETE"]),
+        Route("/v1/runs/{id}/events", stream_events, methods=["GET"]),
+        Route("/v1/runs/{id}/result", show_result, methods=["GET"]),
+        Route("/v1/runs/{id}/resume", resume_run, methods=["POST"]),
+        Route("/v1/runs/{id}/plan", settle_plan, methods=["POST"]),
+        Route("/v1/runs/{id}/stop", stop_run, methods=["POST"]),
+        Route("/v1/runs/{id}/cancel", cancel_run, methods=["POST"]),
     ]
 
 
 # starting
 
 
-async def start(request: Request) -> Response:
+async def start_run(request: Request) -> Response:
     """An id at once; the run goes on whoever stays."""
     host: RunHost = request.app.state.host
     hosted = await host.start(parse_run_request(await read_json(request, NEW_RUN)))
-    return reply(_status_of(hosted), 202, {"location": f"/v1/runs/{hosted.id}"})
+    return json_reply(_status_of(hosted), 202, {"location": f"/v1/runs/{hosted.id}"})
 
 
 def parse_run_request(body: Mapping[str, Any]) -> RunRequest:
@@ -97,42 +97,44 @@ def parse_run_request(body: Mapping[str, Any]) -> RunRequest:
     )
 
 
-async def resume(request: Request) -> Response:
+async def resume_run(request: Request) -> Response:
     """Go on with a run that was cut off or ended early; one that had ended goes on under a new id."""
     host: RunHost = request.app.state.host
-    hosted = await host.resume(_id(request))
-    return reply(_status_of(hosted), 202, {"location": f"/v1/runs/{hosted.id}"})
+    hosted = await host.resume(_run_id(request))
+    return json_reply(_status_of(hosted), 202, {"location": f"/v1/runs/{hosted.id}"})
 
 
-async def plan(request: Request) -> Response:
+async def settle_plan(request: Request) -> Response:
     """Let research that waits with its plan go on, with these tasks where some are given."""
     host: RunHost = request.app.state.host
-    run_id, asked = _id(request), await read_json(request, PLAN)
+    run_id, asked = _run_id(request), await read_json(request, PLAN)
     hosted = host.get(run_id) if host.is_active(run_id) else None
     gate = hosted.run.gate if hosted else None
     if gate is None:
         await asyncio.to_thread(host.nexi.runs().open_log, run_id)
-        raise refused(409, "no_plan", f"run {run_id} waits with no plan here", fix=f"GET /v1/runs/{run_id} says how it is")
+        raise build_refusal(
+            409, "no_plan", f"run {run_id} waits with no plan here", fix=f"GET /v1/runs/{run_id} says how it is"
+        )
     settled = gate.settle(asked.get("tasks"))
-    return reply({"id": run_id, "tasks": list(settled.tasks), "by": settled.by}, 202)
+    return json_reply({"id": run_id, "tasks": list(settled.tasks), "by": settled.by}, 202)
 
 
 # looking
 
 
-async def listed(request: Request) -> Response:
+async def list_runs(request: Request) -> Response:
     """Runs of this home, newest first."""
     host: RunHost = request.app.state.host
-    limit = _number(request, "limit", LISTED, most=MOST_LISTED)
+    limit = _parse_number(request, "limit", LISTED, most=MOST_LISTED)
     wanted = request.query_params.get("state", "")
     if wanted and wanted not in STATES:
         raise bad_request(f"state must be one of {', '.join(STATES)}", parameter="state")
     found = await asyncio.to_thread(host.nexi.runs().list_runs, 0 if wanted else limit)
     shown = [run for run in found if not wanted or run.state == wanted][:limit]
-    return reply({"runs": [summary_of(run) for run in shown]})
+    return json_reply({"runs": [summary_of(run) for run in shown]})
 
 
-def _number(request: Request, name: str, default: int, *, most: int) -> int:
+def _parse_number(request: Request, name: str, default: int, *, most: int) -> int:
     text = request.query_params.get(name, "")
     if not text:
         return default
@@ -141,22 +143,22 @@ def _number(request: Request, name: str, default: int, *, most: int) -> int:
     return int(text)
 
 
-async def status(request: Request) -> Response:
+async def show_status(request: Request) -> Response:
     host: RunHost = request.app.state.host
-    return reply(await _status(host, _id(request)))
+    return json_reply(await _find_status(host, _run_id(request)))
 
 
-async def _status(host: RunHost, run_id: str) -> dict[str, Any]:
+async def _find_status(host: RunHost, run_id: str) -> dict[str, Any]:
     if (hosted := host.get(run_id)) and host.is_active(run_id):
         return _status_of(hosted)
     return await asyncio.to_thread(_logged_status, host.nexi.runs(), run_id, hosted)
 
 
-def _status_of(hosted: Hosted, state: str = "running") -> dict[str, Any]:
+def _status_of(hosted: HostedRun, state: str = "running") -> dict[str, Any]:
     return status_of(hosted.id, state, hosted.created, hosted.run.facts)
 
 
-def _logged_status(runs: RunDirectory, run_id: str, hosted: Hosted | None) -> dict[str, Any]:
+def _logged_status(runs: RunDirectory, run_id: str, hosted: HostedRun | None) -> dict[str, Any]:
     try:
         read = runs.open_log(run_id)
     except NexiError:
@@ -170,27 +172,27 @@ def _logged_status(runs: RunDirectory, run_id: str, hosted: Hosted | None) -> di
     return status_of(run_id, state, read.header.created, facts)
 
 
-def _id(request: Request) -> str:
+def _run_id(request: Request) -> str:
     return check_run_id(request.path_params["id"])
 
 
 # following
 
 
-async def events(request: Request) -> Response:
+async def stream_events(request: Request) -> Response:
     """Server-sent events after the last one the reader saw; 204 when there is nothing more to come."""
     host: RunHost = request.app.state.host
-    run_id, mark = _id(request), _last_seen(request)
+    run_id, mark = _run_id(request), _last_seen(request)
     hosted = host.get(run_id)
     if hosted is not None:
-        if hosted.feed.ended and mark.fact >= hosted.feed.facts:
+        if hosted.feed.has_ended and mark.fact >= hosted.feed.fact_count:
             return Response(status_code=204)
         return EventStream(hosted.feed.frames(mark, beat_s=BEAT_S))
     runs = host.nexi.runs()
     read = await asyncio.to_thread(runs.open_log, run_id)
     if mark.fact >= len(read.facts) and not await asyncio.to_thread(runs.is_running, run_id):
         return Response(status_code=204)
-    return EventStream(_tail(runs, run_id, mark, host))
+    return EventStream(_follow_log(runs, run_id, mark, host))
 
 
 def _last_seen(request: Request) -> Mark:
@@ -201,17 +203,17 @@ def _last_seen(request: Request) -> Mark:
     return mark
 
 
-async def _tail(runs: RunDirectory, run_id: str, mark: Mark, host: RunHost) -> AsyncGenerator[bytes, None]:
+async def _follow_log(runs: RunDirectory, run_id: str, mark: Mark, host: RunHost) -> AsyncGenerator[bytes, None]:
     """Facts of a run of another process, as its log grows; its deltas are not in the log."""
     seen, quiet = mark.fact, 0.0
     while True:
         running = await asyncio.to_thread(runs.is_running, run_id)
         read = await asyncio.to_thread(runs.open_log, run_id)
         for number, fact in read.facts[seen:]:
-            yield sse(Item(Mark(number), fact))
+            yield format_sse(FeedItem(Mark(number), fact))
         quiet = 0.0 if len(read.facts) > seen else quiet + POLL_S
         seen = max(seen, len(read.facts))
-        if read.ended or not running or host.draining:
+        if read.has_ended or not running or host.draining:
             return
         if quiet >= BEAT_S:
             quiet = 0.0
@@ -222,19 +224,19 @@ async def _tail(runs: RunDirectory, run_id: str, mark: Mark, host: RunHost) -> A
 # results
 
 
-async def result(request: Request) -> Response:
+async def show_result(request: Request) -> Response:
     """The answer as Markdown, JSON or HTML, by `format` or by what the client accepts."""
     host: RunHost = request.app.state.host
-    run_id, form = _id(request), _form(request)
+    run_id, form = _run_id(request), _choose_format(request)
     if host.is_active(run_id):
-        raise refused(409, "not_ended", f"run {run_id} has not ended", fix="follow its events, or stop it", retry_after=1)
-    found = await _result(host, run_id)
+        raise build_refusal(409, "not_ended", f"run {run_id} has not ended", fix="follow its events, or stop it", retry_after=1)
+    found = await _find_result(host, run_id)
     today = found.created[:10] or host.nexi.clock.now().date().isoformat()
-    text = await asyncio.to_thread(rendered, found.result, form, today)
+    text = await asyncio.to_thread(render_result, found.result, form, today)
     return Response(text, media_type=FORMATS[form], headers=SAFE_PAGE if form == "html" else {})
 
 
-async def _result(host: RunHost, run_id: str) -> Any:
+async def _find_result(host: RunHost, run_id: str) -> Any:
     hosted = host.get(run_id)
     runs = host.nexi.runs()
     try:
@@ -242,18 +244,18 @@ async def _result(host: RunHost, run_id: str) -> Any:
     except NexiError:
         if hosted is None:
             raise
-        return _Found(hosted.run.result(), hosted.created)
-    if not read.ended:
-        raise refused(409, "not_ended", f"run {run_id} has not ended", fix="follow its events, or stop it", retry_after=1)
-    return _Found(result_of(run_id, [fact for _, fact in read.facts]), read.header.created)
+        return _FinishedRun(hosted.run.result(), hosted.created)
+    if not read.has_ended:
+        raise build_refusal(409, "not_ended", f"run {run_id} has not ended", fix="follow its events, or stop it", retry_after=1)
+    return _FinishedRun(result_of(run_id, [fact for _, fact in read.facts]), read.header.created)
 
 
-class _Found:
+class _FinishedRun:
     def __init__(self, result: RunResult, created: str) -> None:
         self.result, self.created = result, created
 
 
-def _form(request: Request) -> str:
+def _choose_format(request: Request) -> str:
     wanted = request.query_params.get("format", "")
     if wanted and wanted not in FORMATS:
         raise bad_request(f"format must be one of {', '.join(FORMATS)}", parameter="format")
@@ -265,40 +267,40 @@ def _form(request: Request) -> str:
 # ending
 
 
-async def stop(request: Request) -> Response:
+async def stop_run(request: Request) -> Response:
     """Ask for the answer now, from what was read."""
     host: RunHost = request.app.state.host
-    run_id = _id(request)
+    run_id = _run_id(request)
     hosted = host.get(run_id) if host.is_active(run_id) else None
     if hosted:
         hosted.stop()
     elif not await asyncio.to_thread(host.nexi.runs().request_stop, run_id):
-        raise refused(409, "not_running", f"run {run_id} is not running", fix=f"GET /v1/runs/{run_id} says how it ended")
-    return reply({"id": run_id, "stopping": True}, 202)
+        raise build_refusal(409, "not_running", f"run {run_id} is not running", fix=f"GET /v1/runs/{run_id} says how it ended")
+    return json_reply({"id": run_id, "stopping": True}, 202)
 
 
-async def cancel(request: Request) -> Response:
+async def cancel_run(request: Request) -> Response:
     """End it now, without an answer."""
     host: RunHost = request.app.state.host
-    run_id = _id(request)
+    run_id = _run_id(request)
     if host.is_active(run_id) and (hosted := host.get(run_id)):
         await hosted.cancel()
-        return reply(await _status(host, run_id))
+        return json_reply(await _find_status(host, run_id))
     runs = host.nexi.runs()
     await asyncio.to_thread(runs.open_log, run_id)
     if not await asyncio.to_thread(runs.is_running, run_id):
-        raise refused(409, "not_running", f"run {run_id} is not running", fix=f"GET /v1/runs/{run_id} says how it ended")
+        raise build_refusal(409, "not_running", f"run {run_id} is not running", fix=f"GET /v1/runs/{run_id} says how it ended")
     host.request_cancel(run_id)
-    return reply({"id": run_id, "cancelling": True}, 202)
+    return json_reply({"id": run_id, "cancelling": True}, 202)
 
 
-async def remove(request: Request) -> Response:
+async def remove_run(request: Request) -> Response:
     """Forget a run."""
-    await forget(request.app.state.host, _id(request))
+    await delete_run(request.app.state.host, _run_id(request))
     return Response(status_code=204)
 
 
-async def forget(host: RunHost, run_id: str) -> None:
+async def delete_run(host: RunHost, run_id: str) -> None:
     """Delete a run; one that is under way here is cancelled first. Raises StoreError."""
     hosted = host.get(run_id)
     if hosted:
@@ -324,26 +326,28 @@ def openapi() -> dict[str, Any]:
     return {
         "/v1/runs": {
             "post": _operation("Start a run, and get its id at once.", {202: RUN}, **start_body),
-            "get": _operation("Runs, newest first.", {200: RUNS}, parameters=parameters(query=some)),
+            "get": _operation("Runs, newest first.", {200: RUNS}, parameters=build_parameters(query=some)),
         },
         "/v1/runs/{id}": {
-            "get": _operation("How a run is doing.", {200: RUN}, parameters=parameters(ID)),
-            "delete": _operation("Cancel and forget a run.", {204: None}, parameters=parameters(ID)),
+            "get": _operation("How a run is doing.", {200: RUN}, parameters=build_parameters(ID)),
+            "delete": _operation("Cancel and forget a run.", {204: None}, parameters=build_parameters(ID)),
         },
         "/v1/runs/{id}/events": {
-            "get": _operation("Its events.", {200: ("text/event-stream",), 204: None}, parameters=parameters(ID, seen))
+            "get": _operation("Its events.", {200: ("text/event-stream",), 204: None}, parameters=build_parameters(ID, seen))
         },
         "/v1/runs/{id}/result": {
-            "get": _operation("Its answer.", {200: tuple(FORMATS.values())}, parameters=parameters(ID, form))
+            "get": _operation("Its answer.", {200: tuple(FORMATS.values())}, parameters=build_parameters(ID, form))
         },
-        "/v1/runs/{id}/resume": {"post": _operation("Go on with it.", {202: RUN}, parameters=parameters(ID))},
+        "/v1/runs/{id}/resume": {"post": _operation("Go on with it.", {202: RUN}, parameters=build_parameters(ID))},
         "/v1/runs/{id}/plan": {
-            "post": _operation("Settle its plan.", {202: {"type": "object"}}, body=PLAN, parameters=parameters(ID))
+            "post": _operation("Settle its plan.", {202: {"type": "object"}}, body=PLAN, parameters=build_parameters(ID))
         },
-        "/v1/runs/{id}/stop": {"post": _operation("Let it answer now.", {202: {"type": "object"}}, parameters=parameters(ID))},
-        "/v1/runs/{id}/cancel": {"post": _operation("End it without an answer.", both, parameters=parameters(ID))},
+        "/v1/runs/{id}/stop": {
+            "post": _operation("Let it answer now.", {202: {"type": "object"}}, parameters=build_parameters(ID))
+        },
+        "/v1/runs/{id}/cancel": {"post": _operation("End it without an answer.", both, parameters=build_parameters(ID))},
     }
 
 
 def _operation(summary: str, outcomes: Mapping[int, Any], **more: Any) -> dict[str, Any]:
-    return operation(summary, TAG, ok={}, error=ERROR, responses=answers(outcomes), **more)
+    return build_operation(summary, TAG, ok={}, error=ERROR, responses=build_responses(outcomes), **more)

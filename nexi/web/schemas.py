@@ -116,13 +116,16 @@ ANSWERS = {
 }
 
 
-def answers(outcomes: Mapping[int, Any], error: Mapping[str, Any] = ERROR) -> dict[str, Any]:
+def build_responses(outcomes: Mapping[int, Any], error: Mapping[str, Any] = ERROR) -> dict[str, Any]:
     """The responses of an operation. An outcome is a schema, media types, or None for no body; all else is an error."""
-    told = {str(status): {"description": ANSWERS[status], **_content(outcome)} for status, outcome in outcomes.items()}
-    return {**told, "default": {"description": "Refused or failed; Retry-After says when to ask again.", **_content(error)}}
+    told = {str(status): {"description": ANSWERS[status], **_response_content(outcome)} for status, outcome in outcomes.items()}
+    return {
+        **told,
+        "default": {"description": "Refused or failed; Retry-After says when to ask again.", **_response_content(error)},
+    }
 
 
-def parameters(path: Named | None = None, query: Named | None = None) -> list[dict[str, Any]]:
+def build_parameters(path: Named | None = None, query: Named | None = None) -> list[dict[str, Any]]:
     """The parameters of an operation by name: what each says, and its schema."""
     places = (("path", path or {}), ("query", query or {}))
     return [
@@ -132,7 +135,7 @@ def parameters(path: Named | None = None, query: Named | None = None) -> list[di
     ]
 
 
-def _content(outcome: Any) -> dict[str, Any]:
+def _response_content(outcome: Any) -> dict[str, Any]:
     if outcome is None:
         return {}
     if isinstance(outcome, tuple):

@@ -16,7 +16,7 @@ from nexi.events import Delta, Fact, Judged
 from nexi.search_api.schema import SEARCH_REQUEST
 from nexi.search_api.snippets import RANK_REQUEST
 from nexi.web.metrics import Metrics
-from nexi.web.payload import answered, operation, read_json, reply
+from nexi.web.payload import build_operation, json_reply, read_json, with_error_shape
 from nexi.web.problems import own_shape
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ TAG = "Search API"
 shape = own_shape
 
 
-class Told:
+class WarningCollector:
     """An emit for work outside of runs: facts are counted, and judgements logged for who debugs."""
 
     def __init__(self, metrics: Metrics | None) -> None:
@@ -46,29 +46,29 @@ class Told:
 def service_of(request: Request) -> SearchService:
     """The search service of the `Nexi` all requests share; the server may name its file in `searcher_config`."""
     state = request.app.state
-    told = Told(getattr(state, "metrics", None))
+    told = WarningCollector(getattr(state, "metrics", None))
     service: SearchService = state.nexi.search_api(getattr(state, "searcher_config", None), emit=told)
     return service
 
 
-@answered(shape)
-async def search(request: Request) -> Response:
-    return reply(await service_of(request).search(await read_json(request)))
+@with_error_shape(shape)
+async def search_web(request: Request) -> Response:
+    return json_reply(await service_of(request).search(await read_json(request)))
 
 
-@answered(shape)
+@with_error_shape(shape)
 async def snippet_rank(request: Request) -> Response:
-    return reply(await service_of(request).snippet_rank(await read_json(request)))
+    return json_reply(await service_of(request).snippet_rank(await read_json(request)))
 
 
-@answered(shape)
+@with_error_shape(shape)
 async def clear_cache(request: Request) -> Response:
-    return reply({"cleared": await service_of(request).clear_cache()})
+    return json_reply({"cleared": await service_of(request).clear_cache()})
 
 
 def routes(_state: object = None) -> list[Route]:
     return [
-        Route("/v1/search", search, methods=["POST"]),
+        Route("/v1/search", search_web, methods=["POST"]),
         Route("/v1/snippet_rank", snippet_rank, methods=["POST"]),
         Route("/v1/cache/clear", clear_cache, methods=["POST"]),
     ]
@@ -80,7 +80,7 @@ def openapi() -> dict[str, Any]:
     cleared = {"type": "object", "properties": {"cleared": {"type": "integer", "minimum": 0}}, "required": ["cleared"]}
     return {
         "/v1/search": {
-            "post": operation(
+            "post": build_operation(
                 "Search, and read pages in full mode; the response is a context pack (ucp-1).",
                 TAG,
                 body=SEARCH_REQUEST,
@@ -90,7 +90,7 @@ def openapi() -> dict[str, Any]:
             )
         },
         "/v1/snippet_rank": {
-            "post": operation(
+            "post": build_operation(
                 "Pick the most relevant results with one model call.",
                 TAG,
                 body=RANK_REQUEST,
@@ -100,7 +100,7 @@ def openapi() -> dict[str, Any]:
             )
         },
         "/v1/cache/clear": {
-            "post": operation("Forget the kept page texts.", TAG, ok=cleared, error=error, operationId="clear_cache")
+            "post": build_operation("Forget the kept page texts.", TAG, ok=cleared, error=error, operationId="clear_cache")
         },
     }
 

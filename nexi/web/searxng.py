@@ -18,7 +18,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from nexi import __version__
-from nexi.search_api.pack import Found, Outcome
+from nexi.search_api.pack import Outcome, RankedHit
 from nexi.search_api.schema import (
     LANGUAGE,
     MAX_ITEMS,
@@ -30,7 +30,7 @@ from nexi.search_api.schema import (
     read_language,
 )
 from nexi.types import Query
-from nexi.web.payload import answered, operation, reply
+from nexi.web.payload import build_operation, json_reply, with_error_shape
 from nexi.web.problems import Problem, bad_request
 from nexi.web.search import service_of
 
@@ -41,24 +41,24 @@ TIME_RANGES = ("day", "week", "month", "year")
 ANSWERED = ("empty", "filter_ignored")  # failures of a backend that did answer
 
 
-def shape(problem: Problem) -> dict[str, Any]:
+def searxng_error(problem: Problem) -> dict[str, Any]:
     return {"error": f"{problem.message}. {problem.fix}".rstrip(". ") if problem.fix else problem.message}
 
 
-async def search(request: Request, answer_timeout_s: float) -> Response:
-    asked = await _parameters(request)
-    query, page = _query(asked), _page(asked)
+async def search_web(request: Request, answer_timeout_s: float) -> Response:
+    asked = await _read_parameters(request)
+    query, page = _parse_query(asked), _parse_page(asked)
     wanted = min(MAX_ITEMS, page * PER_PAGE)
     limits = Limits(results=wanted, total_s=answer_timeout_s, search_s=answer_timeout_s)
     outcome = await service_of(request).run(SearchRequest(query.text, query.language, limits=limits), query)
     first = (page - 1) * PER_PAGE
-    return reply(_answer(query.text, outcome, outcome.results[first : first + PER_PAGE]))
+    return json_reply(_build_answer(query.text, outcome, outcome.results[first : first + PER_PAGE]))
 
 
-async def config(request: Request) -> Response:
+async def show_config(request: Request) -> Response:
     """What clients look at before they search."""
     engine = {"name": "nexi", "categories": ["general"], "shortcut": "nx", "enabled": True, "paging": True}
-    return reply({"instance_name": "nexi", "version": __version__, "categories": ["general"], "engines": [engine]})
+    return json_reply({"instance_name": "nexi", "version": __version__, "categories": ["general"], "engines": [engine]})
 
 
 async def healthz(request: Request) -> Response:
@@ -66,17 +66,17 @@ async def healthz(request: Request) -> Response:
 
 
 def routes(_state: object = None, *, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> list[Route]:
-    answer = answered(shape)(partial(search, answer_timeout_s=answer_timeout_s))
+    answer = with_error_shape(searxng_error)(partial(search_web, answer_timeout_s=answer_timeout_s))
     return [
         Route("/searxng/search", answer, methods=["GET", "POST"]),
         Route("/searxng/", answer, methods=["GET", "POST"]),
         Route("/searxng", answer, methods=["GET", "POST"]),
-        Route("/searxng/config", config),
+        Route("/searxng/config", show_config),
         Route("/searxng/healthz", healthz),
     ]
 
 
-async def _parameters(request: Request) -> Mapping[str, str]:
+async def _read_parameters(request: Request) -> Mapping[str, str]:
     """Those of the address, and over them those of a form."""
     sent: dict[str, str] = dict(request.query_params)
     if request.method == "POST":
@@ -91,7 +91,7 @@ async def _parameters(request: Request) -> Mapping[str, str]:
     return sent
 
 
-def _query(asked: Mapping[str, str]) -> Query:
+def _parse_query(asked: Mapping[str, str]) -> Query:
     text = asked.get("q", "")
     if not text.strip():
         raise bad_request("No query", parameter="q")
@@ -99,30 +99,30 @@ def _query(asked: Mapping[str, str]) -> Query:
         raise bad_request(f"The query has more than {MAX_QUERY_CHARS} characters", parameter="q")
     period = asked.get("time_range", "").strip()
     if period not in ("", "None", *TIME_RANGES):
-        raise _invalid("time_range", period)
+        raise _invalid_parameter("time_range", period)
     language = asked.get("language", "").strip()
     if not re.fullmatch(LANGUAGE, language):
-        raise _invalid("language", language)
+        raise _invalid_parameter("language", language)
     return Query(clean_query(text), time_range=period if period in TIME_RANGES else "", language=read_language(language))
 
 
-def _page(asked: Mapping[str, str]) -> int:
+def _parse_page(asked: Mapping[str, str]) -> int:
     """Which page, from 1; those beyond what a backend gives are empty."""
     text = asked.get("pageno", "").strip() or "1"
     if not re.fullmatch("[0-9]{1,6}", text) or int(text) < 1:
-        raise _invalid("pageno", text)
+        raise _invalid_parameter("pageno", text)
     return int(text)
 
 
-def _invalid(name: str, value: str) -> Exception:
+def _invalid_parameter(name: str, value: str) -> Exception:
     return bad_request(f'Invalid value "{value[:60]}" for parameter {name}', parameter=name)
 
 
-def _answer(query: str, outcome: Outcome, shown: tuple[Found, ...]) -> dict[str, Any]:
+def _build_answer(query: str, outcome: Outcome, shown: tuple[RankedHit, ...]) -> dict[str, Any]:
     return {
         "query": query,
         "number_of_results": len(outcome.results),
-        "results": [_result(found) for found in shown],
+        "results": [_build_result(found) for found in shown],
         "answers": [],
         "corrections": [],
         "infoboxes": [],
@@ -133,7 +133,7 @@ def _answer(query: str, outcome: Outcome, shown: tuple[Found, ...]) -> dict[str,
     }
 
 
-def _result(found: Found) -> dict[str, Any]:
+def _build_result(found: RankedHit) -> dict[str, Any]:
     hit = found.hit
     place = found.place + 1
     return {
@@ -149,11 +149,11 @@ def _result(found: Found) -> dict[str, Any]:
         "thumbnail": "",
         "img_src": "",
         "template": "default.html",
-        "parsed_url": _parsed(hit.url),
+        "parsed_url": _split_url(hit.url),
     }
 
 
-def _parsed(url: str) -> list[str]:
+def _split_url(url: str) -> list[str]:
     """Scheme, host, path, parameters, query, fragment."""
     try:
         parts = urlsplit(url)
@@ -173,13 +173,13 @@ def openapi() -> dict[str, Any]:
         *({"name": n, "in": "query", "schema": {"type": "string"}} for n in ("categories", "engines", "safesearch")),
     ]
     error = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
-    search_ = operation("Search as SearXNG does.", TAG, ok=_ANSWER, error=error, parameters=parameters)
+    search_ = build_operation("Search as SearXNG does.", TAG, ok=_ANSWER, error=error, parameters=parameters)
     fields = {p["name"]: p["schema"] for p in parameters}
     form = {"schema": {"type": "object", "properties": fields, "required": ["q"]}}
-    posted = operation("The same, with a form.", TAG, ok=_ANSWER, error=error)
+    posted = build_operation("The same, with a form.", TAG, ok=_ANSWER, error=error)
     posted["requestBody"] = {"required": True, "content": {"application/x-www-form-urlencoded": form}}
-    about = operation("What this instance has.", TAG, ok={"type": "object"}, error=error)
-    health = operation("Whether it is there.", TAG, ok={"type": "string"}, error=error)
+    about = build_operation("What this instance has.", TAG, ok={"type": "object"}, error=error)
+    health = build_operation("Whether it is there.", TAG, ok={"type": "string"}, error=error)
     health["responses"]["200"] = {"description": "OK", "content": {"text/plain": {"schema": {"type": "string"}}}}
     return {
         **{path: {"get": search_, "post": posted} for path in ("/searxng/search", "/searxng/", "/searxng")},

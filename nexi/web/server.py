@@ -26,26 +26,26 @@ from nexi.config import Config
 from nexi.errors import ConfigError
 from nexi.net.addresses import is_loopback_host
 from nexi.web import logs
-from nexi.web.guard import Rules
-from nexi.web.hosting import MOST_RUNS
+from nexi.web.guard import GuardRules
+from nexi.web.hosting import MAX_RUNS
 
 log = logging.getLogger("nexi.web")
 HEAD_TIMEOUT_S = 20.0
 STALL_TIMEOUT_S = 60.0  # a client that reads nothing for so long is not coming back
 HEAD_BYTES = 32_768
 KEEP_ALIVE_S = 15
-MOST_CONNECTIONS = 1024
+MAX_CONNECTIONS = 1024
 MOST_GATHERED = 32_768
 
 
-class Options(Struct, frozen=True):
+class ServerOptions(Struct, frozen=True):
     """How to serve; it travels to the workers whole."""
 
     host: str = "127.0.0.1"
     port: int = 8000
     token: str = ""
     workers: int = 1
-    most_runs: int = MOST_RUNS
+    most_runs: int = MAX_RUNS
     per_minute: float = 600.0
     drain_s: float = 10.0
     log_level: str = "info"
@@ -54,29 +54,29 @@ class Options(Struct, frozen=True):
     def __repr__(self) -> str:
         return f"Options(host={self.host!r}, port={self.port}, workers={self.workers})"
 
-    def rules(self, config: Config) -> Rules:
+    def guard_rules(self, config: Config) -> GuardRules:
         names = tuple(name.lower() for name in config.serve_hosts)
-        return Rules(
+        return GuardRules(
             self.host, self.token or config.token, names, per_minute=self.per_minute, burst=max(20.0, self.per_minute / 5)
         )
 
 
-def serve(config: Config, options: Options, *, on_listening: Callable[[str], None] = lambda _: None) -> None:
+def serve(config: Config, options: ServerOptions, *, on_listening: Callable[[str], None] = lambda _: None) -> None:
     """Serve until a signal ends it. Raises ConfigError when it may not or cannot listen, or has a file it cannot use."""
     require_token(config, options)
-    settings_of(config.root, _file(options))  # a file that cannot be used is refused now, not at the first search
-    listener = bind(options)
+    settings_of(config.root, _settings_file(options))  # a file that cannot be used is refused now, not at the first search
+    listener = bind_socket(options)
     web = uvicorn_config(config, options)
     on_listening(address_of(listener))
     if options.workers > 1:
         _Workers(web, [listener]).run()
     else:
-        logs.configure(options.log_level, secrets_of(config, options))
+        logs.configure_logging(options.log_level, secrets_of(config, options))
         Server(web).run([listener])
     listener.close()
 
 
-def require_token(config: Config, options: Options) -> None:
+def require_token(config: Config, options: ServerOptions) -> None:
     """Beyond this machine only with a token."""
     if not is_loopback_host(options.host) and not (options.token or config.token):
         raise ConfigError(
@@ -86,7 +86,7 @@ def require_token(config: Config, options: Options) -> None:
         )
 
 
-def bind(options: Options) -> socket.socket:
+def bind_socket(options: ServerOptions) -> socket.socket:
     """A listening socket. Raises ConfigError."""
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, so that asyncio turns off Nagle's delay
@@ -107,11 +107,11 @@ def address_of(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def uvicorn_config(config: Config, options: Options) -> uvicorn.Config:
+def uvicorn_config(config: Config, options: ServerOptions) -> uvicorn.Config:
     return uvicorn.Config(
-        functools.partial(build, config, options),
+        functools.partial(build_app, config, options),
         factory=True,
-        http=PatientProtocol,
+        http=SlowClientTimeoutProtocol,
         ws="none",
         lifespan="on",
         log_config=None,
@@ -119,30 +119,30 @@ def uvicorn_config(config: Config, options: Options) -> uvicorn.Config:
         proxy_headers=False,
         server_header=False,
         workers=options.workers,
-        limit_concurrency=MOST_CONNECTIONS,
+        limit_concurrency=MAX_CONNECTIONS,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=max(1, round(options.drain_s)),
         h11_max_incomplete_event_size=HEAD_BYTES,
     )
 
 
-def build(config: Config, options: Options) -> Starlette:
+def build_app(config: Config, options: ServerOptions) -> Starlette:
     """The app of one process."""
     from nexi.web import create_app
 
     if options.workers > 1:
-        logs.configure(options.log_level, secrets_of(config, options))
-    app = create_app(config, rules=options.rules(config), most_runs=options.most_runs)
+        logs.configure_logging(options.log_level, secrets_of(config, options))
+    app = create_app(config, rules=options.guard_rules(config), most_runs=options.most_runs)
     app.state.drain_s = options.drain_s
-    app.state.searcher_config = _file(options)
+    app.state.searcher_config = _settings_file(options)
     return app
 
 
-def _file(options: Options) -> Path | None:
+def _settings_file(options: ServerOptions) -> Path | None:
     return Path(options.searcher_config).expanduser() if options.searcher_config else None
 
 
-def secrets_of(config: Config, options: Options) -> tuple[str, ...]:
+def secrets_of(config: Config, options: ServerOptions) -> tuple[str, ...]:
     from nexi.app.components import secrets_of as keys_of
 
     return (*keys_of(config), options.token, config.token)
@@ -160,7 +160,7 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-class Gathering:
+class CoalescingTransport:
     """A transport that sends what is written in one turn of the loop together: a head and its body need one call."""
 
     def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
@@ -189,7 +189,7 @@ class Gathering:
         return getattr(self._transport, name)
 
 
-class PatientProtocol(H11Protocol):
+class SlowClientTimeoutProtocol(H11Protocol):
     """HTTP/1.1 with limits on the time until the head of a request is there, and until a client reads on."""
 
     head_timeout_s = HEAD_TIMEOUT_S
@@ -198,7 +198,7 @@ class PatientProtocol(H11Protocol):
     _stall: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
-        super().connection_made(Gathering(transport, self.loop))  # type: ignore[arg-type]
+        super().connection_made(CoalescingTransport(transport, self.loop))  # type: ignore[arg-type]
         self._watch_head()
 
     def data_received(self, data: bytes) -> None:
@@ -240,7 +240,7 @@ class PatientProtocol(H11Protocol):
             timer.cancel()
 
 
-class _Worker(Process):
+class _ServerProcess(Process):
     """A process of several."""
 
     @property
@@ -255,6 +255,6 @@ class _Workers(Multiprocess):
 
     def init_processes(self) -> None:
         for _ in range(self.processes_num):
-            process = _Worker(self.config, self.sockets)
+            process = _ServerProcess(self.config, self.sockets)
             process.start()
             self.processes.append(process)

@@ -65,7 +65,7 @@ def status_of(run_id: str, state: str, created: str, facts: Sequence[Fact]) -> d
     }
     if start and start.mode == "research":
         told["progress"] = progress_of(facts)
-    return {**told, **_end(facts)}
+    return {**told, **_describe_end(facts)}
 
 
 def progress_of(facts: Sequence[Fact]) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def progress_of(facts: Sequence[Fact]) -> dict[str, Any]:
     return {"header": state.header, "researchers": people}
 
 
-def _end(facts: Sequence[Fact]) -> dict[str, Any]:
+def _describe_end(facts: Sequence[Fact]) -> dict[str, Any]:
     last = facts[-1] if facts else None
     if isinstance(last, RunFinished):
         return {"stop": last.stop.value, "seconds": last.seconds, "warnings": list(last.warnings)}
@@ -107,22 +107,22 @@ def result_of(run_id: str, facts: Sequence[Fact]) -> RunResult:
     return RunResult(run_id, answer, end, tuple(facts), session)
 
 
-def rendered(result: RunResult, form: str, today: str) -> str:
+def render_result(result: RunResult, form: str, today: str) -> str:
     """The result in one of the forms."""
     if form == "json":
         return _as_json(result)
     text = _as_markdown(result, today)
-    return text if form == "md" else page_of(_started(result).query, _body(result))
+    return text if form == "md" else page_of(_start_of(result).query, _render_body(result))
 
 
-def _started(result: RunResult) -> RunStarted:
+def _start_of(result: RunResult) -> RunStarted:
     return next(f for f in result.facts if isinstance(f, RunStarted))
 
 
 def _as_json(result: RunResult) -> str:
     from nexi.output import answer_json
 
-    started = _started(result)
+    started = _start_of(result)
     if started.mode == "agentic":
         return result.answer.text
     return json.dumps(answer_json(result, started.query, started.model), ensure_ascii=True)
@@ -130,15 +130,15 @@ def _as_json(result: RunResult) -> str:
 
 def _as_markdown(result: RunResult, today: str) -> str:
     """A report with its front matter, or an answer with its sources."""
-    if _started(result).mode == "research":
+    if _start_of(result).mode == "research":
         from nexi.app.report import report_text
 
         return report_text(result, today)[0]
-    return _body(result)
+    return _render_body(result)
 
 
-def _body(result: RunResult) -> str:
-    if _started(result).mode == "agentic":
+def _render_body(result: RunResult) -> str:
+    if _start_of(result).mode == "agentic":
         return passages_of(result.answer.text)
     urls = {s.number: s.url for s in result.answer.sources}
     listed = format_citations_section(urls, url_to_title={s.url: s.title for s in result.answer.sources})

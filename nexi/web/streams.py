@@ -26,7 +26,7 @@ class EventStream(Response):
         self.init_headers(HEADERS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        sending, leaving = asyncio.create_task(self._send_all(scope, send)), asyncio.create_task(gone(receive))
+        sending, leaving = asyncio.create_task(self._send_all(scope, send)), asyncio.create_task(wait_for_disconnect(receive))
         try:
             await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -44,7 +44,7 @@ class EventStream(Response):
         await send({"type": "http.response.body", "body": b""})
 
 
-async def gone(receive: Receive) -> None:
+async def wait_for_disconnect(receive: Receive) -> None:
     """Returns when the client has left."""
     while (await receive())["type"] != "http.disconnect":
         pass

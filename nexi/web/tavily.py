@@ -23,12 +23,12 @@ from nexi.app import RunLimits, RunRequest
 from nexi.errors import FetchError, NexiError
 from nexi.ports import Clock
 from nexi.search_api.excerpt import best_paragraphs
-from nexi.search_api.pack import Found
+from nexi.search_api.pack import RankedHit
 from nexi.search_api.relevance import Relevance
 from nexi.search_api.schema import MAX_QUERY_CHARS, QUERY_TEXT, Limits, SearchRequest, clean_query
 from nexi.types import FetchLimits, Page, Query
 from nexi.web.openwebui import require_answer
-from nexi.web.payload import answered, operation, read_json, reply
+from nexi.web.payload import build_operation, json_reply, read_json, with_error_shape
 from nexi.web.problems import Problem, bad_request
 from nexi.web.search import service_of
 
@@ -92,35 +92,35 @@ EXTRACT_BODY: dict[str, Any] = {
 }
 
 
-def shape(problem: Problem) -> dict[str, Any]:
+def tavily_error(problem: Problem) -> dict[str, Any]:
     return {"detail": {"error": f"{problem.message}. {problem.fix}" if problem.fix else problem.message}}
 
 
-@answered(shape)
-async def search(request: Request) -> Response:
+@with_error_shape(tavily_error)
+async def search_web(request: Request) -> Response:
     body = await read_json(request, SEARCH_BODY)
     started = _now(request)
-    query, days = _query(body), _days(body)
+    query, days = _parse_query(body), _day_range(body)
     async with asyncio.TaskGroup() as tasks:
-        answering = tasks.create_task(_answer(request, query.text, body.get("include_answer") or False))
-        searching = tasks.create_task(_results(request, query, body, days))
+        answering = tasks.create_task(_answer_question(request, query.text, body.get("include_answer") or False))
+        searching = tasks.create_task(_find_results(request, query, body, days))
     results = searching.result()
     if isinstance(results, NexiError):
         raise results
-    return reply(
+    return json_reply(
         {
             "query": body["query"],
             "follow_up_questions": None,
             "answer": answering.result(),
             "images": [],
             "results": results,
-            **_closing(request, started),
+            **_closing_fields(request, started),
         }
     )
 
 
-@answered(shape)
-async def extract(request: Request) -> Response:
+@with_error_shape(tavily_error)
+async def extract_pages(request: Request) -> Response:
     body = await read_json(request, EXTRACT_BODY)
     started = _now(request)
     urls: list[str] = list(dict.fromkeys([body["urls"]] if isinstance(body["urls"], str) else body["urls"]))
@@ -130,20 +130,20 @@ async def extract(request: Request) -> Response:
     outcomes = await service_of(request).read_all(urls, limits, deadline)
     read = [(url, page) for url, page in zip(urls, outcomes, strict=True) if isinstance(page, Page)]
     failed = [(url, error) for url, error in zip(urls, outcomes, strict=True) if isinstance(error, FetchError)]
-    return reply(
+    return json_reply(
         {
-            "results": [{"url": url, "raw_content": _extracted(page, body), "images": []} for url, page in read],
+            "results": [{"url": url, "raw_content": _extract_text(page, body), "images": []} for url, page in read],
             "failed_results": [{"url": url, "error": str(error)} for url, error in failed],
-            **_closing(request, started),
+            **_closing_fields(request, started),
         }
     )
 
 
 def routes(_state: object = None) -> list[Route]:
-    return [Route("/tavily/search", search, methods=["POST"]), Route("/tavily/extract", extract, methods=["POST"])]
+    return [Route("/tavily/search", search_web, methods=["POST"]), Route("/tavily/extract", extract_pages, methods=["POST"])]
 
 
-async def _results(
+async def _find_results(
     request: Request, query: Query, body: Mapping[str, Any], days: tuple[str, str]
 ) -> list[dict[str, Any]] | NexiError:
     """The results, or why there are none: an error raised here would reach the caller in a bundle."""
@@ -156,18 +156,18 @@ async def _results(
     except NexiError as error:
         return error
     shown = [f for f in outcome.results if days[0] <= (f.hit.published[:10] or days[0]) <= days[1]]
-    scores = _scores(query.text, shown)
-    return [_result(found, score, query.text, body) for found, score in zip(shown, scores, strict=True)]
+    scores = _score_results(query.text, shown)
+    return [_build_result(found, score, query.text, body) for found, score in zip(shown, scores, strict=True)]
 
 
-def _scores(query: str, results: Sequence[Found]) -> list[float]:
+def _score_results(query: str, results: Sequence[RankedHit]) -> list[float]:
     """From 0 to 1 by what a result holds of the query and by its place; never more than the one before it."""
     relevance = Relevance(query)
     own = ((1 + 3 * relevance.of(f.hit) + 1 / (f.place + 1)) / 5 for f in results)
     return [round(score, 4) for score in accumulate(own, min)]
 
 
-def _result(found: Found, score: float, query: str, body: Mapping[str, Any]) -> dict[str, Any]:
+def _build_result(found: RankedHit, score: float, query: str, body: Mapping[str, Any]) -> dict[str, Any]:
     hit, page = found.hit, found.page
     result: dict[str, Any] = {
         "url": hit.url,
@@ -187,7 +187,7 @@ def _result(found: Found, score: float, query: str, body: Mapping[str, Any]) -> 
     return result
 
 
-async def _answer(request: Request, question: str, wanted: object) -> str | None:
+async def _answer_question(request: Request, question: str, wanted: object) -> str | None:
     """A short answer by the engine; None where none is wanted or there is none in time."""
     if not wanted:
         return None
@@ -203,7 +203,7 @@ async def _answer(request: Request, question: str, wanted: object) -> str | None
     return _CITATION.sub("", result.answer.text)
 
 
-def _extracted(page: Page, body: Mapping[str, Any]) -> str:
+def _extract_text(page: Page, body: Mapping[str, Any]) -> str:
     """The whole text, or its best paragraphs where a query says for what."""
     query = " ".join((body.get("query") or "").split())
     if not query:
@@ -211,16 +211,16 @@ def _extracted(page: Page, body: Mapping[str, Any]) -> str:
     return JOINED.join(best_paragraphs(page.text, query, body.get("chunks_per_source") or CHUNKS, CHUNK_CHARS))
 
 
-def _query(body: Mapping[str, Any]) -> Query:
+def _parse_query(body: Mapping[str, Any]) -> Query:
     return Query(
         clean_query(body["query"]),
         sites=tuple(body.get("include_domains") or ()),
         excluded_sites=tuple(body.get("exclude_domains") or ()),
-        time_range=_period(body),
+        time_range=_time_range(body),
     )
 
 
-def _period(body: Mapping[str, Any]) -> str:
+def _time_range(body: Mapping[str, Any]) -> str:
     """The shortest period that covers what is asked for."""
     if body.get("time_range"):
         return str(body["time_range"])[:1]
@@ -229,15 +229,15 @@ def _period(body: Mapping[str, Any]) -> str:
     return next((name for name, days in (("d", 1), ("w", 7), ("m", 31), ("y", 366)) if body["days"] <= days), "")
 
 
-def _days(body: Mapping[str, Any]) -> tuple[str, str]:
+def _day_range(body: Mapping[str, Any]) -> tuple[str, str]:
     """The first and the last day a result may be of, where its day is known."""
-    days: Sequence[str] = [_day(body, "start_date") or "0001-01-01", _day(body, "end_date") or "9999-12-31"]
+    days: Sequence[str] = [_parse_day(body, "start_date") or "0001-01-01", _parse_day(body, "end_date") or "9999-12-31"]
     if body.get("start_date") and body.get("end_date") and days[0] > days[1]:
         raise bad_request("start_date must not be after end_date")
     return days[0], days[1]
 
 
-def _day(body: Mapping[str, Any], name: str) -> str:
+def _parse_day(body: Mapping[str, Any], name: str) -> str:
     text = body.get(name) or ""
     try:
         return date.fromisoformat(text).isoformat() if text else ""
@@ -250,7 +250,7 @@ def _now(request: Request) -> float:
     return clock.monotonic()
 
 
-def _closing(request: Request, started: float) -> dict[str, Any]:
+def _closing_fields(request: Request, started: float) -> dict[str, Any]:
     return {"response_time": round(_now(request) - started, 2), "request_id": str(uuid.uuid4())}
 
 
@@ -277,12 +277,14 @@ def openapi() -> dict[str, Any]:
     failed = {"type": "object", "properties": {"url": text, "error": text}}
     pages = {"results": {"type": "array", "items": read}, "failed_results": {"type": "array", "items": failed}, **closing}
     return {
-        "/tavily/search": {"post": operation("Search as Tavily does.", TAG, body=SEARCH_BODY, ok=_whole(found), error=error)},
+        "/tavily/search": {
+            "post": build_operation("Search as Tavily does.", TAG, body=SEARCH_BODY, ok=_object_schema(found), error=error)
+        },
         "/tavily/extract": {
-            "post": operation("Read pages as Tavily does.", TAG, body=EXTRACT_BODY, ok=_whole(pages), error=error)
+            "post": build_operation("Read pages as Tavily does.", TAG, body=EXTRACT_BODY, ok=_object_schema(pages), error=error)
         },
     }
 
 
-def _whole(properties: dict[str, Any]) -> dict[str, Any]:
+def _object_schema(properties: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties)}

@@ -15,7 +15,7 @@ import pytest
 from nexi.app import Nexi
 from nexi.app.documents import MAX_BYTES, in_fences, is_binary
 from nexi.app.folders import Folders
-from nexi.app.intake import Intake, Step, Taking, attach_files
+from nexi.app.intake import DocumentIndexing, Intake, Step, attach_files
 from nexi.config import Config
 from nexi.errors import NexiError
 from nexi.testing import FakeClock, FakeWeb
@@ -27,7 +27,7 @@ Make = Callable[..., Config]
 async def take(config: Config, *targets: object, web: FakeWeb | None = None, tags: tuple[str, ...] = ()) -> Intake:
     given = {"fetchers": [web], "backends": [web]} if web else {}
     async with Nexi(config, **given) as nexi:
-        taking = Taking(nexi, nexi.knowledge(), tags=tags, embeds=False)
+        taking = DocumentIndexing(nexi, nexi.knowledge(), tags=tags, embeds=False)
         for target in targets:
             await taking.take(str(target))
         return taking.taken
@@ -145,7 +145,7 @@ async def test_a_folder_with_very_many_files_is_taken_file_by_file(make_config: 
         (folder / f"{number}.txt").write_text(f"Note {number} is about subject {number}.")
     config, steps = make_config(), list[Step]()
     async with Nexi(config) as nexi:
-        taking = Taking(nexi, nexi.knowledge(), embeds=False, on_step=steps.append)
+        taking = DocumentIndexing(nexi, nexi.knowledge(), embeds=False, on_step=steps.append)
         await taking.take(str(folder))
     assert dict(taking.taken.outcomes) == {"stored": 300}
     assert (steps[0].done, steps[-1].done, steps[-1].total) == (1, 300, 300)
@@ -183,7 +183,7 @@ async def test_a_page_and_the_pages_of_a_sitemap_are_taken(make_config: Make) ->
 async def test_a_watched_folder_follows_what_happens_in_it(make_config: Make, tmp_path: Path) -> None:
     notes = a_folder(tmp_path)
     async with Nexi(make_config(), clock=FakeClock()) as nexi:
-        watching = Taking(nexi, nexi.knowledge(), embeds=False).watch(str(notes))
+        watching = DocumentIndexing(nexi, nexi.knowledge(), embeds=False).watch(str(notes))
         first = dict((await anext(watching)).outcomes)
         (notes / "new.md").write_text("# New\n\nA new file with words.")
         (notes / "latin.txt").unlink()
@@ -266,7 +266,7 @@ async def test_indexing_that_is_killed_leaves_whole_pages_and_goes_on(make_confi
     process.wait()
     process.stderr.close()
     async with Nexi(config) as nexi:
-        store = await nexi.knowledge().opened()
+        store = await nexi.knowledge().open_store()
         stored = [source async for source in nexi.knowledge().sources()]
         for source in stored:
             assert len(await store.passages(source.url)) == source.chunk_count

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from nexi.app import Nexi, QuietEmit
-from nexi.app.intake import Taking
-from nexi.app.knowledge import Knowledge, joined
+from nexi.app.intake import DocumentIndexing
+from nexi.app.knowledge import Knowledge, join_passages
 from nexi.app.local import LocalBackend, LocalFetcher
 from nexi.config import Config
 from nexi.errors import BackendError, FetchError, StoreError
 from nexi.events import Delta, Fact, Warned
-from nexi.knowledge.indexing import cut
+from nexi.knowledge.indexing import cut_text
 from nexi.types import Embedded, FetchLimits, Page, Passage, Query
 
 Make = Callable[..., Config]
@@ -87,7 +87,7 @@ async def test_what_runs_kept_gets_its_vectors_later(make_config: Make, monkeypa
     await store(config, MOON, NOTE, embeds=False)
     async with Nexi(config) as nexi:
         made = [count async for count in nexi.knowledge().embed_the_rest()]
-        stats = await (await nexi.knowledge().opened()).stats()
+        stats = await (await nexi.knowledge().open_store()).stats()
         behind = await nexi.knowledge().embeds_behind_a_run()
     assert (made, stats.embedder, stats.unembedded, behind) == ([2], "letters", 0, True)
 
@@ -103,7 +103,7 @@ async def test_vectors_of_another_embedder_are_said_and_words_still_find(
     heard = Heard()
     async with Nexi(config) as nexi:
         hits = await LocalBackend(nexi.knowledge(), heard).search(Query("how far is the moon"))
-        taking = Taking(nexi, nexi.knowledge())
+        taking = DocumentIndexing(nexi, nexi.knowledge())
         await taking.take(str(tmp_path / "b.md"))
     assert [hit.url for hit in hits] == [MOON.url]
     assert [fact.code for fact in heard.facts if isinstance(fact, Warned)] == ["vectors_unused"]
@@ -118,7 +118,7 @@ async def test_all_vectors_are_made_again_for_a_new_embedder(make_config: Make, 
     with_embedder(monkeypatch, Letters("new"))
     async with Nexi(config) as nexi:
         made = sum([count async for count in nexi.knowledge().embed_the_rest(afresh=True)])
-        stats = await (await nexi.knowledge().opened()).stats()
+        stats = await (await nexi.knowledge().open_store()).stats()
     assert (made, stats.embedder, stats.unembedded) == (2, "new", 0)
 
 
@@ -135,10 +135,10 @@ async def test_a_query_is_narrowed_by_site_and_by_time(make_config: Make) -> Non
 
 async def test_a_page_comes_back_as_it_was_from_its_passages() -> None:
     text = "\n\n".join(f"## Part {n}\n\n" + f"Sentence {n} says something of its own. " * 30 for n in range(12)).strip()
-    chunks = cut(text)
+    chunks = cut_text(text)
     passages = [Passage(str(n), "u", n, chunk.text, start=chunk.start) for n, chunk in enumerate(chunks)]
     assert len(passages) > 3
-    assert joined(passages).split() == text.split()
+    assert join_passages(passages).split() == text.split()
 
 
 async def test_the_fetcher_answers_only_for_what_a_search_brought_up(make_config: Make) -> None:
@@ -171,7 +171,7 @@ async def test_qdrant_without_its_library_says_what_to_install(make_config: Make
     monkeypatch.setitem(sys.modules, "nexi.stores.qdrant", None)
     async with Nexi(make_config(qdrant_url="http://127.0.0.1:6333")) as nexi:
         with pytest.raises(StoreError, match="Qdrant cannot be asked") as failed:
-            await nexi.knowledge().opened()
+            await nexi.knowledge().open_store()
     assert "pip install nexi[qdrant]" in failed.value.fix
 
 
@@ -185,5 +185,5 @@ async def test_the_bound_of_the_store_is_kept(make_config: Make, tmp_path: Path)
     async with Nexi(config) as nexi:
         assert await nexi.knowledge().is_full()
         with pytest.raises(StoreError, match="the knowledge store is full"):
-            await Taking(nexi, nexi.knowledge(), embeds=False).take(str(tmp_path / "a.md"))
+            await DocumentIndexing(nexi, nexi.knowledge(), embeds=False).take(str(tmp_path / "a.md"))
         assert await nexi.find_known("moon")

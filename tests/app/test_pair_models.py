@@ -17,7 +17,7 @@ from nexi.errors import LLMError
 from nexi.events import Delta, Fact, Judged, ModelAsked, Warned
 from nexi.model import MeteredLLM
 from nexi.pair_models.chained import ChainedPairModel
-from nexi.pair_models.gaps import GapPairModel, gap
+from nexi.pair_models.gaps import GapPairModel, build_gap
 from nexi.pair_models.quiz import Grade
 from nexi.runs.recording import AgentReplay
 from nexi.testing import FakeClock, ScriptedLLM
@@ -110,14 +110,14 @@ async def test_another_model_server_or_prompt_is_tested_for_itself(config: Confi
 async def test_a_middling_judge_only_lowers(config: Config) -> None:
     bench = Bench(config, *[lambda messages: judge_years(messages, wrong=3)] * 2, judge_years, judge_years)
 
-    assert await bench.score() == [gap("a judge that is right in 70% of its test may only lower")]
+    assert await bench.score() == [build_gap("a judge that is right in 70% of its test may only lower")]
     assert (await bench.score(("The bridge was opened in 1859.", "The bridge was opened in 1895.")))[0].known
 
 
 async def test_a_judge_in_prose_is_tested_once_and_then_left_alone(config: Config) -> None:
     prose = Reply("All of them look fine to me.", (), Usage(800, 20), "stop")
     first = Bench(config, prose, prose, judge_years)
-    assert await first.score() == [gap("toy was right in 0% of its test, too rarely to be asked")]
+    assert await first.score() == [build_gap("toy was right in 0% of its test, too rarely to be asked")]
     second = Bench(config, judge_years)
     await second.score()
     assert second.llm.requests == []
@@ -126,16 +126,16 @@ async def test_a_judge_in_prose_is_tested_once_and_then_left_alone(config: Confi
 async def test_a_judge_that_cannot_be_reached_is_not_tried_in_every_run(config: Config) -> None:
     down = LLMError("the model did not answer", cause="connection refused", code="connect")
     reason = "the judge could not be asked (the model did not answer: connection refused)"
-    assert await Bench(config, down, down).score() == [gap(f"toy could not be tested: {reason}")]
+    assert await Bench(config, down, down).score() == [build_gap(f"toy could not be tested: {reason}")]
 
     second = Bench(config, judge_years)
-    assert await second.score() == [gap(f"toy could not be tested: {reason}")]
+    assert await second.score() == [build_gap(f"toy could not be tested: {reason}")]
     assert second.llm.requests == []
 
 
 async def test_a_budget_too_small_for_the_test_leaves_a_gap_for_this_run_alone(config: Config) -> None:
     bench = Bench(config, *[judge_years] * 3, budget=Budget(max_tokens=500))
-    assert await bench.score() == [gap("toy could not be tested: the budget of this run is too small for it")]
+    assert await bench.score() == [build_gap("toy could not be tested: the budget of this run is too small for it")]
     assert bench.llm.requests == []
     assert await Bench(config, *[judge_years] * 3).score() == [PairScore(0.95)]
 
@@ -165,7 +165,7 @@ async def test_a_replay_uses_the_recorded_grade_and_tests_nobody(config: Config)
 
 async def test_a_replay_without_a_recorded_grade_has_a_gap(config: Config) -> None:
     bench = Bench(config, judge_years, track=AgentReplay(is_replay_only=True))
-    assert await bench.score() == [gap("toy was not tested when this run was recorded")]
+    assert await bench.score() == [build_gap("toy was not tested when this run was recorded")]
     assert bench.llm.requests == []
 
 
@@ -184,7 +184,7 @@ class FixedPairModel:
 
     async def score(self, pairs: Sequence[tuple[str, str]], *, deadline: float | None = None) -> Sequence[PairScore]:
         self.asked += [hypothesis for _, hypothesis in pairs]
-        return [self.scores.get(hypothesis, gap("unknown")) for _, hypothesis in pairs]
+        return [self.scores.get(hypothesis, build_gap("unknown")) for _, hypothesis in pairs]
 
 
 async def test_the_second_model_is_asked_where_the_first_has_a_gap_or_is_undecided() -> None:
@@ -193,7 +193,7 @@ async def test_the_second_model_is_asked_where_the_first_has_a_gap_or_is_undecid
 
     scores = await ChainedPairModel(first, second).score([("p", h) for h in ("sure", "unsure", "foreign", "wavering", "lost")])
 
-    assert scores == [PairScore(0.9), PairScore(0.1), PairScore(0.8), PairScore(0.4), gap("unknown")]
+    assert scores == [PairScore(0.9), PairScore(0.1), PairScore(0.8), PairScore(0.4), build_gap("unknown")]
     assert second.asked == ["unsure", "foreign", "wavering", "lost"]
 
 
@@ -203,11 +203,11 @@ async def test_an_installed_model_that_is_damaged_answers_with_gaps_that_say_why
     config = make_config()
     (config.root / "proof" / "model").mkdir(parents=True)
     (config.root / "proof" / "model" / "manifest.json").write_text("{}")
-    model = pair_models.LocalModel(config, FakeClock()).pair_model()
+    model = pair_models.InstalledPairModel(config, FakeClock()).pair_model()
     assert isinstance(model, GapPairModel)
     (score,) = await model.score([PAIR])
     assert (score.known, score.reason.startswith("The installed model cannot be used")) == (False, True)
 
 
 def test_nothing_installed_is_no_model(make_config: Callable[..., Config]) -> None:
-    assert pair_models.LocalModel(make_config(), FakeClock()).pair_model() is None
+    assert pair_models.InstalledPairModel(make_config(), FakeClock()).pair_model() is None

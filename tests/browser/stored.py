@@ -11,7 +11,7 @@ from nexi.app import SystemClock
 from nexi.events import AnswerChecked, ModelFailed, PageFailed, PageFetched, RunFinished, RunStarted, SearchFinished, Warned
 from nexi.runs.directory import RunDirectory
 from nexi.runs.pages import FilePages
-from nexi.types import Claim, Conflict, Evidence, Hit, Imprint, Proof, Reading, Review, Source, StopReason, Usage, Verdict
+from nexi.types import Claim, Conflict, ConflictValue, Evidence, Hit, Imprint, Proof, Review, Source, StopReason, Usage, Verdict
 
 TOPIC = "The Moon is 384,400 km from Earth on average [1]."
 
@@ -57,4 +57,6 @@ async def _stored(home: Path, strings: Sequence[str]) -> str:
 
 
 def _conflicts(strings: Sequence[str]) -> tuple[Conflict, ...]:
-    return tuple(Conflict("number", s, (Reading(s, (1,), 1, s), Reading(s[::-1], (2,), 1, s))) for s in strings[:10])
+    return tuple(
+        Conflict("number", s, (ConflictValue(s, (1,), 1, s), ConflictValue(s[::-1], (2,), 1, s))) for s in strings[:10]
+    )

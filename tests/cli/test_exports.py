@@ -9,7 +9,7 @@ import pytest
 
 from nexi.app import SystemClock
 from nexi.runs.directory import RunDirectory
-from nexi.web.page.exports import TYPES, exported, suffix_of
+from nexi.web.page.exports import TYPES, export_run, suffix_of
 from tests.cli.command import Command
 from tests.web import samples
 
@@ -24,7 +24,7 @@ def test_a_form_is_written_as_the_page_writes_it_and_only_once(nexi: Command, fo
     runs, run_id = kept(nexi.home, "planets")
     assert nexi("export", run_id, "--format", form).code == 0
     file = Path(f"nexi-{run_id}.{suffix_of(form)}")
-    assert file.read_bytes() == asyncio.run(exported(runs, runs.pages, run_id, form))
+    assert file.read_bytes() == asyncio.run(export_run(runs, runs.pages, run_id, form))
     again = nexi("export", run_id, "--format", form)
     assert (again.code, "already exists" in again.err) == (1, True)
 

@@ -10,7 +10,7 @@ import pytest
 
 from nexi.errors import StoreError
 from nexi.events import RunFinished
-from nexi.runs.log_format import seal, unseal
+from nexi.runs.log_format import seal_record, unseal_line
 from nexi.types import StopReason
 from tests.cli.command import Command, Terminal, pipe
 
@@ -36,10 +36,10 @@ def cut(log: Path, facts: int) -> None:
 def end_by_limit(log: Path) -> None:
     """As if the budget had been spent at the end."""
     *lines, last = log.read_bytes().splitlines(keepends=True)
-    record = unseal(last.rstrip(b"\n"))
+    record = unseal_line(last.rstrip(b"\n"))
     record.pop("sum")
     record["fact"]["stop"] = StopReason.BUDGET_SPENT.value
-    log.write_bytes(b"".join([*lines, seal(record)]))
+    log.write_bytes(b"".join([*lines, seal_record(record)]))
     assert RunFinished.kind == record["fact"]["kind"]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nexi.web.guard import Rules
+from nexi.web.guard import GuardRules
 from tests.web.world import MOON, QUESTION, serving
 
 PYTHON = Path(__file__).resolve().parents[2] / ".venv-clients" / "bin" / "python"
@@ -60,7 +60,7 @@ print(json.dumps({
 
 @pytest.mark.skipif(not PYTHON.exists(), reason="no .venv-clients: make test-clients makes it")
 async def test_the_official_client_asks_streams_lists_and_fails_as_with_openai(tmp_path: Path) -> None:
-    async with serving(tmp_path, rules=Rules(token=TOKEN)) as served:
+    async with serving(tmp_path, rules=GuardRules(token=TOKEN)) as served:
         told = await run(served.base, TOKEN, QUESTION)
     assert told["models"][:4] == ["nexi-s", "nexi-m", "nexi-l", "nexi-deep"]
     assert told["one"] == "nexi-m"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nexi.web.guard import Rules
+from nexi.web.guard import GuardRules
 from tests.clients.programs import needs_clients, run
 from tests.web.world import MOON, PAGES, serving
 
@@ -35,7 +35,7 @@ print(json.dumps({
 
 @needs_clients
 async def test_open_webui_searches_and_loads(tmp_path: Path) -> None:
-    async with serving(tmp_path, rules=Rules(token=TOKEN)) as served:
+    async with serving(tmp_path, rules=GuardRules(token=TOKEN)) as served:
         told = await run(PROGRAM, served.base, TOKEN, MOON)
     assert told == {
         "search": [{"link": MOON, "title": "Moon facts", "snippet": PAGES[MOON]}],
@@ -57,6 +57,6 @@ print(json.dumps([[document.page_content, document.metadata] for document in loa
 
 @needs_clients
 async def test_open_webuis_own_loader_reads_pages_where_it_is_installed(tmp_path: Path) -> None:
-    async with serving(tmp_path, rules=Rules(token=TOKEN)) as served:
+    async with serving(tmp_path, rules=GuardRules(token=TOKEN)) as served:
         told = await run(OWN_CODE, served.base, TOKEN, MOON)
     assert told == [[PAGES[MOON], {"source": MOON, "title": "Moon facts"}]]

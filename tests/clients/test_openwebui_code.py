@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nexi.web.guard import Rules
+from nexi.web.guard import GuardRules
 from tests.web.world import MOON, PAGES, QUESTION, serving
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,7 +38,7 @@ async def told_by_open_webui(base: str, folder: Path) -> dict[str, Any]:
 
 
 async def test_open_webui_searches_loads_and_runs_the_plug_ins_by_its_own_code(tmp_path: Path) -> None:
-    async with serving(tmp_path / "home", rules=Rules(token=TOKEN)) as served:
+    async with serving(tmp_path / "home", rules=GuardRules(token=TOKEN)) as served:
         told = await told_by_open_webui(served.base, tmp_path)
     hit = {"link": MOON, "title": "Moon facts", "snippet": PAGES[MOON]}
     assert told["engines"] == {

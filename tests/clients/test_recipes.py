@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nexi.web.guard import Rules
+from nexi.web.guard import GuardRules
 from tests.clients.programs import PYTHON, needs_clients
 from tests.web.world import MANY, MOON, serving
 
@@ -39,7 +39,7 @@ def test_there_is_a_recipe_of_about_five_lines_for_each_client() -> None:
 async def test_a_program_of_the_readme_runs_as_it_stands(tmp_path: Path, name: str) -> None:
     token = "a-token-for-clients"
     keyed = "key=" in RECIPES[name]["lines"]
-    async with serving(tmp_path, rules=Rules(token=token) if keyed else MANY) as served:
+    async with serving(tmp_path, rules=GuardRules(token=token) if keyed else MANY) as served:
         program = RECIPES[name]["lines"].replace(ADDRESS, served.base).replace(KEY, token)
         told = await run(str(PYTHON), "-W", "ignore", "-c", program)
     assert "384,400 km" in told

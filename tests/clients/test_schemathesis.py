@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from nexi.web.guard import Rules
+from nexi.web.guard import GuardRules
 from tests.web.world import serving
 
 TOOL = Path(__file__).resolve().parents[2] / ".venv-clients" / "bin" / "schemathesis"
 TOKEN = "a-token-for-clients"
-RULES = Rules(token=TOKEN, per_minute=1e9, burst=1e9)
+RULES = GuardRules(token=TOKEN, per_minute=1e9, burst=1e9)
 LEFT_OUT = r"/v1/runs/\{id\}/events"  # a stream is read by tests/web
 SEMANTIC = "positive_data_acceptance"  # addresses that lead nowhere and runs without an answer are refused, however well-formed
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nexi.web.guard import Rules
+from nexi.web.guard import GuardRules
 from tests.clients.programs import needs_clients, run
 from tests.web.world import MOON, PAGES, serving
 
@@ -31,7 +31,7 @@ print(json.dumps({
 @needs_clients
 @pytest.mark.parametrize("path", ["/searxng", "/searxng/", "/searxng/search"])
 async def test_the_wrapper_takes_nexi_for_a_searxng(tmp_path: Path, path: str) -> None:
-    async with serving(tmp_path, rules=Rules(token=TOKEN)) as served:
+    async with serving(tmp_path, rules=GuardRules(token=TOKEN)) as served:
         told = await run(PROGRAM, served.base + path, TOKEN)
     snippet = PAGES[MOON][:200]
     result = {"snippet": snippet, "title": "Moon facts", "link": MOON, "engines": ["http"], "category": "general"}

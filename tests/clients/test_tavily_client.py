@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nexi.web.guard import Rules
+from nexi.web.guard import GuardRules
 from tests.clients.programs import needs_clients, run
 from tests.web.world import MOON, PAGES, QUESTION, serving
 
@@ -41,7 +41,7 @@ print(json.dumps({
 
 @needs_clients
 async def test_the_official_client_searches_extracts_and_fails_as_with_tavily(tmp_path: Path) -> None:
-    async with serving(tmp_path, rules=Rules(token=TOKEN)) as served:
+    async with serving(tmp_path, rules=GuardRules(token=TOKEN)) as served:
         told = await run(PROGRAM, served.base, TOKEN, QUESTION, MOON)
     for answer in (told["search"], told["whole"], told["extract"]):
         assert answer.pop("response_time") < 20

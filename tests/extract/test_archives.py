@@ -7,7 +7,7 @@ import resource
 import pytest
 
 from nexi.errors import FetchError
-from nexi.extract import Extracted, archives, extract, sniff, to_text
+from nexi.extract import Extracted, archives, extract, sniff_type, to_text
 from tests.extract.archives import CONTAINER, docx, epub, paragraph, table, zipped
 
 EPUB = "application/epub+zip"
@@ -72,7 +72,7 @@ def test_a_file_is_read_by_its_type_its_name_or_its_bytes() -> None:
 
 
 def test_the_bytes_of_archives_tell_what_they_are() -> None:
-    assert [sniff(data) for data in (epub(), docx(""), zipped({"a": "b"}))] == [EPUB, DOCX, "application/zip"]
+    assert [sniff_type(data) for data in (epub(), docx(""), zipped({"a": "b"}))] == [EPUB, DOCX, "application/zip"]
 
 
 LOCKED = '<encryption><EncryptedData><CipherReference URI="OEBPS/text/one.xhtml"/></EncryptedData></encryption>'

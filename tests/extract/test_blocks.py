@@ -54,7 +54,7 @@ def test_alike_boxes_side_by_side_are_counted() -> None:
 
 def test_a_box_is_within_the_boxes_around_it() -> None:
     inner = layout_of("<nav><div><p>x</p></div></nav>").blocks[0].box
-    assert (inner.within("nav"), inner.within("p"), inner.within("footer", "main")) == (True, True, False)
+    assert (inner.is_within("nav"), inner.is_within("p"), inner.is_within("footer", "main")) == (True, True, False)
 
 
 def test_depth_is_counted_and_blocks_are_bounded() -> None:

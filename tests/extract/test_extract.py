@@ -6,7 +6,7 @@ import codecs
 
 import pytest
 
-from nexi.extract import Extracted, extract, media_type, sniff, to_markdown
+from nexi.extract import Extracted, extract, media_type, sniff_type, to_markdown
 
 URL = "https://site.test/a/page"
 
@@ -240,7 +240,7 @@ def test_other_xml_gives_its_text_and_entities_are_never_expanded(xml: str, text
     ],
 )
 def test_a_body_without_a_type_is_sniffed(data: bytes, kind: str) -> None:
-    assert sniff(data) == kind
+    assert sniff_type(data) == kind
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from nexi.errors import FetchError
-from nexi.extract import Extracted, extract, pdf, sniff
+from nexi.extract import Extracted, extract, pdf, sniff_type
 from tests.extract import documents
 
 
 def failure(data: bytes) -> tuple[str, str]:
     with pytest.raises(FetchError) as caught:
-        pdf.read(data)
+        pdf.read_pdf(data)
     assert caught.value.fix
     return caught.value.reason, caught.value.cause
 
@@ -28,7 +28,7 @@ def test_pages_are_numbered_and_the_document_says_what_it_is() -> None:
 
 
 def test_a_pdf_is_known_by_its_first_bytes() -> None:
-    assert sniff(b"\r\n%PDF-1.7 ...") == "application/pdf"
+    assert sniff_type(b"\r\n%PDF-1.7 ...") == "application/pdf"
 
 
 def test_a_document_with_a_password_says_so() -> None:
@@ -45,14 +45,16 @@ def test_pages_of_pictures_have_no_text() -> None:
 
 
 def test_reading_ends_where_enough_was_read() -> None:
-    assert pdf.read(documents.pdf(["abc"] * 50), max_chars=30).text == "[page 1]\n\nabc\n\n[page 2]\n\nabc\n\n[page 3]\n\nabc"
+    assert (
+        pdf.read_pdf(documents.pdf(["abc"] * 50), max_chars=30).text == "[page 1]\n\nabc\n\n[page 2]\n\nabc\n\n[page 3]\n\nabc"
+    )
 
 
 def test_a_very_long_document_says_which_pages_were_left_out() -> None:
-    text = pdf.read(documents.pdf(["a", "b", "c", "d"]), max_pages=2).text
+    text = pdf.read_pdf(documents.pdf(["a", "b", "c", "d"]), max_pages=2).text
     assert text == "[page 1]\n\na\n\n[page 2]\n\nb\n\n[pages 3 to 4 were not read]"
 
 
 @pytest.mark.parametrize(("said", "date"), [("D:2026", "2026"), ("20260305", "2026-03-05"), ("yesterday", ""), ("", "")])
 def test_a_date_is_read_as_far_as_it_goes(said: str, date: str) -> None:
-    assert pdf.read(documents.pdf(["x"], f"/CreationDate ({said})")).published == date
+    assert pdf.read_pdf(documents.pdf(["x"], f"/CreationDate ({said})")).published == date

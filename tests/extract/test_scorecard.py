@@ -20,9 +20,9 @@ def layout(html: str) -> Layout:
 def kept(html: str, **weights: float) -> list[str]:
     """The first words of the blocks that are kept; with weights, judged by these alone."""
     page = layout(html)
-    scale = classifier.scale_of(weights) if weights else classifier.scale_of(classifier.weights())
-    with patch.object(classifier, "_scale", lambda: scale):
-        keep = classifier.content(page)
+    scale = classifier.scale_of(weights) if weights else classifier.scale_of(classifier.load_weights())
+    with patch.object(classifier, "_load_scale", lambda: scale):
+        keep = classifier.classify_blocks(page)
     return [block.text.split()[0] for block, taken in zip(page.blocks, keep, strict=True) if taken]
 
 
@@ -64,9 +64,11 @@ def test_documentation_is_filled_but_for_its_menus() -> None:
 
 
 def test_what_is_learned_and_what_is_judged_have_the_same_names() -> None:
-    names = features.Page(layout(f"<main><h1>Head</h1>{LONG}</main>"), features.Scale(list)).judge()
+    names = features.PageFeatures(layout(f"<main><h1>Head</h1>{LONG}</main>"), features.Scale(list)).judge()
     assert {"bias", "t:h1", "in:main", "end"} <= set(names[0])
     assert {"t:p", "w7", "d0", "comma", "end.", "h1:1", "a00h"} <= set(names[1])
-    by_hand = [sum(classifier.weights().get(name, 0.0) for name in block) for block in names]
-    judged = features.Page(layout(f"<main><h1>Head</h1>{LONG}</main>"), classifier.scale_of(classifier.weights())).judge()
+    by_hand = [sum(classifier.load_weights().get(name, 0.0) for name in block) for block in names]
+    judged = features.PageFeatures(
+        layout(f"<main><h1>Head</h1>{LONG}</main>"), classifier.scale_of(classifier.load_weights())
+    ).judge()
     assert [round(score, 9) for score in judged] == [round(score, 9) for score in by_hand]

@@ -65,7 +65,7 @@ def test_a_log_of_a_newer_nexi_is_refused_with_its_version(make_config: Make) ->
     path = config.runs_dir / run.id / "log.jsonl"
     header, *rest = path.read_bytes().splitlines(keepends=True)
     told = {name: value for name, value in json.loads(header).items() if name != "sum"}
-    path.write_bytes(b"".join([log_format.seal({**told, "schema": log_format.SCHEMA + 1, "nexi": "9.9"}), *rest]))
+    path.write_bytes(b"".join([log_format.seal_record({**told, "schema": log_format.SCHEMA + 1, "nexi": "9.9"}), *rest]))
     with pytest.raises(StoreError, match=r"was written by a newer nexi: its log has schema 2 \(nexi 9.9\)") as caught:
         resume(config, run.id)
     assert caught.value.code == "newer_log"

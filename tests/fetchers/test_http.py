@@ -411,6 +411,6 @@ async def test_a_fault_of_a_parser_costs_the_page_and_nothing_else(monkeypatch: 
     def broken(*_: object) -> None:
         raise RuntimeError("uninitialized collection")
 
-    monkeypatch.setattr("nexi.extract.markup.read", broken)
+    monkeypatch.setattr("nexi.extract.markup.read_html", broken)
     error = await failure({"/": page("<p>text</p>")})
     assert (error.reason, error.cause) == ("error", "a parser failed on it (RuntimeError: uninitialized collection)")

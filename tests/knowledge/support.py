@@ -18,7 +18,7 @@ from nexi.knowledge.settings import KnowledgeSettings
 from nexi.ports import LLM, Embedder
 from nexi.stores.sqlite import SqliteStore
 from nexi.testing import FakeClock, FakeWeb
-from nexi.text.terms import terms
+from nexi.text.terms import extract_terms
 from nexi.types import Embedded, Failure, FetchLimits, Page, Query, Reply, SearchOutcome, Usage
 
 
@@ -53,7 +53,7 @@ class WordEmbedder:
 
     def _vector(self, text: str) -> array[float]:
         values = [0.0] * self.dims
-        for term in terms(text):
+        for term in extract_terms(text):
             values[int(hashlib.sha256(term.encode()).hexdigest(), 16) % self.dims] += 1.0
         length = sum(v * v for v in values) ** 0.5 or 1.0
         return array("f", [v / length for v in values])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.knowledge.chunking import Piece, chunk_markdown, code_languages, headings_of
+from nexi.knowledge.chunking import TextChunk, chunk_markdown, code_languages, headings_of
 
 GUIDE = """# Guide
 
@@ -26,7 +26,7 @@ The end.
 """
 
 
-def shown(pieces: list[Piece]) -> list[tuple[str, tuple[str, ...]]]:
+def shown(pieces: list[TextChunk]) -> list[tuple[str, tuple[str, ...]]]:
     return [(p.text, p.headings) for p in pieces]
 
 

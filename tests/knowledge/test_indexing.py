@@ -8,7 +8,7 @@ from typing import Any
 
 from nexi.errors import LLMError, StoreError
 from nexi.events import PageIndexed, StatusDelta, Warned
-from nexi.knowledge.indexing import Indexer, IndexQueue, IndexReport, cut
+from nexi.knowledge.indexing import Indexer, IndexQueue, IndexReport, cut_text
 from nexi.stores.sqlite import SqliteStore
 from nexi.testing import FakeClock
 from nexi.types import Embedded, Page, Passage, Reply
@@ -124,7 +124,7 @@ async def test_a_later_chunk_says_what_its_page_begins_with(tmp_path: Path) -> N
 
 def test_a_huge_page_gets_larger_chunks_instead_of_too_many() -> None:
     text = "owls hunt voles. " * 400
-    assert (len(cut(text, 20)), len(cut(text, 20, max_chunks=10))) == (400, 10)
+    assert (len(cut_text(text, 20)), len(cut_text(text, 20, max_chunks=10))) == (400, 10)
 
 
 async def test_the_queue_keeps_what_a_run_reads_without_making_it_wait(tmp_path: Path) -> None:

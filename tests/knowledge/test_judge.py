@@ -7,7 +7,7 @@ from pathlib import Path
 from nexi.errors import LLMError
 from nexi.events import Judged, Warned
 from nexi.knowledge.judge import Judge
-from nexi.structured.ranking import Score
+from nexi.structured.ranking import UrlScore
 from nexi.testing import ScriptedLLM
 from nexi.types import Hit, Passage
 from tests.knowledge.support import Said, saying
@@ -18,7 +18,7 @@ HITS = [Hit("http://a.test/1", "Owl", "barn owl"), Hit("http://a.test/2", "Fox",
 async def test_the_reason_of_a_refusal_goes_back_to_the_model() -> None:
     llm = ScriptedLLM(saying({"ranked": [{"i": 0, "score": 7}]}), saying({"ranked": [{"i": 1, "score": 0.8}]}))
     said = Said()
-    assert await Judge(llm, emit=said).rank("owl?", (), HITS) == (Score(1, 0.8),)
+    assert await Judge(llm, emit=said).rank("owl?", (), HITS) == (UrlScore(1, 0.8),)
     assert llm.requests[1][-1].content == (
         "Your reply cannot be used: score: expected 0 to 1, got 7. Reply again with the JSON object alone."
     )

@@ -185,7 +185,7 @@ def passage(number: int, score: float) -> Passage:
 
 
 def test_scores_of_one_search_are_made_comparable() -> None:
-    assert scoring.comparable([]) == {}
-    assert scoring.comparable([passage(1, 3.0)]) == {"1": 0.5}
-    found = scoring.comparable([passage(1, 3.0), passage(2, 1.0)])
+    assert scoring.normalise_scores([]) == {}
+    assert scoring.normalise_scores([passage(1, 3.0)]) == {"1": 0.5}
+    found = scoring.normalise_scores([passage(1, 3.0), passage(2, 1.0)])
     assert found == pytest.approx({"1": 0.5 + 1 / 6, "2": 0.5 - 1 / 6})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.llm.openai.calls import calls_from_text, offered_name, problems
+from nexi.llm.openai.calls import calls_from_text, find_problems, offered_name
 from nexi.types import ToolCall, ToolSpec
 
 SEARCH = ToolSpec(
@@ -44,7 +44,7 @@ CALL = ToolCall("call00001", "web_search", '{"queries": ["a"]}')
 )  # fmt: skip
 def test_a_call_is_found_in_each_way_of_writing_it(text: str, rest: str) -> None:
     assert calls_from_text(text, TOOLS) == (rest, (CALL,))
-    assert problems(text, TOOLS) == []
+    assert find_problems(text, TOOLS) == []
 
 
 def test_several_calls_keep_their_order() -> None:
@@ -73,7 +73,7 @@ def test_several_calls_keep_their_order() -> None:
 )
 def test_prose_that_merely_contains_json_is_left_alone(text: str) -> None:
     assert calls_from_text(text, TOOLS) == (text, ())
-    assert problems(text, TOOLS) == []
+    assert find_problems(text, TOOLS) == []
 
 
 @pytest.mark.parametrize(
@@ -88,13 +88,13 @@ def test_prose_that_merely_contains_json_is_left_alone(text: str) -> None:
 )
 def test_an_attempt_that_does_not_fit_stays_text_and_says_what_is_wrong(text: str, wrong: list[str]) -> None:
     assert calls_from_text(text, TOOLS) == (text, ())
-    assert problems(text, TOOLS) == wrong
+    assert find_problems(text, TOOLS) == wrong
 
 
 def test_without_tools_nothing_is_a_call() -> None:
     text = '<tool_call>{"name": "web_search", "arguments": {}}</tool_call>'
     assert calls_from_text(text, ()) == (text, ())
-    assert problems(text, ()) == []
+    assert find_problems(text, ()) == []
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from nexi.llm.local import (
     OLLAMA,
     LocalModel,
     LocalServer,
-    describe,
+    describe_server,
     find_servers,
     ollama_model,
 )
@@ -47,7 +47,7 @@ async def test_a_server_on_another_port_is_recognised(
     routes: dict[str, Any], kind: str, models: tuple[LocalModel, ...]
 ) -> None:
     with serving(routes) as port:
-        server = await describe(f"http://127.0.0.1:{port}/v1")
+        server = await describe_server(f"http://127.0.0.1:{port}/v1")
     assert server == LocalServer(kind, f"http://127.0.0.1:{port}/v1", models)
 
 
@@ -61,7 +61,7 @@ async def test_an_older_lm_studio_is_known_by_its_list_alone() -> None:
 async def test_a_model_that_ollama_has_loaded_has_the_window_it_was_loaded_with() -> None:
     routes = {**OLLAMA_ROUTES, "GET /api/ps": {"models": [{"name": "llama3.2:latest", "context_length": 4096}]}}
     with serving(routes) as port:
-        server = await describe(f"http://127.0.0.1:{port}/v1")
+        server = await describe_server(f"http://127.0.0.1:{port}/v1")
     assert server is not None
     assert server.model("llama3.2") == LocalModel("llama3.2:latest", 4096, 131072)
 
@@ -75,7 +75,7 @@ async def test_what_is_none_of_them_is_not_taken_for_one(answer: Any) -> None:
 
 async def test_nothing_is_found_where_nothing_listens_and_nothing_abroad_is_asked() -> None:
     assert await find_servers({OLLAMA: 9}) == []
-    assert await describe("https://api.example.com/v1") is None
+    assert await describe_server("https://api.example.com/v1") is None
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from nexi.app import Nexi
 from nexi.errors import ConfigError
 from nexi.events import RunFailed
 from nexi.mcp_server import HttpDoor
-from nexi.mcp_server_cli import _http
+from nexi.mcp_server_cli import _run_http
 from tests.mcp.world import ANSWER, QUESTION, Gate, config_for, listening, text_of, until
 
 TOKEN = "a-long-secret-token-4711"
@@ -130,7 +130,7 @@ async def test_bad_bodies_are_refused_with_a_client_error(web: str, tmp_path: Pa
 async def test_the_command_serves_until_it_is_told_to_end(web: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    serving = asyncio.create_task(_http(config_for(web, tmp_path, token=TOKEN), "127.0.0.1", port))
+    serving = asyncio.create_task(_run_http(config_for(web, tmp_path, token=TOKEN), "127.0.0.1", port))
     said = ""
     async with httpx2.AsyncClient() as http, asyncio.timeout(20):
         while "MCP at" not in said:
@@ -150,7 +150,7 @@ async def test_a_web_server_mounts_the_door_under_a_guard_of_its_own(web: str, t
 
     async with Nexi(config_for(web, tmp_path)) as nexi:
         mounted = HttpDoor(nexi, host="0.0.0.0", guarded=True)
-        app = Starlette(routes=[Route("/mcp", endpoint=mounted.app)], lifespan=lambda _: mounted.running())
+        app = Starlette(routes=[Route("/mcp", endpoint=mounted.app)], lifespan=lambda _: mounted.run_sessions())
         async with listening(app) as address, Client(f"{address}/mcp") as client:
             found = await client.call_tool("nexi_find", {"query": "moon"})
     assert len(found.structured_content["hits"]) == 2

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nexi.errors import StoreError
-from nexi.mcp_server.entries import entry_text, install, place_of
+from nexi.mcp_server.entries import entry_text, install_entry, place_of
 from tests.cli.command import Command
 
 COMMAND = {"command": sys.executable, "args": ["-m", "nexi.mcp_server_cli"]}
@@ -57,7 +57,7 @@ def test_what_else_is_in_a_json_file_stays_with_its_order_permissions_and_a_copy
     other = {"z": 1, "mcpServers": {"other": {"command": "x"}, "nexi": {"env": {"A": "b"}, "args": ["old"]}}, "a": "ü"}
     file.write_text(json.dumps(other), encoding="utf-8")
     file.chmod(0o640)
-    done = install("claude", file)
+    done = install_entry("claude", file)
     merged = {"z": 1, "mcpServers": {"other": {"command": "x"}, "nexi": {"env": {"A": "b"}, **COMMAND}}, "a": "ü"}
     assert json.loads(file.read_text(encoding="utf-8")) == merged
     assert list(json.loads(file.read_text(encoding="utf-8"))) == ["z", "mcpServers", "a"]
@@ -70,7 +70,7 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     real, link = tmp_path / "dotfiles.json", tmp_path / "mcp.json"
     real.write_text("{}")
     link.symlink_to(real)
-    install("cursor", link)
+    install_entry("cursor", link)
     assert link.is_symlink()
     assert json.loads(real.read_text()) == {"mcpServers": {"nexi": COMMAND}}
 
@@ -96,7 +96,7 @@ model = "mini"
 def test_what_else_is_in_a_toml_file_stays_letter_for_letter(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text(TOML)
-    install("codex", file)
+    install_entry("codex", file)
     text = file.read_text()
     assert text.startswith('# my settings\nmodel = "o4"   # keep\n\n[mcp_servers.other]\ncommand = "x"\n')
     assert '[profiles.fast]\nmodel = "mini"\n' in text
@@ -123,7 +123,7 @@ def test_a_file_that_cannot_be_changed_safely_is_left_as_it_is(tmp_path: Path, c
     file = tmp_path / "config"
     file.write_text(text)
     with pytest.raises(StoreError) as refused:
-        install(client, file)
+        install_entry(client, file)
     assert "put the entry in by hand" in refused.value.fix
     assert file.read_text() == text
     assert [p.name for p in tmp_path.iterdir()] == ["config"]
@@ -133,7 +133,7 @@ def test_a_file_that_is_no_text_is_left_as_it_is(tmp_path: Path) -> None:
     file = tmp_path / "config.json"
     file.write_bytes(b"\xff\xfe{}")
     with pytest.raises(StoreError):
-        install("claude", file)
+        install_entry("claude", file)
     assert file.read_bytes() == b"\xff\xfe{}"
 
 
@@ -153,6 +153,6 @@ def test_installing_into_any_json_file_adds_one_entry_and_loses_nothing(
     before = {**whole, "mcpServers": servers}
     file = tmp_path / "any.json"
     file.write_text(json.dumps(before), encoding="utf-8")
-    install("cursor", file)
+    install_entry("cursor", file)
     after = json.loads(file.read_text(encoding="utf-8"))
     assert after == {**before, "mcpServers": {**servers, "nexi": {**servers.get("nexi", {}), **COMMAND}}}

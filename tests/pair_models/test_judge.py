@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nexi.errors import ConfigError, ContextOverflowError, LLMError
-from nexi.pair_models.gaps import TOO_LATE, UNREADABLE, gap
+from nexi.pair_models.gaps import TOO_LATE, UNREADABLE, build_gap
 from nexi.pair_models.judge import OVER_BUDGET, JudgePairModel, group_pairs, read_verdicts
 from nexi.testing import FakeClock, ScriptedLLM
 from nexi.types import PairScore, Reply, Usage
@@ -96,20 +96,24 @@ NONSENSE = {
 
 @pytest.mark.parametrize("text", NONSENSE.values(), ids=NONSENSE.keys())
 def test_a_reply_that_cannot_be_read_is_a_gap_for_every_claim(text: str) -> None:
-    assert read_verdicts(text, 2) == [gap(UNREADABLE)] * 2
+    assert read_verdicts(text, 2) == [build_gap(UNREADABLE)] * 2
 
 
 def test_too_few_verdicts_leave_the_others_as_gaps() -> None:
-    assert read_verdicts(json.dumps({"items": [entry(2)]}), 3) == [gap(UNREADABLE), PairScore(0.95), gap(UNREADABLE)]
+    assert read_verdicts(json.dumps({"items": [entry(2)]}), 3) == [
+        build_gap(UNREADABLE),
+        PairScore(0.95),
+        build_gap(UNREADABLE),
+    ]
 
 
 def test_a_reply_that_breaks_off_counts_as_far_as_it_goes() -> None:
     whole = json.dumps({"items": [entry(1), entry(2)]})
-    assert read_verdicts(whole[: whole.index('"verdict"', 60) + 12], 2) == [PairScore(0.95), gap(UNREADABLE)]
+    assert read_verdicts(whole[: whole.index('"verdict"', 60) + 12], 2) == [PairScore(0.95), build_gap(UNREADABLE)]
 
 
 def test_a_claim_that_is_judged_twice_is_a_gap() -> None:
-    assert read_verdicts(json.dumps({"items": [entry(1), entry(1, "not_supported")]}), 1) == [gap(UNREADABLE)]
+    assert read_verdicts(json.dumps({"items": [entry(1), entry(1, "not_supported")]}), 1) == [build_gap(UNREADABLE)]
 
 
 async def test_a_model_that_fails_leaves_gaps_that_say_why() -> None:
@@ -117,7 +121,7 @@ async def test_a_model_that_fails_leaves_gaps_that_say_why() -> None:
 
     scores = await model.score(PAIRS)
 
-    assert scores == [gap("the judge could not be asked (the model did not answer: connection refused)")] * 2
+    assert scores == [build_gap("the judge could not be asked (the model did not answer: connection refused)")] * 2
 
 
 async def test_a_model_that_never_answers_leaves_gaps_at_the_deadline() -> None:
@@ -129,13 +133,13 @@ async def test_a_model_that_never_answers_leaves_gaps_at_the_deadline() -> None:
     clock = FakeClock()
     scores = await JudgePairModel(Silent(), clock).score(PAIRS, deadline=clock.monotonic() + 0.01)
 
-    assert scores == [gap(TOO_LATE)] * 2
+    assert scores == [build_gap(TOO_LATE)] * 2
 
 
 async def test_after_the_deadline_nobody_is_asked() -> None:
     model, llm = judge(reply(entry(1)))
 
-    assert await model.score(PAIRS, deadline=1000.0) == [gap(TOO_LATE)] * 2
+    assert await model.score(PAIRS, deadline=1000.0) == [build_gap(TOO_LATE)] * 2
     assert llm.requests == []
 
 
@@ -149,7 +153,7 @@ async def test_a_batch_larger_than_the_window_is_asked_in_halves() -> None:
 async def test_a_claim_larger_than_the_window_is_a_gap() -> None:
     model, _ = judge(ContextOverflowError("too large"))
 
-    assert await model.score(PAIRS[:1]) == [gap("the judge was not asked (too large)")]
+    assert await model.score(PAIRS[:1]) == [build_gap("the judge was not asked (too large)")]
 
 
 async def test_many_claims_are_asked_in_several_requests() -> None:
@@ -166,14 +170,18 @@ async def test_what_the_allowance_does_not_cover_is_a_gap_from_the_last_claim_on
     model, llm = judge(reply(entry(1)), allowance=lambda: 900)
     long = "word " * 150
 
-    assert await model.score([(long, "a"), (long, "b"), (long, "c")]) == [PairScore(0.95), gap(OVER_BUDGET), gap(OVER_BUDGET)]
+    assert await model.score([(long, "a"), (long, "b"), (long, "c")]) == [
+        PairScore(0.95),
+        build_gap(OVER_BUDGET),
+        build_gap(OVER_BUDGET),
+    ]
     assert llm.requests[0][1].content.count("Item ") == 1
 
 
 async def test_without_an_allowance_to_spend_nobody_is_asked() -> None:
     model, llm = judge(reply(entry(1)), allowance=lambda: 0)
 
-    assert await model.score(PAIRS) == [gap(OVER_BUDGET)] * 2
+    assert await model.score(PAIRS) == [build_gap(OVER_BUDGET)] * 2
     assert llm.requests == []
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import evals.judge
 from evals.judge import CountingLLM, Row, grade_row, main, measure_row, merge_rows, read_set
-from nexi.pair_models.gaps import UNREADABLE, gap
+from nexi.pair_models.gaps import UNREADABLE, build_gap
 from nexi.pair_models.quiz import Grade, packaged_quiz
 from nexi.types import Message, PairScore, Reply, Usage
 
@@ -36,7 +36,7 @@ def test_a_model_that_is_always_right_gets_a_full_row() -> None:
 
 
 def test_nonsense_is_counted_and_counts_as_wrong() -> None:
-    scores = [gap(UNREADABLE) if n < 30 else PairScore(0.9 if pair.is_true else 0.2) for n, pair in enumerate(QUIZ.pairs)]
+    scores = [build_gap(UNREADABLE) if n < 30 else PairScore(0.9 if pair.is_true else 0.2) for n, pair in enumerate(QUIZ.pairs)]
     _, row = grade_row("m", QUIZ, scores, Usage(), 0.0, "")
     assert (row.nonsense, row.role) == (30, "is not asked")
     assert row.auc is not None
@@ -44,7 +44,7 @@ def test_nonsense_is_counted_and_counts_as_wrong() -> None:
 
 
 def test_another_set_is_judged_by_the_thresholds_of_the_quiz() -> None:
-    scores = [PairScore(0.7), PairScore(0.5), PairScore(0.65), gap(UNREADABLE)]
+    scores = [PairScore(0.7), PairScore(0.5), PairScore(0.65), build_gap(UNREADABLE)]
     row = measure_row("m", "pairs", Grade(0.8, 0.8, 0.2, 0.6), [True, True, False, False], scores, Usage(), 1.0)
     assert row == Row("m", "pairs", 4, 50.0, 62.5, 50.0, 50.0, 1, "", Usage(), 1.0)
 

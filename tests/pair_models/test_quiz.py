@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nexi.errors import NexiError, StoreError
-from nexi.pair_models.gaps import UNREADABLE, gap
+from nexi.pair_models.gaps import UNREADABLE, build_gap
 from nexi.pair_models.graded import GradeBook, GradedPairModel
 from nexi.pair_models.overlap import OverlapPairModel
 from nexi.pair_models.quiz import NEVER, Grade, Quiz, grade_scores, take_quiz
@@ -81,7 +81,7 @@ def test_the_threshold_of_one_half_is_chosen_on_the_other_half() -> None:
 
 
 def test_gaps_are_wrong_for_true_pairs_and_for_lies_alike() -> None:
-    grade = grade_scores(TWENTY, [gap(UNREADABLE)] * 20)
+    grade = grade_scores(TWENTY, [build_gap(UNREADABLE)] * 20)
     assert grade == Grade(0.0, 0.0, 1.0, 0.5, NEVER, pairs=20, gaps=20)
 
 
@@ -97,7 +97,7 @@ def test_contradictions_that_hit_true_pairs_are_never_believed() -> None:
 
 
 async def test_a_model_that_could_not_be_asked_has_no_grade() -> None:
-    model = FixedPairModel(*answers()[:19], gap("connection refused"))
+    model = FixedPairModel(*answers()[:19], build_gap("connection refused"))
     with pytest.raises(NexiError) as caught:
         await take_quiz(model, TWENTY)
     assert str(caught.value) == "fixed could not be tested: connection refused"
@@ -105,7 +105,7 @@ async def test_a_model_that_could_not_be_asked_has_no_grade() -> None:
 
 async def test_too_few_scores_count_as_gaps() -> None:
     scores = await take_quiz(FixedPairModel(*answers()[:3]), TWENTY)
-    assert scores == [*answers()[:3], *[gap(UNREADABLE)] * 17]
+    assert scores == [*answers()[:3], *[build_gap(UNREADABLE)] * 17]
 
 
 async def test_word_overlap_can_take_the_quiz() -> None:
@@ -147,7 +147,7 @@ async def test_scores_of_a_good_model_have_one_half_at_its_thresholds() -> None:
 
 async def test_a_middling_model_lowers_but_never_raises() -> None:
     raising, lowering = await scored_with(MIDDLING, PairScore(0.9), PairScore(0.2))
-    assert raising == gap("a judge that is right in 70% of its test may only lower")
+    assert raising == build_gap("a judge that is right in 70% of its test may only lower")
     assert lowering == PairScore(pytest.approx(0.2))
     assert lowering.known
 
@@ -158,7 +158,7 @@ async def test_a_poor_model_is_not_asked() -> None:
 
     model = FixedPairModel(PairScore(0.9))
     scores = await GradedPairModel(model, test).score([("p", "h")])
-    assert scores == [gap("fixed was right in 50% of its test, too rarely to be asked")]
+    assert scores == [build_gap("fixed was right in 50% of its test, too rarely to be asked")]
     assert model.asked == 0
 
 
@@ -171,8 +171,8 @@ async def test_a_model_that_cannot_be_tested_answers_with_gaps_and_is_tried_once
         raise NexiError("fixed could not be tested", cause="connection refused")
 
     model = GradedPairModel(FixedPairModel(PairScore(0.9)), test)
-    assert await model.score([("p", "h")]) == [gap("fixed could not be tested: connection refused")]
-    assert await model.score([("p", "h")]) == [gap("fixed could not be tested: connection refused")]
+    assert await model.score([("p", "h")]) == [build_gap("fixed could not be tested: connection refused")]
+    assert await model.score([("p", "h")]) == [build_gap("fixed could not be tested: connection refused")]
     assert tries == 1
 
 

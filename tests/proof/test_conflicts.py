@@ -6,7 +6,7 @@ import pytest
 
 from nexi.proof.conflicts import find_conflicts
 from nexi.proof.snapshots import Snapshot, prepare
-from nexi.types import Claim, Conflict, Evidence, Reading, Verdict
+from nexi.types import Claim, Conflict, ConflictValue, Evidence, Verdict
 
 OTHER_WORDS = (
     "Trains have crossed the estuary on this structure for more than a century. Painters work on its steel all year long. "
@@ -41,8 +41,8 @@ def test_another_number_for_the_same_thing_is_shown_with_its_sources() -> None:
             "number",
             "“The Forth Bridge is … long”",
             (
-                Reading("2,467 metres", (1, 3), 2, "The Forth Bridge is 2,467 metres long"),
-                Reading("2,529 metres", (2,), 1, "The Forth Bridge is 2,529 metres long"),
+                ConflictValue("2,467 metres", (1, 3), 2, "The Forth Bridge is 2,467 metres long"),
+                ConflictValue("2,529 metres", (2,), 1, "The Forth Bridge is 2,529 metres long"),
             ),
         ),
     )
@@ -50,7 +50,9 @@ def test_another_number_for_the_same_thing_is_shown_with_its_sources() -> None:
 
 def test_the_sentence_names_values_sources_and_independent_origins() -> None:
     conflict = Conflict(
-        "number", "“it is … long”", (Reading("1,200 m", (1, 3), 2), Reading("1,300 m", (2,), 1), Reading("9 m", (4,), 1))
+        "number",
+        "“it is … long”",
+        (ConflictValue("1,200 m", (1, 3), 2), ConflictValue("1,300 m", (2,), 1), ConflictValue("9 m", (4,), 1)),
     )
     assert conflict.sentence() == (
         "Sources disagree on “it is … long”: 1,200 m [1][3] (2 independent), 1,300 m [2] and 9 m [4]."

@@ -8,7 +8,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nexi.answers.bibliography import bibtex, csl, ris
+from nexi.answers.bibliography import to_bibtex, to_csl, to_ris
 from nexi.types import Imprint, Source
 
 words = st.text(max_size=60)
@@ -18,14 +18,14 @@ sources = st.lists(st.builds(Source, st.integers(1, 99), words, words, st.just("
 
 @given(sources)
 def test_ris_has_one_record_for_each_source_and_nothing_but_tagged_lines(found: list[Source]) -> None:
-    lines = [line for line in ris(found).split("\n") if line]
+    lines = [line for line in to_ris(found).split("\n") if line]
     assert all(re.match(r"[A-Z][A-Z0-9]  - ", line) for line in lines)
     assert [line for line in lines if line.startswith("ER  - ")] == ["ER  - "] * len(found)
 
 
 @given(sources)
 def test_bibtex_is_balanced_with_one_entry_for_each_source(found: list[Source]) -> None:
-    text = bibtex(found)
+    text = to_bibtex(found)
     depth = 0
     for char in text:
         depth += (char == "{") - (char == "}")
@@ -36,5 +36,5 @@ def test_bibtex_is_balanced_with_one_entry_for_each_source(found: list[Source]) 
 
 @given(sources)
 def test_csl_is_json_with_keys_of_their_own(found: list[Source]) -> None:
-    items = json.loads(csl(found))
+    items = json.loads(to_csl(found))
     assert len({item["id"] for item in items}) == len(items) == len(found)

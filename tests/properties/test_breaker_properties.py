@@ -14,12 +14,12 @@ from nexi.net.breaker import (
     TRIAL_S,
     State,
     Suspension,
-    admit,
     after_failure,
     after_success,
+    current_standing,
     format_duration,
     rest_seconds,
-    standing,
+    try_admit,
 )
 
 times = st.floats(0, 4e9, allow_nan=False)
@@ -41,27 +41,27 @@ states = st.none() | suspensions
 def test_no_rest_is_longer_than_a_day(state: State, now: float, code: str, wish: float | None) -> None:
     after = after_failure(None, now, code, retry_after=wish)
     assert after is None or 0 < after.until - now <= LONGEST_WISH_S + 0.01
-    assert standing(state, now) in ("closed", "open", "half_open")
+    assert current_standing(state, now) in ("closed", "open", "half_open")
 
 
 @given(times, faults)
 def test_a_fault_opens_the_breaker_at_once(now: float, code: str) -> None:
     after = after_failure(None, now, code)
-    assert (standing(after, now), admit(after, now)) == ("open", (False, after))
+    assert (current_standing(after, now), try_admit(after, now)) == ("open", (False, after))
 
 
 @given(states, times)
 def test_an_answer_closes_it(state: State, now: float) -> None:
-    assert admit(after_success(state), now) == (True, None)
+    assert try_admit(after_success(state), now) == (True, None)
 
 
 @given(times, faults)
 def test_after_the_rest_one_is_let_through_and_the_others_wait_for_it(now: float, code: str) -> None:
     state = after_failure(None, now, code)
     assert state is not None
-    first, trying = admit(state, state.until)
-    second, same = admit(trying, state.until + TRIAL_S / 2)
-    third, _ = admit(same, state.until + TRIAL_S + 1)
+    first, trying = try_admit(state, state.until)
+    second, same = try_admit(trying, state.until + TRIAL_S / 2)
+    third, _ = try_admit(same, state.until + TRIAL_S + 1)
     assert (first, second, third) == (True, False, True)
 
 
@@ -83,7 +83,7 @@ def test_what_is_no_fault_of_the_backend_opens_nothing(code: str, now: float) ->
 @given(suspensions, times)
 def test_a_clock_that_was_set_back_does_not_make_a_rest_endless(state: Suspension, now: float) -> None:
     if now < state.since and now < state.trial_until - TRIAL_S:
-        assert standing(state, now) == "half_open"
+        assert current_standing(state, now) == "half_open"
 
 
 def test_errors_rest_five_seconds_more_each_time_up_to_two_minutes() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nexi.llm.openai.calls import calls_from_text, problems
-from nexi.llm.openai.stream import BodyReader, CallIds, Draft, Listener
+from nexi.llm.openai.calls import calls_from_text, find_problems
+from nexi.llm.openai.stream import BodyReader, CallIds, Listener, ReplyBuffer
 from nexi.structured import json_reader, schema_check
 from nexi.types import ToolCall, ToolSpec
 
@@ -32,7 +32,7 @@ jsonish = st.text(alphabet="{}[]\"':,\\ntruefalsNone0123456789.eE+- \n`<>_/=ab",
 
 @given(jsonish | st.text(max_size=200))
 def test_readers_raise_nothing_but_value_errors(text: str) -> None:
-    for reader in (json_reader.parse, json_reader.parse_lenient):
+    for reader in (json_reader.parse_json, json_reader.parse_lenient):
         try:
             value = reader(text)
         except ValueError:
@@ -43,7 +43,7 @@ def test_readers_raise_nothing_but_value_errors(text: str) -> None:
 @given(values)
 def test_what_is_written_as_json_is_read_back(value: object) -> None:
     text = json.dumps(value)
-    assert json_reader.parse(text) == json_reader.mend_value(value) == json_reader.parse_lenient(text)
+    assert json_reader.parse_json(text) == json_reader.mend_value(value) == json_reader.parse_lenient(text)
 
 
 @given(objects, st.sampled_from(["{}", "Here:\n```json\n{}\n```\nDone", "  {}\n", "<a>{}</a>"]))
@@ -67,22 +67,24 @@ def test_an_object_cut_anywhere_is_read_without_its_end(value: dict[str, Any], d
     ),
 )
 def test_checking_any_value_gives_sentences(value: object, wanted: dict[str, Any]) -> None:
-    assert all(isinstance(problem, str) and problem for problem in schema_check.check(value, wanted))
+    assert all(isinstance(problem, str) and problem for problem in schema_check.check_schema(value, wanted))
 
 
 @given(jsonish | st.text(max_size=200))
 def test_any_text_gives_only_offered_calls_that_fit(text: str) -> None:
     rest, calls = calls_from_text(text, TOOLS)
     assert calls or rest == text
-    assert all(call.name == "echo" and schema_check.check(json.loads(call.arguments), ECHO.parameters) == [] for call in calls)
-    assert all(problems(text, TOOLS))
+    assert all(
+        call.name == "echo" and schema_check.check_schema(json.loads(call.arguments), ECHO.parameters) == [] for call in calls
+    )
+    assert all(find_problems(text, TOOLS))
 
 
 @given(st.text(max_size=50), st.sampled_from(["<tool_call>{}</tool_call>", "```json\n{}\n```", "[TOOL_CALLS] [{}]", "{}"]))
 def test_a_written_call_is_found_whatever_its_argument_says(text: str, wrap: str) -> None:
     written = json.dumps({"name": "echo", "arguments": {"text": text}})
     rest, calls = calls_from_text(wrap.replace("{}", written), TOOLS)
-    assert (rest, [json.loads(call.arguments) for call in calls]) == ("", [{"text": json_reader.mend(text)}])
+    assert (rest, [json.loads(call.arguments) for call in calls]) == ("", [{"text": json_reader.fix_surrogates(text)}])
 
 
 @settings(max_examples=60)
@@ -96,20 +98,20 @@ def test_a_stream_reads_the_same_however_it_is_cut(said: str, asked: str, pieces
     body = "".join(f"data: {json.dumps(event)}\r\n\r\n" for event in events).encode() + b"data: [DONE]\n\n"
     heard: list[str] = []
     told: list[ToolCall] = []
-    draft = Draft(Listener(heard.append, told.append), TOOLS, CallIds(()), "nothing")
+    draft = ReplyBuffer(Listener(heard.append, told.append), TOOLS, CallIds(()), "nothing")
     reader = BodyReader(draft)
     for start in range(0, len(body), size):
         reader.feed(body[start : start + size])
     reader.end()
     draft.end()
     assert reader.closed
-    assert draft.text == "".join(heard) == json_reader.mend(text)
+    assert draft.text == "".join(heard) == json_reader.fix_surrogates(text)
     assert draft.calls == tuple(told) == (ToolCall("a", "echo", arguments),)
 
 
 @given(st.binary(max_size=300) | jsonish.map(lambda text: b"data: " + text.encode() + b"\n\n"))
 def test_any_bytes_can_be_fed_to_a_reader(body: bytes) -> None:
-    draft = Draft(Listener(), TOOLS, CallIds(()), "calls")
+    draft = ReplyBuffer(Listener(), TOOLS, CallIds(()), "calls")
     reader = BodyReader(draft)
     reader.feed(body)
     reader.end()

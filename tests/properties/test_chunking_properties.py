@@ -8,7 +8,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nexi.knowledge.chunking import Piece, chunk_markdown
+from nexi.knowledge.chunking import TextChunk, chunk_markdown
 
 WORD = st.text("abcdeé字. !?", min_size=1, max_size=12)
 LINE = st.one_of(
@@ -47,7 +47,7 @@ def test_a_chunk_is_within_the_size_or_is_one_longer_fence(text: str, size: int)
         assert len(piece.text) <= size or is_one_fence(piece)
 
 
-def is_one_fence(piece: Piece) -> bool:
+def is_one_fence(piece: TextChunk) -> bool:
     first, *_, last = piece.text.split("\n")
     return piece.has_code and bool(re.match(r"[ \t>]*(```|~~~)", first)) and bool(re.match(r"[ \t>]*(```|~~~)", last))
 

@@ -10,7 +10,7 @@ from resiliparse.parse.html import HTMLTree
 
 from nexi.errors import FetchError
 from nexi.extract import classifier, extract, to_markdown
-from nexi.extract.invisible import shown
+from nexi.extract.invisible import remove_invisible
 from nexi.extract.layout import Layout
 from nexi.urls import is_web_url
 from tests.extract.archives import docx
@@ -63,9 +63,9 @@ def test_sentences_stay_whole_and_in_order(sentences: list[str]) -> None:
 
 @given(st.lists(TAGS | st.text(max_size=10), max_size=40).map("".join))
 def test_cutting_out_the_unseen_is_done_once(html: str) -> None:
-    once = shown(html)
+    once = remove_invisible(html)
     assert len(once) <= len(html)
-    assert shown(once) == once or "<" in once
+    assert remove_invisible(once) == once or "<" in once
 
 
 @given(st.lists(SENTENCES, min_size=1, max_size=8), st.integers(0, 3))
@@ -73,7 +73,7 @@ def test_every_block_is_judged_and_their_order_is_that_of_the_page(sentences: li
     html = "".join(f"{'<div>' * deep}<p>{sentence}</p>{'</div>' * deep}" for sentence in sentences)
     layout = Layout(HTMLTree.parse(f"<html><body>{html}</body></html>").body)
     assert [block.text for block in layout.blocks] == sentences
-    assert len(classifier.content(layout)) == len(sentences)
+    assert len(classifier.classify_blocks(layout)) == len(sentences)
 
 
 @given(st.binary(max_size=400) | st.builds(lambda body: docx(body), st.text(max_size=60)))

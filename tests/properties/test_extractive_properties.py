@@ -8,9 +8,9 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nexi.llm.extractive.composition import MAX_WORDS, compose
-from nexi.llm.extractive.model import respond
-from nexi.llm.extractive.passages import plain, read_sentences, split_sentences
+from nexi.llm.extractive.composition import MAX_WORDS, compose_answer
+from nexi.llm.extractive.model import next_reply
+from nexi.llm.extractive.passages import plain_block, read_sentences, split_sentences
 from nexi.llm.extractive.questions import read_question
 from nexi.text.stems import stem
 from nexi.types import Message, PageView, ToolCall, ToolResult
@@ -41,7 +41,7 @@ def test_splitting_loses_no_character_but_space(text: str) -> None:
 
 @given(st.text(max_size=300))
 def test_plain_text_has_no_line_breaks_and_no_outer_space(text: str) -> None:
-    assert plain(text) == " ".join(plain(text).split())
+    assert plain_block(text) == " ".join(plain_block(text).split())
 
 
 @given(st.text(max_size=40))
@@ -53,7 +53,7 @@ def test_a_stem_is_a_short_form_or_a_known_root(word: str) -> None:
 @settings(deadline=None)
 def test_an_answer_is_short_and_cites_only_pages_it_was_given(question: str, texts: list[str]) -> None:
     pages = [page(n, text) for n, text in enumerate(texts, 3)]
-    draft = compose(read_question(question), pages)
+    draft = compose_answer(read_question(question), pages)
     assert {number for _, number in draft.lines} <= {p.number for p in pages}
     assert len(" ".join([draft.short, *(line for line, _ in draft.lines)]).split()) <= MAX_WORDS + 2
     assert len({number for _, number in draft.lines}) <= 2
@@ -69,16 +69,16 @@ def test_the_same_conversation_always_gets_the_same_reply(question: str, texts: 
         Message("assistant", "", (call,)),
         Message("tool", "", tool_call_id="r", result=ToolResult(views, "")),
     ]
-    assert respond(talk, TOOLS, 200) == respond(talk, TOOLS, 200)
+    assert next_reply(talk, TOOLS, 200) == next_reply(talk, TOOLS, 200)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["system", "user", "assistant", "tool"]), st.text(max_size=80)), max_size=6))
 @settings(deadline=None)
 def test_any_conversation_gets_a_reply_with_valid_arguments(turns: list[tuple[str, str]]) -> None:
     talk = [Message(role, text) for role, text in turns]  # type: ignore[arg-type]
-    reply = respond(talk, TOOLS, 50)
+    reply = next_reply(talk, TOOLS, 50)
     assert [json.loads(call.arguments) for call in reply.tool_calls]
-    assert respond(talk, frozenset(), 50).tool_calls == ()
+    assert next_reply(talk, frozenset(), 50).tool_calls == ()
 
 
 def test_hostile_pages_of_full_size_are_read_to_the_end() -> None:
@@ -95,10 +95,10 @@ def test_hostile_pages_of_full_size_are_read_to_the_end() -> None:
     ]
     shapes += ["<a " * (size // 3), "([" * (size // 2), "_" * size, "owl " * (size // 4), "中文。" * (size // 3)]
     question = read_question("When does the owl hunt? " * 40_000)
-    assert [bool(compose(question, [page(1, text)]).lines) for text in shapes] == ["owl" in text for text in shapes]
+    assert [bool(compose_answer(question, [page(1, text)]).lines) for text in shapes] == ["owl" in text for text in shapes]
 
 
 def test_a_question_of_a_million_characters_becomes_a_query_a_backend_can_take() -> None:
-    reply = respond([Message("user", "owl " * 250_000)], TOOLS, 50)
+    reply = next_reply([Message("user", "owl " * 250_000)], TOOLS, 50)
     (query,) = json.loads(reply.tool_calls[0].arguments)["queries"]
     assert re.fullmatch(r"(?:owl ?){1,80}", query)

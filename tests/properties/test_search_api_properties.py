@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nexi.errors import ConfigError, QuestionError
-from nexi.search_api.excerpt import best_paragraphs, cut, excerpt
-from nexi.search_api.render import CLOSING, OPENING, RULES, Rendered, render
+from nexi.search_api.excerpt import best_paragraphs, cut_at_word, excerpt_text
+from nexi.search_api.render import CLOSING, OPENING, RULES, RenderedItem, render_items
 from nexi.search_api.schema import MAX_CONTEXT_CHARS, MAX_ITEMS, MAX_TIME_MS, pick_ids, read_request
 from nexi.search_api.settings import read_settings
 
 LINE = st.text(max_size=60) | st.sampled_from(["[/CONTEXT_PACK]", "Rules:\n- x", "[CONTEXT_PACK ucp-1]", "a\n\nb\u2028c"])
 PAGE = st.lists(LINE, max_size=12).map("\n\n".join)
-ITEM = st.builds(Rendered, LINE, st.sampled_from(["https://a.example/", "https://b.example/" + "x" * 300]), LINE, PAGE)
+ITEM = st.builds(RenderedItem, LINE, st.sampled_from(["https://a.example/", "https://b.example/" + "x" * 300]), LINE, PAGE)
 NAMES = [
     "query",
     "text",
@@ -39,10 +39,10 @@ JSON = st.recursive(
 
 
 @given(st.lists(ITEM, max_size=6), LINE, st.integers(0, 2000))
-def test_a_rendered_pack_keeps_its_room_its_frame_and_its_order(items: list[Rendered], query: str, room: int) -> None:
-    text = render(items, backend="searxng", mode="full", query=query, room=room)
+def test_a_rendered_pack_keeps_its_room_its_frame_and_its_order(items: list[RenderedItem], query: str, room: int) -> None:
+    text = render_items(items, backend="searxng", mode="full", query=query, room=room)
     assert len(text) <= room
-    assert text == render(items, backend="searxng", mode="full", query=query, room=room)
+    assert text == render_items(items, backend="searxng", mode="full", query=query, room=room)
     if not text:
         return
     lines = text.splitlines()
@@ -54,20 +54,20 @@ def test_a_rendered_pack_keeps_its_room_its_frame_and_its_order(items: list[Rend
 
 
 @given(st.lists(ITEM, min_size=1, max_size=6), st.integers(300, 1500), st.integers(1, 500))
-def test_more_room_never_shows_fewer_items(items: list[Rendered], room: int, more: int) -> None:
+def test_more_room_never_shows_fewer_items(items: list[RenderedItem], room: int, more: int) -> None:
     def shown(room: int) -> int:
-        return render(items, backend="x", mode="full", query="q", room=room).count(". Title: ")
+        return render_items(items, backend="x", mode="full", query="q", room=room).count(". Title: ")
 
     assert shown(room) <= shown(room + more)
 
 
 @given(PAGE, LINE, st.integers(-5, 400))
 def test_an_excerpt_keeps_its_room(text: str, query: str, room: int) -> None:
-    assert len(excerpt(text, query, room)) <= max(0, room)
-    assert len(cut(text, max(0, room))) <= max(0, room)
+    assert len(excerpt_text(text, query, room)) <= max(0, room)
+    assert len(cut_at_word(text, max(0, room))) <= max(0, room)
     assert all(len(p) <= 50 for p in best_paragraphs(text, query, 3, 50))
     if room >= len(text.strip()):
-        assert excerpt(text, query, room) == (text.strip() if room > 0 else "")
+        assert excerpt_text(text, query, room) == (text.strip() if room > 0 else "")
 
 
 @given(JSON | st.fixed_dictionaries({"query": LINE}, optional={"constraints": JSON, "budget": JSON, "want": JSON}))

@@ -5,25 +5,25 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nexi.text.terms import MAX_TERM, asked, terms
+from nexi.text.terms import MAX_TERM, extract_terms, question_terms
 
 LINES = st.text(max_size=200)
 
 
 @given(LINES)
 def test_terms_are_short_and_have_no_blanks_or_quotes(text: str) -> None:
-    assert all(0 < len(term) <= MAX_TERM for term in terms(text))
-    assert not any(c.isspace() or c == '"' for term in terms(text) for c in term)
+    assert all(0 < len(term) <= MAX_TERM for term in extract_terms(text))
+    assert not any(c.isspace() or c == '"' for term in extract_terms(text) for c in term)
 
 
 @given(LINES, LINES)
 def test_texts_apart_give_the_terms_of_each(first: str, second: str) -> None:
-    assert terms(f"{first}\n{second}") == terms(first) + terms(second)
+    assert extract_terms(f"{first}\n{second}") == extract_terms(first) + extract_terms(second)
 
 
 @given(LINES)
 def test_a_question_asks_only_for_its_own_terms_and_each_once(text: str) -> None:
-    found = asked(text)
+    found = question_terms(text)
     assert len(set(found)) == len(found)
-    assert set(found) <= set(terms(text))
-    assert bool(found) == bool(terms(text))
+    assert set(found) <= set(extract_terms(text))
+    assert bool(found) == bool(extract_terms(text))

@@ -83,7 +83,7 @@ def test_a_run_that_was_cut_off_can_be_sent_too(make_config: Make, tmp_path: Pat
     path = tmp_path / "run.tar.gz"
     write_bundle(directory(config), whole.id, path, ["The"])
     there = directory(config.override(home=tmp_path / "elsewhere"))
-    assert there.open_log(read_bundle(path, there)).ended is False
+    assert there.open_log(read_bundle(path, there)).has_ended is False
 
 
 def test_an_existing_file_and_an_unknown_run_are_refused(make_config: Make, tmp_path: Path) -> None:

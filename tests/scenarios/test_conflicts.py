@@ -8,7 +8,7 @@ from nexi.config import Config
 from nexi.events import ConflictsFound, RunFinished, TextDelta
 from nexi.runs.directory import RunDirectory
 from nexi.testing import FakeWeb, answering, reading, searching
-from nexi.types import Conflict, Reading
+from nexi.types import Conflict, ConflictValue
 from tests.scenarios.world import World
 
 Make = Callable[..., Config]
@@ -24,8 +24,8 @@ CONFLICT = Conflict(
     "number",
     "“The Forth Bridge is … long”",
     (
-        Reading("2,467 metres", (1,), 1, "The Forth Bridge is 2,467 metres long"),
-        Reading("2,529 metres", (2,), 1, "The Forth Bridge is 2,529 metres long"),
+        ConflictValue("2,467 metres", (1,), 1, "The Forth Bridge is 2,467 metres long"),
+        ConflictValue("2,529 metres", (2,), 1, "The Forth Bridge is 2,529 metres long"),
     ),
 )
 

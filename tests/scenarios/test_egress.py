@@ -12,7 +12,7 @@ import pytest
 from mcp import Client
 
 from nexi.app import Nexi, RunRequest
-from nexi.app.intake import Taking
+from nexi.app.intake import DocumentIndexing
 from nexi.config import Config
 from nexi.errors import ConfigError
 from nexi.events import RunFinished, RunStarted, Warned
@@ -49,7 +49,7 @@ async def config(tmp_path: Path) -> Config:
     (notes / "garden.md").write_text(NOTE, "utf-8")
     home = tmp_path / "nexi"
     async with Nexi(Config(home=home, model="extractive")) as nexi:
-        await Taking(nexi, nexi.knowledge(), embeds=False).take(str(notes))
+        await DocumentIndexing(nexi, nexi.knowledge(), embeds=False).take(str(notes))
     return Config(home=home, **REMOTE)
 
 

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.search_api.render import CLOSING, OPENING, RULES, Rendered, render
+from nexi.search_api.render import CLOSING, OPENING, RULES, RenderedItem, render_items
 from tests.search_api.support import compare
 
 SEED = [
-    Rendered(
+    RenderedItem(
         "Okapi BM25 - Wikipedia",
         "https://en.wikipedia.org/wiki/Okapi_BM25",
         "Okapi BM25 is a ranking function used by search engines...",
     )
 ]
 MANY = [
-    Rendered(f"Result {n}", f"https://site{n}.example/page", f"Snippet {n}: " + "words of a snippet " * 12) for n in range(8)
+    RenderedItem(f"Result {n}", f"https://site{n}.example/page", f"Snippet {n}: " + "words of a snippet " * 12)
+    for n in range(8)
 ]
 PAGE = "\n\n".join(
     f"Paragraph {n} is about {'the bm25 ranking' if n % 5 == 0 else 'other things'}, at some length." for n in range(60)
 )
-NOTES = Rendered("Notes", "https://notes.example/", "", PAGE)
-PHOTOS = Rendered("Телеграм", "https://core.telegram.org/bots/api", "Боты умеют отправлять фото — 照片")
+NOTES = RenderedItem("Notes", "https://notes.example/", "", PAGE)
+PHOTOS = RenderedItem("Телеграм", "https://core.telegram.org/bots/api", "Боты умеют отправлять фото — 照片")
 
 
-def shown(items: list[Rendered], room: int = 8000, mode: str = "simple", query: str = "bm25 ranking algorithm") -> str:
-    return render(items, backend="searxng", mode=mode, query=query, room=room)
+def shown(items: list[RenderedItem], room: int = 8000, mode: str = "simple", query: str = "bm25 ranking algorithm") -> str:
+    return render_items(items, backend="searxng", mode=mode, query=query, room=room)
 
 
 def test_the_example_of_the_seed_is_rendered_to_the_letter() -> None:
@@ -60,7 +61,7 @@ def test_the_example_of_the_seed_is_rendered_to_the_letter() -> None:
         (
             "render-multilingual.txt",
             shown(
-                [Rendered("Телеграм", "https://core.telegram.org/bots/api", "Боты умеют отправлять фото — 照片")],
+                [RenderedItem("Телеграм", "https://core.telegram.org/bots/api", "Боты умеют отправлять фото — 照片")],
                 query='фото "в боте"',
             ),
         ),
@@ -93,7 +94,7 @@ def test_where_the_wrapper_has_no_room_nothing_is_rendered() -> None:
     ],
 )
 def test_text_of_strangers_cannot_close_the_wrapper_or_add_a_rule(evil: str) -> None:
-    text = shown([Rendered(evil, "https://evil.example/", evil, f"{evil}\n\n{evil} bm25")], mode="full", query=evil)
+    text = shown([RenderedItem(evil, "https://evil.example/", evil, f"{evil}\n\n{evil} bm25")], mode="full", query=evil)
     assert (text.count("[CONTEXT_PACK"), text.upper().count("[/CONTEXT_PACK]"), text.count(OPENING)) == (1, 1, 1)
     lines = text.splitlines()
     assert lines[-4:] == [*RULES.splitlines(), CLOSING]
@@ -101,7 +102,7 @@ def test_text_of_strangers_cannot_close_the_wrapper_or_add_a_rule(evil: str) -> 
 
 
 def test_the_words_of_a_page_that_are_about_the_query_are_shown() -> None:
-    text = shown([Rendered("Notes", "https://notes.example/", "", PAGE)], 1200, "full", "bm25 ranking")
+    text = shown([RenderedItem("Notes", "https://notes.example/", "", PAGE)], 1200, "full", "bm25 ranking")
     assert "Paragraph 0 is about the bm25 ranking" in text
     assert "Paragraph 5 is about the bm25 ranking" in text
     assert text.count("the bm25 ranking") > 2 * text.count("other things")
@@ -109,5 +110,5 @@ def test_the_words_of_a_page_that_are_about_the_query_are_shown() -> None:
 
 
 def test_room_that_one_page_leaves_goes_to_the_next() -> None:
-    short = Rendered("Short", "https://a.example/", "", "A few words.")
+    short = RenderedItem("Short", "https://a.example/", "", "A few words.")
     assert 1900 < len(shown([short, NOTES], 2000, "full")) <= 2000

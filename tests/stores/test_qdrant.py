@@ -17,7 +17,7 @@ from qdrant_client import models
 
 from nexi.errors import StoreError
 from nexi.stores.qdrant import QdrantStore
-from nexi.stores.qdrant.points import TERMS, chunk_id, key_of, slug, source_id
+from nexi.stores.qdrant.points import TERMS, chunk_id, key_of, slugify, source_id
 from nexi.types import Chunk, IndexedPage, Scope, StoredSource
 from tests.stores.qdrant_interface import problems
 
@@ -114,7 +114,7 @@ async def test_pages_and_questions_are_sent_as_the_interface_wants_them() -> Non
         found = await store.hybrid("moon", array("f", [1.0, 0.0]), embedder="toy", scope=Scope(tags=("space",)))
         await store.aclose()
     assert [(p.url, p.text, p.tags) for p in found] == [("https://space.example/moon", "The moon is far.", ("space",))]
-    name = f"nexi_{slug('toy')}_2"
+    name = f"nexi_{slugify('toy')}_2"
     assert server.collections == {"nexi_sources", "nexi_words", name}
     made = {path.split("?")[0]: body for method, path, body in server.asked if method == "PUT"}
     collection = models.CreateCollection.model_validate(made[f"/collections/{name}"])

@@ -26,17 +26,17 @@ def named(numbers: list[int]) -> list[str]:
 
 
 def test_the_merge_that_is_listed_first_is_done_first() -> None:
-    assert named(pieces("\u2581 a", "a b").of("ab")) == ["\u2581a", "b"]
-    assert named(pieces("a b", "\u2581 a", "\u2581 ab").of("ab")) == ["\u2581ab"]
+    assert named(pieces("\u2581 a", "a b").split_text("ab")) == ["\u2581a", "b"]
+    assert named(pieces("a b", "\u2581 a", "\u2581 ab").split_text("ab")) == ["\u2581ab"]
 
 
 def test_what_is_unknown_is_written_in_bytes_and_no_piece_reaches_over_a_space() -> None:
-    assert named(pieces("\u2581 a").of("é a\nb")) == ["\u2581", "<0xC3>", "<0xA9>", "\u2581a", "<0x0A>", "b"]
-    assert named(pieces("a \u2581").of("a a")) == ["\u2581", "a", "\u2581", "a"]
+    assert named(pieces("\u2581 a").split_text("é a\nb")) == ["\u2581", "<0xC3>", "<0xA9>", "\u2581a", "<0x0A>", "b"]
+    assert named(pieces("a \u2581").split_text("a a")) == ["\u2581", "a", "\u2581", "a"]
 
 
 def test_a_run_without_spaces_takes_no_time_that_grows_with_its_square() -> None:
-    assert len(pieces("a b").of("ab" * 50_000)) > 40_000
+    assert len(pieces("a b").split_text("ab" * 50_000)) > 40_000
 
 
 @pytest.mark.skipif(importlib.util.find_spec("wordllama") is None, reason="nexi[vectors] is not installed")

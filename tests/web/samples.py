@@ -25,11 +25,11 @@ from nexi.runs.directory import RunDirectory
 from nexi.types import (
     Claim,
     Conflict,
+    ConflictValue,
     Evidence,
     Hit,
     Imprint,
     Proof,
-    Reading,
     Review,
     Source,
     StopReason,
@@ -136,7 +136,10 @@ def planets() -> list[Fact]:
     conflict = Conflict(
         "number",
         "the moons of Saturn",
-        (Reading("274", (2,), 2, "Saturn has 274 moons."), Reading("146", (1,), 1, "Saturn, with 146 moons, leads.")),
+        (
+            ConflictValue("274", (2,), 2, "Saturn has 274 moons."),
+            ConflictValue("146", (1,), 1, "Saturn, with 146 moons, leads."),
+        ),
     )
     return finished(
         "How large are the planets?", PLANETS, cited, claims, dropped=(dropped,), conflicts=(conflict,), mode="research"
@@ -175,7 +178,7 @@ def hostile() -> list[Fact]:
     claims = tuple(
         claim(n, f"{bad} [1].", text, Verdict.NOT_FOUND, (cited[0], page, bad)) for n, bad in enumerate(INJECTIONS[:4])
     )
-    conflict = Conflict("polarity", INJECTIONS[0], tuple(Reading(bad, (1,), 1, bad) for bad in INJECTIONS[:2]))
+    conflict = Conflict("polarity", INJECTIONS[0], tuple(ConflictValue(bad, (1,), 1, bad) for bad in INJECTIONS[:2]))
     return finished(INJECTIONS[5] + INJECTIONS[0], text, cited, claims, conflicts=(conflict,), warnings=(INJECTIONS[1],))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from nexi.config import Config
 from nexi.types import Message, Reply, Usage
-from nexi.web.guard import MOST_FILE, Rules
+from nexi.web.guard import MOST_FILE, GuardRules
 from tests.web.world import MOON, QUESTION, GatedWeb, Served, serving
 
 NEXT = '{"queries": ["How old is the Moon?", "Who walked on it?", "Why does it shine?"]}'
@@ -208,7 +208,7 @@ async def test_a_file_that_cannot_be_taken_is_refused_in_words(tmp_path: Path, n
 
 
 async def test_a_file_may_be_larger_than_a_question_and_not_larger_than_its_limit(tmp_path: Path) -> None:
-    rules = Rules(max_body=100, max_file=300, per_minute=1_000_000, burst=1_000_000)
+    rules = GuardRules(max_body=100, max_file=300, per_minute=1_000_000, burst=1_000_000)
     async with serving(tmp_path, rules=rules) as served:
         fits = await served.client.post("/page/files?name=a.txt", content=b"word " * 50)
         large = await served.client.post("/page/files?name=a.txt", content=b"word " * 80)
@@ -217,7 +217,7 @@ async def test_a_file_may_be_larger_than_a_question_and_not_larger_than_its_limi
 
 
 async def test_a_file_needs_the_token_and_the_page_of_a_run_does_not(tmp_path: Path) -> None:
-    rules = Rules(token="letmein", per_minute=1_000_000, burst=1_000_000)
+    rules = GuardRules(token="letmein", per_minute=1_000_000, burst=1_000_000)
     async with serving(tmp_path, rules=rules) as served:
         assert (await served.client.post("/page/files?name=a.txt", content=b"text")).status_code == 401
         assert (await served.client.get("/runs/aaaaaa")).status_code == 200

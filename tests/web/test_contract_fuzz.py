@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from nexi.structured.schema_check import check
+from nexi.structured.schema_check import check_schema
 from nexi.testing import ScriptedLLM
 from nexi.types import Reply
 from nexi.web import openwebui, search, tavily
@@ -84,7 +84,7 @@ def sound(path: str, got: Any) -> None:
     assert got.headers["content-type"] == "application/json"
     if got.status_code == 200:
         schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
-        assert check(got.json(), schema) == []
+        assert check_schema(got.json(), schema) == []
     else:
         assert got.status_code in (400, 422)
         assert list(got.json()) == next(keys for prefix, keys in SHAPES.items() if path.startswith(prefix))

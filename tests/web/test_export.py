@@ -19,9 +19,9 @@ from nexi.events import Fact, RunFinished, RunStarted
 from nexi.runs.directory import RunDirectory
 from nexi.types import StopReason, Usage
 from nexi.verify.document import read_markdown
-from nexi.web.page.exports import TYPES, exported, suffix_of
+from nexi.web.page.exports import TYPES, export_run, suffix_of
 from nexi.web.page.markdown import is_tame
-from nexi.web.page.printing import printed
+from nexi.web.page.printing import print_to_pdf
 from nexi.web.page.timeline import timeline_svg, totals_of
 from tests.web import samples
 from tests.web.world import MOON, QUESTION, serving
@@ -57,7 +57,7 @@ def runs(tmp_path: Path) -> RunDirectory:
 
 
 async def made(runs: RunDirectory, facts: list[Fact], form: str = "html") -> str:
-    return (await exported(runs, runs.pages, await samples.keep(runs, facts), form)).decode()
+    return (await export_run(runs, runs.pages, await samples.keep(runs, facts), form)).decode()
 
 
 # html
@@ -104,9 +104,9 @@ async def test_the_file_of_a_printer_has_everything_unfolded(runs: RunDirectory,
         seen.append(text)
         return b"%PDF-"
 
-    monkeypatch.setattr("nexi.web.page.exports.printed", keep)
+    monkeypatch.setattr("nexi.web.page.exports.print_to_pdf", keep)
     run_id = await samples.keep(runs, samples.planets())
-    assert await exported(runs, runs.pages, run_id, "pdf") == b"%PDF-"
+    assert await export_run(runs, runs.pages, run_id, "pdf") == b"%PDF-"
     assert (seen[0].count("<details open>"), seen[0].count("<details>")) == (4, 0)
 
 
@@ -117,7 +117,7 @@ async def test_a_run_without_sources_is_exported_without_what_it_lacks(runs: Run
     run_id = await samples.keep(runs, samples.bare())
     for form in ("ris", "bibtex", "csl"):
         with pytest.raises(NexiError, match="there are no references"):
-            await exported(runs, runs.pages, run_id, form)
+            await export_run(runs, runs.pages, run_id, form)
 
 
 async def test_the_passages_of_an_agentic_search_are_shown_as_passages(runs: RunDirectory) -> None:
@@ -170,7 +170,7 @@ async def test_exported_markdown_can_be_verified_again(runs: RunDirectory, mode:
 async def test_references_carry_no_address_that_could_run(runs: RunDirectory) -> None:
     run_id = await samples.keep(runs, samples.hostile())
     for form, field in (("ris", "UR  - "), ("bibtex", "url = {"), ("csl", '"URL": "')):
-        text = (await exported(runs, runs.pages, run_id, form)).decode()
+        text = (await export_run(runs, runs.pages, run_id, form)).decode()
         assert [text[at.end() : at.end() + 8] for at in re.finditer(re.escape(field), text)] == ["https://"] * 10
 
 
@@ -218,7 +218,7 @@ WRITES = 'for a in "$@"; do case $a in --print-to-pdf=*) out=${a#*=};; esac; don
 
 async def test_a_browser_that_prints_gives_its_pdf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda _: program(tmp_path, f"{WRITES}printf %%PDF-1.7 > $out"))
-    assert await printed("<p>x</p>") == b"%PDF-1.7"
+    assert await print_to_pdf("<p>x</p>") == b"%PDF-1.7"
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ async def test_a_browser_that_does_not_print_is_told_and_ended(
 ) -> None:
     monkeypatch.setattr("shutil.which", lambda _: program(tmp_path, script))
     with pytest.raises(NexiError, match="the PDF was not made") as told:
-        await printed("<p>x</p>", patience_s=0.2)
+        await print_to_pdf("<p>x</p>", patience_s=0.2)
     assert why in told.value.cause
 
 
@@ -238,7 +238,7 @@ async def test_whoever_leaves_takes_the_browser_along(tmp_path: Path, monkeypatc
     pipe = tmp_path / "begun"
     os.mkfifo(pipe)
     monkeypatch.setattr("shutil.which", lambda _: program(tmp_path, f"echo $$ > {pipe}; sleep 60"))
-    task = asyncio.create_task(printed("<p>x</p>"))
+    task = asyncio.create_task(print_to_pdf("<p>x</p>"))
     process = (await asyncio.to_thread(pipe.read_text)).strip()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -11,12 +11,12 @@ import pytest
 
 from nexi.events import Warned
 from nexi.web import feeds
-from nexi.web.feeds import READERS_AT_PACE, Feed, Item, Mark, sse
+from nexi.web.feeds import READERS_AT_PACE, Feed, FeedItem, Mark, format_sse
 from nexi.web.streams import EventStream
 from tests.web.world import GatedWeb, serving
 
 FACTS = [Warned("x", f"number {n}") for n in range(40)]
-WHOLE = b"".join(sse(Item(Mark(n), fact)) for n, fact in enumerate(FACTS, 1))
+WHOLE = b"".join(format_sse(FeedItem(Mark(n), fact)) for n, fact in enumerate(FACTS, 1))
 
 
 async def batches(feed: Feed) -> list[bytes]:
@@ -37,13 +37,13 @@ async def test_every_reader_gets_everything_once_and_in_few_batches(readers: int
 
 
 async def test_an_event_is_written_once_for_all_readers(monkeypatch: pytest.MonkeyPatch) -> None:
-    written: list[Item] = []
+    written: list[FeedItem] = []
 
-    def counted(item: Item) -> bytes:
+    def counted(item: FeedItem) -> bytes:
         written.append(item)
         return b"x"
 
-    monkeypatch.setattr(feeds, "sse", counted)
+    monkeypatch.setattr(feeds, "format_sse", counted)
     feed = Feed(FACTS)
     feed.end()
     await asyncio.gather(*(batches(feed) for _ in range(50)))
@@ -69,8 +69,8 @@ async def test_what_comes_while_a_batch_is_on_its_way_is_not_missed() -> None:
     feed, told = Feed(FACTS[:1], pace_s=0.001), b""
     async for frame in feed.frames():
         told += frame
-        if feed.facts < len(FACTS):
-            feed.put(FACTS[feed.facts])
+        if feed.fact_count < len(FACTS):
+            feed.put(FACTS[feed.fact_count])
         else:
             feed.end()
     assert told == WHOLE

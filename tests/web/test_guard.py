@@ -20,10 +20,10 @@ from nexi.errors import ConfigError
 from nexi.net.addresses import is_loopback_host
 from nexi.testing import FakeClock
 from nexi.web import SHAPES, logs
-from nexi.web.guard import Guard, Rules
+from nexi.web.guard import GuardRules, RequestGuard
 from nexi.web.metrics import Metrics
 from nexi.web.problems import own_shape
-from nexi.web.server import Options, PatientProtocol, require_token
+from nexi.web.server import ServerOptions, SlowClientTimeoutProtocol, require_token
 from nexi.web.streams import EventStream
 from tests.web.world import MANY, QUESTION, GatedWeb, serving
 
@@ -51,17 +51,17 @@ async def test_names_of_this_machine_are_taken(tmp_path: Path, host: str) -> Non
 @pytest.mark.parametrize(
     ("rules", "host", "status"),
     [
-        (Rules(bound="0.0.0.0"), "192.168.1.5:8000", 200),
-        (Rules(bound="0.0.0.0"), "nexi:8000", 200),
-        (Rules(bound="0.0.0.0"), "evil.example", 421),
-        (Rules(bound="0.0.0.0", hosts=("nexi.example",)), "nexi.example", 200),
-        (Rules(hosts=("nexi.example",)), "nexi.example", 200),
-        (Rules(), "192.168.1.5", 421),
-        (Rules(), "nexi", 421),
+        (GuardRules(bound="0.0.0.0"), "192.168.1.5:8000", 200),
+        (GuardRules(bound="0.0.0.0"), "nexi:8000", 200),
+        (GuardRules(bound="0.0.0.0"), "evil.example", 421),
+        (GuardRules(bound="0.0.0.0", hosts=("nexi.example",)), "nexi.example", 200),
+        (GuardRules(hosts=("nexi.example",)), "nexi.example", 200),
+        (GuardRules(), "192.168.1.5", 421),
+        (GuardRules(), "nexi", 421),
     ],
 )
 async def test_beyond_this_machine_addresses_plain_names_and_named_hosts_are_taken(
-    tmp_path: Path, rules: Rules, host: str, status: int
+    tmp_path: Path, rules: GuardRules, host: str, status: int
 ) -> None:
     async with serving(tmp_path, rules=rules) as served:
         assert (await served.client.get("/healthz", headers={"host": host})).status_code == status
@@ -116,7 +116,7 @@ def basic(password: str) -> str:
     ],
 )
 async def test_with_a_token_only_those_who_send_it_are_served(tmp_path: Path, headers: dict[str, str], status: int) -> None:
-    async with serving(tmp_path, rules=Rules(token=TOKEN)) as served:
+    async with serving(tmp_path, rules=GuardRules(token=TOKEN)) as served:
         reply = await served.client.get("/v1/models", headers=headers)
         assert reply.status_code == status
         assert TOKEN not in reply.text
@@ -124,7 +124,7 @@ async def test_with_a_token_only_those_who_send_it_are_served(tmp_path: Path, he
 
 
 async def test_a_missing_token_is_told_in_the_shape_of_each_contract(tmp_path: Path) -> None:
-    async with serving(tmp_path, rules=Rules(token=TOKEN)) as served:
+    async with serving(tmp_path, rules=GuardRules(token=TOKEN)) as served:
         for method, path in PATHS:
             reply = await served.client.request(method, path)
             assert (path, reply.status_code, reply.headers["www-authenticate"]) == (path, 401, 'Bearer realm="nexi"')
@@ -139,7 +139,7 @@ def shape_keys(shape: object) -> set[str]:
 
 
 async def test_a_client_that_asks_too_often_is_told_when_to_come_back(tmp_path: Path) -> None:
-    async with serving(tmp_path, rules=Rules(per_minute=60, burst=5)) as served:
+    async with serving(tmp_path, rules=GuardRules(per_minute=60, burst=5)) as served:
         replies = [await served.client.get("/v1/models") for _ in range(20)]
         assert [r.status_code for r in replies[:5]] == [200] * 5
         refused = [r for r in replies if r.status_code == 429]
@@ -149,7 +149,7 @@ async def test_a_client_that_asks_too_often_is_told_when_to_come_back(tmp_path: 
 
 
 async def test_too_many_open_requests_are_refused(tmp_path: Path) -> None:
-    rules = Rules(per_minute=1e6, burst=1e6, most_requests=2)
+    rules = GuardRules(per_minute=1e6, burst=1e6, most_requests=2)
     async with serving(tmp_path, rules=rules, web=GatedWeb(is_open=False)) as served:
         body = {"model": "nexi-s", "messages": [{"role": "user", "content": QUESTION}]}
         waiting = [asyncio.create_task(served.client.post("/v1/chat/completions", json=body)) for _ in range(2)]
@@ -170,7 +170,7 @@ async def test_ten_times_too_much_is_refused_with_a_time_to_come_back_and_what_w
         ("/v1/chat/completions", chat),
         ("/v1/chat/completions", {**chat, "stream": True}),
     ]
-    rules = Rules(per_minute=60, burst=18)
+    rules = GuardRules(per_minute=60, burst=18)
     async with serving(tmp_path, rules=rules, web=GatedWeb(is_open=False), most_runs=2) as served:
         sending = [asyncio.create_task(served.client.post(path, json=body)) for path, body in asked * 7]
         await served.web.asked.wait()
@@ -199,12 +199,12 @@ async def test_a_body_that_is_too_large_is_refused_whether_its_length_is_told_or
 
 
 async def test_a_body_that_does_not_come_in_time_is_refused(tmp_path: Path) -> None:
-    async with serving(tmp_path, rules=Rules(body_s=0.05)) as served:
+    async with serving(tmp_path, rules=GuardRules(body_s=0.05)) as served:
         assert await raw(served.base, head("/v1/runs", "Content-Length: 10") + b"{") == 408
 
 
-def with_timeouts(*, head_s: float = 20.0, stall_s: float = 60.0) -> type[PatientProtocol]:
-    return type("Impatient", (PatientProtocol,), {"head_timeout_s": head_s, "stall_timeout_s": stall_s})
+def with_timeouts(*, head_s: float = 20.0, stall_s: float = 60.0) -> type[SlowClientTimeoutProtocol]:
+    return type("Impatient", (SlowClientTimeoutProtocol,), {"head_timeout_s": head_s, "stall_timeout_s": stall_s})
 
 
 async def test_a_head_that_does_not_come_in_time_ends_the_connection(tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ async def raw(base: str, sent: bytes) -> int:
 
 async def test_what_fails_inside_is_told_without_a_traceback_and_logged_with_one(tmp_path: Path) -> None:
     heard = StringIO()
-    logs.configure("info", ["sk-canary"], heard)
+    logs.configure_logging("info", ["sk-canary"], heard)
 
     async def broken(scope: object, receive: object, send: object) -> None:
         raise RuntimeError("sk-canary must not be seen")
@@ -293,7 +293,7 @@ async def test_what_fails_inside_is_told_without_a_traceback_and_logged_with_one
     async def receive() -> dict[str, object]:
         return {"type": "http.request", "body": b"", "more_body": False}
 
-    guard = Guard(broken, rules=MANY, metrics=Metrics(), clock=FakeClock(), shapes=SHAPES, host=Host())  # type: ignore[arg-type]
+    guard = RequestGuard(broken, rules=MANY, metrics=Metrics(), clock=FakeClock(), shapes=SHAPES, host=Host())  # type: ignore[arg-type]
     scope = {"type": "http", "path": "/v1/models", "method": "GET", "headers": [(b"host", b"localhost")], "client": None}
     await guard(scope, receive, send)  # type: ignore[arg-type]
     body = json.loads(bytes(sent[1]["body"]))  # type: ignore[call-overload]
@@ -306,7 +306,7 @@ async def test_what_fails_inside_is_told_without_a_traceback_and_logged_with_one
 def test_logs_hold_questions_only_at_debug() -> None:
     for level, seen in (("info", False), ("debug", True)):
         heard = StringIO()
-        logs.configure(level, [], heard)
+        logs.configure_logging(level, [], heard)
         logging.getLogger("nexi.web").debug("question", extra={"question": "who am I"})
         assert ("who am I" in heard.getvalue()) is seen
 
@@ -331,9 +331,9 @@ def test_it_listens_beyond_this_machine_only_with_a_token(tmp_path: Path, host: 
     assert is_loopback_host(host) is own
     config = Config(home=tmp_path)
     if own:
-        require_token(config, Options(host=host))
+        require_token(config, ServerOptions(host=host))
     else:
         with pytest.raises(ConfigError, match="without a token"):
-            require_token(config, Options(host=host))
-    require_token(config, Options(host=host, token="t"))
-    require_token(config.override(token="t"), Options(host=host))
+            require_token(config, ServerOptions(host=host))
+    require_token(config, ServerOptions(host=host, token="t"))
+    require_token(config.override(token="t"), ServerOptions(host=host))

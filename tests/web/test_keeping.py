@@ -15,7 +15,7 @@ from nexi.doctor import Check, DoctorReport
 from nexi.events import RunStarted
 from nexi.history import add_history_entry, create_entry
 from nexi.types import Page
-from nexi.web.page.history import excerpt
+from nexi.web.page.history import excerpt_answer
 from tests.web.world import MOON, QUESTION, GatedWeb, Served, serving
 
 KEY = "sk-very-secret-0123456789"
@@ -80,9 +80,9 @@ async def test_deleting_forgets_the_run_and_its_answer(tmp_path: Path) -> None:
 
 def test_an_excerpt_shows_the_words_that_were_looked_for() -> None:
     answer = "alpha " * 100 + "the needle is here " + "omega " * 100
-    assert "needle" in excerpt(answer, "needle")
-    assert excerpt(answer, "needle").startswith("…")
-    assert excerpt("short", "needle") == "short"
+    assert "needle" in excerpt_answer(answer, "needle")
+    assert excerpt_answer(answer, "needle").startswith("…")
+    assert excerpt_answer("short", "needle") == "short"
 
 
 # runs

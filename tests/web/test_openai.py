@@ -15,7 +15,7 @@ from nexi.config import Config
 from nexi.errors import LLMError
 from nexi.testing import ScriptedLLM, answering, reading, searching
 from nexi.types import Source
-from nexi.web.openai import MODELS, citations, marks_in, parse_chat_request
+from nexi.web.openai import MODELS, citation_urls, marks_in, parse_chat_request
 from nexi.web.problems import Refused
 from tests.web.world import MOON, QUESTION, GatedWeb, Served, serving
 
@@ -161,7 +161,7 @@ def test_every_mark_stands_where_its_indexes_say(pieces: list[str], numbers: set
         cited = mark["url_citation"]
         number = int(text[cited["start_index"] + 1 : cited["end_index"] - 1])
         assert (text[cited["start_index"]], text[cited["end_index"] - 1]) == ("[", "]")
-        assert cited["url"] == f"https://{number}.example/" == citations(sources)[number - 1]
+        assert cited["url"] == f"https://{number}.example/" == citation_urls(sources)[number - 1]
 
 
 @given(
@@ -171,11 +171,11 @@ def test_every_mark_stands_where_its_indexes_say(pieces: list[str], numbers: set
 )
 @settings(deadline=None, max_examples=60)
 def test_any_content_is_text_or_refused(content: Any) -> None:
-    from nexi.structured.schema_check import check
+    from nexi.structured.schema_check import check_schema
     from nexi.web.openai import BODY
 
     sent = body(("user", content))
-    if not check(sent, BODY):
+    if not check_schema(sent, BODY):
         assert status_of(sent) in (0, 400)
 
 

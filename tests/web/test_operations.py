@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from nexi.config import Config
 from nexi.web import CONTRACTS, SHAPES, create_app, page
-from nexi.web.guard import Rules
+from nexi.web.guard import GuardRules
 from nexi.web.metrics import HELP
 from nexi.web.problems import Problem, own_shape
 from tests.web.world import GatedWeb, serving
@@ -89,7 +89,7 @@ async def test_the_document_asks_for_a_token_where_the_server_does(tmp_path: Pat
     async with serving(tmp_path) as served:
         open_to_all = (await served.client.get("/openapi.json")).json()
         assert not {"security", "components"} & set(open_to_all)
-    async with serving(tmp_path, rules=Rules(token="t0ken"), token="t0ken") as served:
+    async with serving(tmp_path, rules=GuardRules(token="t0ken"), token="t0ken") as served:
         document = (await served.client.get("/openapi.json")).json()
         assert document["security"] == [{"token": []}]
         assert document["components"]["securitySchemes"]["token"] == {"type": "http", "scheme": "bearer"}

@@ -172,7 +172,7 @@ async def test_a_server_that_ends_leaves_runs_open_and_the_next_one_takes_them_u
     async with serving(tmp_path, web=held) as served:
         run_id = await served.ask(options={"time_target": 500, "sites": ["moon.example"]})
         await held.asked.wait()
-        before = served.app.state.host.get(run_id).feed.facts
+        before = served.app.state.host.get(run_id).feed.fact_count
     async with serving(tmp_path) as served:
         while not served.app.state.host.get(run_id):
             await asyncio.sleep(0.01)

@@ -88,22 +88,22 @@ def test_only_post_is_served(tmp_path: Path, path: str) -> None:
 
 def test_the_server_refuses_a_file_it_cannot_use_before_it_listens(tmp_path: Path) -> None:
     from nexi.errors import ConfigError
-    from nexi.web.server import Options, serve
+    from nexi.web.server import ServerOptions, serve
 
     for named, text in (("missing.yaml", None), ("broken.yaml", "service: {cash: 1}")):
         if text:
             (tmp_path / named).write_text(text)
         with pytest.raises(ConfigError, match=named):
-            serve(config(tmp_path), Options(port=0, searcher_config=str(tmp_path / named)))
+            serve(config(tmp_path), ServerOptions(port=0, searcher_config=str(tmp_path / named)))
 
 
 def test_the_server_uses_the_file_it_was_given_and_counts_what_it_did(tmp_path: Path) -> None:
-    from nexi.web.server import Options, build
+    from nexi.web.server import ServerOptions, build_app
 
     own = tmp_path / "own.yaml"
     own.write_text(f"service: {{cache: {{dir: '{tmp_path / 'kept'}'}}}}\n")
     shared = nexi(tmp_path)
-    app = build(shared.config, Options(searcher_config=str(own)))
+    app = build_app(shared.config, ServerOptions(searcher_config=str(own)))
     app.state.nexi = shared
     with TestClient(app, base_url="http://127.0.0.1:8000") as http:
         assert http.post("/v1/search", json={"query": QUERY, "constraints": {"search_mode": "full"}}).status_code == 200

@@ -19,8 +19,8 @@ from nexi.config import Config
 from nexi.testing import FakeWeb
 from nexi.types import Hit, Query
 from nexi.web import create_app
-from nexi.web.guard import Rules
-from nexi.web.server import Options, PatientProtocol, Server, bind, uvicorn_config
+from nexi.web.guard import GuardRules
+from nexi.web.server import Server, ServerOptions, SlowClientTimeoutProtocol, bind_socket, uvicorn_config
 
 MOON, MARS = "https://moon.example/facts", "https://mars.example/facts"
 PAGES = {
@@ -28,7 +28,7 @@ PAGES = {
     MARS: "# Mars facts\n\nMars has two moons, Phobos and Deimos. They were found by Asaph Hall in 1877.",
 }
 QUESTION = "How far is the Moon from Earth on average?"
-MANY = Rules(per_minute=1_000_000, burst=1_000_000)
+MANY = GuardRules(per_minute=1_000_000, burst=1_000_000)
 
 
 class GatedWeb(FakeWeb):
@@ -88,14 +88,14 @@ async def serving(
     home: Path,
     *,
     web: GatedWeb | None = None,
-    rules: Rules = MANY,
+    rules: GuardRules = MANY,
     most_runs: int = 8,
     drain_s: float = 0.0,
     config: Config | None = None,
     token: str = "",
     llms: dict[str, Any] | None = None,
     more: Sequence[BaseRoute] = (),
-    protocol: type[PatientProtocol] = PatientProtocol,
+    protocol: type[SlowClientTimeoutProtocol] = SlowClientTimeoutProtocol,
 ) -> AsyncIterator[Served]:
     """A real server on a free port of loopback; leaving the block ends it as SIGTERM does, without its pauses."""
     web = web or GatedWeb()
@@ -103,8 +103,8 @@ async def serving(
     nexi = Nexi(config, backends=(web,), fetchers=(web,), llms=llms)
     app = create_app(config, rules=rules, most_runs=most_runs, nexi=nexi, more=more)
     app.state.drain_s = drain_s
-    options = Options(port=0, drain_s=drain_s)
-    listener = bind(options)
+    options = ServerOptions(port=0, drain_s=drain_s)
+    listener = bind_socket(options)
     settings = uvicorn_config(config, options)
     settings.app, settings.factory, settings.http = app, False, protocol
     server = Server(settings)

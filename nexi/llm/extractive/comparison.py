@@ -10,7 +10,7 @@ import re
 from msgspec import Struct
 
 from nexi.llm.extractive.lexicon import COUNTRIES
-from nexi.llm.extractive.passages import Words
+from nexi.llm.extractive.passages import ContentWords
 from nexi.llm.extractive.questions import Question
 from nexi.text.sentences import MONTHS
 
@@ -32,27 +32,27 @@ class Side(Struct, frozen=True):
     text: str
 
 
-def verdict(question: Question, one: Side, other: Side) -> str:
+def compare_sides(question: Question, one: Side, other: Side) -> str:
     """ "A.", "Yes." or "No." when the two texts settle the question, else nothing."""
     if _BOTH.search(question.text) and question.wants == "yesno":
-        return _both(question, one, other)
+        return _answer_yes_or_no(question, one, other)
     if _LONGER.search(question.text):
-        return _named(one, other, _span(one.text), _span(other.text), want_more=True)
+        return _answer_by_value(one, other, _life_span(one.text), _life_span(other.text), want_more=True)
     earlier, later = bool(_EARLIER.search(question.text)), bool(_LATER.search(question.text))
     if earlier == later:
         return ""
     died = re.search(r"\bdied?\b", question.text, re.I) is not None
-    first, second = _event(one.text, died), _event(other.text, died)
-    return _named(one, other, first, second, want_more=later)
+    first, second = _event_year(one.text, died), _event_year(other.text, died)
+    return _answer_by_value(one, other, first, second, want_more=later)
 
 
-def _named(one: Side, other: Side, first: float | None, second: float | None, *, want_more: bool) -> str:
+def _answer_by_value(one: Side, other: Side, first: float | None, second: float | None, *, want_more: bool) -> str:
     if first is None or second is None or first == second:
         return ""
     return f"{(one if (first > second) == want_more else other).name}."
 
 
-def dates(text: str) -> list[float]:
+def find_dates(text: str) -> list[float]:
     """The dates of a text as years with fractions, in order."""
     found = []
     for match in _DATE.finditer(text):
@@ -62,33 +62,33 @@ def dates(text: str) -> list[float]:
     return found
 
 
-def _event(text: str, died: bool) -> float | None:
-    known = dates(text)
+def _event_year(text: str, died: bool) -> float | None:
+    known = find_dates(text)
     if died:
         alone = re.search(r"\bdied\b", text, re.I) and len(known) == 1
         return known[1] if len(known) > 1 else known[0] if alone else None
     return known[0] if known else None
 
 
-def _span(text: str) -> float | None:
-    known = dates(text)
+def _life_span(text: str) -> float | None:
+    known = find_dates(text)
     return known[1] - known[0] if len(known) > 1 and 0 < known[1] - known[0] < 125 else None
 
 
-def _both(question: Question, one: Side, other: Side) -> str:
+def _answer_yes_or_no(question: Question, one: Side, other: Side) -> str:
     if re.search(r"\bsame (?:country|nationality|nation)\b|\bsame\b.*\bcountry\b", question.text, re.I):
-        first, second = countries(one.text), countries(other.text)
+        first, second = find_countries(one.text), find_countries(other.text)
         return "" if not first or not second else "Yes." if first & second else "No."
-    named = set(Words().stems(f"{one.name} {other.name}"))
+    named = set(ContentWords().stems(f"{one.name} {other.name}"))
     asked = {s for s in question.weights if s not in named and s != "both"}
     if not asked or "same" in question.text.lower():
         return ""
-    words = Words()
+    words = ContentWords()
     holds = [asked <= set(words.stems(side.text)) for side in (one, other)]
     return "Yes." if all(holds) else "No." if any(holds) else ""
 
 
-def countries(text: str) -> frozenset[str]:
+def find_countries(text: str) -> frozenset[str]:
     """The countries a text names, by name or by people."""
     found = re.findall(r"[A-Z][a-z]+(?: [A-Z][a-z]+)*", text)
     parts = {part for name in found for part in (name, *name.split())}

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from nexi.llm.extractive.passages import Sentence, Words, read_sentences
+from nexi.llm.extractive.passages import ContentWords, PassageSentence, read_sentences
 from nexi.llm.extractive.questions import Question, Wants
 from nexi.types import PageView, SearchOutcome
 
@@ -50,27 +50,27 @@ class Scored(Struct, frozen=True):
     score: float
     page: int
     place: int
-    sentence: Sentence
+    sentence: PassageSentence
     covered: frozenset[str]
 
 
-class Evidence:
+class SentenceRanking:
     """The pages of a conversation, indexed once for one question."""
 
     def __init__(self, question: Question, pages: Sequence[PageView]) -> None:
         self.question = question
         self.pages = tuple(pages)
-        self.words = Words()
-        self.subjects = [subject(p.title) for p in pages]
+        self.words = ContentWords()
+        self.subjects = [page_subject(p.title) for p in pages]
         self.sentences = [read_sentences(p.text) for p in pages]
-        self.wants = self._wants()
+        self.wants = self._wanted_kind()
         self._titles = [frozenset(self.words.stems(s)) for s in self.subjects]
         self._stems = [[self.words.stems(s.text) for s in page] for page in self.sentences]
-        self.rarity = self._rarity()
+        self.rarity = self._word_rarity()
         scored = [s for number in range(len(self.pages)) for s in self._score_page(number)]
         self.ranked = sorted(scored, key=lambda s: (-s.score, s.page, s.place))
 
-    def _wants(self) -> Wants:
+    def _wanted_kind(self) -> Wants:
         """The wanted kind; on pages full of code, a thing without a kind of its own is a name in code."""
         if self.question.wants not in ("name", ""):
             return self.question.wants
@@ -78,14 +78,14 @@ class Evidence:
         technical = sum("`" in s.text or s.kind == "code" for page in self.sentences for s in page)
         return "code" if total and technical >= TECHNICAL * total else self.question.wants
 
-    def _rarity(self) -> dict[str, float]:
+    def _word_rarity(self) -> dict[str, float]:
         """How much each word of the question says: words in few sentences say more."""
         wanted = self.question.weights
         seen = Counter(s for page in self._stems for stems in page for s in wanted.keys() & stems)
         total = sum(map(len, self._stems))
         return {s: w * math.log(1 + (total - seen[s] + 0.5) / (seen[s] + 0.5)) for s, w in wanted.items()}
 
-    def _prior(self, number: int) -> float:
+    def _page_prior(self, number: int) -> float:
         """What a page as a whole promises: how much of the question it covers, and whether it is about its subject."""
         title = self._titles[number]
         have = title.union(*self._stems[number])
@@ -94,22 +94,22 @@ class Evidence:
         return 1 + COVER * cover + ABOUT * about + FIRST / (1 + number)
 
     def _score_page(self, number: int) -> list[Scored]:
-        page, prior = self.sentences[number], self._prior(number)
+        page, prior = self.sentences[number], self._page_prior(number)
         held = [frozenset(self.rarity.keys() & stems) for stems in self._stems[number]]
         labels = {label: frozenset(self.words.stems(label)) for label in {s.label for s in page}}
         out = []
         for place, sentence in enumerate(page):
             label = labels[sentence.label]
             if held[place] or label & self.rarity.keys():
-                near = self._near(page, held, place)
+                near = self._nearby_words(page, held, place)
                 score = prior * self._words_score(held[place], near, label, self._titles[number])
                 score += prior * self._pairs_score(self._stems[number][place])
-                score *= self._form(sentence)
+                score *= self._form_score(sentence)
                 out.append(Scored(score, number, place, sentence, held[place]))
         return out
 
     @staticmethod
-    def _near(page: Sequence[Sentence], held: Sequence[frozenset[str]], place: int) -> frozenset[str]:
+    def _nearby_words(page: Sequence[PassageSentence], held: Sequence[frozenset[str]], place: int) -> frozenset[str]:
         around = (i for i in (place - 1, place + 1) if 0 <= i < len(page) and page[i].block == page[place].block)
         return frozenset().union(*(held[i] for i in around))
 
@@ -122,7 +122,7 @@ class Evidence:
         found = asked.intersection(pairwise(stems))
         return PAIR * sum(min(self.rarity[a], self.rarity[b]) for a, b in found)
 
-    def _form(self, sentence: Sentence) -> float:
+    def _form_score(self, sentence: PassageSentence) -> float:
         """Shorter is better, the wanted kind of thing is better, labels and code alone say little."""
         length = len(sentence.text.split())
         form = 1 / (1 + LENGTH * length)
@@ -131,7 +131,7 @@ class Evidence:
         return form * (FRAGMENT if sentence.kind in ("label", "code") or length < 4 else 1.0)
 
 
-def holds_wanted(question: Question, wants: Wants, sentence: Sentence, words: Words) -> bool:
+def holds_wanted(question: Question, wants: Wants, sentence: PassageSentence, words: ContentWords) -> bool:
     """Whether a sentence holds something of the wanted kind that the question does not already say."""
     text = sentence.text
     if wants in ("person", "place", "name"):
@@ -141,32 +141,32 @@ def holds_wanted(question: Question, wants: Wants, sentence: Sentence, words: Wo
     return any(m not in question.text for m in found)
 
 
-def subject(title: str) -> str:
+def page_subject(title: str) -> str:
     """What a page is about by its title: without the site's name and without a bracketed hint."""
     first = re.split(r"\s+[-–—|·»]\s+", title.strip(), maxsplit=1)[0]
     return re.sub(r"\s*\([^)]*\)\s*$", "", first).strip() or first
 
 
-def flat(text: str) -> str:
+def flatten_words(text: str) -> str:
     """Words only, lower case, with a space at both ends, so that containment means whole words."""
     return " " + " ".join(re.findall(r"[^\W_]+", text.lower())) + " "
 
 
 def is_named(about: str, text: str) -> bool:
     """Whether a text names a subject, word for word."""
-    return len(flat(about)) > MIN_NAME and flat(about) in flat(text)
+    return len(flatten_words(about)) > MIN_NAME and flatten_words(about) in flatten_words(text)
 
 
 def rank_hits(question: Question, outcomes: Iterable[SearchOutcome]) -> list[str]:
     """URLs of all hits, the most promising first: title and snippet against the question, then the backend's own order."""
-    words, best = Words(), dict[str, float]()
+    words, best = ContentWords(), dict[str, float]()
     total = sum(question.weights.values()) or 1.0
     for outcome in outcomes:
         for place, hit in enumerate(outcome.hits):
-            title = set(words.stems(subject(hit.title)))
+            title = set(words.stems(page_subject(hit.title)))
             have = title.union(words.stems(hit.snippet))
             cover = sum(w for s, w in question.weights.items() if s in have) / total
             about = len(title & question.weights.keys()) / len(title) if title else 0.0
-            named = HIT_NAMED * is_named(subject(hit.title), question.text)
+            named = HIT_NAMED * is_named(page_subject(hit.title), question.text)
             best[hit.url] = max(best.get(hit.url, 0.0), cover + HIT_ABOUT * about + named + 1 / (1 + place))
     return sorted(best, key=lambda url: -best[url])

@@ -6,17 +6,17 @@ Below everything here that reads text. Only lists; general language, no subject 
 from __future__ import annotations
 
 
-def _words(text: str) -> frozenset[str]:
+def _word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-FILLER = _words("name kind type sort term word call mean refer following one many much type example way thing")
-CODE_NOUNS = _words(
+FILLER = _word_set("name kind type sort term word call mean refer following one many much type example way thing")
+CODE_NOUNS = _word_set(
     "argument attribute class command decorator directive exception extension field file flag format function "
     "keyword method mode module operator option parameter program property setting statement switch syntax tag "
     "tool utility variable clause package library type call setting config subcommand"
 )
-SECTIONS = _words(
+SECTIONS = _word_set(
     "name synopsis description options examples example notes note parameters usage overview introduction summary contents"
 )
 COUNTRIES = {
@@ -45,18 +45,18 @@ COUNTRIES = {
     for name in group.split()
 }  # fmt: skip
 RELATIONS = {
-    "father": _words("son daughter child father"),
-    "mother": _words("son daughter child mother"),
-    "grandfather": _words("son daughter grandson granddaughter grandfather"),
-    "grandmother": _words("son daughter grandson granddaughter grandmother"),
-    "wife": _words("wife married husband spouse"),
-    "husband": _words("wife married husband spouse"),
-    "spouse": _words("wife married husband spouse"),
-    "performer": _words("song single album recorded performed by singer"),
-    "composer": _words("composed music written songwriter by composer"),
-    "director": _words("directed director"),
-    "author": _words("written author novel book by"),
-    "founder": _words("founded founder established"),
-    "publisher": _words("published publisher"),
-    "producer": _words("produced producer"),
+    "father": _word_set("son daughter child father"),
+    "mother": _word_set("son daughter child mother"),
+    "grandfather": _word_set("son daughter grandson granddaughter grandfather"),
+    "grandmother": _word_set("son daughter grandson granddaughter grandmother"),
+    "wife": _word_set("wife married husband spouse"),
+    "husband": _word_set("wife married husband spouse"),
+    "spouse": _word_set("wife married husband spouse"),
+    "performer": _word_set("song single album recorded performed by singer"),
+    "composer": _word_set("composed music written songwriter by composer"),
+    "director": _word_set("directed director"),
+    "author": _word_set("written author novel book by"),
+    "founder": _word_set("founded founder established"),
+    "publisher": _word_set("published publisher"),
+    "producer": _word_set("produced producer"),
 }

@@ -16,10 +16,10 @@ from typing import Any
 from msgspec import Struct
 
 from nexi.errors import LLMError
-from nexi.llm.extractive.composition import Draft, compose, missing_name
+from nexi.llm.extractive.composition import ExtractiveAnswer, compose_answer, missing_name
 from nexi.llm.extractive.evidence import rank_hits
-from nexi.llm.extractive.questions import MAX_QUESTION_CHARS, Question, keywords, read_question, search_queries
-from nexi.llm.extractive.summary import page_views, pick_parts, summarise
+from nexi.llm.extractive.questions import MAX_QUESTION_CHARS, Question, extract_keywords, read_question, search_queries
+from nexi.llm.extractive.summary import page_views, pick_parts, summarise_text
 from nexi.structured.ranking import ENOUGH, Assessment
 from nexi.types import Finish, Message, PageView, Reply, SearchOutcome, ToolCall, ToolSpec, Usage
 
@@ -59,9 +59,9 @@ class Extractive:
     ) -> Reply:
         """One step, worked out off the event loop; `temperature` and `deadline` change nothing here."""
         if schema is not None:
-            reply = _said(json.dumps(pick(schema, messages)))
+            reply = _text_reply(json.dumps(pick_numbers(schema, messages)))
         else:
-            reply = await asyncio.to_thread(respond, tuple(messages), frozenset(t.name for t in tools), max_tokens)
+            reply = await asyncio.to_thread(next_reply, tuple(messages), frozenset(t.name for t in tools), max_tokens)
         for call in reply.tool_calls:
             if on_arguments:
                 on_arguments(call.name, call.arguments)
@@ -72,7 +72,7 @@ class Extractive:
         return reply
 
 
-class Turn(Struct, frozen=True):
+class QuestionContext(Struct, frozen=True):
     """What the conversation holds about its last question."""
 
     question: Question
@@ -85,7 +85,7 @@ class Turn(Struct, frozen=True):
     stored: frozenset[int] = frozenset()
 
     @property
-    def read(self) -> tuple[PageView, ...]:
+    def quotable_pages(self) -> tuple[PageView, ...]:
         """What may be quoted, each page once. Stored pages of the web give way to those that a search brought up now."""
         read = tuple({p.number: p for p in self.pages if p.text and not p.error and p.number > 0}.values())
         if self.knows_enough:
@@ -99,20 +99,20 @@ class Turn(Struct, frozen=True):
         return self.known is not None and self.known.score >= ENOUGH and bool(self.stored)
 
 
-def respond(messages: Sequence[Message], tools: frozenset[str], max_tokens: int) -> Reply:
+def next_reply(messages: Sequence[Message], tools: frozenset[str], max_tokens: int) -> Reply:
     """The next step of a conversation: search, read, or answer."""
     turn = read_turn(messages)
     if not tools and not turn.pages:
         told = [m.content for m in messages if m.role == "system"]
-        return _said(summarise(told, [m.content for m in messages if m.role != "system"], max_tokens))
-    return _next_call(turn, tools, len(messages)) or _answered(turn, tools, len(messages))
+        return _text_reply(summarise_text(told, [m.content for m in messages if m.role != "system"], max_tokens))
+    return _next_call(turn, tools, len(messages)) or _answer_reply(turn, tools, len(messages))
 
 
-def _next_call(turn: Turn, tools: frozenset[str], step: int) -> Reply | None:
+def _next_call(turn: QuestionContext, tools: frozenset[str], step: int) -> Reply | None:
     """A search or a read that may still help, else None. What is known comes first; the web is for what is missing."""
     begins = turn.known is None and not turn.searches and not turn.reads and not _URL.search(turn.question.text)
     if LOCAL in tools and begins:
-        return _called(LOCAL, {"queries": search_queries(turn.question), "get_full": True}, step)
+        return _call_reply(LOCAL, {"queries": search_queries(turn.question), "get_full": True}, step)
     if turn.knows_enough:
         return None
     unread = [] if _knows_only_where(turn) else [u for u in _wanted_urls(turn) if u not in turn.asked]
@@ -120,54 +120,54 @@ def _next_call(turn: Turn, tools: frozenset[str], step: int) -> Reply | None:
     searching = next((name for name in SEARCHING if name in tools), "")
     if reading and unread and (count := _pages_to_read(turn)):
         whole = {"get_full": True} if reading == "web_get" else {}
-        return _called(reading, {"urls": unread[:count], **whole}, step)
-    if searching and (queries := _queries(turn)):
-        return _called(searching, {"queries": queries}, step)
+        return _call_reply(reading, {"urls": unread[:count], **whole}, step)
+    if searching and (queries := _choose_queries(turn)):
+        return _call_reply(searching, {"queries": queries}, step)
     return None
 
 
-def _knows_only_where(turn: Turn) -> bool:
+def _knows_only_where(turn: QuestionContext) -> bool:
     """Whether what is known was searched and not read, as a researcher does it: the web is searched too, then both read."""
     return turn.known is not None and not turn.stored and not turn.searches and not turn.reads
 
 
-def _pages_to_read(turn: Turn) -> int:
+def _pages_to_read(turn: QuestionContext) -> int:
     """The first pages; the next ones when those failed; a few for a name that was looked up."""
-    if turn.reads == 0 or (turn.reads < MAX_READS and not turn.read):
+    if turn.reads == 0 or (turn.reads < MAX_READS and not turn.quotable_pages):
         return FIRST_PAGES
     return MORE_PAGES if turn.reads < min(turn.searches, MAX_READS) else 0
 
 
-def _queries(turn: Turn) -> list[str]:
+def _choose_queries(turn: QuestionContext) -> list[str]:
     if not turn.searches and not turn.reads:
         return search_queries(turn.question)
     if turn.searches != 1:
         return []
     if not any(o.hits for o in turn.outcomes):
-        return [keywords(turn.question)]
-    name = missing_name(turn.question, turn.read) if turn.read else ""
+        return [extract_keywords(turn.question)]
+    name = missing_name(turn.question, turn.quotable_pages) if turn.quotable_pages else ""
     return [name] if name else []
 
 
-def _wanted_urls(turn: Turn) -> list[str]:
+def _wanted_urls(turn: QuestionContext) -> list[str]:
     own = [u.rstrip(".,;:!?") for u in _URL.findall(turn.question.text)]
     latest = turn.outcomes[-1:] if turn.searches > 1 else turn.outcomes
     return list(dict.fromkeys([*own, *rank_hits(turn.question, latest)]))
 
 
-def _answered(turn: Turn, tools: frozenset[str], step: int) -> Reply:
-    text = _draft_text(compose(turn.question, turn.read)) if turn.read else NOTHING_READ
-    return _called("final_answer", {"answer": text}, step) if "final_answer" in tools else _said(text)
+def _answer_reply(turn: QuestionContext, tools: frozenset[str], step: int) -> Reply:
+    text = _draft_text(compose_answer(turn.question, turn.quotable_pages)) if turn.quotable_pages else NOTHING_READ
+    return _call_reply("final_answer", {"answer": text}, step) if "final_answer" in tools else _text_reply(text)
 
 
-def _draft_text(draft: Draft) -> str:
+def _draft_text(draft: ExtractiveAnswer) -> str:
     if not draft.lines:
         return NOTHING_FOUND
     quoted = " ".join(f"{text} [{number}]" for text, number in draft.lines)
     return f"{draft.short} {quoted}" if draft.short else quoted
 
 
-def read_turn(messages: Sequence[Message]) -> Turn:
+def read_turn(messages: Sequence[Message]) -> QuestionContext:
     """The last question, what was searched and read for it, and every page of the conversation."""
     results = _result_places(messages)
     at = _question_place(messages, results)
@@ -179,15 +179,15 @@ def read_turn(messages: Sequence[Message]) -> Turn:
     here = [messages[i] for i in results if i > at]
     stored = [m for m in here if names.get(m.tool_call_id) == LOCAL]
     used = [names.get(m.tool_call_id, "") for m in here]
-    return Turn(
+    return QuestionContext(
         question,
-        tuple(o for m in here for o in _typed(m, SearchOutcome)),
-        tuple(p for i in results for p in _pages(messages[i])),
+        tuple(o for m in here for o in _typed_items(m, SearchOutcome)),
+        tuple(p for i in results for p in _pages_of(messages[i])),
         _asked_urls(messages, results),
         sum(name in SEARCHING for name in used),
         sum(name in READING and _answers_with_pages(m) for m, name in zip(here, used, strict=True)),
-        next((a for m in stored for a in _typed(m, Assessment)), Assessment(0.0) if stored else None),
-        frozenset(view.number for m in stored for view in _pages(m)),
+        next((a for m in stored for a in _typed_items(m, Assessment)), Assessment(0.0) if stored else None),
+        frozenset(view.number for m in stored for view in _pages_of(m)),
     )
 
 
@@ -219,15 +219,15 @@ def _question_place(messages: Sequence[Message], results: Sequence[int]) -> int:
     return (asked or found or [0])[-1]
 
 
-def _typed(message: Message, kind: type[Any]) -> Iterable[Any]:
+def _typed_items(message: Message, kind: type[Any]) -> Iterable[Any]:
     value = message.result.value if message.result else ()
     return [v for v in value if isinstance(v, kind)] if isinstance(value, tuple) else []
 
 
-def _pages(message: Message) -> list[PageView]:
+def _pages_of(message: Message) -> list[PageView]:
     """The pages of a result: typed, or read back from the text every model is given."""
     if message.result is not None:
-        return list(_typed(message, PageView))
+        return list(_typed_items(message, PageView))
     return [view for text in _page_texts(message.content) for view in page_views(text)]
 
 
@@ -246,7 +246,7 @@ def _called_urls(call: ToolCall) -> list[str]:
         return []
 
 
-def pick(schema: Mapping[str, Any], messages: Sequence[Message]) -> dict[str, list[int]]:
+def pick_numbers(schema: Mapping[str, Any], messages: Sequence[Message]) -> dict[str, list[int]]:
     """The one structured answer given without a model: which numbered parts of the prompt bear on its question."""
     properties = schema.get("properties")
     wanted = properties.get("pick") if isinstance(properties, Mapping) else None
@@ -260,14 +260,14 @@ def pick(schema: Mapping[str, Any], messages: Sequence[Message]) -> dict[str, li
     return {"pick": pick_parts([m.content for m in messages], min(MAX_PICKED, int(wanted.get("maxItems", MAX_PICKED))))}
 
 
-def _called(name: str, arguments: Mapping[str, Any], step: int) -> Reply:
+def _call_reply(name: str, arguments: Mapping[str, Any], step: int) -> Reply:
     call = ToolCall(f"extractive_{step}", name, json.dumps(arguments, ensure_ascii=False))
-    return _reply("", (call,), "tool_calls")
+    return _build_reply("", (call,), "tool_calls")
 
 
-def _said(text: str) -> Reply:
-    return _reply(text, (), "stop")
+def _text_reply(text: str) -> Reply:
+    return _build_reply(text, (), "stop")
 
 
-def _reply(text: str, calls: tuple[ToolCall, ...], finish: Finish) -> Reply:
+def _build_reply(text: str, calls: tuple[ToolCall, ...], finish: Finish) -> Reply:
     return Reply(text, calls, Usage(0, 0, cost=0.0), finish)

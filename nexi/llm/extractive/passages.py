@@ -36,7 +36,7 @@ _ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+.!|<>~-])")
 _SPACE = re.compile(r"\s+")
 
 
-class Sentence(Struct, frozen=True):
+class PassageSentence(Struct, frozen=True):
     """One sentence of a page. `label` is the heading or defined term it stands under; `block` its paragraph."""
 
     text: str
@@ -45,7 +45,7 @@ class Sentence(Struct, frozen=True):
     kind: str = "prose"
 
 
-def plain(markdown: str) -> str:
+def plain_block(markdown: str) -> str:
     """Markdown of one block without its marks; code spans keep their backticks."""
     text = _IMAGE.sub(" ", markdown) if "![" in markdown else markdown
     if "](" in text:
@@ -72,20 +72,20 @@ def split_sentences(text: str) -> list[str]:
     return [text[start:end] for start, end in sentence_bounds(text, MAX_SENTENCE_CHARS)]
 
 
-def read_sentences(markdown: str) -> list[Sentence]:
+def read_sentences(markdown: str) -> list[PassageSentence]:
     """The sentences of a page in order, each with its paragraph and the label above it."""
-    out: list[Sentence] = []
+    out: list[PassageSentence] = []
     label = ""
-    for number, (kind, raw) in enumerate(_blocks(markdown)):
-        text = _row(raw) if kind == "row" else raw if kind == "code" else plain(raw)
+    for number, (kind, raw) in enumerate(_split_blocks(markdown)):
+        text = _row_text(raw) if kind == "row" else raw if kind == "code" else plain_block(raw)
         if not text:
             continue
         if kind == "heading" or (kind == "prose" and _is_label(text)):
             label = text
-            out.append(Sentence(text, number, "", "label"))
+            out.append(PassageSentence(text, number, "", "label"))
             continue
         parts = [text] if kind in ("row", "code") else split_sentences(text)
-        out += [Sentence(part, number, label, kind) for part in parts]
+        out += [PassageSentence(part, number, label, kind) for part in parts]
     return out
 
 
@@ -93,12 +93,12 @@ def _is_label(text: str) -> bool:
     return text[-1] not in ".!?:;,。" and len(text) < 240 and len(text.split()) <= MAX_LABEL_WORDS
 
 
-def _row(line: str) -> str:
-    cells = (plain(cell) for cell in line.strip().strip("|").split("|"))
+def _row_text(line: str) -> str:
+    cells = (plain_block(cell) for cell in line.strip().strip("|").split("|"))
     return " – ".join(cell for cell in cells if cell)
 
 
-def _blocks(markdown: str) -> Iterator[tuple[str, str]]:
+def _split_blocks(markdown: str) -> Iterator[tuple[str, str]]:
     """(kind, text) of paragraphs, list items, headings, table rows and lines of code."""
     held: list[str] = []
     kind, fenced = "prose", False
@@ -115,7 +115,7 @@ def _blocks(markdown: str) -> Iterator[tuple[str, str]]:
             held = []
         kind = found or "prose"
         if found:
-            held.append(_content(line, found))
+            held.append(_line_content(line, found))
     if held:
         yield kind, "\n".join(held)
 
@@ -133,14 +133,14 @@ def _line_kind(line: str, current: str) -> tuple[str, bool]:
     return (current, False) if current in ("item", "prose") else ("prose", True)
 
 
-def _content(line: str, kind: str) -> str:
+def _line_content(line: str, kind: str) -> str:
     if kind == "heading":
         match = _HEADING.match(line)
         return match.group(1) if match else line
     return _ITEM.sub("", line.lstrip(" >"), count=1) if kind in ("item", "prose") else line.strip()
 
 
-class Words:
+class ContentWords:
     """Text as stems, remembering each word it has seen; one instance reads one set of pages."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from typing import Literal
 from msgspec import Struct
 
 from nexi.llm.extractive.lexicon import CODE_NOUNS, FILLER
-from nexi.llm.extractive.passages import Words
+from nexi.llm.extractive.passages import ContentWords
 from nexi.text.stopwords import STOP
 
 Wants = Literal["person", "date", "number", "place", "code", "name", "yesno", ""]
@@ -78,7 +78,7 @@ class Question(Struct, frozen=True):
 def read_question(text: str, context: str = "") -> Question:
     """Read a question; `context` is what was asked before it, for words it leaves out."""
     text = " ".join(text[:MAX_QUESTION_CHARS].split())
-    words = Words()
+    words = ContentWords()
     stems = words.stems(text)
     filler = {s for w in FILLER for s in words.stems(w)}
     weights = {s: 0.3 if s in filler else 1.0 for s in stems}
@@ -93,7 +93,7 @@ def search_queries(question: Question) -> list[str]:
     return list(dict.fromkeys([main, *(c[:MAX_QUERY_CHARS] for c in question.choices)]))
 
 
-def keywords(question: Question) -> str:
+def extract_keywords(question: Question) -> str:
     """The question without its small words, for a backend that found nothing with them."""
     kept = [w for w in re.findall(r"[\w'’.+#-]+", question.text) if w.lower() not in STOP]
     return " ".join(kept)[:MAX_QUERY_CHARS] or question.text[:MAX_QUERY_CHARS] or "?"

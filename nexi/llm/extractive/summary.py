@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from nexi.llm.extractive.evidence import Evidence
-from nexi.llm.extractive.passages import Words
+from nexi.llm.extractive.evidence import SentenceRanking
+from nexi.llm.extractive.passages import ContentWords
 from nexi.llm.extractive.questions import Question, read_question
 from nexi.types import PageView
 
@@ -23,14 +23,14 @@ _PAGE = re.compile(r"^\[(\d{1,4})\] (\S+)\n---\n", re.M)
 _PART = re.compile(r"^\[(?:[a-z]+ )?(\d{1,4})\]\s*$", re.I | re.M)
 
 
-def summarise(instructions: Sequence[str], given: Sequence[str], max_tokens: int) -> str:
+def summarise_text(instructions: Sequence[str], given: Sequence[str], max_tokens: int) -> str:
     """The best sentences of the longest text given, in their order, within `max_tokens`.
 
     What a system message says is never material, unless it is all there is.
     """
     texts = [*instructions, *given]
-    material = _material(given or instructions)
-    evidence = Evidence(asked_in(texts), page_views(material) or [PageView("", text=material)])
+    material = _longest_text(given or instructions)
+    evidence = SentenceRanking(asked_in(texts), page_views(material) or [PageView("", text=material)])
     room = max(1, min(MAX_WORDS, int(max_tokens * WORDS_PER_TOKEN)))
     chosen, used = [], 0
     for scored in evidence.ranked:
@@ -39,13 +39,13 @@ def summarise(instructions: Sequence[str], given: Sequence[str], max_tokens: int
             chosen.append(scored)
             used += length
     lines = [(evidence.pages[s.page].number, s.sentence.text) for s in sorted(chosen, key=lambda s: (s.page, s.place))]
-    return "\n".join(f"{text} [{n}]" if n else text for n, text in lines) or _lead(evidence, min(room, LEAD_WORDS))
+    return "\n".join(f"{text} [{n}]" if n else text for n, text in lines) or _lead_sentences(evidence, min(room, LEAD_WORDS))
 
 
 def pick_parts(texts: Sequence[str], count: int) -> list[int]:
     """The numbers of the numbered parts of a prompt that share most with its question, best first."""
     heads = [(text, m) for text in texts for m in _PART.finditer(text)]
-    question, words = asked_in(texts), Words()
+    question, words = asked_in(texts), ContentWords()
     scores = {}
     for index, (text, head) in enumerate(heads):
         follows = index + 1 < len(heads) and heads[index + 1][0] is text
@@ -71,12 +71,12 @@ def asked_in(texts: Sequence[str]) -> Question:
     return read_question(next((t for t in texts if t.strip()), ""))
 
 
-def _material(texts: Sequence[str]) -> str:
+def _longest_text(texts: Sequence[str]) -> str:
     longest = max(texts, key=len, default="")
     between = _BETWEEN.search(longest)
     return between[1] if between and len(texts) == 1 else longest
 
 
-def _lead(evidence: Evidence, room: int) -> str:
+def _lead_sentences(evidence: SentenceRanking, room: int) -> str:
     words = " ".join(s.text for page in evidence.sentences for s in page[:20] if s.kind != "label").split()
     return " ".join(words[:room])

@@ -47,22 +47,22 @@ class _Written(Struct, frozen=True):
 
 def calls_from_text(text: str, tools: Sequence[ToolSpec]) -> tuple[str, tuple[ToolCall, ...]]:
     """The text that is left, and the calls in it that name an offered tool and fit its schema."""
-    fitting = [written for written in _written(text) if _fits(written, tools)]
+    fitting = [written for written in _written_calls(text) if _fits_tool(written, tools)]
     if not fitting:
         return text, ()
     calls = tuple(
-        ToolCall(f"call{number:05d}", offered_name(written.name, tools), _dump(_object(written.arguments)))
+        ToolCall(f"call{number:05d}", offered_name(written.name, tools), _dump_arguments(_parse_arguments(written.arguments)))
         for number, written in enumerate(fitting, 1)
     )
-    return _without(text, fitting), calls
+    return _remove_calls(text, fitting), calls
 
 
-def problems(text: str, tools: Sequence[ToolSpec]) -> list[str]:
+def find_problems(text: str, tools: Sequence[ToolSpec]) -> list[str]:
     """What is wrong with the calls a text attempts; empty when it attempts none that fail."""
     if not tools:
         return []
-    written = list(_written(text))
-    found = [problem for item in written for problem in _misfit(item, tools)]
+    written = list(_written_calls(text))
+    found = [problem for item in written for problem in _describe_misfit(item, tools)]
     if not written and _MARK.search(text):
         return ["the call is not a JSON object with a tool's name and its arguments"]
     return list(dict.fromkeys(found))[: schema_check.MAX_PROBLEMS]
@@ -77,8 +77,8 @@ def offered_name(name: str, tools: Sequence[ToolSpec]) -> str:
     return bare if bare in names else name
 
 
-def _written(text: str) -> Iterator[_Written]:
-    elements = list(_elements(text))
+def _written_calls(text: str) -> Iterator[_Written]:
+    elements = list(_tagged_calls(text))
     yield from elements
     try:
         for found in json_reader.find_values(text):
@@ -89,12 +89,12 @@ def _written(text: str) -> Iterator[_Written]:
         return
 
 
-def _from_value(text: str, found: json_reader.Found) -> Iterator[_Written]:
+def _from_value(text: str, found: json_reader.JsonFragment) -> Iterator[_Written]:
     named = _NAMED.search(text, max(0, found.start - 150), found.start)
     if named and isinstance(found.value, Mapping):
         yield _Written(named.start(), found.end, named.group(1), found.value)
         return
-    for item in _objects(found.value):
+    for item in _call_objects(found.value):
         key = next((key for key in _NAME_KEYS if isinstance(item.get(key), str)), None)
         if key:
             given = next((name for name in _ARGUMENT_KEYS if name in item), None)
@@ -102,67 +102,70 @@ def _from_value(text: str, found: json_reader.Found) -> Iterator[_Written]:
             yield _Written(found.start, found.end, str(item[key]), arguments, given is not None)
 
 
-def _objects(value: object) -> Iterator[Mapping[str, object]]:
+def _call_objects(value: object) -> Iterator[Mapping[str, object]]:
     """The objects that may each be one call, out of the lists and envelopes models put around them."""
     if isinstance(value, list):
         for item in value:
-            yield from _objects(item)
+            yield from _call_objects(item)
     elif isinstance(value, Mapping):
         inner = next((value[key] for key in _LIST_KEYS if isinstance(value.get(key), list)), value.get("function"))
         if isinstance(inner, list | Mapping):
-            yield from _objects(inner)
+            yield from _call_objects(inner)
         else:
             yield value
 
 
-def _elements(text: str) -> Iterator[_Written]:
+def _tagged_calls(text: str) -> Iterator[_Written]:
     """`<function=name><parameter=key>value</parameter></function>`, as some models are trained to write."""
     for opening in islice(_ELEMENT.finditer(text), MAX_ELEMENTS):
         closing = text.find("</function>", opening.end(), opening.end() + MAX_ELEMENT_CHARS)
         end = closing if closing >= 0 else min(len(text), opening.end() + MAX_ELEMENT_CHARS)
         body = text[opening.end() : end]
         if _PARAMETER.match(body.lstrip()):
-            yield _Written(opening.start(), end, opening.group(1), _parameters(body))
+            yield _Written(opening.start(), end, opening.group(1), _parse_parameters(body))
         if closing < 0:
             return
 
 
-def _parameters(body: str) -> dict[str, object]:
+def _parse_parameters(body: str) -> dict[str, object]:
     openings = list(_PARAMETER.finditer(body))
     ends = [following.start() for following in openings[1:]] + [len(body)]
     return {
-        opening.group(1): _parameter(body[opening.end() : end].split("</parameter>")[0].strip())
+        opening.group(1): _parse_parameter(body[opening.end() : end].split("</parameter>")[0].strip())
         for opening, end in zip(openings, ends, strict=True)
     }
 
 
-def _parameter(text: str) -> object:
+def _parse_parameter(text: str) -> object:
     try:
-        return json_reader.parse(text)
+        return json_reader.parse_json(text)
     except ValueError:
         return text
 
 
-def _fits(written: _Written, tools: Sequence[ToolSpec]) -> bool:
-    spec = _spec(written, tools)
-    return spec is not None and not schema_check.check(_object(written.arguments), spec.parameters)
+def _fits_tool(written: _Written, tools: Sequence[ToolSpec]) -> bool:
+    spec = _find_spec(written, tools)
+    return spec is not None and not schema_check.check_schema(_parse_arguments(written.arguments), spec.parameters)
 
 
-def _misfit(written: _Written, tools: Sequence[ToolSpec]) -> list[str]:
-    spec = _spec(written, tools)
+def _describe_misfit(written: _Written, tools: Sequence[ToolSpec]) -> list[str]:
+    spec = _find_spec(written, tools)
     if spec:
-        return [f"{spec.name}: {problem}" for problem in schema_check.check(_object(written.arguments), spec.parameters)]
+        return [
+            f"{spec.name}: {problem}"
+            for problem in schema_check.check_schema(_parse_arguments(written.arguments), spec.parameters)
+        ]
     if not written.explicit:
         return []
     return [f"there is no tool {written.name[:100]!r}; the tools are {', '.join(tool.name for tool in tools)}"]
 
 
-def _spec(written: _Written, tools: Sequence[ToolSpec]) -> ToolSpec | None:
+def _find_spec(written: _Written, tools: Sequence[ToolSpec]) -> ToolSpec | None:
     name = offered_name(written.name, tools)
     return next((tool for tool in tools if tool.name == name), None)
 
 
-def _object(arguments: object) -> object:
+def _parse_arguments(arguments: object) -> object:
     """Arguments are an object, or one written into a string."""
     if arguments is None:
         return {}
@@ -174,11 +177,11 @@ def _object(arguments: object) -> object:
         return arguments
 
 
-def _dump(arguments: object) -> str:
+def _dump_arguments(arguments: object) -> str:
     return json.dumps(arguments, ensure_ascii=False)
 
 
-def _without(text: str, fitting: Sequence[_Written]) -> str:
+def _remove_calls(text: str, fitting: Sequence[_Written]) -> str:
     parts, position = [], 0
     for written in sorted(fitting, key=lambda item: item.start):
         parts.append(text[position : max(position, written.start)])

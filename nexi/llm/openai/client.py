@@ -23,14 +23,14 @@ from msgspec.structs import replace
 
 from nexi.errors import ConfigError, LLMError
 from nexi.llm.openai import faults
-from nexi.llm.openai.calls import calls_from_text, problems
-from nexi.llm.openai.dialect import Ask, Dialect, adapt, request_body
-from nexi.llm.openai.faults import Endpoint
+from nexi.llm.openai.calls import calls_from_text, find_problems
+from nexi.llm.openai.dialect import Ask, Dialect, adapt_dialect, request_body
+from nexi.llm.openai.faults import EndpointLabel
 from nexi.llm.openai.prices import Price, price_of
 from nexi.llm.openai.retry import RetryPolicy
-from nexi.llm.openai.stream import BodyReader, CallIds, Draft, Hold, Listener
+from nexi.llm.openai.stream import BodyReader, CallIds, Hold, Listener, ReplyBuffer
 from nexi.net.retry import retry_after
-from nexi.net.trust import MACHINE, Trust, nobody
+from nexi.net.trust import MACHINE, Trust, trust_nobody
 from nexi.ports import Clock
 from nexi.structured import json_reader, schema_check
 from nexi.types import Finish, Message, Reply, ToolCall, ToolSpec, Usage
@@ -75,7 +75,7 @@ class OpenAICompatible:
         proxy: str | None = None,
         trust: Trust = MACHINE,
     ) -> None:
-        self._url = _root(base_url)
+        self._url = _api_root(base_url)
         self._model = model
         self._keys = tuple(key.strip() for key in api_keys if key.strip())
         self._key = 0
@@ -90,7 +90,7 @@ class OpenAICompatible:
         self._proxy = proxy
         self._trust = trust
         self._dialect = Dialect(stream=stream)
-        self._endpoint = Endpoint(_where(self._url), model, self._keys)
+        self._endpoint = EndpointLabel(_display_url(self._url), model, self._keys)
 
     @property
     def name(self) -> str:
@@ -109,7 +109,7 @@ class OpenAICompatible:
 
     async def models(self) -> list[str]:
         """The models that the endpoint lists. Raises LLMError."""
-        async with self._send("GET", "/models", None) as response, asyncio.timeout(self._idle_s):
+        async with self._send_request("GET", "/models", None) as response, asyncio.timeout(self._idle_s):
             body = await _read_at_most(response, MAX_MODELS_BYTES)
         if body.lstrip().startswith(b"<"):
             raise faults.web_page(self._endpoint, body)
@@ -119,7 +119,7 @@ class OpenAICompatible:
             raise faults.bad_reply(self._endpoint, body) from None
 
     @property
-    def named(self) -> Endpoint:
+    def endpoint_name(self) -> EndpointLabel:
         """The endpoint as messages name it."""
         return self._endpoint
 
@@ -132,11 +132,11 @@ class OpenAICompatible:
         turn, attempt = _Turn(Ask((), (), 0, None, None), Listener(None, None, None), None), 0
         while True:
             try:
-                async with self._send("POST", path, body) as response, asyncio.timeout(self._idle_s):
+                async with self._send_request("POST", path, body) as response, asyncio.timeout(self._idle_s):
                     return await _read_at_most(response, max_bytes)
             except LLMError as fault:
                 if not self._switch_key(turn, fault):
-                    await self._pause(turn, fault, attempt)
+                    await self._pause_before_retry(turn, fault, attempt)
                     attempt += 1
 
     async def complete(
@@ -156,53 +156,53 @@ class OpenAICompatible:
         ask = Ask(tuple(messages), tuple(tools), max_tokens, temperature, schema)
         turn = _Turn(ask, Listener(on_text, on_call, on_arguments), deadline)
         try:
-            async with asyncio.timeout(self._left(turn)):
-                reply = await self._answer(turn)
+            async with asyncio.timeout(self._seconds_left(turn)):
+                reply = await self._complete_turn(turn)
         except TimeoutError:
-            raise self._charged(turn, faults.past_deadline(self._endpoint)) from None
+            raise self._add_usage(turn, faults.past_deadline(self._endpoint)) from None
         except LLMError as fault:
-            raise self._charged(turn, fault) from fault.__cause__
+            raise self._add_usage(turn, fault) from fault.__cause__
         return replace(reply, usage=turn.spent + reply.usage)
 
-    async def _answer(self, turn: _Turn) -> Reply:
+    async def _complete_turn(self, turn: _Turn) -> Reply:
         """A reply, with one repair where it attempts something that cannot be read."""
-        draft = await self._persist(turn, turn.ask)
-        reply, wrong = self._read(turn.ask, draft)
+        draft = await self._ask_with_retries(turn, turn.ask)
+        reply, wrong = self._read_reply(turn.ask, draft)
         if not wrong:
             return reply
         turn.spent += reply.usage
         turn.partial = reply.text
         try:
-            again = await self._persist(turn, turn.ask.repaired(reply.text, wrong))
+            again = await self._ask_with_retries(turn, turn.ask.repair_request(reply.text, wrong))
         except LLMError:
             return replace(self._as_text(draft, reply), usage=Usage())
-        repaired, still_wrong = self._read(turn.ask, again)
+        repaired, still_wrong = self._read_reply(turn.ask, again)
         if still_wrong:
             repaired = self._as_text(again, repaired)
-        return replace(repaired, text=_joined(draft.released, repaired.text))
+        return replace(repaired, text=_join_texts(draft.released_text, repaired.text))
 
-    async def _persist(self, turn: _Turn, ask: Ask) -> Draft:
+    async def _ask_with_retries(self, turn: _Turn, ask: Ask) -> ReplyBuffer:
         """Ask until there is a reply: in another dialect, with another key, or later. Raises the failure that stands."""
         dialect, attempt = self._dialect, 0
         while True:
             body = request_body(ask, self._model, dialect)
             try:
-                draft = await self._exchange(turn, ask, body)
+                draft = await self._exchange_once(turn, ask, body)
             except LLMError as fault:
-                adapted = None if turn.listener.told else adapt(dialect, body, fault)
+                adapted = None if turn.listener.told else adapt_dialect(dialect, body, fault)
                 if adapted:
                     dialect = adapted
                 elif turn.listener.told or not self._switch_key(turn, fault):
-                    await self._pause(turn, fault, attempt)
+                    await self._pause_before_retry(turn, fault, attempt)
                     attempt += 1
             else:
                 self._dialect = replace(dialect, room=None)
                 return draft
 
-    async def _pause(self, turn: _Turn, fault: LLMError, attempt: int) -> None:
+    async def _pause_before_retry(self, turn: _Turn, fault: LLMError, attempt: int) -> None:
         """Wait before the next attempt, or raise the failure where there is to be none."""
         fault.retryable = fault.retryable and not turn.listener.told
-        wait = self._policy.wait_s(fault, attempt, self._draw(), self._left(turn))
+        wait = self._policy.wait_s(fault, attempt, self._draw(), self._seconds_left(turn))
         if wait is None:
             raise fault
         await self._clock.sleep(wait)
@@ -221,43 +221,43 @@ class OpenAICompatible:
 
     # one request
 
-    async def _exchange(self, turn: _Turn, ask: Ask, body: Mapping[str, Any]) -> Draft:
-        reader = BodyReader(self._draft(turn, ask))
+    async def _exchange_once(self, turn: _Turn, ask: Ask, body: Mapping[str, Any]) -> ReplyBuffer:
+        reader = BodyReader(self._new_draft(turn, ask))
         try:
-            async with self._send("POST", "/chat/completions", body) as response:
-                await self._receive(response, reader)
-            self._judge(reader)
+            async with self._send_request("POST", "/chat/completions", body) as response:
+                await self._receive_body(response, reader)
+            self._check_reply(reader)
         except (LLMError, asyncio.CancelledError):
-            self._book(turn, ask, reader.draft)
+            self._record_broken_reply(turn, ask, reader.draft)
             raise
         return reader.draft
 
-    def _draft(self, turn: _Turn, ask: Ask) -> Draft:
+    def _new_draft(self, turn: _Turn, ask: Ask) -> ReplyBuffer:
         hold: Hold = "calls" if ask.tools else "nothing" if ask.schema is None else "everything"
         used = (call.id for message in ask.messages for call in message.tool_calls)
-        return Draft(turn.listener, ask.tools, CallIds(used), hold)
+        return ReplyBuffer(turn.listener, ask.tools, CallIds(used), hold)
 
-    def _book(self, turn: _Turn, ask: Ask, draft: Draft) -> None:
+    def _record_broken_reply(self, turn: _Turn, ask: Ask, draft: ReplyBuffer) -> None:
         """Keep what a broken reply said and cost."""
         turn.partial = draft.text or turn.partial
         if draft.events:
-            turn.spent += self._usage(ask, draft)
+            turn.spent += self._read_usage(ask, draft)
 
     @asynccontextmanager
-    async def _send(self, method: str, path: str, body: Mapping[str, Any] | None) -> AsyncIterator[httpx2.Response]:
+    async def _send_request(self, method: str, path: str, body: Mapping[str, Any] | None) -> AsyncIterator[httpx2.Response]:
         """The response to one request; leaving the block closes it. Raises LLMError for any that is not a success."""
         try:
             client = self._open_client()
             content = None if body is None else json.dumps(body, ensure_ascii=False, default=dict).encode("utf-8", "replace")
             timeout = httpx2.Timeout(None, connect=CONNECT_S)
             request = client.build_request(
-                method, self._address(path), content=content, headers=self._headers(), timeout=timeout
+                method, self._url_for(path), content=content, headers=self._request_headers(), timeout=timeout
             )
             async with asyncio.timeout(self._idle_s):
                 response = await client.send(request, stream=True, follow_redirects=False)
             try:
                 if not response.is_success:
-                    raise await self._refusal(response)
+                    raise await self._read_refusal(response)
                 yield response
             finally:
                 await response.aclose()
@@ -266,36 +266,36 @@ class OpenAICompatible:
         except (httpx2.TransportError, httpx2.DecodingError, httpx2.InvalidURL) as error:
             raise faults.from_transport(self._endpoint, error) from None
 
-    async def _refusal(self, response: httpx2.Response) -> LLMError:
+    async def _read_refusal(self, response: httpx2.Response) -> LLMError:
         async with asyncio.timeout(self._idle_s):
             body = await _read_at_most(response, MAX_ERROR_BYTES)
         wish = retry_after(response.headers, self._clock.now())
         location = response.headers.get("location", "")
         return faults.from_response(self._endpoint, response.status_code, body, retry_after=wish, location=location)
 
-    async def _receive(self, response: httpx2.Response, reader: BodyReader) -> None:
+    async def _receive_body(self, response: httpx2.Response, reader: BodyReader) -> None:
         stream = response.aiter_bytes()
-        while not reader.done:
-            chunk = await self._chunk(stream, reader)
+        while not reader.is_done:
+            chunk = await self._next_chunk(stream, reader)
             if chunk is None:
                 break
             reader.feed(chunk)
         if reader.closed:
-            await self._chunk(stream, reader)
+            await self._next_chunk(stream, reader)
         reader.end()
 
-    async def _chunk(self, stream: AsyncIterator[bytes], reader: BodyReader) -> bytes | None:
+    async def _next_chunk(self, stream: AsyncIterator[bytes], reader: BodyReader) -> bytes | None:
         """The next bytes, None at the end. A finished reply is not waited for long, and its broken end is no failure."""
-        patience = DRAIN_S if reader.closed else GRACE_S if reader.complete else self._idle_s
+        patience = DRAIN_S if reader.closed else GRACE_S if reader.is_complete else self._idle_s
         try:
             async with asyncio.timeout(patience):
                 return await anext(stream, None)
         except (TimeoutError, httpx2.TransportError):
-            if not reader.complete:
+            if not reader.is_complete:
                 raise
             return None
 
-    def _judge(self, reader: BodyReader) -> None:
+    def _check_reply(self, reader: BodyReader) -> None:
         """Raise unless this is a reply."""
         draft = reader.draft
         if draft.error is not None:
@@ -304,7 +304,7 @@ class OpenAICompatible:
             raise faults.web_page(self._endpoint, reader.sample)
         if not draft.events and reader.sample.strip():
             raise faults.bad_reply(self._endpoint, reader.sample)
-        if reader.kind == "events" and not (reader.complete or reader.cut):
+        if reader.kind == "events" and not (reader.is_complete or reader.cut):
             raise faults.stream_closed(self._endpoint)
         if reader.cut:
             draft.finish = "length"
@@ -315,46 +315,46 @@ class OpenAICompatible:
 
     # what a reply means
 
-    def _read(self, ask: Ask, draft: Draft) -> tuple[Reply, list[str]]:
+    def _read_reply(self, ask: Ask, draft: ReplyBuffer) -> tuple[Reply, list[str]]:
         """The reply, and what is wrong with it if it attempts what was asked for and fails."""
-        reply = Reply(draft.text, draft.calls, self._usage(ask, draft), _finish(draft.finish, draft.calls))
+        reply = Reply(draft.text, draft.calls, self._read_usage(ask, draft), _finish_reason(draft.finish, draft.calls))
         if ask.tools and not draft.calls:
             return self._read_calls(ask, draft, reply)
         if ask.schema is not None and not ask.tools:
             return self._read_json(ask.schema, draft, reply)
         return self._as_text(draft, reply), []
 
-    def _read_calls(self, ask: Ask, draft: Draft, reply: Reply) -> tuple[Reply, list[str]]:
+    def _read_calls(self, ask: Ask, draft: ReplyBuffer, reply: Reply) -> tuple[Reply, list[str]]:
         rest, found = calls_from_text(reply.text, ask.tools)
         if not found:
-            wrong = problems(reply.text, ask.tools)
+            wrong = find_problems(reply.text, ask.tools)
             return (reply, wrong) if wrong else (self._as_text(draft, reply), [])
         calls = tuple(replace(call, id=draft.ids.claim("")) for call in found)
         reply = self._as_text(draft, replace(reply, text=rest))
         for call in calls:
             draft.listener.arguments(call.name, call.arguments)
             draft.listener.call(call)
-        return replace(reply, tool_calls=calls, finish=_finish(draft.finish, calls)), []
+        return replace(reply, tool_calls=calls, finish=_finish_reason(draft.finish, calls)), []
 
-    def _read_json(self, wanted: Mapping[str, Any], draft: Draft, reply: Reply) -> tuple[Reply, list[str]]:
+    def _read_json(self, wanted: Mapping[str, Any], draft: ReplyBuffer, reply: Reply) -> tuple[Reply, list[str]]:
         try:
             value = json_reader.parse_lenient(reply.text)
         except ValueError:
             return reply, ["it holds no JSON object"]
-        wrong = schema_check.check(value, wanted)
+        wrong = schema_check.check_schema(value, wanted)
         if wrong:
             return reply, wrong
         return self._as_text(draft, replace(reply, text=_json_text(reply.text, value))), []
 
-    def _as_text(self, draft: Draft, reply: Reply) -> Reply:
+    def _as_text(self, draft: ReplyBuffer, reply: Reply) -> Reply:
         """The reply as it is; what was held back of its text is told now."""
-        if reply.text.startswith(draft.released):
-            draft.listener.text(reply.text[len(draft.released) :])
+        if reply.text.startswith(draft.released_text):
+            draft.listener.text(reply.text[len(draft.released_text) :])
         return reply
 
-    def _usage(self, ask: Ask, draft: Draft) -> Usage:
-        sent = _amount(draft.usage, "prompt_tokens", "input_tokens")
-        got = _amount(draft.usage, "completion_tokens", "output_tokens")
+    def _read_usage(self, ask: Ask, draft: ReplyBuffer) -> Usage:
+        sent = _token_count(draft.usage, "prompt_tokens", "input_tokens")
+        got = _token_count(draft.usage, "completion_tokens", "output_tokens")
         estimated = not sent or not got
         sent = sent or _prompt_size(ask, self._count)
         got = got or _reply_size(draft, self._count)
@@ -363,18 +363,18 @@ class OpenAICompatible:
             cost = self._price.cost(sent, got)
         return Usage(sent, got, estimated, cost)
 
-    def _charged(self, turn: _Turn, fault: LLMError) -> LLMError:
+    def _add_usage(self, turn: _Turn, fault: LLMError) -> LLMError:
         fault.partial = turn.partial
         fault.usage = turn.spent
         return fault
 
-    def _left(self, turn: _Turn) -> float | None:
+    def _seconds_left(self, turn: _Turn) -> float | None:
         """Seconds until the deadline. Raises LLMError when there are none."""
         if turn.deadline is None:
             return None
         left = turn.deadline - self._clock.monotonic()
         if left <= 0:
-            raise self._charged(turn, faults.past_deadline(self._endpoint))
+            raise self._add_usage(turn, faults.past_deadline(self._endpoint))
         return left
 
     # connections
@@ -382,24 +382,24 @@ class OpenAICompatible:
     def _open_client(self) -> httpx2.AsyncClient:
         if self._client is None:
             try:
-                self._client = httpx2.AsyncClient(verify=self._tls(), trust_env=False, proxy=self._proxy or None)
+                self._client = httpx2.AsyncClient(verify=self._load_certificates(), trust_env=False, proxy=self._proxy or None)
             except ConfigError as error:
                 raise faults.bad_certificates(self._endpoint, error) from None
             except (ValueError, ImportError) as error:
                 raise faults.bad_proxy(self._endpoint, error) from None
         return self._client
 
-    def _tls(self) -> ssl.SSLContext | bool:
+    def _load_certificates(self) -> ssl.SSLContext | bool:
         """Certificates are loaded only where TLS is spoken."""
         if self._url.lower().startswith("http://") and not (self._proxy or "").lower().startswith("https"):
-            return nobody()
+            return trust_nobody()
         return self._trust.context() or True
 
-    def _address(self, path: str) -> str:
+    def _url_for(self, path: str) -> str:
         root, mark, query = self._url.partition("?")
         return f"{root.rstrip('/')}{path}{mark}{query}"
 
-    def _headers(self) -> dict[str, str]:
+    def _request_headers(self) -> dict[str, str]:
         headers = {
             "accept": "text/event-stream, application/json",
             "accept-encoding": "identity",
@@ -414,13 +414,13 @@ class OpenAICompatible:
         return headers
 
 
-def _root(base_url: str) -> str:
+def _api_root(base_url: str) -> str:
     """The address in front of /chat/completions, however much of it the user gave."""
     root, mark, query = base_url.strip().partition("?")
     return root.rstrip("/").removesuffix("/chat/completions").rstrip("/") + mark + query
 
 
-def _where(url: str) -> str:
+def _display_url(url: str) -> str:
     """The endpoint's name in messages: no user, no password, no query."""
     return (
         re.sub(r"^[a-z0-9+.-]*://", "", url.partition("?")[0], flags=re.IGNORECASE).rpartition("@")[2][:100] or "the endpoint"
@@ -437,20 +437,20 @@ async def _read_at_most(response: httpx2.Response, limit: int) -> bytes:
 
 
 def _model_ids(body: bytes) -> list[str]:
-    listing = json_reader.parse(body.decode("utf-8", "replace"))
-    entries = listing if isinstance(listing, list) else _entries(listing)
+    listing = json_reader.parse_json(body.decode("utf-8", "replace"))
+    entries = listing if isinstance(listing, list) else _listed_entries(listing)
     names = (entry.get("id") or entry.get("name") for entry in entries if isinstance(entry, dict))
     return [name for name in names if isinstance(name, str)]
 
 
-def _entries(listing: object) -> list[object]:
+def _listed_entries(listing: object) -> list[object]:
     if not isinstance(listing, dict) or not {"data", "models"} & listing.keys():
         raise ValueError("no list of models")
     entries = listing.get("data") or listing.get("models") or []
     return entries if isinstance(entries, list) else []
 
 
-def _finish(finish: Finish | Literal[""], calls: Sequence[ToolCall]) -> Finish:
+def _finish_reason(finish: Finish | Literal[""], calls: Sequence[ToolCall]) -> Finish:
     """Calls end a reply as calls, and only calls do; a cut stays a cut."""
     if calls:
         return "length" if finish == "length" else "tool_calls"
@@ -459,17 +459,17 @@ def _finish(finish: Finish | Literal[""], calls: Sequence[ToolCall]) -> Finish:
 
 def _json_text(text: str, value: object) -> str:
     try:
-        json_reader.parse(text.strip())
+        json_reader.parse_json(text.strip())
     except ValueError:
         return json.dumps(value, ensure_ascii=False)
     return text.strip()
 
 
-def _joined(first: str, second: str) -> str:
+def _join_texts(first: str, second: str) -> str:
     return f"{first.rstrip()}\n\n{second}" if first.strip() else second
 
 
-def _amount(usage: Mapping[str, Any], *names: str) -> int:
+def _token_count(usage: Mapping[str, Any], *names: str) -> int:
     """A count of tokens as the server gave it, 0 where it gave none worth believing."""
     counts = (usage.get(name) for name in names)
     return next((n for n in counts if isinstance(n, int) and not isinstance(n, bool) and n > 0), 0)
@@ -487,7 +487,7 @@ def _prompt_size(ask: Ask, count: Callable[[str], int]) -> int:
     return sum(count(text) + 3 for text in texts) + count(tools)
 
 
-def _reply_size(draft: Draft, count: Callable[[str], int]) -> int:
+def _reply_size(draft: ReplyBuffer, count: Callable[[str], int]) -> int:
     """Thoughts are paid for too, although they are not in the text."""
     said = draft.text + "".join(call.name + call.arguments for call in draft.calls)
     return max(count(said), draft.size // 4)

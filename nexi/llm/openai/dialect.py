@@ -34,7 +34,7 @@ class Ask(Struct, frozen=True):
     temperature: float | None = None
     schema: Mapping[str, Any] | None = None
 
-    def repaired(self, reply: str, problems: Sequence[str]) -> Ask:
+    def repair_request(self, reply: str, problems: Sequence[str]) -> Ask:
         """The same question again, with the reply that could not be used and what was wrong with it."""
         wanted = "a tool call" if self.tools else "the JSON object that was asked for"
         told = "\n".join(f"- {problem}" for problem in problems)
@@ -58,11 +58,11 @@ class Dialect(Struct, frozen=True):
 def request_body(ask: Ask, model: str, dialect: Dialect) -> dict[str, Any]:
     """The JSON object to send."""
     limit = min(limit for limit in (ask.max_tokens, dialect.max_output, dialect.room) if limit is not None)
-    body: dict[str, Any] = {"model": model, "messages": _messages(ask, dialect), dialect.limit_name: limit}
+    body: dict[str, Any] = {"model": model, "messages": _messages_to_dicts(ask, dialect), dialect.limit_name: limit}
     if ask.temperature is not None and dialect.temperature:
         body["temperature"] = ask.temperature
     if ask.tools and dialect.rung == "native":
-        body["tools"] = [_tool(spec) for spec in ask.tools]
+        body["tools"] = [_tool_to_dict(spec) for spec in ask.tools]
     response_format = _response_format(ask, dialect)
     if response_format:
         body["response_format"] = response_format
@@ -73,7 +73,7 @@ def request_body(ask: Ask, model: str, dialect: Dialect) -> dict[str, Any]:
     return body
 
 
-def _tool(spec: ToolSpec) -> dict[str, Any]:
+def _tool_to_dict(spec: ToolSpec) -> dict[str, Any]:
     function = {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
     return {"type": "function", "function": function}
 
@@ -107,19 +107,19 @@ def call_schema(tools: Sequence[ToolSpec]) -> dict[str, Any]:
 # --- messages
 
 
-def _messages(ask: Ask, dialect: Dialect) -> list[dict[str, Any]]:
+def _messages_to_dicts(ask: Ask, dialect: Dialect) -> list[dict[str, Any]]:
     if ask.tools and dialect.rung != "native":
         return [m.to_dict() for m in _with_instructions(plain_messages(ask.messages), _describe_tools(ask.tools, dialect))]
     if not ask.tools and dialect.rung != "native":
         return [m.to_dict() for m in _with_schema(plain_messages(ask.messages), ask, dialect)]
-    return [_sendable(m).to_dict() for m in _with_schema(ask.messages, ask, dialect)]
+    return [_repair_arguments(m).to_dict() for m in _with_schema(ask.messages, ask, dialect)]
 
 
 def _with_schema(messages: Sequence[Message], ask: Ask, dialect: Dialect) -> Sequence[Message]:
     if ask.tools or ask.schema is None or dialect.form == "json_schema":
         return messages
     return _with_instructions(
-        messages, f"Answer with one JSON object that fits this JSON schema, and nothing else:\n{_dump(ask.schema)}"
+        messages, f"Answer with one JSON object that fits this JSON schema, and nothing else:\n{_dump_json(ask.schema)}"
     )
 
 
@@ -135,14 +135,14 @@ def plain_messages(messages: Sequence[Message]) -> list[Message]:
     names = {call.id: call.name for message in messages for call in message.tool_calls}
     plain: list[Message] = []
     for message in messages:
-        turn = _plain(message, names)
+        turn = _plain_message(message, names)
         if plain and plain[-1].role == turn.role:
             turn = Message(turn.role, f"{plain.pop().content}\n\n{turn.content}")
         plain.append(turn)
     return plain
 
 
-def _plain(message: Message, names: Mapping[str, str]) -> Message:
+def _plain_message(message: Message, names: Mapping[str, str]) -> Message:
     if message.role == "tool":
         return Message("user", f"Result of {names.get(message.tool_call_id, 'the tool')}:\n{message.content}")
     written = [f"```json\n{_written_call(call)}\n```" for call in message.tool_calls]
@@ -150,10 +150,10 @@ def _plain(message: Message, names: Mapping[str, str]) -> Message:
 
 
 def _written_call(call: ToolCall) -> str:
-    return _dump({"tool": call.name, "arguments": json_reader.parse(_valid_arguments(call.arguments))})
+    return _dump_json({"tool": call.name, "arguments": json_reader.parse_json(_valid_arguments(call.arguments))})
 
 
-def _sendable(message: Message) -> Message:
+def _repair_arguments(message: Message) -> Message:
     """Servers fail on a conversation in which an earlier call has broken arguments."""
     if all(call.arguments == _valid_arguments(call.arguments) for call in message.tool_calls):
         return message
@@ -163,15 +163,15 @@ def _sendable(message: Message) -> Message:
 
 def _valid_arguments(arguments: str) -> str:
     try:
-        if isinstance(json_reader.parse(arguments), dict):
+        if isinstance(json_reader.parse_json(arguments), dict):
             return arguments
     except ValueError:
         pass
-    return _dump({"unreadable": arguments[:1000]})
+    return _dump_json({"unreadable": arguments[:1000]})
 
 
 def _describe_tools(tools: Sequence[ToolSpec], dialect: Dialect) -> str:
-    listed = "\n".join(f"- {t.name}: {t.description}\n  arguments: {_dump(t.parameters)}" for t in tools)
+    listed = "\n".join(f"- {t.name}: {t.description}\n  arguments: {_dump_json(t.parameters)}" for t in tools)
     example = '{"tool": "' + tools[0].name + '", "arguments": {...}}'
     how = (
         f"Answer with one JSON object, {example}, that calls one tool."
@@ -181,7 +181,7 @@ def _describe_tools(tools: Sequence[ToolSpec], dialect: Dialect) -> str:
     return f"You have these tools:\n{listed}\n\n{how} You will then be given its result."
 
 
-def _dump(value: object) -> str:
+def _dump_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=dict)
 
 
@@ -209,7 +209,7 @@ _PROMPT_SIZE = (
 )
 
 
-def adapt(dialect: Dialect, body: Mapping[str, Any], fault: LLMError) -> Dialect | None:
+def adapt_dialect(dialect: Dialect, body: Mapping[str, Any], fault: LLMError) -> Dialect | None:
     """The dialect to try after a refusal of `body`, None where the refusal is about something else.
 
     Every step leaves something out for good, so that a chain of steps ends.
@@ -223,7 +223,7 @@ def adapt(dialect: Dialect, body: Mapping[str, Any], fault: LLMError) -> Dialect
 
 def _with_less_output(dialect: Dialect, body: Mapping[str, Any], fault: ContextOverflowError) -> Dialect | None:
     """The prompt may fit where only the room asked for the answer does not."""
-    size = _number(re.search(_PROMPT_SIZE, fault.cause))
+    size = _match_number(re.search(_PROMPT_SIZE, fault.cause))
     if size is None or fault.window is None:
         return None
     room = fault.window - size - 16
@@ -232,7 +232,7 @@ def _with_less_output(dialect: Dialect, body: Mapping[str, Any], fault: ContextO
 
 
 def _renamed_limit(dialect: Dialect, body: Mapping[str, Any], fault: LLMError) -> Dialect | None:
-    most = _number(re.search(_OUTPUT_LIMIT, fault.cause))
+    most = _match_number(re.search(_OUTPUT_LIMIT, fault.cause))
     if most and most < body[dialect.limit_name]:
         return replace(dialect, max_output=most)
     if "max_completion_tokens" in fault.cause and dialect.limit_name == "max_tokens":
@@ -263,5 +263,5 @@ def _lower_form(dialect: Dialect, body: Mapping[str, Any]) -> Dialect:
     return replace(dialect, form="json_object" if dialect.form == "json_schema" else "text")
 
 
-def _number(match: re.Match[str] | None) -> int | None:
+def _match_number(match: re.Match[str] | None) -> int | None:
     return int(next(group for group in match.groups() if group)) if match else None

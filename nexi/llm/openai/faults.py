@@ -28,7 +28,7 @@ _SERVER_FIX = "start the server or correct base_url: nexi --edit-config"
 
 
 @dataclass(frozen=True)
-class Endpoint:
+class EndpointLabel:
     """How an endpoint is named in messages, and the keys that must not appear in them."""
 
     where: str
@@ -100,96 +100,96 @@ _BY_STATUS: Mapping[int, _Kind] = {
 
 
 def from_response(
-    endpoint: Endpoint, status: int, body: bytes, *, retry_after: float | None = None, location: str = ""
+    endpoint: EndpointLabel, status: int, body: bytes, *, retry_after: float | None = None, location: str = ""
 ) -> LLMError:
     """A reply whose status says that it failed."""
     text = body.decode("utf-8", "replace")[:MAX_SCAN_CHARS]
     if 300 <= status < 400:
-        return _build(endpoint, _MOVED, f"redirect to {location}" if location else f"HTTP {status}", status=status)
+        return _build_error(endpoint, _MOVED, f"redirect to {location}" if location else f"HTTP {status}", status=status)
     return _from_words(endpoint, status, _server_words(text), text, retry_after)
 
 
-def from_error_event(endpoint: Endpoint, error: object) -> LLMError:
+def from_error_event(endpoint: EndpointLabel, error: object) -> LLMError:
     """An error that came inside a reply whose status was fine."""
-    raw = error if isinstance(error, str) else _dump(error)
+    raw = error if isinstance(error, str) else _dump_json(error)
     status = error.get("code") if isinstance(error, Mapping) else None
     if not isinstance(status, int) or not 400 <= status < 600:
         status = 0
     return _from_words(endpoint, status, _words_of(error) or raw, raw, None)
 
 
-def from_transport(endpoint: Endpoint, error: Exception) -> LLMError:
+def from_transport(endpoint: EndpointLabel, error: Exception) -> LLMError:
     """A connection that failed below HTTP."""
-    causes = list(_causes(error))
+    causes = list(_error_chain(error))
     words = next((str(cause) for cause in causes if str(cause)), type(error).__name__)
     name_error = next((cause for cause in causes if isinstance(cause, socket.gaierror)), None)
     if name_error is not None:
-        fault = _build(endpoint, _DNS, str(name_error))
+        fault = _build_error(endpoint, _DNS, str(name_error))
         fault.retryable = name_error.errno == socket.EAI_AGAIN
         return fault
     if any(isinstance(cause, ssl.SSLError) for cause in causes):
-        return _build(endpoint, _TLS, words)
-    return _build(endpoint, _transport_kind(error), words)
+        return _build_error(endpoint, _TLS, words)
+    return _build_error(endpoint, _transport_kind(error), words)
 
 
-def stream_closed(endpoint: Endpoint) -> LLMError:
-    return _build(endpoint, _STREAM_CLOSED, "the reply has no end")
+def stream_closed(endpoint: EndpointLabel) -> LLMError:
+    return _build_error(endpoint, _STREAM_CLOSED, "the reply has no end")
 
 
-def timed_out(endpoint: Endpoint, seconds: float) -> LLMError:
-    return _build(endpoint, _TIMEOUT, f"nothing came for {seconds:g} s")
+def timed_out(endpoint: EndpointLabel, seconds: float) -> LLMError:
+    return _build_error(endpoint, _TIMEOUT, f"nothing came for {seconds:g} s")
 
 
-def past_deadline(endpoint: Endpoint) -> LLMError:
-    fault = _build(endpoint, _TIMEOUT, "the time for this request is used up")
+def past_deadline(endpoint: EndpointLabel) -> LLMError:
+    fault = _build_error(endpoint, _TIMEOUT, "the time for this request is used up")
     fault.retryable = False
     return fault
 
 
-def empty_reply(endpoint: Endpoint) -> LLMError:
-    return _build(endpoint, _EMPTY, "no text and no tool call")
+def empty_reply(endpoint: EndpointLabel) -> LLMError:
+    return _build_error(endpoint, _EMPTY, "no text and no tool call")
 
 
-def only_thoughts(endpoint: Endpoint) -> LLMError:
-    return _build(endpoint, _THOUGHT_ONLY, "the reply was cut at the output limit before any text")
+def only_thoughts(endpoint: EndpointLabel) -> LLMError:
+    return _build_error(endpoint, _THOUGHT_ONLY, "the reply was cut at the output limit before any text")
 
 
-def web_page(endpoint: Endpoint, body: bytes) -> LLMError:
-    return _build(endpoint, _HTML, _server_words(body.decode("utf-8", "replace")[:MAX_SCAN_CHARS]))
+def web_page(endpoint: EndpointLabel, body: bytes) -> LLMError:
+    return _build_error(endpoint, _HTML, _server_words(body.decode("utf-8", "replace")[:MAX_SCAN_CHARS]))
 
 
-def bad_reply(endpoint: Endpoint, body: bytes) -> LLMError:
-    return _build(
+def bad_reply(endpoint: EndpointLabel, body: bytes) -> LLMError:
+    return _build_error(
         endpoint, _BAD_REPLY, f"it begins: {body[:200].decode('utf-8', 'replace')}" if body.strip() else "no reply in it"
     )
 
 
-def bad_embeddings(endpoint: Endpoint, error: Exception) -> LLMError:
-    return _build(endpoint, _BAD_EMBEDDINGS, str(error) or type(error).__name__)
+def bad_embeddings(endpoint: EndpointLabel, error: Exception) -> LLMError:
+    return _build_error(endpoint, _BAD_EMBEDDINGS, str(error) or type(error).__name__)
 
 
-def unusable_key(endpoint: Endpoint) -> LLMError:
-    return _build(endpoint, _AUTH, "the key holds characters that no key has, such as a line break")
+def unusable_key(endpoint: EndpointLabel) -> LLMError:
+    return _build_error(endpoint, _AUTH, "the key holds characters that no key has, such as a line break")
 
 
-def bad_proxy(endpoint: Endpoint, error: Exception) -> LLMError:
-    return _build(endpoint, _PROXY, str(error))
+def bad_proxy(endpoint: EndpointLabel, error: Exception) -> LLMError:
+    return _build_error(endpoint, _PROXY, str(error))
 
 
-def bad_certificates(endpoint: Endpoint, error: ConfigError) -> LLMError:
-    return _build(endpoint, replace(_TLS, fix=error.fix), f"{error}: {error.cause}")
+def bad_certificates(endpoint: EndpointLabel, error: ConfigError) -> LLMError:
+    return _build_error(endpoint, replace(_TLS, fix=error.fix), f"{error}: {error.cause}")
 
 
-def _from_words(endpoint: Endpoint, status: int, words: str, raw: str, retry_after: float | None) -> LLMError:
+def _from_words(endpoint: EndpointLabel, status: int, words: str, raw: str, retry_after: float | None) -> LLMError:
     if status == 413 or (status not in (401, 402, 403, 429) and re.search(_OVERFLOW, raw)):
-        return _overflow(endpoint, status, words, raw)
+        return _overflow_error(endpoint, status, words, raw)
     kind = _BY_STATUS.get(status) or (_SERVER if status >= 500 or not status else _BAD_REQUEST)
     if status == 429 and re.search(_NO_CREDIT, raw):
         kind = _PAYMENT
-    return _build(endpoint, kind, words or f"HTTP {status}", status=status, retry_after=retry_after)
+    return _build_error(endpoint, kind, words or f"HTTP {status}", status=status, retry_after=retry_after)
 
 
-def _overflow(endpoint: Endpoint, status: int, words: str, raw: str) -> ContextOverflowError:
+def _overflow_error(endpoint: EndpointLabel, status: int, words: str, raw: str) -> ContextOverflowError:
     fault = ContextOverflowError(
         f"the request is larger than the context window of {endpoint.model}",
         cause=endpoint.clean(words),
@@ -211,7 +211,9 @@ def context_window(text: str) -> int | None:
     return None
 
 
-def _build(endpoint: Endpoint, kind: _Kind, cause: str, *, status: int = 0, retry_after: float | None = None) -> LLMError:
+def _build_error(
+    endpoint: EndpointLabel, kind: _Kind, cause: str, *, status: int = 0, retry_after: float | None = None
+) -> LLMError:
     return LLMError(
         kind.what.format(where=endpoint.where, model=endpoint.model),
         cause=endpoint.clean(cause),
@@ -233,7 +235,7 @@ def _transport_kind(error: Exception) -> _Kind:
     return _BAD_REPLY if isinstance(error, httpx2.DecodingError) else _STREAM_CLOSED
 
 
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
+def _error_chain(error: BaseException | None) -> Iterator[BaseException]:
     for _ in range(10):
         if error is None:
             return
@@ -271,7 +273,7 @@ def _without_markup(text: str) -> str:
     return title.group(1) if title else re.sub(r"<[^<>]{0,500}>", " ", text)
 
 
-def _dump(value: object) -> str:
+def _dump_json(value: object) -> str:
     try:
         return json.dumps(value)[:MAX_SCAN_CHARS]
     except (TypeError, ValueError, RecursionError):

@@ -55,7 +55,7 @@ def price_table(prices: Mapping[str, Mapping[str, float]]) -> dict[str, Price]:
 
 def price_of(model: str, overrides: Mapping[str, Price] | None = None) -> Price | None:
     """The price of a model as named by its endpoint; a maker's prefix or a date at the end may be absent from the table."""
-    names = _names(model)
+    names = _price_names(model)
     for table in (overrides or {}, PRICES):
         for name in names:
             if name in table:
@@ -63,6 +63,6 @@ def price_of(model: str, overrides: Mapping[str, Price] | None = None) -> Price 
     return FREE if model.endswith(":free") else None
 
 
-def _names(model: str) -> list[str]:
+def _price_names(model: str) -> list[str]:
     short = model.rsplit("/", 1)[-1]
     return list(dict.fromkeys((model, short, _DATE.sub("", model), _DATE.sub("", short))))

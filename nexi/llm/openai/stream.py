@@ -97,13 +97,13 @@ class EventDecoder:
         return self._line_chars + self._data_chars
 
     def feed(self, chunk: bytes) -> list[str]:
-        return self._take(self._decode(chunk))
+        return self._split_events(self._decode(chunk))
 
     def end(self) -> list[str]:
         """What an early end left behind."""
-        return self._take(self._decode(b"", True) + "\n\n")
+        return self._split_events(self._decode(b"", True) + "\n\n")
 
-    def _take(self, text: str) -> list[str]:
+    def _split_events(self, text: str) -> list[str]:
         if not text:
             return []
         skipped = 1 if self._after_return and text.startswith("\n") else 0
@@ -129,7 +129,7 @@ class EventDecoder:
 class BodyReader:
     """The body of a reply, whether the server streams or answers at once."""
 
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: ReplyBuffer) -> None:
         self.draft = draft
         self.kind: Literal["", "events", "json", "html"] = ""
         self.closed = False  # the server said that this is all
@@ -139,11 +139,11 @@ class BodyReader:
         self._received = 0
 
     @property
-    def done(self) -> bool:
+    def is_done(self) -> bool:
         return self.closed or self.cut or self.draft.error is not None
 
     @property
-    def complete(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether nothing more is needed, although the connection may still be open."""
         return self.closed or bool(self.draft.finish)
 
@@ -153,16 +153,16 @@ class BodyReader:
             self._read_events(self._events.feed(chunk))
         else:
             self._body += chunk
-            self._sniff()
+            self._detect_format()
         pending = self._events.pending if self.kind == "events" else len(self._body)
-        self.cut = self.cut or self.draft.full or pending > _PENDING_BYTES or self._received > MAX_STREAM_BYTES
+        self.cut = self.cut or self.draft.is_full or pending > _PENDING_BYTES or self._received > MAX_STREAM_BYTES
 
     def end(self) -> None:
         """Read what is left once no more bytes will come."""
         if self.kind == "events":
             self._read_events(self._events.end())
         elif self.kind != "html":
-            value = _load(self._body.decode("utf-8", "replace"), mend=self.cut)
+            value = _load_json(self._body.decode("utf-8", "replace"), mend=self.cut)
             if isinstance(value, Mapping):
                 self.draft.take(value)
                 self.closed = not self.cut
@@ -172,7 +172,7 @@ class BodyReader:
         """The beginning of a body that was no event stream."""
         return bytes(self._body[:65536])
 
-    def _sniff(self) -> None:
+    def _detect_format(self) -> None:
         if self.kind:
             return
         start = bytes(self._body[:512]).lstrip(b"\xef\xbb\xbf \t\r\n")
@@ -195,14 +195,14 @@ class BodyReader:
         if data.strip() == "[DONE]":
             self.closed = True
             return
-        value = _load(data, mend=self.cut)
+        value = _load_json(data, mend=self.cut)
         if isinstance(value, Mapping):
             self.draft.take(value)
         elif "\n" in data:  # servers that leave out the blank line between events
             self._read_events(data.split("\n"))
 
 
-def _load(text: str, *, mend: bool) -> object:
+def _load_json(text: str, *, mend: bool) -> object:
     """JSON or None. Surrogate halves stay as they are, since the other half may come in the next event."""
     try:
         return json.loads(text)
@@ -234,17 +234,17 @@ class _Call:
         return "".join(self.parts)
 
     @property
-    def placeholder(self) -> bool:
+    def is_placeholder(self) -> bool:
         """`{}`, which some servers send before the real arguments."""
         return self.balance.closed and self.arguments.strip() == "{}"
 
     @property
-    def whole(self) -> bool:
+    def is_whole(self) -> bool:
         """Whether the arguments are one closed object to which nothing can be added."""
-        return self.balance.closed and not self.placeholder and _is_object(self.arguments)
+        return self.balance.closed and not self.is_placeholder and _is_object(self.arguments)
 
 
-class Draft:
+class ReplyBuffer:
     """A reply under construction."""
 
     def __init__(self, listener: Listener, tools: Sequence[ToolSpec], ids: CallIds, hold: Hold) -> None:
@@ -263,7 +263,7 @@ class Draft:
         self._shown: list[str] = []
 
     @property
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         return self._size > MAX_REPLY_BYTES
 
     @property
@@ -276,9 +276,9 @@ class Draft:
         return _after_orphan("".join(self._shown))
 
     @property
-    def released(self) -> str:
+    def released_text(self) -> str:
         """The part of the text that the listener heard."""
-        return self._gate.released
+        return self._gate.released_text
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
@@ -290,7 +290,7 @@ class Draft:
         if error:
             self.error = error
             return
-        usage = event.get("usage") or _mapping(event.get("x_groq")).get("usage")
+        usage = event.get("usage") or _as_mapping(event.get("x_groq")).get("usage")
         self.usage = usage if isinstance(usage, Mapping) else self.usage
         choices = event.get("choices")
         if not isinstance(choices, list):
@@ -302,20 +302,22 @@ class Draft:
 
     def end(self) -> None:
         """No more events: what was kept back as possibly unfinished is final now."""
-        self._say(self._text.end())
+        self._release_text(self._text.end())
         for call in self._calls:
-            self._settle(call)
+            self._settle_call(call)
 
     def _take_choice(self, choice: Mapping[str, Any]) -> None:
-        part, at_once = _mapping(choice.get("delta")), False
+        part, at_once = _as_mapping(choice.get("delta")), False
         if not part and not self._size:
-            part, at_once = _mapping(choice.get("message")), True
+            part, at_once = _as_mapping(choice.get("message")), True
         for key in ("reasoning", "reasoning_content", "reasoning_details"):
             if part.get(key):
                 self.thought = True
-                self._grow(str(part[key]))
-        self._hear(_content(part.get("content")) or _content(choice.get("text")) or _content(part.get("refusal")))
-        for piece in _pieces(part):
+                self._grow_within_limit(str(part[key]))
+        self._read_content(
+            _content_text(part.get("content")) or _content_text(choice.get("text")) or _content_text(part.get("refusal"))
+        )
+        for piece in _call_pieces(part):
             self._take_call(piece, at_once)
         reason = choice.get("finish_reason")
         if reason == "error":
@@ -323,11 +325,11 @@ class Draft:
         elif isinstance(reason, str) and reason:
             self.finish = _FINISHES.get(reason.lower(), "stop")
 
-    def _hear(self, content: str) -> None:
-        if content and self._grow(content):
-            self._say(self._text.feed(content))
+    def _read_content(self, content: str) -> None:
+        if content and self._grow_within_limit(content):
+            self._release_text(self._text.feed(content))
 
-    def _say(self, visible: str) -> None:
+    def _release_text(self, visible: str) -> None:
         self.thought = self.thought or self._text.thought
         if visible and not self._shown:
             visible = visible.lstrip()
@@ -336,20 +338,20 @@ class Draft:
             self.listener.text(self._gate.feed(visible))
 
     def _take_call(self, piece: Mapping[str, Any], at_once: bool) -> None:
-        function = _mapping(piece.get("function")) or piece
-        name, arguments = _text(function.get("name")), function.get("arguments")
+        function = _as_mapping(piece.get("function")) or piece
+        name, arguments = _as_text(function.get("name")), function.get("arguments")
         written = "" if arguments is None else arguments if isinstance(arguments, str) else json.dumps(arguments)
         call = None if at_once else self._open_call(piece, name, written)
         if call is None:
-            call = _Call(piece.get("index"), _text(piece.get("id")))
+            call = _Call(piece.get("index"), _as_text(piece.get("id")))
             self._calls.append(call)
-            self._grow("call" * 25)
+            self._grow_within_limit("call" * 25)
         if call.final:
             return
         if name != call.name and not call.parts:
             call.name += name
-        if self._grow(name + written) and written:
-            self._write(call, written)
+        if self._grow_within_limit(name + written) and written:
+            self._append_arguments(call, written)
 
     def _open_call(self, piece: Mapping[str, Any], name: str, written: str) -> _Call | None:
         """The call that a piece goes on with, None if it begins one.
@@ -357,47 +359,47 @@ class Draft:
         Servers disagree: an index, an id, both or neither, or always index 0; a name given again begins a new call when
         the id is another, or when the one before is closed and this is no mere repetition of it.
         """
-        index, wanted = piece.get("index"), _text(piece.get("id"))
+        index, wanted = piece.get("index"), _as_text(piece.get("id"))
         call = next((c for c in reversed(self._calls) if index is None or c.index == index), None)
         if call is None or not name:
             return call
         renamed = bool(wanted and wanted != call.id)
-        another = call.balance.closed and not call.placeholder and bool(written) and written != call.arguments
+        another = call.balance.closed and not call.is_placeholder and bool(written) and written != call.arguments
         return None if renamed or another else call
 
-    def _write(self, call: _Call, written: str) -> None:
-        if call.placeholder:
+    def _append_arguments(self, call: _Call, written: str) -> None:
+        if call.is_placeholder:
             call.parts, call.told, call.balance = [], 0, _Balance()
         call.parts.append(written)
         call.balance.feed(written)
-        if call.name and call.whole:
-            self._settle(call)
+        if call.name and call.is_whole:
+            self._settle_call(call)
         elif call.name and not call.balance.closed:
             self._tell_arguments(call)
 
     def _tell_arguments(self, call: _Call) -> None:
         for part in call.parts[call.told :]:
-            self.listener.arguments(offered_name(call.name, self._tools), json_reader.mend(part))
+            self.listener.arguments(offered_name(call.name, self._tools), json_reader.fix_surrogates(part))
         call.told = len(call.parts)
 
-    def _settle(self, call: _Call) -> None:
+    def _settle_call(self, call: _Call) -> None:
         if call.final or not (call.name or call.parts):
             return
         name = _safe_name(offered_name(call.name, self._tools))
         call.name = name
         self._tell_arguments(call)
-        call.final = ToolCall(self.ids.claim(call.id), name, json_reader.mend(call.arguments).strip() or "{}")
+        call.final = ToolCall(self.ids.claim(call.id), name, json_reader.fix_surrogates(call.arguments).strip() or "{}")
         self.listener.call(call.final)
 
-    def _grow(self, text: str) -> bool:
+    def _grow_within_limit(self, text: str) -> bool:
         """Count what came in; False once the reply is over its size."""
-        if self.full:
+        if self.is_full:
             return False
         self._size += len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
         return True
 
 
-def _pieces(part: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _call_pieces(part: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     calls = part.get("tool_calls")
     if isinstance(calls, Mapping):
         calls = [calls]
@@ -407,27 +409,27 @@ def _pieces(part: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [piece for piece in calls if isinstance(piece, Mapping)]
 
 
-def _content(content: object) -> str:
+def _content_text(content: object) -> str:
     """Text of a content field: a string, or parts of which only the text ones are said aloud."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
         return ""
     parts = [part for part in content if isinstance(part, Mapping) and part.get("type", "text") in ("text", "output_text")]
-    return "".join(_text(part.get("text")) for part in parts)
+    return "".join(_as_text(part.get("text")) for part in parts)
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
+def _as_mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _text(value: object) -> str:
+def _as_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
 def _is_object(arguments: str) -> bool:
     try:
-        return isinstance(json_reader.parse(arguments), dict)
+        return isinstance(json_reader.parse_json(arguments), dict)
     except ValueError:
         return False
 
@@ -457,11 +459,11 @@ class _Balance:
             if found is None:
                 return
             position = found.end()
-            self._step(found.group())
+            self._step_char(found.group())
             if self._skip and position < len(piece):
                 position, self._skip = position + 1, False
 
-    def _step(self, char: str) -> None:
+    def _step_char(self, char: str) -> None:
         if char == '"':
             self._in_string = not self._in_string
         elif char == "\\":
@@ -498,18 +500,18 @@ class _TextFilter:
             self._thinking = not self._thinking
             self.thought = True
             position = found.end()
-        end = max(position, len(buffer) - _unfinished(buffer))
+        end = max(position, len(buffer) - _unfinished_length(buffer))
         self._kept = buffer[end:]
         if not self._thinking:
             said.append(buffer[position:end])
-        return json_reader.mend("".join(said))
+        return json_reader.fix_surrogates("".join(said))
 
     def end(self) -> str:
         kept, self._kept = self._kept, ""
-        return "" if self._thinking else json_reader.mend(kept)
+        return "" if self._thinking else json_reader.fix_surrogates(kept)
 
 
-def _unfinished(text: str) -> int:
+def _unfinished_length(text: str) -> int:
     """How many characters at the end may be the beginning of a tag or half of a character."""
     if text and "\ud800" <= text[-1] <= "\udbff":
         return 1
@@ -547,25 +549,25 @@ class _Gate:
         self._passed: list[str] = []
 
     @property
-    def released(self) -> str:
+    def released_text(self) -> str:
         return "".join(self._passed)
 
     def feed(self, text: str) -> str:
         if self._shut:
             return ""
         if self._hold == "nothing":
-            return self._pass(text)
+            return self._release_text(text)
         waiting = self._waiting + text
         mark = (_HELD if self._passed else _HELD_AT_START).search(waiting)
         if mark:
             self._shut = True
-            return self._pass(waiting[: mark.start()])
+            return self._release_text(waiting[: mark.start()])
         maybe = _MAYBE_HELD.search(waiting[-40:])
         cut = len(waiting) - (len(waiting[-40:]) - maybe.start() if maybe else 0)
         self._waiting = waiting[cut:]
-        return self._pass(waiting[:cut])
+        return self._release_text(waiting[:cut])
 
-    def _pass(self, text: str) -> str:
+    def _release_text(self, text: str) -> str:
         if text:
             self._passed.append(text)
         return text

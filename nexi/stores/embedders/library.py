@@ -41,23 +41,23 @@ class LibraryEmbedder:
         return self._dims
 
     async def embed(self, texts: Sequence[str], *, query: bool = False) -> Embedded:
-        return await asyncio.to_thread(self._embed, texts, query) if texts else Embedded(())
+        return await asyncio.to_thread(self._embed_texts, texts, query) if texts else Embedded(())
 
-    def _embed(self, texts: Sequence[str], query: bool) -> Embedded:
+    def _embed_texts(self, texts: Sequence[str], query: bool) -> Embedded:
         clean = [text[:LONGEST].encode("utf-8", "replace").decode("utf-8") or " " for text in texts]
         try:
             if self._encode is None:
                 self._encode = LIBRARIES[self._library](self._model, self._cache)
             vectors = tuple(_of_length_one(row) for row in self._encode(clean, query))
         except ImportError as error:
-            raise _missing(self._library, error) from None
+            raise _missing_error(self._library, error) from None
         except Exception as error:  # the edge of a foreign library: it raises whatever its own parts raise
-            raise _failed(self._library, self._model, error) from error
+            raise _loading_error(self._library, self._model, error) from error
         self._dims = len(vectors[0])
         return Embedded(vectors)
 
 
-def _model2vec(model: str, cache: Path) -> Encode:
+def _load_model2vec(model: str, cache: Path) -> Encode:
     if is_folder(model) and not Path(model).expanduser().is_dir():
         raise FileNotFoundError(f"there is no folder {model}")
     place = str(Path(model).expanduser()) if is_folder(model) else model
@@ -65,12 +65,12 @@ def _model2vec(model: str, cache: Path) -> Encode:
     return lambda texts, query: loaded.encode(list(texts), use_multiprocessing=False)
 
 
-def _fastembed(model: str, cache: Path) -> Encode:
+def _load_fastembed(model: str, cache: Path) -> Encode:
     loaded = import_module("fastembed").TextEmbedding(model, cache_dir=str(cache))
     return lambda texts, query: loaded.query_embed(list(texts)) if query else loaded.passage_embed(list(texts))
 
 
-LIBRARIES: Mapping[str, Callable[[str, Path], Encode]] = {"model2vec": _model2vec, "fastembed": _fastembed}
+LIBRARIES: Mapping[str, Callable[[str, Path], Encode]] = {"model2vec": _load_model2vec, "fastembed": _load_fastembed}
 
 
 def is_folder(model: str) -> bool:
@@ -80,9 +80,9 @@ def is_folder(model: str) -> bool:
 
 def _of_length_one(row: Any) -> Vector:
     """A text without a single known word has no direction; it gets one that no other text has for that reason alone."""
-    from nexi.stores.vectors import numpy
+    from nexi.stores.vectors import load_numpy
 
-    np = numpy()
+    np = load_numpy()
     vector = np.asarray(row, np.float32).reshape(-1)
     length = float(np.sqrt(vector @ vector))
     if not length > 0:
@@ -90,7 +90,7 @@ def _of_length_one(row: Any) -> Vector:
     return array("f", (vector / length).astype(np.float32).tobytes())
 
 
-def _missing(library: str, error: ImportError) -> LLMError:
+def _missing_error(library: str, error: ImportError) -> LLMError:
     return LLMError(
         f"{library} cannot make vectors",
         cause=f"{error.name} is not installed",
@@ -98,7 +98,7 @@ def _missing(library: str, error: ImportError) -> LLMError:
     )
 
 
-def _failed(library: str, model: str, error: Exception) -> LLMError:
+def _loading_error(library: str, model: str, error: Exception) -> LLMError:
     cause = " ".join(str(error).split())[:300] or type(error).__name__
     return LLMError(
         f"{library} cannot make vectors with {model[:100]}",

@@ -35,39 +35,41 @@ class Pieces:
         model = json.loads(path.read_text(encoding="utf-8"))["model"]
         return cls(model["vocab"], (merge if isinstance(merge, str) else " ".join(merge) for merge in model["merges"]))
 
-    def of(self, text: str) -> list[int]:
+    def split_text(self, text: str) -> list[int]:
         numbers: list[int] = []
         words = self._words
         for word in _WORD.findall(SPACE + text.replace(" ", SPACE)):
             known = words.get(word)
-            numbers.extend(self._learn(word) if known is None else known)
+            numbers.extend(self._pieces_of_word(word) if known is None else known)
         return numbers
 
-    def _learn(self, word: str) -> tuple[int, ...]:
+    def _pieces_of_word(self, word: str) -> tuple[int, ...]:
         if len(self._words) >= MOST_WORDS:
             self._words.clear()
         parts = (word[i : i + LONGEST] for i in range(0, len(word), LONGEST))
-        self._words[word] = found = tuple(n for part in parts for piece in self._merged(part) for n in self._number(piece))
+        self._words[word] = found = tuple(
+            n for part in parts for piece in self._merge_pairs(part) for n in self._piece_numbers(piece)
+        )
         return found
 
-    def _merged(self, word: str) -> list[str]:
+    def _merge_pairs(self, word: str) -> list[str]:
         """Join the pair of neighbours that comes first in the list of merges, until none is in it."""
         pieces = list(word)
-        ranks = [self._rank(a, b) for a, b in pairwise(pieces)]
+        ranks = [self._merge_rank(a, b) for a, b in pairwise(pieces)]
         while ranks and (first := min(ranks)) < NEVER:
             at = ranks.index(first)
             pieces[at : at + 2] = [pieces[at] + pieces[at + 1]]
             del ranks[at]
             if at:
-                ranks[at - 1] = self._rank(pieces[at - 1], pieces[at])
+                ranks[at - 1] = self._merge_rank(pieces[at - 1], pieces[at])
             if at < len(ranks):
-                ranks[at] = self._rank(pieces[at], pieces[at + 1])
+                ranks[at] = self._merge_rank(pieces[at], pieces[at + 1])
         return pieces
 
-    def _rank(self, first: str, second: str) -> int:
+    def _merge_rank(self, first: str, second: str) -> int:
         return self._ranks.get(f"{first} {second}", NEVER)
 
-    def _number(self, piece: str) -> list[int]:
+    def _piece_numbers(self, piece: str) -> list[int]:
         """A piece that the file does not know is written in bytes."""
         if piece in self._numbers:
             return [self._numbers[piece]]

@@ -17,7 +17,7 @@ from typing import Any
 from nexi.errors import StoreError
 from nexi.stores import faults
 from nexi.stores.embedders.pieces import Pieces
-from nexi.stores.vectors import numpy
+from nexi.stores.vectors import load_numpy
 from nexi.types import Embedded, Vector
 
 PACKAGE = "wordllama"
@@ -33,8 +33,8 @@ class StaticEmbedder:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
         self._loaded: tuple[Any, Pieces] | None = None
-        self._weights = _only(self._place(), "weights/*.safetensors")
-        header = _header(self._weights)[0]
+        self._weights = _only_file(self._find_folder(), "weights/*.safetensors")
+        header = _read_header(self._weights)[0]
         self._dims = int(header["shape"][1])
 
     @property
@@ -48,37 +48,37 @@ class StaticEmbedder:
     async def embed(self, texts: Sequence[str], *, query: bool = False) -> Embedded:
         """A text without a single piece gets the vector of a space."""
         if len(texts) <= FEW and self._loaded:
-            return self._embed(texts)
-        return await asyncio.to_thread(self._embed, texts)
+            return self._embed_texts(texts)
+        return await asyncio.to_thread(self._embed_texts, texts)
 
-    def _embed(self, texts: Sequence[str]) -> Embedded:
-        weights, pieces = self._load()
-        return Embedded(tuple(_mean(weights, pieces.of(text[:LONGEST])) for text in texts))
+    def _embed_texts(self, texts: Sequence[str]) -> Embedded:
+        weights, pieces = self._load_table()
+        return Embedded(tuple(_mean_vector(weights, pieces.split_text(text[:LONGEST])) for text in texts))
 
-    def _load(self) -> tuple[Any, Pieces]:
+    def _load_table(self) -> tuple[Any, Pieces]:
         if self._loaded is None:
             try:
-                pieces = Pieces.read(_only(self._place(), "tokenizers/*.json"))
+                pieces = Pieces.read(_only_file(self._find_folder(), "tokenizers/*.json"))
             except (OSError, ValueError, KeyError, TypeError) as error:
-                raise _broken(self._weights, error) from None
-            self._loaded = _table(self._weights), pieces
+                raise _broken_error(self._weights, error) from None
+            self._loaded = _read_table(self._weights), pieces
         return self._loaded
 
-    def _place(self) -> Path:
+    def _find_folder(self) -> Path:
         if self._folder is None:
-            self._folder = _package()
+            self._folder = _package_folder()
         return self._folder
 
 
-def _mean(weights: Any, numbers: Sequence[int]) -> Vector:
-    np = numpy()
+def _mean_vector(weights: Any, numbers: Sequence[int]) -> Vector:
+    np = load_numpy()
     rows = weights[np.minimum(np.array(numbers, np.int64), len(weights) - 1)]
     total = rows.sum(axis=0, dtype=np.float32)
     length = float(np.sqrt(total @ total))
     return array("f", (total / (length or 1.0)).tobytes())
 
 
-def _package() -> Path:
+def _package_folder() -> Path:
     """The folder of the package; it is looked up, not imported."""
     spec = find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
@@ -86,14 +86,14 @@ def _package() -> Path:
     return Path(spec.submodule_search_locations[0])
 
 
-def _only(folder: Path, pattern: str) -> Path:
+def _only_file(folder: Path, pattern: str) -> Path:
     found = sorted(folder.glob(pattern))
     if not found:
-        raise _broken(folder / pattern, "the file is missing")
+        raise _broken_error(folder / pattern, "the file is missing")
     return found[0]
 
 
-def _header(path: Path) -> tuple[dict[str, Any], int]:
+def _read_header(path: Path) -> tuple[dict[str, Any], int]:
     """What a safetensors file says of its one table, and where the numbers begin."""
     try:
         with path.open("rb") as file:
@@ -101,21 +101,21 @@ def _header(path: Path) -> tuple[dict[str, Any], int]:
             [table] = [value for key, value in json.loads(file.read(size)).items() if key != "__metadata__"]
         kind, (_, _) = _KINDS[table["dtype"]], table["shape"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise _broken(path, error) from None
+        raise _broken_error(path, error) from None
     return {**table, "kind": kind}, 8 + size
 
 
-def _table(path: Path) -> Any:
-    np = numpy()
-    header, start = _header(path)
+def _read_table(path: Path) -> Any:
+    np = load_numpy()
+    header, start = _read_header(path)
     shape = tuple(header["shape"])
     try:
         return np.memmap(path, header["kind"], "r", start + int(header["data_offsets"][0]), shape).view(np.ndarray)
     except (OSError, ValueError) as error:
-        raise _broken(path, error) from None
+        raise _broken_error(path, error) from None
 
 
-def _broken(path: Path, error: object) -> StoreError:
+def _broken_error(path: Path, error: object) -> StoreError:
     return StoreError(
         "The static vectors cannot be read",
         cause=f"{error} ({path})",

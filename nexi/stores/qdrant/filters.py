@@ -7,13 +7,13 @@ from typing import Any
 
 from qdrant_client import models
 
-from nexi.stores.qdrant.points import key_of, seconds
-from nexi.stores.scope import end_of, moment
+from nexi.stores.qdrant.points import key_of, to_seconds
+from nexi.stores.scope import end_of, normalise_time
 from nexi.types import EVERYTHING, Scope
 
 
 def for_sources(scope: Scope) -> models.Filter:
-    return models.Filter(must=[is_(key="kind", value="source"), *_must(scope)], must_not=_must_not(scope) or None)
+    return models.Filter(must=[match_value(key="kind", value="source"), *_conditions(scope)], must_not=_must_not(scope) or None)
 
 
 def for_chunks(scope: Scope) -> models.Filter | None:
@@ -21,59 +21,63 @@ def for_chunks(scope: Scope) -> models.Filter | None:
     if scope == EVERYTHING:
         return None
     must: list[Any] = []
-    inner = models.Filter(must=_must(scope) or None, must_not=_must_not(scope) or None)
+    inner = models.Filter(must=_conditions(scope) or None, must_not=_must_not(scope) or None)
     if inner.must or inner.must_not:
         must.append(models.NestedCondition(nested=models.Nested(key="sources", filter=inner)))
     if scope.code is not None:
-        must.append(is_(key="is_code", value=scope.code))
+        must.append(match_value(key="is_code", value=scope.code))
     return models.Filter(must=must)
 
 
-def is_(key: str, value: str | bool) -> models.FieldCondition:
+def match_value(key: str, value: str | bool) -> models.FieldCondition:
     return models.FieldCondition(key=key, match=models.MatchValue(value=value))
 
 
-def _any(key: str, values: list[str]) -> models.FieldCondition:
+def _match_any(key: str, values: list[str]) -> models.FieldCondition:
     return models.FieldCondition(key=key, match=models.MatchAny(any=values))
 
 
-def _must(scope: Scope) -> list[Any]:
+def _conditions(scope: Scope) -> list[Any]:
     found: list[Any] = []
     if scope.urls:
-        found.append(_any("key", [key_of(url) for url in scope.urls]))
+        found.append(_match_any("key", [key_of(url) for url in scope.urls]))
     if scope.domains:
-        found.append(_any("within", [_domain(domain) for domain in scope.domains]))
+        found.append(_match_any("within", [_normalise_domain(domain) for domain in scope.domains]))
     if scope.languages:
-        found.append(_any("languages", [language.lower() for language in scope.languages]))
-    found.extend(is_("tags", tag) for tag in scope.tags)
+        found.append(_match_any("languages", [language.lower() for language in scope.languages]))
+    found.extend(match_value("tags", tag) for tag in scope.tags)
     if scope.since:
-        found.append(models.FieldCondition(key="fetched", range=models.Range(gte=seconds(moment(scope.since)))))
+        found.append(models.FieldCondition(key="fetched", range=models.Range(gte=to_seconds(normalise_time(scope.since)))))
     if scope.until:
-        found.append(models.FieldCondition(key="fetched", range=models.Range(lte=seconds(end_of(scope.until)))))
+        found.append(models.FieldCondition(key="fetched", range=models.Range(lte=to_seconds(end_of(scope.until)))))
     return found
 
 
 def _must_not(scope: Scope) -> list[Any]:
-    return [_any("within", [_domain(domain) for domain in scope.excluded_domains])] if scope.excluded_domains else []
+    return (
+        [_match_any("within", [_normalise_domain(domain) for domain in scope.excluded_domains])]
+        if scope.excluded_domains
+        else []
+    )
 
 
-def _domain(domain: str) -> str:
+def _normalise_domain(domain: str) -> str:
     return domain.strip().strip(".").lower()
 
 
 def first_in_scope(sources: list[Mapping[str, Any]], scope: Scope) -> Mapping[str, Any] | None:
     """The first source of a chunk that a scope covers."""
-    return next((source for source in sources if _covers(scope, source)), None)
+    return next((source for source in sources if _covers_source(scope, source)), None)
 
 
-def _covers(scope: Scope, source: Mapping[str, Any]) -> bool:
+def _covers_source(scope: Scope, source: Mapping[str, Any]) -> bool:
     within, languages, tags = set(source["within"]), set(source["languages"]), set(source["tags"])
     return (
         (not scope.urls or source["key"] in {key_of(url) for url in scope.urls})
-        and (not scope.domains or not within.isdisjoint(map(_domain, scope.domains)))
-        and within.isdisjoint(map(_domain, scope.excluded_domains))
+        and (not scope.domains or not within.isdisjoint(map(_normalise_domain, scope.domains)))
+        and within.isdisjoint(map(_normalise_domain, scope.excluded_domains))
         and (not scope.languages or not languages.isdisjoint(language.lower() for language in scope.languages))
         and tags.issuperset(scope.tags)
-        and (not scope.since or source["fetched"] >= seconds(moment(scope.since)))
-        and (not scope.until or source["fetched"] <= seconds(end_of(scope.until)))
+        and (not scope.since or source["fetched"] >= to_seconds(normalise_time(scope.since)))
+        and (not scope.until or source["fetched"] <= to_seconds(end_of(scope.until)))
     )

@@ -15,8 +15,8 @@ from datetime import datetime
 from typing import Any
 
 from nexi import urls
-from nexi.stores.scope import moment
-from nexi.stores.writing import clean, domain_of, fingerprint_of
+from nexi.stores.scope import normalise_time
+from nexi.stores.writing import clean_text, domain_of, fingerprint_of
 from nexi.text import stems, terms
 from nexi.types import IndexedPage, Passage, StoredSource, content_digest
 
@@ -29,7 +29,7 @@ Payload = dict[str, Any]
 
 
 def key_of(url: str) -> str:
-    return clean(urls.hit_key(url))
+    return clean_text(urls.hit_key(url))
 
 
 def source_id(key: str) -> str:
@@ -43,21 +43,21 @@ def chunk_id(key: str, number: int) -> str:
 def words_of(text: str) -> Counter[int]:
     """Numbers of the terms of a text, by their roots; of an unspaced script, every character too."""
     found: Counter[int] = Counter()
-    for term in terms.terms(clean(text)):
+    for term in terms.extract_terms(clean_text(text)):
         forms = {term, term[0]} if terms.is_unspaced(term) else {stems.stem(term)}
-        found.update(_number(form) for form in forms)
+        found.update(_term_number(form) for form in forms)
     return found
 
 
 def asked_words(text: str) -> list[int]:
-    return sorted({_number(t if terms.is_unspaced(t) else stems.stem(t)) for t in terms.asked(clean(text))})
+    return sorted({_term_number(t if terms.is_unspaced(t) else stems.stem(t)) for t in terms.question_terms(clean_text(text))})
 
 
-def _number(term: str) -> int:
+def _term_number(term: str) -> int:
     return zlib.crc32(term.encode("utf-8", "replace"))
 
 
-def sparse(title: str, heading: str, context: str, text: str) -> tuple[list[int], list[float]]:
+def sparse_vector(title: str, heading: str, context: str, text: str) -> tuple[list[int], list[float]]:
     """Terms and weights of a chunk with what stands above it."""
     counts = words_of("\n".join((title, heading, context, text)))
     norm = SATURATION * (1 - LENGTH + LENGTH * counts.total() / TYPICAL)
@@ -68,19 +68,19 @@ def sparse(title: str, heading: str, context: str, text: str) -> tuple[list[int]
 def about_source(page: IndexedPage) -> Payload:
     """What is kept of a source, as chunks carry it too: a filter must hold for one source, not for several together."""
     source = page.source
-    domain = clean(source.domain or domain_of(source.url))
-    when = moment(clean(source.fetched_at))
+    domain = clean_text(source.domain or domain_of(source.url))
+    when = normalise_time(clean_text(source.fetched_at))
     return {
         "key": key_of(source.url),
-        "url": clean(source.url),
-        "title": clean(source.title),
+        "url": clean_text(source.url),
+        "title": clean_text(source.title),
         "domain": domain,
-        "within": _suffixes(domain),
-        "language": clean(source.language.lower()),
-        "languages": _prefixes(clean(source.language.lower())),
+        "within": _domain_suffixes(domain),
+        "language": clean_text(source.language.lower()),
+        "languages": _language_prefixes(clean_text(source.language.lower())),
         "fetched_at": when,
-        "fetched": seconds(when),
-        "tags": [clean(tag) for tag in source.tags],
+        "fetched": to_seconds(when),
+        "tags": [clean_text(tag) for tag in source.tags],
     }
 
 
@@ -106,10 +106,10 @@ def chunk_payload(page: IndexedPage, number: int, owner: str, sources: Sequence[
         "owner": owner,
         "digest": digest_of(page),
         "number": number,
-        "text": clean(chunk.text),
-        "heading": clean(chunk.heading),
-        "context": clean(chunk.context),
-        "code": clean(chunk.code),
+        "text": clean_text(chunk.text),
+        "heading": clean_text(chunk.heading),
+        "context": clean_text(chunk.context),
+        "code": clean_text(chunk.code),
         "is_code": bool(chunk.code),
         "start": chunk.start,
         "embedded": bool(page.vectors),
@@ -136,7 +136,7 @@ def stored_source(payload: Mapping[str, Any]) -> StoredSource:
     )
 
 
-def passage(point: str, payload: Mapping[str, Any], source: Mapping[str, Any], score: float) -> Passage:
+def build_passage(point: str, payload: Mapping[str, Any], source: Mapping[str, Any], score: float) -> Passage:
     return Passage(
         id=point,
         url=source["url"],
@@ -155,7 +155,7 @@ def passage(point: str, payload: Mapping[str, Any], source: Mapping[str, Any], s
     )
 
 
-def seconds(when: str) -> float:
+def to_seconds(when: str) -> float:
     """A time as a number, which every version of the server can compare; 0 for none."""
     try:
         return datetime.fromisoformat(when).timestamp()
@@ -163,18 +163,18 @@ def seconds(when: str) -> float:
         return 0.0
 
 
-def _suffixes(domain: str) -> list[str]:
+def _domain_suffixes(domain: str) -> list[str]:
     labels = [label for label in domain.lower().strip(".").split(".") if label]
     return [".".join(labels[i:]) for i in range(len(labels))]
 
 
-def _prefixes(language: str) -> list[str]:
+def _language_prefixes(language: str) -> list[str]:
     """`en-gb` is also `en`."""
     parts = [part for part in language.split("-") if part]
     return ["-".join(parts[: i + 1]) for i in range(len(parts))]
 
 
-def slug(name: str) -> str:
+def slugify(name: str) -> str:
     """A model's name as part of a collection's name."""
     plain = "".join(c if c.isalnum() else "-" for c in name.lower()).strip("-")[:60]
     return f"{plain}-{zlib.crc32(json.dumps(name).encode()):08x}"

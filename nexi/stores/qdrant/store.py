@@ -30,7 +30,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def translated(method: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+def translate_errors(method: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
     """What the client raises leaves as a StoreError."""
 
     @functools.wraps(method)
@@ -38,12 +38,12 @@ def translated(method: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
         try:
             return await method(*given, **named)
         except (ApiException, ResponseHandlingException, OSError) as error:
-            raise _failed(error) from error
+            raise _store_error(error) from error
 
     return call
 
 
-def _failed(error: Exception) -> StoreError:
+def _store_error(error: Exception) -> StoreError:
     status = getattr(error, "status_code", 0)
     cause = " ".join(str(error).split())[:300] or type(error).__name__
     fix = (
@@ -76,45 +76,45 @@ class QdrantStore:
 
     # writing
 
-    @translated
+    @translate_errors
     async def put(self, pages: Sequence[IndexedPage], *, embedder: str = "") -> None:
         dims = _checked(pages)
-        state = await self._state()
+        state = await self._load_state()
         if dims:
-            state = await self._claim(state, embedder, dims)
+            state = await self._claim_embedder(state, embedder, dims)
         for page in pages:
             await self._put_page(state["collection"], page)
 
-    @translated
+    @translate_errors
     async def link(self, source: StoredSource) -> bool:
-        state = await self._state()
-        twin = await self._first(self._sources, _of(digest=source.digest))
+        state = await self._load_state()
+        twin = await self._first_point(self._sources, _filter_by(digest=source.digest))
         if twin is None:
             return False
         payload = points.source_payload(IndexedPage(source))
         kept = {key: twin.payload[key] for key in ("digest", "fingerprint", "chunks", "words")}
-        await self._attach(state["collection"], {**payload, **kept})
+        await self._attach_url(state["collection"], {**payload, **kept})
         return True
 
-    @translated
+    @translate_errors
     async def remove(self, urls: Sequence[str]) -> int:
-        state = await self._state()
+        state = await self._load_state()
         removed = 0
         for key in dict.fromkeys(key_of(url) for url in urls):
-            known = await self._known(key)
+            known = await self._find_source(key)
             if known is not None:
-                await self._leave(state["collection"], known)
+                await self._detach_url(state["collection"], known)
                 await self._client.delete(self._sources, models.PointIdsList(points=[source_id(key)]), wait=True)
                 removed += 1
         return removed
 
-    @translated
+    @translate_errors
     async def add_vectors(self, vectors: Mapping[str, Vector], *, embedder: str) -> None:
         dims = next((len(vector) for vector in vectors.values()), 0)
         if not dims:
             return
         _check_vectors(list(vectors.values()), dims)
-        state = await self._claim(await self._state(), embedder, dims)
+        state = await self._claim_embedder(await self._load_state(), embedder, dims)
         there = await self._client.retrieve(state["collection"], list(vectors), with_payload=False)
         ids: list[Any] = [str(point.id) for point in there]
         if ids:
@@ -122,13 +122,13 @@ class QdrantStore:
             await self._client.update_vectors(state["collection"], rows, wait=True)
             await self._client.set_payload(state["collection"], {"embedded": True}, points=ids, wait=True)
 
-    @translated
+    @translate_errors
     async def forget_vectors(self) -> None:
-        state = await self._state()
+        state = await self._load_state()
         if state["dims"]:
-            await self._move(state, {"embedder": "", "dims": 0, "collection": f"{self._prefix}_words"})
+            await self._move_chunks(state, {"embedder": "", "dims": 0, "collection": f"{self._prefix}_words"})
 
-    @translated
+    @translate_errors
     async def repair(self, on_saved: Callable[[int, int], None] = lambda done, total: None) -> StoreRepair:
         """The server keeps its own files in order."""
         now = await self.stats()
@@ -136,55 +136,57 @@ class QdrantStore:
 
     # reading
 
-    @translated
+    @translate_errors
     async def source(self, url: str) -> StoredSource | None:
-        await self._state()
-        known = await self._known(key_of(url))
+        await self._load_state()
+        known = await self._find_source(key_of(url))
         return None if known is None else points.stored_source(known)
 
-    @translated
+    @translate_errors
     async def sources(self, scope: Scope = EVERYTHING, *, count: int = 100, skip: int = 0) -> list[StoredSource]:
-        await self._state()
+        await self._load_state()
         newest = models.OrderBy(key="fetched", direction=models.Direction.DESC)
         found, _ = await self._client.scroll(
             self._sources, scroll_filter=filters.for_sources(scope), limit=min(count + skip, MOST), order_by=newest
         )
         return [points.stored_source(point.payload or {}) for point in found[skip:]]
 
-    @translated
+    @translate_errors
     async def passages(self, url: str, first: int = 0, last: int | None = None) -> list[Passage]:
-        state = await self._state()
-        known = await self._known(key_of(url))
+        state = await self._load_state()
+        known = await self._find_source(key_of(url))
         if known is None:
             return []
         numbers = models.FieldCondition(key="number", range=models.Range(gte=first, lte=last))
-        within = models.Filter(must=[filters.is_("digest", known["digest"]), numbers])
-        found = [points.passage(str(p.id), p.payload, known, 0.0) for p in await self._every(state["collection"], within)]
+        within = models.Filter(must=[filters.match_value("digest", known["digest"]), numbers])
+        found = [
+            points.build_passage(str(p.id), p.payload, known, 0.0) for p in await self._all_points(state["collection"], within)
+        ]
         return sorted(found, key=lambda passage: passage.number)
 
-    @translated
+    @translate_errors
     async def lexical(self, text: str, *, count: int = 10, scope: Scope = EVERYTHING) -> list[Passage]:
-        state = await self._state()
-        query = _asked(text)
+        state = await self._load_state()
+        query = _sparse_query(text)
         if query is None or count < 1:
             return []
-        return await self._search(state, scope, query=query, using=WORDS, limit=count)
+        return await self._search_points(state, scope, query=query, using=WORDS, limit=count)
 
-    @translated
+    @translate_errors
     async def dense(self, vector: Vector, *, embedder: str, count: int = 10, scope: Scope = EVERYTHING) -> list[Passage]:
-        state = await self._state()
+        state = await self._load_state()
         if not state["dims"] or count < 1:
             return []
         _same_embedder(state, embedder, len(vector))
-        return await self._search(state, scope, query=list(vector), using=DENSE, limit=count)
+        return await self._search_points(state, scope, query=list(vector), using=DENSE, limit=count)
 
-    @translated
+    @translate_errors
     async def hybrid(
         self, text: str, vector: Vector, *, embedder: str, count: int = 10, scope: Scope = EVERYTHING
     ) -> list[Passage]:
         """Both rankings and their fusion happen on the server."""
-        state = await self._state()
-        query = _asked(text)
+        state = await self._load_state()
+        query = _sparse_query(text)
         if not state["dims"]:
             return await self.lexical(text, count=count, scope=scope)
         _same_embedder(state, embedder, len(vector))
@@ -193,23 +195,23 @@ class QdrantStore:
         if query is not None:
             parts.append(models.Prefetch(query=query, using=WORDS, filter=within, limit=wide))
         fused = models.FusionQuery(fusion=models.Fusion.RRF)
-        return await self._search(state, scope, query=fused, prefetch=parts, limit=count)
+        return await self._search_points(state, scope, query=fused, prefetch=parts, limit=count)
 
-    @translated
+    @translate_errors
     async def unembedded(self, count: int = 100) -> list[Passage]:
-        state = await self._state()
+        state = await self._load_state()
         within = models.Filter(must=[models.FieldCondition(key="embedded", match=models.MatchValue(value=False))])
         found, _ = await self._client.scroll(state["collection"], scroll_filter=within, limit=count)
         some: list[Any] = list(found)
         ordered = sorted(some, key=lambda p: (p.payload["owner"], p.payload["number"]))
-        return [points.passage(str(p.id), p.payload, p.payload["sources"][0], 0.0) for p in ordered]
+        return [points.build_passage(str(p.id), p.payload, p.payload["sources"][0], 0.0) for p in ordered]
 
-    @translated
+    @translate_errors
     async def stats(self) -> StoreStats:
-        state = await self._state()
-        pages = await self._every(self._sources, filters.for_sources(EVERYTHING))
+        state = await self._load_state()
+        pages = await self._all_points(self._sources, filters.for_sources(EVERYTHING))
         chunks = (await self._client.count(state["collection"], exact=True)).count
-        waiting = models.Filter(must=[filters.is_("embedded", False)])
+        waiting = models.Filter(must=[filters.match_value("embedded", False)])
         missing = (await self._client.count(state["collection"], waiting, exact=True)).count
         words = {page.payload["digest"]: page.payload["words"] for page in pages}
         return StoreStats(len(pages), chunks, sum(words.values()), missing, state["embedder"], state["dims"])
@@ -218,15 +220,15 @@ class QdrantStore:
 
     async def _put_page(self, collection: str, page: IndexedPage) -> None:
         payload = points.source_payload(page)
-        twin = await self._first(self._sources, _of(digest=payload["digest"]))
+        twin = await self._first_point(self._sources, _filter_by(digest=payload["digest"]))
         if twin is not None and twin.payload["fingerprint"] == payload["fingerprint"]:
-            await self._attach(collection, payload)
+            await self._attach_url(collection, payload)
             if page.vectors:
                 await self._embed_body(collection, page, payload["digest"])
             return
-        sharing = await self._sharing(payload["digest"], but=payload["key"])
+        sharing = await self._sources_sharing(payload["digest"], but=payload["key"])
         await self._write_chunks(collection, page, payload, sharing)
-        before = await self._known(payload["key"])
+        before = await self._find_source(payload["key"])
         for other in sharing:
             kept = {key: payload[key] for key in ("fingerprint", "chunks", "words")}
             await self._put_source({**other, **kept})
@@ -237,51 +239,56 @@ class QdrantStore:
     async def _write_chunks(self, collection: str, page: IndexedPage, payload: Payload, sharing: Sequence[Payload]) -> None:
         """The chunks of a page under its own ids. What others still need of the former text is first put under theirs."""
         key, digest = payload["key"], payload["digest"]
-        before = await self._known(key)
+        before = await self._find_source(key)
         if before is not None and before["digest"] != digest:
             await self._hand_over(collection, before)
-        about = [points.about_source(page), *(_about(other) for other in sharing)]
+        about = [points.about_source(page), *(_source_payload(other) for other in sharing)]
         rows = [
-            models.PointStruct(id=chunk_id(key, n), vector=_vectors(page, n), payload=points.chunk_payload(page, n, key, about))
+            models.PointStruct(
+                id=chunk_id(key, n), vector=_point_vectors(page, n), payload=points.chunk_payload(page, n, key, about)
+            )
             for n in range(len(page.chunks))
         ]
         for start in range(0, len(rows), PAGE):
             await self._client.upsert(collection, rows[start : start + PAGE], wait=True)
         stale = models.Filter(
-            must=[filters.is_("digest", digest)],
+            must=[filters.match_value("digest", digest)],
             must_not=[models.HasIdCondition(has_id=[row.id for row in rows])],
         )
         await self._client.delete(collection, models.FilterSelector(filter=stale), wait=True)
 
     async def _embed_body(self, collection: str, page: IndexedPage, digest: str) -> None:
-        found = await self._every(collection, _of(digest=digest))
+        found = await self._all_points(collection, _filter_by(digest=digest))
         rows = [models.PointVectors(id=p.id, vector={DENSE: list(page.vectors[p.payload["number"]])}) for p in found]
         if rows:
             await self._client.update_vectors(collection, rows, wait=True)
             await self._client.set_payload(collection, {"embedded": True}, points=[p.id for p in found], wait=True)
 
-    async def _attach(self, collection: str, payload: Payload) -> None:
+    async def _attach_url(self, collection: str, payload: Payload) -> None:
         """Lead one more URL to content that is there, or say something new of a URL that leads there already."""
-        before = await self._known(payload["key"])
+        before = await self._find_source(payload["key"])
         await self._put_source(payload)
-        sources = [_about(payload), *(_about(other) for other in await self._sharing(payload["digest"], but=payload["key"]))]
+        sources = [
+            _source_payload(payload),
+            *(_source_payload(other) for other in await self._sources_sharing(payload["digest"], but=payload["key"])),
+        ]
         sources.sort(key=lambda source: source["key"] != (before or {}).get("key"))
-        await self._client.set_payload(collection, {"sources": sources}, points=_of(digest=payload["digest"]), wait=True)
+        await self._client.set_payload(collection, {"sources": sources}, points=_filter_by(digest=payload["digest"]), wait=True)
         if before is not None and before["digest"] != payload["digest"]:
-            await self._leave(collection, before)
+            await self._detach_url(collection, before)
 
-    async def _leave(self, collection: str, known: Payload) -> None:
+    async def _detach_url(self, collection: str, known: Payload) -> None:
         """A URL no longer leads to its content, which goes with the last of them."""
         await self._hand_over(collection, known)
         await self._drop_body(collection, known["digest"], known["key"])
 
     async def _hand_over(self, collection: str, known: Payload) -> None:
         """Content that other URLs lead to gets the ids of one of those."""
-        others = await self._sharing(known["digest"], but=known["key"])
+        others = await self._sources_sharing(known["digest"], but=known["key"])
         if not others:
             return
-        heir, about = others[0]["key"], [_about(other) for other in others]
-        mine = await self._every(collection, _of(digest=known["digest"]), vectors=True)
+        heir, about = others[0]["key"], [_source_payload(other) for other in others]
+        mine = await self._all_points(collection, _filter_by(digest=known["digest"]), vectors=True)
         for start in range(0, len(mine), PAGE):
             rows = [
                 models.PointStruct(
@@ -298,7 +305,7 @@ class QdrantStore:
             await self._client.upsert(collection, rows, wait=True)
 
     async def _drop_body(self, collection: str, digest: str, owner: str) -> None:
-        within = models.Filter(must=[filters.is_("digest", digest), filters.is_("owner", owner)])
+        within = models.Filter(must=[filters.match_value("digest", digest), filters.match_value("owner", owner)])
         await self._client.delete(collection, models.FilterSelector(filter=within), wait=True)
 
     async def _put_source(self, payload: Payload) -> None:
@@ -307,12 +314,12 @@ class QdrantStore:
 
     # collections
 
-    async def _state(self) -> Payload:
+    async def _load_state(self) -> Payload:
         """Which collection is in use and which model made its vectors; the collections are there after this."""
         if not self._ready:
             if not await self._client.collection_exists(self._sources):
-                await self._create(self._sources, {}, {})
-                await self._index(self._sources, _SOURCE_INDEXES)
+                await self._create_collection(self._sources, {}, {})
+                await self._index_fields(self._sources, _SOURCE_INDEXES)
             self._ready = True
         found = await self._client.retrieve(self._sources, [source_id("state")])
         if found:
@@ -321,34 +328,34 @@ class QdrantStore:
         collection = f"{self._prefix}_words"
         state = {"kind": "state", "embedder": "", "dims": 0, "collection": collection, "terms": points.TERMS}
         await self._make_chunks(state)
-        await self._save(state)
+        await self._save_state(state)
         return state
 
     async def _renumber(self, state: Payload) -> Payload:
         """Write the words of every chunk anew, after a version of nexi that cut words into terms in another way."""
-        found = await self._every(state["collection"], models.Filter())
+        found = await self._all_points(state["collection"], models.Filter())
         for start in range(0, len(found), PAGE):
             rows = [
                 models.PointVectors(id=p.id, vector={WORDS: _words(*points.indexed_texts(p.payload))})
                 for p in found[start : start + PAGE]
             ]
             await self._client.update_vectors(state["collection"], rows, wait=True)
-        await self._save({**state, "terms": points.TERMS})
+        await self._save_state({**state, "terms": points.TERMS})
         return {**state, "terms": points.TERMS}
 
-    async def _save(self, state: Payload) -> None:
+    async def _save_state(self, state: Payload) -> None:
         point = models.PointStruct(id=source_id("state"), vector={}, payload=state)
         await self._client.upsert(self._sources, [point], wait=True)
 
-    async def _claim(self, state: Payload, embedder: str, dims: int) -> Payload:
+    async def _claim_embedder(self, state: Payload, embedder: str, dims: int) -> Payload:
         """The first model gets a collection of its own, to which the chunks that are there move."""
         if state["dims"]:
             _same_embedder(state, embedder, dims)
             return state
-        collection = f"{self._prefix}_{points.slug(embedder)}_{dims}"
-        return await self._move(state, {"embedder": embedder, "dims": dims, "collection": collection})
+        collection = f"{self._prefix}_{points.slugify(embedder)}_{dims}"
+        return await self._move_chunks(state, {"embedder": embedder, "dims": dims, "collection": collection})
 
-    async def _move(self, state: Payload, changes: Payload) -> Payload:
+    async def _move_chunks(self, state: Payload, changes: Payload) -> Payload:
         new = {**state, **changes}
         await self._make_chunks(new)
         offset: Any = None
@@ -363,7 +370,7 @@ class QdrantStore:
                 await self._client.upsert(new["collection"], rows, wait=True)
             if offset is None:
                 break
-        await self._save(new)
+        await self._save_state(new)
         await self._client.delete_collection(state["collection"])
         return new
 
@@ -372,10 +379,12 @@ class QdrantStore:
             return
         cosine = models.Distance.COSINE
         vectors = {DENSE: models.VectorParams(size=state["dims"], distance=cosine)} if state["dims"] else {}
-        await self._create(state["collection"], vectors, {WORDS: models.SparseVectorParams(modifier=models.Modifier.IDF)})
-        await self._index(state["collection"], _CHUNK_INDEXES)
+        await self._create_collection(
+            state["collection"], vectors, {WORDS: models.SparseVectorParams(modifier=models.Modifier.IDF)}
+        )
+        await self._index_fields(state["collection"], _CHUNK_INDEXES)
 
-    async def _create(self, name: str, vectors: Mapping[str, Any], words: Mapping[str, Any]) -> None:
+    async def _create_collection(self, name: str, vectors: Mapping[str, Any], words: Mapping[str, Any]) -> None:
         try:
             await self._client.create_collection(
                 name, vectors_config=vectors, sparse_vectors_config=words or None, on_disk_payload=True, **self._cluster
@@ -384,13 +393,13 @@ class QdrantStore:
             if error.status_code != CONFLICT:  # another process was first
                 raise
 
-    async def _index(self, collection: str, fields: Mapping[str, str]) -> None:
+    async def _index_fields(self, collection: str, fields: Mapping[str, str]) -> None:
         for field, kind in fields.items():
             await self._client.create_payload_index(collection, field, field_schema=models.PayloadSchemaType(kind), wait=True)
 
     # small things
 
-    async def _search(self, state: Payload, scope: Scope, **asked: Any) -> list[Passage]:
+    async def _search_points(self, state: Payload, scope: Scope, **asked: Any) -> list[Passage]:
         found: Any = await self._client.query_points(
             state["collection"], query_filter=filters.for_chunks(scope), with_payload=True, **asked
         )
@@ -398,22 +407,22 @@ class QdrantStore:
         for point in found.points:
             source = filters.first_in_scope(point.payload["sources"], scope)
             if source is not None:
-                passages.append(points.passage(str(point.id), point.payload, source, point.score))
+                passages.append(points.build_passage(str(point.id), point.payload, source, point.score))
         return passages
 
-    async def _known(self, key: str) -> Payload | None:
+    async def _find_source(self, key: str) -> Payload | None:
         found = await self._client.retrieve(self._sources, [source_id(key)])
         return dict(found[0].payload or {}) if found else None
 
-    async def _sharing(self, digest: str, *, but: str) -> list[Payload]:
-        found = await self._every(self._sources, _of(digest=digest))
+    async def _sources_sharing(self, digest: str, *, but: str) -> list[Payload]:
+        found = await self._all_points(self._sources, _filter_by(digest=digest))
         return [dict(p.payload) for p in found if p.payload["key"] != but]
 
-    async def _first(self, collection: str, within: models.Filter) -> Any:
+    async def _first_point(self, collection: str, within: models.Filter) -> Any:
         found, _ = await self._client.scroll(collection, scroll_filter=within, limit=1)
         return found[0] if found else None
 
-    async def _every(self, collection: str, within: models.Filter, *, vectors: bool = False) -> list[Any]:
+    async def _all_points(self, collection: str, within: models.Filter, *, vectors: bool = False) -> list[Any]:
         found: list[Any] = []
         offset: Any = None
         while True:
@@ -449,25 +458,25 @@ _SOURCE_INDEXES = {
 _ABOUT = ("key", "url", "title", "domain", "within", "language", "languages", "fetched_at", "fetched", "tags")
 
 
-def _about(payload: Mapping[str, Any]) -> Payload:
+def _source_payload(payload: Mapping[str, Any]) -> Payload:
     return {key: payload[key] for key in _ABOUT}
 
 
-def _of(**values: str) -> models.Filter:
-    return models.Filter(must=[filters.is_(key, value) for key, value in values.items()])
+def _filter_by(**values: str) -> models.Filter:
+    return models.Filter(must=[filters.match_value(key, value) for key, value in values.items()])
 
 
-def _asked(text: str) -> models.SparseVector | None:
+def _sparse_query(text: str) -> models.SparseVector | None:
     words = points.asked_words(text)
     return models.SparseVector(indices=words, values=[1.0] * len(words)) if words else None
 
 
 def _words(*texts: str) -> models.SparseVector:
-    indices, values = points.sparse(*texts)
+    indices, values = points.sparse_vector(*texts)
     return models.SparseVector(indices=indices, values=values)
 
 
-def _vectors(page: IndexedPage, number: int) -> dict[str, Any]:
+def _point_vectors(page: IndexedPage, number: int) -> dict[str, Any]:
     chunk = page.chunks[number]
     found: dict[str, Any] = {WORDS: _words(page.source.title, chunk.heading, chunk.context, chunk.text)}
     if page.vectors:

@@ -19,11 +19,11 @@ from nexi.errors import NexiError
 from nexi.runs.log_format import check_run_id
 from nexi.types import Source
 from nexi.web.page import asking, history, knowledge, setup, watching
-from nexi.web.page.exports import TYPES, answered_of, exported, suffix_of
+from nexi.web.page.exports import TYPES, answered_of, export_run, suffix_of
 from nexi.web.page.timeline import timeline_of
-from nexi.web.page.view import Answered, is_web, safe_html, view_of
-from nexi.web.payload import read_json, reply
-from nexi.web.problems import bad_request, refused
+from nexi.web.page.view import AnsweredRun, is_web, safe_html, view_of
+from nexi.web.payload import json_reply, read_json
+from nexi.web.problems import bad_request, build_refusal
 
 SCRIPTS = (
     "app.js",
@@ -68,13 +68,13 @@ TO_RENDER = {
 
 def routes() -> list[Route]:
     return [
-        Route("/", index, methods=["GET"]),
-        Route("/runs/{id}", index, methods=["GET"]),
-        Route("/static/{name}", static, methods=["GET"]),
-        Route("/page/render", render, methods=["POST"]),
-        Route("/page/runs/{id}", run, methods=["GET"]),
-        Route("/page/runs/{id}/passage", passage, methods=["GET"]),
-        Route("/page/runs/{id}/export", export, methods=["GET"]),
+        Route("/", show_index, methods=["GET"]),
+        Route("/runs/{id}", show_index, methods=["GET"]),
+        Route("/static/{name}", serve_static, methods=["GET"]),
+        Route("/page/render", render_draft, methods=["POST"]),
+        Route("/page/runs/{id}", show_run, methods=["GET"]),
+        Route("/page/runs/{id}/passage", show_passage, methods=["GET"]),
+        Route("/page/runs/{id}/export", export_file, methods=["GET"]),
         *asking.routes(),
         *history.routes(),
         *knowledge.routes(),
@@ -83,47 +83,47 @@ def routes() -> list[Route]:
     ]
 
 
-async def index(request: Request) -> Response:
-    return Response(_file("index.html"), media_type="text/html", headers=HEADERS)
+async def show_index(request: Request) -> Response:
+    return Response(_read_file("index.html"), media_type="text/html", headers=HEADERS)
 
 
-async def static(request: Request) -> Response:
+async def serve_static(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in FILES:
-        raise refused(404, "not_found", "there is nothing at this path", fix="open /")
-    return Response(_file(name), media_type=FILES[name], headers=HEADERS)
+        raise build_refusal(404, "not_found", "there is nothing at this path", fix="open /")
+    return Response(_read_file(name), media_type=FILES[name], headers=HEADERS)
 
 
-def _file(name: str) -> bytes:
+def _read_file(name: str) -> bytes:
     return (resources.files(__name__) / name).read_bytes()
 
 
-async def render(request: Request) -> Response:
+async def render_draft(request: Request) -> Response:
     """An answer under way, as HTML."""
     asked = await read_json(request, TO_RENDER)
-    return reply({"html": await asyncio.to_thread(safe_html, asked["text"])})
+    return json_reply({"html": await asyncio.to_thread(safe_html, asked["text"])})
 
 
-async def run(request: Request) -> Response:
+async def show_run(request: Request) -> Response:
     """A finished run as the page shows it: its answer with its evidence, its sources and where the time went."""
     try:
-        answered, log = await _answered(request)
+        answered, log = await _read_answered(request)
     except NexiError as error:
-        return await _remembered(request, error)
+        return await _show_from_history(request, error)
     view = await asyncio.to_thread(view_of, answered)
     timeline = timeline_of(log.facts, log.moments, log.header.created)
-    return reply({**view, "created": log.header.created, "timeline": timeline})
+    return json_reply({**view, "created": log.header.created, "timeline": timeline})
 
 
-async def _remembered(request: Request, error: NexiError) -> Response:
+async def _show_from_history(request: Request, error: NexiError) -> Response:
     """The answer of a run that is gone, where the history has it. Raises the error otherwise."""
-    view = await asyncio.to_thread(history.remembered, request.app.state.nexi, request.path_params["id"])
+    view = await asyncio.to_thread(history.read_from_history, request.app.state.nexi, request.path_params["id"])
     if view is None or error.code != "no_such_run":
         raise error
-    return reply(view)
+    return json_reply(view)
 
 
-async def export(request: Request) -> Response:
+async def export_file(request: Request) -> Response:
     """The run as a file, in one of the forms."""
     form, run_id = request.query_params.get("format", ""), check_run_id(request.path_params["id"])
     if form not in TYPES:
@@ -131,11 +131,11 @@ async def export(request: Request) -> Response:
     state = request.app.state
     try:
         async with state.printing if form == "pdf" else nullcontext():  # one browser at a time
-            body = await exported(state.nexi.runs(), state.nexi.pages(), run_id, form)
+            body = await export_run(state.nexi.runs(), state.nexi.pages(), run_id, form)
     except NexiError as error:
         if error.code not in UNEXPORTED:
             raise
-        raise refused(UNEXPORTED[error.code], error.code, str(error), fix=error.fix) from error
+        raise build_refusal(UNEXPORTED[error.code], error.code, str(error), fix=error.fix) from error
     name = f"nexi-{run_id}.{suffix_of(form)}"
     headers = {
         "content-disposition": f'attachment; filename="{name}"',
@@ -144,22 +144,22 @@ async def export(request: Request) -> Response:
     return Response(body, media_type=TYPES[form], headers=headers)
 
 
-async def passage(request: Request) -> Response:
+async def show_passage(request: Request) -> Response:
     """The evidence in the stored text of its page, with what stands around it."""
-    answered, _ = await _answered(request)
-    numbers = [_whole(request, name) for name in ("source", "start", "end")]
+    answered, _ = await _read_answered(request)
+    numbers = [_parse_integer(request, name) for name in ("source", "start", "end")]
     source = next((s for s in answered.end.sources if s.number == numbers[0]), None)
     if source is None:
-        raise refused(404, "no_such_source", f"the answer has no source {numbers[0]}", fix="cite one of its sources")
+        raise build_refusal(404, "no_such_source", f"the answer has no source {numbers[0]}", fix="cite one of its sources")
     text = await request.app.state.nexi.pages().get(source.digest)
     if text is None:
-        raise refused(404, "no_snapshot", "the text of this page is no longer kept", fix="open the page itself")
+        raise build_refusal(404, "no_snapshot", "the text of this page is no longer kept", fix="open the page itself")
     around = len(text) if request.query_params.get("whole") else AROUND
     start, end = sorted(numbers[1:])
-    return reply(_cut(source, text, start, end, around))
+    return json_reply(_cut_passage(source, text, start, end, around))
 
 
-def _cut(source: Source, text: str, start: int, end: int, around: int) -> dict[str, Any]:
+def _cut_passage(source: Source, text: str, start: int, end: int, around: int) -> dict[str, Any]:
     """The passage between what stands before and after it, and whether more does."""
     from nexi.proof.links import link_to  # with all of proof behind it, which a server that starts does not need
 
@@ -170,17 +170,17 @@ def _cut(source: Source, text: str, start: int, end: int, around: int) -> dict[s
     return {**parts, "link": link, "cut": first > 0, "left": last < len(text)}
 
 
-def _whole(request: Request, name: str) -> int:
+def _parse_integer(request: Request, name: str) -> int:
     given = request.query_params.get(name, "")
     if not (given.isascii() and given.isdigit() and len(given) < 10):
         raise bad_request(f"{name} must be a whole number", parameter=name)
     return int(given)
 
 
-async def _answered(request: Request) -> tuple[Answered, Any]:
+async def _read_answered(request: Request) -> tuple[AnsweredRun, Any]:
     run_id = check_run_id(request.path_params["id"])
     log = await asyncio.to_thread(request.app.state.nexi.runs().open_log, run_id)
     try:
         return answered_of(run_id, log), log
     except NexiError as error:
-        raise refused(409, error.code, error.message, fix="follow its events, or resume it") from error
+        raise build_refusal(409, error.code, error.message, fix="follow its events, or resume it") from error

@@ -21,8 +21,8 @@ from nexi.errors import LLMError
 from nexi.events import RunFinished, RunStarted
 from nexi.runs.log_format import check_run_id
 from nexi.web.guard import FILES_PATH, MOST_FILE
-from nexi.web.payload import reply
-from nexi.web.problems import bad_request, refused
+from nexi.web.payload import json_reply
+from nexi.web.problems import bad_request, build_refusal
 from nexi.web.schemas import FOCUS
 
 LISTED_S = 8.0
@@ -35,19 +35,19 @@ _UNSAFE = re.compile(r"[\x00-\x1f\x7f/\\:]+")
 
 def routes() -> list[Route]:
     return [
-        Route("/page/form", form, methods=["GET"]),
-        Route("/page/models", models, methods=["GET"]),
+        Route("/page/form", show_form, methods=["GET"]),
+        Route("/page/models", list_models, methods=["GET"]),
         Route(FILES_PATH, take_file, methods=["POST"]),
-        Route("/page/runs/{id}/suggestions", suggestions, methods=["GET"]),
+        Route("/page/runs/{id}/suggestions", show_suggestions, methods=["GET"]),
     ]
 
 
-async def form(request: Request) -> Response:
+async def show_form(request: Request) -> Response:
     """What can be chosen here, and the limits every run has."""
     nexi: Nexi = request.app.state.nexi
     config = nexi.config
     endpoint = config.endpoint("answer")
-    return reply(
+    return json_reply(
         {
             "model": endpoint.model,
             "has_model": not endpoint.is_extractive,
@@ -61,17 +61,17 @@ async def form(request: Request) -> Response:
     )
 
 
-async def models(request: Request) -> Response:
+async def list_models(request: Request) -> Response:
     """The models of the configured endpoint; `problem` says why there are none."""
     nexi: Nexi = request.app.state.nexi
     endpoint = nexi.config.endpoint("answer")
-    names, problem = ([], "") if endpoint.is_extractive else await _listed(nexi)
+    names, problem = ([], "") if endpoint.is_extractive else await _models_of_server(nexi)
     own = [] if endpoint.is_extractive else [endpoint.model]
     others = sorted(set(names) - set(own))[:MOST_MODELS]
-    return reply({"models": [*own, *others, "extractive"], "problem": problem})
+    return json_reply({"models": [*own, *others, "extractive"], "problem": problem})
 
 
-async def _listed(nexi: Nexi) -> tuple[list[str], str]:
+async def _models_of_server(nexi: Nexi) -> tuple[list[str], str]:
     listing = getattr(nexi.llm("answer"), "models", None)
     try:
         async with asyncio.timeout(LISTED_S):
@@ -90,7 +90,7 @@ async def take_file(request: Request) -> Response:
         raise bad_request(f"{name} is empty", fix="drop a file with text in it")
     state = request.app.state
     async with state.taking:  # one at a time: each lies on the disk for a moment, under its own name
-        return reply(await _taken(state.nexi, name, data))
+        return json_reply(await _index_file(state.nexi, name, data))
 
 
 def _name_of(request: Request) -> str:
@@ -102,12 +102,12 @@ def _name_of(request: Request) -> str:
     return name.encode("utf-8", "replace").decode()
 
 
-async def _taken(nexi: Nexi, name: str, data: bytes) -> dict[str, Any]:
-    from nexi.app.intake import Taking
+async def _index_file(nexi: Nexi, name: str, data: bytes) -> dict[str, Any]:
+    from nexi.app.intake import DocumentIndexing
 
     place = nexi.config.state_dir / DROPPED / name
-    await asyncio.to_thread(_put, place, data)
-    taking = Taking(nexi, nexi.knowledge(), tags=(DROPPED,))
+    await asyncio.to_thread(_write_private, place, data)
+    taking = DocumentIndexing(nexi, nexi.knowledge(), tags=(DROPPED,))
     try:
         await taking.take(str(place))
     finally:
@@ -115,12 +115,12 @@ async def _taken(nexi: Nexi, name: str, data: bytes) -> dict[str, Any]:
     taken = taking.taken
     if taken.skipped:
         reason = taken.skipped[0][1]
-        raise refused(422, "file_not_taken", f"not taken: {reason}", fix="Text, HTML, PDF, DOCX and EPUB files can be")
+        raise build_refusal(422, "file_not_taken", f"not taken: {reason}", fix="Text, HTML, PDF, DOCX and EPUB files can be")
     outcome = next((outcome for outcome, count in taken.outcomes.items() if count), "unchanged")
     return {"name": name, "outcome": outcome, "chunks": taken.chunks, "warnings": taken.warnings}
 
 
-def _put(place: Path, data: bytes) -> None:
+def _write_private(place: Path, data: bytes) -> None:
     from nexi.files import make_private_directory, replace_file, store_error
 
     try:
@@ -130,7 +130,7 @@ def _put(place: Path, data: bytes) -> None:
         raise store_error("the file could not be taken", place, error) from error
 
 
-async def suggestions(request: Request) -> Response:
+async def show_suggestions(request: Request) -> Response:
     """At most three questions to go on with; none where there is no model, or they are switched off."""
     from nexi.app.suggestions import suggestions_after
 
@@ -139,5 +139,5 @@ async def suggestions(request: Request) -> Response:
     log = await asyncio.to_thread(nexi.runs().open_log, run_id)
     facts = [fact for _, fact in log.facts]
     if not facts or not isinstance(facts[0], RunStarted) or not isinstance(facts[-1], RunFinished):
-        raise refused(409, "no_answer", f"run {run_id} has no answer", fix="follow its events")
-    return reply({"suggestions": list(await suggestions_after(nexi, run_id, facts[0].query, facts[-1].answer))})
+        raise build_refusal(409, "no_answer", f"run {run_id} has no answer", fix="follow its events")
+    return json_reply({"suggestions": list(await suggestions_after(nexi, run_id, facts[0].query, facts[-1].answer))})

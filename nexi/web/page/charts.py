@@ -56,20 +56,20 @@ class Column(Struct, frozen=True):
 def with_charts(made: str) -> str:
     """A chart under every table of numbers."""
     numbers = count(1)
-    return _TABLE.sub(lambda found: found[0] + "".join(chart(c, next(numbers)) for c in columns_of(found[0])), made)
+    return _TABLE.sub(lambda found: found[0] + "".join(draw_chart(c, next(numbers)) for c in columns_of(found[0])), made)
 
 
 def columns_of(table: str) -> list[Column]:
     """The columns that can be drawn, the first few of them."""
-    rows = [[_plain(cell) for cell in _CELL.findall(row)] for row in _ROW.findall(table)]
+    rows = [[_plain_cell(cell) for cell in _CELL.findall(row)] for row in _ROW.findall(table)]
     head, body = rows[0] if rows else [], rows[1:]
     if not FEWEST_ROWS <= len(body) <= MOST_ROWS or any(len(row) != len(head) for row in body):
         return []
-    found = [_column(head, body, at) for at in range(1, len(head))]
+    found = [_read_column(head, body, at) for at in range(1, len(head))]
     return [column for column in found if column][:MOST_CHARTS]
 
 
-def _column(head: Sequence[str], body: Sequence[Sequence[str]], at: int) -> Column | None:
+def _read_column(head: Sequence[str], body: Sequence[Sequence[str]], at: int) -> Column | None:
     cells = [(row[0], row[at]) for row in body if row[at].casefold() not in ABSENT]
     if len(cells) < FEWEST_ROWS or len(cells) * 3 < len(body) * 2:
         return None
@@ -81,17 +81,17 @@ def _column(head: Sequence[str], body: Sequence[Sequence[str]], at: int) -> Colu
 
 def values_of(cells: Sequence[str]) -> list[float] | None:
     """The numbers of some cells; None unless each is one number, all in one unit."""
-    digits = [found["digits"].strip() for cell in cells if (found := _NUMBER.match(_western(cell)))]
+    digits = [found["digits"].strip() for cell in cells if (found := _NUMBER.match(_to_western_separators(cell)))]
     european = any(_ONLY_EUROPEAN.fullmatch(_BLANKS.sub("", d.rstrip(".,"))) for d in digits)
-    read = [_read(cell, european) for cell in cells]
+    read = [_read_cell(cell, european) for cell in cells]
     units = {unit for _, unit in filter(None, read)}
     known = [value for value, _ in filter(None, read)]
     return known if len(known) == len(cells) and len(units) == 1 else None
 
 
-def _read(cell: str, european: bool) -> tuple[float, str] | None:
+def _read_cell(cell: str, european: bool) -> tuple[float, str] | None:
     """The number of a cell and its unit."""
-    text = _western(cell)
+    text = _to_western_separators(cell)
     found = _NUMBER.match(text)
     if not found:
         return None
@@ -107,7 +107,7 @@ def _read(cell: str, european: bool) -> tuple[float, str] | None:
     return value, f"{found['money']}{rest}"
 
 
-def _western(cell: str) -> str:
+def _to_western_separators(cell: str) -> str:
     """Arabic separators as ours; the digits of every script are read as they are."""
     return cell.replace("\u066c", ",").replace("\u066b", ".").strip()
 
@@ -119,39 +119,39 @@ def _are_years(title: str, values: Sequence[float]) -> bool:
     return like_years and (named or (len(set(values)) > 1 and min(values) > 1400))
 
 
-def chart(column: Column, number: int) -> str:
+def draw_chart(column: Column, number: int) -> str:
     """Horizontal bars from a common zero, each under its name and value."""
     low, high = min(0.0, *column.values), max(0.0, *column.values)
     scale = WIDTH / ((high - low) or 1.0)
     zero = -low * scale
     rows = zip(column.names, column.shown, column.values, strict=True)
-    drawn = [_bar(at * ROW + TOP, name, cell, zero, value * scale) for at, (name, cell, value) in enumerate(rows)]
+    drawn = [_draw_bar(at * ROW + TOP, name, cell, zero, value * scale) for at, (name, cell, value) in enumerate(rows)]
     if low < 0:
         drawn.append(f'<line class="axis" x1="{zero:.1f}" x2="{zero:.1f}" y1="0" y2="{len(drawn) * ROW}"/>')
     told = "; ".join(f"{n}: {c}" for n, c in zip(column.names, column.shown, strict=True))
     name = f"chart-{number}"
-    head = f'<title id="{name}">{_escaped(column.title)}</title><desc id="{name}-values">{_escaped(told)}</desc>'
+    head = f'<title id="{name}">{_escape_text(column.title)}</title><desc id="{name}-values">{_escape_text(told)}</desc>'
     about = f'role="img" aria-labelledby="{name}" aria-describedby="{name}-values"'
     svg = f'<svg viewBox="0 0 {WIDTH} {len(column.values) * ROW + TOP}" {about}>{head}{"".join(drawn)}</svg>'
-    return f'<figure class="chart">{svg}<figcaption dir="auto">{_escaped(column.title)}</figcaption></figure>'
+    return f'<figure class="chart">{svg}<figcaption dir="auto">{_escape_text(column.title)}</figcaption></figure>'
 
 
-def _bar(top: int, name: str, cell: str, zero: float, length: float) -> str:
+def _draw_bar(top: int, name: str, cell: str, zero: float, length: float) -> str:
     left = zero + min(0.0, length)
     return (
-        f'<text x="0" y="{top + 13}">{_escaped(_short(name, LABEL_CHARS))}</text>'
-        f'<text x="{WIDTH}" y="{top + 13}" text-anchor="end">{_escaped(_short(cell, VALUE_CHARS))}</text>'
+        f'<text x="0" y="{top + 13}">{_escape_text(_shorten_text(name, LABEL_CHARS))}</text>'
+        f'<text x="{WIDTH}" y="{top + 13}" text-anchor="end">{_escape_text(_shorten_text(cell, VALUE_CHARS))}</text>'
         f'<rect class="bar" x="{left:.1f}" y="{top + 18}" width="{max(1.0, abs(length)):.1f}" height="{BAR}" rx="2"/>'
     )
 
 
-def _short(text: str, most: int) -> str:
+def _shorten_text(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
-def _escaped(text: str) -> str:
+def _escape_text(text: str) -> str:
     return html.escape(_INVISIBLE.sub("", text))
 
 
-def _plain(cell: str) -> str:
+def _plain_cell(cell: str) -> str:
     return " ".join(html.unescape(_ANY_TAG.sub("", _OUR_MARK.sub("", cell))).split())

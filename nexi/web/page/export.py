@@ -18,7 +18,7 @@ from nexi.answers.citations import strip_sources_section
 from nexi.types import Claim, Conflict, Evidence, Source
 from nexi.web.page.charts import with_charts
 from nexi.web.page.timeline import timeline_svg, totals_of
-from nexi.web.page.view import SIGNS, WORDS, Answered, answer_html, is_web, plain_claim, source_view, verdict_of
+from nexi.web.page.view import SIGNS, WORDS, AnsweredRun, answer_html, is_web, plain_claim, source_view, verdict_of
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 AROUND = 200
@@ -31,7 +31,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 class Exported(Struct, frozen=True):
     """What a file is made of. `texts` are the stored pages by source number; `opened` shows what a reader would unfold."""
 
-    answered: Answered
+    answered: AnsweredRun
     created: str = ""
     timeline: Sequence[Mapping[str, Any]] = ()
     texts: Mapping[int, str] | None = None
@@ -41,57 +41,57 @@ class Exported(Struct, frozen=True):
 def export_html(exported: Exported) -> str:
     """The whole document."""
     answered = exported.answered
-    title = _text(answered.started.query[:LONGEST_TITLE])
+    title = _escape_text(answered.started.query[:LONGEST_TITLE])
     parts = [
-        _head(answered),
-        f'<article dir="auto">{_body(answered)}</article>',
-        _conflicts(answered.end.conflicts, answered.end.sources),
-        _sources(answered.end.sources, answered.claims),
-        _evidence(exported),
+        _render_head(answered),
+        f'<article dir="auto">{_render_body(answered)}</article>',
+        _render_conflicts(answered.end.conflicts, answered.end.sources),
+        _render_sources(answered.end.sources, answered.claims),
+        _render_evidence(exported),
         _left_out(answered),
-        _timeline(exported.timeline),
-        _foot(exported),
+        _render_timeline(exported.timeline),
+        _render_foot(exported),
     ]
     head = (
         '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta http-equiv="content-security-policy" content="{POLICY}"><meta name="referrer" content="no-referrer">'
-        f'<meta name="generator" content="nexi"><title>{title}</title><style>{_style()}</style>'
+        f'<meta name="generator" content="nexi"><title>{title}</title><style>{_read_style()}</style>'
     )
     body = "\n".join(part for part in parts if part)
     return f'<!doctype html>\n<html lang="en">\n<head>{head}</head>\n<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n'
 
 
-def _style() -> str:
+def _read_style() -> str:
     return (resources.files(__package__) / "export.css").read_text("utf-8")
 
 
-def _text(text: str) -> str:
+def _escape_text(text: str) -> str:
     """Text as text: no markup, no control characters, and no half of a character, which no file can hold."""
     return html.escape(_CONTROL.sub("\ufffd", text).encode("utf-8", "replace").decode())
 
 
-def _named(text: str) -> str:
+def _isolate_name(text: str) -> str:
     """A name that others gave, in a direction of its own."""
-    return f"<bdi>{_text(' '.join(text.split()))}</bdi>"
+    return f"<bdi>{_escape_text(' '.join(text.split()))}</bdi>"
 
 
 # the answer
 
 
-def _head(answered: Answered) -> str:
+def _render_head(answered: AnsweredRun) -> str:
     """The question as the heading; a report that has a heading of its own has the question above it, where that says more."""
-    asked, heading = answered.started.query, _heading(answered.text)
+    asked, heading = answered.started.query, _first_heading(answered.text)
     if heading == asked:
         return ""
-    return f'<p class="asked" dir="auto">{_text(asked)}</p>' if heading else f'<h1 dir="auto">{_text(asked)}</h1>'
+    return f'<p class="asked" dir="auto">{_escape_text(asked)}</p>' if heading else f'<h1 dir="auto">{_escape_text(asked)}</h1>'
 
 
-def _heading(text: str) -> str:
+def _first_heading(text: str) -> str:
     first = text.lstrip().partition("\n")[0]
     return first[2:].strip() if first.startswith("# ") else ""
 
 
-def _body(answered: Answered) -> str:
+def _render_body(answered: AnsweredRun) -> str:
     text = strip_sources_section(answered.text) if answered.end.sources else answered.text
     inside = [claim for claim in answered.claims if claim.end <= len(text)]
     return with_charts(answer_html(text, inside, answered.end.sources, in_file=True))
@@ -100,48 +100,50 @@ def _body(answered: Answered) -> str:
 # where sources disagree
 
 
-def _conflicts(conflicts: Sequence[Conflict], sources: Sequence[Source]) -> str:
+def _render_conflicts(conflicts: Sequence[Conflict], sources: Sequence[Source]) -> str:
     if not conflicts:
         return ""
     known = {source.number: source for source in sources}
-    return f"<section><h2>Where sources disagree</h2>{''.join(_conflict(c, known) for c in conflicts)}</section>"
+    return f"<section><h2>Where sources disagree</h2>{''.join(_render_conflict(c, known) for c in conflicts)}</section>"
 
 
-def _conflict(conflict: Conflict, known: Mapping[int, Source]) -> str:
+def _render_conflict(conflict: Conflict, known: Mapping[int, Source]) -> str:
     """The readings side by side."""
     sides = []
     for reading in conflict.readings:
-        quote = f'<blockquote class="passage" dir="auto">{_text(reading.quote)}</blockquote>' if reading.quote else ""
+        quote = f'<blockquote class="passage" dir="auto">{_escape_text(reading.quote)}</blockquote>' if reading.quote else ""
         more = f" · {reading.origins} independent" if reading.origins > 1 else ""
-        cited = ", ".join(_reference(number, known) for number in reading.numbers)
-        sides.append(f'<li><p class="value" dir="auto">{_text(reading.value)}</p>{quote}<p class="soft">{cited}{more}</p></li>')
-    about = _named(conflict.subject) if conflict.subject else "One says what another denies"
+        cited = ", ".join(_render_reference(number, known) for number in reading.numbers)
+        sides.append(
+            f'<li><p class="value" dir="auto">{_escape_text(reading.value)}</p>{quote}<p class="soft">{cited}{more}</p></li>'
+        )
+    about = _isolate_name(conflict.subject) if conflict.subject else "One says what another denies"
     return f'<h3>{about}</h3><ul class="sides">{"".join(sides)}</ul>'
 
 
-def _reference(number: int, known: Mapping[int, Source]) -> str:
+def _render_reference(number: int, known: Mapping[int, Source]) -> str:
     if number not in known:
         return f"[{number}]"
-    return f'<a href="#source-{number}">[{number}] {_named(known[number].title or known[number].url)}</a>'
+    return f'<a href="#source-{number}">[{number}] {_isolate_name(known[number].title or known[number].url)}</a>'
 
 
 # sources
 
 
-def _sources(sources: Sequence[Source], claims: Sequence[Claim]) -> str:
-    items = "".join(_source(source, claims) for source in sources)
+def _render_sources(sources: Sequence[Source], claims: Sequence[Claim]) -> str:
+    items = "".join(_render_source(source, claims) for source in sources)
     return f'<section><h2>Sources</h2><ol class="sources">{items}</ol></section>' if items else ""
 
 
-def _source(source: Source, claims: Sequence[Claim]) -> str:
+def _render_source(source: Source, claims: Sequence[Claim]) -> str:
     shown = source_view(source, claims)
-    title = _named(shown["title"] or source.url)
-    linked = f'<a rel="noreferrer noopener" href="{_text(shown["link"])}">{title}</a>' if shown["link"] else title
+    title = _isolate_name(shown["title"] or source.url)
+    linked = f'<a rel="noreferrer noopener" href="{_escape_text(shown["link"])}">{title}</a>' if shown["link"] else title
     read = f"read {shown['accessed']}" if shown["accessed"] else ""
     facts = (shown["site"] or shown["host"], shown["author"], shown["published"], read)
-    about = " · ".join(_named(fact) for fact in facts if fact)
-    said = f' · <span class="v-{shown["verdict"]}">{_text(shown["said"])}</span>' if shown["said"] else ""
-    address = f'<br><span class="soft"><bdi>{_text(source.url)}</bdi></span>'
+    about = " · ".join(_isolate_name(fact) for fact in facts if fact)
+    said = f' · <span class="v-{shown["verdict"]}">{_escape_text(shown["said"])}</span>' if shown["said"] else ""
+    address = f'<br><span class="soft"><bdi>{_escape_text(source.url)}</bdi></span>'
     shown_as = f'{linked}<br><span class="soft">{about}</span>{said}{address}'
     return f'<li id="source-{source.number}" value="{source.number}">{shown_as}</li>'
 
@@ -149,61 +151,62 @@ def _source(source: Source, claims: Sequence[Claim]) -> str:
 # evidence
 
 
-def _evidence(exported: Exported) -> str:
+def _render_evidence(exported: Exported) -> str:
     claims = [claim for claim in exported.answered.claims if claim.evidence or claim.needs_citation]
     if not claims:
         return ""
     review = exported.answered.review
-    figures = f"<p>{_text(review.proof.figures())}.</p>" if review else ""
-    shown = "".join(_claim(claim, exported) for claim in claims)
+    figures = f"<p>{_escape_text(review.proof.figures())}.</p>" if review else ""
+    shown = "".join(_render_claim(claim, exported) for claim in claims)
     return f'<section class="evidence"><h2>Evidence</h2>{figures}{shown}</section>'
 
 
-def _claim(claim: Claim, exported: Exported) -> str:
+def _render_claim(claim: Claim, exported: Exported) -> str:
     known = {source.number: source for source in exported.answered.end.sources}
     badge = f'<span class="v-{claim.verdict.value}">{SIGNS[claim.verdict]} {verdict_of(claim)}</span>'
-    quotes = "".join(_quote(claim, one, known, exported.texts or {}) for one in claim.evidence)
-    why = f'<p class="soft">{_text(claim.reason)}</p>' if claim.reason and not claim.evidence else ""
-    summary = f'<summary>{badge} <span dir="auto"><bdi>{_text(plain_claim(claim))}</bdi></span></summary>'
+    quotes = "".join(_render_quote(claim, one, known, exported.texts or {}) for one in claim.evidence)
+    why = f'<p class="soft">{_escape_text(claim.reason)}</p>' if claim.reason and not claim.evidence else ""
+    summary = f'<summary>{badge} <span dir="auto"><bdi>{_escape_text(plain_claim(claim))}</bdi></span></summary>'
     is_open = " open" if exported.opened else ""
     return f'<details{is_open}>{summary}<div id="claim-{claim.index}">{quotes}{why}</div></details>'
 
 
-def _quote(claim: Claim, one: Evidence, known: Mapping[int, Source], texts: Mapping[int, str]) -> str:
+def _render_quote(claim: Claim, one: Evidence, known: Mapping[int, Source], texts: Mapping[int, str]) -> str:
     """What one source says to one sentence, in the text that was read."""
     source, text = known.get(one.number), texts.get(one.number, "")
-    name = _named(source.title or source.url) if source else ""
-    told = [f'<span class="v-{one.verdict.value}">{SIGNS[one.verdict]} {WORDS[one.verdict]}</span>', _text(one.reason)]
-    told += [f"missing: {_text(', '.join(one.missing))}"] if one.missing else []
-    told += [f"the page has: {_text(one.other)}"] if one.other else []
+    name = _isolate_name(source.title or source.url) if source else ""
+    told = [f'<span class="v-{one.verdict.value}">{SIGNS[one.verdict]} {WORDS[one.verdict]}</span>', _escape_text(one.reason)]
+    told += [f"missing: {_escape_text(', '.join(one.missing))}"] if one.missing else []
+    told += [f"the page has: {_escape_text(one.other)}"] if one.other else []
     head = f'<p id="claim-{claim.index}-{one.number}"><a href="#source-{one.number}">[{one.number}]</a> {name}</p>'
-    return f'{head}{_passage(one, source, text)}<p class="soft">{" · ".join(t for t in told if t)}</p>'
+    return f'{head}{_render_passage(one, source, text)}<p class="soft">{" · ".join(t for t in told if t)}</p>'
 
 
-def _passage(one: Evidence, source: Source | None, text: str) -> str:
+def _render_passage(one: Evidence, source: Source | None, text: str) -> str:
     if not 0 <= one.start < one.end <= len(text):
-        return f'<blockquote class="passage" dir="auto"><mark>{_text(one.span)}</mark></blockquote>' if one.span else ""
+        return f'<blockquote class="passage" dir="auto"><mark>{_escape_text(one.span)}</mark></blockquote>' if one.span else ""
     start, end = one.start, min(one.end, one.start + LONGEST_SPAN)
     before, after = text[max(0, start - AROUND) : start], text[end : end + AROUND]
     lead, tail = "…" if start > AROUND else "", "…" if end + AROUND < len(text) else ""
-    quoted = f"{lead}{_text(before)}<mark>{_text(text[start:end])}</mark>{_text(after)}{tail}"
-    return f'<blockquote class="passage" dir="auto">{quoted}</blockquote>{_live(one, source, text)}'
+    quoted = f"{lead}{_escape_text(before)}<mark>{_escape_text(text[start:end])}</mark>{_escape_text(after)}{tail}"
+    return f'<blockquote class="passage" dir="auto">{quoted}</blockquote>{_link_to_passage(one, source, text)}'
 
 
-def _live(one: Evidence, source: Source | None, text: str) -> str:
+def _link_to_passage(one: Evidence, source: Source | None, text: str) -> str:
     """A link that opens the page as it is now at the passage."""
     from nexi.proof.links import link_to
 
     if source is None or not is_web(source.url):
         return ""
     link = link_to(source.url, text, one.start, one.end, source.imprint.content_type)
-    return f'<p class="soft"><a rel="noreferrer noopener" href="{_text(link)}">Open the page there</a></p>'
+    return f'<p class="soft"><a rel="noreferrer noopener" href="{_escape_text(link)}">Open the page there</a></p>'
 
 
-def _left_out(answered: Answered) -> str:
+def _left_out(answered: AnsweredRun) -> str:
     dropped = answered.review.dropped if answered.review else ()
     items = "".join(
-        f'<li><bdi>{_text(plain_claim(claim))}</bdi> <span class="v-{claim.verdict.value}">{verdict_of(claim)}</span></li>'
+        f"<li><bdi>{_escape_text(plain_claim(claim))}</bdi> "
+        f'<span class="v-{claim.verdict.value}">{verdict_of(claim)}</span></li>'
         for claim in dropped
     )
     return f"<section><h2>Left out</h2><p>No source supports these sentences.</p><ul>{items}</ul></section>" if items else ""
@@ -212,20 +215,20 @@ def _left_out(answered: Answered) -> str:
 # how it came about
 
 
-def _timeline(bars: Sequence[Mapping[str, Any]]) -> str:
+def _render_timeline(bars: Sequence[Mapping[str, Any]]) -> str:
     if not bars:
         return ""
     return (
         f'<section><h2>Where the time went</h2><div class="timeline">{timeline_svg(bars)}</div>'
-        f'<p class="soft">{_text(totals_of(bars))}</p></section>'
+        f'<p class="soft">{_escape_text(totals_of(bars))}</p></section>'
     )
 
 
-def _foot(exported: Exported) -> str:
+def _render_foot(exported: Exported) -> str:
     answered = exported.answered
     end, start = answered.end, answered.started
     facts = [f"nexi run {answered.id}", exported.created[:10], start.model, f"{end.seconds:g} s", f"{end.usage.total:,} tokens"]
     facts += [f"${end.usage.cost:.4f}"] if end.usage.cost else []
     facts += [f"{end.pages} pages read", f"ended: {end.stop.value.replace('_', ' ')}"]
-    warned = "".join(f"<p>{_text(warning)}</p>" for warning in end.warnings)
-    return f'<footer class="soft">{warned}<p>{_text(" · ".join(f for f in facts if f))}</p></footer>'
+    warned = "".join(f"<p>{_escape_text(warning)}</p>" for warning in end.warnings)
+    return f'<footer class="soft">{warned}<p>{_escape_text(" · ".join(f for f in facts if f))}</p></footer>'

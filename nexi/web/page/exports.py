@@ -14,9 +14,9 @@ from nexi.runs.directory import RunDirectory
 from nexi.runs.log_format import ReadLog
 from nexi.web.page.export import Exported, export_html
 from nexi.web.page.markdown import markdown_of, tame_document
-from nexi.web.page.printing import printed
+from nexi.web.page.printing import print_to_pdf
 from nexi.web.page.timeline import timeline_of
-from nexi.web.page.view import Answered, is_web
+from nexi.web.page.view import AnsweredRun, is_web
 
 if TYPE_CHECKING:
     from nexi.ports import PageStore
@@ -37,22 +37,22 @@ def suffix_of(form: str) -> str:
     return SUFFIXES.get(form, form)
 
 
-async def exported(runs: RunDirectory, pages: PageStore, run_id: str, form: str) -> bytes:
+async def export_run(runs: RunDirectory, pages: PageStore, run_id: str, form: str) -> bytes:
     """A finished run in one of the forms of TYPES. Raises NexiError."""
     log = await asyncio.to_thread(runs.open_log, run_id)
     answered = answered_of(run_id, log)
     if form in REFERENCES:
-        return encoded(references_of(answered, form, log.header.created[:10]))
+        return encode_utf8(references_of(answered, form, log.header.created[:10]))
     if form in ("md", "json"):
-        return encoded(await asyncio.to_thread(_text_of, answered, form, log.header.created[:10]))
+        return encode_utf8(await asyncio.to_thread(_text_of, answered, form, log.header.created[:10]))
     texts = {s.number: text for s in answered.end.sources if (text := await pages.get(s.digest))}
     timeline = timeline_of(log.facts, log.moments, log.header.created)
     file = Exported(answered, log.header.created, timeline, texts, opened=form == "pdf")
     made = await asyncio.to_thread(export_html, file)
-    return await printed(made) if form == "pdf" else encoded(made)
+    return await print_to_pdf(made) if form == "pdf" else encode_utf8(made)
 
 
-def references_of(answered: Answered, form: str, accessed: str) -> str:
+def references_of(answered: AnsweredRun, form: str, accessed: str) -> str:
     """The sources as references; an address that is neither of the web nor of a file is left out."""
     if not answered.end.sources:
         raise NexiError("there are no references", cause="the answer cites no source", fix="export md", code="no_references")
@@ -60,28 +60,28 @@ def references_of(answered: Answered, form: str, accessed: str) -> str:
     return REFERENCES[form](known, accessed)
 
 
-def _text_of(answered: Answered, form: str, today: str) -> str:
+def _text_of(answered: AnsweredRun, form: str, today: str) -> str:
     """A report as it is saved, an answer with its sources, or either as the object that `--json` prints."""
     from nexi.app.report import fields_of
     from nexi.research.report import render_front_matter
-    from nexi.web.statuses import rendered, result_of
+    from nexi.web.statuses import render_result, result_of
 
     result = result_of(answered.id, answered.facts)
     if form == "md" and answered.started.mode != "research":
         return markdown_of(answered, render_front_matter(fields_of(result, answered.started, today)))
-    text = rendered(result, form, today)
+    text = render_result(result, form, today)
     return text if form == "json" else tame_document(text)
 
 
-def encoded(text: str) -> bytes:
+def encode_utf8(text: str) -> bytes:
     """UTF-8, whatever halves of characters a page had."""
     return text.encode("utf-8", "replace")
 
 
-def answered_of(run_id: str, log: ReadLog) -> Answered:
+def answered_of(run_id: str, log: ReadLog) -> AnsweredRun:
     facts = [fact for _, fact in log.facts]
     if not facts or not isinstance(facts[0], RunStarted) or not isinstance(facts[-1], RunFinished):
         raise NexiError(
             f"run {run_id} has no answer yet", cause="it has not ended with one", fix=f"nexi resume {run_id}", code="not_ended"
         )
-    return Answered(run_id, facts[0], facts[-1], tuple(facts))
+    return AnsweredRun(run_id, facts[0], facts[-1], tuple(facts))

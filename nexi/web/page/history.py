@@ -22,9 +22,9 @@ from nexi.runs.conversation import cited_sources
 from nexi.runs.directory import RunDirectory, RunSummary
 from nexi.runs.log_format import check_run_id
 from nexi.web.page.view import answer_html, source_view
-from nexi.web.payload import reply
+from nexi.web.payload import json_reply
 from nexi.web.problems import bad_request
-from nexi.web.runs import forget
+from nexi.web.runs import delete_run
 
 LISTED, MOST_LISTED = 100, 1000
 LONGEST_SEARCH = 200
@@ -34,17 +34,17 @@ ONLY_AN_ANSWER = "answer kept"
 
 def routes() -> list[Route]:
     return [
-        Route("/page/history", listed, methods=["GET"]),
-        Route("/page/history/{id}", remove, methods=["DELETE"]),
+        Route("/page/history", list_history, methods=["GET"]),
+        Route("/page/history/{id}", remove_entry_and_run, methods=["DELETE"]),
     ]
 
 
-async def listed(request: Request) -> Response:
+async def list_history(request: Request) -> Response:
     """The newest first: all of them, or those whose question or answer has the words of `q` in it."""
     nexi: Nexi = request.app.state.nexi
     wanted, limit = words_of(request), limit_of(request)
-    found = await asyncio.to_thread(kept, nexi.runs(), nexi.config.history_path, wanted.casefold(), limit + 1)
-    return reply({"items": found[:limit], "more": len(found) > limit})
+    found = await asyncio.to_thread(list_entries, nexi.runs(), nexi.config.history_path, wanted.casefold(), limit + 1)
+    return json_reply({"items": found[:limit], "more": len(found) > limit})
 
 
 def words_of(request: Request) -> str:
@@ -61,7 +61,7 @@ def limit_of(request: Request) -> int:
     return int(text)
 
 
-def kept(runs: RunDirectory, history: Path, wanted: str, most: int) -> list[dict[str, Any]]:
+def list_entries(runs: RunDirectory, history: Path, wanted: str, most: int) -> list[dict[str, Any]]:
     """Runs and lone answers that fit, as the page lists them. Raises StoreError."""
     read = find_entries(wanted, history) if wanted else read_last(most, history)
     entries = {entry.id: entry for entry in read.entries}
@@ -74,7 +74,7 @@ def _of_runs(summaries: Iterable[RunSummary], entries: Mapping[str, HistoryEntry
     for run in summaries:
         if wanted in run.query.casefold() or run.id in entries:
             item = {"id": run.id, "question": run.query, "state": run.state, "mode": run.mode, "created": run.created}
-            yield {**item, "excerpt": excerpt(entries[run.id].answer, wanted) if run.id in entries else ""}
+            yield {**item, "excerpt": excerpt_answer(entries[run.id].answer, wanted) if run.id in entries else ""}
 
 
 def _of_answers(
@@ -85,10 +85,10 @@ def _of_answers(
             is_kept = (runs.runs_dir / entry.id).is_dir() if entry.id.isalnum() else False
             state = "finished" if is_kept else ONLY_AN_ANSWER
             item = {"id": entry.id, "question": entry.query, "state": state, "mode": "search", "created": entry.ts}
-            yield {**item, "excerpt": excerpt(entry.answer, wanted)}
+            yield {**item, "excerpt": excerpt_answer(entry.answer, wanted)}
 
 
-def excerpt(answer: str, wanted: str) -> str:
+def excerpt_answer(answer: str, wanted: str) -> str:
     """A stretch of the answer around the words that were looked for; its beginning where they are not in it."""
     text = " ".join(answer.split())
     at = max(0, text.casefold().find(wanted)) if wanted else 0
@@ -97,19 +97,19 @@ def excerpt(answer: str, wanted: str) -> str:
     return ("…" if start else "") + cut + ("…" if start + EXCERPT_CHARS < len(text) else "")
 
 
-async def remove(request: Request) -> Response:
+async def remove_entry_and_run(request: Request) -> Response:
     """Forget a run and its answer."""
     nexi, run_id = request.app.state.nexi, check_run_id(request.path_params["id"])
     gone = await asyncio.to_thread(remove_entry, run_id, nexi.config.history_path)
     try:
-        await forget(request.app.state.host, run_id)
+        await delete_run(request.app.state.host, run_id)
     except NexiError as error:
         if not gone or error.code != "no_such_run":
             raise
     return Response(status_code=204)
 
 
-def remembered(nexi: Nexi, run_id: str) -> dict[str, Any] | None:
+def read_from_history(nexi: Nexi, run_id: str) -> dict[str, Any] | None:
     """What the history still has of a run that is gone, in the form of a run's view; None where it has nothing."""
     entry = get_entry_by_id(run_id, nexi.config.history_path)
     if entry is None:

@@ -15,8 +15,8 @@ from nexi.app import Nexi
 from nexi.errors import NexiError
 from nexi.types import Hit, Query, StoredSource, StoreStats
 from nexi.web.page.history import limit_of, words_of
-from nexi.web.payload import read_json, reply
-from nexi.web.problems import refused
+from nexi.web.payload import json_reply, read_json
+from nexi.web.problems import build_refusal
 
 FOUND = 20
 SNIPPET_CHARS = 600
@@ -37,21 +37,21 @@ TO_FORGET = {
 
 def routes() -> list[Route]:
     return [
-        Route("/page/knowledge", listed, methods=["GET"]),
-        Route("/page/knowledge/find", found, methods=["GET"]),
-        Route("/page/knowledge/forget", forget, methods=["POST"]),
+        Route("/page/knowledge", list_sources, methods=["GET"]),
+        Route("/page/knowledge/find", search_passages, methods=["GET"]),
+        Route("/page/knowledge/forget", remove_sources, methods=["POST"]),
     ]
 
 
-async def listed(request: Request) -> Response:
+async def list_sources(request: Request) -> Response:
     """Stored pages, the last fetched first, with `q` in their address, title or tags; and how much there is in all."""
     nexi: Nexi = request.app.state.nexi
     wanted, limit = words_of(request).casefold(), limit_of(request)
-    sources, more = await _sources(nexi, wanted, limit)
-    return reply({**await _stats(nexi), "sources": [_source(source) for source in sources], "more": more})
+    sources, more = await _find_sources(nexi, wanted, limit)
+    return json_reply({**await _read_stats(nexi), "sources": [_source_to_dict(source) for source in sources], "more": more})
 
 
-async def _sources(nexi: Nexi, wanted: str, limit: int) -> tuple[list[StoredSource], bool]:
+async def _find_sources(nexi: Nexi, wanted: str, limit: int) -> tuple[list[StoredSource], bool]:
     knowledge = nexi.knowledge()
     fitting: list[StoredSource] = []
     if not knowledge.may_hold_something():
@@ -64,14 +64,14 @@ async def _sources(nexi: Nexi, wanted: str, limit: int) -> tuple[list[StoredSour
     return fitting, False
 
 
-async def _stats(nexi: Nexi) -> dict[str, Any]:
+async def _read_stats(nexi: Nexi) -> dict[str, Any]:
     knowledge = nexi.knowledge()
-    held = await (await knowledge.opened()).stats() if knowledge.may_hold_something() else StoreStats()
+    held = await (await knowledge.open_store()).stats() if knowledge.may_hold_something() else StoreStats()
     told = {"total": held.sources, "passages": held.chunks, "bytes": held.bytes, "damage": held.damage}
     return {**told, "on": bool(nexi.config.knowledge)}
 
 
-def _source(source: StoredSource) -> dict[str, Any]:
+def _source_to_dict(source: StoredSource) -> dict[str, Any]:
     return {
         "url": source.url,
         "title": source.title,
@@ -83,29 +83,29 @@ def _source(source: StoredSource) -> dict[str, Any]:
     }
 
 
-async def found(request: Request) -> Response:
+async def search_passages(request: Request) -> Response:
     """Passages that fit the words of `q`, best first, with no network unless a store or an embedder is one."""
     nexi: Nexi = request.app.state.nexi
     wanted = words_of(request)
     if not wanted or not nexi.knowledge().may_hold_something():
-        return reply({"hits": []})
+        return json_reply({"hits": []})
     outcome = await nexi.find_known(Query(wanted, FOUND))
     if not outcome.hits and outcome.failures:
         failure = outcome.failures[0]
         raise NexiError(failure.message, fix=failure.fix, code=failure.code)
-    return reply({"hits": [_hit(hit) for hit in outcome.hits]})
+    return json_reply({"hits": [_hit_to_dict(hit) for hit in outcome.hits]})
 
 
-def _hit(hit: Hit) -> dict[str, Any]:
+def _hit_to_dict(hit: Hit) -> dict[str, Any]:
     return {"url": hit.url, "title": hit.title, "snippet": hit.snippet[:SNIPPET_CHARS]}
 
 
-async def forget(request: Request) -> Response:
+async def remove_sources(request: Request) -> Response:
     """Forget stored pages by address."""
     nexi: Nexi = request.app.state.nexi
     asked = await read_json(request, TO_FORGET)
     knowledge = nexi.knowledge()
-    removed = await (await knowledge.opened()).remove(asked["urls"]) if knowledge.may_hold_something() else 0
+    removed = await (await knowledge.open_store()).remove(asked["urls"]) if knowledge.may_hold_something() else 0
     if not removed:
-        raise refused(404, "not_found", "nothing was forgotten: none of it is known", fix="list what is known again")
-    return reply({"removed": removed})
+        raise build_refusal(404, "not_found", "nothing was forgotten: none of it is known", fix="list what is known again")
+    return json_reply({"removed": removed})

@@ -12,7 +12,7 @@ from typing import Any
 
 from nexi.answers.citations import outside_code, strip_sources_section
 from nexi.types import Source
-from nexi.web.page.view import Answered, source_view
+from nexi.web.page.view import AnsweredRun, source_view
 
 _BARE = r"(?<!\\)((?:\\\\)*)"  # an escape that is escaped escapes nothing
 _TAG = re.compile(rf"{_BARE}<(?!https?://[^\s<>]*>)(?=[A-Za-z/!?])")
@@ -24,17 +24,24 @@ _OPENING = re.compile(r"[<\[\]]")  # without these there is neither tag nor link
 _FRONT_END = "\n---\n"
 
 
-def markdown_of(answered: Answered, front: str = "") -> str:
+def markdown_of(answered: AnsweredRun, front: str = "") -> str:
     """The whole file, after its front matter."""
     body = strip_sources_section(answered.text) if answered.end.sources else answered.text
-    heading = "" if body.lstrip().startswith("# ") else f"# {escaped(answered.started.query)}"
-    parts = [front.strip(), heading, tame(body).strip(), _conflicts(answered), _sources(answered), _figures(answered)]
+    heading = "" if body.lstrip().startswith("# ") else f"# {escape_line(answered.started.query)}"
+    parts = [
+        front.strip(),
+        heading,
+        make_inert(body).strip(),
+        _render_conflicts(answered),
+        _render_sources(answered),
+        _render_figures(answered),
+    ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def tame(text: str) -> str:
+def make_inert(text: str) -> str:
     """Markdown that neither runs nor loads anything in whatever shows it; code is left as it is where that is sure."""
-    gentle = (outside_code(text, _tamed), _tamed(text))
+    gentle = (outside_code(text, _make_part_inert), _make_part_inert(text))
     return next((made for made in gentle if is_tame(made)), _OPENING.sub(lambda found: f"&#{ord(found[0])};", text))
 
 
@@ -53,43 +60,43 @@ def is_tame(text: str) -> bool:
 def tame_document(text: str) -> str:
     """The same for a document whose front matter is data."""
     head, end, body = text.partition(_FRONT_END) if text.startswith("---\n") else ("", "", text)
-    return f"{head}{end}{tame(body)}"
+    return f"{head}{end}{make_inert(body)}"
 
 
-def _tamed(part: str) -> str:
+def _make_part_inert(part: str) -> str:
     part = _IMAGE.sub(r"\1\\!", _TAG.sub(r"\1\\<", part))
     return _DEFINITION.sub(r"\1\\[", _FOREIGN_LINK.sub(r"\1\\]", part))
 
 
-def escaped(text: str) -> str:
+def escape_line(text: str) -> str:
     """One line in which nothing is markup."""
     return _SYNTAX.sub(r"\\\1", " ".join("".join(c if c.isprintable() else " " for c in text).split()))
 
 
-def _conflicts(answered: Answered) -> str:
-    told = [f"- {tame(conflict.sentence())}" for conflict in answered.end.conflicts]
+def _render_conflicts(answered: AnsweredRun) -> str:
+    told = [f"- {make_inert(conflict.sentence())}" for conflict in answered.end.conflicts]
     return "## Where sources disagree\n\n" + "\n".join(told) if told else ""
 
 
-def _sources(answered: Answered) -> str:
-    told = [_source(source, source_view(source, answered.claims)) for source in answered.end.sources]
+def _render_sources(answered: AnsweredRun) -> str:
+    told = [_render_source(source, source_view(source, answered.claims)) for source in answered.end.sources]
     return "## Sources\n\n" + "\n".join(told) if told else ""
 
 
-def _source(source: Source, shown: dict[str, Any]) -> str:
-    name = escaped(shown["title"] or source.url)
+def _render_source(source: Source, shown: dict[str, Any]) -> str:
+    name = escape_line(shown["title"] or source.url)
     link = shown["link"].replace("(", "%28").replace(")", "%29")
-    about = " · ".join(_facts(shown))
+    about = " · ".join(_source_facts(shown))
     return f"- [{source.number}] " + (f"[{name}]({link})" if link else name) + (f" · {about}" if about else "")
 
 
-def _facts(shown: dict[str, Any]) -> Iterator[str]:
-    yield from (escaped(shown[name]) for name in ("site", "author", "published") if shown[name])
+def _source_facts(shown: dict[str, Any]) -> Iterator[str]:
+    yield from (escape_line(shown[name]) for name in ("site", "author", "published") if shown[name])
     if shown["accessed"]:
-        yield f"read {escaped(shown['accessed'])}"
+        yield f"read {escape_line(shown['accessed'])}"
 
 
-def _figures(answered: Answered) -> str:
+def _render_figures(answered: AnsweredRun) -> str:
     review = answered.review
     if review is None or not review.proof.checked:
         return ""

@@ -28,7 +28,7 @@ SWITCHES = (
 )
 
 
-async def printed(made: str, *, patience_s: float = PRINT_S) -> bytes:
+async def print_to_pdf(made: str, *, patience_s: float = PRINT_S) -> bytes:
     """The HTML as a PDF. Raises NexiError where no Chromium is installed, or where it does not print."""
     from nexi.fetchers.browser import installed_browser
 
@@ -43,8 +43,15 @@ async def printed(made: str, *, patience_s: float = PRINT_S) -> bytes:
     with tempfile.TemporaryDirectory(prefix="nexi-pdf-", ignore_cleanup_errors=True) as folder:
         page, out = Path(folder) / "page.html", Path(folder) / "page.pdf"
         page.write_text(made, "utf-8", errors="replace")
-        said = await _run(
-            [browser, *SWITCHES, *_sandbox(), f"--user-data-dir={folder}/profile", f"--print-to-pdf={out}", page.as_uri()],
+        said = await _run_chromium(
+            [
+                browser,
+                *SWITCHES,
+                *_sandbox_flags(),
+                f"--user-data-dir={folder}/profile",
+                f"--print-to-pdf={out}",
+                page.as_uri(),
+            ],
             folder,
             patience_s,
         )
@@ -54,11 +61,11 @@ async def printed(made: str, *, patience_s: float = PRINT_S) -> bytes:
     return body
 
 
-def _sandbox() -> list[str]:
+def _sandbox_flags() -> list[str]:
     return ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium refuses its sandbox to root
 
 
-async def _run(command: list[str], folder: str, patience_s: float) -> str:
+async def _run_chromium(command: list[str], folder: str, patience_s: float) -> str:
     """Run it to its end, or end it; and why there may be no result."""
     try:
         process = await asyncio.create_subprocess_exec(
@@ -78,12 +85,12 @@ async def _run(command: list[str], folder: str, patience_s: float) -> str:
         return f"Chromium took more than {patience_s:g} s"
     finally:
         if process.returncode is None:
-            _end(process.pid)
+            _end_group(process.pid)
             await process.wait()
     return f"Chromium ended with status {status}"
 
 
-def _end(group: int) -> None:
+def _end_group(group: int) -> None:
     """Chromium is several processes: all of the group go."""
     import signal
     from contextlib import suppress

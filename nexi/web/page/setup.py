@@ -16,8 +16,8 @@ from starlette.routing import Route
 from nexi import __version__
 from nexi.config import KEYED_BACKENDS, Config, Endpoint
 from nexi.errors import StoreError
-from nexi.web.payload import reply
-from nexi.web.problems import refused
+from nexi.web.payload import json_reply
+from nexi.web.problems import build_refusal
 
 DOCTOR_TIMEOUT_S = 30.0
 SETUP_FIX = "nexi config setup"
@@ -25,28 +25,28 @@ SETUP_FIX = "nexi config setup"
 
 def routes() -> list[Route]:
     return [
-        Route("/page/setup", setup, methods=["GET"]),
-        Route("/page/doctor", doctor, methods=["POST"]),
+        Route("/page/setup", show_setup, methods=["GET"]),
+        Route("/page/doctor", run_doctor, methods=["POST"]),
     ]
 
 
-async def setup(request: Request) -> Response:
+async def show_setup(request: Request) -> Response:
     """Which parts are configured."""
     parts = await asyncio.to_thread(lambda: list(parts_of(request.app.state.nexi.config)))
-    return reply([{"name": n, "on": on, "value": value, "fix": fix} for n, on, value, fix in parts])
+    return json_reply([{"name": n, "on": on, "value": value, "fix": fix} for n, on, value, fix in parts])
 
 
 def parts_of(config: Config) -> Iterator[tuple[str, bool, str, str]]:
     """Name, whether it is configured, what it is, and what to do where it is not."""
     answer = config.endpoint("answer")
-    yield "Model", not answer.is_extractive, _model(answer), SETUP_FIX if answer.is_extractive else ""
+    yield "Model", not answer.is_extractive, _describe_model(answer), SETUP_FIX if answer.is_extractive else ""
     for role in ("extract", "judge"):
         if (other := config.endpoint(role)) != answer:
-            yield f"Model to {role}", not other.is_extractive, _model(other), ""
-    yield from _search(config)
+            yield f"Model to {role}", not other.is_extractive, _describe_model(other), ""
+    yield from _search_rows(config)
     fetchers = config.fetch_chain()
     yield "Pages", bool(fetchers), ", ".join(fetchers) or "none", "" if fetchers else "nexi config set content_fetcher http"
-    yield from _knowledge(config)
+    yield from _knowledge_rows(config)
     yield from _proof(config)
     price = f"{len(config.prices)} known" if config.prices else "unknown: costs are not shown"
     yield "Prices", bool(config.prices), price, "" if config.prices else "nexi config set prices.MODEL.input 1.0"
@@ -56,7 +56,7 @@ def parts_of(config: Config) -> Iterator[tuple[str, bool, str, str]]:
     yield "Version", True, f"nexi {__version__}", ""
 
 
-def _model(endpoint: Endpoint) -> str:
+def _describe_model(endpoint: Endpoint) -> str:
     if endpoint.is_extractive:
         return "none: the built-in extractive model answers with passages"
     keyed = "with a key" if endpoint.api_keys else "without a key"
@@ -68,7 +68,7 @@ def place_of(url: str) -> str:
     return urlsplit(url).netloc.rpartition("@")[2] or "an address of its own"
 
 
-def _search(config: Config) -> Iterator[tuple[str, bool, str, str]]:
+def _search_rows(config: Config) -> Iterator[tuple[str, bool, str, str]]:
     for name in config.search_chain():
         if name == "searxng":
             where = place_of(config.searxng_url) if config.searxng_url else "no address yet"
@@ -86,7 +86,7 @@ def _search(config: Config) -> Iterator[tuple[str, bool, str, str]]:
             yield f"Search {name}", True, "needs no key", ""
 
 
-def _knowledge(config: Config) -> Iterator[tuple[str, bool, str, str]]:
+def _knowledge_rows(config: Config) -> Iterator[tuple[str, bool, str, str]]:
     on = bool(config.knowledge)
     where = f"Qdrant at {place_of(config.qdrant_url)}" if config.qdrant_url else "one file, beside the runs"
     yield "Knowledge", on, where if on else "off: nothing that is read is kept", "" if on else "nexi config set knowledge true"
@@ -121,17 +121,17 @@ def _proof(config: Config) -> Iterator[tuple[str, bool, str, str]]:
         yield "Proof model", True, f"{folder.name}, {describe_grade(grade) if grade else 'tested with its first use'}", ""
 
 
-async def doctor(request: Request) -> Response:
+async def run_doctor(request: Request) -> Response:
     """What works, what does not, why, and how to mend it. One examination at a time: each asks the services once."""
     from nexi.doctor import examine_setup
 
     state = request.app.state
     if state.examining.locked():
-        raise refused(409, "examining", "the checks are under way", fix="wait for them", retry_after=5)
+        raise build_refusal(409, "examining", "the checks are under way", fix="wait for them", retry_after=5)
     async with state.examining:
         try:
             async with asyncio.timeout(state.doctor_timeout_s):
                 report = await examine_setup(lambda: state.nexi.config)
         except TimeoutError:
-            raise refused(504, "timeout", "the checks took too long", fix="run nexi doctor in a terminal") from None
-    return reply(report.as_json())
+            raise build_refusal(504, "timeout", "the checks took too long", fix="run nexi doctor in a terminal") from None
+    return json_reply(report.as_json())

@@ -23,21 +23,21 @@ KINDS = {"model": ("model call", "model calls"), "search": ("search", "searches"
 
 def timeline_of(facts: Sequence[tuple[int, Fact]], moments: Sequence[str], created: str) -> list[dict[str, Any]]:
     """Bars with their start and end in seconds after the run began."""
-    begun = _seconds(created)
+    begun = _to_seconds(created)
     bars = []
     for (_, fact), moment in zip(facts, moments, strict=True):
-        about = _about(fact)
+        about = _describe_fact(fact)
         if about is None:
             continue
         lane, label, failed = about
-        end = max(0.0, _seconds(moment) - begun)
+        end = max(0.0, _to_seconds(moment) - begun)
         start = max(0.0, end - float(getattr(fact, "seconds", 0.0)))
         bar = {"lane": lane, "who": getattr(fact, "agent", ""), "label": label[:200], "failed": failed}
         bars.append({**bar, "start": round(start, 3), "end": round(end, 3)})
     return bars[:MOST_BARS]
 
 
-def _about(fact: Fact) -> tuple[str, str, bool] | None:
+def _describe_fact(fact: Fact) -> tuple[str, str, bool] | None:
     match fact:
         case ModelReplied(call=call):
             return "model", f"call {call}", False
@@ -53,7 +53,7 @@ def _about(fact: Fact) -> tuple[str, str, bool] | None:
             return None
 
 
-def _seconds(moment: str) -> float:
+def _to_seconds(moment: str) -> float:
     try:
         return datetime.fromisoformat(moment).timestamp()
     except ValueError:
@@ -62,11 +62,11 @@ def _seconds(moment: str) -> float:
 
 def timeline_svg(bars: Sequence[Mapping[str, Any]]) -> str:
     """One lane for each kind of work of each researcher."""
-    lanes = {name: row for row, name in enumerate(dict.fromkeys(map(_lane, sorted(bars, key=_place))))}
+    lanes = {name: row for row, name in enumerate(dict.fromkeys(map(_row_name, sorted(bars, key=_sort_key))))}
     end = max([float(bar["end"]) for bar in bars] + [0.1])
     scale, height = (WIDTH - LEFT - 10) / end, len(lanes) * ROW + FOOT
     drawn = [f'<text x="0" y="{row * ROW + 11}">{html.escape(name[:LABEL_CHARS])}</text>' for name, row in lanes.items()]
-    drawn += [_bar(bar, lanes[_lane(bar)], scale) for bar in bars]
+    drawn += [_draw_bar(bar, lanes[_row_name(bar)], scale) for bar in bars]
     drawn.append(f'<text x="{LEFT}" y="{height - 4}">0 s</text>')
     drawn.append(f'<text x="{WIDTH - 2}" y="{height - 4}" text-anchor="end">{end:.1f} s</text>')
     told = f'<desc id="timeline-told">{totals_of(bars)}</desc>'
@@ -74,18 +74,18 @@ def timeline_svg(bars: Sequence[Mapping[str, Any]]) -> str:
     return f'<svg viewBox="0 0 {WIDTH} {height}" {about}>{told}{"".join(drawn)}</svg>'
 
 
-def _place(bar: Mapping[str, Any]) -> tuple[list[int], str, int]:
+def _sort_key(bar: Mapping[str, Any]) -> tuple[list[int], str, int]:
     """The run itself first, then its researchers in their order, each with its kinds of work in one order."""
     who = str(bar["who"])
     kind = list(KINDS).index(bar["lane"]) if bar["lane"] in KINDS else len(KINDS)
     return [int(part) for part in re.findall(r"\d+", who)[:4]], who, kind
 
 
-def _lane(bar: Mapping[str, Any]) -> str:
+def _row_name(bar: Mapping[str, Any]) -> str:
     return f"{bar['who']} {bar['lane']}".strip()
 
 
-def _bar(bar: Mapping[str, Any], row: int, scale: float) -> str:
+def _draw_bar(bar: Mapping[str, Any], row: int, scale: float) -> str:
     start, end = float(bar["start"]), float(bar["end"])
     kind = "failed" if bar["failed"] else f"lane-{bar['lane']}" if bar["lane"] in KINDS else "bar"
     told = f"{'failed: ' if bar['failed'] else ''}{bar['label']} ({end - start:.2f} s)"

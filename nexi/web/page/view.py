@@ -39,7 +39,7 @@ _TAG = re.compile(r"(<[^>]*>)")
 _CITATION = re.compile(r"\[([1-9][0-9]{0,2})\]")
 
 
-class Answered(Struct, frozen=True):
+class AnsweredRun(Struct, frozen=True):
     """A run that ended with an answer."""
 
     id: str
@@ -63,7 +63,7 @@ class Answered(Struct, frozen=True):
         return passages_of(self.end.answer) if self.started.mode == "agentic" else self.end.answer
 
 
-def view_of(answered: Answered) -> dict[str, Any]:
+def view_of(answered: AnsweredRun) -> dict[str, Any]:
     """Everything the page shows of an answer."""
     end, review, claims = answered.end, answered.review, answered.claims
     return {
@@ -74,10 +74,10 @@ def view_of(answered: Answered) -> dict[str, Any]:
         "text": answered.text,
         "html": answer_html(answered.text, claims, end.sources),
         "figures": review.proof.figures() if review and review.proof.checked else "",
-        "claims": [_claim(claim) for claim in claims],
-        "dropped": [_claim(claim) for claim in review.dropped] if review else [],
+        "claims": [_claim_to_dict(claim) for claim in claims],
+        "dropped": [_claim_to_dict(claim) for claim in review.dropped] if review else [],
         "sources": [source_view(source, claims) for source in end.sources],
-        "conflicts": [_conflict(conflict) for conflict in end.conflicts],
+        "conflicts": [_conflict_to_dict(conflict) for conflict in end.conflicts],
         "warnings": list(end.warnings),
         "stop": end.stop.value,
         "seconds": end.seconds,
@@ -91,10 +91,10 @@ def view_of(answered: Answered) -> dict[str, Any]:
 
 def safe_html(text: str) -> str:
     """Markdown as HTML: raw markup is shown as text, images become their words, links lead to web addresses only."""
-    return _rendered(_MARKS.sub("\ufffd", text))
+    return _render_markdown(_MARKS.sub("\ufffd", text))
 
 
-def _rendered(text: str) -> str:
+def _render_markdown(text: str) -> str:
     from nexi.web.statuses import html_of
 
     made = html_of(text).replace("<a href=", '<a rel="noreferrer noopener nofollow" target="_blank" href=')
@@ -109,7 +109,7 @@ def answer_html(text: str, claims: Sequence[Claim], sources: Sequence[Source], *
         end = _mark_place(clean, claim)
         clean = f"{clean[:end]}{OPEN}{claim.index}{CLOSE}{clean[end:]}"
     marks = Marks({c.index: c for c in checked}, frozenset(s.number for s in sources), in_file)
-    return _linked(_rendered(clean), marks)
+    return _link_citations(_render_markdown(clean), marks)
 
 
 def _mark_place(text: str, claim: Claim) -> int:
@@ -154,7 +154,7 @@ def verdict_of(claim: Claim) -> str:
     return WORDS[claim.verdict] if claim.evidence else "no citation"
 
 
-def _linked(made: str, marks: Marks) -> str:
+def _link_citations(made: str, marks: Marks) -> str:
     """Citations and marks in the text between tags, outside code; a citation belongs to the claim that ends after it."""
     parts = _TAG.split(made)
     follows = _claims_ahead(parts)
@@ -166,7 +166,7 @@ def _linked(made: str, marks: Marks) -> str:
         elif depth > 0:
             out.append(_CLAIM.sub("", part))
         else:
-            out.append(_text(part, follows[at], marks))
+            out.append(_mark_text(part, follows[at], marks))
     return "".join(out)
 
 
@@ -180,7 +180,7 @@ def _claims_ahead(parts: Sequence[str]) -> list[int]:
     return found
 
 
-def _text(part: str, ahead: int, marks: Marks) -> str:
+def _mark_text(part: str, ahead: int, marks: Marks) -> str:
     pieces = _CLAIM.split(part)  # text, index, text, index, … text
     out = []
     for at in range(0, len(pieces), 2):
@@ -201,7 +201,7 @@ def plain_claim(claim: Claim) -> str:
     return " · ".join(cell for cell in map(visible, cells) if cell)
 
 
-def _claim(claim: Claim) -> dict[str, Any]:
+def _claim_to_dict(claim: Claim) -> dict[str, Any]:
     evidence = [
         {
             "n": e.number,
@@ -252,7 +252,7 @@ def is_web(url: str) -> bool:
     return url.startswith(("https://", "http://"))
 
 
-def _conflict(conflict: Conflict) -> dict[str, Any]:
+def _conflict_to_dict(conflict: Conflict) -> dict[str, Any]:
     readings = [
         {"value": r.value, "sources": list(r.numbers), "independent": r.origins, "quote": r.quote} for r in conflict.readings
     ]

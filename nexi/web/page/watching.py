@@ -15,17 +15,17 @@ from starlette.routing import Route
 from nexi.app import Nexi
 from nexi.runs.log_format import check_run_id
 from nexi.web.page.timeline import timeline_of
-from nexi.web.payload import reply
+from nexi.web.payload import json_reply
 
 
 def routes() -> list[Route]:
-    return [Route("/page/runs/{id}/timeline", timeline, methods=["GET"])]
+    return [Route("/page/runs/{id}/timeline", show_timeline, methods=["GET"])]
 
 
-async def timeline(request: Request) -> Response:
+async def show_timeline(request: Request) -> Response:
     """The bars up to fact number `facts`, and how many seconds ago the run began."""
     nexi: Nexi = request.app.state.nexi
     log = await asyncio.to_thread(nexi.runs().open_log, check_run_id(request.path_params["id"]))
     bars = timeline_of(log.facts, log.moments, log.header.created)
     ago = nexi.clock.now().timestamp() - datetime.fromisoformat(log.header.created).timestamp()
-    return reply({"bars": bars, "seconds": round(max(0.0, ago), 3), "facts": len(log.facts)})
+    return json_reply({"bars": bars, "seconds": round(max(0.0, ago), 3), "facts": len(log.facts)})
