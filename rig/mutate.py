@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import copy
+import importlib
 import importlib.abc
 import importlib.util
 import os
@@ -208,6 +210,26 @@ class MutantLoader(importlib.abc.Loader, importlib.abc.MetaPathFinder):
         exec(self._code, module.__dict__)
 
 
+def preload(core: Core) -> None:
+    """Import what the core's tests need of other packages once, before the forks; nexi itself is imported in each."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        import pytest
+
+        with contextlib.suppress(BaseException), Path(os.devnull).open("w") as null, contextlib.redirect_stdout(null):
+            pytest.main(["-q", "--collect-only", "-p", "no:xdist", "--assert=plain", *core.tests])
+        os.write(writer, "\n".join(name for name in sys.modules if "." not in name).encode()[:60_000])
+        os._exit(0)
+    os.waitpid(pid, 0)
+    os.close(writer)
+    with os.fdopen(reader, encoding="utf-8") as names:
+        for name in names.read().split():
+            if name not in ("nexi", "tests", "rig", "conftest") and not name.startswith("_"):
+                with contextlib.suppress(Exception):
+                    importlib.import_module(name)
+
+
 def is_killed(core: Core, source: str, timeout_s: int) -> bool:
     """Whether the core's tests fail, hang or crash over this source."""
     pid = os.fork()
@@ -220,7 +242,11 @@ def is_killed(core: Core, source: str, timeout_s: int) -> bool:
 def _run_tests(core: Core, source: str, timeout_s: int) -> None:
     """In the forked process: never returns."""
     import pytest
+    from hypothesis import Phase, settings
 
+    phases = (Phase.explicit, Phase.generate)  # a mutant is killed by the first failure, however large the example
+    settings.register_profile("mutation", max_examples=50, database=None, deadline=None, phases=phases)
+    settings.load_profile("mutation")
     try:
         signal.alarm(timeout_s)
         resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
@@ -236,6 +262,7 @@ def _run_tests(core: Core, source: str, timeout_s: int) -> None:
 
 
 def run_core(core: Core, mutants: Sequence[Mutant], jobs: int) -> Result:
+    preload(core)
     started = time.monotonic()
     if is_killed(core, (ROOT / core.path).read_text(encoding="utf-8"), 600):
         raise SystemExit(f"the tests of {core.name} fail without any change: {' '.join(core.tests)}")
