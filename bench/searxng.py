@@ -53,10 +53,10 @@ def nexi(home: Path, backend: str) -> Iterator[str]:
     with log.open("w") as told:
         running = subprocess.Popen(command, cwd=ROOT, stderr=told, env={**os.environ, **known})
     try:
-        while "nexi serves " not in log.read_text():
+        while "http://127." not in log.read_text():
             assert running.poll() is None, log.read_text()
             time.sleep(0.05)
-        line = next(line for line in log.read_text().splitlines() if "nexi serves " in line)
+        line = next(line for line in log.read_text().splitlines() if "http://127." in line)
         yield line.split()[-1]
     finally:
         running.terminate()

@@ -212,7 +212,7 @@ def ready(home: str) -> tuple[float, float]:
         command = [sys.executable, "-m", "nexi", "serve", "--port", "0", "--log-level", "error"]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "NEXI_HOME": home}) as running:
             assert running.stderr
-            while "nexi serves " not in (line := running.stderr.readline()):
+            while "http://127." not in (line := running.stderr.readline()):
                 assert line
             urllib.request.urlopen(line.split()[-1] + "/readyz", timeout=30).close()
             server.append(time.perf_counter() - began)

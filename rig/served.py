@@ -48,7 +48,7 @@ class Server:
         ends = time.monotonic() + PATIENCE_S
         while time.monotonic() < ends:
             said = self._log.read_text()[before:]
-            if found := [line for line in said.splitlines() if "nexi serves " in line]:
+            if found := [line for line in said.splitlines() if "http://127." in line]:
                 return found[0].split()[-1]
             assert self._process is not None
             assert self._process.poll() is None, said

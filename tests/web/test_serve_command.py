@@ -32,7 +32,7 @@ def process(home: Path, *arguments: str, **env: str) -> Iterator[tuple[subproces
         try:
             assert running.stderr
             told = ""
-            while not (address := re.search(r"nexi serves (http://\S+)", told)):
+            while not (address := re.search(r"(http://127\S+)", told)):
                 line = running.stderr.readline()
                 assert line, told
                 told += line
