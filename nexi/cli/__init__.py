@@ -59,7 +59,7 @@ SEED_NAMES: Mapping[str, str] = {
 _OTHER_USAGE_ERRORS = (click.BadParameter, click.NoSuchOption, click.BadOptionUsage, click.BadArgumentUsage)
 
 
-class QuestionGroup(click.Group):
+class _QuestionGroup(click.Group):
     """A group that takes its first word as the start of a question unless it names a subcommand."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -101,7 +101,7 @@ def _has_stray_words(error: click.UsageError) -> bool:
     return not isinstance(error, _OTHER_USAGE_ERRORS)
 
 
-class QuestionContext(click.Context):
+class _QuestionContext(click.Context):
     """Names the command in usage errors as it is typed: `nexi`, not `nexi ask`."""
 
     @property
@@ -109,10 +109,10 @@ class QuestionContext(click.Context):
         return "nexi"
 
 
-class QuestionCommand(click.Command):
+class _QuestionCommand(click.Command):
     """A question; its help groups the options under headings and lists the subcommands."""
 
-    context_class = QuestionContext
+    context_class = _QuestionContext
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_usage("nexi", '[OPTIONS] "QUESTION"')
@@ -135,12 +135,12 @@ def _lazy_completion(name: str) -> Callable[[click.Context, click.Parameter, str
     return complete
 
 
-@click.group(cls=QuestionGroup, add_help_option=False)
+@click.group(cls=_QuestionGroup, add_help_option=False)
 def main() -> None:
     """Ask the web, keep what you learn, prove every sentence."""
 
 
-@main.command("ask", cls=QuestionCommand, context_settings={"help_option_names": ["-h", "--help"]})
+@main.command("ask", cls=_QuestionCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("words", nargs=-1, metavar='"QUESTION"', shell_complete=_lazy_completion("complete_first_word"))
 @click.option("-q", "--query-text", help="Pass the question as an option.")
 @click.option("-e", "--effort", type=click.Choice(["s", "m", "l"]), help="Effort: quick, balanced or thorough.")

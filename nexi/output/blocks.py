@@ -23,7 +23,7 @@ class BlockStream:
         self._has_text = self._is_list = self._after_blank = False
 
     @property
-    def unfinished(self) -> str:
+    def open_block(self) -> str:
         """The unfinished block."""
         return "".join(self._lines) + self._line
 
@@ -39,7 +39,7 @@ class BlockStream:
 
     def finish(self) -> str:
         """Return the unfinished block and reset."""
-        rest = self.unfinished
+        rest = self.open_block
         self._cut_block()
         self._line = self._fence = ""
         return rest

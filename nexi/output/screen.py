@@ -158,7 +158,7 @@ class _MarkdownOutput(_AnswerOutput):
     def add(self, text: str) -> None:
         for block in self._blocks.feed(clean_text(text)):
             self._print_block(block)
-        self._progress.show_tail(self._blocks.unfinished, apart=not self._is_first)
+        self._progress.show_tail(self._blocks.open_block, apart=not self._is_first)
 
     def finish(self) -> None:
         self._print_block(self._blocks.finish())

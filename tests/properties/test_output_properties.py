@@ -36,8 +36,8 @@ def test_what_is_open_and_what_is_done_are_the_text(text: str) -> None:
     stream, done = BlockStream(), ""
     for character in text:
         done += "".join(stream.feed(character))
-        assert text.startswith(done + stream.unfinished)
-    assert done + stream.unfinished == text
+        assert text.startswith(done + stream.open_block)
+    assert done + stream.open_block == text
 
 
 @given(st.text(alphabet=st.characters() | st.sampled_from("\x1b[]m;\x07\x9b\u202e\r\n\t0"), max_size=200))
