@@ -15,7 +15,7 @@ from nexi.answers.citations import extract_citation_markers, strip_sources_secti
 from nexi.research.planner import find_names
 from nexi.research.state import ResearchState
 from nexi.text.stems import stem
-from nexi.text.stopwords import STOP
+from nexi.text.words import content_words, find_words
 
 MIN_COVERED_SHARE = 0.5
 MIN_SHARED_WORDS = 2
@@ -124,12 +124,12 @@ def is_covered(terms: frozenset[str], words: frozenset[str]) -> bool:
 
 def content_stems(text: str) -> frozenset[str]:
     """Return the stems of the words in a text, without stop words."""
-    return frozenset(stem(w) for w in re.findall(r"\w+", text.lower()) if w not in STOP)
+    return frozenset(map(stem, content_words(text)))
 
 
 def _normalise_words(text: str) -> str:
     """Reduce a text to lower-case words, so that a name is found whatever stands around it."""
-    return " ".join(re.findall(r"\w+", re.sub(r"['’]s\b", "", text.casefold())))
+    return " ".join(find_words(re.sub(r"['’]s\b", "", text.casefold())))
 
 
 def _task_key(task: str) -> frozenset[str]:

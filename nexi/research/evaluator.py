@@ -21,7 +21,7 @@ from nexi.research.digest import build_digest, content_stems, is_covered
 from nexi.research.state import MAX_TASKS, EvaluateStep, Researcher, ResearchState
 from nexi.research.stream import LEAKED_TAGS, ReportStream
 from nexi.structured.json_reader import parse_lenient
-from nexi.text.stopwords import STOP
+from nexi.text.words import drop_stop_words
 from nexi.token_counter import BYTES_PER_TOKEN
 from nexi.types import Message
 
@@ -179,7 +179,7 @@ def find_uncovered_tasks(state: ResearchState) -> list[str]:
     """Find agenda items whose words no cited report covers, as queries of those words."""
     cited = [content_stems(r.report) for r in state.reported if extract_citation_markers(r.report)]
     missing = [task for task in state.agenda if not any(is_covered(content_stems(task), words) for words in cited)]
-    return [" ".join(w for w in re.findall(r"[\w'’-]+", task) if w.lower() not in STOP) or task for task in missing]
+    return [drop_stop_words(task) or task for task in missing]
 
 
 def describe_budget(state: ResearchState) -> str:

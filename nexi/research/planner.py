@@ -20,6 +20,7 @@ from nexi.prompts import render
 from nexi.research.state import FIRST_RESEARCHERS, MAX_TASKS
 from nexi.structured.json_reader import parse_lenient
 from nexi.text.stopwords import STOP
+from nexi.text.words import content_words
 from nexi.types import Message
 
 MAX_TASK_CHARS = 2000
@@ -209,7 +210,7 @@ def find_names(question: str) -> list[str]:
 
 
 def _count_content_words(text: str) -> int:
-    return sum(w not in STOP for w in re.findall(r"\w+", text.lower()))
+    return len(content_words(text))
 
 
 def _clean_task(task: str) -> str:

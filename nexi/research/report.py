@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from nexi.answers.citations import drop_unknown, extract_citation_markers, outside_code, strip_sources_section
 from nexi.text.stopwords import language_of
+from nexi.text.words import find_words
 from nexi.types import Source
 
 FILE_PREFIX = "nexi-research"
@@ -102,7 +103,7 @@ def make_file_name(question: str, letter: int, digit: int) -> str:
 def make_slug(question: str) -> str:
     """Reduce a question to letters and digits of any script, cut at a word boundary."""
     plain = unicodedata.normalize("NFKC", question).casefold()
-    words = re.findall(r"[^\W_]+", plain)
+    words = find_words(plain)
     slug = ""
     for word in words:
         if len(slug) + len(word) + 1 > MAX_SLUG_CHARS:

@@ -11,24 +11,16 @@ import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 
+from nexi.text.stopwords import STOP
+from nexi.text.words import UNSPACED
+
 VERSION = 1  # raise it when the same text gives other terms: indexes are built anew then
 MAX_TERM = 64
 
-_UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
-    "\u4e00-\u9fff\ua9e0-\ua9ff\uaa60-\uaa7f\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U0001b000-\U0001b16f\U00020000-\U0003ffff"
-)
-_RUN = re.compile(rf"[{_UNSPACED}]+|(?:(?![{_UNSPACED}])\w)+(?:[.'’#+](?:(?![{_UNSPACED}])\w)+)*(?:\+\+|#)?")
+_RUN = re.compile(rf"[{UNSPACED}]+|(?:(?![{UNSPACED}])\w)+(?:[.'’#+](?:(?![{UNSPACED}])\w)+)*(?:\+\+|#)?")
 _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+|[^\W\d_]+")
 _PLAIN = re.compile(r"[a-z]+|[A-Z]?[a-z]+")
 _ACCENT = re.compile(r"[\u0300-\u036f]")
-_STOPPED = """
-    a about above after again against all am an and any are as at be because been before being below between both but by can
-    could did do does doing down during each few for from further had has have having he her here hers him his how i if in into
-    is it its itself just me more most my no nor not now of off on once only or other our out over own same she should so some
-    such than that the their them then there these they this those through to too under until up us very was we were what when
-    where which while who whom why will with would you your"""
-_STOP = frozenset(_STOPPED.split())
 
 
 def extract_terms(text: str) -> list[str]:
@@ -42,12 +34,12 @@ def extract_terms(text: str) -> list[str]:
 def question_terms(text: str) -> list[str]:
     """The terms of a question, each once: without the words every text has, unless there are no others."""
     every = list(dict.fromkeys(extract_terms(text)))
-    return [term for term in every if term not in _STOP] or every
+    return [term for term in every if term not in STOP] or every
 
 
 def is_unspaced(term: str) -> bool:
     """Whether a term is of a script that puts no spaces between words."""
-    return bool(re.match(f"[{_UNSPACED}]", term))
+    return bool(re.match(f"[{UNSPACED}]", term))
 
 
 @lru_cache(maxsize=65536)

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from nexi.llm.extractive.composition import MAX_WORDS, compose_answer
 from nexi.llm.extractive.model import next_reply
-from nexi.llm.extractive.passages import plain_block, read_sentences, split_sentences
+from nexi.llm.extractive.passages import read_sentences, split_sentences
 from nexi.llm.extractive.questions import read_question
+from nexi.text.plain import strip_markdown
 from nexi.text.stems import stem
 from nexi.types import Message, PageView, ToolCall, ToolResult
 
@@ -41,7 +42,7 @@ def test_splitting_loses_no_character_but_space(text: str) -> None:
 
 @given(st.text(max_size=300))
 def test_plain_text_has_no_line_breaks_and_no_outer_space(text: str) -> None:
-    assert plain_block(text) == " ".join(plain_block(text).split())
+    assert strip_markdown(text) == " ".join(strip_markdown(text).split())
 
 
 @given(st.text(max_size=40))

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from nexi.llm.extractive.passages import ContentWords, PassageSentence, read_sentences
 from nexi.llm.extractive.questions import Question, Wants
+from nexi.text.words import find_words
 from nexi.types import PageView, SearchOutcome
 
 # What a word of the question is worth where it stands; in the sentence itself it is worth 1.
@@ -149,7 +150,7 @@ def page_subject(title: str) -> str:
 
 def flatten_words(text: str) -> str:
     """Words only, lower case, with a space at both ends, so that containment means whole words."""
-    return " " + " ".join(re.findall(r"[^\W_]+", text.lower())) + " "
+    return " " + " ".join(find_words(text.lower())) + " "
 
 
 def is_named(about: str, text: str) -> bool:

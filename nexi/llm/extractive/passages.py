@@ -11,29 +11,21 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
+from nexi.text.plain import strip_markdown
 from nexi.text.sentences import sentence_bounds
 from nexi.text.stems import stem
 from nexi.text.stopwords import STOP
+from nexi.text.words import has_unspaced
 
 MAX_LABEL_WORDS = 24
 MAX_SENTENCE_CHARS = 1500
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+|(?:[_.][^\W_]+)+)?")
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
 _HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _FENCE = re.compile(r"^\s*(```|~~~)")
 _HEADING = re.compile(r"^\s{0,3}#{1,6}\s+(.*?)\s*#*$")
 _ITEM = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
 _RULE = re.compile(r"^\s*\|?[\s:|=+-]+\|?\s*$")
-_CODE_SPAN = re.compile(r"(`{1,2})[^\n]{1,300}?\1")
-_IMAGE = re.compile(r"!\[[^\]\n]{0,300}\]\([^()\n]{0,2000}\)")
-_LINK = re.compile(r"\[((?:[^\[\]\n]|\[[^\[\]\n]{0,200}\]){0,500})\]\((?:[^()\n]|\([^()\n]{0,300}\)){0,2000}\)")
-_NOTE = re.compile(r"\[\^?(?:\d{1,3}|note \d+|citation needed)\]", re.I)
-_STRONG = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*\n]{1,400}?)(?<=[^\s*])\1(?![\w*])")
-_EMPHASIS = re.compile(r"(?<![\w_])(_{1,2})(?=[^\s_])([^_\n]{1,400}?)(?<=[^\s_])\1(?![\w_])")
-_TAG = re.compile(r"</?[a-zA-Z][^<>\n]{0,200}>|<!--")
-_ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+.!|<>~-])")
-_SPACE = re.compile(r"\s+")
 
 
 class PassageSentence(Struct, frozen=True):
@@ -43,28 +35,6 @@ class PassageSentence(Struct, frozen=True):
     block: int = 0
     label: str = ""
     kind: str = "prose"
-
-
-def plain_block(markdown: str) -> str:
-    """Markdown of one block without its marks; code spans keep their backticks."""
-    text = _IMAGE.sub(" ", markdown) if "![" in markdown else markdown
-    if "](" in text:
-        text = _LINK.sub(r"\1", text)
-    if "[" in text:
-        text = _NOTE.sub("", text)
-    for mark, pattern, kept in (("<", _TAG, " "), ("*", _STRONG, r"\2"), ("_", _EMPHASIS, r"\2"), ("\\", _ESCAPE, r"\1")):
-        if mark in text:
-            text = _outside_code(text, pattern, kept)
-    return _SPACE.sub(" ", text.replace("¶", " ")).strip()
-
-
-def _outside_code(text: str, pattern: re.Pattern[str], kept: str) -> str:
-    out: list[str] = []
-    start = 0
-    for match in _CODE_SPAN.finditer(text):
-        out += [pattern.sub(kept, text[start : match.start()]), match.group()]
-        start = match.end()
-    return "".join([*out, pattern.sub(kept, text[start:])])
 
 
 def split_sentences(text: str) -> list[str]:
@@ -77,7 +47,7 @@ def read_sentences(markdown: str) -> list[PassageSentence]:
     out: list[PassageSentence] = []
     label = ""
     for number, (kind, raw) in enumerate(_split_blocks(markdown)):
-        text = _row_text(raw) if kind == "row" else raw if kind == "code" else plain_block(raw)
+        text = _row_text(raw) if kind == "row" else raw if kind == "code" else strip_markdown(raw)
         if not text:
             continue
         if kind == "heading" or (kind == "prose" and _is_label(text)):
@@ -94,7 +64,7 @@ def _is_label(text: str) -> bool:
 
 
 def _row_text(line: str) -> str:
-    cells = (plain_block(cell) for cell in line.strip().strip("|").split("|"))
+    cells = (strip_markdown(cell) for cell in line.strip().strip("|").split("|"))
     return " – ".join(cell for cell in cells if cell)
 
 
@@ -159,7 +129,7 @@ class ContentWords:
 
 
 def _stems_of(word: str) -> Iterable[str]:
-    if _UNSPACED.search(word):
+    if has_unspaced(word):
         return [word[i : i + 2] for i in range(max(1, len(word) - 1))]
     low = word.lower().replace("’", "'").removesuffix("'s")
     if "_" in word or "." in word:

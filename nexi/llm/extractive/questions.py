@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from nexi.llm.extractive.lexicon import CODE_NOUNS, FILLER
 from nexi.llm.extractive.passages import ContentWords
-from nexi.text.stopwords import STOP
+from nexi.text.words import drop_stop_words
 
 Wants = Literal["person", "date", "number", "place", "code", "name", "yesno", ""]
 
@@ -95,8 +95,7 @@ def search_queries(question: Question) -> list[str]:
 
 def extract_keywords(question: Question) -> str:
     """The question without its small words, for a backend that found nothing with them."""
-    kept = [w for w in re.findall(r"[\w'’.+#-]+", question.text) if w.lower() not in STOP]
-    return " ".join(kept)[:MAX_QUERY_CHARS] or question.text[:MAX_QUERY_CHARS] or "?"
+    return drop_stop_words(question.text)[:MAX_QUERY_CHARS] or question.text[:MAX_QUERY_CHARS] or "?"
 
 
 def what_is_wanted(text: str) -> Wants:
