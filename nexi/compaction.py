@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from nexi.config import Config
     from nexi.ports import LLM
 
+__all__ = ["CompactionSettings", "compact", "should_compact"]
+
+
 MessageOrDict: TypeAlias = Message | dict[str, Any]
 CompactionPrompt: TypeAlias = Callable[[str, str, int], str]
 

@@ -31,6 +31,9 @@ from nexi.types import FetchLimits, Message, Query, StoreStats, ToolSpec
 if TYPE_CHECKING:
     from nexi.config import EndpointRole
 
+__all__ = ["Check", "DoctorReport", "examine_setup"]
+
+
 SCHEMA = "nexi-doctor-1"
 DEADLINE_S = 5.0
 MAX_PROBE_TOKENS = 256

@@ -13,6 +13,8 @@ from msgspec.structs import replace
 
 from nexi.types import Query
 
+__all__ = ["FOCUSES", "within_focus"]
+
 
 class Focus(Struct, frozen=True):
     """One kind of place. `sites` are where it is found, `words` what its pages say, `categories` SearXNG's names for it."""

@@ -19,6 +19,9 @@ from nexi.errors import ConfigError, NexiError
 if TYPE_CHECKING:
     from nexi.config import Config
 
+__all__ = ["serve_http", "serve_stdio"]
+
+
 HOST, PORT = "127.0.0.1", 8000
 EXIT_CANCELLED = 130
 DRAIN_S = 5

@@ -26,6 +26,9 @@ from nexi.runs.recording import CANCELLED, AgentReplay, rebuild_error
 from nexi.token_counter import TokenCounter
 from nexi.types import Message, Purpose, Reply, StopReason, ToolCall, ToolSpec, Usage
 
+__all__ = ["CallCounter", "MeteredLLM", "count_prompt_tokens"]
+
+
 CallbackArgs = TypeVarTuple("CallbackArgs")
 
 MIN_OUTPUT_TOKENS = 256

@@ -22,6 +22,9 @@ from nexi.runs.recording import AgentReplay
 from nexi.types import Failure, Hit, Query, SearchOutcome
 from nexi.urls import dedup_key, host_of, is_web_url
 
+__all__ = ["BackendConcurrency", "Searcher"]
+
+
 RETRY_PAUSE_S = 0.5
 MAX_PAUSE_S = 5.0  # while other backends can be asked
 MAX_LAST_PAUSE_S = 30.0  # when no other backend is left

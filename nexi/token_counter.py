@@ -13,6 +13,9 @@ from typing import Any, Protocol, TypeAlias
 
 from nexi.types import Message, content_text
 
+__all__ = ["BYTES_PER_TOKEN", "TokenCounter", "get_encoding"]
+
+
 DEFAULT_ENCODING = "cl100k_base"
 CARRIED = ("cl100k_base", "o200k_base")
 TOKENS_PER_MESSAGE = 3

@@ -23,6 +23,9 @@ from nexi.tools.toolbox import Toolbox
 from nexi.types import Answer, Message, PageView, Reply, StopReason, ToolCall, ToolResult
 from nexi.verify import Writing
 
+__all__ = ["Fallbacks", "flatten_tool_messages"]
+
+
 MAX_QUERY_CHARS = 300
 MAX_PAGES = 3
 MAX_SUMMARY_TOKENS = 250  # small models lose track of long passages

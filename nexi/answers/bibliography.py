@@ -16,6 +16,9 @@ from msgspec import Struct
 
 from nexi.types import Source
 
+__all__ = ["FORMS"]
+
+
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 MOST_AUTHORS = 50
 PARTICLES = frozenset((

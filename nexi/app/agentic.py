@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from nexi.knowledge.agentic import Web
     from nexi.knowledge.settings import KnowledgeSettings
 
+__all__ = ["AgenticEngine"]
+
+
 ASKED = ("completeness_threshold", "max_iterations", "max_urls_per_iteration", "url_score_threshold", "use_search_hints")
 
 

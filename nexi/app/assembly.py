@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from nexi.search_api import SearchService
     from nexi.verify.recheck import Verification
 
+__all__ = ["Nexi"]
+
 
 class Nexi:
     """Runs, and single calls outside a run, over the clients of one config.

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from nexi.config import EndpointRole
     from nexi.knowledge.lookup import Lookup
 
+__all__ = ["RunComponents", "secrets_of"]
+
+
 MAX_EXTRACT_BYTES = 60_000
 EXTRACT_PROMPT_TOKENS = 500
 MIN_SECRET_CHARS = 8  # anything shorter also occurs in ordinary text

@@ -23,6 +23,9 @@ from nexi.types import Page
 if TYPE_CHECKING:
     from nexi.extract import Extracted
 
+__all__ = ["Skipped", "files_in", "read_document"]
+
+
 MAX_BYTES = 25_000_000
 MAX_CHARS = 20_000_000
 LOOKED_AT = 8_192

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from nexi.app.knowledge import Knowledge
     from nexi.knowledge.indexing import IndexReport
 
+__all__ = ["DocumentIndexing", "Intake", "Step", "attach_files"]
+
+
 MOST_PAGES = 500
 SITEMAP_DEPTH = 2
 MOST_NAMED = 1_000

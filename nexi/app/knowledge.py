@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from nexi.knowledge.retrieval import Retriever
     from nexi.knowledge.settings import KnowledgeSettings
 
+__all__ = ["Knowledge", "fetches_its_model", "settings_of"]
+
+
 BATCH = 64
 SOURCES_AT_ONCE = 500
 

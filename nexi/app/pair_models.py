@@ -46,6 +46,20 @@ if TYPE_CHECKING:
     from nexi.model import MeteredLLM
     from nexi.pair_models.onnx import OnnxPairModel
 
+__all__ = [
+    "InstalledPairModel",
+    "RunJudge",
+    "describe_grade",
+    "grade_judge",
+    "grade_model",
+    "install_model",
+    "joined_models",
+    "kept_judge_grade",
+    "kept_model_grade",
+    "model_root",
+]
+
+
 JUDGE_SHARE = 0.15  # of a run's tokens
 MIN_ALLOWANCE_TOKENS = 2_000  # of a run without a limit: one request with a handful of claims
 MAX_TEST_S = 45.0  # inside a run; a slow server is tested with `nexi models --probe`

@@ -21,6 +21,9 @@ from nexi.files import store_error
 from nexi.research.report import LintedReport, SaveLocation, choose_folder, lint_report, make_file_name, render_document
 from nexi.types import Verdict
 
+__all__ = ["fields_of", "report_text", "save_report"]
+
+
 ATTEMPTS = 260  # as many as there are names for one question
 
 

@@ -33,6 +33,9 @@ from nexi.types import Answer, Message
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+__all__ = ["ResearchEngine"]
+
+
 EXTRA_TOOLS = {"security_search": "security", "stackexchange": "stackexchange", "grep": "ripgrep"}
 
 

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from nexi.llm.local import LocalServer
     from nexi.ports import Clock
 
+__all__ = ["LocalModelProbe", "ModelProbe", "NoProbe", "ResolvedRun", "resolve", "resolve_config"]
+
+
 PROBE_S = 0.5  # a server on this machine that takes longer to describe itself is not waited for
 PROBE_AGAIN_S = 60.0
 

@@ -44,6 +44,18 @@ from nexi.runs.session import Session
 from nexi.types import Message, Reply, Source, StopReason, ToolSpec
 from nexi.urls import find_urls
 
+__all__ = [
+    "RecordedLLM",
+    "Replay",
+    "config_of_run",
+    "read_finished_run",
+    "reopen_run",
+    "request_to_resume",
+    "resolve_replay",
+    "session_of",
+]
+
+
 _URL_FIELD = re.compile(r'"url": "([^"]+)"')  # of hits and pages, as tools write them
 
 

@@ -23,6 +23,8 @@ from nexi.types import FetchLimits, Page, Query, SearchOutcome
 if TYPE_CHECKING:
     from nexi.app.factory import PortFactory
 
+__all__ = ["build_search_service", "settings_of"]
+
 
 OFFERED = ("searxng", "duckduckgo")  # what a client may ask for beside the chain; the rest is the operator's to offer
 

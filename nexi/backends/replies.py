@@ -14,6 +14,9 @@ from typing import Any
 from nexi.errors import BackendError
 from nexi.net.retry import retry_after
 
+__all__ = ["check_status", "json_object", "plain_line", "read_rows", "with_sites"]
+
+
 _TAG = re.compile(r"<[^>]{0,500}>")
 
 

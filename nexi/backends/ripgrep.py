@@ -23,6 +23,9 @@ from msgspec import Struct
 from nexi.errors import BackendError
 from nexi.types import Hit, Query
 
+__all__ = ["Ripgrep"]
+
+
 NAME = "ripgrep"
 MAX_OUTPUT = 2_000_000
 MAX_FILE = "1M"

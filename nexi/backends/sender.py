@@ -23,6 +23,9 @@ from nexi.errors import BackendError, ConfigError
 from nexi.net.trust import MACHINE, Trust, trust_nobody
 from nexi.types import Hit, Query
 
+__all__ = ["BackendRequest", "BackendResponse", "HttpBackend", "Sender"]
+
+
 MAX_BODY = 5_000_000
 KEY_TROUBLE = frozenset({"wrong_key", "quota", "rate_limit"})
 

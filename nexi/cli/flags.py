@@ -15,6 +15,9 @@ from msgspec.structs import replace
 if TYPE_CHECKING:
     from nexi.types import Query
 
+__all__ = ["REFERENCE_FORMATS", "AskFlags", "HistoryFlags", "OutputFlags", "parse_filters", "parse_flags"]
+
+
 Flags = TypeVar("Flags", bound=Struct)
 
 REFERENCE_FORMATS = ("ris", "bibtex", "csl")

@@ -16,6 +16,9 @@ from nexi.cli import COMMANDS
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+__all__ = ["group_options", "near_command", "write_help"]
+
+
 SUMMARIES: Mapping[str, str] = {
     "bench": "Ask the questions in FILE and score the answers.",
     "completion": "Print the completion script for a shell.",

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from nexi.llm.local import LocalServer
     from nexi.pair_models.quiz import Grade
 
+__all__ = ["models_command"]
+
+
 SCHEMA = "nexi-models-1"
 BUILT_IN = "built in"
 

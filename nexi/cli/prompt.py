@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
     from prompt_toolkit.output import Output
 
+__all__ = ["Prompt", "handle_signal", "open_prompt"]
+
+
 PROMPT = "nexi> "
 MAX_HISTORY_LINES = 1000
 MAX_INPUT_CHARS = 20_000

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from nexi.config import Config, ModelOffer
 
+__all__ = ["config_command", "edit_config", "format_window", "print_config_path", "run_setup"]
+
+
 SCHEMA = "nexi-config-1"
 LIST_SETTINGS = ("search_backend", "content_fetcher", "allow_private")
 TEXT_SETTINGS = (

@@ -17,6 +17,9 @@ from nexi.errors import ConfigError
 if TYPE_CHECKING:
     from nexi.cli.flags import AskFlags
 
+__all__ = ["apply_template", "list_templates", "system_prompt_of", "templates_command"]
+
+
 MAX_BYTES = 200_000
 PLACEHOLDER = "{question}"
 

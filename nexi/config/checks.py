@@ -13,6 +13,44 @@ from nexi.config.addresses import parse_proxy_url, parse_searxng_url, split_url
 from nexi.config.names import EFFORT_LEVELS, ROLES
 from nexi.config.values import parse_names
 
+__all__ = [
+    "BOOLEAN",
+    "CHUNK_SIZE",
+    "EFFORT",
+    "FILE",
+    "FOLDER",
+    "HOST_LIST",
+    "IMAGE",
+    "IMAGE_TAG",
+    "KEY",
+    "LINE",
+    "NAME_LIST",
+    "NON_NEGATIVE_INT",
+    "OPTIONAL_INT",
+    "OPTIONAL_KEY",
+    "OPTIONAL_LINE",
+    "OPTIONAL_NUMBER",
+    "OPTIONAL_WEB_URL",
+    "PORT",
+    "POSITIVE_INT",
+    "POSITIVE_NUMBER",
+    "PROMPT",
+    "PROXY_URL",
+    "SEARXNG_URL",
+    "SHARE",
+    "TEMPERATURE",
+    "TEXT",
+    "WEB_URL",
+    "Check",
+    "check_api_keys",
+    "check_prices",
+    "check_private_exceptions",
+    "check_roles",
+    "quote_value",
+    "whole_number_up_to",
+]
+
+
 MAX_NUMBER = 10**15  # a larger number is a typing mistake, and would overflow where limits are multiplied
 Check: TypeAlias = Callable[[str, Any], Iterator[str]]
 

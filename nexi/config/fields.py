@@ -16,6 +16,9 @@ from nexi.config.addresses import hide_password, mask_api_keys, mask_key, mask_r
 from nexi.config.names import DEFAULT_BASE_URL, DEFAULT_MODEL, OLD_NAMES
 from nexi.config.values import freeze_value, parse_key, parse_names, parse_prompt, to_json_value
 
+__all__ = ["ALWAYS_SAVED", "CHECKS", "DECLARATIONS", "FIELD_VARIABLES", "SAVED", "UNSAVED", "Declaration", "Origin", "Settings"]
+
+
 T = TypeVar("T")
 
 

@@ -35,6 +35,9 @@ from nexi.errors import ConfigError
 if TYPE_CHECKING:
     from nexi.net.trust import Trust
 
+__all__ = ["DEFAULT_CONFIG", "Config", "Endpoint", "select_settings"]
+
+
 P = ParamSpec("P")
 R = TypeVar("R")
 

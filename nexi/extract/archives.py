@@ -21,6 +21,9 @@ from nexi.extract import charset, markup
 from nexi.extract.wordml import Numbering, Paragraphs
 from nexi.extract.words import Extracted, one_line, read_outline
 
+__all__ = ["read_docx", "read_epub"]
+
+
 MAX_MEMBERS = 10_000
 MAX_MEMBER_BYTES = 8_000_000
 MAX_BYTES = 32_000_000  # of all that is unpacked

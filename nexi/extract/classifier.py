@@ -16,6 +16,9 @@ from math import exp
 from nexi.extract import features
 from nexi.extract.layout import Block, Layout, tag_set
 
+__all__ = ["classify_blocks"]
+
+
 LEAST, MOST = 0.15, 0.5  # where the cut may lie
 MOSTLY = 0.7
 BANNER = 0.3  # of the page's text; what has more is a wrapper

@@ -17,6 +17,9 @@ from msgspec.structs import asdict
 from nexi.errors import FetchError
 from nexi.extract.words import Extracted, one_line
 
+__all__ = ["memory_error", "read_pdf"]
+
+
 MAX_PAGES = 2_000
 MAX_CHARS = 300_000
 MAX_PAGE_CHARS = 100_000

@@ -18,6 +18,9 @@ from nexi.errors import FetchError
 from nexi.ports import Clock
 from nexi.urls import Url
 
+__all__ = ["MAX_BYTES", "Robots", "RobotsFile"]
+
+
 KEPT_S = 86_400.0
 KEPT_AFTER_FAILURE_S = 60.0
 MAX_ORIGINS = 2_048

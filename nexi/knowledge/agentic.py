@@ -28,6 +28,9 @@ from nexi.text.fusion import by_reciprocal_rank
 from nexi.types import EVERYTHING, Hit, Page, Passage, Query, Scope, SearchOutcome
 from nexi.urls import hit_key
 
+__all__ = ["Web", "agentic_search"]
+
+
 RESULTS_PER_SEARCH = 10
 
 Status = Literal["complete", "max_iterations_reached", "error"]

@@ -15,6 +15,9 @@ from nexi.text.stopwords import STOP
 from nexi.text.terms import extract_terms
 from nexi.types import Hit, Passage
 
+__all__ = ["assess_coverage", "covered_roots", "covered_share", "hint_queries", "rank_hits", "refine_queries", "weights_of"]
+
+
 NAME_WEIGHT = 2.0
 OTHER_PAGES = 0.5  # what a further page adds counts half: words gathered from anywhere prove little
 LENIENCE = 0.65  # an answer says some of the question in other words: seven tenths of its words are as good as enough

@@ -24,6 +24,9 @@ from nexi.prompts import render
 from nexi.types import Chunk, IndexedPage, Message, Page, StoredSource, Vector
 from nexi.urls import host_of
 
+__all__ = ["IndexQueue", "IndexReport", "Indexer", "embedded_text"]
+
+
 BATCH = 20
 AT_ONCE = 8
 MAX_CHUNKS = 30_000

@@ -22,6 +22,9 @@ from nexi.structured import ranking
 from nexi.structured.ranking import Assessment, UrlScore
 from nexi.types import Hit, Message, Passage
 
+__all__ = ["TOP", "Judge", "Metadata"]
+
+
 T = TypeVar("T")
 
 TOP = 5

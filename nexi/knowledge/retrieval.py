@@ -20,6 +20,9 @@ from nexi.prompts import render
 from nexi.structured.ranking import first_ones, pick_or_first, pick_schema
 from nexi.types import EVERYTHING, Message, Passage, Scope, Vector
 
+__all__ = ["Retriever"]
+
+
 DEPTH = 100
 RERANKED = 20
 RERANK_CHARS = 800

@@ -8,6 +8,8 @@ from email.utils import parsedate_to_datetime
 from nexi.errors import ConfigError
 from nexi.net.trust import MACHINE, Trust
 
+__all__ = ["server_time"]
+
 
 async def server_time(url: str, *, patience_s: float, proxy: str | None = None, trust: Trust = MACHINE) -> datetime | None:
     """None where the server cannot be reached or names no time."""

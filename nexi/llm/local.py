@@ -21,6 +21,9 @@ from nexi.structured import json_reader
 if TYPE_CHECKING:
     import httpx2
 
+__all__ = ["PORTS", "LocalServer", "describe_server", "find_servers"]
+
+
 T = TypeVar("T")
 OLLAMA, LM_STUDIO, LLAMA_CPP = "Ollama", "LM Studio", "llama.cpp"
 PORTS: Mapping[str, int] = {OLLAMA: 11434, LM_STUDIO: 1234, LLAMA_CPP: 8080}

@@ -19,6 +19,9 @@ from msgspec import Struct
 from nexi.errors import StoreError
 from nexi.files import replace_file, store_error
 
+__all__ = ["NAMES", "entry_text", "install_entry", "place_of"]
+
+
 NAMES = {"claude": "Claude Desktop", "cursor": "Cursor", "codex": "Codex"}
 BACKUP = ".before-nexi"
 _TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
     App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+__all__ = ["PATH", "HttpDoor"]
+
+
 PATH = "/mcp"
 MOST_BODY = 2_000_000
 MOST_SESSIONS = 1000

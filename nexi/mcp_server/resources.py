@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
     from nexi.mcp_server.desk import ResearchRunRegistry
 
+__all__ = ["recent_resources", "register_resources"]
+
+
 JSON, MARKDOWN, LINES = "application/json", "text/markdown", "application/jsonl"
 NAME_CHARS = 80
 DEPTHS = ("1", "2", "3")

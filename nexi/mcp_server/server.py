@@ -27,6 +27,9 @@ from nexi.mcp_server.desk import ResearchRunRegistry
 from nexi.mcp_server.prompts import research_prompt
 from nexi.mcp_server.tools import Tools, annotations_of
 
+__all__ = ["NexiServer"]
+
+
 INSTRUCTIONS = (
     "nexi answers from the live web with verified citations. nexi_search answers a question in seconds; nexi_research writes a "
     "report in minutes and returns an id at once: poll nexi_research_status, then read nexi_research_result. nexi_find gives "

@@ -9,6 +9,25 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+__all__ = [
+    "AgenticResult",
+    "Cancelled",
+    "Checked",
+    "CitedSource",
+    "FoundAnswer",
+    "FoundHits",
+    "Indexed",
+    "IndexedPageOutcome",
+    "ReadPage",
+    "ResearchReport",
+    "ResearchShown",
+    "ResearcherShown",
+    "RunState",
+    "SearchHit",
+    "Trouble",
+]
+
+
 RunState = Literal["running", "finished", "failed", "unfinished"]
 
 

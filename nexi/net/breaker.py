@@ -17,6 +17,9 @@ from typing import Literal
 
 from msgspec import Struct
 
+__all__ = ["State", "Suspension", "after_failure", "after_success", "current_standing", "format_duration", "try_admit"]
+
+
 DAY, HOUR = 86_400.0, 3_600.0
 ACCESS_DENIED_S = DAY
 CAPTCHA_S = DAY

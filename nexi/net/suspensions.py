@@ -22,6 +22,9 @@ from nexi.net import breaker
 from nexi.net.breaker import State, Suspension
 from nexi.ports import Clock
 
+__all__ = ["FileBreaker"]
+
+
 SCHEMA = 1
 MAX_BYTES = 1_000_000
 States = dict[str, dict[str, Any]]

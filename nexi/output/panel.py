@@ -34,6 +34,9 @@ from nexi.research.state import Researcher, ResearchState
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
+__all__ = ["panel_for"]
+
+
 MAX_TASK_CHARS = 60
 MARKS = {"reported": "✓", "failed": "✗"}
 PLAIN_MARKS = {"reported": "+", "failed": "x"}

@@ -14,6 +14,17 @@ if TYPE_CHECKING:
     from nexi.types import Claim, Evidence, Proof, Review
     from nexi.verify.recheck import SourceState, Verification
 
+__all__ = [
+    "claim_lines",
+    "figures_line",
+    "print_figures",
+    "review_json",
+    "support_by_source",
+    "verification_json",
+    "verification_markdown",
+]
+
+
 VERIFICATION_SCHEMA = "nexi-verification-1"
 MAX_SPAN_CHARS = 300
 _VERDICT_WORDS = {

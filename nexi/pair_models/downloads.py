@@ -20,6 +20,9 @@ from nexi.errors import ConfigError, NexiError, StoreError
 from nexi.files import make_private_directory, store_error
 from nexi.net.trust import MACHINE, Trust
 
+__all__ = ["PublishedModel", "download_model", "find_published", "published_models"]
+
+
 CONNECT_S = 15.0
 IDLE_S = 60.0
 MAX_REDIRECTS = 5

@@ -20,6 +20,20 @@ from msgspec import Struct
 from nexi.errors import NexiError, StoreError
 from nexi.files import make_private_directory, store_error
 
+__all__ = [
+    "REINSTALL",
+    "Labels",
+    "ModelFolder",
+    "describe_folder",
+    "gather_files",
+    "installed_model",
+    "put_in_place",
+    "read_manifest",
+    "remove_model",
+    "stage_files",
+]
+
+
 MANIFEST = "manifest.json"
 MODEL, TOKENIZER, CONFIG = "model.onnx", "tokenizer.json", "config.json"
 REQUIRED = (MODEL, TOKENIZER, CONFIG)

@@ -24,6 +24,9 @@ from nexi.prompts import render
 from nexi.structured.json_reader import find_values
 from nexi.types import Message, PairScore, Usage
 
+__all__ = ["CHARS_PER_TOKEN", "MAX_ITEMS", "TOKENS_PER_ITEM", "JudgePairModel"]
+
+
 MAX_ITEMS = 12  # of one request
 MAX_PASSAGES = 2  # of one claim
 MAX_PASSAGE_CHARS = 900

@@ -25,6 +25,9 @@ from nexi.ports import Clock
 from nexi.text.stopwords import SMALL_WORDS, language_of
 from nexi.types import PairScore
 
+__all__ = ["OnnxPairModel"]
+
+
 INSTALL = 'Install it: pip install "nexi[proof]"'
 MAX_BATCH_PAIRS = 8
 MAX_BATCH_TOKENS = 2_048

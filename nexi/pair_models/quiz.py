@@ -21,6 +21,9 @@ from nexi.pair_models.gaps import UNREADABLE, build_gap, build_gaps
 from nexi.ports import PairModel
 from nexi.types import PairScore, content_digest
 
+__all__ = ["Grade", "Quiz", "grade_scores", "packaged_quiz", "take_quiz"]
+
+
 MIN_TO_RAISE = 0.75  # balanced accuracy; below, a model may only lower
 MIN_TO_ASK = 0.60
 MIN_CONTRADICTION_PRECISION = 0.9

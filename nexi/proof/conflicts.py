@@ -33,6 +33,9 @@ from nexi.proof.terms import WORD, terms
 from nexi.types import Claim, Conflict, ConflictValue, Verdict
 from nexi.urls import is_web_url, parse
 
+__all__ = ["find_conflicts"]
+
+
 MOST_CONFLICTS = 3
 MOST_READINGS = 4
 MOST_CLAIMS = 60

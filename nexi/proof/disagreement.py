@@ -18,6 +18,19 @@ from nexi.proof.facts import Reading, denied, read
 from nexi.proof.lexicon import HEDGES, OPPOSITES, PRONOUNS
 from nexi.proof.numbers import Number, same
 
+__all__ = [
+    "Anchor",
+    "Value",
+    "agree",
+    "anchors",
+    "denies_instead",
+    "said_elsewhere",
+    "shortened",
+    "speaks_of_the_same",
+    "terms_of",
+]
+
+
 Kind = Literal["number", "date", "polarity"]
 Value = Number | Date
 

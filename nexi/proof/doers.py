@@ -15,6 +15,9 @@ from nexi.proof.facts import Reading, names_of
 from nexi.proof.pairs import Pair
 from nexi.proof.polarity import Clash
 
+__all__ = ["exchanged_sides", "is_told_from_the_other_side"]
+
+
 BEFORE = 9  # words before an act in which its subject stands
 AFTER = 7  # words after it for its object
 

@@ -16,6 +16,9 @@ from msgspec.structs import replace
 from nexi.proof.snapshots import Snapshot
 from nexi.types import Claim, Evidence, Source, Verdict
 
+__all__ = ["link_to", "visible", "with_links"]
+
+
 LONGEST_QUOTE = 100  # characters; a longer one is named by its beginning and its end
 LONGEST_PIECE = 60
 FEWEST_WORDS, MOST_WORDS = 4, 9

@@ -12,6 +12,9 @@ import re
 import zlib
 from collections.abc import Iterable, Mapping
 
+__all__ = ["count_origins", "group_origins", "is_copy", "shingles"]
+
+
 SHINGLE_WORDS = 5
 COPIED = 0.5  # share of the shorter page's shingles that stand in the other
 FEWEST_SHINGLES = 8

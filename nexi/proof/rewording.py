@@ -20,6 +20,9 @@ from nexi.proof.numbers import Number, same
 from nexi.proof.polarity import Clash, are_opposed
 from nexi.proof.terms import is_known
 
+__all__ = ["Rewording", "agrees", "compare", "exchanged", "substituted"]
+
+
 FOLLOWS = 0.5  # share of a sentence's words that keep the source's order
 MOST_WORDS = 200
 NEXT = 4  # words of an exchange that may hold a denial

@@ -22,6 +22,9 @@ from nexi.proof.snapshots import Snapshot, digits
 from nexi.proof.terms import WORD, flat
 from nexi.types import Verdict
 
+__all__ = ["READ", "READ_OF_MANY", "Finding", "Similarity", "find", "is_quoted"]
+
+
 Similarity = Callable[[str, Sequence[str]], Sequence[float]]
 
 ENOUGH = 0.62  # presence from which a sentence with all its facts is said

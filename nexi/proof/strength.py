@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from nexi.proof.facts import Reading
 from nexi.proof.pairs import Pair
 
+__all__ = ["overstated"]
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())

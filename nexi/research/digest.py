@@ -17,6 +17,9 @@ from nexi.research.state import ResearchState
 from nexi.text.stems import stem
 from nexi.text.words import content_words, find_words
 
+__all__ = ["build_digest", "content_stems", "is_covered"]
+
+
 MIN_COVERED_SHARE = 0.5
 MIN_SHARED_WORDS = 2
 SHORT_ANSWER_WORDS = 4  # a text with fewer words is a short answer, which the sentence after it may repeat

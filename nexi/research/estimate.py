@@ -6,6 +6,9 @@ from msgspec import Struct
 
 from nexi.research.state import EXTRA_ROUNDS, FIRST_RESEARCHERS, TARGET_ROUNDS
 
+__all__ = ["estimate_cost"]
+
+
 CALLS_PER_RESEARCHER = (4, 9)  # at least and at most, as its phases allow
 PROMPT_TOKENS_PER_CALL = (3_000, 14_000)  # on average
 REPLY_TOKENS_PER_CALL = (150, 900)

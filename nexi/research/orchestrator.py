@@ -61,6 +61,9 @@ from nexi.research.state import (
 from nexi.runs.recording import Recording
 from nexi.types import Answer, StopReason, Usage
 
+__all__ = ["Orchestrator", "PlanApproval"]
+
+
 PLANNING_TIME_SHARE = 0.3  # of the time, so that a coordinator that does not answer leaves some for the research
 RESEARCH_BUDGET_SHARE = 0.85  # of the budget; the rest is kept for the report
 COORDINATOR_CALLS = 2  # of the model calls, kept for the plan and the report

@@ -23,6 +23,9 @@ from nexi.text.stopwords import STOP
 from nexi.text.words import content_words
 from nexi.types import Message
 
+__all__ = ["MAX_TASK_CHARS", "Agenda", "PlanningContext", "find_names", "plan_research", "render_conversation"]
+
+
 MAX_TASK_CHARS = 2000
 MAX_PLAN_TOKENS = 1500
 MAX_CONVERSATION_CHARS = 6000

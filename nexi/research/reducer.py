@@ -55,6 +55,9 @@ from nexi.research.state import (
 )
 from nexi.urls import host_of, is_web_url
 
+__all__ = ["fold", "next_step", "reduce"]
+
+
 ACTION_CHARS = 200
 
 

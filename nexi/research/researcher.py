@@ -32,6 +32,9 @@ from nexi.token_counter import BYTES_PER_TOKEN
 from nexi.types import Answer, Message, Page, ToolSpec
 from nexi.urls import hit_key
 
+__all__ = ["ResearcherFactory", "ResearcherTask", "SharedResearchContext"]
+
+
 MAX_SHARED_CHARS = 50_000
 MAX_SHARED_PART_OF_WINDOW = 0.25
 

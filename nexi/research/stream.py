@@ -11,6 +11,9 @@ from collections.abc import Callable
 
 from nexi.answers.citations import extract_citation_markers
 
+__all__ = ["LEAKED_TAGS", "ReportStream"]
+
+
 LEAKED_TAGS = re.compile(r"<think>.*?</think>|</?(?:think|answer|report|final)>", re.DOTALL)
 _TAGS = tuple(f"<{slash}{name}>" for name in ("think", "answer", "report", "final") for slash in ("", "/"))
 _THOUGHT, _THOUGHT_END = "<think>", "</think>"

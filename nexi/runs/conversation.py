@@ -21,6 +21,9 @@ from nexi.runs.session import Session
 from nexi.types import Message, Page, Source
 from nexi.urls import hit_key
 
+__all__ = ["cited_sources", "load_conversation_after", "load_last_conversation", "restore_sources"]
+
+
 MAX_EXCHANGES = 10
 
 

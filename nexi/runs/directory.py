@@ -32,6 +32,9 @@ from nexi.runs.log_format import (
 )
 from nexi.runs.pages import FilePages, size_of
 
+__all__ = ["RunDirectory", "RunSummary"]
+
+
 RunState: TypeAlias = Literal["running", "finished", "failed", "unfinished", "damaged"]
 _ATTEMPTS = 100
 _PAGE_GRACE = timedelta(hours=1)  # a page is put before the fact that names it, so young ones are left alone

@@ -21,6 +21,9 @@ from nexi.search_api.schema import SearchRequest
 from nexi.types import Failure, Hit, Page
 from nexi.urls import page_id
 
+__all__ = ["SEEDS", "Outcome", "RankedHit", "build_response", "format_utc", "pick_results"]
+
+
 SCHEMA = "ucp-1"
 PRODUCER = "searcher-service"
 SEEDS = "seed_items"

@@ -14,6 +14,9 @@ from msgspec import Struct
 
 from nexi.search_api.excerpt import cut_at_word, excerpt_text
 
+__all__ = ["RenderedItem", "render_items"]
+
+
 OPENING = "[CONTEXT_PACK ucp-1]"
 CLOSING = "[/CONTEXT_PACK]"
 RULES = (

@@ -22,6 +22,9 @@ from nexi.search_api.pack import SEEDS, Outcome, RankedHit
 from nexi.search_api.schema import MAX_ITEMS, SearchRequest, pick_ids, read_request
 from nexi.types import Failure, FetchLimits, Page, Query, SearchOutcome
 
+__all__ = ["Ports", "SearchService"]
+
+
 AT_ONCE = 4
 
 

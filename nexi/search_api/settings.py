@@ -22,6 +22,9 @@ from msgspec import Struct
 from nexi.errors import ConfigError
 from nexi.structured.schema_check import check_schema
 
+__all__ = ["FILE", "SearcherSettings", "read_settings"]
+
+
 FILE = "searcher.yaml"
 MAX_CHARS = 100_000
 SWEEP_INTERVAL_S = 3600.0

@@ -12,6 +12,20 @@ from pathlib import Path
 from nexi import files
 from nexi.errors import StoreError
 
+__all__ = [
+    "INSTALL",
+    "bad_vectors",
+    "damaged_error",
+    "from_sqlite",
+    "is_damage",
+    "newer_schema",
+    "no_numpy",
+    "not_a_store",
+    "other_embedder",
+    "too_many_chunks",
+]
+
+
 REPAIR = "Run `nexi doctor --repair`: it saves what can be read into a sound file and keeps the damaged one beside it."
 INSTALL = 'Install them with: pip install "nexi[vectors]"'
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)

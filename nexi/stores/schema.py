@@ -17,6 +17,9 @@ from nexi.stores.lane import in_transaction
 from nexi.text import terms
 from nexi.types import Chunk
 
+__all__ = ["CHUNKS", "every_meta", "index_body", "prepare_tables", "read_meta", "set_meta", "unindex_body", "version_of"]
+
+
 APPLICATION = 0x4E455849  # "NEXI", in the header of the file
 VERSION = 3
 CHUNKS = 65536

@@ -24,6 +24,9 @@ from nexi.stores.writing import MIN_HOLES, StoreTransaction
 from nexi.text import fusion
 from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
 
+__all__ = ["SqliteStore"]
+
+
 T = TypeVar("T")
 
 

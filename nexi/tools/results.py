@@ -8,6 +8,8 @@ from typing import Any
 
 from nexi.types import PageView, SearchOutcome, ToolResult
 
+__all__ = ["error_result", "render_pages", "render_searches", "to_json"]
+
 
 def error_result(message: str) -> ToolResult:
     return ToolResult(None, to_json({"error": message}), ok=False)

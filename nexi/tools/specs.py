@@ -8,6 +8,9 @@ from nexi.structured.json_reader import parse_lenient
 from nexi.structured.schema_check import check_schema
 from nexi.types import ToolCall, ToolSpec
 
+__all__ = ["FINAL_ANSWER", "LOCAL_SEARCH", "SPECS", "TOOLS", "WEB_GET", "WEB_SEARCH", "parse_arguments"]
+
+
 WEB_SEARCH = ToolSpec(
     "web_search",
     "Search the web. Give 1 to 5 different queries; they run in parallel. Returns titles, URLs and snippets.",

@@ -13,6 +13,9 @@ from nexi.structured.json_reader import parse_lenient
 from nexi.structured.schema_check import check_schema
 from nexi.types import Message
 
+__all__ = ["MAX_FALLBACK_CHARS", "MAX_SUMMARY_TOKENS", "ExtractLimits", "pick_chunks", "summarise"]
+
+
 MAX_SUMMARY_TOKENS = 2000
 MAX_FALLBACK_CHARS = 2000
 MAX_CHUNK_CHARS = 2000

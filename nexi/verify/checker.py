@@ -32,6 +32,9 @@ from nexi.verify.edits import (
 from nexi.verify.quotations import taken_as_quotation
 from nexi.verify.snapshots import Snapshots
 
+__all__ = ["Checker", "Doubt", "Judge", "Mend", "Ruling"]
+
+
 MOST_STRETCHES = 1000
 MOST_CHARS = 400_000  # of one answer
 SHOWN_CHARS = 200

@@ -19,6 +19,9 @@ from nexi.types import Claim, Evidence, Proof, Verdict
 if TYPE_CHECKING:
     from nexi.proof import Snapshot
 
+__all__ = ["MARK", "check", "edited", "failing", "opening", "repair", "substituted", "unmarked", "without_idle_citations"]
+
+
 MARK = " [unverified]"  # stands behind a sentence whose support was not found
 HINTS = 3
 _WORD = re.compile(r"\w")

@@ -20,6 +20,9 @@ from nexi.verify.edits import failing
 if TYPE_CHECKING:
     from nexi.proof import Snapshot
 
+__all__ = ["taken_as_quotation"]
+
+
 SHORTEST = 30  # characters of a quotation; less may stand anywhere
 SHORTEST_BODY = 20  # the same behind the line that names what it is about
 REACH = 8_000  # characters that a line may stand above what it names

@@ -22,6 +22,9 @@ from nexi.verify.edits import failing
 if TYPE_CHECKING:
     from nexi.proof import Snapshot
 
+__all__ = ["SourceState", "Verification", "recheck"]
+
+
 State: TypeAlias = Literal["stored", "missing", "same", "changed", "dead", "fresh"]
 Stored: TypeAlias = Callable[[Source], Awaitable[str | None]]
 Fetch: TypeAlias = Callable[[str], Awaitable[Page]]

@@ -28,6 +28,9 @@ from nexi.web.metrics import Metrics
 from nexi.web.problems import Problem, Refused, Shape, own_shape, problem_of, response_of
 from nexi.web.rates import Buckets
 
+__all__ = ["FILES_PATH", "MOST_FILE", "GuardRules", "RequestGuard"]
+
+
 log = logging.getLogger("nexi.web")
 FILES_PATH = "/page/files"
 MOST_FILE = 16_000_000

@@ -12,6 +12,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
+__all__ = ["configure_logging"]
+
+
 LEVELS = ("debug", "info", "warning", "error")
 _OWN = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
 

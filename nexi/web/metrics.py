@@ -24,6 +24,9 @@ from nexi.events import (
     SearchFinished,
 )
 
+__all__ = ["Metrics"]
+
+
 HELP: Mapping[str, tuple[str, str]] = {
     "nexi_requests_total": ("counter", "Requests by route, method and status."),
     "nexi_request_seconds": ("histogram", "Seconds until a response began, by route."),

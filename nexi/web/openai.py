@@ -30,6 +30,9 @@ from nexi.web.problems import Problem, bad_request, build_refusal, problem_of
 from nexi.web.schemas import build_parameters, build_responses
 from nexi.web.streams import EventStream, wait_for_disconnect
 
+__all__ = ["openai_error"]
+
+
 TAG = "OpenAI"
 BEAT_S = 10.0
 LOCAL = "nexi-local"

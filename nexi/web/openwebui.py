@@ -22,6 +22,9 @@ from nexi.web.payload import build_operation, json_reply, read_json, with_error_
 from nexi.web.problems import Problem, build_refusal
 from nexi.web.search import service_of
 
+__all__ = ["openwebui_error", "require_answer"]
+
+
 TAG = "Open WebUI"
 COUNT = 5
 MAX_COUNT = 50

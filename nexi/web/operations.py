@@ -16,6 +16,9 @@ from nexi import __version__
 from nexi.web.payload import json_reply
 from nexi.web.schemas import build_responses
 
+__all__ = ["assemble_document"]
+
+
 TAG = "Operations"
 
 

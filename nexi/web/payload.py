@@ -19,6 +19,9 @@ from nexi.structured.json_reader import parse_json
 from nexi.structured.schema_check import check_schema
 from nexi.web.problems import Problem, Refused, Shape, bad_request, problem_of
 
+__all__ = ["build_operation", "json_reply", "read_json", "with_error_shape"]
+
+
 MOST_EXACT = 2**53
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 

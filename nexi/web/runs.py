@@ -28,6 +28,9 @@ from nexi.web.schemas import AGENTIC, ERROR, ID, NEW_RUN, PLAN, RUN, RUNS, STATE
 from nexi.web.statuses import FORMATS, render_result, result_of, state_of, status_of, summary_of
 from nexi.web.streams import EventStream
 
+__all__ = ["delete_run"]
+
+
 TAG = "Runs"
 POLL_S = 0.2
 BEAT_S = 15.0

@@ -22,6 +22,9 @@ from nexi.web.problems import own_shape
 if TYPE_CHECKING:
     from nexi.search_api import SearchService
 
+__all__ = ["service_of"]
+
+
 log = logging.getLogger("nexi.web")
 TAG = "Search API"
 shape = own_shape

@@ -34,6 +34,9 @@ from nexi.web.payload import build_operation, json_reply, with_error_shape
 from nexi.web.problems import Problem, bad_request
 from nexi.web.search import service_of
 
+__all__ = ["searxng_error"]
+
+
 TAG = "SearXNG"
 PER_PAGE = 10
 ANSWER_TIMEOUT_S = 9.0  # clients give up after ten

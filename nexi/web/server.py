@@ -29,6 +29,9 @@ from nexi.web import logs
 from nexi.web.guard import GuardRules
 from nexi.web.hosting import MAX_RUNS
 
+__all__ = ["HEAD_BYTES", "MAX_CONNECTIONS", "ServerOptions", "SlowClientTimeoutProtocol", "serve"]
+
+
 log = logging.getLogger("nexi.web")
 HEAD_TIMEOUT_S = 20.0
 STALL_TIMEOUT_S = 60.0  # a client that reads nothing for so long is not coming back

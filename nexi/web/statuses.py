@@ -31,6 +31,9 @@ from nexi.runs.session import Session
 from nexi.types import Answer, Usage
 from nexi.urls import hit_key
 
+__all__ = ["FORMATS", "html_of", "passages_of", "render_result", "result_of", "state_of", "status_of", "summary_of"]
+
+
 SCHEMA = "nexi-run-1"
 _ALIGNED = re.compile(r'(<t[dh]) style="text-align:(left|right|center)"')
 FORMATS = {"md": "text/markdown", "json": "application/json", "html": "text/html"}

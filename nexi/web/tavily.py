@@ -32,6 +32,9 @@ from nexi.web.payload import build_operation, json_reply, read_json, with_error_
 from nexi.web.problems import Problem, bad_request
 from nexi.web.search import service_of
 
+__all__ = ["tavily_error"]
+
+
 TAG = "Tavily"
 MAX_RESULTS = 20
 MAX_URLS = 20

@@ -19,6 +19,9 @@ from msgspec import Struct
 from nexi.backends.container.patience import Patience
 from nexi.errors import BackendError
 
+__all__ = ["ContainerEngine", "Runner", "SystemRunner", "choose_engine", "image_reference"]
+
+
 COMMANDS = ("docker", "podman")
 INNER_PORT = 8080
 INNER_SETTINGS = "/etc/searxng/settings.yml"

@@ -22,6 +22,9 @@ from nexi.backends.container.patience import Patience
 from nexi.errors import BackendError
 from nexi.files import PRIVATE_FILE, make_private_directory, replace_file, store_error, take_lock
 
+__all__ = ["State", "StateFile", "User", "process_began"]
+
+
 SCHEMA = "nexi-searxng-1"
 FILE = "searxng-singleton.json"
 LOCK = "searxng-singleton.lock"

@@ -21,6 +21,9 @@ from nexi.errors import FetchError
 from nexi.fetchers.guard import AddressGuard, Resolver, is_literal
 from nexi.urls import Url
 
+__all__ = ["Gateway"]
+
+
 MAX_HEAD = 65_536
 HEAD_TIMEOUT_S = 10.0
 CONNECT_S = 10.0

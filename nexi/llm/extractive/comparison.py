@@ -14,6 +14,9 @@ from nexi.llm.extractive.passages import ContentWords
 from nexi.llm.extractive.questions import Question
 from nexi.text.sentences import MONTHS
 
+__all__ = ["Side", "compare_sides", "find_dates"]
+
+
 _EARLIER = re.compile(r"\b(?:first|earlier|older|oldest|before|elder)\b", re.I)
 _LATER = re.compile(r"\b(?:later|last|younger|youngest|recent|recently|newer|after|second)\b", re.I)
 _LONGER = re.compile(r"\blived? longer\b|\blonger li(?:fe|ved)\b", re.I)

@@ -19,6 +19,9 @@ from nexi.llm.extractive.passages import ContentWords
 from nexi.llm.extractive.questions import Question, find_names
 from nexi.types import PageView
 
+__all__ = ["ExtractiveAnswer", "compose_answer", "missing_name"]
+
+
 MAX_WORDS = 57
 MAX_PAGES = 2
 ENOUGH = 0.4  # the share of the best score from which a further sentence is worth its words

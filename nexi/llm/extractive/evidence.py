@@ -19,6 +19,9 @@ from nexi.llm.extractive.questions import Question, Wants
 from nexi.text.words import find_words
 from nexi.types import PageView, SearchOutcome
 
+__all__ = ["MIN_NAME", "Scored", "SentenceRanking", "flatten_words", "is_named", "rank_hits"]
+
+
 # What a word of the question is worth where it stands; in the sentence itself it is worth 1.
 NEAR, LABEL, TITLE = 0.45, 0.6, 0.25
 PAIR = 0.35  # two words of the question side by side, on top

@@ -23,6 +23,9 @@ from nexi.llm.extractive.summary import page_views, pick_parts, summarise_text
 from nexi.structured.ranking import ENOUGH, Assessment
 from nexi.types import Finish, Message, PageView, Reply, SearchOutcome, ToolCall, ToolSpec, Usage
 
+__all__ = ["Extractive"]
+
+
 FIRST_PAGES = 4
 MORE_PAGES = 2
 MAX_READS = 3

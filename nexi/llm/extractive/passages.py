@@ -17,6 +17,9 @@ from nexi.text.stems import stem
 from nexi.text.stopwords import STOP
 from nexi.text.words import has_unspaced
 
+__all__ = ["ContentWords", "PassageSentence", "read_sentences"]
+
+
 MAX_LABEL_WORDS = 24
 MAX_SENTENCE_CHARS = 1500
 

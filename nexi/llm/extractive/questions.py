@@ -16,6 +16,9 @@ from nexi.llm.extractive.lexicon import CODE_NOUNS, FILLER
 from nexi.llm.extractive.passages import ContentWords
 from nexi.text.words import drop_stop_words
 
+__all__ = ["MAX_QUESTION_CHARS", "Question", "Wants", "extract_keywords", "find_names", "read_question", "search_queries"]
+
+
 Wants = Literal["person", "date", "number", "place", "code", "name", "yesno", ""]
 
 MAX_QUESTION_CHARS = 2000

@@ -14,6 +14,9 @@ from nexi.llm.extractive.passages import ContentWords
 from nexi.llm.extractive.questions import Question, read_question
 from nexi.types import PageView
 
+__all__ = ["page_views", "pick_parts", "summarise_text"]
+
+
 MAX_WORDS = 600
 LEAD_WORDS = 80
 WORDS_PER_TOKEN = 0.6

@@ -19,6 +19,9 @@ from nexi.errors import ContextOverflowError, LLMError
 from nexi.structured import json_reader
 from nexi.types import Message, ToolCall, ToolSpec
 
+__all__ = ["Ask", "Dialect", "adapt_dialect", "request_body"]
+
+
 LEAST_OUTPUT_TOKENS = 256
 
 Rung = Literal["native", "schema", "text"]

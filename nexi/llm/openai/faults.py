@@ -19,6 +19,25 @@ from msgspec.structs import replace
 
 from nexi.errors import ConfigError, ContextOverflowError, LLMError
 
+__all__ = [
+    "EndpointLabel",
+    "bad_certificates",
+    "bad_embeddings",
+    "bad_proxy",
+    "bad_reply",
+    "empty_reply",
+    "from_error_event",
+    "from_response",
+    "from_transport",
+    "only_thoughts",
+    "past_deadline",
+    "stream_closed",
+    "timed_out",
+    "unusable_key",
+    "web_page",
+]
+
+
 MAX_CAUSE_CHARS = 300
 MAX_SCAN_CHARS = 20_000
 

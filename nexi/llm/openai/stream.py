@@ -18,6 +18,9 @@ from nexi.llm.openai.calls import offered_name
 from nexi.structured import json_reader
 from nexi.types import Finish, ToolCall, ToolSpec
 
+__all__ = ["BodyReader", "CallIds", "Hold", "Listener", "ReplyBuffer"]
+
+
 MAX_REPLY_BYTES = 4_000_000  # of text, thoughts and arguments; what comes after is not read
 MAX_STREAM_BYTES = 64_000_000  # of everything, envelopes and comments included
 _PENDING_BYTES = MAX_REPLY_BYTES + 250_000  # one event or one plain reply may hold a whole answer and its envelope

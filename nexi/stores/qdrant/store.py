@@ -22,6 +22,9 @@ from nexi.stores.qdrant import filters, points
 from nexi.stores.qdrant.points import Payload, chunk_id, key_of, source_id
 from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
 
+__all__ = ["QdrantStore"]
+
+
 DENSE, WORDS = "dense", "words"
 PAGE = 256
 MOST = 10_000

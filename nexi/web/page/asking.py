@@ -25,6 +25,9 @@ from nexi.web.payload import json_reply
 from nexi.web.problems import bad_request, build_refusal
 from nexi.web.schemas import FOCUS
 
+__all__ = ["routes"]
+
+
 LISTED_S = 8.0
 MOST_MODELS = 500
 DROPPED = "dropped"

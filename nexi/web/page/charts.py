@@ -13,6 +13,9 @@ from itertools import count
 
 from msgspec import Struct
 
+__all__ = ["with_charts"]
+
+
 WIDTH, ROW, TOP, BAR, LABEL_CHARS, VALUE_CHARS = 420, 34, 4, 11, 42, 22
 FEWEST_ROWS, MOST_ROWS, MOST_CHARTS = 2, 30, 3
 YEARS = range(1000, 2200)

@@ -21,6 +21,9 @@ from nexi.web.page.view import AnsweredRun, is_web
 if TYPE_CHECKING:
     from nexi.ports import PageStore
 
+__all__ = ["TYPES", "answered_of", "export_run", "suffix_of"]
+
+
 TYPES = {
     "md": "text/markdown",
     "html": "text/html",

@@ -26,6 +26,9 @@ from nexi.web.payload import json_reply
 from nexi.web.problems import bad_request
 from nexi.web.runs import delete_run
 
+__all__ = ["limit_of", "read_from_history", "routes", "words_of"]
+
+
 LISTED, MOST_LISTED = 100, 1000
 LONGEST_SEARCH = 200
 EXCERPT_CHARS = 160

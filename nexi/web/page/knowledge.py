@@ -18,6 +18,9 @@ from nexi.web.page.history import limit_of, words_of
 from nexi.web.payload import json_reply, read_json
 from nexi.web.problems import build_refusal
 
+__all__ = ["routes"]
+
+
 FOUND = 20
 SNIPPET_CHARS = 600
 TO_FORGET = {

@@ -14,6 +14,9 @@ from nexi.answers.citations import outside_code, strip_sources_section
 from nexi.types import Source
 from nexi.web.page.view import AnsweredRun, source_view
 
+__all__ = ["markdown_of", "tame_document"]
+
+
 _BARE = r"(?<!\\)((?:\\\\)*)"  # an escape that is escaped escapes nothing
 _TAG = re.compile(rf"{_BARE}<(?!https?://[^\s<>]*>)(?=[A-Za-z/!?])")
 _IMAGE = re.compile(rf"{_BARE}!(?=\[)")

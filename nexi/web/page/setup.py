@@ -19,6 +19,9 @@ from nexi.errors import StoreError
 from nexi.web.payload import json_reply
 from nexi.web.problems import build_refusal
 
+__all__ = ["routes"]
+
+
 DOCTOR_TIMEOUT_S = 30.0
 SETUP_FIX = "nexi config setup"
 

@@ -16,6 +16,20 @@ from nexi.events import AnswerChecked, Fact, RunFinished, RunStarted
 from nexi.types import Claim, Conflict, Review, Source, Verdict
 from nexi.urls import host_of
 
+__all__ = [
+    "SIGNS",
+    "WORDS",
+    "AnsweredRun",
+    "answer_html",
+    "is_web",
+    "plain_claim",
+    "safe_html",
+    "source_view",
+    "verdict_of",
+    "view_of",
+]
+
+
 OPEN, CLOSE = "\ue000", "\ue001"  # around the number of a claim, while Markdown is rendered
 SIGNS = {
     Verdict.SUPPORTED: "✓",

@@ -17,6 +17,8 @@ from nexi.runs.log_format import check_run_id
 from nexi.web.page.timeline import timeline_of
 from nexi.web.payload import json_reply
 
+__all__ = ["routes"]
+
 
 def routes() -> list[Route]:
     return [Route("/page/runs/{id}/timeline", show_timeline, methods=["GET"])]
