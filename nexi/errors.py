@@ -127,11 +127,13 @@ class FetchError(NexiError):
         cause: str = "",
         fix: str = "",
         status: int = 0,
+        retryable: bool = False,
         retry_after: float | None = None,
     ) -> None:
         super().__init__(message, cause=cause, fix=fix, code=reason)
         self.reason: FetchReason = reason
         self.status = status
+        self.retryable = retryable or status >= 500 or retry_after is not None
         self.retry_after = retry_after
 
 

@@ -17,6 +17,8 @@ from nexi.errors import BackendError
 from nexi.events import SearchDelayed, SearchFinished
 from nexi.focus import within_focus
 from nexi.net.breaker import Suspension, format_duration
+from nexi.net.limits import RateLimiter
+from nexi.net.retry import RetryableError, RetryPolicy, call_with_retries
 from nexi.ports import Breaker, Clock, Emit, SearchBackend
 from nexi.runs.recording import AgentReplay
 from nexi.types import Failure, Hit, Query, SearchOutcome
@@ -25,7 +27,6 @@ from nexi.urls import dedup_key, host_of, is_web_url
 __all__ = ["BackendConcurrency", "Searcher"]
 
 
-RETRY_PAUSE_S = 0.5
 MAX_PAUSE_S = 5.0  # while other backends can be asked
 MAX_LAST_PAUSE_S = 30.0  # when no other backend is left
 MAX_PARALLEL_QUERIES = 4
@@ -38,23 +39,17 @@ class BackendConcurrency:
         self._clock = clock
         self._max_parallel = max_parallel
         self._semaphores: dict[str, asyncio.Semaphore] = {}
-        self._next_start: dict[str, float] = {}
+        self._intervals: dict[str, RateLimiter] = {}
 
     @asynccontextmanager
     async def acquire(self, backend: SearchBackend) -> AsyncIterator[None]:
         """Wait for a free slot, and for the interval this backend wants between two queries (its `interval_s`)."""
         async with self._semaphores.setdefault(backend.name, asyncio.Semaphore(self._max_parallel)):
-            await self._wait_for_interval(backend.name, getattr(backend, "interval_s", 0.0))
+            interval_s = getattr(backend, "interval_s", 0.0)
+            if interval_s > 0:
+                limiter = RateLimiter(self._clock, burst=1, rate=1 / interval_s)
+                await self._intervals.setdefault(backend.name, limiter).wait(backend.name)
             yield
-
-    async def _wait_for_interval(self, name: str, interval_s: float) -> None:
-        if interval_s <= 0:
-            return
-        now = self._clock.monotonic()
-        start = max(now, self._next_start.get(name, now))
-        self._next_start[name] = start + interval_s
-        if start > now:
-            await self._clock.sleep(start - now)
 
 
 class Searcher:
@@ -161,17 +156,12 @@ class Searcher:
         return await self._breaker.admit(backend.name) if self._breaker else None
 
     async def _search_with_retries(self, backend: SearchBackend, query: Query, max_wait_s: float) -> list[Hit]:
+        async def report_delay(error: RetryableError, wait_s: float) -> None:
+            await self._emit(SearchDelayed(query.text, backend.name, error.code, round(wait_s, 3)))
+
+        policy = RetryPolicy(max_retries=self._retries, patience_s=max_wait_s)
         async with self._concurrency.acquire(backend):
-            for _ in range(self._retries):
-                try:
-                    return await backend.search(query)
-                except BackendError as error:
-                    pause = RETRY_PAUSE_S if error.retry_after is None else error.retry_after
-                    if not error.retryable or pause > max_wait_s:
-                        raise
-                    await self._emit(SearchDelayed(query.text, backend.name, error.code, round(pause, 3)))
-                await self._clock.sleep(pause)
-            return await backend.search(query)
+            return await call_with_retries(lambda: backend.search(query), policy, self._clock, report_delay)
 
 
 def is_wanted_site(url: str, query: Query) -> bool:

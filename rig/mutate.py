@@ -56,7 +56,8 @@ CORES = (
     Core(
         "citations", "nexi/answers/citations.py", ("tests/test_citations.py", "tests/properties/test_citations_properties.py")
     ),
-    Core("pacing", "nexi/fetchers/pacing.py", ("tests/fetchers/test_pacing.py",)),
+    Core("limits", "nexi/net/limits.py", ("tests/test_limits.py", "tests/properties/test_limits_properties.py")),
+    Core("retry", "nexi/net/retry.py", ("tests/test_retry.py",)),
     Core("repeats", "nexi/agent/repeats.py", ("tests/test_repeats.py",)),
     Core("urls", "nexi/urls.py", ("tests/test_urls.py", "tests/properties/test_urls_properties.py")),
     Core("answer", "nexi/answers/streaming.py", ("tests/test_answer.py",)),

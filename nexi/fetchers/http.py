@@ -1,7 +1,7 @@
 """The fetcher that reads the web itself: one URL in, one Page out, or a FetchError that says why not.
 
 Above sits whoever holds the ContentFetcher port; below, `guard` decides what may be connected to, `transport` sends one
-request, `body` reads under a cap, `robots` and `pacing` keep manners, and `nexi.extract` makes text of the bytes. This
+request, `body` reads under a cap, `robots` and the rate limiter keep manners, and `nexi.extract` makes text of the bytes. This
 file is the order of these steps, what a status means, and nothing else: no retries beyond one, no cache, no fallback. A
 cache that holds an old copy passes it in, and gets it back when the site says that nothing changed.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,10 +22,11 @@ from nexi.extract import WHOLE, Extracted, extract, media_type, page_of, sniff_t
 from nexi.fetchers import github, obstacles, statuses
 from nexi.fetchers.body import Body, accepted_encodings, read_body
 from nexi.fetchers.guard import AddressGuard, Resolver, resolve_host
-from nexi.fetchers.pacing import Pacer
 from nexi.fetchers.robots import MAX_BYTES as MAX_ROBOTS_BYTES
 from nexi.fetchers.robots import Robots, RobotsFile
-from nexi.fetchers.transport import ConnectionLostError, Transport, TransportAnswer
+from nexi.fetchers.transport import Transport, TransportAnswer
+from nexi.net.limits import RateLimiter
+from nexi.net.retry import RetryPolicy, call_with_retries
 from nexi.net.trust import MACHINE, Trust
 from nexi.ports import Clock
 from nexi.types import FetchLimits, Page
@@ -33,8 +35,7 @@ from nexi.urls import Url
 ROBOTS_TOKEN = "nexi"  # noqa: S105 - the name robots.txt files know us by
 DEFAULT_USER_AGENT = f"nexi/{nexi.__version__} (self-hosted answer engine)"
 ROBOTS_LIMITS = FetchLimits(max_bytes=MAX_ROBOTS_BYTES, timeout_s=5.0)
-RETRY_AFTER_S = 0.5
-LONGEST_PAUSE_S = 5.0  # a site that wants more than this is not waited for
+RETRIES = RetryPolicy(max_retries=1, patience_s=5.0)
 HOPELESS_FACTOR = 10  # a page announced this many times over the limit is not worth its beginning
 
 PDF = "application/pdf"
@@ -84,7 +85,7 @@ class HttpFetcher:
             "Accept-Encoding": accepted_encodings(),
         }
         self._transport = transport or Transport(guard, proxy=proxy, no_proxy=no_proxy, resolve=resolve, trust=trust)
-        self._pacer = Pacer(clock, burst=per_host_burst, rate=per_host_rate)
+        self._pacer = RateLimiter(clock, burst=per_host_burst, rate=per_host_rate)
         self._robots = Robots(self._robots_file, clock=clock, user_agent=ROBOTS_TOKEN) if respect_robots else None
 
     async def fetch(self, url: str, limits: FetchLimits, known: Page | None = None) -> Page:
@@ -131,7 +132,8 @@ class HttpFetcher:
         while True:
             seen.add(current.href)
             await self._allowed_by_robots(current)
-            got = await self._get_with_retry(current, limits, _cache_validators(current, known))
+            request = partial(self._send_request, current, limits, _cache_validators(current, known))
+            got = await call_with_retries(request, RETRIES, self._clock)
             if not isinstance(got, str):
                 return got
             current = self._guard.check_url(got)
@@ -148,17 +150,6 @@ class HttpFetcher:
                 cause="the site's robots.txt forbids it",
                 fix="choose another page, or set respect_robots to false if you have the site's permission",
             )
-
-    async def _get_with_retry(self, url: Url, limits: FetchLimits, validators: dict[str, str]) -> _Download | str | None:
-        try:
-            return await self._send_request(url, limits, validators)
-        except FetchError as error:
-            pause = RETRY_AFTER_S if error.retry_after is None else error.retry_after
-            again = isinstance(error, ConnectionLostError) or error.status >= 500 or error.retry_after is not None
-            if not again or pause > LONGEST_PAUSE_S:
-                raise
-        await self._clock.sleep(pause)
-        return await self._send_request(url, limits, validators)
 
     async def _send_request(self, url: Url, limits: FetchLimits, validators: dict[str, str]) -> _Download | str | None:
         """One request: what was read, the URL it redirects to, or None for what has not changed."""

@@ -30,10 +30,6 @@ MAX_CONNECTIONS = 64
 MAX_REMEMBERED = 1_024
 
 
-class ConnectionLostError(FetchError):
-    """The network failed in a way that a second try may not."""
-
-
 class TransportAnswer(Struct, frozen=True):
     """Status and headers of a response, and its body as it came over the wire."""
 
@@ -163,7 +159,9 @@ def _translate_error(error: Exception, url: Url) -> FetchError:
         return FetchError(f"the proxy did not reach {url.host}", cause=cause, fix="check HTTP_PROXY, HTTPS_PROXY and NO_PROXY")
     if any(isinstance(inner, ssl.SSLError) for inner in (error.__cause__, *error.args)):
         return FetchError(f"{url.host} has no valid certificate", cause=cause, fix="use another page, or mend its certificate")
-    return ConnectionLostError(f"the connection to {url.host} failed", cause=cause, fix="try again later or another page")
+    return FetchError(
+        f"the connection to {url.host} failed", cause=cause, fix="try again later or another page", retryable=True
+    )
 
 
 def _fold_headers(headers: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:

@@ -1,1 +1,1 @@
-"""What every part that talks over a network shares: loopback addresses, certificates, retry-after, the circuit breaker."""
+"""What every part that talks over a network shares: loopback addresses, certificates, retries, rates, the circuit breaker."""

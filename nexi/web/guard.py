@@ -13,6 +13,7 @@ import binascii
 import hmac
 import ipaddress
 import logging
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Protocol
@@ -23,10 +24,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nexi.errors import NexiError
 from nexi.net.addresses import is_loopback_host
+from nexi.net.limits import RateLimiter
 from nexi.ports import Clock
 from nexi.web.metrics import Metrics
 from nexi.web.problems import Problem, Refused, Shape, own_shape, problem_of, response_of
-from nexi.web.rates import Buckets
 
 __all__ = ["FILES_PATH", "MOST_FILE", "GuardRules", "RequestGuard"]
 
@@ -34,6 +35,7 @@ __all__ = ["FILES_PATH", "MOST_FILE", "GuardRules", "RequestGuard"]
 log = logging.getLogger("nexi.web")
 FILES_PATH = "/page/files"
 MOST_FILE = 16_000_000
+MAX_CLIENTS = 10_000  # whose rates are remembered
 LOCAL_NAMES = ("localhost", "localhost.localdomain")
 HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -76,7 +78,7 @@ class RequestGuard:
     ) -> None:
         self._app, self._rules, self._metrics, self._clock, self._host = app, rules, metrics, clock, host
         self._shapes = sorted(shapes.items(), key=lambda item: -len(item[0]))
-        self._buckets = Buckets(rules.per_minute, rules.burst)
+        self._rates = RateLimiter(clock, burst=rules.burst, rate=rules.per_minute / 60, max_keys=MAX_CLIENTS, evicts=True)
         self._open = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -122,8 +124,8 @@ class RequestGuard:
         headers, scope = exchange.headers, exchange.scope
         self._check_host(headers)
         self._check_origin(headers, scope)
-        if wait := self._buckets.take(exchange.client, self._clock.monotonic()):
-            raise _build_refusal(429, "rate_limited", "too many requests from this client", "ask less often", wait)
+        if wait := self._rates.try_take(exchange.client):
+            raise _build_refusal(429, "rate_limited", "too many requests from this client", "ask less often", math.ceil(wait))
         if not self._is_public(scope["path"]):
             self._check_token(headers)
             self._check_room()

@@ -1,4 +1,4 @@
-"""The pure parts of the server: rates, places in a feed, and HTML of hostile text."""
+"""The pure parts of the server: places in a feed, and HTML of hostile text."""
 
 from __future__ import annotations
 
@@ -11,44 +11,7 @@ from hypothesis import strategies as st
 
 from nexi.events import Event, Fact, StatusDelta, TextDelta, Warned, is_fact
 from nexi.web.feeds import Feed, Mark, mark_of
-from nexi.web.rates import Buckets
 from nexi.web.statuses import html_of
-
-
-@given(
-    st.floats(1, 6000),
-    st.integers(1, 50),
-    st.lists(st.tuples(st.sampled_from("ab"), st.floats(0, 20)), max_size=200),
-)
-def test_a_client_never_gets_more_than_its_burst_and_its_rate(
-    per_minute: float, burst: int, asked: list[tuple[str, float]]
-) -> None:
-    buckets, now = Buckets(per_minute, burst), 0.0
-    given_to = {"a": 0, "b": 0}
-    for client, wait in asked:
-        now += wait
-        seconds = buckets.take(client, now)
-        given_to[client] += not seconds
-        assert seconds >= 0
-        assert max(given_to.values()) <= burst + now * per_minute / 60 + 1e-6
-
-
-@given(st.floats(1, 600), st.integers(1, 5))
-def test_who_waits_as_long_as_told_is_let_in(per_minute: float, burst: int) -> None:
-    buckets, now = Buckets(per_minute, burst), 0.0
-    for _ in range(burst):
-        assert buckets.take("a", now) == 0
-    wait = buckets.take("a", now)
-    assert wait > 0
-    assert buckets.take("a", now + wait + 1e-6) == 0
-
-
-def test_no_more_clients_are_remembered_than_there_is_room_for() -> None:
-    buckets = Buckets(60, 1, most_clients=10)
-    for n in range(1000):
-        buckets.take(str(n), 0.0)
-    assert len(buckets) == 10
-
 
 EVENTS = st.lists(
     st.one_of(

@@ -1,7 +1,7 @@
 """Any OpenAI-compatible endpoint as a model.
 
 Whatever drives the LLM port sits above; below are `dialect` (how to ask), `stream` (how to read), `calls` (calls written
-as text), `faults` (what went wrong) and `retry` (whether to ask again). This file owns the connections and the order of
+as text), `faults` (what went wrong) and `net.retry` (whether to ask again). This file owns the connections and the order of
 these steps. It refuses to know prompts, tools or budgets, and it never believes a reply to be well-formed.
 """
 
@@ -27,9 +27,8 @@ from nexi.llm.openai.calls import calls_from_text, find_problems
 from nexi.llm.openai.dialect import Ask, Dialect, adapt_dialect, request_body
 from nexi.llm.openai.faults import EndpointLabel
 from nexi.llm.openai.prices import Price, price_of
-from nexi.llm.openai.retry import RetryPolicy
 from nexi.llm.openai.stream import BodyReader, CallIds, Hold, Listener, ReplyBuffer
-from nexi.net.retry import retry_after
+from nexi.net.retry import RetryPolicy, retry_after
 from nexi.net.trust import MACHINE, Trust, trust_nobody
 from nexi.ports import Clock
 from nexi.structured import json_reader, schema_check

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from nexi.fetchers.pacing import Pacer
+from nexi.net.limits import RateLimiter
 from nexi.testing import FakeClock
 
 
 async def test_a_burst_goes_at_once_and_then_the_rate_holds() -> None:
     clock = FakeClock()
-    pacer = Pacer(clock, burst=8, rate=4.0)
+    pacer = RateLimiter(clock, burst=8, rate=4.0)
     for _ in range(10):
         await pacer.wait("a.test")
     assert clock.slept == [0.25, 0.25]
@@ -16,7 +16,7 @@ async def test_a_burst_goes_at_once_and_then_the_rate_holds() -> None:
 
 async def test_hosts_do_not_wait_for_each_other() -> None:
     clock = FakeClock()
-    pacer = Pacer(clock, burst=1, rate=1.0)
+    pacer = RateLimiter(clock, burst=1, rate=1.0)
     for host in ("a.test", "b.test", "c.test"):
         await pacer.wait(host)
     assert clock.slept == []
@@ -24,7 +24,7 @@ async def test_hosts_do_not_wait_for_each_other() -> None:
 
 async def test_a_quiet_host_has_its_burst_again() -> None:
     clock = FakeClock()
-    pacer = Pacer(clock, burst=2, rate=1.0)
+    pacer = RateLimiter(clock, burst=2, rate=1.0)
     for _ in range(2):
         await pacer.wait("a.test")
     clock.advance(2.0)
@@ -35,11 +35,11 @@ async def test_a_quiet_host_has_its_burst_again() -> None:
 
 async def test_idle_hosts_are_forgotten_once_there_are_too_many() -> None:
     clock = FakeClock()
-    pacer = Pacer(clock, burst=1, rate=1.0, max_hosts=3)
+    pacer = RateLimiter(clock, burst=1, rate=1.0, max_keys=3)
     remembered = []
     for n in range(5):
         await pacer.wait(f"{n}.test")
-        remembered.append(pacer.hosts)
+        remembered.append(pacer.keys)
         clock.advance(1.0)  # exactly when the host is free again
     assert remembered == [
         ("0.test",),
@@ -53,19 +53,35 @@ async def test_idle_hosts_are_forgotten_once_there_are_too_many() -> None:
 
 async def test_a_busy_host_is_remembered_however_many_there_are() -> None:
     clock = FakeClock()
-    pacer = Pacer(clock, burst=8, rate=4.0, max_hosts=1)
+    pacer = RateLimiter(clock, burst=8, rate=4.0, max_keys=1)
     for _ in range(8):
         await pacer.wait("busy.test")
     for n in range(3):
         clock.advance(0.5)
         await pacer.wait(f"{n}.test")
-    assert pacer.hosts == ("busy.test", "2.test")
+    assert pacer.keys == ("busy.test", "2.test")
     assert clock.slept == []
 
 
 async def test_the_pace_of_a_busy_host_survives_the_forgetting_of_others() -> None:
     clock = FakeClock()
-    pacer = Pacer(clock, burst=1, rate=0.1, max_hosts=1)
+    pacer = RateLimiter(clock, burst=1, rate=0.1, max_keys=1)
     for host in ("busy.test", "other.test", "busy.test"):
         await pacer.wait(host)
     assert clock.slept == [10.0]
+
+
+def test_a_token_that_is_not_there_is_not_taken_and_its_time_is_told() -> None:
+    clock = FakeClock()
+    limiter = RateLimiter(clock, burst=2, rate=0.5)
+    assert [limiter.try_take("a") for _ in range(4)] == [0.0, 0.0, 2.0, 2.0]
+    clock.advance(2.0)
+    assert [limiter.try_take("a") for _ in range(2)] == [0.0, 2.0]
+
+
+def test_with_a_hard_cap_the_key_not_seen_for_longest_is_forgotten_and_starts_anew() -> None:
+    clock = FakeClock()
+    limiter = RateLimiter(clock, burst=1, rate=0.1, max_keys=2, evicts=True)
+    assert [limiter.try_take(key) for key in ("a", "b", "a", "c")] == [0.0, 0.0, 10.0, 0.0]
+    assert limiter.keys == ("a", "c")
+    assert [limiter.try_take(key) for key in ("a", "b")] == [10.0, 0.0]

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from nexi.errors import LLMError
-from nexi.llm.openai.retry import RetryPolicy
-from nexi.net.retry import retry_after
+from nexi.errors import BackendError, FetchError, LLMError
+from nexi.net.retry import RetryableError, RetryPolicy, call_with_retries, retry_after
+from nexi.testing import FakeClock
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 BUSY = LLMError("busy", retryable=True)
@@ -60,3 +60,42 @@ def test_it_gives_up_when_nothing_will_mend_or_time_or_tries_are_short(
 )
 def test_the_wish_of_a_server_is_read_in_each_form(headers: dict[str, str], seconds: float | None) -> None:
     assert retry_after(headers, NOW) == seconds
+
+
+async def test_a_call_is_made_again_until_it_succeeds_with_waits_between() -> None:
+    clock, outcomes = FakeClock(), [BUSY, BUSY, BackendError("busy", retryable=True, retry_after=7.0), "done"]
+    told: list[tuple[str, float]] = []
+
+    async def call() -> str:
+        outcome = outcomes.pop(0)
+        if isinstance(outcome, str):
+            return outcome
+        raise outcome
+
+    async def tell(error: RetryableError, wait_s: float) -> None:
+        told.append((str(error), wait_s))
+
+    assert await call_with_retries(call, RetryPolicy(), clock, tell) == "done"
+    assert (clock.slept, told) == ([0.5, 1.0, 7.0], [("busy", 0.5), ("busy", 1.0), ("busy", 7.0)])
+
+
+@pytest.mark.parametrize(
+    ("error", "tries"),
+    [
+        (FetchError("gone", status=404), 1),
+        (FetchError("broken", status=502), 2),
+        (FetchError("lost", retryable=True), 2),
+        (FetchError("busy", retry_after=5.0), 2),
+        (FetchError("busy", retry_after=5.1), 1),
+    ],
+)
+async def test_the_last_error_is_raised_where_the_policy_gives_up(error: FetchError, tries: int) -> None:
+    made = []
+
+    async def call() -> None:
+        made.append(1)
+        raise error
+
+    with pytest.raises(FetchError) as caught:
+        await call_with_retries(call, RetryPolicy(max_retries=1, patience_s=5.0), FakeClock())
+    assert (caught.value, len(made)) == (error, tries)
