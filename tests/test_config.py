@@ -21,6 +21,7 @@ from nexi.config import (
     EFFORT_LEVELS,
     Config,
     Endpoint,
+    describe_unknown_keys,
     editor_command,
     ensure_config,
     get_compaction_prompt,
@@ -32,7 +33,6 @@ from nexi.config import (
     nexi_home,
     run_first_time_setup,
     save_config,
-    unknown_keys,
     validate_config,
 )
 from nexi.errors import ConfigError, StoreError
@@ -284,7 +284,7 @@ class TestValidation:
         assert "cret" not in " ".join(messages)
 
     def test_unknown_keys_come_with_the_name_that_was_meant(self) -> None:
-        assert unknown_keys({"max_contxt": 1, "model": "m", "zzz": 2, "max_timeout": 5}) == [
+        assert describe_unknown_keys({"max_contxt": 1, "model": "m", "zzz": 2, "max_timeout": 5}) == [
             'unknown setting "max_contxt"; did you mean max_context?',
             'unknown setting "zzz"',
         ]
@@ -478,11 +478,11 @@ class TestKeysOfTheEnvironment:
             str(config),
             repr(config.endpoint("answer")),
             repr(config.origin),
-            json.dumps(config.masked()),
+            json.dumps(config.to_masked_dict()),
         ):
             assert "0123456789" not in text
-        assert config.masked()["environment_keys"] == {"OPENAI_API_KEY": "sk-…ef"}
-        assert config.masked()["base_url"] == "http://…@host/v1"
+        assert config.to_masked_dict()["environment_keys"] == {"OPENAI_API_KEY": "sk-…ef"}
+        assert config.to_masked_dict()["base_url"] == "http://…@host/v1"
 
     @pytest.mark.parametrize(("key", "shown"), [("", ""), ("short", "set"), ("sk-0123456789", "sk-…89")])
     def test_are_shown_by_their_ends(self, key: str, shown: str) -> None:

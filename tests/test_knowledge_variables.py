@@ -71,7 +71,7 @@ def test_the_embedding_endpoint_comes_from_its_own_variables(tmp_path: Path) -> 
         "NEXI_EMBEDDING_API_KEY": "secret-of-embeddings",
         "OPENAI_API_KEY": "another-key",
     }
-    endpoint = load_config(env=env).embedding()
+    endpoint = load_config(env=env).embedding_endpoint()
     assert endpoint is not None
     assert (endpoint.base_url, endpoint.model, endpoint.api_keys) == (
         "http://127.0.0.1:7997/v1", "bge-small", ("secret-of-embeddings",),
@@ -80,7 +80,7 @@ def test_the_embedding_endpoint_comes_from_its_own_variables(tmp_path: Path) -> 
 
 def test_an_address_alone_has_the_seeds_model_and_gets_no_key_of_another_host(tmp_path: Path) -> None:
     env = {"NEXI_HOME": str(tmp_path), "NEXI_EMBEDDING_BASE_URL": "http://127.0.0.1:7997/v1", "OPENAI_API_KEY": "another-key"}
-    endpoint = load_config(env=env).embedding()
+    endpoint = load_config(env=env).embedding_endpoint()
     assert endpoint is not None
     assert (endpoint.model, endpoint.api_keys) == ("text-embedding-3-small", ())
 
@@ -92,13 +92,13 @@ def test_a_model_alone_is_asked_of_the_main_address_with_its_key(tmp_path: Path)
         "OPENAI_BASE_URL": "https://api.openai.com/v1",
         "OPENAI_API_KEY": "the-key",
     }
-    endpoint = load_config(env=env).embedding()
+    endpoint = load_config(env=env).embedding_endpoint()
     assert endpoint is not None
     assert (endpoint.base_url, endpoint.api_keys) == ("https://api.openai.com/v1", ("the-key",))
 
 
 def test_nothing_named_means_no_endpoint(tmp_path: Path) -> None:
-    assert load_config(env={"NEXI_HOME": str(tmp_path)}).embedding() is None
+    assert load_config(env={"NEXI_HOME": str(tmp_path)}).embedding_endpoint() is None
 
 
 def test_the_judge_and_the_contextual_model_are_their_own_variables(tmp_path: Path) -> None:

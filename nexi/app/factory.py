@@ -197,7 +197,7 @@ class PortFactory:
         from nexi.app.knowledge import Knowledge
 
         config, opened = self.config, self.shared.knowledge
-        key = (self.is_offline, config.use_hybrid_search, config.embedding(), config.qdrant_url)
+        key = (self.is_offline, config.use_hybrid_search, config.embedding_endpoint(), config.qdrant_url)
         if key not in opened:
             opened[key] = self.shared.close_later(Knowledge(self))
         return opened[key]

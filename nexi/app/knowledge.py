@@ -111,7 +111,7 @@ class Knowledge:
         return self._embedder
 
     def _make_embedder(self) -> Embedder | None:
-        endpoint, ports = self.config.embedding(), self._ports
+        endpoint, ports = self.config.embedding_endpoint(), self._ports
         if endpoint:
             from nexi.llm.embeddings import OpenAIEmbedder
 
@@ -174,7 +174,7 @@ class Knowledge:
 
     async def embeds_behind_a_run(self) -> bool:
         """Whether what a run reads is embedded at once: where an endpoint is named, or where vectors are in use already."""
-        return self.config.embedding() is not None or await self.has_vectors()
+        return self.config.embedding_endpoint() is not None or await self.has_vectors()
 
     def judge_llm(self) -> LLM | None:
         return None if self.config.endpoint("judge").is_extractive else self._ports.llm("judge")

@@ -24,7 +24,7 @@ def restrict_to_local(config: Config) -> tuple[Config, tuple[str, ...]]:
             fix="ask without --local, or without only_local",
         )
     changes: dict[str, Any] = {"knowledge": True}
-    embedding = config.embedding()
+    embedding = config.embedding_endpoint()
     if (embedding and not is_loopback_url(embedding.base_url)) or fetches_its_model(config):
         changes["use_hybrid_search"] = False
     endpoints = [config.endpoint("answer"), config.endpoint("extract"), config.endpoint("judge")]

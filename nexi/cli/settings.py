@@ -72,7 +72,7 @@ def _get_command(key: str) -> None:
         from nexi.config import load_config
         from nexi.output import write
 
-        write(_format_value(_setting_at(load_config().masked(), key)) + "\n")
+        write(_format_value(_setting_at(load_config().to_masked_dict(), key)) + "\n")
 
 
 @config_command.command("set", context_settings={"ignore_unknown_options": True})
@@ -106,27 +106,27 @@ def _setup_command() -> None:
 
 
 def _set_setting(key: str, word: str) -> None:
-    from nexi.config import change_config, file_settings
+    from nexi.config import change_config, read_file_settings
     from nexi.output import print_success
 
     name, parts = _split_key(key)
     value = _parse_value(name, parts, word)
     if parts:
-        value = _set_part(file_settings().get(name), parts, value, key)
+        value = _set_part(read_file_settings().get(name), parts, value, key)
     place = change_config({name: value})
     print_success(f"Set {key} in {place}.")
     _warn_if_overridden(name)
 
 
 def _unset_setting(key: str) -> None:
-    from nexi.config import change_config, file_settings
+    from nexi.config import change_config, read_file_settings
     from nexi.output import print_success
 
     name, parts = _split_key(key)
     if not parts:
         place = change_config({}, remove=[name])
     else:
-        place = change_config({name: _remove_part(file_settings().get(name), parts, key)})
+        place = change_config({name: _remove_part(read_file_settings().get(name), parts, key)})
     print_success(f"Unset {key} in {place}.")
 
 
@@ -156,12 +156,12 @@ def _read_typed_value(key: str) -> str:
 
 def _split_key(key: str) -> tuple[str, tuple[str, ...]]:
     """Split a key into setting and path. Model names may contain dots. Raises ConfigError."""
-    from nexi.config import CHECKS, OLD_NAMES, unknown_keys
+    from nexi.config import CHECKS, OLD_NAMES, describe_unknown_keys
 
     name, _, rest = key.partition(".")
     name = OLD_NAMES.get(name, name)
     if name not in CHECKS:
-        raise ConfigError(unknown_keys({name: None})[0], fix="`nexi config` lists every setting")
+        raise ConfigError(describe_unknown_keys({name: None})[0], fix="`nexi config` lists every setting")
     if not rest:
         return name, ()
     if name == "prices":
@@ -278,7 +278,7 @@ def _show_json(loaded: Config) -> None:
         "schema": SCHEMA,
         "path": str(loaded.config_path),
         "exists": loaded.config_path.exists(),
-        "settings": loaded.masked(),
+        "settings": loaded.to_masked_dict(),
         "sources": {name: _setting_source(loaded, name) for name in loaded.to_dict()},
         "notes": list(loaded.notes),
     }
@@ -288,7 +288,7 @@ def _show_json(loaded: Config) -> None:
 def _show_table(loaded: Config) -> None:
     from nexi.output import write
 
-    settings = loaded.masked()
+    settings = loaded.to_masked_dict()
     width = max(map(len, settings))
     rows = [(name, _format_value(value), _setting_source(loaded, name)) for name, value in settings.items()]
     lines = [f"{name:<{width}}  {value}" + (f"  ({source})" if source != "default" else "") for name, value, source in rows]

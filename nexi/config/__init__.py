@@ -36,11 +36,11 @@ from nexi.config.names import (
     EndpointRole,
 )
 from nexi.config.settings import DEFAULT_CONFIG, Config, Endpoint
-from nexi.config.validation import unknown_keys, validate_config
+from nexi.config.validation import describe_unknown_keys, validate_config
 
 if TYPE_CHECKING:
     from nexi.config.prompts import get_compaction_prompt, get_extractor_prompt, get_system_prompt
-    from nexi.config.saving import change_config, file_settings, save_config
+    from nexi.config.saving import change_config, read_file_settings, save_config
     from nexi.config.setup import QUESTIONS, SEARXNG_QUESTION, ModelOffer, SetupQuestion, ensure_config, run_first_time_setup
 
 DEFAULT_SYSTEM_PROMPT_TEMPLATE: str
@@ -58,7 +58,7 @@ _PROMPTS = (
 _SETUP = ("ModelOffer", "QUESTIONS", "SEARXNG_QUESTION", "SetupQuestion", "ensure_config", "run_first_time_setup")
 _LAZY = {
     **dict.fromkeys(_PROMPTS, "prompts"),
-    **dict.fromkeys(("change_config", "file_settings", "save_config"), "saving"),
+    **dict.fromkeys(("change_config", "read_file_settings", "save_config"), "saving"),
     **dict.fromkeys(_SETUP, "setup"),
 }
 
@@ -97,9 +97,9 @@ __all__ = [
     "Settings",
     "SetupQuestion",
     "change_config",
+    "describe_unknown_keys",
     "editor_command",
     "ensure_config",
-    "file_settings",
     "get_compaction_prompt",
     "get_extractor_prompt",
     "get_system_prompt",
@@ -109,9 +109,9 @@ __all__ = [
     "mask_key",
     "nexi_cache",
     "nexi_home",
+    "read_file_settings",
     "run_first_time_setup",
     "save_config",
-    "unknown_keys",
     "validate_config",
     "wants_color",
 ]

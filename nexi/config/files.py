@@ -16,7 +16,7 @@ from nexi.config.environment import nexi_cache, nexi_home, read_keys, read_overl
 from nexi.config.fields import Origin
 from nexi.config.names import EDIT_FIX, EXTRACTIVE
 from nexi.config.settings import Config, select_settings
-from nexi.config.validation import find_problems, unknown_keys
+from nexi.config.validation import describe_unknown_keys, find_problems
 from nexi.errors import ConfigError
 
 MAX_FILE_BYTES = 1_000_000
@@ -84,7 +84,7 @@ def _parse_object(path: Path, raw: bytes) -> dict[str, Any]:
 def _find_notes(config: Config) -> Iterator[str]:
     """Warnings that stop nothing."""
     origin = config.origin
-    yield from (f"{origin.path}: {problem}" for problem in unknown_keys(origin.file))
+    yield from (f"{origin.path}: {problem}" for problem in describe_unknown_keys(origin.file))
     if _has_keys(origin.file) and origin.path and _is_readable_by_others(origin.path):
         yield f"{origin.path} holds keys and other users can read it; run: chmod 600 {origin.path}"
     if config.api_key and not config._is_explicit("api_key") and not config._file_key():

@@ -13,7 +13,7 @@ from nexi.config.fields import ALWAYS_SAVED, CHECKS, Origin
 from nexi.config.files import read_file
 from nexi.config.names import OLD_NAMES
 from nexi.config.settings import DEFAULT_CONFIG, Config, select_settings
-from nexi.config.validation import find_problems, suggest_fix, unknown_keys
+from nexi.config.validation import describe_unknown_keys, find_problems, suggest_fix
 from nexi.config.values import to_json_value
 from nexi.errors import ConfigError, StoreError
 
@@ -63,14 +63,14 @@ def change_config(
     gone = {*remove, *changes}
     old = {name for name, new in OLD_NAMES.items() if new in gone}
     data = {**{k: v for k, v in read_file(place).items() if k not in gone | old}, **changes}
-    problems = find_problems(data) + unknown_keys({k: v for k, v in changes.items() if k not in CHECKS})
+    problems = find_problems(data) + describe_unknown_keys({k: v for k, v in changes.items() if k not in CHECKS})
     if problems:
         raise ConfigError("nothing was changed", cause="; ".join(problems), fix=suggest_fix(problems))
     config = Config(**select_settings(data), home=place.parent, origin=Origin(place, data, home=place.parent))
     return save_config(config, place)
 
 
-def file_settings(path: Path | str | None = None, env: Mapping[str, str] | None = None) -> dict[str, Any]:
+def read_file_settings(path: Path | str | None = None, env: Mapping[str, str] | None = None) -> dict[str, Any]:
     """The settings of the file under their present names, unchecked. Raises ConfigError."""
     env = os.environ if env is None else env
     return select_settings(read_file(Path(path).absolute() if path is not None else nexi_home(env) / "config.json"))

@@ -28,7 +28,7 @@ from nexi.config.names import (
     Keys,
 )
 from nexi.config.roles import override_roles
-from nexi.config.validation import find_problems, suggest_fix, unknown_keys
+from nexi.config.validation import describe_unknown_keys, find_problems, suggest_fix
 from nexi.config.values import deduplicate_keys, parse_keys, parse_names, to_json_value
 from nexi.errors import ConfigError
 
@@ -92,7 +92,7 @@ class Config(Settings):
         super().__init__(**values)
 
     def __repr__(self) -> str:
-        shown = {k: v for k, v in self.masked().items() if v != DEFAULT_CONFIG.get(k)}
+        shown = {k: v for k, v in self.to_masked_dict().items() if v != DEFAULT_CONFIG.get(k)}
         return f"Config({', '.join(f'{k}={v!r}' for k, v in shown.items())})"
 
     @property
@@ -106,7 +106,7 @@ class Config(Settings):
         problems = find_problems(data) if isinstance(data, Mapping) else [f"it must be an object (got {quote_value(data)})"]
         if problems:
             raise ConfigError("the configuration cannot be used", cause="; ".join(problems), fix=suggest_fix(problems))
-        return cls(**select_settings(data), notes=tuple(unknown_keys(data)))
+        return cls(**select_settings(data), notes=tuple(describe_unknown_keys(data)))
 
     def to_dict(self) -> dict[str, Any]:
         """The settings as JSON values, keys in clear text. Keys from the environment are not included."""
@@ -116,7 +116,7 @@ class Config(Settings):
     def override(self, **changes: Any) -> Config:
         """A copy in which these settings win; None changes nothing. Raises ConfigError."""
         given = {OLD_NAMES.get(k, k): v for k, v in changes.items() if v is not None}
-        problems = find_problems(given) + unknown_keys({k: v for k, v in given.items() if k not in UNSAVED})
+        problems = find_problems(given) + describe_unknown_keys({k: v for k, v in given.items() if k not in UNSAVED})
         if problems:
             raise ConfigError("a setting cannot be used", cause="; ".join(problems), fix=suggest_fix(problems))
         current = {f.name: getattr(self, f.name) for f in fields(self)}
@@ -142,7 +142,7 @@ class Config(Settings):
         """`embedding_model` if it names a library and a model that run on this machine; else empty."""
         return self.embedding_model if self.embedding_model.startswith(EMBEDDING_LIBRARIES) else ""
 
-    def embedding(self) -> Endpoint | None:
+    def embedding_endpoint(self) -> Endpoint | None:
         """Where texts are turned into vectors; None if no endpoint is set. A model alone means the main address."""
         base_url = self.embedding_base_url or (self.base_url if self.embedding_model else "")
         if not base_url or self.embedding_library:
@@ -224,7 +224,7 @@ class Config(Settings):
 
     # Showing
 
-    def masked(self) -> dict[str, Any]:
+    def to_masked_dict(self) -> dict[str, Any]:
         """The settings as JSON values for people and logs: keys are masked, addresses have no password."""
         data = {name: declaration.mask(getattr(self, name)) for name, declaration in DECLARATIONS.items()}
         if self.origin.env_keys:

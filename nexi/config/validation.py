@@ -11,7 +11,7 @@ from nexi.config.names import REQUIRED
 
 
 def validate_config(data: Any) -> tuple[bool, list[str]]:
-    """Whether `data` is a whole configuration, and every reason why not. Unknown keys are no reason: see `unknown_keys`."""
+    """Whether `data` is a whole configuration, and every reason why not. Unknown keys are allowed."""
     if not isinstance(data, Mapping):
         return False, [f"the configuration must be an object (got {quote_value(data)})"]
     problems = [f"{name} is missing" for name in REQUIRED if name not in data] + find_problems(data)
@@ -27,7 +27,7 @@ def suggest_fix(problems: list[str]) -> str:
     return "correct the setting named here" if len(problems) == 1 else "correct the settings named here"
 
 
-def unknown_keys(data: Mapping[str, Any]) -> list[str]:
+def describe_unknown_keys(data: Mapping[str, Any]) -> list[str]:
     """One line for each setting that does not exist, with the one that was probably meant."""
     return [_describe_unknown_key(str(key)) for key in data if key not in CHECKS]
 

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nexi.config import CHECKS, SAVED, Config, load_config, save_config, unknown_keys, validate_config
+from nexi.config import CHECKS, SAVED, Config, describe_unknown_keys, load_config, save_config, validate_config
 from nexi.errors import ConfigError
 from nexi.prompts import placeholders, render
 
@@ -65,7 +65,7 @@ def test_checking_anything_gives_messages_that_name_the_field_and_never_an_excep
     ok, messages = validate_config(data)
     assert ok == (not messages)
     assert all(message.split(" ")[0].split(".")[0] in CHECKS for message in messages)
-    assert len(unknown_keys(data)) == len(set(data) - set(CHECKS))
+    assert len(describe_unknown_keys(data)) == len(set(data) - set(CHECKS))
 
 
 @quick
@@ -98,7 +98,7 @@ def test_keys_are_in_no_text_and_environment_keys_in_no_file(data: dict[str, Any
         config = load_config(path, env)
         saved = save_config(config).read_text()
         assert load_config(path, {}) == Config.from_dict(data)
-    shown = repr(config) + json.dumps(config.masked(), ensure_ascii=False) + " ".join(config.notes)
+    shown = repr(config) + json.dumps(config.to_masked_dict(), ensure_ascii=False) + " ".join(config.notes)
     assert not any(key in shown for key in secrets_of(data, env))
     assert not any(key in saved for key in env.values() if key not in json.dumps(data))
 

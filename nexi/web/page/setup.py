@@ -93,7 +93,7 @@ def _knowledge_rows(config: Config) -> Iterator[tuple[str, bool, str, str]]:
     on = bool(config.knowledge)
     where = f"Qdrant at {place_of(config.qdrant_url)}" if config.qdrant_url else "one file, beside the runs"
     yield "Knowledge", on, where if on else "off: nothing that is read is kept", "" if on else "nexi config set knowledge true"
-    embedding = config.embedding()
+    embedding = config.embedding_endpoint()
     vectors = f"{embedding.model} at {place_of(embedding.base_url)}" if embedding else "static vectors where they are installed"
     yield (
         "Vectors",

@@ -101,8 +101,8 @@ async def test_whatever_a_library_raises_is_an_error_with_a_fix(library: Library
 def test_the_setting_chooses_between_a_library_and_an_endpoint(make_config: Callable[..., Config]) -> None:
     config = make_config(embedding_model="model2vec:./models/small")
     other = make_config(embedding_model="text-embedding-3-small", embedding_base_url="http://127.0.0.1:9/v1")
-    assert (config.embedding(), type(embedder_named(config)).__name__) == (None, "LibraryEmbedder")
-    assert (other.embedding() is not None, embedder_named(other)) == (True, None)
+    assert (config.embedding_endpoint(), type(embedder_named(config)).__name__) == (None, "LibraryEmbedder")
+    assert (other.embedding_endpoint() is not None, embedder_named(other)) == (True, None)
 
 
 def test_only_a_folder_needs_no_network(make_config: Callable[..., Config]) -> None:
