@@ -16,7 +16,7 @@ from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult, Resource, TextContent
+from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult, Resource, TextContent, Tool
 from pydantic import AnyUrl, ValidationError
 
 from nexi import __version__
@@ -83,16 +83,22 @@ class NexiServer(MCPServer[None]):
         for function, title, hints in table:
             about = getdoc(function)
             self.add_tool(function, title=title, description=about, annotations=annotations_of(title, **hints))
-        if tool := self._tool_manager.get_tool("agentic_search"):
-            for name, value in knowledge.agentic_defaults(self.desk.nexi).items():
-                tool.parameters["properties"][name]["default"] = value
+
+    async def list_tools(self) -> list[Tool]:
+        """The tools, with the defaults of this installation in their schemas."""
+        found = await super().list_tools()
+        for tool in found:
+            if tool.name == "agentic_search":
+                for name, value in knowledge.agentic_defaults(self.desk.nexi).items():
+                    tool.input_schema["properties"][name]["default"] = value
+        return found
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        if self._tool_manager.get_tool(name) is None:
-            known = ", ".join(sorted(tool.name for tool in self._tool_manager.list_tools()))
-            message = f"Unknown tool: {shown.replace_surrogates(name[:VALUE_CHARS])}; the tools are {known}"
+        known = [tool.name for tool in await self.list_tools()]
+        if name not in known:
+            message = f"Unknown tool: {shown.replace_surrogates(name[:VALUE_CHARS])}; the tools are {', '.join(sorted(known))}"
             raise MCPError(code=INVALID_PARAMS, message=message)  # the client's mistake, not a tool's result
         try:
             return await super().call_tool(name, arguments, context)

@@ -3,6 +3,10 @@
 Engines and the model adapter stand above; nothing stands below. This file knows no tool, no prompt and no network. Readers
 raise ValueError and nothing else, in linear time, however long or deep the input is; what a lenient reader repaired must be
 checked by the caller.
+
+The library json-repair (0.64) was tried in its place and not taken: a cut string with escaped quotes costs it time that grows
+with the square of its length (38 s for 24 kB), it joins separate values to a list, takes NaN, and does not say where in a text
+a value stands, which reading tool calls out of prose needs.
 """
 
 from __future__ import annotations

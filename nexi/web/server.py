@@ -246,11 +246,9 @@ class SlowClientTimeoutProtocol(H11Protocol):
 class _ServerProcess(Process):
     """A process of several."""
 
-    @property
+    @functools.cached_property
     def server(self) -> uvicorn.Server:
-        if self._server is None:
-            self._server = Server(self.config)
-        return self._server
+        return Server(self.config)
 
 
 class _Workers(Multiprocess):
