@@ -110,11 +110,11 @@ class MeteredLLM(Struct, frozen=True):
             usage = error.usage or Usage()
             failed = ModelFailed(call, error.code, str(error), error.fix, self._seconds_since(started), usage=usage)
             window = error.window or 0 if isinstance(error, ContextOverflowError) else 0
-            await self.emit(replace(failed, text=stream.text, arrived=stream.arrived, window=window))
+            await self.emit(replace(failed, text=stream.text, arrived=stream.arrived_calls, window=window))
             raise
         except asyncio.CancelledError:
             failed = ModelFailed(call, CANCELLED, "the call was broken off", "", self._seconds_since(started), usage=usage)
-            await self.emit(replace(failed, text=stream.text, arrived=stream.arrived))
+            await self.emit(replace(failed, text=stream.text, arrived=stream.arrived_calls))
             raise
         finally:
             self.meter.settle_call(reservation, usage)
@@ -186,7 +186,7 @@ class StreamRecorder:
         return "".join(self._text_pieces)
 
     @property
-    def arrived(self) -> tuple[ToolCall, ...]:
+    def arrived_calls(self) -> tuple[ToolCall, ...]:
         """The calls that have arrived; one without an id is incomplete."""
         return (*self._calls, *(ToolCall("", name, "".join(pieces)) for name, pieces in self._open_calls))
 

@@ -174,7 +174,7 @@ class ResearchAssembly:
 
     async def restore_pages(self, state: ResearchState) -> None:
         """The pages of researchers who have ended; those who still run meet theirs again one by one."""
-        environment, running = self._environment, {r.id for r in state.running}
+        environment, running = self._environment, {r.id for r in state.running_researchers}
         recorded, store = environment.recorded, environment.ports.pages()
         for fact in recorded.facts if recorded.log else ():
             if isinstance(fact, PageFetched) and fact.agent not in running and (text := await store.get(fact.digest)):

@@ -122,7 +122,7 @@ def format_headline(state: ResearchState, seconds: float, status: str = "") -> s
         parts.append(f"round {state.round} of {state.target_rounds}")
     if state.limit:
         parts.append(f"finishing: {state.limit.value.replace('_', ' ')}")
-    elif status and not state.running and state.status != "planning":
+    elif status and not state.running_researchers and state.status != "planning":
         parts.append(clean_line(status))
     if state.usage.total:
         parts.append(f"{state.usage.total:,} tokens")

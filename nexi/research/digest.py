@@ -56,7 +56,7 @@ def build_digest(state: ResearchState, *, quoted: bool = False) -> str:
 def _collect_sections(state: ResearchState) -> dict[frozenset[str], DigestSection]:
     """Group the reports by what their tasks ask for; the question itself comes first."""
     sections: dict[frozenset[str], DigestSection] = {}
-    for researcher in sorted(state.reported, key=lambda r: _task_key(r.task) != _task_key(state.question)):
+    for researcher in sorted(state.reported_researchers, key=lambda r: _task_key(r.task) != _task_key(state.question)):
         key = _task_key(researcher.task)
         before = sections.get(key, DigestSection(researcher.task, ()))
         body = strip_sources_section(researcher.report).strip()

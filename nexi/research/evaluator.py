@@ -72,7 +72,7 @@ async def evaluate_round(
     The report is passed to `release` as it is written. A report without citations, where the researchers gave some, cannot be
     verified: a digest of their reports takes its place.
     """
-    cited = any(extract_citation_markers(r.report) for r in state.reported)
+    cited = any(extract_citation_markers(r.report) for r in state.reported_researchers)
     for may_delegate in dict.fromkeys((step.may_delegate, False)):
         try:
             judgement = await _request_judgement(_build_messages(state, may_delegate, limits), llm, limits, release)
@@ -158,8 +158,8 @@ def _build_messages(state: ResearchState, may_delegate: bool, limits: Evaluation
 def _render_reports(state: ResearchState, limits: EvaluationLimits) -> str:
     """Render every report, each cut to its share of the context window, and name the researchers that failed."""
     room = (limits.window - limits.max_tokens - PROMPT_TOKENS) * BYTES_PER_TOKEN
-    share = max(MIN_REPORT_BYTES, room // max(1, len(state.reported)))
-    reports = [f"## Researcher {r.id}: {r.task}\n\n{cut_to_bytes(r.report, share)}" for r in state.reported]
+    share = max(MIN_REPORT_BYTES, room // max(1, len(state.reported_researchers)))
+    reports = [f"## Researcher {r.id}: {r.task}\n\n{cut_to_bytes(r.report, share)}" for r in state.reported_researchers]
     failed = [f"- {r.id} ({r.task}): {r.reason}" for r in state.researchers if r.status == "failed"]
     return "\n\n".join([*reports, *(["## Without a report", "\n".join(failed)] if failed else [])])
 
@@ -188,7 +188,7 @@ def judge_without_model(state: ResearchState, step: EvaluateStep, *, quoted: boo
 
 def find_uncovered_tasks(state: ResearchState) -> list[str]:
     """Find agenda items whose words no cited report covers, as queries of those words."""
-    cited = [content_stems(r.report) for r in state.reported if extract_citation_markers(r.report)]
+    cited = [content_stems(r.report) for r in state.reported_researchers if extract_citation_markers(r.report)]
     missing = [task for task in state.agenda if not any(is_covered(content_stems(task), words) for words in cited)]
     return [drop_stop_words(task) or task for task in missing]
 

@@ -229,7 +229,7 @@ class Orchestrator:
 
     def _launch_researchers(self, tasks: asyncio.TaskGroup) -> None:
         """Start a task for every running researcher that has none, also after a resume."""
-        for researcher in self.state.running:
+        for researcher in self.state.running_researchers:
             if researcher.id not in self._researcher_tasks:
                 task = self._build_task(researcher)
                 meter = self._research_meter.child(self._researcher_budget(), started=self.clock.monotonic())
@@ -242,7 +242,7 @@ class Orchestrator:
             researcher,
             self.state.question,
             self.shared,
-            lambda: sort_researchers(self.state.reported),
+            lambda: sort_researchers(self.state.reported_researchers),
             self.emit,
             self.recording.for_agent(researcher.id),
             self.planning.today,
@@ -254,7 +254,7 @@ class Orchestrator:
 
     def _recorded_delay(self, researcher: Researcher) -> float:
         """Seconds by which this researcher started after the first running one, for a replay at the recorded pace."""
-        started = {r.id: self.recording.for_agent(r.id).start_offset_s for r in self.state.running}
+        started = {r.id: self.recording.for_agent(r.id).start_offset_s for r in self.state.running_researchers}
         return started[researcher.id] - min(started.values())
 
     def _researcher_budget(self) -> Budget:
@@ -267,7 +267,7 @@ class Orchestrator:
 
     async def _wait_for_researcher(self) -> None:
         """Wait until a researcher has ended or the run is stopped; a stopped researcher ends with what it has read."""
-        running = [self._researcher_tasks[r.id] for r in self.state.running]
+        running = [self._researcher_tasks[r.id] for r in self.state.running_researchers]
         if self.stop.is_set():
             await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
             return

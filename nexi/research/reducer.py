@@ -89,11 +89,11 @@ def next_step(state: ResearchState) -> Step:
         return FailStep("no_evidence", "the run was stopped before it was planned") if state.limit else PlanStep()
     if start := _tasks_to_start(state):
         return StartStep(start)
-    return WaitStep() if state.running else _step_after_round(state)
+    return WaitStep() if state.running_researchers else _step_after_round(state)
 
 
 def _step_after_round(state: ResearchState) -> Step:
-    if not state.reported:
+    if not state.reported_researchers:
         found_nothing = {r.code for r in state.researchers} == {NoEvidenceError.code}
         return FailStep(NoEvidenceError.code if found_nothing else "critical_failure", _describe_failures(state))
     any_reported = any(r.status == "reported" for r in state.current_researchers)
@@ -104,7 +104,7 @@ def _step_after_round(state: ResearchState) -> Step:
 def _tasks_to_start(state: ResearchState) -> tuple[tuple[str, str], ...]:
     if state.limit is not None:
         return ()
-    free = max(0, MAX_PARALLEL_RESEARCHERS - len(state.running))
+    free = max(0, MAX_PARALLEL_RESEARCHERS - len(state.running_researchers))
     started = len(state.current_researchers)
     return tuple((f"{state.round}.{started + n}", task) for n, task in enumerate(state.pending_tasks[:free], 1))
 
@@ -206,7 +206,7 @@ def _on_reply(state: ResearchState, fact: ModelReplied | ModelFailed) -> Researc
 
 def _on_shared(state: ResearchState, fact: ReportsShared) -> ResearchState:
     _require_running(state, fact.researcher, fact)
-    finished = {r.id for r in state.reported}
+    finished = {r.id for r in state.reported_researchers}
     strangers = [name for name in fact.reports if name not in finished]
     if strangers:
         raise _impossible_fact(fact, f"researcher {strangers[0]} has not reported")

@@ -91,11 +91,11 @@ class ResearchState(Struct, frozen=True):
         return self.target_rounds + EXTRA_ROUNDS if self.target_rounds else 0
 
     @property
-    def running(self) -> tuple[Researcher, ...]:
+    def running_researchers(self) -> tuple[Researcher, ...]:
         return tuple(r for r in self.researchers if r.status == "running")
 
     @property
-    def reported(self) -> tuple[Researcher, ...]:
+    def reported_researchers(self) -> tuple[Researcher, ...]:
         """The researchers that reported, in order of round and researcher."""
         return tuple(r for r in self.researchers if r.status == "reported")
 

@@ -56,7 +56,7 @@ def a_fact(draw: st.DrawFn, state: ResearchState) -> Fact:
     step = next_step(state)
     if state.limit is None and draw(st.integers(0, 30)) == 0:
         return LimitReached(draw(STOPS))
-    if state.running and (isinstance(step, WaitStep) or draw(st.booleans())):
+    if state.running_researchers and (isinstance(step, WaitStep) or draw(st.booleans())):
         return of_a_researcher(draw, state)
     if isinstance(step, PlanStep):
         tasks = tuple(f"task {n}" for n in range(draw(st.integers(1, 5))))
@@ -75,12 +75,12 @@ def a_fact(draw: st.DrawFn, state: ResearchState) -> Fact:
 
 
 def of_a_researcher(draw: st.DrawFn, state: ResearchState) -> Fact:
-    who = draw(st.sampled_from(state.running)).id
+    who = draw(st.sampled_from(state.running_researchers)).id
     facts: list[Fact] = [
         ToolStarted("c", "search", "{}", who),
         ToolFinished("c", draw(st.sampled_from(["search", "scrape", "grep"])), True, "", 0.1, who),
         ModelReplied(1, "", (), Usage(3, 4), "stop", 0.1, who),
-        ReportsShared(who, 1, tuple(r.id for r in state.reported)),
+        ReportsShared(who, 1, tuple(r.id for r in state.reported_researchers)),
         ResearcherReported(who, "report"),
         ResearcherFailed(who, "llm", "the model is gone"),
     ]
@@ -104,7 +104,7 @@ def histories(draw: st.DrawFn) -> list[tuple[Fact, ResearchState]]:
 @given(histories())
 def test_round_budgets_hold_and_at_most_three_run_at_once(history: list[tuple[Fact, ResearchState]]) -> None:
     for _, state in history:
-        assert len(state.running) <= MAX_PARALLEL_RESEARCHERS
+        assert len(state.running_researchers) <= MAX_PARALLEL_RESEARCHERS
         assert state.round <= state.max_rounds or state.status == "planning"
 
 
@@ -156,7 +156,7 @@ def the_shortest_way(state: ResearchState) -> Fact:
     if isinstance(step, StartStep):
         return ResearcherStarted(step.tasks[0][0], state.round, step.tasks[0][1])
     if isinstance(step, WaitStep):
-        return ResearcherFailed(state.running[0].id, "llm", "gone")
+        return ResearcherFailed(state.running_researchers[0].id, "llm", "gone")
     if isinstance(step, EvaluateStep):
         return RoundEvaluated(step.round, "synthesise", text="t")
     return finished() if isinstance(step, FinishStep) else failed("nothing")
