@@ -454,8 +454,62 @@ def test_a_page_of_the_handbook_has_one_title(page: Path) -> None:
     assert len(re.findall(r"^# ", text, re.MULTILINE)) == 1
 
 
+@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md", "AGENTS.md", "SECURITY.md"])
+def test_every_file_that_a_newcomer_is_sent_to_exists(name: str) -> None:
+    named = {span for span in spans(prose(ROOT / name)) if re.match(r"(?:nexi|tests|rig|docs)/[\w*./-]*$", span)}
+    assert [path for path in sorted(named) if not list(ROOT.glob(path.rstrip("/")))] == []
+
+
+def test_the_architecture_answers_the_questions_of_a_newcomer() -> None:
+    assert list(rows(ROOT / "ARCHITECTURE.md", "file")) == [
+        "nexi/app/request.py",
+        "nexi/app/resolve.py",
+        "nexi/app/run.py",
+        "nexi/agent/loop.py",
+        "nexi/tools/toolbox.py",
+        "nexi/verify/checker.py",
+        "nexi/research/reducer.py",
+        "nexi/events.py",
+    ]
+    anchors = re.findall(r"CONTRIBUTING\.md#([\w-]+)", (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"))
+    heads = re.findall(r"^## (.*)$", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(anchors) == 3
+    assert set(anchors) <= {head.lower().replace(" ", "-") for head in heads}
+
+
 @pytest.mark.parametrize("page", LINKED, ids=lambda page: page.stem)
 def test_no_page_names_a_folder_of_a_developer(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert re.findall(r"(?:/home/|/root\b|/Users/|/wor[k]/|/tmp/|/opt/|[A-Z]:\\Users)\S*", text) == []
     assert str(Path.home()) not in text
+
+
+# Words
+
+
+WORDS: dict[str, dict[str, str]] = json.loads((ROOT / "tests" / "words.json").read_text(encoding="utf-8"))
+GLOSSARY = re.compile(r"^\| write \| not \|\n(?:\|.*\n)*|^\| never \|.*$", re.MULTILINE)
+READ_BY_USERS = [*LINKED, ROOT / "man" / "nexi.1", *sorted((ROOT / ".github").rglob("*.md"))]
+
+
+def old_words(text: str) -> list[str]:
+    """Words of the list, each with what surrounds it and what to write instead."""
+    found = []
+    for word in WORDS.values():
+        for match in re.finditer(word["pattern"], text, re.IGNORECASE):
+            around = " ".join(text[max(0, match.start() - 40) : match.end() + 40].split())
+            found.append(f"{match[0]!r} in {around!r}: write {word['instead']}")
+    return found
+
+
+@pytest.mark.parametrize("page", READ_BY_USERS, ids=lambda page: page.stem)
+def test_a_document_uses_none_of_the_words_that_stop_a_reader(page: Path) -> None:
+    text = prose(page) if page.suffix == ".md" else page.read_text(encoding="utf-8")
+    if page.stem == "troubleshooting":
+        text = re.sub(r'"[^"\n]*"', "", text)  # messages of the code, quoted
+    assert old_words(GLOSSARY.sub("", text)) == []
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_every_word_of_the_list_is_found_in_its_example(name: str) -> None:
+    assert [found.partition(":")[2] for found in old_words(WORDS[name]["example"])] == [f" write {WORDS[name]['instead']}"]
