@@ -29,7 +29,7 @@ from html import escape
 from pathlib import Path
 from urllib.request import urlopen
 
-from nexi.app import Nexi, SystemClock
+from nexi.app import Nexi, RunRequest, SystemClock
 from nexi.config import Config
 from nexi.errors import NexiError
 from nexi.events import (
@@ -154,7 +154,7 @@ async def researched(home: Path, model: str, web: str) -> Measured:
     flushes = _counting_flushes()
     async with Nexi(_config(home, model, web)) as nexi:
         started, cpu, before = time.perf_counter(), time.process_time(), flushes()
-        async with nexi.research(QUESTION, depth=2) as run:
+        async with nexi.research(RunRequest(QUESTION, depth=2)) as run:
             async for _ in run:
                 pass
             run.result()

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from evals.answers import DATA, ROOT, SEED, find_source
-from nexi.app import Nexi, Run, RunRequest, RunResult
+from nexi.app import Nexi, RunOpening, RunRequest, RunResult
 from nexi.config import Config
 from nexi.errors import NexiError
 from nexi.events import ModelReplied, PageFetched
@@ -56,14 +56,14 @@ class Outcome:
     failure: str = ""
 
 
-async def ended(run: Run) -> RunResult:
-    async with run:
+async def ended(opening: RunOpening) -> RunResult:
+    async with opening as run:
         async for _ in run:
             pass
         return run.result()
 
 
-async def outcome(way: str, run: Run, question: Mapping[str, Any]) -> Outcome:
+async def outcome(way: str, run: RunOpening, question: Mapping[str, Any]) -> Outcome:
     started, failure, text, verified, checked = time.perf_counter(), "", "", 0, 0
     urls: list[str] = []
     try:

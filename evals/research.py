@@ -53,8 +53,8 @@ class Row:
 
 async def researched(config: Config, question: str, mode: str) -> RunResult:
     async with Nexi(config) as nexi:
-        run = nexi.research(question) if mode == "research" else nexi.search(question)
-        async with run:
+        opening = nexi.research(question) if mode == "research" else nexi.search(question)
+        async with opening as run:
             async for _ in run:
                 pass
             return run.result()
