@@ -1,16 +1,16 @@
-"""The function faces of the first version, importable from `nexi.tools`. Each delegates to the code of today."""
+"""The functions of the first version, importable from `nexi.tools` and `nexi.search`. Each calls the code of today."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from nexi.ports import LLM
 from nexi.tools.results import render_searches, to_json
-from nexi.tools.specs import FINAL_ANSWER, WEB_GET, WEB_SEARCH, parse_arguments
+from nexi.tools.specs import FINAL_ANSWER, TOOLS, WEB_GET, WEB_SEARCH, parse_arguments
 from nexi.tools.summaries import ExtractLimits, summarise
-from nexi.types import ToolCall
+from nexi.types import Message, ToolCall
 
 
 @runtime_checkable
@@ -85,3 +85,21 @@ class JinaContentFetcher:
 
         views = await fetch_as_plugin("jina", urls, api_key, timeout)
         return {"pages": [{"url": v.url, "content": v.text, **({"error": v.error} if v.error else {})} for v in views]}
+
+
+def _get_tool_schemas() -> list[dict[str, Any]]:
+    """The tools as the OpenAI API wants them."""
+    return [dict(t) for t in TOOLS]
+
+
+async def _force_answer(messages: Sequence[Mapping[str, Any]], config: Any, reason: str = "a limit was reached") -> str:
+    """One last call without tools: an answer from the conversation as it stands."""
+    from nexi.agent import flatten_tool_messages
+    from nexi.app import Nexi
+    from nexi.prompts import render
+
+    conversation = flatten_tool_messages([Message.from_dict(m) for m in messages])
+    prompt = render("force_answer", folder=config.prompts_dir, reason=reason)
+    async with Nexi(config) as nexi:
+        reply = await nexi.llm("answer").complete([*conversation, Message("user", prompt)], max_tokens=config.max_output_tokens)
+    return reply.text

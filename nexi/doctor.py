@@ -22,9 +22,9 @@ from msgspec import Struct
 
 from nexi import __version__
 from nexi.app import Nexi, SystemClock
+from nexi.app.local_models import PORTS, LocalServer, describe_server, find_servers
 from nexi.config import Config, load_config
 from nexi.errors import ConfigError, FetchError, LLMError, NexiError, StoreError
-from nexi.llm.local import PORTS, LocalServer, describe_server, find_servers
 from nexi.ports import LLM, Clock, SearchBackend
 from nexi.types import FetchLimits, Message, Query, StoreStats, ToolSpec
 
@@ -290,11 +290,8 @@ async def _check_search(nexi: Nexi, backend: SearchBackend) -> list[Check]:
 
 async def _check_fetch(nexi: Nexi) -> list[Check]:
     """The fetchers exist, and the guard and each fetcher refuse private addresses."""
-    from nexi.fetchers.guard import AddressGuard
-
     config, fetchers = nexi.config, nexi.fetchers()
-    guard = AddressGuard(config.allow_private)
-    refused = [url for url in FORBIDDEN_URLS if _is_refused(guard.check_url, url)]
+    refused = [url for url in FORBIDDEN_URLS if _is_refused(nexi.check_url, url)]
     for fetcher in fetchers if refused else ():
         await _expect_refusal(fetcher.fetch(refused[0], FetchLimits(timeout_s=DEADLINE_S)), refused[0])
     names = ", ".join(fetcher.name for fetcher in fetchers)
@@ -309,7 +306,7 @@ async def _check_fetch(nexi: Nexi) -> list[Check]:
 
 
 def _check_browser() -> list[Check]:
-    from nexi.fetchers.browser import INSTALL_FIX, installed_browser, missing_parts
+    from nexi.app import INSTALL_FIX, installed_browser, missing_parts
 
     if lack := missing_parts():
         return [Check("fetch crawl4ai", False, "cannot read pages that need JavaScript", lack, INSTALL_FIX)]
@@ -336,7 +333,7 @@ async def _expect_refusal(fetching: Coroutine[Any, Any, object], url: str) -> No
 async def _check_dns(config: Config, environment: DoctorEnvironment) -> list[Check]:
     if config.http_proxy or config.https_proxy:
         return [Check("fetch DNS", True, "host names are resolved and checked before the proxy is used")]
-    from nexi.fetchers.guard import resolve_host
+    from nexi.app import resolve_host
 
     try:
         await (environment.resolve or resolve_host)(PUBLIC_NAME, 443)
@@ -355,7 +352,7 @@ async def _check_store(config: Config) -> list[Check]:
 
 
 def _check_store_sync(config: Config) -> list[Check]:
-    from nexi.history import read_history
+    from nexi.app.history import read_history
 
     places = (config.runs_dir, config.pages_dir, config.history_path)
     unwritable = [str(place) for place in places if not _is_writable(place)]
@@ -436,8 +433,7 @@ async def _check_proof_judge(config: Config) -> list[Check]:
 
 async def _check_proof_model(config: Config) -> list[Check]:
     """The installed cross-encoder: its files and its test result."""
-    from nexi.app.pair_models import describe_grade, kept_model_grade, model_root
-    from nexi.pair_models.folder import installed_model
+    from nexi.app.pair_models import describe_grade, installed_model, kept_model_grade, model_root
 
     folder = await asyncio.to_thread(installed_model, model_root(config))
     if folder is None:
@@ -492,7 +488,7 @@ async def _check_clock(nexi: Nexi, environment: DoctorEnvironment) -> list[Check
 
 async def _server_time(nexi: Nexi, environment: DoctorEnvironment) -> datetime | None:
     """The time from a server that the config names; no other server is contacted."""
-    from nexi.llm.hour import server_time
+    from nexi.app.local_models import server_time
 
     config = nexi.config
     url = config.endpoint("answer").base_url or config.searxng_url

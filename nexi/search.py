@@ -10,12 +10,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from nexi.app import Nexi, Run, RunLimits, RunRequest, RunResult
+from nexi.app import Nexi, Run, RunLimits, RunRequest, RunResult, Session
+from nexi.compat import _force_answer, _get_tool_schemas
 from nexi.config import Config
 from nexi.events import Event, ModelAsked, PageFetched, SearchFinished, ToolStarted
-from nexi.runs.session import Session
-from nexi.tools.specs import TOOLS
 from nexi.types import Message, StopReason
+
+__all__ = [
+    "SearchResult",
+    "_force_answer",
+    "_get_tool_schemas",
+    "progress_text",
+    "run_search",
+    "run_search_sync",
+    "to_search_result",
+]
 
 ProgressCallback = Callable[[str, int, int], None]
 
@@ -100,20 +109,3 @@ async def _follow(run: Run, callback: ProgressCallback | None, verbose: bool) ->
             callback(text, iteration, limit)
         if verbose and callback and isinstance(event, ModelAsked):
             callback(f"model call {event.call} to {event.model}, about {event.prompt_tokens} tokens", iteration, limit)
-
-
-def _get_tool_schemas() -> list[dict[str, Any]]:
-    """The tools as the OpenAI API wants them."""
-    return [dict(t) for t in TOOLS]
-
-
-async def _force_answer(messages: Sequence[Mapping[str, Any]], config: Config, reason: str = "a limit was reached") -> str:
-    """One last call without tools: an answer from the conversation as it stands."""
-    from nexi.agent import flatten_tool_messages
-    from nexi.prompts import render
-
-    conversation = flatten_tool_messages([Message.from_dict(m) for m in messages])
-    prompt = render("force_answer", folder=config.prompts_dir, reason=reason)
-    async with Nexi(config) as nexi:
-        reply = await nexi.llm("answer").complete([*conversation, Message("user", prompt)], max_tokens=config.max_output_tokens)
-    return reply.text

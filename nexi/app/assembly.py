@@ -140,7 +140,7 @@ class Nexi:
 
     async def _session_for(self, request: RunRequest) -> Session:
         """The conversation a request continues. Raises StoreError when its run is not there."""
-        from nexi.runs.conversation import load_conversation_after, load_last_conversation
+        from nexi.app.conversation import load_conversation_after, load_last_conversation
 
         if not request.continues:
             return Session()

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from nexi.app.knowledge import Knowledge
     from nexi.app.pair_models import InstalledPairModel
     from nexi.backends import Settings as BackendSettings
+    from nexi.backends.container import Lifecycle
     from nexi.backends.container import Options as ContainerOptions
     from nexi.config import Endpoint, EndpointRole
     from nexi.fetchers import Settings as FetcherSettings
@@ -401,6 +402,13 @@ def container_options(config: Config) -> ContainerOptions:
         port=config.searxng_port,
         proxies=tuple(p for p in (config.https_proxy or config.http_proxy,) if p),
     )
+
+
+def container_lifecycle(config: Config) -> Lifecycle:
+    """What starts and stops the SearXNG container of this config."""
+    from nexi.backends.container import Lifecycle
+
+    return Lifecycle(container_options(config))
 
 
 def built_in_llm() -> LLM:

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from nexi.errors import NexiError, StoreError
 from nexi.events import Judged, Warned
 from nexi.pair_models.chained import ChainedPairModel
+from nexi.pair_models.downloads import PublishedModel, find_published, published_models
 from nexi.pair_models.folder import (
     ModelFolder,
     describe_folder,
@@ -28,6 +29,7 @@ from nexi.pair_models.folder import (
     installed_model,
     put_in_place,
     read_manifest,
+    remove_model,
     stage_files,
 )
 from nexi.pair_models.gaps import GapPairModel
@@ -47,16 +49,23 @@ if TYPE_CHECKING:
     from nexi.pair_models.onnx import OnnxPairModel
 
 __all__ = [
+    "Grade",
     "InstalledPairModel",
+    "ModelFolder",
+    "PublishedModel",
     "RunJudge",
     "describe_grade",
+    "find_published",
     "grade_judge",
     "grade_model",
     "install_model",
+    "installed_model",
     "joined_models",
     "kept_judge_grade",
     "kept_model_grade",
     "model_root",
+    "published_models",
+    "remove_model",
 ]
 
 

@@ -18,10 +18,18 @@ from nexi.app.run import RunResult
 from nexi.errors import StoreError
 from nexi.events import RoundEvaluated, RunStarted
 from nexi.files import store_error
-from nexi.research.report import LintedReport, SaveLocation, choose_folder, lint_report, make_file_name, render_document
+from nexi.research.report import (
+    LintedReport,
+    SaveLocation,
+    choose_folder,
+    lint_report,
+    make_file_name,
+    render_document,
+    render_front_matter,
+)
 from nexi.types import Verdict
 
-__all__ = ["fields_of", "report_text", "save_report"]
+__all__ = ["front_matter_of", "report_text", "save_report"]
 
 
 ATTEMPTS = 260  # as many as there are names for one question
@@ -48,11 +56,12 @@ def save_report(result: RunResult, cwd: Path, today: str, *, pick: Callable[[], 
     started = next(f for f in result.facts if isinstance(f, RunStarted))
     linted = lint_report(result.answer.text, result.answer.sources, started.query)
     folder = Path(choose_folder(place_of(cwd)))
+    fields = _front_matter_fields(result, started, today)
     choose = pick or _any_pair
     for _ in range(ATTEMPTS):
         path = folder / make_file_name(started.query, *choose())
         try:
-            _create_file(path, render_document(linted.text, linted.sources, fields_of(result, started, today), str(path)))
+            _create_file(path, render_document(linted.text, linted.sources, fields, str(path)))
         except FileExistsError:
             continue
         except OSError as error:
@@ -65,10 +74,15 @@ def report_text(result: RunResult, today: str) -> tuple[str, LintedReport]:
     """The report as a document without a place, for a door that shows or sends it."""
     started = next(f for f in result.facts if isinstance(f, RunStarted))
     linted = lint_report(result.answer.text, result.answer.sources, started.query)
-    return render_document(linted.text, linted.sources, fields_of(result, started, today)), linted
+    return render_document(linted.text, linted.sources, _front_matter_fields(result, started, today)), linted
 
 
-def fields_of(result: RunResult, started: RunStarted, today: str) -> dict[str, Any]:
+def front_matter_of(result: RunResult, started: RunStarted, today: str) -> str:
+    """The front matter of an exported answer or report."""
+    return render_front_matter(_front_matter_fields(result, started, today))
+
+
+def _front_matter_fields(result: RunResult, started: RunStarted, today: str) -> dict[str, Any]:
     """The front matter: what was asked of whom, when, what it cost, and how much of it was checked."""
     end = result.finished
     review = result.answer.review

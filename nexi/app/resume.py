@@ -17,6 +17,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
+from nexi.app.conversation import load_conversation_after, restore_sources
 from nexi.app.recorded import RECORDED_SETTINGS, RecordedRun, read_recorded_run
 from nexi.app.request import RunLimits, RunRequest, request_of_run
 from nexi.app.resolve import ResolvedRun
@@ -36,7 +37,6 @@ from nexi.events import (
     SourceNumbered,
     Warned,
 )
-from nexi.runs.conversation import load_conversation_after, restore_sources
 from nexi.runs.directory import RunDirectory
 from nexi.runs.log_format import ReadLog
 from nexi.runs.recording import Pace

@@ -1,6 +1,7 @@
 """The search service of one `Nexi`: its ports, joined, and the file that may change its cache and its backends.
 
-Doors ask `Nexi.search_api()` for it. What a request means is for `nexi.search_api`.
+Doors ask `Nexi.search_api()` for it, and take from here the requests they parse and the outcomes they show. What a request
+means is decided in `nexi.search_api`.
 """
 
 from __future__ import annotations
@@ -15,15 +16,48 @@ from nexi.errors import ConfigError
 from nexi.fetchers.cache import CachedFetcher, PageCache
 from nexi.model import MeteredLLM
 from nexi.ports import LLM, ContentFetcher, Emit, SearchBackend
+from nexi.search_api.excerpt import best_paragraphs
+from nexi.search_api.pack import Outcome, RankedHit
+from nexi.search_api.relevance import Relevance
+from nexi.search_api.schema import (
+    LANGUAGE,
+    MAX_ITEMS,
+    MAX_QUERY_CHARS,
+    QUERY_TEXT,
+    SEARCH_REQUEST,
+    Limits,
+    SearchRequest,
+    clean_query,
+    read_language,
+)
 from nexi.search_api.service import Ports, SearchService
 from nexi.search_api.settings import FILE, SearcherSettings, read_settings
+from nexi.search_api.snippets import RANK_REQUEST
 from nexi.token_counter import TokenCounter
 from nexi.types import FetchLimits, Page, Query, SearchOutcome
 
 if TYPE_CHECKING:
     from nexi.app.factory import PortFactory
 
-__all__ = ["build_search_service", "settings_of"]
+__all__ = [
+    "LANGUAGE",
+    "MAX_ITEMS",
+    "MAX_QUERY_CHARS",
+    "QUERY_TEXT",
+    "RANK_REQUEST",
+    "SEARCH_REQUEST",
+    "Limits",
+    "Outcome",
+    "RankedHit",
+    "Relevance",
+    "SearchRequest",
+    "SearchService",
+    "best_paragraphs",
+    "build_search_service",
+    "clean_query",
+    "read_language",
+    "settings_of",
+]
 
 
 OFFERED = ("searxng", "duckduckgo")  # what a client may ask for beside the chain; the rest is the operator's to offer

@@ -95,8 +95,8 @@ def complete_history(ctx: click.Context, param: click.Parameter, incomplete: str
     """Complete the IDs of recent answers, with their questions."""
     from click.shell_completion import CompletionItem
 
+    from nexi.app.history import get_last_n_entries
     from nexi.errors import NexiError
-    from nexi.history import get_last_n_entries
 
     try:
         entries = get_last_n_entries(50)

@@ -11,8 +11,8 @@ from nexi.cli.exits import report_errors
 from nexi.errors import NexiError
 
 if TYPE_CHECKING:
+    from nexi.app.history import HistoryEntry, HistoryRead
     from nexi.cli.flags import HistoryFlags, OutputFlags
-    from nexi.history import HistoryEntry, HistoryRead
     from nexi.types import Source
 
 MAX_FACTS_READ = 20  # from the end of a log
@@ -52,7 +52,7 @@ def _list_command(n: int, as_json: bool) -> None:
 @_as_json
 def _search_command(text: str, as_json: bool) -> None:
     """List searches whose question or answer contains TEXT."""
-    from nexi.history import find_entries
+    from nexi.app.history import find_entries
     from nexi.output import clean_line
 
     with report_errors(as_json=as_json):
@@ -78,8 +78,8 @@ def _show_command(entry_id: str, as_json: bool, form: str | None) -> None:
 @click.argument("entry_id", metavar="ID")
 def _remove_command(entry_id: str) -> None:
     """Delete one search from the history."""
+    from nexi.app.history import remove_entry
     from nexi.config import nexi_home
-    from nexi.history import remove_entry
     from nexi.output import print_success
 
     with report_errors():
@@ -109,15 +109,15 @@ def run_history_flags(flags: HistoryFlags, output: OutputFlags) -> None:
 def sources_of(entry: HistoryEntry) -> tuple[Source, ...]:
     """The sources that an answer cites, from its run's log."""
     from nexi.app import SystemClock
+    from nexi.app.conversation import cited_sources
     from nexi.config import load_config
-    from nexi.runs.conversation import cited_sources
 
     return cited_sources(load_config(), SystemClock(), entry)
 
 
 def latest_entry() -> HistoryEntry:
     """Read the last answer, with a note on damaged lines. Raises NexiError if there is none."""
-    from nexi.history import read_last
+    from nexi.app.history import read_last
 
     read = read_last(1)
     _warn_about_damage(read)
@@ -127,8 +127,8 @@ def latest_entry() -> HistoryEntry:
 
 
 def _clear_history() -> None:
+    from nexi.app.history import clear_history
     from nexi.config import nexi_home
-    from nexi.history import clear_history
     from nexi.output import print_success
 
     clear_history()
@@ -137,7 +137,7 @@ def _clear_history() -> None:
 
 def _show_last_n(n: int, *, as_json: bool = False) -> None:
     """Print previews of the last n searches, newest first."""
-    from nexi.history import read_last
+    from nexi.app.history import read_last
 
     read = read_last(n)
     _warn_about_damage(read)
@@ -153,7 +153,7 @@ def _show_prev(*, as_json: bool = False, form: str = "") -> None:
 
 def _show_by_id(entry_id: str, *, as_json: bool = False, form: str = "") -> None:
     """Print one search in full."""
-    from nexi.history import get_entry_by_id
+    from nexi.app.history import get_entry_by_id
 
     entry = get_entry_by_id(entry_id)
     if entry is None:
@@ -162,7 +162,7 @@ def _show_by_id(entry_id: str, *, as_json: bool = False, form: str = "") -> None
 
 
 def _print_previews(read: HistoryRead, *, as_json: bool) -> None:
-    from nexi.history import format_entry_preview
+    from nexi.app.history import format_entry_preview
     from nexi.output import write
 
     if as_json:
@@ -171,9 +171,9 @@ def _print_previews(read: HistoryRead, *, as_json: bool) -> None:
 
 
 def _print_full(entry: HistoryEntry, *, as_json: bool, form: str = "") -> None:
+    from nexi.app.history import HistoryRead, format_entry_full
     from nexi.cli.delivery import print_references
     from nexi.cli.flags import REFERENCE_FORMATS
-    from nexi.history import HistoryRead, format_entry_full
     from nexi.output import write
 
     if form in REFERENCE_FORMATS:

@@ -12,10 +12,10 @@ from msgspec import Struct
 from nexi.cli.exits import EXIT_FAILURE, report_errors
 
 if TYPE_CHECKING:
+    from nexi.app.local_models import LocalServer
+    from nexi.app.pair_models import Grade
     from nexi.config import Config
     from nexi.errors import LLMError
-    from nexi.llm.local import LocalServer
-    from nexi.pair_models.quiz import Grade
 
 __all__ = ["models_command"]
 
@@ -97,7 +97,7 @@ async def list_models(config: Config, ports: Mapping[str, int] | None = None) ->
     """List the models that are available now."""
     import asyncio
 
-    from nexi.llm.local import PORTS, describe_server, find_servers
+    from nexi.app.local_models import PORTS, describe_server, find_servers
 
     endpoint = config.endpoint("answer")
     async with asyncio.TaskGroup() as group:

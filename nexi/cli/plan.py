@@ -63,11 +63,10 @@ async def _ask_for_tasks(run: Run, proposed: AgendaProposed) -> tuple[str, ...]:
 
 async def _apply_change(run: Run, tasks: tuple[str, ...], line: str) -> tuple[str, ...]:
     """Apply one line from the user. Raises ResearchError for tasks that cannot be researched."""
-    from nexi.research.gate import edit_agenda
-    from nexi.research.planner import Agenda
+    from nexi.app.research_state import edit_tasks
 
     wanted = await asyncio.to_thread(_edit_in_editor, tasks) if line in ("e", "edit") else _edit_inline(tasks, line)
-    return edit_agenda(Agenda(tasks, 1), wanted).tasks
+    return edit_tasks(tasks, wanted)
 
 
 def _edit_inline(tasks: Sequence[str], line: str) -> list[str]:
@@ -85,8 +84,8 @@ def _edit_inline(tasks: Sequence[str], line: str) -> list[str]:
 
 
 def _edit_in_editor(tasks: Sequence[str]) -> list[str]:
+    from nexi.app.research_state import MAX_TASKS
     from nexi.output import print_warning
-    from nexi.research.state import MAX_TASKS
 
     head = f"# One task per line, at most {MAX_TASKS}. Lines starting with # are ignored.\n"
     try:

@@ -13,10 +13,8 @@ import click
 from nexi.cli.exits import EXIT_FAILURE, report_errors
 
 if TYPE_CHECKING:
+    from nexi.app.pair_models import Grade, ModelFolder, PublishedModel
     from nexi.config import Config
-    from nexi.pair_models.downloads import PublishedModel
-    from nexi.pair_models.folder import ModelFolder
-    from nexi.pair_models.quiz import Grade
 
 SCHEMA = "nexi-proof-1"
 _HELP = {"help_option_names": ["-h", "--help"]}
@@ -63,9 +61,8 @@ def _install_command(model: str, yes: bool, mirror: str, as_json: bool) -> None:
 def _status_command(as_json: bool) -> None:
     """Show the installed model, check its files, and show its test result."""
     with report_errors(as_json=as_json):
-        from nexi.app.pair_models import kept_model_grade, model_root
+        from nexi.app.pair_models import installed_model, kept_model_grade, model_root
         from nexi.config import load_config
-        from nexi.pair_models.folder import installed_model
 
         config = load_config()
         installed = installed_model(model_root(config))
@@ -79,10 +76,9 @@ def _status_command(as_json: bool) -> None:
 def _remove_command(as_json: bool) -> None:
     """Remove the installed model and its files."""
     with report_errors(as_json=as_json):
-        from nexi.app.pair_models import model_root
+        from nexi.app.pair_models import model_root, remove_model
         from nexi.config import load_config
         from nexi.output import print_json, write
-        from nexi.pair_models.folder import remove_model
 
         removed = remove_model(model_root(load_config()))
         if as_json:
@@ -95,9 +91,9 @@ def _remove_command(as_json: bool) -> None:
 
 def _ask_consent(name: str, mirror: str, *, yes: bool) -> None:
     """Show what would be downloaded, and prompt. Raises ConfigError without a terminal."""
+    from nexi.app.pair_models import find_published
     from nexi.errors import ConfigError
     from nexi.output import write
-    from nexi.pair_models.downloads import find_published
 
     model = find_published(name)
     write(_offer_text(model, mirror), sys.stderr)
@@ -171,9 +167,8 @@ def _grade_json(grade: Grade | None) -> dict[str, Any] | None:
 
 
 def _model_text(installed: ModelFolder | None, grade: Grade | None) -> str:
-    from nexi.app.pair_models import describe_grade
+    from nexi.app.pair_models import describe_grade, published_models
     from nexi.output import clean_line
-    from nexi.pair_models.downloads import published_models
 
     if installed is None:
         names = ", ".join(sorted(published_models()))

@@ -103,8 +103,7 @@ class _Conversation:
     """The state of the prompt: the session, the last question and answer, and what slash commands change."""
 
     def __init__(self, config: Config, flags: AskFlags, interrupts: Interrupts) -> None:
-        from nexi.app import Nexi
-        from nexi.runs.session import Session
+        from nexi.app import Nexi, Session
 
         self._flags, self._interrupts = flags, interrupts
         self._nexi: Nexi = Nexi(config)
@@ -118,7 +117,7 @@ class _Conversation:
 
     async def __aenter__(self) -> _Conversation:
         if self._flags.go_on:
-            from nexi.runs.conversation import load_last_conversation
+            from nexi.app.conversation import load_last_conversation
 
             self._session = await load_last_conversation(self._nexi.config, self._nexi.clock)
         return self
@@ -173,9 +172,9 @@ class _Conversation:
 
     async def _research_question(self, question: str) -> None:
         """Research within the conversation; follow-ups may refer to the report and cite its sources."""
+        from nexi.app.research_state import ResearchState
         from nexi.cli.delivery import deliver_report
         from nexi.output import write
-        from nexi.research.state import ResearchState
 
         if not question:
             raise NexiError("missing question", fix="/deep QUESTION")

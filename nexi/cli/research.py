@@ -68,11 +68,11 @@ def run_research(question: str, flags: AskFlags) -> None:
     """Research one question and deliver the report."""
     import asyncio
 
+    from nexi.app.research_state import ResearchState
     from nexi.cli.delivery import deliver_report, output_path
     from nexi.cli.runner import load_terminal_config, research_screen
     from nexi.cli.stdin import append_piped_text, read_question
     from nexi.output import is_tty
-    from nexi.research.state import ResearchState
 
     if question:
         question = append_piped_text(question)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from nexi.app import Run, RunOpening, RunRequest, RunResult
     from nexi.app.request import RunMode
+    from nexi.app.research_state import ResearchState
     from nexi.cli.exits import Interrupts
     from nexi.cli.flags import AskFlags, OutputFlags
     from nexi.cli.keys import KeyEcho
     from nexi.config import Config
     from nexi.events import Event
     from nexi.output import Screen
-    from nexi.research.state import ResearchState
 
 
 def load_terminal_config(flags: OutputFlags) -> Config:

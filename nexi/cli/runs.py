@@ -11,11 +11,10 @@ import click
 from nexi.cli.exits import Interrupts, report_errors
 
 if TYPE_CHECKING:
-    from nexi.app import RunResult
+    from nexi.app import RunDirectory, RunResult, RunSummary
     from nexi.cli.flags import AskFlags, OutputFlags
     from nexi.config import Config
     from nexi.output import Screen
-    from nexi.runs.directory import RunDirectory, RunSummary
 
 DEFAULT_SHOWN_RUNS = 20
 MAX_QUERY_CHARS = 70
@@ -106,9 +105,9 @@ async def _run_to_result(config: Config, run_id: str, flags: AskFlags, interrupt
     from msgspec.structs import replace
 
     from nexi.app import Nexi
+    from nexi.app.research_state import fold
     from nexi.cli.runner import answer_screen, follow_run, research_screen, run_request
     from nexi.output import print_note
-    from nexi.research.reducer import fold
 
     async with Nexi(config) as nexi:
         log = nexi.runs().open_log(run_id)
@@ -181,12 +180,11 @@ def _locate_run(run: str, folder: Path) -> tuple[Config, str]:
     config = load_config()
     if not Path(run).is_file():
         return config, run
-    from nexi.app import SystemClock
+    from nexi.app import open_runs
     from nexi.app.bundle import read_bundle
-    from nexi.runs.directory import RunDirectory
 
     there = config.override(home=folder)
-    return there, read_bundle(Path(run), RunDirectory(there.runs_dir, there.pages_dir, clock=SystemClock()))
+    return there, read_bundle(Path(run), open_runs(there))
 
 
 @click.command("export", context_settings=HELP)
@@ -210,11 +208,10 @@ def export_command(run_id: str, bundle: bool, form: str | None, output: str | No
             raise click.UsageError("choose what to export: --format or --bundle")
         if form is None:
             return _export_bundle(run_id, output)
-        from nexi.config import load_config
-        from nexi.runs.pages import FilePages
         from nexi.web.page.exports import export_run, suffix_of
 
-        body = asyncio.run(export_run(_run_directory(), FilePages(load_config().pages_dir), run_id, form))
+        runs = _run_directory()
+        body = asyncio.run(export_run(runs, runs.pages, run_id, form))
         return _write_export(body, output or f"nexi-{run_id}.{suffix_of(form)}")
 
 
@@ -252,12 +249,10 @@ def _export_bundle(run_id: str, output: str | None) -> None:
 
 
 def _run_directory() -> RunDirectory:
-    from nexi.app import SystemClock
+    from nexi.app import open_runs
     from nexi.config import load_config
-    from nexi.runs.directory import RunDirectory
 
-    config = load_config()
-    return RunDirectory(config.runs_dir, config.pages_dir, clock=SystemClock())
+    return open_runs(load_config())
 
 
 def _print_runs(found: list[RunSummary], as_json: bool) -> None:

@@ -61,12 +61,11 @@ def _status_command(as_json: bool) -> None:
 
 
 def _open_lifecycle() -> tuple[Config, Lifecycle]:
-    from nexi.app import container_options
-    from nexi.backends.container import Lifecycle
+    from nexi.app import container_lifecycle
     from nexi.config import load_config
 
     config = load_config()
-    return config, Lifecycle(container_options(config))
+    return config, container_lifecycle(config)
 
 
 def _print_status(status: ContainerStatus, lifecycle: Lifecycle, *, as_json: bool) -> None:

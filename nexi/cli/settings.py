@@ -335,8 +335,8 @@ def local_model_offers(ports: Mapping[str, int] | None = None) -> list[ModelOffe
     """The models of local servers."""
     import asyncio
 
+    from nexi.app.local_models import PORTS, find_servers
     from nexi.config import ModelOffer
-    from nexi.llm.local import PORTS, find_servers
 
     servers = asyncio.run(find_servers(PORTS if ports is None else ports))
     return [
@@ -350,7 +350,7 @@ def detect_window(base_url: str, model: str) -> int | None:
     """The context window that a local server gives a model, if it reports one."""
     import asyncio
 
-    from nexi.llm.local import describe_server
+    from nexi.app.local_models import describe_server
 
     server = asyncio.run(describe_server(base_url))
     found = server.model(model) if server else None

@@ -13,15 +13,11 @@ from contextlib import asynccontextmanager
 
 from msgspec import Struct
 
-from nexi.app import Nexi, Run, RunOpening, RunRequest, RunResult, error_of
+from nexi.app import DamagedLogError, Nexi, Run, RunOpening, RunRequest, RunResult, RunSummary, Session, error_of
+from nexi.app.research_state import ResearchState, fold
 from nexi.errors import NexiError, ResearchError, StoreError
 from nexi.events import TERMINAL, AnswerChecked, Fact, RunFailed, RunFinished, RunStarted
 from nexi.mcp_server.shapes import RunState
-from nexi.research.reducer import fold
-from nexi.research.state import ResearchState
-from nexi.runs.directory import RunSummary
-from nexi.runs.log_format import DamagedLogError
-from nexi.runs.session import Session
 from nexi.types import Answer
 
 log = logging.getLogger("nexi.mcp")

@@ -15,9 +15,8 @@ from nexi.output.proof import figures_line, verification_json
 from nexi.output.proof import verification_markdown as verification_markdown
 
 if TYPE_CHECKING:
-    from nexi.app import RunResult
+    from nexi.app import RunResult, RunSummary
     from nexi.mcp_server.desk import RunSnapshot
-    from nexi.runs.directory import RunSummary
     from nexi.types import Page, SearchOutcome, Source
     from nexi.verify.recheck import Verification
 

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from nexi.app.research_state import Researcher, ResearchState, reduce
 from nexi.events import (
     AgendaSet,
     Event,
@@ -28,8 +29,6 @@ from nexi.output.messages import cost_text, print_note
 from nexi.output.screen import ProgressDisplay, ProgressLines
 from nexi.output.status import detail_of
 from nexi.output.streams import open_console, takes_colors
-from nexi.research.reducer import reduce
-from nexi.research.state import Researcher, ResearchState
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult

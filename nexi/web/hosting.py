@@ -14,11 +14,9 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
-from nexi.app import Nexi, Run, RunOpening, RunRequest, RunResult
+from nexi.app import Nexi, ReadLog, Run, RunOpening, RunRequest, RunResult, Session
 from nexi.errors import NexiError, StoreError
 from nexi.events import Event, RunResumed, RunStarted
-from nexi.runs.log_format import ReadLog
-from nexi.runs.session import Session
 from nexi.web.feeds import Feed
 from nexi.web.metrics import Metrics
 from nexi.web.problems import build_refusal

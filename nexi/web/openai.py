@@ -18,11 +18,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from nexi.app import RunLimits, RunRequest, RunResult
+from nexi.app import RunLimits, RunRequest, RunResult, Session
 from nexi.app.request import RunMode
 from nexi.errors import NexiError
 from nexi.events import RunFailed, RunFinished, StatusDelta, TextDelta
-from nexi.runs.session import Session
 from nexi.types import Message, Source, StopReason, Usage
 from nexi.web.hosting import HostedRun, RunHost
 from nexi.web.payload import build_operation, json_reply, read_json, with_error_shape

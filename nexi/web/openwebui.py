@@ -14,9 +14,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from nexi.app.search_service import QUERY_TEXT, Limits, Outcome, SearchRequest, clean_query
 from nexi.errors import BackendError, FetchError
-from nexi.search_api.pack import Outcome
-from nexi.search_api.schema import QUERY_TEXT, Limits, SearchRequest, clean_query
 from nexi.types import FetchLimits, Page, Query
 from nexi.web.payload import build_operation, json_reply, read_json, with_error_shape
 from nexi.web.problems import Problem, build_refusal

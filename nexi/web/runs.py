@@ -14,11 +14,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from nexi.app import RunLimits, RunRequest, RunResult
+from nexi.app import RunDirectory, RunLimits, RunRequest, RunResult, check_run_id
 from nexi.app.request import RunMode
 from nexi.errors import NexiError
-from nexi.runs.directory import RunDirectory
-from nexi.runs.log_format import check_run_id
 from nexi.types import Query
 from nexi.web.feeds import FeedItem, Mark, format_sse, mark_of
 from nexi.web.hosting import DOOR, HostedRun, RunHost

@@ -12,15 +12,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from nexi.app.search_service import RANK_REQUEST, SEARCH_REQUEST
 from nexi.events import Delta, Fact, Judged
-from nexi.search_api.schema import SEARCH_REQUEST
-from nexi.search_api.snippets import RANK_REQUEST
 from nexi.web.metrics import Metrics
 from nexi.web.payload import build_operation, json_reply, read_json, with_error_shape
 from nexi.web.problems import own_shape
 
 if TYPE_CHECKING:
-    from nexi.search_api import SearchService
+    from nexi.app.search_service import SearchService
 
 __all__ = ["service_of"]
 

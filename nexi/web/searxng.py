@@ -18,13 +18,14 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from nexi import __version__
-from nexi.search_api.pack import Outcome, RankedHit
-from nexi.search_api.schema import (
+from nexi.app.search_service import (
     LANGUAGE,
     MAX_ITEMS,
     MAX_QUERY_CHARS,
     QUERY_TEXT,
     Limits,
+    Outcome,
+    RankedHit,
     SearchRequest,
     clean_query,
     read_language,

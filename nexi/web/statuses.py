@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from nexi.answers.citations import CitationBook, format_citations_section
-from nexi.app import RunResult, error_of
+from nexi.app import RunResult, RunSummary, Session, error_of
 from nexi.errors import InternalError
 from nexi.events import (
     AnswerChecked,
@@ -26,8 +26,6 @@ from nexi.events import (
     SearchFinished,
     SourceNumbered,
 )
-from nexi.runs.directory import RunSummary
-from nexi.runs.session import Session
 from nexi.types import Answer, Usage
 from nexi.urls import hit_key
 
@@ -73,7 +71,7 @@ def status_of(run_id: str, state: str, created: str, facts: Sequence[Fact]) -> d
 
 def progress_of(facts: Sequence[Fact]) -> dict[str, Any]:
     """The researchers of a deep run, as the reducer sees them."""
-    from nexi.research.reducer import fold
+    from nexi.app.research_state import fold
 
     state = fold(facts)
     people = [{"id": r.id, "task": r.task, "phase": r.phase} for r in state.researchers]

@@ -20,12 +20,18 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from nexi.app import RunLimits, RunRequest
+from nexi.app.search_service import (
+    MAX_QUERY_CHARS,
+    QUERY_TEXT,
+    Limits,
+    RankedHit,
+    Relevance,
+    SearchRequest,
+    best_paragraphs,
+    clean_query,
+)
 from nexi.errors import FetchError, NexiError
 from nexi.ports import Clock
-from nexi.search_api.excerpt import best_paragraphs
-from nexi.search_api.pack import RankedHit
-from nexi.search_api.relevance import Relevance
-from nexi.search_api.schema import MAX_QUERY_CHARS, QUERY_TEXT, Limits, SearchRequest, clean_query
 from nexi.types import FetchLimits, Page, Query
 from nexi.web.openwebui import require_answer
 from nexi.web.payload import build_operation, json_reply, read_json, with_error_shape

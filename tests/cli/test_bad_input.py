@@ -180,7 +180,7 @@ def test_a_stdin_that_is_closed_is_no_question(tmp_path: Path) -> None:
 
 def test_listing_the_history_imports_no_engine_and_no_network() -> None:
     heavy = (
-        "nexi.app",
+        "nexi.app.assembly",
         "nexi.agent",
         "nexi.fetchers",
         "nexi.backends",

@@ -138,7 +138,19 @@ def test_a_wrong_option_names_the_command_as_it_is_typed(nexi: Command) -> None:
 
 # starting at once
 
-HEAVY = ("httpx2", "asyncio", "rich", "prompt_toolkit", "nexi.app", "nexi.agent", "nexi.doctor", "nexi.llm", "nexi.fetchers")
+HEAVY = (
+    "httpx2",
+    "asyncio",
+    "rich",
+    "prompt_toolkit",
+    "nexi.app.assembly",
+    "nexi.app.factory",
+    "nexi.app.run",
+    "nexi.agent",
+    "nexi.doctor",
+    "nexi.llm",
+    "nexi.fetchers",
+)
 PROBE = """
 import json, sys
 from nexi.__main__ import main

@@ -16,6 +16,7 @@ import click
 import pytest
 
 from nexi.app import LAST_RUN, Nexi, RunLimits, RunRequest, SystemClock
+from nexi.app.conversation import load_last_conversation
 from nexi.app.factory import PortFactory
 from nexi.backends.searxng import Searxng
 from nexi.cli import main
@@ -24,7 +25,6 @@ from nexi.cli.runner import run_request
 from nexi.config import load_config
 from nexi.errors import BackendError
 from nexi.history import create_entry
-from nexi.runs.conversation import load_last_conversation
 from nexi.runs.directory import RunDirectory
 from nexi.testing import FakeWeb, ScriptedLLM, answering, reading
 from nexi.types import Hit, Message, Query, Source

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from nexi.app.conversation import load_last_conversation
 from nexi.config import Config
 from nexi.errors import LLMError, VerificationError
 from nexi.events import AnswerChecked, ModelAsked, RunFailed, RunFinished, TextDelta, Warned
-from nexi.runs.conversation import load_last_conversation
 from nexi.testing import FakeWeb, ScriptedLLM, answering, reading
 from nexi.types import Message, Reply, StopReason, Usage, Verdict
 from nexi.verify import MARK

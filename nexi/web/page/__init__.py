@@ -15,8 +15,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from nexi.app import check_run_id
 from nexi.errors import NexiError
-from nexi.runs.log_format import check_run_id
 from nexi.types import Source
 from nexi.web.page import asking, history, knowledge, setup, watching
 from nexi.web.page.exports import TYPES, answered_of, export_run, suffix_of

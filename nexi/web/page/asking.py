@@ -16,10 +16,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from nexi.app import Nexi
+from nexi.app import Nexi, check_run_id
 from nexi.errors import LLMError
 from nexi.events import RunFinished, RunStarted
-from nexi.runs.log_format import check_run_id
 from nexi.web.guard import FILES_PATH, MOST_FILE
 from nexi.web.payload import json_reply
 from nexi.web.problems import bad_request, build_refusal

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from nexi.answers.bibliography import FORMS as REFERENCES
+from nexi.app import ReadLog, RunDirectory
 from nexi.errors import NexiError
 from nexi.events import RunFinished, RunStarted
-from nexi.runs.directory import RunDirectory
-from nexi.runs.log_format import ReadLog
 from nexi.web.page.export import Exported, export_html
 from nexi.web.page.markdown import markdown_of, tame_document
 from nexi.web.page.printing import print_to_pdf
@@ -65,13 +64,12 @@ def references_of(answered: AnsweredRun, form: str, accessed: str) -> str:
 
 def _text_of(answered: AnsweredRun, form: str, today: str) -> str:
     """A report as it is saved, an answer with its sources, or either as the object that `--json` prints."""
-    from nexi.app.report import fields_of
-    from nexi.research.report import render_front_matter
+    from nexi.app.report import front_matter_of
     from nexi.web.statuses import render_result, result_of
 
     result = result_of(answered.id, answered.facts)
     if form == "md" and answered.started.mode != "research":
-        return markdown_of(answered, render_front_matter(fields_of(result, answered.started, today)))
+        return markdown_of(answered, front_matter_of(result, answered.started, today))
     text = render_result(result, form, today)
     return text if form == "json" else tame_document(text)
 

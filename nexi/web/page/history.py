@@ -15,12 +15,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from nexi.app import Nexi
+from nexi.app import Nexi, RunDirectory, RunSummary, check_run_id
+from nexi.app.conversation import cited_sources
+from nexi.app.history import HistoryEntry, find_entries, get_entry_by_id, read_last, remove_entry
 from nexi.errors import NexiError
-from nexi.history import HistoryEntry, find_entries, get_entry_by_id, read_last, remove_entry
-from nexi.runs.conversation import cited_sources
-from nexi.runs.directory import RunDirectory, RunSummary
-from nexi.runs.log_format import check_run_id
 from nexi.web.page.view import answer_html, source_view
 from nexi.web.payload import json_reply
 from nexi.web.problems import bad_request

@@ -30,7 +30,7 @@ SWITCHES = (
 
 async def print_to_pdf(made: str, *, patience_s: float = PRINT_S) -> bytes:
     """The HTML as a PDF. Raises NexiError where no Chromium is installed, or where it does not print."""
-    from nexi.fetchers.browser import installed_browser
+    from nexi.app import installed_browser
 
     browser = installed_browser()
     if not browser:

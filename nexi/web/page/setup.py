@@ -105,8 +105,7 @@ def _knowledge_rows(config: Config) -> Iterator[tuple[str, bool, str, str]]:
 
 def _proof(config: Config) -> Iterator[tuple[str, bool, str, str]]:
     """Who says whether passages support a sentence, with the figure of the test."""
-    from nexi.app.pair_models import describe_grade, kept_judge_grade, kept_model_grade, model_root
-    from nexi.pair_models.folder import installed_model
+    from nexi.app.pair_models import describe_grade, installed_model, kept_judge_grade, kept_model_grade, model_root
 
     if not config.endpoint("judge").is_extractive:
         grade = kept_judge_grade(config)

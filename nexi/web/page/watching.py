@@ -12,8 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from nexi.app import Nexi
-from nexi.runs.log_format import check_run_id
+from nexi.app import Nexi, check_run_id
 from nexi.web.page.timeline import timeline_of
 from nexi.web.payload import json_reply
 

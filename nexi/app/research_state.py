@@ -1,0 +1,17 @@
+"""The state of a research run as its facts tell it, for doors that show it, and changes to its tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nexi.research.gate import edit_agenda
+from nexi.research.planner import Agenda
+from nexi.research.reducer import fold, reduce
+from nexi.research.state import MAX_TASKS, Researcher, ResearchState
+
+__all__ = ["MAX_TASKS", "ResearchState", "Researcher", "edit_tasks", "fold", "reduce"]
+
+
+def edit_tasks(tasks: tuple[str, ...], wanted: Sequence[str]) -> tuple[str, ...]:
+    """The tasks after a change by the user. Raises ResearchError for tasks that cannot be researched."""
+    return edit_agenda(Agenda(tasks, 1), wanted).tasks
