@@ -22,10 +22,11 @@ from evals.answers import DATA, find_source
 from nexi.bench.scores import wilson_share
 from nexi.extract import extract
 from nexi.proof import prepare
+from nexi.proof.alignment import has_negation
 from nexi.proof.conflicts import find_conflicts
-from nexi.proof.facts import Reading, names_of, read
-from nexi.proof.numbers import Number
-from nexi.proof.snapshots import Snapshot
+from nexi.proof.pages import Snapshot
+from nexi.proof.parsed import ParsedText, parse_text
+from nexi.proof.values import Number
 from nexi.types import Claim, Evidence, Verdict
 from rig import miniweb
 
@@ -44,10 +45,10 @@ OTHER_WORDS = {
 }  # fmt: skip
 NAMES = ("Ardenholm", "Velmora", "Castrique", "Ostrava-Lund")
 
-Change = Callable[[str, Reading, random.Random], str]
+Change = Callable[[str, ParsedText, random.Random], str]
 
 
-def swapped(text: str, reading: Reading, dice: random.Random) -> str:
+def swapped(text: str, reading: ParsedText, dice: random.Random) -> str:
     """Another number or another year; everything else stays."""
     fact = _fact(reading)
     if fact is None:
@@ -71,18 +72,18 @@ def swapped(text: str, reading: Reading, dice: random.Random) -> str:
     return reading.text[: fact.start] + changed + reading.text[fact.end :]
 
 
-def framed(text: str, reading: Reading, dice: random.Random) -> str:
+def framed(text: str, reading: ParsedText, dice: random.Random) -> str:
     other = swapped(text, reading, dice)
     return dice.choice(FRAMES).format(other) if other else ""
 
 
-def reworded(text: str, reading: Reading, dice: random.Random) -> str:
+def reworded(text: str, reading: ParsedText, dice: random.Random) -> str:
     other = swapped(text, reading, dice)
     said = " ".join(OTHER_WORDS.get(word, word) for word in other.split(" "))
     return said if said != other else ""
 
 
-def shortened(text: str, reading: Reading, dice: random.Random) -> str:
+def shortened(text: str, reading: ParsedText, dice: random.Random) -> str:
     """Another value, in the first clause that has it alone."""
     fact, other = _fact(reading), swapped(text, reading, dice)
     cut = re.compile(r",? (?:and|which|who|where|with|but|while|after|before|directed|starring)\b|[,;(]").search(
@@ -93,16 +94,16 @@ def shortened(text: str, reading: Reading, dice: random.Random) -> str:
     return f"{other[: cut.start()]}."
 
 
-def denied(text: str, reading: Reading, dice: random.Random) -> str:
+def denied(text: str, reading: ParsedText, dice: random.Random) -> str:
     other = re.sub(r"\b(is|was|are|were|has|had|can|could|will|would)\b", r"\1 not", text, count=1)
-    return other if other != text and not reading.denials else ""
+    return other if other != text and not has_negation(reading) else ""
 
 
-def same(text: str, reading: Reading, dice: random.Random) -> str:
+def same(text: str, reading: ParsedText, dice: random.Random) -> str:
     return dice.choice(FRAMES).format(text)
 
 
-def other_form(text: str, reading: Reading, dice: random.Random) -> str:
+def other_form(text: str, reading: ParsedText, dice: random.Random) -> str:
     """1,200 as 1200 and 1200 as 1,200."""
     fact = _fact(reading)
     if not isinstance(fact, Number) or fact.year:
@@ -112,9 +113,9 @@ def other_form(text: str, reading: Reading, dice: random.Random) -> str:
     return reading.text[: fact.start] + new + reading.text[fact.end :] if new != written else ""
 
 
-def rounded(text: str, reading: Reading, dice: random.Random) -> str:
+def rounded(text: str, reading: ParsedText, dice: random.Random) -> str:
     fact = _fact(reading)
-    if not isinstance(fact, Number) or fact.year or fact.values[0] < 1000 or fact.scaled:
+    if not isinstance(fact, Number) or fact.year or fact.values[0] < 1000 or fact.is_scaled:
         return ""
     size = 10 ** (len(str(int(fact.values[0]))) - 2)
     written = reading.text[fact.start : fact.end]
@@ -122,16 +123,16 @@ def rounded(text: str, reading: Reading, dice: random.Random) -> str:
     return reading.text[: fact.start] + "about " + new + reading.text[fact.end :] if new != written else ""
 
 
-def other_subject(text: str, reading: Reading, dice: random.Random) -> str:
+def other_subject(text: str, reading: ParsedText, dice: random.Random) -> str:
     other = swapped(text, reading, dice)
-    runs = names_of(reading)
+    runs = reading.names
     if not runs or not other:
         return ""
-    name = reading.text[reading.words[runs[0][0]].start : reading.words[runs[0][1] - 1].end]
+    name = reading.text[runs[0][0].start : runs[0][-1].end]
     return other.replace(name, dice.choice(NAMES)) if name in other else ""
 
 
-def other_time(text: str, reading: Reading, dice: random.Random) -> str:
+def other_time(text: str, reading: ParsedText, dice: random.Random) -> str:
     """Another number for another year is no disagreement."""
     years = [n for n in reading.numbers if n.year]
     if len(years) != 1 or len(reading.numbers) < 2:
@@ -155,9 +156,9 @@ CHANGES: dict[str, tuple[str, Change]] = {
 }
 
 
-def _fact(reading: Reading) -> Any:
+def _fact(reading: ParsedText) -> Any:
     """The one value of a sentence that has a single one of its kind: a measure, else a year."""
-    firm = [n for n in reading.numbers if not n.weak and not n.ordinal and not n.year and re.search(r"\d", n.text)]
+    firm = [n for n in reading.numbers if not n.is_weak and not n.is_ordinal and not n.year and re.search(r"\d", n.text)]
     years = [n for n in reading.numbers if n.year]
     if len(firm) == 1:
         return firm[0]
@@ -200,8 +201,8 @@ def sentences(web: Web, count: int, dice: random.Random) -> Iterator[tuple[int, 
         text = " ".join(page.words_between(place, place).split()) if page.bounds else ""
         if not (8 <= len(text.split()) <= 35 and text[:1].isupper() and text[-1:] == "."):
             continue
-        reading = read(text)
-        if _fact(reading) is not None and names_of(reading):
+        reading = parse_text(text)
+        if _fact(reading) is not None and reading.names:
             yield at, text
             count -= 1
         if not count:
@@ -231,7 +232,7 @@ def measure(web: Web, count: int) -> tuple[dict[str, tuple[int, int]], tuple[int
         asked, alarms = asked + 1, alarms + bool(natural)
         wrong += [f"nothing planted: {conflict.sentence()}" for conflict in natural]
         for name, (_, change) in CHANGES.items():
-            if other := change(text, read(text), dice):
+            if other := change(text, parse_text(text), dice):
                 found = find_conflicts("", [claim], {**plain, 2: with_sentence(plain[2], other)}, {**titles, 2: titles[1]})
                 hit = any(2 in reading.numbers for conflict in found for reading in conflict.readings)
                 seen[name][0] += hit

@@ -31,6 +31,7 @@ LAYER = {
             "files",
             "tasks",
             "focus",
+            "links",
             "proof",
         ],
         PURE,

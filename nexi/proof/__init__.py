@@ -1,14 +1,13 @@
-"""Whether a source says what a sentence says.
+"""Whether a source says what a sentence says, as far as rules can know.
 
 Below `verify`, above nothing but words and plain text work: no network, no model, no clock, no store. A page's stored text is
-prepared once, sentences of an answer are compared with it, and every verdict carries its span and its reason. Likeness by
-vectors comes in as a function; a judge may only lower what was found here.
+prepared once, sentences of an answer are compared with it, and every verdict carries its span and its reason. What the words
+mean together is for a pair model to judge.
 """
 
 from __future__ import annotations
 
-from nexi.proof.snapshots import Snapshot, prepare
-from nexi.proof.spans import Similarity
-from nexi.proof.verdicts import Judge, check_answer, check_claim, lowered
+from nexi.proof.pages import Snapshot, prepare
+from nexi.proof.verdict import check_answer, check_claim, lowered
 
-__all__ = ["Judge", "Similarity", "Snapshot", "check_answer", "check_claim", "lowered", "prepare"]
+__all__ = ["Snapshot", "check_answer", "check_claim", "lowered", "prepare"]

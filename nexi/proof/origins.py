@@ -12,27 +12,13 @@ import re
 import zlib
 from collections.abc import Iterable, Mapping
 
-__all__ = ["count_origins", "group_origins", "is_copy", "shingles"]
-
+from nexi.proof.lexicon import SECOND_LEVEL_DOMAINS, SHARED_HOSTS
 
 SHINGLE_WORDS = 5
-COPIED = 0.5  # share of the shorter page's shingles that stand in the other
-FEWEST_SHINGLES = 8
-MOST_CHARS = 200_000
+COPIED_SHARE = 0.5  # share of the shorter page's shingles that stand in the other
+MIN_SHINGLES = 8
+MAX_CHARS = 200_000
 
-# Second labels under which the registries of countries sell names: co.uk, com.au, ac.jp.
-_SECOND_LEVEL = frozenset((
-    "ac", "co", "com", "edu", "go", "gob", "gouv", "gov", "govt", "ltd", "mil", "ne", "net", "nhs", "or", "org", "plc", "sch",
-))  # fmt: skip
-# Hosts whose subdomains belong to different people.
-_SHARED_HOSTS = frozenset((
-    "altervista.org", "appspot.com", "azurewebsites.net", "bitbucket.io", "blogspot.com", "cloudfront.net", "fandom.com",
-    "firebaseapp.com", "fly.dev", "free.fr", "github.io", "githubusercontent.com", "gitlab.io", "glitch.me", "herokuapp.com",
-    "hatenablog.com", "livejournal.com", "medium.com", "neocities.org", "netlify.app", "onrender.com", "pages.dev",
-    "readthedocs.io", "readthedocs.org", "repl.co", "sourceforge.io", "sourceforge.net", "streamlit.app", "substack.com",
-    "surge.sh", "tripod.com", "tumblr.com", "typepad.com", "vercel.app", "web.app", "weebly.com", "wikidot.com",
-    "wixsite.com", "wordpress.com", "workers.dev", "s3.amazonaws.com",
-))  # fmt: skip
 _BLOGS = re.compile(r"blogspot\.(?:com?\.)?[a-z]{2}$")
 _WORD = re.compile(r"\w+")
 
@@ -50,10 +36,10 @@ def _suffix_labels(labels: list[str]) -> int:
     """How many labels at the end belong to no one in particular."""
     for count in (3, 2):
         tail = ".".join(labels[-count:])
-        if tail in _SHARED_HOSTS or _BLOGS.fullmatch(tail):
+        if tail in SHARED_HOSTS or _BLOGS.fullmatch(tail):
             return count
     in_country = len(labels) > 2 and len(labels[-1]) == 2
-    return 2 if in_country and labels[-2] in _SECOND_LEVEL else 1
+    return 2 if in_country and labels[-2] in SECOND_LEVEL_DOMAINS else 1
 
 
 def _is_address(host: str) -> bool:
@@ -66,7 +52,7 @@ def _is_address(host: str) -> bool:
 
 def shingles(text: str) -> frozenset[int]:
     """Every run of five words of a text, as numbers."""
-    words = _WORD.findall(text[:MOST_CHARS].casefold())
+    words = _WORD.findall(text[:MAX_CHARS].casefold())
     runs = (" ".join(words[i : i + SHINGLE_WORDS]) for i in range(max(1, len(words) - SHINGLE_WORDS + 1)))
     return frozenset(zlib.crc32(run.encode("utf-8", "surrogatepass")) for run in runs)
 
@@ -74,7 +60,7 @@ def shingles(text: str) -> frozenset[int]:
 def is_copy(one: frozenset[int], other: frozenset[int]) -> bool:
     """Whether the shorter of two texts stands for the most part in the longer."""
     shorter = min(len(one), len(other))
-    return shorter >= FEWEST_SHINGLES and len(one & other) >= COPIED * shorter
+    return shorter >= MIN_SHINGLES and len(one & other) >= COPIED_SHARE * shorter
 
 
 def count_origins(numbers: Iterable[int], origins: Mapping[int, int]) -> int:

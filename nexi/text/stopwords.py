@@ -16,6 +16,12 @@ STOP = word_set(
     "was we were what when where which while who whom whose why will with within would you your yours "
     "'s s t don didn doesn isn wasn also am"
 )
+FUNCTION_WORDS = word_set(  # fewer than STOP: "not", "I" and "all" say something when a sentence is compared with a page
+    "a an the and or of to in on at by for with from as is are was were be been it its that this he she they his her their "
+    "has have had als auf aux bei con dans das del dem der des du ein eine einen einer eines el est et etait ete fue fur "
+    "fut im ist la las le les los nach par para por que qui sa ses sind una und une von wird wurde wurden zu был была были "
+    "было в до за и из к на от по с у"
+)
 LEAST_SMALL_WORDS = 3  # that tell a language
 SMALL_WORDS = {
     "English": word_set("the of and is are was were what how which does did with from that this it to by who when"),

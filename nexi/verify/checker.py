@@ -294,6 +294,6 @@ def _fits(sentence: str, piece: Piece) -> bool:
 
 
 def _is_head_of_table(line: str, after: str) -> bool:
-    from nexi.proof.sentences import is_head_of_table  # with all of proof behind it, which the first byte does not need
+    from nexi.proof.segments import is_head_of_table  # with all of proof behind it, which the first byte does not need
 
     return is_head_of_table(line, after)

@@ -37,6 +37,6 @@ def _conflicts(
 
 
 def _links(sources: Sequence[Source], claims: Sequence[Claim], pages: Mapping[int, Snapshot | None]) -> tuple[Source, ...]:
-    from nexi.proof.links import with_links
+    from nexi.links import with_links
 
     return with_links(sources, claims, pages)

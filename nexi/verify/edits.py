@@ -128,7 +128,7 @@ def _others(claim: Claim, snapshots: Mapping[int, Snapshot | None]) -> list[Evid
     A sentence that cites nothing needs one source, so none is asked after one that says it word for word.
     """
     from nexi.proof import check_claim
-    from nexi.proof.spans import is_quoted
+    from nexi.proof.literals import is_quoted
 
     if len(claim.text) > LONGEST_COMPARED:
         return []

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from nexi.extract import extract
-from nexi.proof.links import link_to
+from nexi.links import link_to
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs chromium: apt-get install chromium")

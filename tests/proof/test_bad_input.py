@@ -7,7 +7,7 @@ import time
 import pytest
 
 from nexi.proof import check_answer, prepare
-from nexi.proof.snapshots import MAX_CHARS
+from nexi.proof.pages import MAX_CHARS
 from nexi.types import Verdict
 
 

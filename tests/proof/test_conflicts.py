@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nexi.proof.conflicts import find_conflicts
-from nexi.proof.snapshots import Snapshot, prepare
+from nexi.proof.pages import Snapshot, prepare
 from nexi.types import Claim, Conflict, ConflictValue, Evidence, Verdict
 
 OTHER_WORDS = (
@@ -94,7 +94,7 @@ def test_the_better_supported_value_comes_first_whatever_the_answer_says() -> No
         (
             "The Forth Bridge, which two engineers designed, opened in 1890 and carries trains between Dalmeny and Fife.",
             "The Forth Bridge opened in 1889.",
-            "",
+            "1890 [1] and 1889 [2]",
         ),
         (
             "The Forth Bridge cost 3.2 million pounds to build.",

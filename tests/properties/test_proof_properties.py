@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nexi.proof import check_answer, check_claim, lowered, prepare
-from nexi.proof.plain import plain
-from nexi.proof.sentences import read_answer
+from nexi.proof.segments import read_answer
+from nexi.text.visible import plain
 from nexi.types import Verdict
 
 TEXT = st.text(st.characters(exclude_categories=()), max_size=300)

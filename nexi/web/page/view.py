@@ -207,7 +207,7 @@ def _mark_text(part: str, ahead: int, marks: Marks) -> str:
 
 def plain_claim(claim: Claim) -> str:
     """A sentence as it is read, without its Markdown; the cells of a row side by side."""
-    from nexi.proof.links import visible
+    from nexi.links import visible
 
     if not claim.text.lstrip().startswith("|"):
         return " ".join(visible(line) for line in claim.text.split("\n"))

@@ -1,6 +1,6 @@
 """Links that open a page where its evidence stands: text fragments for HTML, page numbers for PDF.
 
-Above sit whoever prints sources and evidence; below is nothing. A browser looks for a text fragment in the words of the
+Above are the doors that print sources and evidence; below is nothing. A browser looks for a text fragment in the words of the
 page it shows, so Markdown is taken off first. What the browser does not find is ignored by it, and the page opens at its
 top. Whether the evidence is any good is not judged here.
 """
@@ -9,21 +9,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from msgspec.structs import replace
 
-from nexi.proof.snapshots import Snapshot
 from nexi.types import Claim, Evidence, Source, Verdict
 
-__all__ = ["link_to", "visible", "with_links"]
+if TYPE_CHECKING:
+    from nexi.proof import Snapshot
 
-
-LONGEST_QUOTE = 100  # characters; a longer one is named by its beginning and its end
-LONGEST_PIECE = 60
-FEWEST_WORDS, MOST_WORDS = 4, 9
+MAX_QUOTE_CHARS = 100  # characters; a longer one is named by its beginning and its end
+MAX_PIECE_CHARS = 60
+MIN_WORDS, MAX_WORDS = 4, 9
 CONTEXT_WORDS = 3
-LONGEST_PAGE = 1_000_000  # characters searched for repetitions
+MAX_PAGE_CHARS = 1_000_000  # characters searched for repetitions
 SAID = (Verdict.SUPPORTED, Verdict.PARTLY)
 HTML = ("text/html", "application/xhtml+xml")
 
@@ -73,7 +73,7 @@ def text_directive(text: str, start: int, end: int) -> str:
     if not blocks:
         return ""
     page = _searchable(text)
-    if len(blocks) == 1 and len(blocks[0]) <= LONGEST_QUOTE:
+    if len(blocks) == 1 and len(blocks[0]) <= MAX_QUOTE_CHARS:
         parts = [_encoded(blocks[0])]
         lone = _is_alone(blocks[0], page)
     else:
@@ -135,7 +135,7 @@ def _is_word(char: str) -> bool:
 
 
 def _searchable(text: str) -> str:
-    return "\n".join(_blocks(text[:LONGEST_PAGE])).casefold()
+    return "\n".join(_blocks(text[:MAX_PAGE_CHARS])).casefold()
 
 
 def _is_alone(quote_: str, page: str) -> bool:
@@ -147,7 +147,7 @@ def _is_alone(quote_: str, page: str) -> bool:
 def _beginning(block: str, page: str) -> str:
     """As few of the first words as stand nowhere else."""
     pieces = _pieces(block)
-    for count in range(min(FEWEST_WORDS, len(pieces)), min(MOST_WORDS, len(pieces)) + 1):
+    for count in range(min(MIN_WORDS, len(pieces)), min(MAX_WORDS, len(pieces)) + 1):
         head = _EDGES.sub("", _joined(block, pieces[:count]))
         if _is_alone(head, page):
             break
@@ -155,13 +155,13 @@ def _beginning(block: str, page: str) -> str:
 
 
 def _ending(block: str) -> str:
-    return _EDGES.sub("", _joined(block, _pieces(block)[-FEWEST_WORDS:], last=True))
+    return _EDGES.sub("", _joined(block, _pieces(block)[-MIN_WORDS:], last=True))
 
 
 def _pieces(block: str) -> list[tuple[int, int]]:
     """The words of a block by their places; a script without spaces is cut at its punctuation."""
     words = [(m.start(), m.end()) for m in re.finditer(r"\S+", block)]
-    if max(end - start for start, end in words) <= LONGEST_PIECE and not _CLAUSE.search(block):
+    if max(end - start for start, end in words) <= MAX_PIECE_CHARS and not _CLAUSE.search(block):
         return words
     clauses = [(m.start(), m.end()) for m in re.finditer(r"[^，。、；：！？「」『』\s]+", block)]
     return clauses or words

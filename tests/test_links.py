@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.proof.links import link_to, page_number, text_directive, visible, with_links
-from nexi.proof.snapshots import prepare
+from nexi.links import link_to, page_number, text_directive, visible, with_links
+from nexi.proof.pages import prepare
 from nexi.types import Claim, Evidence, Imprint, Source, Verdict
 
 PAGE = """# Forth Bridge

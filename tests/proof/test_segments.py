@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.proof.sentences import needs_citation, read_answer
+from nexi.proof.segments import needs_citation, read_answer
 
 ANSWER = """# Heading [1]
 

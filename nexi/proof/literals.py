@@ -1,0 +1,80 @@
+"""What must stand in a page as it is written: quotations, code, identifiers, and names, which are there or are not.
+
+Below `verdict`, above `pages`. A literal that is absent is missing; it never contradicts anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from nexi.proof.pages import Snapshot
+from nexi.proof.parsed import ParsedText, Word
+from nexi.text.visible import folded
+from nexi.text.wordforms import WORD, normalise_word, word_terms
+
+MAX_PLACES = 50  # of a page that are looked at for one quotation
+
+_QUOTE = re.compile(r"(?<![^\W_])\"\s?([^\"\n]{2,600}?)\s?\"|「([^」\n]{2,300})」|『([^』\n]{2,300})』")
+_SINGLE = re.compile(r"(?<![\w'])'(?=\w)([^'\n]{12,400}(?:'\w[^'\n]{0,200}){0,3})(?<=[\w.,!?])'(?!\w)")
+_CODE = re.compile(
+    r"(?<![\w/])(?:--[a-z][\w-]+|(?!(?:[A-Z]\.)+\w?\b)[A-Za-z]\w*(?:\.\w+)+\(?\)?|\w+\(\)|[A-Za-z0-9]*_[A-Za-z0-9_]+"
+    r"|[a-z]{2,}[A-Z]\w+|v?\d+(?:\.\d+){2,}\w*|(?:~|\.{0,2})/[\w.-]+(?:/[\w.-]*)*)"
+)
+_IDENTIFIER = re.compile(r"(?<![\w-])(?=[\w-]*\d)[A-Z][A-Za-z]{0,7}-?\d[\w-]*(?![\w-])")
+_LEFT_OUT = re.compile(r"\s*(?:\[\.{3}\]|\.{3}|…)\s*")
+_NEXT_INITIAL = r"\w+[ -](?:(?:of|the|and|for)[ -])*"
+_ADDRESS = re.compile(r"(?:https?://|www\.)\S+")
+
+
+def missing_literals(claim: ParsedText, page: Snapshot) -> Iterator[str]:
+    """The quotations, code and identifiers of a sentence that a page does not have."""
+    for quote in _find_quotes(claim.text):
+        if not is_quoted(quote, page):
+            yield f'"{quote}"'
+    text = _ADDRESS.sub(" ", claim.text)
+    codes = [c.rstrip("().,=") for c in _CODE.findall(text) if not c.replace(".", "").isdigit() or c.count(".") > 1]
+    for code in dict.fromkeys([*codes, *_IDENTIFIER.findall(text)]):
+        if code.casefold() not in page.folded:
+            yield code
+
+
+def _find_quotes(text: str) -> Iterator[str]:
+    """What stands in quotation marks that close, in pieces where something was left out of it."""
+    doubled = _QUOTE.finditer(text) if text.count('"') % 2 == 0 else ()
+    for match in [*doubled, *_SINGLE.finditer(text)]:
+        yield from filter(None, _LEFT_OUT.split(next(group for group in match.groups() if group)))
+
+
+def absent_names(claim: ParsedText, page: Snapshot) -> Iterator[str]:
+    """Names of which no word stands anywhere in the page, in whatever form, and no phrase that they abbreviate."""
+    for name in claim.names:
+        words = [word for word in name if word.term and len(word.flat) > 1]
+        if words and not any(page.has_prefix(word.term) for word in words) and not _is_abbreviated(words, page):
+            yield claim.text[name[0].start : name[-1].end]
+
+
+def _is_abbreviated(words: list[Word], page: Snapshot) -> bool:
+    """NYC for New York City."""
+    letters = words[0].flat
+    if len(words) != 1 or not words[0].text.isupper() or not 2 < len(letters) < 7:
+        return False
+    initials = _NEXT_INITIAL.join(map(re.escape, letters))
+    return re.search(rf"\b{initials}\w+", page.folded) is not None
+
+
+def is_quoted(quote: str, page: Snapshot) -> bool:
+    """Whether a quotation stands in the page, word for word."""
+    words = [normalise_word(word) for word in WORD.findall(folded(quote))]
+    wanted = f" {' '.join(words)} "
+    places = [page.places.get(term, []) for word in WORD.findall(folded(quote)) for term in word_terms(word)]
+    if not places:
+        return not words or wanted in _plain_words(page, 0, len(page.bounds) - 1)
+    near = ((max(0, at - 2), min(len(page.bounds) - 1, at + 2)) for at in min(places, key=len)[:MAX_PLACES])
+    return any(wanted in _plain_words(page, first, last) for first, last in near)
+
+
+def _plain_words(page: Snapshot, first: int, last: int) -> str:
+    if last < first:
+        return ""
+    return f" {' '.join(normalise_word(word) for word in WORD.findall(folded(page.words_between(first, last))))} "

@@ -1,0 +1,253 @@
+"""The verdict on each sentence of an answer: hard facts first, then how many of its words stand in one stretch of a page.
+
+Above `segments`, `retrieval`, `alignment` and `literals`, below whoever has the stored texts. Hard facts are compared one by
+one and never averaged with the words around them: a value, quotation or name that is missing is never outweighed. What cannot
+be compared is a stated gap, never a pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from nexi.links import page_number
+from nexi.proof.alignment import NEAR_COPY, Alignment, align
+from nexi.proof.lexicon import ASKING_WORDS, AUXILIARIES
+from nexi.proof.literals import absent_names, missing_literals
+from nexi.proof.pages import Snapshot
+from nexi.proof.parsed import ParsedText, parse_text
+from nexi.proof.retrieval import Window, find_windows
+from nexi.proof.segments import Clause, Sentence, cut_at_joints, cut_at_markers, read_answer, read_sentence
+from nexi.proof.values import find_missing
+from nexi.text.wordforms import WORD
+from nexi.types import Claim, Evidence, Proof, Verdict
+
+ENOUGH_WORDS = 0.6  # share of a sentence's words that its source must hold
+ENOUGH_UNSPACED = 0.75  # the same in scripts without spaces, whose pairs of characters meet by chance
+TOUCHED = 0.4  # share from which a source speaks of the same thing at all
+ENOUGH_TO_CONTRADICT = 0.5  # share without which two values speak of different things
+ENOUGH_QUESTION = 0.5  # share of the question's words, for an answer too short to be read alone
+FRAGMENT_WORDS = 4  # content words and values of one
+MIN_WORDS = 2  # of what is compared without its question
+MAX_WORDS, MAX_VALUES = 400, 60  # of one sentence
+MAX_CITED = 24  # sources of one sentence that are compared; a sentence with more says nothing by them
+COPY = 0.8  # share of a sentence in the order of one of the page's, which is then not looked for in parts
+ALMOST = 0.1  # two near copies no further apart than this are equally near
+
+NOTHING = "no passage of the source says this"
+_TELLING = (Verdict.SUPPORTED, Verdict.CONTRADICTED, Verdict.PARTLY, Verdict.UNCHECKED, Verdict.NOT_FOUND)
+_ORDER = (Verdict.SUPPORTED, Verdict.PARTLY, Verdict.UNCHECKED, Verdict.NOT_FOUND, Verdict.CONTRADICTED)
+
+
+class Finding(Struct, frozen=True):
+    """What a page says to a claim: the verdict, the sentences from `first` to `last`, and why."""
+
+    verdict: Verdict
+    reason: str
+    share: float = 0.0
+    first: int = -1
+    last: int = -1
+    missing: tuple[str, ...] = ()
+    other: str = ""
+    follows: float = 0.0
+    facts: int = 0  # values that the claim has
+    is_negated: bool = False
+
+    @property
+    def fit(self) -> float:
+        """How much of the claim the page says; nothing where it says otherwise."""
+        said = self.verdict in (Verdict.SUPPORTED, Verdict.PARTLY)
+        return self.share * max(0.0, 1 - len(self.missing) / (self.facts + 1)) if said else 0.0
+
+
+def check_answer(text: str, snapshots: Mapping[int, Snapshot | None], question: str = "") -> Proof:
+    """Every sentence of an answer, in order; `start` and `end` of a claim are offsets into `text`."""
+    sentences = enumerate(read_answer(text))
+    return Proof(tuple(_check(s, {n: snapshots.get(n) for n in s.numbers}, question, index) for index, s in sentences))
+
+
+def check_claim(
+    text: str, cited: Mapping[int, Snapshot | None], question: str = "", *, index: int = 0, start: int = 0
+) -> Claim:
+    """One sentence against the sources it cites; a source that is None has no stored text, and the claim says so."""
+    return _check(read_sentence(text, start), cited, question, index)
+
+
+def _check(sentence: Sentence, cited: Mapping[int, Snapshot | None], question: str, index: int) -> Claim:
+    claim = Claim(index, sentence.text, sentence.start, sentence.end, Verdict.NOT_FOUND, sentence.is_claim, sentence.reason)
+    if not cited or not WORD.search(sentence.plain):
+        return replace(claim, reason=sentence.reason or "needs a source and cites none")
+    pages = dict(list(cited.items())[:MAX_CITED])
+    parsed = parse_text(sentence.plain)
+    findings = {number: find(parsed, page, question) for number, page in pages.items() if page is not None}
+    evidence = tuple(_make_evidence(number, page, findings.get(number)) for number, page in cited.items())
+    best = min(evidence, key=lambda e: (_TELLING.index(e.verdict), -e.fit, -e.presence))
+    claim = replace(claim, verdict=best.verdict, reason=best.reason, evidence=evidence)
+    return _check_by_clauses(claim, sentence, pages, findings)
+
+
+def find(claim: ParsedText, page: Snapshot, question: str = "") -> Finding:
+    """The best that a page has for a claim."""
+    if len(claim.words) > MAX_WORDS or len(claim.values) > MAX_VALUES:
+        return Finding(Verdict.UNCHECKED, "too long to be compared as one sentence")
+    fragment = _is_fragment(claim)
+    if fragment and not question and len(claim.terms) + len(claim.values) < MIN_WORDS:
+        return Finding(Verdict.UNCHECKED, "too short to be compared without its question")
+    lacks = [*missing_literals(claim, page), *absent_names(claim, page)]
+    found = [_compare(claim, window, page, lacks) for window in find_windows(claim, page)]
+    best = _choose(found)
+    if fragment and question and best.verdict is Verdict.SUPPORTED and not _answers(parse_text(question), best, page):
+        return replace(best, verdict=Verdict.PARTLY, reason="the passage does not speak of what was asked")
+    if best.verdict is Verdict.NOT_FOUND and not page.is_whole:
+        return Finding(Verdict.UNCHECKED, f"not in the first {page.read_chars:,} characters; the rest of the page was not read")
+    return best
+
+
+def _is_fragment(claim: ParsedText) -> bool:
+    """A few words without a verb, such as a name or a date: what they say depends on what was asked."""
+    return len(claim.terms) + len(claim.values) <= FRAGMENT_WORDS and not any(w.flat in AUXILIARIES for w in claim.words)
+
+
+def _choose(found: list[Finding]) -> Finding:
+    """The best finding. A sentence that the claim nearly copies decides, and so does one as near that negates it."""
+    nearest = max((f.follows for f in found), default=0.0)
+    copies = [f for f in found if f.follows >= max(NEAR_COPY, nearest - ALMOST)] or found
+    best = min(
+        copies,
+        key=lambda f: (_TELLING.index(f.verdict), -f.share, f.last - f.first),
+        default=Finding(Verdict.NOT_FOUND, NOTHING),
+    )
+    return next((f for f in copies if f.is_negated and f.share >= best.share and f.verdict is not Verdict.NOT_FOUND), best)
+
+
+def _compare(claim: ParsedText, window: Window, page: Snapshot, lacks: list[str]) -> Finding:
+    """Read one stretch of a page closely."""
+    source = page.parse_between(window.first, window.last)
+    context = [page.parse_between(at, at) for at in window.context]
+    known = frozenset(term for text in (source, *context) for term in text.terms)
+    aligned: Alignment = max(
+        (align(claim, page.parse_between(at, at)) for at in range(window.first, window.last + 1)),
+        key=lambda a: a.follows,
+        default=Alignment(),
+    )
+    absent = [v.text.strip() for v in find_missing(claim.values, [v for text in (source, *context) for v in text.values])]
+    lacks = list(dict.fromkeys([*absent, *lacks, *aligned.changes]))
+    missing = tuple(lack for at, lack in enumerate(lacks) if not any(lack in other.split() for other in lacks[:at]))
+    values = len(claim.firm_values)
+    share = (window.share * len(claim.terms) + values - len(absent)) / (len(claim.terms) + values) if claim.words else 0.0
+    made = Finding(
+        Verdict.NOT_FOUND, NOTHING, share, window.first, window.last, missing, "", aligned.follows, values, aligned.is_negated
+    )
+    if aligned.contradictions and share >= ENOUGH_TO_CONTRADICT:
+        claimed, stated = (value.text.strip() for value in aligned.contradictions[0])
+        reason = f"the source says {stated!r} where the sentence says {claimed!r}"
+        return replace(made, verdict=Verdict.CONTRADICTED, reason=reason, other=stated)
+    enough = ENOUGH_UNSPACED if claim.is_unspaced else ENOUGH_WORDS
+    if share < TOUCHED or (missing and share < enough):
+        return made
+    if missing:
+        return replace(made, verdict=Verdict.PARTLY, reason=f"the source does not say: {', '.join(missing[:4])}")
+    if share < enough:
+        unsaid = list(dict.fromkeys(w.text for w in claim.words if w.term and w.term not in known))
+        return replace(made, verdict=Verdict.PARTLY, reason=f"the source does not say: {', '.join(unsaid[:4])}")
+    return replace(made, verdict=Verdict.SUPPORTED, reason=_how_it_stands(claim, source))
+
+
+def _how_it_stands(claim: ParsedText, source: ParsedText) -> str:
+    ours, theirs = (f" {' '.join(word.flat for word in text.words)} " for text in (claim, source))
+    return "said word for word" if ours in theirs else "said in other words"
+
+
+def _answers(question: ParsedText, finding: Finding, page: Snapshot) -> bool:
+    """Whether the passage of a fragment also holds the words of the question."""
+    wanted = {w.term for w in question.words if w.term and w.flat not in ASKING_WORDS}
+    places = {finding.first - 1, *range(finding.first, finding.last + 2), 0, page.above[finding.first]}
+    held = {t for at in places if 0 <= at < len(page.bounds) for t in page.parse_between(at, at).terms}
+    return len(wanted & held) >= ENOUGH_QUESTION * len(wanted)
+
+
+def _make_evidence(number: int, page: Snapshot | None, finding: Finding | None) -> Evidence:
+    if page is None:
+        return Evidence(number, reason="no stored text of this source")
+    if finding is None:
+        return Evidence(number, page.url, page.digest, reason="cites more sources than one sentence is compared with")
+    if not page.text.strip():
+        return Evidence(number, page.url, page.digest, reason="the stored text of this source is empty")
+    made = Evidence(
+        number, page.url, page.digest, finding.verdict, round(finding.share, 3), round(finding.fit, 3),
+        reason=finding.reason, missing=finding.missing, other=finding.other,
+    )  # fmt: skip
+    if finding.first < 0 or finding.verdict is Verdict.NOT_FOUND:
+        return made
+    start, end = page.stored_between(finding.first, finding.last)
+    return replace(made, start=start, end=end, span=page.text[start:end], page=page_number(page.text, start))
+
+
+# A sentence that several sources, or several places of one, say together.
+
+Part = tuple[Clause, int, Finding]  # a clause, the source that says most of it, and where
+
+
+def _check_by_clauses(
+    claim: Claim, sentence: Sentence, pages: Mapping[int, Snapshot | None], findings: Mapping[int, Finding]
+) -> Claim:
+    """The claim, found clause by clause where it was not found whole, or where its clauses cite sources of their own."""
+    placed = cut_at_markers(sentence.text)
+    if len({clause.numbers for clause in placed if clause.numbers}) > 1:
+        parts = [_find_clause(clause, pages) for clause in placed]
+        if all(finding.verdict is Verdict.SUPPORTED for _, _, finding in parts):
+            return _join_parts(claim, pages, parts)
+        denied = next((finding for _, _, finding in parts if finding.verdict is Verdict.CONTRADICTED), None)
+        if denied and claim.verdict is not Verdict.SUPPORTED:
+            return replace(claim, verdict=Verdict.CONTRADICTED, reason=denied.reason)
+        return claim
+    copied = any(f.follows >= (NEAR_COPY if f.verdict is Verdict.CONTRADICTED else COPY) for f in findings.values())
+    if claim.verdict is not Verdict.SUPPORTED and not copied and any(f.share > 0 for f in findings.values()):
+        for clauses in cut_at_joints(sentence.plain):
+            parts = [_find_clause(clause, pages) for clause in clauses]
+            if all(finding.verdict is Verdict.SUPPORTED for _, _, finding in parts):
+                return _join_parts(claim, pages, parts)
+    return claim
+
+
+def _find_clause(clause: Clause, pages: Mapping[int, Snapshot | None]) -> Part:
+    parsed = parse_text(clause.text)
+    cited = ((number, pages.get(number)) for number in clause.numbers or pages)
+    found = ((clause, number, find(parsed, page)) for number, page in cited if page is not None)
+    return min(
+        found, key=lambda part: _TELLING.index(part[2].verdict), default=(clause, 0, Finding(Verdict.UNCHECKED, NOTHING))
+    )
+
+
+def _join_parts(claim: Claim, pages: Mapping[int, Snapshot | None], parts: list[Part]) -> Claim:
+    """The claim as found by its clauses; a source shows where it says the longest of its own."""
+    numbers = list(dict.fromkeys(number for _, number, _ in parts))
+    evidence = []
+    for e in claim.evidence:
+        own = [(clause, finding) for clause, number, finding in parts if number == e.number]
+        if own:
+            clause, finding = max(own, key=lambda pair: len(pair[0].text))
+            e = _make_evidence(e.number, pages[e.number], finding)
+            e = e if len(numbers) == 1 else replace(e, verdict=Verdict.PARTLY, reason=f"says its part: {clause.text}")
+        elif e.verdict is not Verdict.UNCHECKED:
+            e = Evidence(e.number, e.url, e.digest, Verdict.NOT_FOUND, reason="nothing here rests on it")
+        evidence.append(e)
+    named = " and ".join(f"[{number}]" for number in numbers)
+    reason = f"said part by part by {named}" if len(numbers) > 1 else "said in several places of the source"
+    return replace(claim, verdict=Verdict.SUPPORTED, reason=reason, evidence=tuple(evidence))
+
+
+def lowered(claim: Claim, number: int, verdict: Verdict, reason: str = "") -> Claim:
+    """The claim after a judge has spoken on one of its sources; a higher verdict than before changes nothing."""
+    evidence = tuple(
+        replace(e, verdict=verdict, fit=0.0, reason=reason or "a judge does not find it said there")
+        if e.number == number and _ORDER.index(verdict) > _ORDER.index(e.verdict)
+        else e
+        for e in claim.evidence
+    )
+    if evidence == claim.evidence:
+        return claim
+    best = min((e.verdict for e in evidence), key=_ORDER.index)
+    return replace(claim, evidence=evidence, verdict=max(claim.verdict, best, key=_ORDER.index), reason=reason or claim.reason)
