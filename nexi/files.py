@@ -24,8 +24,8 @@ _FIXES = {
     errno.ENOSPC: "Free some disk space, for example old folders under runs, or set NEXI_HOME to another disk.",
     errno.EDQUOT: "Your disk quota is used up: free some space or set NEXI_HOME to another disk.",
     errno.EROFS: "The file system is read-only: set NEXI_HOME to a folder that can be written.",
-    errno.EACCES: "Give yourself write access to it, or set NEXI_HOME to a folder of yours.",
-    errno.EPERM: "Give yourself write access to it, or set NEXI_HOME to a folder of yours.",
+    errno.EACCES: "Give yourself write access to it, or set NEXI_HOME to a folder you own.",
+    errno.EPERM: "Give yourself write access to it, or set NEXI_HOME to a folder you own.",
     errno.EIO: "The disk reports an error: check it, or set NEXI_HOME to another one.",
 }
 

@@ -56,7 +56,7 @@ class Hit(Struct, frozen=True):
 
 
 class Failure(Struct, frozen=True):
-    """One provider that could not serve: what happened, why, and what mends it."""
+    """One provider that could not serve: what happened, why, and what fixes it."""
 
     provider: str
     code: str

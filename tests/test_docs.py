@@ -22,6 +22,7 @@ import pytest
 from nexi import cli, config, errors, prompts
 from nexi.types import StopReason
 from rig import miniweb
+from tests.wording import find_old_words
 
 ROOT = Path(__file__).resolve().parent.parent
 HANDBOOK = sorted((ROOT / "docs").glob("*.md"))
@@ -487,29 +488,11 @@ def test_no_page_names_a_folder_of_a_developer(page: Path) -> None:
 # Words
 
 
-WORDS: dict[str, dict[str, str]] = json.loads((ROOT / "tests" / "words.json").read_text(encoding="utf-8"))
 GLOSSARY = re.compile(r"^\| write \| not \|\n(?:\|.*\n)*|^\| never \|.*$", re.MULTILINE)
 READ_BY_USERS = [*LINKED, ROOT / "man" / "nexi.1", *sorted((ROOT / ".github").rglob("*.md"))]
-
-
-def old_words(text: str) -> list[str]:
-    """Words of the list, each with what surrounds it and what to write instead."""
-    found = []
-    for word in WORDS.values():
-        for match in re.finditer(word["pattern"], text, re.IGNORECASE):
-            around = " ".join(text[max(0, match.start() - 40) : match.end() + 40].split())
-            found.append(f"{match[0]!r} in {around!r}: write {word['instead']}")
-    return found
 
 
 @pytest.mark.parametrize("page", READ_BY_USERS, ids=lambda page: page.stem)
 def test_a_document_uses_none_of_the_words_that_stop_a_reader(page: Path) -> None:
     text = prose(page) if page.suffix == ".md" else page.read_text(encoding="utf-8")
-    if page.stem == "troubleshooting":
-        text = re.sub(r'"[^"\n]*"', "", text)  # messages of the code, quoted
-    assert old_words(GLOSSARY.sub("", text)) == []
-
-
-@pytest.mark.parametrize("name", WORDS)
-def test_every_word_of_the_list_is_found_in_its_example(name: str) -> None:
-    assert [found.partition(":")[2] for found in old_words(WORDS[name]["example"])] == [f" write {WORDS[name]['instead']}"]
+    assert find_old_words(GLOSSARY.sub("", text)) == []

@@ -107,7 +107,7 @@ async def test_a_search_service_that_is_down_is_a_problem_with_its_cause(make: C
         False,
         "searxng refused the connection",
         "nothing listens at http://127.0.0.1:9/search",
-        "start the service, or mend its URL",
+        "start the service, or correct its URL",
     )
 
 

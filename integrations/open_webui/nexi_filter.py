@@ -119,7 +119,7 @@ class Filter:
 
 def _refusal(error: urllib.error.HTTPError) -> str:
     if error.code == 401:
-        return "nexi wants a token; set it in the valves"
+        return "nexi requires a token; set it in the valves"
     try:
         told = json.loads(error.read(100_000)).get("error", {})
         words = told.get("message", "") if isinstance(told, dict) else str(told)

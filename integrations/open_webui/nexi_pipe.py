@@ -132,7 +132,7 @@ def _words(told: Any) -> str:
 
 def _refusal(error: urllib.error.HTTPError) -> str:
     if error.code == 401:
-        return "the server wants a token; set it in the valves"
+        return "the server requires a token; set it in the valves"
     try:
         words = _words(json.loads(error.read(100_000)).get("error", ""))
     except (ValueError, OSError, AttributeError):

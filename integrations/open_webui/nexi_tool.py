@@ -122,7 +122,7 @@ def _post(valves: Any, path: str, body: dict) -> Any:
 
 def _refusal(error: urllib.error.HTTPError) -> str:
     if error.code == 401:
-        return "nexi wants a token; set it in the valves"
+        return "nexi requires a token; set it in the valves"
     try:
         said = json.loads(error.read(100_000))
     except (ValueError, OSError):

@@ -53,7 +53,7 @@ MOST_WHY_CHARS = 80
 
 
 class PluginError(Exception):
-    """Something the user should read: what happened, and what mends it."""
+    """Something the user should read: what happened, and what fixes it."""
 
 
 # the hook
@@ -280,7 +280,7 @@ def _post(url, body, key, who, fix):
 def _refusal(who, error):
     """What a server said, with the key left out of it."""
     if error.code == 401:
-        return f"{who} wants a token; set it in the panel of nexi"
+        return f"{who} requires a token; set it in the panel of nexi"
     try:
         told = json.loads(error.read(100_000)).get("error")
     except (ValueError, OSError, AttributeError):

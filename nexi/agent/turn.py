@@ -71,7 +71,7 @@ class ModelTurn:
             if error.code == CANCELLED or (not self._started and not self.released_check):
                 raise
             self.is_broken = True
-            await context.warn("stream_closed", f"{error}; going on with what had arrived. {error.fix}".strip())
+            await context.warn("stream_closed", f"{error}; continuing with what had arrived. {error.fix}".strip())
             reply = Reply("", tuple(call for call, _ in self._started.values()), finish="length")
         finally:
             if self._preparing:

@@ -41,7 +41,7 @@ async def load_last_conversation(config: Config, clock: Clock) -> Session:
     """Load the session after the last answer in the history. Raises NexiError when there is none."""
     entry = get_latest_entry(config.history_path)
     if entry is None:
-        raise NexiError("there is no answer to go on from", code="not_found", fix='ask something first: nexi "your question"')
+        raise NexiError("there is no answer to follow up", code="not_found", fix='ask something first: nexi "your question"')
     runs = RunDirectory(config.runs_dir, config.pages_dir, clock=clock)
     return await _build_session(
         runs, list(_iterate_exchanges(runs, _load_exchange(runs, entry.id) or _exchange_from_history(entry)))

@@ -82,7 +82,7 @@ def read_finished_run(runs: RunDirectory, run_id: str) -> tuple[RunStarted, Reco
         raise StoreError(
             f"Run {run_id} cannot be replayed",
             cause="it did not end with an answer",
-            fix=f"nexi resume {run_id} goes on with it",
+            fix=f"resume it: nexi resume {run_id}",
         )
     facts = [fact for _, fact in log.facts]
     return started, read_recorded_run(run_id, facts, log.header.created, only=True), end.answer
@@ -92,7 +92,7 @@ def _start_of(run_id: str, log: ReadLog) -> RunStarted:
     first = log.facts[0][1] if log.facts else None
     if not isinstance(first, RunStarted):
         raise StoreError(
-            f"Run {run_id} has nothing to go on from",
+            f"Run {run_id} cannot be resumed",
             cause="it was cut off before its first fact",
             fix="ask the question again",
         )

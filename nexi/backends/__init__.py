@@ -122,9 +122,7 @@ def require_backend(name: str, settings: Settings) -> Factory:
             fix="set grep_root to the folder of your code",
         )
     if name in NEEDS_KEY and not settings.api_key:
-        raise ConfigError(
-            f"the {name} backend has no key", cause="it answers nobody without one", fix=f"set {name.upper()}_API_KEY"
-        )
+        raise ConfigError(f"the {name} backend has no key", cause="it requires one", fix=f"set {name.upper()}_API_KEY")
     return factory
 
 

@@ -30,7 +30,7 @@ def check_status(service: str, status: int, headers: Mapping[str, str], body: by
         raise BackendError(f"{service} refused us", code="wrong_key" if key_setting else "refused_us", cause=cause, fix=fix_key)
     if status == 402:
         raise BackendError(
-            f"{service} wants to be paid", code="quota", cause=cause, fix=f"top up the account, or change {key_setting or 'it'}"
+            f"{service} requires payment", code="quota", cause=cause, fix=f"top up the account, or change {key_setting or 'it'}"
         )
     if status == 429:
         raise BackendError(

@@ -158,7 +158,7 @@ def _check_engines(unresponsive: Any) -> None:
     said = ", ".join(f"{engine}: {reason}" for engine, reason in sorted(reasons.items()))[:500]
     if all(_CAPTCHA in reason.lower() for reason in reasons.values()):
         raise BackendError(
-            "the search engines behind SearXNG want a captcha",
+            "the search engines behind SearXNG require a captcha",
             code="captcha",
             cause=said,
             fix="wait, or enable other engines in its settings.yml",

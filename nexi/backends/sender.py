@@ -209,7 +209,7 @@ def _translate_error(service: str, request: BackendRequest, error: Exception) ->
                 f"{service} refused the connection",
                 code="refused",
                 cause=f"nothing listens at {where}",
-                fix="start the service, or mend its URL",
+                fix="start the service, or correct its URL",
             )
     return BackendError(
         f"the connection to {service} failed", code="network", cause=cause, fix="check the network", retryable=True
@@ -229,5 +229,5 @@ def _root_cause(error: BaseException) -> BaseException:
 
 def _wrong_url(service: str, url: str, cause: str) -> BackendError:
     return BackendError(
-        f"the URL of {service} cannot be used", code="wrong_url", cause=cause, fix=f"mend {url[:200]!r} in the configuration"
+        f"the URL of {service} cannot be used", code="wrong_url", cause=cause, fix=f"correct {url[:200]!r} in the configuration"
     )

@@ -118,7 +118,7 @@ def _user_folder(env: Mapping[str, str], *, windows: bool = False) -> Path:
     raise ConfigError(
         "nexi does not know where to keep its files",
         cause=f"{name} is not set",
-        fix="set NEXI_HOME to a folder of yours, for example NEXI_HOME=/var/lib/nexi",
+        fix="set NEXI_HOME to a folder you can write to, for example NEXI_HOME=/var/lib/nexi",
     )
 
 

@@ -35,7 +35,7 @@ KEY_VARIABLES = {
 }
 JUDGE_VARIABLE = "MODEL_CHOICE"
 PLACE_VARIABLES = ("NEXI_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "HOME", "LOCALAPPDATA", "USERPROFILE")
-EDIT_FIX = "run `nexi --edit-config` to mend it, or delete the file to start from the defaults"
+EDIT_FIX = "run `nexi --edit-config` to fix it, or delete the file to start from the defaults"
 
 
 class EffortLevel(TypedDict):

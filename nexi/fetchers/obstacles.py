@@ -50,7 +50,7 @@ def named_by(headers: Mapping[str, str]) -> str:
     if "challenge" in headers.get("cf-mitigated", "") or "x-datadome" in headers:
         return "the site asks its visitors to prove that they are human"
     if headers.get("www-authenticate"):
-        return "the page wants a login"
+        return "the page requires a login"
     return ""
 
 
@@ -69,7 +69,7 @@ def check_obstacles(asked: str, final: str, data: bytes, found: Extracted, *, re
             asked, "the site asks its visitors to prove that they are human", OTHER_FIX if rendered else BROWSER_FIX
         )
     if _PASSWORD.search(head) or (_LOGIN_PATH.search(final) and not _LOGIN_PATH.search(asked)):
-        raise _obstacle_error(asked, "the page wants a login", LOGIN_FIX)
+        raise _obstacle_error(asked, "the page requires a login", LOGIN_FIX)
     if not rendered and len(text) < BARE and (_WANTS_SCRIPT.search(shown) or _written_by_script(head, text)):
         raise _obstacle_error(asked, "a script would write its text (it needs JavaScript)", BROWSER_FIX)
     if not text:

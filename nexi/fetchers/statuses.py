@@ -13,9 +13,9 @@ from nexi.net.retry import retry_after
 from nexi.urls import Url
 
 _BLOCKED = {
-    401: "the page wants a login",
-    403: "the site refuses automated readers or wants a login",
-    407: "a proxy wants a login",
+    401: "the page requires a login",
+    403: "the site refuses automated readers or requires a login",
+    407: "a proxy requires a login",
     429: "the site limits how often it may be asked",
     451: "the page is withheld for legal reasons",
     503: "the site is overloaded or refuses automated readers",

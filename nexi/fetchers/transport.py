@@ -158,7 +158,7 @@ def _translate_error(error: Exception, url: Url) -> FetchError:
     if isinstance(error, httpcore2.ProxyError):
         return FetchError(f"the proxy did not reach {url.host}", cause=cause, fix="check HTTP_PROXY, HTTPS_PROXY and NO_PROXY")
     if any(isinstance(inner, ssl.SSLError) for inner in (error.__cause__, *error.args)):
-        return FetchError(f"{url.host} has no valid certificate", cause=cause, fix="use another page, or mend its certificate")
+        return FetchError(f"{url.host} has no valid certificate", cause=cause, fix="use another page, or fix its certificate")
     return FetchError(
         f"the connection to {url.host} failed", cause=cause, fix="try again later or another page", retryable=True
     )

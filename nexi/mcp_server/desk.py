@@ -85,7 +85,7 @@ class ResearchRunRegistry:
         if len(self._tasks) >= AT_ONCE:
             raise ResearchError(
                 "no more research can be started now",
-                cause=f"{len(self._tasks)} runs are under way: {', '.join(self._tasks)}",
+                cause=f"{len(self._tasks)} runs are running: {', '.join(self._tasks)}",
                 fix="wait for one of them, or end one with nexi_research_cancel",
             )
         began: asyncio.Future[str] = asyncio.get_running_loop().create_future()

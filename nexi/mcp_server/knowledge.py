@@ -53,7 +53,7 @@ async def index_pages(nexi: Nexi, urls: Sequence[str], tags: Sequence[str], tell
     steps: list[Step] = []
     for url in urls:
         if not is_web_url(url):
-            fix = "give full web addresses; for files of yours there is `nexi index PATH`"
+            fix = "give full web addresses; index your own files with `nexi index PATH`"
             raise QuestionError(f"{url[:200]!r} is not the address of a web page", fix=fix)
     taking = DocumentIndexing(nexi, nexi.knowledge(), tags=tags, on_step=steps.append)
     for number, url in enumerate(urls, 1):

@@ -76,7 +76,7 @@ async def report_markdown(desk: ResearchRunRegistry, run_id: str) -> str:
     seen = await desk.snapshot_of(run_id)
     result = seen.result()
     if result is None:
-        fix = "wait for it" if seen.state == "running" else f"nexi resume {run_id} goes on with it"
+        fix = "wait for it" if seen.state == "running" else f"resume it: nexi resume {run_id}"
         raise StoreError(f"run {run_id} has no answer", cause=f"it is {seen.state}", fix=fix)
     told = figures_line(result.answer.review)
     text: str = shown.replace_surrogates("\n".join(filter(None, [shown.show_report(seen).report, told and f"{told}\n"])))

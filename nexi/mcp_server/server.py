@@ -1,6 +1,6 @@
 """The server: tools, resources and the prompt registered with the SDK, and every failure put into words for people.
 
-Above are the transports; below are `tools`, `resources` and the desk. A client sees a message, its cause and what mends it,
+Above are the transports; below are `tools`, `resources` and the desk. A client sees a message, its cause and what fixes it,
 never a traceback; what is a fault of ours is told as that, without its text, which might hold anything.
 """
 
@@ -77,7 +77,7 @@ class NexiServer(MCPServer[None]):
             (tools.nexi_verify, "Verify cited text", {}),
         ]
         if knowledge.can_search(self.desk.nexi):
-            table.append((tools.agentic_search, "Search what is known, then the web", acts))
+            table.append((tools.agentic_search, "Search the knowledge base, then the web", acts))
         if knowledge.can_index(self.desk.nexi):
             table.append((tools.nexi_index, "Keep pages in the knowledge store", acts))
         for function, title, hints in table:
@@ -138,8 +138,8 @@ class NexiServer(MCPServer[None]):
 
 
 def in_words(error: NexiError) -> str:
-    """What happened, why, and what mends it."""
-    text: str = shown.replace_surrogates("\n".join([str(error), *([f"To mend it: {error.fix}"] if error.fix else [])]))
+    """What happened, why, and what fixes it."""
+    text: str = shown.replace_surrogates("\n".join([str(error), *([f"To fix it: {error.fix}"] if error.fix else [])]))
     return text
 
 

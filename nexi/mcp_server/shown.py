@@ -196,7 +196,7 @@ def show_report(seen: RunSnapshot) -> shapes.ResearchReport:
 def waiting_message(shown: shapes.ResearchReport) -> str:
     if shown.state == "running":
         return f"{shown.status}. There is no report yet; ask again in a while, or with wait_s."
-    return f"Run {shown.id} was cut off before it ended; `nexi resume {shown.id}` goes on with it."
+    return f"Run {shown.id} was cut off before it ended; resume it with `nexi resume {shown.id}`."
 
 
 def show_verification(found: Verification, target: str, *, strict: bool) -> shapes.Checked:
@@ -209,7 +209,7 @@ def run_listed(run: RunSummary) -> dict[str, Any]:
 
 
 def indexed_markdown(done: shapes.Indexed) -> str:
-    lines = [f"{done.stored} stored, {done.unchanged + done.linked} known already, {done.chunks} new passages."]
+    lines = [f"{done.stored} stored, {done.unchanged + done.linked} already in the knowledge base, {done.chunks} new passages."]
     lines += [f"- {page.url}: {page.outcome}" for page in done.pages]
     lines += [f"Warning: {warning}" for warning in done.warnings]
     return "\n".join(lines) + "\n"

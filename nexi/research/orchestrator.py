@@ -325,7 +325,7 @@ class Orchestrator:
         unstarted = self.state.pending_tasks if limit else ()
         if self.state.written_by == CUT_OFF:
             gaps.append(("cut", "the model stopped writing before the report was complete; nexi resume asks it again"))
-        return gaps + [("not_researched", f"nobody got to: {task}") for task in unstarted]
+        return gaps + [("not_researched", f"not researched: {task}") for task in unstarted]
 
     def _stop_reason(self) -> StopReason:
         """Return API_ERROR for a report that the model did not write, so that the run can be resumed."""

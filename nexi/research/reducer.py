@@ -152,7 +152,7 @@ def _on_agenda(state: ResearchState, fact: AgendaSet) -> ResearchState:
 def _on_researcher(state: ResearchState, fact: ResearcherStarted) -> ResearchState:
     expected = dict(_tasks_to_start(state))
     if state.status != "researching" or state.synthesis is not None:
-        raise _impossible_fact(fact, "nobody may start now")
+        raise _impossible_fact(fact, "no researcher may start now")
     if fact.round != state.round or expected.get(fact.researcher) != fact.task or fact.task != state.pending_tasks[0]:
         raise _impossible_fact(fact, f"researcher {fact.researcher} was not next")
     started = Researcher(fact.researcher, fact.round, fact.task)

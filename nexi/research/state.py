@@ -112,7 +112,7 @@ class ResearchState(Struct, frozen=True):
     def header(self) -> str:
         """The line that shows the progress to the user."""
         if self.status == "planning":
-            return "Research: the plan waits for a word" if self.proposed else "Research: planning"
+            return "Research: the plan is waiting for your approval" if self.proposed else "Research: planning"
         return "Research: exploring" if self.is_exploring else f"Research: {int(self.progress * 100)}%"
 
     def find_researcher(self, name: str) -> Researcher | None:

@@ -178,7 +178,7 @@ class RunHost:
                 if _was_left_open(read):
                     await self._resume_when_free(summary.id, read.header.created)
             except NexiError as error:
-                log.warning("run not taken up", extra={"run": summary.id, "why": str(error), "code": error.code})
+                log.warning("run not resumed", extra={"run": summary.id, "why": str(error), "code": error.code})
 
     async def _resume_when_free(self, run_id: str, created: str) -> None:
         while self.is_full and not self.draining:

@@ -33,7 +33,7 @@ HELP: Mapping[str, tuple[str, str]] = {
     "nexi_refusals_total": ("counter", "Requests that were refused before a door saw them, by reason."),
     "nexi_runs_started_total": ("counter", "Runs that were started here, by mode."),
     "nexi_runs_ended_total": ("counter", "Runs that ended here, by mode and by how they ended."),
-    "nexi_runs_active": ("gauge", "Runs under way in this process."),
+    "nexi_runs_active": ("gauge", "Runs in progress in this process."),
     "nexi_completeness": ("summary", "Completeness of what was known, from 0 to 1, as judged."),
     "nexi_sentences_checked_total": ("counter", "Sentences of answers that were compared with their pages."),
     "nexi_sentences_supported_total": ("counter", "Sentences of answers that their pages support."),

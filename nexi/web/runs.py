@@ -339,7 +339,7 @@ def openapi() -> dict[str, Any]:
         "/v1/runs/{id}/result": {
             "get": _operation("Its answer.", {200: tuple(FORMATS.values())}, parameters=build_parameters(ID, form))
         },
-        "/v1/runs/{id}/resume": {"post": _operation("Go on with it.", {202: RUN}, parameters=build_parameters(ID))},
+        "/v1/runs/{id}/resume": {"post": _operation("Resume it.", {202: RUN}, parameters=build_parameters(ID))},
         "/v1/runs/{id}/plan": {
             "post": _operation("Settle its plan.", {202: {"type": "object"}}, body=PLAN, parameters=build_parameters(ID))
         },

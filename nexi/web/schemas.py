@@ -37,9 +37,13 @@ OPTIONS: dict[str, Any] = {
         "model": {
             "type": "string",
             "maxLength": 200,
-            "description": "Another model of the configured endpoint, or `extractive`, which calls nobody.",
+            "description": "Another model of the configured endpoint, or `extractive`, which calls no service.",
         },
-        "focus": {"type": "string", "enum": list(FOCUS), "description": "Where to look; local asks only what is known."},
+        "focus": {
+            "type": "string",
+            "enum": list(FOCUS),
+            "description": "Where to look; `local` is the knowledge base only.",
+        },
         "count": {"type": "integer", "minimum": 1, "maximum": 100, "description": "Hits a search asks for."},
         "sites": {**_SITES, "description": "Search only these."},
         "excluded_sites": {**_SITES, "description": "Search these not."},

@@ -411,7 +411,7 @@ def test_the_log_of_a_follow_up_names_the_run_and_the_sources_it_goes_on_from(on
 def test_there_must_be_something_to_go_on_from(online: Command) -> None:
     done = online("--plain", "-c", FOLLOW_UP)
     assert (done.code, done.out) == (1, "")
-    assert "there is no answer to go on from" in done.err
+    assert "there is no answer to follow up" in done.err
 
 
 def test_the_search_service_sees_sites_and_time(web: str) -> None:

@@ -94,7 +94,7 @@ class Fault:
 
 
 CLOSED = "closed the connection in the middle of a reply"
-GOES_ON = "going on with what had arrived"
+GOES_ON = "continuing with what had arrived"
 FULL = "the context window is full before any page was read"
 LIMIT = "the iteration limit was reached"
 CIRCLES = "the model made the same calls again and again"
@@ -106,7 +106,7 @@ TABLE = [
     Fault("HTML", (1, "answered with a web page: Log in"), (0, "correct base_url")),
     Fault("400", (1, "refused the request: bad model"), (0, "choose another model: -m MODEL")),
     Fault("401", (1, "refused the API key: bad key"), (0, "check api_key in the config")),
-    Fault("402", (1, "wants to be paid first: no credit"), (0, "top up the account")),
+    Fault("402", (1, "requires payment: no credit"), (0, "top up the account")),
     Fault("404", (1, "does not know the model faulty"), (0, "choose a model with -m MODEL")),
     Fault("429", (1, "is limiting requests: slow down"), (0, "wait or choose another model")),
     Fault("429 for an hour", (1, "is limiting requests: later"), (0, "wait or choose another model")),

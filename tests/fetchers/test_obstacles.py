@@ -15,7 +15,7 @@ from tests.fetchers.site import page, response
 from tests.fetchers.test_http import LIMITS, failure, fetching
 
 SCRIPT = "a script would write its text (it needs JavaScript)"
-LOGIN = "the page wants a login"
+LOGIN = "the page requires a login"
 HUMAN = "the site asks its visitors to prove that they are human"
 
 

@@ -45,7 +45,7 @@ async def test_the_extension_says_that_a_token_is_wanted(web: str, tmp_path: Pat
     async with serving(web, tmp_path, token="secret-token") as address:
         module = test_text_generation_webui.loaded(base_url=address)
         _, user = await asyncio.to_thread(test_text_generation_webui.said, module, f"??? {QUESTION}")
-    assert "wants a token" in user
+    assert "requires a token" in user
 
 
 async def test_the_tool_answers_searches_and_reads(web: str, tmp_path: Path) -> None:

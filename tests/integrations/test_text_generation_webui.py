@@ -151,7 +151,7 @@ def test_the_evidence_is_summed_up_in_the_wrapper_with_its_rules(stub: tuple[str
 @pytest.mark.parametrize(
     ("status", "reply", "notice"),
     [
-        (401, {"error": {"message": "no"}}, "wants a token; set it in the panel of nexi"),
+        (401, {"error": {"message": "no"}}, "requires a token; set it in the panel of nexi"),
         (429, {"error": {"message": "too many requests", "fix": "wait"}}, "answered 429: too many requests; wait"),
         (500, b"<html>", "answered 500"),
         (200, b"<html>", "sent no JSON"),

@@ -119,7 +119,7 @@ async def test_a_search_service_that_is_down_is_an_error_with_its_fix(tmp_path: 
         result = await client.call_tool("nexi_find", {"query": "moon"})
     assert result.is_error
     assert text_of(result).startswith("Error: no search service answered: searxng: ")
-    assert "To mend it: " in text_of(result)
+    assert "To fix it: " in text_of(result)
 
 
 async def test_a_long_page_is_read_in_stretches(web: str, tmp_path: Path) -> None:
@@ -329,7 +329,7 @@ async def test_halves_of_characters_in_a_page_do_not_end_the_connection(
     monkeypatch.setattr(Nexi, "fetch", broken)
     async with inside(config_for(web, tmp_path)) as (client, _):
         result = await client.call_tool("nexi_fetch", {"url": "https://example.com/"})
-    assert text_of(result) == "Error: half \ufffd a character\nTo mend it: none \ufffd"
+    assert text_of(result) == "Error: half \ufffd a character\nTo fix it: none \ufffd"
 
 
 async def test_naughty_strings_through_every_text_argument_bring_an_answer_or_words(web: str, tmp_path: Path) -> None:
@@ -491,7 +491,7 @@ async def test_pages_are_indexed_and_found_again_and_files_are_not_taken(web: st
         lost = (await client.call_tool("nexi_index", {"urls": [f"{web}/moon.test/nothing"]})).structured_content
         file = await client.call_tool("nexi_index", {"urls": ["/etc/passwd"]})
     assert first.structured_content["pages"] == [{"url": url, "outcome": "stored"}]
-    assert text_of(first).startswith("1 stored, 0 known already, ")
+    assert text_of(first).startswith("1 stored, 0 already in the knowledge base, ")
     assert again["pages"] == [{"url": url, "outcome": "unchanged"}]
     assert lost["pages"][0]["outcome"].startswith("skipped: ")
     assert (file.is_error, "nexi index PATH" in text_of(file)) == (True, True)

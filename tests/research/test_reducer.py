@@ -157,8 +157,8 @@ def test_a_run_begins_once_and_nothing_follows_its_end() -> None:
 def test_a_researcher_starts_in_its_turn_and_not_once_the_report_is_written() -> None:
     done = [*TWO, ResearcherReported("1.1", "r"), ResearcherReported("1.2", "r")]
     written = [*done, RoundEvaluated(1, "synthesise", text="# Report")]
-    assert refused(*BEGUN, ResearcherStarted("1.1", 1, "a")) == "nobody may start now"
-    assert refused(*written, ResearcherStarted("1.3", 1, "c")) == "nobody may start now"
+    assert refused(*BEGUN, ResearcherStarted("1.1", 1, "a")) == "no researcher may start now"
+    assert refused(*written, ResearcherStarted("1.3", 1, "c")) == "no researcher may start now"
     assert refused(*PLANNED, ResearcherStarted("1.2", 1, "b")) == "researcher 1.2 was not next"
     assert refused(*PLANNED, ResearcherStarted("1.1", 2, "a")) == "researcher 1.1 was not next"
     assert refused(*PLANNED, ResearcherStarted("1.1", 1, "b")) == "researcher 1.1 was not next"

@@ -233,7 +233,7 @@ class Lifecycle:
             "SearXNG was started and does not answer",
             code="not_healthy",
             cause=f"{where if ran else 'its container ended'}; its log ends with: {logs[-1000:] or 'nothing'}",
-            fix="mend what its log names, often the own settings, or run `nexi searxng start`, which waits longer",
+            fix="fix what its log names (often your own settings), or run `nexi searxng start`, which waits longer",
         )
 
 

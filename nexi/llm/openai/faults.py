@@ -1,4 +1,4 @@
-"""Failures of a model's endpoint, told as LLMErrors: what happened, why, and what mends it.
+"""Failures of a model's endpoint, told as LLMErrors: what happened, why, and what fixes it.
 
 The adapter above raises what this file builds. Keys never get into a message: whatever a server or a library says is
 redacted before it is cut to length. Nothing here retries or reads a stream.
@@ -72,7 +72,7 @@ class _Kind(Struct, frozen=True):
 
 
 _AUTH = _Kind("auth", "{where} refused the API key", _KEY_FIX)
-_PAYMENT = _Kind("payment", "{where} wants to be paid first", "top up the account, or choose another model: -m MODEL")
+_PAYMENT = _Kind("payment", "{where} requires payment", "top up the account, or choose another model: -m MODEL")
 _RATE = _Kind("rate_limit", "{where} is limiting requests", _WAIT_FIX, retryable=True)
 _MISSING = _Kind(
     "not_found", "{where} does not know the model {model} or this address", "choose a model with -m MODEL, or correct base_url"

@@ -21,7 +21,7 @@ async function uploadOne(file, chip, about) {
   setProgress("reading", "");
   try {
     const taken = await call(`/page/files?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
-    const words = taken.outcome === "stored" ? `known: ${plural(taken.chunks, "passage")}` : "known already";
+    const words = taken.outcome === "stored" ? `indexed: ${plural(taken.chunks, "passage")}` : "already indexed";
     setProgress([words, ...taken.warnings].join(". "), "done");
   } catch (error) { setProgress(error.message, "failed"); }
 }

@@ -110,5 +110,5 @@ async def remove_sources(request: Request) -> Response:
     knowledge = nexi.knowledge()
     removed = await (await knowledge.open_store()).remove(asked["urls"]) if knowledge.may_hold_something() else 0
     if not removed:
-        raise build_refusal(404, "not_found", "nothing was forgotten: none of it is known", fix="list what is known again")
+        raise build_refusal(404, "not_found", "none of it is in the knowledge base", fix="list it again")
     return json_reply({"removed": removed})

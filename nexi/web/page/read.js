@@ -176,7 +176,7 @@ export function showTools() {
   $("tools").hidden = false;
   const run = state.run;
   $("exports").replaceChildren(...(run?.kept ? FORMS.filter(([form]) => run.sources.length || !REFERENCES.includes(form)).map(exportLink) : []));
-  if (!run) $("exports").append(button("Go on with this run", "", resumeRun, ""));
+  if (!run) $("exports").append(button("Resume this run", "", resumeRun, ""));
 }
 
 function exportLink([form, name]) {

@@ -70,7 +70,7 @@ async function resumeRun(item) {
 }
 
 async function deleteRun(item, row) {
-  const more = item.state === "running" ? " It is under way and will be cancelled." : "";
+  const more = item.state === "running" ? " It is running and will be cancelled." : "";
   if (!await confirmAction("Delete this run?", `“${(item.question || item.id).slice(0, 300)}”: its answer and what it recorded go for good.${more}`, "Delete")) return;
   await call(`/page/history/${item.id}`, { method: "DELETE" });
   removeItem(row);

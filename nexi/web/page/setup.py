@@ -54,7 +54,7 @@ def parts_of(config: Config) -> Iterator[tuple[str, bool, str, str]]:
     price = f"{len(config.prices)} known" if config.prices else "unknown: costs are not shown"
     yield "Prices", bool(config.prices), price, "" if config.prices else "nexi config set prices.MODEL.input 1.0"
     guarded = bool(config.token)
-    yield "Token", guarded, "asked of every client" if guarded else "none: whoever reaches this address may ask", ""
+    yield "Token", guarded, "asked of every client" if guarded else "none: anyone who can reach this address can ask", ""
     yield "Kept in", True, str(config.root), ""
     yield "Version", True, f"nexi {__version__}", ""
 
@@ -129,7 +129,7 @@ async def run_doctor(request: Request) -> Response:
 
     state = request.app.state
     if state.examining.locked():
-        raise build_refusal(409, "examining", "the checks are under way", fix="wait for them", retry_after=5)
+        raise build_refusal(409, "examining", "the checks are already running", fix="wait for them", retry_after=5)
     async with state.examining:
         try:
             async with asyncio.timeout(state.doctor_timeout_s):

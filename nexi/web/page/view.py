@@ -243,7 +243,7 @@ def source_view(source: Source, claims: Sequence[Claim]) -> dict[str, Any]:
         "url": source.url,
         "link": (source.link or source.url) if is_web(source.url) else "",
         "title": " ".join(source.title.split()),
-        "host": host_of(source.url) if is_web(source.url) else "a file of yours",
+        "host": host_of(source.url) if is_web(source.url) else "your file",
         "site": source.imprint.site,
         "author": source.imprint.author,
         "published": source.imprint.published[:10],
