@@ -1,17 +1,17 @@
-"""What the commands print, whole. To record an output anew, delete its file in tests/golden, run this, and read what came."""
+"""What the commands and the prompt print, whole; the golden files of this door."""
 
 from __future__ import annotations
 
 import json
 import re
 import shlex
-from pathlib import Path
+import sys
 
 import pytest
 
-from tests.cli.command import QUESTION, Command, Outcome
+from tests.cli.command import QUESTION, Command, Outcome, Terminal
+from tests.golden_files import GOLDEN, compare_golden
 
-GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 DEEP = "how far is the moon from earth on average"
 TEXTS = {
     "ask": ["--plain", QUESTION],
@@ -55,7 +55,19 @@ OBJECTS = {
     "replay": ["replay", "--json", "ID"],
     "resume-complete": ["resume", "--json", "ID"],
 }
-ELSEWHERE = {"agentic.json"}  # compared in tests/knowledge
+ELSEWHERE = {
+    "agentic.json",
+    "messages.txt",
+    "doors.txt",
+    "page.txt",
+    "mcp.txt",
+    "http.txt",
+    "http-token.txt",
+}  # compared by other tests
+PROMPT_LINES = [
+    "/help", "/model", "/effort", "/effort x", "/sources", "/retry", "/save", "/deep", "/sorces", "/nonsense", QUESTION,
+    "/sources", "/effort s", "/save answer.md", "/save answer.md", "quit",
+]  # fmt: skip
 AFTER_AN_ANSWER = ("history", "open", "runs", "resume", "replay", "stop", "export")
 
 
@@ -65,7 +77,7 @@ def test_text_outputs_are_as_recorded(name: str, online: Command, web: str) -> N
     done = online(*(a.replace("WEB", web).replace("ID", known) for a in TEXTS[name]))
     text = f"$ nexi {shlex.join(TEXTS[name])}\n{done.out}[stderr]\n{done.err}[exit code {done.code}]\n"
     text = text.replace(known, "3fa9c1") if known else text
-    compare(f"{name}.txt", normalised(text, online, web))
+    compare_golden(f"{name}.txt", normalised(text, online, web))
 
 
 @pytest.mark.parametrize("name", OBJECTS)
@@ -73,7 +85,23 @@ def test_json_outputs_are_as_recorded(name: str, online: Command, web: str) -> N
     known = answered(online) if name.startswith(AFTER_AN_ANSWER) else ""
     done = online(*(a.replace("WEB", web).replace("ID", known) for a in OBJECTS[name]))
     text = json.dumps(json.loads(done.out), indent=2, ensure_ascii=False) + "\n"
-    compare(f"{name}.json", normalised(text, online, web))
+    compare_golden(f"{name}.json", normalised(text, online, web))
+
+
+def test_the_prompt_says_what_is_recorded(online: Command, web: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Lines:
+        def __init__(self) -> None:
+            self.left = list(PROMPT_LINES)
+
+        async def read(self) -> str:
+            line = self.left.pop(0)
+            print(f"nexi> {line}", file=sys.stderr)
+            return line
+
+    monkeypatch.setattr("nexi.cli.prompt.open_prompt", lambda *_, **__: Lines())
+    monkeypatch.setattr("nexi.output.is_tty", lambda _: True)
+    done = online("--plain", stdin=Terminal())
+    compare_golden("repl.txt", normalised(f"{done.err}[stdout]\n{done.out}[exit code {done.code}]\n", online, web))
 
 
 def answered(nexi: Command) -> str:
@@ -97,14 +125,6 @@ def normalised(text: str, nexi: Command, web: str) -> str:
     return re.sub(r"\b\d+(?:\.\d+)?( ?s(?: ago)?\b)", r"0\1", text)
 
 
-def compare(name: str, text: str) -> None:
-    path = GOLDEN / name
-    if not path.exists():
-        path.write_text(text, encoding="utf-8")
-        pytest.fail(f"tests/golden/{name} was not there and has been written: read it")
-    assert text == path.read_text(encoding="utf-8")
-
-
 def test_every_golden_file_is_compared() -> None:
-    expected = {f"{name}.txt" for name in TEXTS} | {f"{name}.json" for name in OBJECTS}
+    expected = {f"{name}.txt" for name in TEXTS} | {f"{name}.json" for name in OBJECTS} | {"repl.txt"}
     assert {path.name for path in GOLDEN.iterdir()} == expected | ELSEWHERE
