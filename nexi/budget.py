@@ -48,7 +48,7 @@ class Meter:
         return Meter(budget, started=started, parent=self)
 
     @property
-    def reserved(self) -> int:
+    def reserved_tokens(self) -> int:
         """Tokens set aside for calls in flight."""
         return self._reserved_tokens
 

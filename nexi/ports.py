@@ -193,7 +193,7 @@ class KnowledgeStore(Protocol):
         """Both, fused by reciprocal rank."""
         ...
 
-    async def unembedded(self, count: int = 100) -> list[Passage]:
+    async def list_unembedded(self, count: int = 100) -> list[Passage]:
         """Chunks that have no vector yet."""
         ...
 

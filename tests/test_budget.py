@@ -191,9 +191,9 @@ def test_tokens_in_flight_are_told_until_they_are_settled() -> None:
     meter = Meter(Budget())
     first, second = meter.reserve_call(60), meter.reserve_call(5)
     assert isinstance(first, Reservation)
-    assert (meter.reserved, second) == (65, Reservation(5))
+    assert (meter.reserved_tokens, second) == (65, Reservation(5))
     meter.settle_call(first, Usage(1, 1))
-    assert meter.reserved == 5
+    assert meter.reserved_tokens == 5
 
 
 def test_a_call_may_use_the_last_token_but_none_follows_it() -> None:

@@ -409,7 +409,7 @@ def test_the_effort_levels_are_those_of_the_code(page: Path) -> None:
 
 def test_every_prompt_is_documented_with_its_values() -> None:
     documented = {name: set(spans(cells[1])) for name, cells in rows(ROOT / "docs" / "prompts.md", "name").items()}
-    assert documented == {name: set(prompts.placeholders(prompts.packaged(name))) for name in prompts.NAMES}
+    assert documented == {name: set(prompts.placeholders(prompts.read_packaged_prompt(name))) for name in prompts.NAMES}
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs" / "troubleshooting.md"], ids=lambda page: page.stem)

@@ -10,7 +10,7 @@ import pytest
 import nexi
 from nexi.config import EFFORT_LEVELS, Config, get_compaction_prompt, get_system_prompt
 from nexi.errors import ConfigError
-from nexi.prompts import NAMES, packaged, placeholders, render
+from nexi.prompts import NAMES, placeholders, read_packaged_prompt, render
 
 
 def own(folder: Path, name: str, text: str) -> Path:
@@ -37,19 +37,19 @@ FROM_A_VARIABLE = {"completeness", "url_ranking", "query_refinement", "search_hi
 
 @pytest.mark.parametrize("name", sorted(CALLS))
 def test_every_caller_gives_a_prompt_exactly_its_values_and_the_folder_of_the_users_own(name: str) -> None:
-    assert CALLS[name] == [{"folder", *placeholders(packaged(name))}] * len(CALLS[name])
+    assert CALLS[name] == [{"folder", *placeholders(read_packaged_prompt(name))}] * len(CALLS[name])
 
 
 def test_every_prompt_has_a_caller() -> None:
     assert {*CALLS, *FROM_A_VARIABLE, "system", "custom_system"} == set(NAMES)
-    assert [placeholders(packaged(name)) for name in FROM_A_VARIABLE] == [frozenset()] * len(FROM_A_VARIABLE)
+    assert [placeholders(read_packaged_prompt(name)) for name in FROM_A_VARIABLE] == [frozenset()] * len(FROM_A_VARIABLE)
 
 
 @pytest.mark.parametrize(("own_words", "name"), [("", "system"), ("Answer in rhyme.", "custom_system")])
 def test_the_system_prompt_is_given_its_values(tmp_path: Path, own_words: str, name: str) -> None:
     folder = tmp_path / "prompts"
     folder.mkdir()
-    own(folder, name, "|".join(f"{key}={{{key}}}" for key in sorted(placeholders(packaged(name)))))
+    own(folder, name, "|".join(f"{key}={{{key}}}" for key in sorted(placeholders(read_packaged_prompt(name)))))
     text = get_system_prompt("s", 5, today="2031-05-06", config=Config(home=tmp_path, system_prompt=own_words))
     instructions = f"instructions={own_words}|" if own_words else ""
     assert text == f"description={EFFORT_LEVELS['s']['description']}|effort=s|{instructions}max_iter=5|today=2031-05-06"

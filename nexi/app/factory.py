@@ -225,10 +225,10 @@ class PortFactory:
 
     def _search_chain(self) -> dict[str, BackendSettings]:
         """The chain with what each backend needs; of the automatic chain, what this nexi can do."""
-        from nexi.backends import available
+        from nexi.backends import is_available
 
         config = self.config
-        names = [n for n in config.search_chain() if config.search_backend or available(n)]
+        names = [n for n in config.search_chain() if config.search_backend or is_available(n)]
         if not names:
             raise ConfigError(
                 "no search service is configured",

@@ -191,7 +191,7 @@ class Knowledge:
         store, embedder = await self.open_store(), await asyncio.to_thread(self.embedder)
         if afresh:
             await store.forget_vectors()
-        while embedder and (left := await store.unembedded(BATCH)):
+        while embedder and (left := await store.list_unembedded(BATCH)):
             from nexi.knowledge.indexing import embedded_text
             from nexi.types import Chunk
 

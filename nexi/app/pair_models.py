@@ -226,7 +226,7 @@ class RunJudge:
     def _can_afford_test(self) -> bool:
         meter = self._llm.meter
         limit = meter.budget.max_tokens
-        return limit is None or limit - meter.usage.total - meter.reserved > estimate_tokens(packaged_quiz())
+        return limit is None or limit - meter.usage.total - meter.reserved_tokens > estimate_tokens(packaged_quiz())
 
     async def _grade(self, deadline: float | None) -> Grade:
         recorded = self._llm.replay.find_judgement(JUDGE)

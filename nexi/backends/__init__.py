@@ -126,7 +126,7 @@ def require_backend(name: str, settings: Settings) -> Factory:
     return factory
 
 
-def available(name: str) -> bool:
+def is_available(name: str) -> bool:
     """Whether nexi or an installed package provides a backend of that name."""
     try:
         return bool(BACKENDS.get(name) or _third_party(name))

@@ -53,6 +53,6 @@ def __getattr__(name: str) -> str:
     """Read a template on first use, by its documented name."""
     if name not in TEMPLATES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from nexi.prompts import packaged
+    from nexi.prompts import read_packaged_prompt
 
-    return packaged(TEMPLATES[name])
+    return read_packaged_prompt(TEMPLATES[name])

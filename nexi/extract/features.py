@@ -99,7 +99,7 @@ class Scale:
             found = self._names[key] = frozenset().union(*map(_names_in, key[:MAX_KEY].split()))
         return found
 
-    def called(self, role: str, key: str) -> Sum:
+    def sum_of_names(self, role: str, key: str) -> Sum:
         found = self.sums.get((role, key))
         return self.remember((role, key), [role + name for name in self.names(key)]) if found is None else found
 
@@ -132,7 +132,7 @@ class Scale:
             found = self.remember(looks, [side + look for side, look in zip("eabg", looks, strict=True)])
         return found
 
-    def repeated(self, kind: str, times: int, most: int) -> Sum:
+    def sum_of_repeats(self, kind: str, times: int, most: int) -> Sum:
         key = ("x", kind, times, most)
         found = self.sums.get(key)
         return self.remember(key, (f"x{times}", f"rep{kind}{most}")) if found is None else found
@@ -248,11 +248,11 @@ class PageFeatures:
         if counted.parent is not None:
             most = max(most, counted.parent.repeats)
         times = bisect_right(_TIMES, box.repeats), bisect_right(_TIMES, most)
-        result = result + self._levels(counted) + scale.repeated(self.kind, *times) + self._nearness(box)
+        result = result + self._levels(counted) + scale.sum_of_repeats(self.kind, *times) + self._nearness(box)
         if box.key:
-            result = result + scale.called("own:", box.key)
+            result = result + scale.sum_of_names("own:", box.key)
         if box.parent is not None and box.parent.key:
-            result = result + scale.called("par:", box.parent.key)
+            result = result + scale.sum_of_names("par:", box.parent.key)
         missing = self._holders - names
         return result + scale.outside(missing) if missing else result
 

@@ -61,7 +61,11 @@ def template(name: str, folder: Path | None = None) -> tuple[str, str]:
     if name not in NAMES:
         raise ConfigError(f"there is no prompt called {name!r}", fix=f"the prompts are {', '.join(NAMES)}")
     own = _own_text(folder / f"{name}.md") if folder else None
-    return (own, str(folder / f"{name}.md")) if folder and own is not None else (packaged(name), f"the prompt {name}.md")
+    return (
+        (own, str(folder / f"{name}.md"))
+        if folder and own is not None
+        else (read_packaged_prompt(name), f"the prompt {name}.md")
+    )
 
 
 def placeholders(text: str, where: str = "the prompt") -> frozenset[str]:
@@ -77,7 +81,7 @@ def placeholders(text: str, where: str = "the prompt") -> frozenset[str]:
 
 
 @lru_cache(maxsize=len(NAMES))
-def packaged(name: str) -> str:
+def read_packaged_prompt(name: str) -> str:
     """The text of one of our own prompts; it works from a zipped package too."""
     import pkgutil
 
@@ -102,11 +106,11 @@ def _own_text(path: Path) -> str | None:
 
 def _check_values(wanted: frozenset[str], given: set[str], where: str) -> None:
     if missing := sorted(wanted - given):
-        fix = f"the values it may use are {_listed(given)}"
-        raise ConfigError(f"{where} asks for {_listed(missing)}", cause="no such value is given to it", fix=fix)
+        fix = f"the values it may use are {_list_placeholders(given)}"
+        raise ConfigError(f"{where} asks for {_list_placeholders(missing)}", cause="no such value is given to it", fix=fix)
     if unused := sorted(given - wanted):
-        raise ConfigError(f"{where} does not use {_listed(unused)}", fix="put every value into the text")
+        raise ConfigError(f"{where} does not use {_list_placeholders(unused)}", fix="put every value into the text")
 
 
-def _listed(names: Iterable[str]) -> str:
+def _list_placeholders(names: Iterable[str]) -> str:
     return ", ".join(f"{{{name}}}" for name in sorted(names)) or "none"

@@ -108,7 +108,7 @@ class SqliteStore:
 
         return await self._run_reading(search)
 
-    async def unembedded(self, count: int = 100) -> list[Passage]:
+    async def list_unembedded(self, count: int = 100) -> list[Passage]:
         return await self._run_reading(lambda db: reading.list_unembedded(db, count))
 
     async def stats(self) -> StoreStats:

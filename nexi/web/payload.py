@@ -71,7 +71,7 @@ def with_error_shape(shape: Shape) -> Callable[[Endpoint], Endpoint]:
 
     def wrap(endpoint: Endpoint) -> Endpoint:
         @functools.wraps(endpoint)
-        async def answering(request: Request) -> Response:
+        async def answer_request(request: Request) -> Response:
             try:
                 return await endpoint(request)
             except Refused as error:
@@ -79,7 +79,7 @@ def with_error_shape(shape: Shape) -> Callable[[Endpoint], Endpoint]:
             except NexiError as error:
                 return refusal_response(problem_of(error), shape)
 
-        return answering
+        return answer_request
 
     return wrap
 

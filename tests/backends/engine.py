@@ -55,7 +55,7 @@ class FakeEngine:
     def run(self, words: Sequence[str], patience: Patience) -> CommandResult:
         command, *rest = words
         self.said.append(tuple(words))
-        if patience.left() <= 0:
+        if patience.seconds_left() <= 0:
             return CommandResult(TOOK_TOO_LONG, err="too late")
         if command in self.down:
             return CommandResult(1, err=self.down[command])

@@ -491,7 +491,7 @@ async def test_a_cancelled_search_gives_up_the_start(world: World) -> None:
     def join(given: Patience) -> str:
         patience.append(given)
         loop.call_soon_threadsafe(started.set)
-        while given.left() > 0:
+        while given.seconds_left() > 0:
             given.pause(0.01)
         raise BackendError("given up")
 
@@ -503,7 +503,7 @@ async def test_a_cancelled_search_gives_up_the_start(world: World) -> None:
     search.cancel()
     with pytest.raises(asyncio.CancelledError):
         await search
-    assert patience[0].left() == 0
+    assert patience[0].seconds_left() == 0
     await backend.aclose()
 
 

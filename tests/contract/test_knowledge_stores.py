@@ -83,7 +83,7 @@ async def test_an_empty_store_finds_nothing(store: KnowledgeStore) -> None:
     assert await store.dense(vector("moon"), embedder=MODEL) == []
     assert await store.hybrid("moon", vector("moon"), embedder=MODEL) == []
     assert await store.source("https://space.example/moon") is None
-    assert (await store.sources(), await store.unembedded(), await store.passages("https://x.example/")) == ([], [], [])
+    assert (await store.sources(), await store.list_unembedded(), await store.passages("https://x.example/")) == ([], [], [])
     assert (await store.stats()).chunks == 0
 
 
@@ -284,11 +284,11 @@ async def test_neighbours_of_a_passage_are_read_by_number(store: KnowledgeStore)
 
 async def test_chunks_without_vectors_are_known_and_can_get_them(store: KnowledgeStore) -> None:
     await store.put([page("https://a.example/", "alpha beta", "gamma delta", "epsilon", embed=False), SUN], embedder=MODEL)
-    waiting = await store.unembedded()
+    waiting = await store.list_unembedded()
     assert [p.text for p in waiting] == ["alpha beta", "gamma delta", "epsilon"]
     assert found(await store.dense(vector("gamma delta"), embedder=MODEL)) == [(SUN.source.url, 0)]
     await store.add_vectors({waiting[1].id: vector("gamma delta")}, embedder=MODEL)
-    assert [p.text for p in await store.unembedded()] == ["alpha beta", "epsilon"]
+    assert [p.text for p in await store.list_unembedded()] == ["alpha beta", "epsilon"]
     near = await store.dense(vector("gamma delta"), embedder=MODEL)
     assert found(near) == [("https://a.example/", 1), (SUN.source.url, 0)]
     await store.add_vectors({p.id: vector(p.text) for p in waiting}, embedder=MODEL)
@@ -297,7 +297,7 @@ async def test_chunks_without_vectors_are_known_and_can_get_them(store: Knowledg
 
 async def test_vectors_for_a_chunk_that_is_gone_are_passed_over(store: KnowledgeStore) -> None:
     await store.put([page("https://a.example/", "alpha beta", embed=False)])
-    [waiting] = await store.unembedded()
+    [waiting] = await store.list_unembedded()
     await store.remove(["https://a.example/"])
     await store.add_vectors({waiting.id: vector("alpha")}, embedder=MODEL)
     assert await store.dense(vector("alpha"), embedder=MODEL) == []
@@ -321,7 +321,7 @@ async def test_forgotten_vectors_make_room_for_another_model(store: KnowledgeSto
     await store.put([MOON, SUN], embedder=MODEL)
     await store.forget_vectors()
     assert await store.dense(array("f", [1.0, 0.0]), embedder="two") == []
-    waiting = await store.unembedded()
+    waiting = await store.list_unembedded()
     assert len(waiting) == 3
     await store.add_vectors({p.id: array("f", [float(p.number), 1.0]) for p in waiting}, embedder="two")
     assert len(await store.dense(array("f", [0.0, 1.0]), embedder="two")) == 3

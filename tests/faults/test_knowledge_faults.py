@@ -218,7 +218,7 @@ async def test_lost_vectors_leave_words_and_can_be_made_again(path: Path, harm: 
         assert len(await store.lexical("page1")) > 0
         report = await store.repair()
         assert (report.sources, report.unembedded, report.lost_chunks) == (3, 3 * CHUNKS, 0)
-        waiting = await store.unembedded(100)
+        waiting = await store.list_unembedded(100)
         await store.add_vectors({p.id: array("f", [float(p.number), 1.0]) for p in waiting}, embedder="other")
         assert len(await store.dense(array("f", [1.0, 1.0]), embedder="other", count=50)) == 3 * CHUNKS
 

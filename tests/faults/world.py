@@ -167,8 +167,8 @@ def _books(run: Run) -> list[str]:
     ended = [f.call for f in run.facts if isinstance(f, ModelReplied | ModelFailed)]
     if sorted(asked) != sorted(ended):
         troubles.append(f"calls {sorted(set(asked) ^ set(ended))} have no end")
-    if run.meter.reserved:
-        troubles.append(f"{run.meter.reserved} tokens are still reserved")
+    if run.meter.reserved_tokens:
+        troubles.append(f"{run.meter.reserved_tokens} tokens are still reserved")
     spent = sum(f.usage.total for f in run.facts if isinstance(f, ModelReplied | ModelFailed))
     if spent != run.meter.usage.total:
         troubles.append(f"the log has {spent} tokens and the meter {run.meter.usage.total}")

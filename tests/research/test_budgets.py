@@ -113,10 +113,10 @@ def test_a_researcher_spends_from_its_own_share_from_the_researchers_and_from_th
     assert one.reserve_call(1) is StopReason.BUDGET_SPENT
     second = other.reserve_call(400)
     assert not isinstance(second, StopReason)
-    assert (run.reserved, all_of_them.reserved, one.reserved) == (800, 800, 400)
+    assert (run.reserved_tokens, all_of_them.reserved_tokens, one.reserved_tokens) == (800, 800, 400)
     one.settle_call(first, Usage(10, 5))
     other.settle_call(second, Usage(20, 5))
-    assert (run.usage.total, all_of_them.usage.total, one.usage.total, run.reserved) == (40, 40, 15, 0)
+    assert (run.usage.total, all_of_them.usage.total, one.usage.total, run.reserved_tokens) == (40, 40, 15, 0)
 
 
 class Listening(PromptModel):

@@ -56,7 +56,7 @@ async def test_a_store_of_version_1_is_brought_up_to_date(path: Path) -> None:
         ]
         words_first = await store.lexical("moons", scope=Scope(tags=("space",)))
         assert words_first[0].text == "The moon is far."
-        [waiting] = await store.unembedded()
+        [waiting] = await store.list_unembedded()
         await store.add_vectors({waiting.id: array("f", [0.6, 0.8])}, embedder="letters")
         assert (await store.stats()).unembedded == 0
         assert await store.remove(["https://space.example/moon"]) == 1

@@ -215,7 +215,7 @@ class Lifecycle:
         polls = 0
         while not self._healthy(state.port):
             polls += 1
-            if patience.left() <= 0 or (polls % LOOK_EVERY == 0 and not engine.is_running(state.container, patience)):
+            if patience.seconds_left() <= 0 or (polls % LOOK_EVERY == 0 and not engine.is_running(state.container, patience)):
                 return False
             patience.pause(POLL_S)
         return True

@@ -78,9 +78,9 @@ def _wait_for_exit(words: Sequence[str], out: IO[bytes], err: IO[bytes], patienc
     with subprocess.Popen(  # noqa: S603 - docker or podman with words of ours; no shell is involved
         list(words), stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
     ) as process:
-        while patience.left() > 0:
+        while patience.seconds_left() > 0:
             try:
-                return process.wait(min(0.2, patience.left()))
+                return process.wait(min(0.2, patience.seconds_left()))
             except subprocess.TimeoutExpired:
                 continue
         process.kill()

@@ -34,7 +34,7 @@ class Patience:
         self._until = clock.monotonic() + seconds
         self._given_up = given_up or threading.Event()
 
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Seconds left; none once the caller gave up."""
         return 0.0 if self._given_up.is_set() else max(0.0, self._until - self._clock.monotonic())
 
@@ -43,8 +43,8 @@ class Patience:
 
     def pause(self, seconds: float) -> None:
         """Wait a little, and never beyond the end."""
-        self._clock.wait(self._given_up, min(seconds, self.left()))
+        self._clock.wait(self._given_up, min(seconds, self.seconds_left()))
 
     def at_most(self, seconds: float) -> Patience:
         """A shorter one, given up together with this one."""
-        return Patience(min(seconds, self.left()), self._clock, self._given_up)
+        return Patience(min(seconds, self.seconds_left()), self._clock, self._given_up)

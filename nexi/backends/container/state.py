@@ -98,7 +98,7 @@ class StateFile:
         fd = self._open_lock()
         try:
             while not take_lock(fd):
-                if patience.left() <= 0:
+                if patience.seconds_left() <= 0:
                     raise BackendError(
                         "SearXNG is being started or stopped by another process",
                         code="start_busy",

@@ -95,7 +95,7 @@ class EventDecoder:
         self._after_return = False
 
     @property
-    def pending(self) -> int:
+    def pending_chars(self) -> int:
         """Characters of an event that is not finished yet."""
         return self._line_chars + self._data_chars
 
@@ -157,7 +157,7 @@ class BodyReader:
         else:
             self._body += chunk
             self._detect_format()
-        pending = self._events.pending if self.kind == "events" else len(self._body)
+        pending = self._events.pending_chars if self.kind == "events" else len(self._body)
         self.cut = self.cut or self.draft.is_full or pending > _PENDING_BYTES or self._received > MAX_STREAM_BYTES
 
     def end(self) -> None:

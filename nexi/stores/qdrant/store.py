@@ -81,7 +81,7 @@ class QdrantStore:
 
     @translate_errors
     async def put(self, pages: Sequence[IndexedPage], *, embedder: str = "") -> None:
-        dims = _checked(pages)
+        dims = _vector_length(pages)
         state = await self._load_state()
         if dims:
             state = await self._claim_embedder(state, embedder, dims)
@@ -201,7 +201,7 @@ class QdrantStore:
         return await self._search_points(state, scope, query=fused, prefetch=parts, limit=count)
 
     @translate_errors
-    async def unembedded(self, count: int = 100) -> list[Passage]:
+    async def list_unembedded(self, count: int = 100) -> list[Passage]:
         state = await self._load_state()
         within = models.Filter(must=[models.FieldCondition(key="embedded", match=models.MatchValue(value=False))])
         found, _ = await self._client.scroll(state["collection"], scroll_filter=within, limit=count)
@@ -492,7 +492,7 @@ def _same_embedder(state: Mapping[str, Any], embedder: str, dims: int) -> None:
         raise faults.other_embedder(state["embedder"], state["dims"], embedder, dims)
 
 
-def _checked(pages: Sequence[IndexedPage]) -> int:
+def _vector_length(pages: Sequence[IndexedPage]) -> int:
     """The length of the vectors, 0 for none; all are looked at before the first is written."""
     dims = next((len(vector) for page in pages for vector in page.vectors), 0)
     for page in pages:
