@@ -14,6 +14,7 @@ from nexi.plugins import FetchPlugin, SearchPlugin
 from nexi.testing import ScriptedLLM, answering, reading, searching
 from nexi.tools import ContentFetcher, SearchBackend
 from nexi.types import FetchLimits, Hit, Page, Query
+from tests.raising import has_code
 
 URL = "https://a.example/x"
 
@@ -52,9 +53,9 @@ async def test_a_fetch_plugin_becomes_a_fetcher() -> None:
 
 
 async def test_what_a_plugin_raises_is_that_backends_failure() -> None:
-    with pytest.raises(BackendError, match="boom"):
+    with pytest.raises(BackendError, check=has_code("backend", "boom")):
         await SearchPlugin(Broken()).search(Query("q"))
-    with pytest.raises(FetchError, match="403"):
+    with pytest.raises(FetchError, check=has_code("error", "403")):
         await FetchPlugin(Broken()).fetch(URL, FetchLimits())
 
 

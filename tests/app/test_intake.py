@@ -20,6 +20,7 @@ from nexi.config import Config
 from nexi.errors import NexiError
 from nexi.testing import FakeClock, FakeWeb
 from nexi.types import StoredSource
+from tests.raising import has_code
 
 Make = Callable[..., Config]
 
@@ -153,9 +154,8 @@ async def test_a_folder_with_very_many_files_is_taken_file_by_file(make_config: 
 
 async def test_what_is_neither_a_path_nor_an_address_says_so(make_config: Make, tmp_path: Path) -> None:
     for target in (str(tmp_path / "nothing"), "a\0b", "ftp://example.com/x"):
-        with pytest.raises(NexiError, match="cannot be read") as refused:
+        with pytest.raises(NexiError, check=has_code("not_found")):
             await take(make_config(), target)
-        assert refused.value.code == "not_found"
 
 
 async def test_a_page_and_the_pages_of_a_sitemap_are_taken(make_config: Make) -> None:
@@ -202,7 +202,7 @@ async def test_files_for_one_question_are_in_no_store_afterwards(make_config: Ma
 async def test_files_with_nothing_to_read_are_refused_with_the_reasons(make_config: Make, tmp_path: Path) -> None:
     (tmp_path / "blob.bin").write_bytes(b"\0\1" * 500)
     async with Nexi(make_config()) as nexi:
-        with pytest.raises(NexiError, match=r"nothing to read in blob\.bin: blob\.bin: no text"):
+        with pytest.raises(NexiError, check=has_code("error", "blob.bin")):
             async with attach_files(nexi, nexi.ports, [str(tmp_path / "blob.bin")]):
                 pass
 

@@ -15,6 +15,7 @@ from nexi.runs import log_format
 from nexi.runs.directory import RunDirectory
 from nexi.runs.log_format import DamagedLogError
 from tests.faults.processes import home
+from tests.raising import has_code
 from tests.research.world import PAGES, QUESTION, LoopClock, PromptModel, SlowWeb, nexi_over, play
 
 Make = Callable[..., Config]
@@ -50,9 +51,7 @@ def test_damage_in_the_middle_is_refused_with_what_comes_before_it_and_the_log_s
     middle = len(lines) // 2
     path.write_bytes(b"".join([*lines[:middle], spoilt(lines[middle]), *lines[middle + 1 :]]))
     before = path.read_bytes()
-    with pytest.raises(
-        DamagedLogError, match=f"damaged at line {middle + 1}: .*; {middle - 1} facts before it can still be read"
-    ) as caught:
+    with pytest.raises(DamagedLogError, check=has_code("damaged_log", f"line {middle + 1}")) as caught:
         resume(config, run.id)
     assert caught.value.readable is not None
     assert [fact for _, fact in caught.value.readable.facts] == list(run.facts[: middle - 1])
@@ -66,9 +65,8 @@ def test_a_log_of_a_newer_nexi_is_refused_with_its_version(make_config: Make) ->
     header, *rest = path.read_bytes().splitlines(keepends=True)
     told = {name: value for name, value in json.loads(header).items() if name != "sum"}
     path.write_bytes(b"".join([log_format.seal_record({**told, "schema": log_format.SCHEMA + 1, "nexi": "9.9"}), *rest]))
-    with pytest.raises(StoreError, match=r"was written by a newer nexi: its log has schema 2 \(nexi 9.9\)") as caught:
+    with pytest.raises(StoreError, check=has_code("newer_log", "9.9")):
         resume(config, run.id)
-    assert caught.value.code == "newer_log"
     (listed,) = RunDirectory(config.runs_dir, config.pages_dir, LoopClock()).list_runs()
     assert (listed.id, listed.query) == (run.id, QUESTION)
 

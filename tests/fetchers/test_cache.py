@@ -19,6 +19,7 @@ from nexi.fetchers.http import HttpFetcher
 from nexi.testing import FakeClock
 from nexi.types import FetchLimits, Page
 from tests.fetchers.site import Answer, page, response, serving
+from tests.raising import has_code
 
 LIMITS = FetchLimits()
 URL = "https://tea.example/a"
@@ -153,7 +154,7 @@ async def test_a_url_the_guard_refuses_is_not_served_from_the_cache(tmp_path: Pa
     url = "http://127.0.0.1/a"
     PageCache(tmp_path, clock=FakeClock()).put(cache_key("http", url), WHOLE)
     fetcher = create_fetcher("http", Settings(clock=FakeClock(), cache_folder=tmp_path))
-    with pytest.raises(FetchError, match="loopback"):
+    with pytest.raises(FetchError, check=has_code("blocked", "127.0.0.1")):
         await fetcher.fetch(url, LIMITS)
     allowed = create_fetcher("http", Settings(clock=FakeClock(), cache_folder=tmp_path, allow_private=("127.0.0.1",)))
     assert (await allowed.fetch(url, LIMITS)).text == WHOLE.text

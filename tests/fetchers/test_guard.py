@@ -9,6 +9,7 @@ import pytest
 
 from nexi.errors import ConfigError, FetchError
 from nexi.fetchers.guard import AddressGuard, GuardedBackend, forbidden_reason
+from tests.raising import has_code
 
 FORBIDDEN = {
     "0.0.0.0": "unspecified",
@@ -155,7 +156,7 @@ def test_an_exception_covers_nothing_beside_itself(allow: str, url: str) -> None
 
 @pytest.mark.parametrize("entry", ["10.0.0.0/99", "http://wiki.lan/", "a b", "host:port", "user@host"])
 def test_an_exception_that_cannot_be_read_is_a_configuration_error(entry: str) -> None:
-    with pytest.raises(ConfigError, match="allow_private"):
+    with pytest.raises(ConfigError, check=has_code("config", "allow_private")):
         AddressGuard([entry])
 
 
@@ -195,7 +196,7 @@ async def test_a_name_that_later_turns_private_is_refused_then() -> None:
     wire, names = Wire(), Names(["93.184.215.14"], ["127.0.0.1"])
     backend = GuardedBackend(AddressGuard(), resolve=names, inner=wire)
     await backend.connect_tcp("rebind.test", 80)
-    with pytest.raises(FetchError, match=r"127\.0\.0\.1 is loopback"):
+    with pytest.raises(FetchError, check=has_code("blocked", "rebind.test", "127.0.0.1")):
         await backend.connect_tcp("rebind.test", 80)
     assert wire.connects == [("93.184.215.14", 80)]
 
@@ -239,7 +240,7 @@ async def test_an_allowed_address_does_not_open_the_door_to_names_that_point_at_
 
 
 async def test_local_sockets_are_refused() -> None:
-    with pytest.raises(FetchError, match="local socket"):
+    with pytest.raises(FetchError, check=has_code("blocked")):
         await GuardedBackend(AddressGuard(), inner=Wire()).connect_unix_socket("/run/docker.sock")
 
 

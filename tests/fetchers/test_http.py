@@ -18,6 +18,7 @@ from nexi.fetchers.http import DEFAULT_USER_AGENT, HttpFetcher
 from nexi.testing import FakeClock
 from nexi.types import FetchLimits, Page
 from tests.fetchers.site import Answer, Site, Writer, page, response, serving
+from tests.raising import has_code
 
 LIMITS = FetchLimits(timeout_s=10.0)
 
@@ -181,7 +182,7 @@ async def test_nobody_listening_is_an_error() -> None:
     async with serving() as site:
         port = site.port
     fetcher = HttpFetcher(guard=AddressGuard(["127.0.0.1"]), clock=FakeClock(), respect_robots=False)
-    with pytest.raises(FetchError, match=r"connection to 127\.0\.0\.1 failed"):
+    with pytest.raises(FetchError, check=has_code("error", "127.0.0.1")):
         await fetcher.fetch(f"http://127.0.0.1:{port}/", LIMITS)
     await fetcher.aclose()
 
@@ -296,7 +297,7 @@ async def test_a_page_that_drips_meets_the_deadline() -> None:
 async def test_a_handshake_without_an_answer_meets_the_deadline_and_leaves_no_socket() -> None:
     async with serving() as site:
         fetcher = HttpFetcher(guard=AddressGuard(["127.0.0.1"]), clock=FakeClock(), respect_robots=False)
-        with pytest.raises(FetchError, match="took too long"):
+        with pytest.raises(FetchError, check=has_code("timeout")):
             await fetcher.fetch(site.url().replace("http:", "https:"), FetchLimits(timeout_s=0.3))
         await fetcher.aclose()
 
@@ -308,7 +309,7 @@ async def test_a_page_without_a_trusted_certificate_is_an_error() -> None:
 
     async with await asyncio.start_server(answer_in_clear, "127.0.0.1", 0) as server:
         fetcher = HttpFetcher(guard=AddressGuard(["127.0.0.1"]), clock=FakeClock(), respect_robots=False)
-        with pytest.raises(FetchError, match="no valid certificate"):
+        with pytest.raises(FetchError, check=has_code("error", "WRONG_VERSION_NUMBER")):
             await fetcher.fetch(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/", LIMITS)
         await fetcher.aclose()
 
@@ -400,7 +401,7 @@ async def test_behind_a_proxy_names_known_to_be_private_are_refused_and_unknown_
 
     async with serving({"http://unknown.test/": page("the proxy knows")}) as site:
         fetcher = HttpFetcher(guard=AddressGuard(), clock=FakeClock(), proxy=site.url(), respect_robots=False, resolve=resolve)
-        with pytest.raises(FetchError, match=r"10\.0\.0\.1 is private"):
+        with pytest.raises(FetchError, check=has_code("blocked", "10.0.0.1")):
             await fetcher.fetch("http://inside.test/", LIMITS)
         assert (await fetcher.fetch("http://unknown.test/", LIMITS)).text == "the proxy knows"
         assert site.paths == ["http://unknown.test/"]

@@ -9,6 +9,7 @@ import pytest
 from nexi import fetchers
 from nexi.errors import ConfigError
 from nexi.testing import FakeClock, FakeWeb
+from tests.raising import has_code
 
 SETTINGS = fetchers.Settings(clock=FakeClock(), allow_private=("127.0.0.1",))
 
@@ -22,7 +23,7 @@ async def test_the_http_fetcher_is_known() -> None:
 
 
 def test_an_unknown_name_is_a_configuration_error_that_lists_the_known() -> None:
-    with pytest.raises(ConfigError, match="no content fetcher called 'htpp'") as caught:
+    with pytest.raises(ConfigError, check=has_code("config", "'htpp'")) as caught:
         fetchers.create_fetcher("htpp", SETTINGS)
     assert "http" in caught.value.cause
 

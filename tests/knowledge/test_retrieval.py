@@ -16,6 +16,7 @@ from nexi.stores.sqlite import SqliteStore
 from nexi.testing import FakeClock, ScriptedLLM
 from nexi.types import Embedded, Page, Passage, Scope
 from tests.knowledge.support import Said, WordEmbedder, saying
+from tests.raising import has_code
 
 PAGES = {
     "http://birds.test/owl": ("Barn owl", "# Barn owl\n\nThe barn owl hunts by night. It was studied by Iris Quill."),
@@ -152,7 +153,7 @@ async def test_a_damaged_store_is_not_hidden(tmp_path: Path) -> None:
         raise StoreError("damaged", code="store_damaged")
 
     library.store.dense = damaged  # type: ignore[method-assign]
-    with pytest.raises(StoreError, match="damaged"):
+    with pytest.raises(StoreError, check=has_code("store_damaged")):
         await library.urls("barn owl")
     await library.store.aclose()
 

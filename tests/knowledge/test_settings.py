@@ -7,6 +7,7 @@ import pytest
 
 from nexi.errors import ConfigError
 from nexi.knowledge.settings import RANGES, REFINER_TEMPERATURE, VARIABLES, KnowledgeSettings, check_settings
+from tests.raising import has_code
 
 SEED = {
     "AGENTIC_SEARCH_ENABLED": True,
@@ -37,5 +38,5 @@ def test_a_value_out_of_its_range_is_refused_and_its_bounds_are_not(name: str, b
     for fine in bounds:
         check_settings(KnowledgeSettings(**{name: fine}))
     for bad in (low - 1, high + 1, float("nan"), float("inf")):
-        with pytest.raises(ConfigError, match=name):
+        with pytest.raises(ConfigError, check=has_code("config", name)):
             check_settings(KnowledgeSettings(**{name: bad}))

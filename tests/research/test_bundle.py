@@ -14,6 +14,7 @@ from nexi.config import Config
 from nexi.errors import StoreError
 from nexi.runs.directory import RunDirectory
 from nexi.testing import FakeClock
+from tests.raising import has_code
 from tests.research.test_resume import research
 from tests.research.world import PAGES, PromptModel, SlowWeb, nexi_over, play
 
@@ -91,13 +92,13 @@ def test_an_existing_file_and_an_unknown_run_are_refused(make_config: Make, tmp_
     whole = research(config, PromptModel())
     path = tmp_path / "run.tar.gz"
     path.write_text("mine")
-    with pytest.raises(StoreError, match="is not overwritten: it exists"):
+    with pytest.raises(StoreError, check=has_code("store", "run.tar.gz")):
         write_bundle(directory(config), whole.id, path, [])
     assert path.read_text() == "mine"
     with pytest.raises(StoreError):
         write_bundle(directory(config), "ffffff", tmp_path / "other.tar.gz", [])
     assert not (tmp_path / "other.tar.gz").exists()
-    with pytest.raises(StoreError, match="Could not write the bundle"):
+    with pytest.raises(StoreError, check=has_code("store", "where.tar.gz")):
         write_bundle(directory(config), whole.id, tmp_path / "no" / "where.tar.gz", [])
 
 
@@ -131,7 +132,7 @@ def test_what_is_no_bundle_is_refused_with_a_reason(make_config: Make, tmp_path:
     whole = tmp_path / "whole.tar.gz"
     write_bundle(directory(config), research(config, PromptModel()).id, whole, [])
     there = config.override(home=tmp_path / "elsewhere")
-    with pytest.raises(StoreError, match="is not a bundle of a run") as refused:
+    with pytest.raises(StoreError, check=has_code("store", "bad.tar.gz")) as refused:
         read_bundle(spoilt(tmp_path / "bad.tar.gz", whole.read_bytes(), kind), directory(there))
     assert (bool(refused.value.cause), refused.value.fix) == (True, "nexi export ID --bundle makes one")
 
@@ -174,5 +175,5 @@ def test_an_archive_larger_than_a_run_can_be_is_not_unpacked(make_config: Make, 
 
 
 def test_a_bundle_that_cannot_be_opened_says_so(make_config: Make, tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="Could not read the bundle"):
+    with pytest.raises(StoreError, check=has_code("store", tmp_path)):
         read_bundle(tmp_path, directory(make_config()))

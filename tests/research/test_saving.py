@@ -12,6 +12,7 @@ import pytest
 from nexi.app.report import report_text, save_report
 from nexi.config import Config
 from nexi.errors import StoreError
+from tests.raising import has_code
 from tests.research.test_resume import research
 from tests.research.world import PromptModel
 
@@ -60,7 +61,7 @@ def test_a_name_that_is_taken_is_left_alone_and_another_suffix_is_tried(make_con
 def test_when_every_name_is_taken_the_user_is_told_to_choose_one(make_config: Make, tmp_path: Path) -> None:
     result = research(make_config(), PromptModel())
     (tmp_path / f"{NAME}-a1.md").write_text("mine")
-    with pytest.raises(StoreError, match="every name for it is taken"):
+    with pytest.raises(StoreError, check=has_code("store", tmp_path)):
         save_report(result, tmp_path, "2026-01-02", pick=lambda: (0, 1))
 
 
@@ -75,7 +76,7 @@ def test_a_link_that_somebody_laid_there_is_not_followed(make_config: Make, tmp_
 
 def test_a_folder_that_is_gone_is_a_clean_error(make_config: Make, tmp_path: Path) -> None:
     result = research(make_config(), PromptModel())
-    with pytest.raises(StoreError, match="Could not save the report"):
+    with pytest.raises(StoreError, check=has_code("store", tmp_path / "gone")):
         save_report(result, tmp_path / "gone", "2026-01-02")
 
 
@@ -83,7 +84,7 @@ def test_a_folder_that_is_gone_is_a_clean_error(make_config: Make, tmp_path: Pat
 def test_a_folder_that_may_not_be_written_is_a_clean_error(make_config: Make, tmp_path: Path) -> None:
     result = research(make_config(), PromptModel())
     tmp_path.chmod(0o500)
-    with pytest.raises(StoreError, match="Could not save the report"):
+    with pytest.raises(StoreError, check=has_code("store", tmp_path)):
         save_report(result, tmp_path, "2026-01-02")
 
 

@@ -15,6 +15,7 @@ from nexi.testing import ScriptedLLM
 from nexi.types import Reply, Usage
 from rig import miniweb
 from tests.cli.command import PAGES, QUESTION
+from tests.raising import has_code
 
 Make = Callable[..., Config]
 
@@ -92,17 +93,12 @@ async def test_the_arguments_of_a_call_win_over_the_settings(make: Make) -> None
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
-    [
-        ({"max_iterations": 0}, "max_iterations is 0"),
-        ({"completeness_threshold": float("nan")}, "completeness_threshold is nan"),
-        ({"url_score_threshold": "high"}, "url_score_threshold must be a number"),
-        ({"speed": 3}, "agentic_search has no speed"),
-    ],
+    "asked",
+    [{"max_iterations": 0}, {"completeness_threshold": float("nan")}, {"url_score_threshold": "high"}, {"speed": 3}],
 )
-async def test_an_argument_that_makes_no_sense_is_refused(make: Make, asked: dict[str, Any], said: str) -> None:
+async def test_an_argument_that_makes_no_sense_is_refused(make: Make, asked: dict[str, Any]) -> None:
     async with Nexi(make(model="extractive")) as nexi:
-        with pytest.raises(ConfigError, match=said):
+        with pytest.raises(ConfigError, check=has_code("config", *asked)):
             await nexi.agentic_search(QUESTION, **asked)
 
 
@@ -111,5 +107,5 @@ async def test_an_empty_query_and_a_search_that_is_switched_off_are_refused(make
         with pytest.raises(QuestionError):
             await nexi.agentic_search("  ")
     async with Nexi(make(model="extractive", agentic_search_enabled=False)) as nexi:
-        with pytest.raises(ConfigError, match="switched off"):
+        with pytest.raises(ConfigError, check=has_code("config", "agentic_search_enabled")):
             await nexi.agentic_search(QUESTION)

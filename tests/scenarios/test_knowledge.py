@@ -15,6 +15,7 @@ from nexi.events import KnowledgeSearched, PageFetched, Warned
 from nexi.llm.extractive.model import Extractive
 from nexi.testing import FakeWeb, answering, calling, reading, searching
 from nexi.types import Page, Verdict
+from tests.raising import has_code
 from tests.scenarios.world import MARS, MOON, PAGES, World
 
 Make = Callable[..., Config]
@@ -199,7 +200,7 @@ async def test_only_what_is_known_is_asked_when_only_that_is_wanted(make_config:
 
 
 async def test_with_nothing_known_only_local_has_no_answer_and_says_why(make_config: Make) -> None:
-    with pytest.raises(NexiError, match="the knowledge base is empty") as failed:
+    with pytest.raises(NexiError, check=has_code("no_evidence")) as failed:
         await extractive(make_config(model="extractive"), CountingWeb()).ask(scope="local")
     assert (failed.value.exit_code, "nexi index PATH" in failed.value.fix) == (5, True)
 

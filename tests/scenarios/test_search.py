@@ -12,6 +12,7 @@ from nexi.config import Config, get_system_prompt
 from nexi.errors import ContextOverflowError, LLMError, NoEvidenceError, QuestionError
 from nexi.events import (
     ContextCompacted,
+    LimitApplied,
     ModelAsked,
     PageFetched,
     PrefetchEnded,
@@ -29,6 +30,7 @@ from nexi.runs.directory import RunDirectory
 from nexi.runs.session import Session
 from nexi.testing import FakeWeb, answering, calling, reading, searching
 from nexi.types import Message, Reply, Source, StopReason, ToolCall, Usage, content_digest
+from tests.raising import has_code
 from tests.scenarios.world import MARS, MOON, PAGES, QUESTION, VENUS, World
 
 Make = Callable[..., Config]
@@ -264,8 +266,9 @@ async def test_the_iteration_limit_forces_an_answer_with_a_warning(make_config: 
 
 async def test_a_limit_before_any_page_is_an_error_that_says_so(make_config: Make) -> None:
     world = World(make_config(), searching("moon"))
-    with pytest.raises(NoEvidenceError, match="iteration limit was reached before any page was read"):
+    with pytest.raises(NoEvidenceError):
         await world.ask(max_iterations=1)
+    assert [f.stop for f in world.facts if isinstance(f, LimitApplied)] == [StopReason.MAX_ITERATIONS]
 
 
 async def test_the_time_target_forces_an_answer(make_config: Make) -> None:
@@ -291,7 +294,7 @@ async def test_a_model_that_fails_after_reading_leaves_an_answer_from_passages(m
 
 async def test_a_model_that_fails_before_reading_is_an_error(make_config: Make) -> None:
     world = World(make_config(), LLMError("the key was refused", code="auth", fix="check api_key"))
-    with pytest.raises(LLMError, match="the key was refused") as caught:
+    with pytest.raises(LLMError, check=has_code("auth")) as caught:
         await world.ask()
     assert (caught.value.code, caught.value.fix) == ("auth", "check api_key")
     assert isinstance(world.facts[-1], RunFailed)
@@ -432,14 +435,14 @@ async def test_a_token_budget_ends_in_an_answer(make_config: Make) -> None:
 @pytest.mark.parametrize("question", ["", "   ", "\x00\x07", "\n"])
 async def test_an_empty_question_is_refused_with_a_fix(make_config: Make, question: str) -> None:
     world = World(make_config())
-    with pytest.raises(QuestionError, match="empty") as caught:
+    with pytest.raises(QuestionError, check=has_code("question")) as caught:
         await world.ask(question)
     assert caught.value.fix
 
 
 async def test_a_question_of_a_megabyte_is_refused_and_nothing_is_sent(make_config: Make) -> None:
     world = World(make_config())
-    with pytest.raises(QuestionError, match="1,000,000 characters"):
+    with pytest.raises(QuestionError, check=has_code("question", "1,000,000")):
         await world.ask("a" * 1_000_000)
     assert world.llm.requests == []
 
@@ -452,7 +455,7 @@ async def test_control_characters_and_stray_bytes_are_cleaned_from_a_question(ma
 
 async def test_a_search_without_hits_says_which_backend_and_why(make_config: Make) -> None:
     world = World(make_config(), searching("xyzzy"), answering("nothing"), answering("nothing"), web=FakeWeb({}))
-    with pytest.raises(NoEvidenceError, match="http: it answered and has no result"):
+    with pytest.raises(NoEvidenceError, check=has_code("no_evidence", "http:")):
         await world.ask()
 
 

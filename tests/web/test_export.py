@@ -23,6 +23,7 @@ from nexi.web.page.exports import TYPES, export_run, suffix_of
 from nexi.web.page.markdown import is_tame
 from nexi.web.page.printing import print_to_pdf
 from nexi.web.page.timeline import timeline_svg, totals_of
+from tests.raising import has_code
 from tests.web import samples
 from tests.web.world import MOON, QUESTION, serving
 
@@ -116,7 +117,7 @@ async def test_a_run_without_sources_is_exported_without_what_it_lacks(runs: Run
     assert "ended: time target" in text
     run_id = await samples.keep(runs, samples.bare())
     for form in ("ris", "bibtex", "csl"):
-        with pytest.raises(NexiError, match="there are no references"):
+        with pytest.raises(NexiError, check=has_code("no_references")):
             await export_run(runs, runs.pages, run_id, form)
 
 
@@ -229,7 +230,7 @@ async def test_a_browser_that_does_not_print_is_told_and_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, why: str
 ) -> None:
     monkeypatch.setattr("shutil.which", lambda _: program(tmp_path, script))
-    with pytest.raises(NexiError, match="the PDF was not made") as told:
+    with pytest.raises(NexiError, check=has_code("not_printed")) as told:
         await print_to_pdf("<p>x</p>", patience_s=0.2)
     assert why in told.value.cause
 

@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 
 from nexi.testing import ScriptedLLM
 from nexi.types import Reply
+from tests.raising import has_code
 from tests.search_api.support import GOLDEN, HITS, config, nexi
 from tests.web.doors import client
 
@@ -93,7 +94,7 @@ def test_the_server_refuses_a_file_it_cannot_use_before_it_listens(tmp_path: Pat
     for named, text in (("missing.yaml", None), ("broken.yaml", "service: {cash: 1}")):
         if text:
             (tmp_path / named).write_text(text)
-        with pytest.raises(ConfigError, match=named):
+        with pytest.raises(ConfigError, check=has_code("config", named)):
             serve(config(tmp_path), ServerOptions(port=0, searcher_config=str(tmp_path / named)))
 
 
