@@ -10,7 +10,7 @@ OPENWEBUI_NEEDS := aiocache aiofiles aiohttp aiosqlite alembic authlib azure-ai-
 	langchain-core markdown mcp pillow pycrdt pydub pyjwt python-mimeparse python-socketio pytz redis requests \
 	"sqlalchemy[asyncio]" tiktoken typer uvicorn validators
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-js check eval bench bench-page mutate test-faults test-containers test-browser test-clients test-mcp screenshots lock clean
+.PHONY: help demo test test-js check eval bench bench-page mutate train-pair-model test-faults test-containers test-browser test-clients test-mcp screenshots lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -56,6 +56,17 @@ eval: $(VENV)/dev.stamp  ## answers, text, proofs, knowledge, research, doors, h
 	$(BIN)/python -m evals.doors $(if $(SAMPLE),--sample $(SAMPLE))
 	$(BIN)/python -m evals.injection
 	$(BIN)/python -m evals.security
+
+# Its environment alone has torch and transformers; every other target works without them.
+.venv-train/stamp: pyproject.toml
+	$(PYTHON) -m venv .venv-train
+	.venv-train/bin/python -m pip install --quiet --disable-pip-version-check "torch>=2.6" "transformers>=4.48" "onnx>=1.17" "onnxruntime>=1.20"
+	@touch $@
+
+train-pair-model: $(VENV)/dev.stamp .venv-train/stamp  ## fine-tune BASE (a folder, licence in LICENCE) to prove sentences and export it to OUT (needs ../shared/data; an accelerator helps); SAMPLE=n
+	@test -n "$(BASE)" -a -n "$(OUT)" -a -n "$(LICENCE)" || { echo 'say BASE=folder OUT=folder LICENCE=name'; exit 2; }
+	$(BIN)/python -m evals.pair_training.prepare --out $(OUT)/rows
+	.venv-train/bin/python -m evals.pair_training.fit --base $(BASE) --rows $(OUT)/rows --out $(OUT) --licence "$(LICENCE)" $(if $(SAMPLE),--sample $(SAMPLE))
 
 bench: $(VENV)/dev.stamp  ## speed and size, as ratios in one run; writes bench/results.md
 	$(BIN)/python -m bench --save
