@@ -31,7 +31,8 @@ demo: $(VENV)/run.stamp  ## serve nexi's own documentation on loopback and ask i
 	@$(BIN)/python -m nexi demo
 
 test: $(VENV)/dev.stamp  ## every test that needs no container, browser or client of others; no network, no data beside the project
-	$(PYTEST)
+	$(PYTEST) -m "not slow"
+	$(BIN)/python -m pytest -m slow
 
 test-js:  ## the units of the page's scripts (part of `make test` where Node 20 or newer is installed)
 	@if command -v node >/dev/null; then node --test tests/js/*.test.js; else echo "no Node here: apt-get install nodejs"; fi
@@ -41,7 +42,7 @@ check: $(VENV)/dev.stamp  ## ruff, strict types, layers, coverage with its floor
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest $(SIDE_BY_SIDE)
+	$(BIN)/coverage run -m pytest $(SIDE_BY_SIDE) -m "not slow"
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 

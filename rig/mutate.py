@@ -1,8 +1,9 @@
 """Mutation testing of the pure cores: change one thing in a module, run the module's own tests, and see whether they notice.
 
 `python -m rig.mutate` runs every mutant, `--only budget` those of one core, `--sample 30` a seeded sample of each, `--save`
-writes tests/mutation.md, `--show` lists the mutants that survived. A mutant is the module's source with one change, loaded in
-place of the file by an import hook in a forked process; no file is touched. Forking makes it a tool for Linux and macOS.
+writes the rows of these cores into tests/mutation.md, `--show` lists the mutants that survived. A mutant is the module's source
+with one change, loaded in place of the file by an import hook in a forked process; no file is touched. Forking makes it a tool
+for Linux and macOS.
 """
 
 from __future__ import annotations
@@ -282,18 +283,37 @@ def pick_mutants(core: Core, sample: int) -> list[Mutant]:
     return [mutants[at] for at in sorted(chosen)]
 
 
-def render_table(results: Sequence[Result]) -> str:
-    rows = [f"| {r.core.name} | `{r.core.path}` | {r.total} | {r.killed} | {r.share:.0%} |" for r in results]
-    lines = ["| core | module | mutants | killed | share |", "|---|---|---|---|---|", *rows]
-    return "\n".join(lines)
-
-
 HEAD = f"""# Mutants that the tests of the pure cores notice
 
 Written by `make mutate SAVE=1` (see `rig/mutate.py`). A mutant is the module with one change: another comparison or operator,
 `and` for `or`, a negated condition, a number one larger or smaller, a call or a filter dropped, `return None`. It is
 killed when one of the module's own tests fails. At least {MIN_KILLED:.0%} must be killed in each.
+
+Mutants that cannot change what the module does count as survivors too; they are in the list below with the others.
 """
+
+
+def render_row(result: Result) -> str:
+    return f"| {result.core.name} | `{result.core.path}` | {result.total} | {result.killed} | {result.share:.0%} |"
+
+
+def render_survivors(result: Result) -> str:
+    """The survivors of a core, each with its line, so that a reader can judge them."""
+    lines = (ROOT / result.core.path).read_text(encoding="utf-8").splitlines()
+    each = [f"- {mutant.change}: `{lines[mutant.line - 1].strip()}`" for mutant in result.survivors]
+    return "\n".join([f"## {result.core.name}", "", *(each or ["none"])])
+
+
+def save_results(results: Sequence[Result], table: Path = TABLE) -> None:
+    """Write the rows and survivors of these cores; those of other cores stay as they were measured."""
+    saved = table.read_text(encoding="utf-8") if table.exists() else ""
+    rows = {line.split()[1]: line for line in saved.splitlines() if line.count("|") == 6 and "`" in line}
+    parts = {part.split()[0]: f"## {part}".strip() for part in saved.split("\n## ")[1:]}
+    rows |= {result.core.name: render_row(result) for result in results}
+    parts |= {result.core.name: render_survivors(result) for result in results}
+    names = [core.name for core in CORES if core.name in rows]
+    lines = ["| core | module | mutants | killed | share |", "|---|---|---|---|---|", *(rows[name] for name in names)]
+    table.write_text("\n".join([HEAD, *lines, "", "\n\n".join(parts[name] for name in names), ""]), encoding="utf-8")
 
 
 def main() -> int:
@@ -301,7 +321,7 @@ def main() -> int:
     parser.add_argument("--only", action="append", choices=[core.name for core in CORES], help="one core; repeatable")
     parser.add_argument("--sample", type=int, default=0, help="a seeded sample of each core's mutants")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--save", action="store_true", help="write tests/mutation.md")
+    parser.add_argument("--save", action="store_true", help="write these cores into tests/mutation.md (no sample)")
     parser.add_argument("--show", action="store_true", help="list the mutants that survived")
     options = parser.parse_args()
     os.chdir(ROOT)
@@ -317,8 +337,8 @@ def main() -> int:
         print(f"{core.name}: {result.killed} of {result.total} killed ({result.share:.0%}), {seconds:.0f} s", flush=True)
         for mutant in result.survivors if options.show else ():
             print(f"  {core.path}:{mutant.line}: {mutant.change}")
-    if options.save:
-        TABLE.write_text(f"{HEAD}\n{render_table(results)}\n", encoding="utf-8")
+        if options.save and not options.sample:
+            save_results([result])
     return int(any(result.share < MIN_KILLED for result in results))
 
 

@@ -12,9 +12,11 @@ from nexi.answers.citations import (
     extract_citation_markers,
     extract_citations_from_tool_result,
     format_citations_section,
+    is_row,
     map_markers_to_urls,
     normalise_markers,
     process_answer_with_citations,
+    set_citations,
     strip_sources_section,
 )
 from nexi.types import Source
@@ -38,6 +40,42 @@ def test_a_page_keeps_the_number_it_got_first() -> None:
 def test_a_book_goes_on_where_another_stopped() -> None:
     book = CitationBook(sources=[Source(1, "u1"), Source(4, "u4")])
     assert [book.number_for(url).number for url in ("u4", "new", "u1")] == [4, 5, 1]
+
+
+def test_a_page_is_found_only_once_it_has_a_number() -> None:
+    book = CitationBook(key=str.lower, sources=[Source(3, "https://a.example/X")])
+    assert (book.find("https://A.example/x"), book.find("https://a.example/y")) == (Source(3, "https://a.example/X"), None)
+
+
+def test_reserved_numbers_go_to_their_pages_and_others_follow_them() -> None:
+    book = CitationBook()
+    book.reserve([Source(2, "u2"), Source(5, "u5")])
+    book.reserve([Source(7, "u7")])
+    assert [book.number_for(url).number for url in ("new", "u5", "u2", "newer", "u7", "u5")] == [8, 5, 2, 9, 7, 5]
+
+
+def test_a_number_that_another_page_already_has_is_not_given_again() -> None:
+    book = CitationBook(sources=[Source(2, "first")])
+    book.reserve([Source(2, "second")])
+    assert [book.number_for(url).number for url in ("second", "first")] == [3, 2]
+
+
+def test_a_branch_takes_its_numbers_from_the_book_and_lists_only_its_own_sources() -> None:
+    book = CitationBook()
+    moon = book.number_for("moon", "Moon", "d1")
+    left, right = book.branch(), book.branch()
+    tide = left.number_for("tide", "Tide", "d2")
+    assert (tide, right.number_for("tide", "other"), right.number_for("moon")) == (Source(2, "tide", "Tide", "d2"), tide, moon)
+    assert (left.sources, right.sources, book.sources) == ((tide,), (tide, moon), (moon, tide))
+
+
+def test_a_branch_adopts_sources_of_its_book_by_number() -> None:
+    book = CitationBook(sources=[Source(1, "moon"), Source(2, "tide")])
+    branch = book.branch()
+    branch.adopt([2, 9])
+    assert branch.sources == (Source(2, "tide"),)
+    book.adopt([1])
+    assert book.sources == (Source(1, "moon"), Source(2, "tide"))
 
 
 # markers
@@ -98,6 +136,28 @@ def test_every_spelling_becomes_one(text: str, normal: str) -> None:
 )
 def test_markers_that_name_nothing_are_dropped_with_the_space_before(text: str, kept: str, dropped: set[int]) -> None:
     assert drop_unknown(text, {1}) == (kept, dropped)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "numbers", "changed"),
+    [
+        ("A fact.", [1], "A fact [1]."),
+        ("A fact", [1, 2], "A fact [1][2]"),
+        ('He said "yes."', [4], 'He said "yes [4]."'),
+        ("| a cell |", [3], "| a cell [3] |"),
+        ("A fact [3].", [1], "A fact [1]."),
+        ("A fact [3] and [4] more.", [7], "A fact [7] and more."),
+        ("A fact [3].", [], "A fact."),
+        ("A fact.", [], "A fact."),
+    ],
+)
+def test_the_citations_of_a_sentence_are_replaced(sentence: str, numbers: list[int], changed: str) -> None:
+    assert set_citations(sentence, numbers) == changed
+
+
+@pytest.mark.parametrize(("text", "expected"), [("| a | b |", True), ("\n\t> | a", True), ("a | b", False), ("", False)])
+def test_a_row_of_a_table_begins_with_a_bar(text: str, expected: bool) -> None:
+    assert is_row(text) is expected
 
 
 # the list of sources
@@ -268,6 +328,39 @@ def test_a_line_nobody_ends_is_released_without_splitting_a_marker() -> None:
     out = [s for char in text for s in stream.feed(char)]
     assert out == ["x" * (SentenceStream.LONGEST - 2)]
     assert stream.finish() == "[12] and so on"
+
+
+def test_an_overlong_text_that_begins_with_a_bracket_is_released_whole() -> None:
+    text = "[" + "x" * (SentenceStream.LONGEST - 1)
+    stream = SentenceStream()
+    assert ([*stream.feed(text)], stream.finish()) == ([text], "")
+
+
+def test_an_overlong_text_is_cut_before_the_last_bracket_of_either_kind() -> None:
+    head = "x" * (SentenceStream.LONGEST - 9)
+    stream = SentenceStream()
+    assert ([*stream.feed(f"{head}[1]【12")], stream.finish()) == ([], f"{head}[1]【12")
+    stream = SentenceStream()
+    assert ([*stream.feed(f"{head}[1]【12†L34")], stream.finish()) == ([f"{head}[1]"], "【12†L34")
+
+
+def test_the_end_of_a_fence_lets_sentences_be_cut_again() -> None:
+    text = "~~~\nA. B\n```\nC. D\n~~~~\nE. F. "
+    stream = SentenceStream()
+    assert [*stream.feed(text), stream.finish()] == ["~~~\n", "A. B\n", "```\n", "C. D\n", "~~~~\n", "E. F. "]
+
+
+def test_a_fence_inside_a_line_is_none() -> None:
+    stream = SentenceStream()
+    assert [*stream.feed("One. ``` two. Three. Four"), stream.finish()] == ["One. ", "``` two. Three. Four"]
+
+
+@pytest.mark.parametrize(
+    "text", ["It is approx. Five.", "See fig. Two.", "A Prof. Moon.", "J. Smith.", "the U.S. Senate.", "see (cf. Moon)."]
+)
+def test_an_abbreviation_ends_no_sentence(text: str) -> None:
+    stream = SentenceStream()
+    assert [*stream.feed(f"{text} Next"), stream.finish()] == [f"{text} ", "Next"]
 
 
 @pytest.mark.parametrize("piece", ["a.b.", " ", "[", "A? [", "[1, ", "`", "- x. Y ", "x\n"])

@@ -9,6 +9,11 @@ import pytest
 from nexi.tasks import wait_uninterrupted
 
 
+async def pass_turns(count: int) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
 async def test_a_task_is_waited_for_although_the_caller_is_cancelled_twice() -> None:
     gate, done = asyncio.Event(), list[str]()
 
@@ -62,8 +67,8 @@ async def test_what_the_task_raised_stays_in_the_task() -> None:
 
 async def test_a_timeout_around_it_is_still_a_timeout() -> None:
     async def caller() -> None:
-        inner = asyncio.ensure_future(asyncio.sleep(0.02))
-        async with asyncio.timeout(0.005):
+        inner = asyncio.ensure_future(pass_turns(9))
+        async with asyncio.timeout(0):
             await wait_uninterrupted(inner)
             await asyncio.sleep(0)
         raise AssertionError("not reached")
@@ -76,7 +81,7 @@ async def test_a_group_that_is_cancelled_meanwhile_ends_as_cancelled() -> None:
     ended: list[str] = []
 
     async def child() -> None:
-        await wait_uninterrupted(asyncio.ensure_future(asyncio.sleep(0.01)))
+        await wait_uninterrupted(asyncio.ensure_future(pass_turns(9)))
         ended.append("child")
 
     async def parent() -> None:

@@ -21,6 +21,39 @@ def test_a_url_is_parsed_into_the_parts_a_request_needs() -> None:
 
 
 @pytest.mark.parametrize(
+    ("url", "port", "explicit"),
+    [
+        ("http://example.com/", 80, None),
+        ("https://example.com/", 443, None),
+        ("https://example.com:80/", 80, 80),
+        ("ftp://example.com:2121/", 2121, 2121),
+        ("mailto:someone@example.com", 0, None),
+    ],
+)
+def test_the_port_is_the_one_that_would_be_used_and_explicit_where_it_is_not_the_default(
+    url: str, port: int, explicit: int | None
+) -> None:
+    parsed = urls.parse(url)
+    assert (parsed.port, parsed.explicit_port) == (port, explicit)
+
+
+def test_a_url_is_immutable_and_hashable() -> None:
+    with pytest.raises(AttributeError):
+        urls.parse("http://a.test/").host = "b.test"  # type: ignore[misc]
+    assert len({urls.parse("http://a.test/"), urls.parse("http://A.test/")}) == 1
+
+
+def test_a_url_may_have_8192_characters_and_no_more() -> None:
+    longest = "http://a.test/".ljust(8_192, "b")
+    assert (urls.parse(longest).href, urls.find_urls(f"see {longest} there")) == (longest, [longest])
+    assert urls.join("http://a.test/", longest) == longest
+    for refused in (lambda: urls.parse(longest + "b"), lambda: urls.join("http://a.test/", longest + "b")):
+        with pytest.raises(ValueError, match="8193 characters"):
+            refused()
+    assert urls.find_urls(longest + "b") == []
+
+
+@pytest.mark.parametrize(
     ("url", "authority", "origin", "target"),
     [
         ("http://example.com", "example.com", "http://example.com", "/"),
@@ -82,6 +115,13 @@ def test_pages_that_are_no_web_pages_have_no_normal_form() -> None:
 
 def test_http_and_https_copies_share_a_dedup_key() -> None:
     assert urls.dedup_key("http://example.com") == urls.dedup_key("https://example.com:443/#x") == "//example.com/"
+
+
+def test_a_hit_of_this_machine_is_its_own_key() -> None:
+    keys = [
+        urls.hit_key(url) for url in ("http://example.com/#x", "https://example.com", "/notes/moon.md", "file:///notes/moon.md")
+    ]
+    assert keys == ["//example.com/", "//example.com/", "/notes/moon.md", "file:///notes/moon.md"]
 
 
 def test_hosts_with_and_without_www_do_not_share_a_dedup_key() -> None:
@@ -154,6 +194,8 @@ def test_a_huge_text_of_brackets_is_searched_without_delay() -> None:
         ("http://example.com/", ["example.com:8080"], False),
         ("http://10.1.2.3/", ["10.0.0.0/8"], True),
         ("http://10.1.2.3/", ["10.1.2.3"], True),
+        ("http://10.1.2.3/", ["10.1.2.0/8"], True),
+        ("http://11.1.2.3/", ["10.1.2.0/8"], False),
         ("http://[::1]/", ["::1"], True),
         ("http://anything.test/", ["*"], True),
         ("http://anything.test/", ["", " "], False),

@@ -85,6 +85,7 @@ def test_no_markup_makes_extraction_fail(html: str) -> None:
         "<!-- x -->words " * 50_000,
     ],
 )
+@pytest.mark.slow
 def test_no_page_costs_more_than_its_size(html: str) -> None:
     start = time.process_time()
     assert to_markdown(html, URL).count("words") >= 1_000

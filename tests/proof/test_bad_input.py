@@ -47,6 +47,7 @@ def test_five_hundred_citations_of_one_sentence_are_answered_one_by_one() -> Non
 @pytest.mark.parametrize(
     "unit", ["[", "](", "&amp;<b>\\_", "1 ", "12,345.67 km ", "A and b, ", "x", "不", '"', "May 5 ", "one ", "not ", "A. "]
 )
+@pytest.mark.slow
 def test_time_grows_with_length_and_no_faster(unit: str) -> None:
     def cpu(size: int) -> float:
         text = unit * (size // len(unit))
