@@ -178,7 +178,7 @@ def _key(line: str) -> tuple[str, ...]:
     return tuple(cell.strip() for cell in line.split("|")[1:3])
 
 
-def main() -> int:
+def main(table: Path = TABLE) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--base-url", help="an OpenAI-compatible server")
     parser.add_argument("--model", default="", help="the name that server knows the model by")
@@ -201,8 +201,8 @@ def main() -> int:
         return 1
     print(merge_rows("", rows).partition("\n| model")[2].join(("| model", "")))
     if options.save:
-        text = TABLE.read_text(encoding="utf-8") if TABLE.exists() else ""
-        TABLE.write_text(merge_rows(text, rows), encoding="utf-8")
+        text = table.read_text(encoding="utf-8") if table.exists() else ""
+        table.write_text(merge_rows(text, rows), encoding="utf-8")
     return 0
 
 

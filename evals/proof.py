@@ -29,7 +29,7 @@ from typing import TypeVar
 from evals import labelled, redteam
 from evals.checkers import CHECKERS, Outcome, check_word_share, read_claims
 from evals.planted import Case, Page, cases, read_page
-from evals.redteam.pairs import HALVES, KINDS, read_pairs
+from evals.redteam.pairs import HALVES, HERE, KINDS, read_pairs
 from evals.scores import Judged, Score, below_floors, render_scores, score
 from nexi.answers.citations import drop_unknown
 from nexi.extract import to_markdown
@@ -152,11 +152,11 @@ def run_by_hand(data: Path | None) -> Rows:
     return rows
 
 
-def run_pairs(sealed: bool) -> Rows:
+def run_pairs(sealed: bool, folder: Path = HERE) -> Rows:
     """Every checker over the pairs about short passages; the kinds of the sealed half stay unread, so only its sum is shown."""
     rows: Rows = {}
     for half in HALVES if sealed else HALVES[:1]:
-        pairs = read_pairs(half)
+        pairs = read_pairs(half, folder)
         for checker, check_pair in CHECKERS.items():
             outcomes, cpu_s = _time(lambda pairs=pairs, f=check_pair: [f(p.claim, p.passage) for p in pairs])
             rows[f"pairs {half}", checker] = score([(p.label, o) for p, o in zip(pairs, outcomes, strict=True)], cpu_s)
@@ -220,26 +220,26 @@ def below(rows: Classes, floors: dict[str, float]) -> list[str]:
     ]
 
 
-def join_kept_runs(rows: Rows) -> Rows:
+def join_kept_runs(rows: Rows, file: Path = KEPT_RUNS) -> Rows:
     """The rows with those of kept runs of the same set and size before them."""
     joined: Rows = {}
     for (name, checker), current in rows.items():
-        for run, kept in _read_kept_runs().items() if checker == "nexi" else ():
+        for run, kept in _read_kept_runs(file).items() if checker == "nexi" else ():
             if name in kept and kept[name]["pairs"] == current.pairs:
                 joined[name, run] = Score(**kept[name])
         joined[name, checker] = current
     return joined
 
 
-def keep_run(rows: Rows, name: str) -> None:
+def keep_run(rows: Rows, name: str, file: Path = KEPT_RUNS) -> None:
     """Keep nexi's rows under a name; rows of other sections of the same run stay."""
-    runs = _read_kept_runs()
+    runs = _read_kept_runs(file)
     runs.setdefault(name, {}).update({source: asdict(s) for (source, checker), s in rows.items() if checker == "nexi"})
-    KEPT_RUNS.write_text(json.dumps(runs, indent=1) + "\n", encoding="utf-8")
+    file.write_text(json.dumps(runs, indent=1) + "\n", encoding="utf-8")
 
 
-def _read_kept_runs() -> dict[str, dict[str, dict[str, float]]]:
-    return json.loads(KEPT_RUNS.read_text(encoding="utf-8")) if KEPT_RUNS.exists() else {}
+def _read_kept_runs(file: Path) -> dict[str, dict[str, dict[str, float]]]:
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
 
 LABELLED_TEXT = """

@@ -349,7 +349,7 @@ def print_table(figures: list[Figure]) -> None:
         print(f"{f.name:45} {BEFORE.get(f.name, ''):>20} {f.shown:>20}  {f.target}{'' if f.is_met else ', not met'}")
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main(arguments: list[str] | None = None, table: Path = SAVED) -> None:
     parser = argparse.ArgumentParser(prog="python -m rig.house", description="Figures of how the package reads.")
     parser.add_argument("package", nargs="?", type=Path, default=ROOT / "nexi", help="the folder of a package; nexi by default")
     parser.add_argument("--list", choices=LISTS, help="print what is behind a figure, with file and line")
@@ -362,7 +362,7 @@ def main(arguments: list[str] | None = None) -> None:
     figures = measure(sources)
     print_table(figures)
     if options.save:
-        SAVED.write_text(f"{HEADING}{render_table(figures)}\n", encoding="utf-8")
+        table.write_text(f"{HEADING}{render_table(figures)}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

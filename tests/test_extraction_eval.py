@@ -66,11 +66,10 @@ def test_a_sample_may_fall_as_far_as_chance_takes_it() -> None:
     assert command.below(row(*[0.5] * 50), FLOORS, whole=False) == [f"all 0.500 < {FLOORS['all']:.3f}"]
 
 
-def test_the_table_is_saved_between_its_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_is_saved_between_its_marks(tmp_path: Path) -> None:
     file = tmp_path / "extraction.md"
     file.write_text("Before\n<!-- table -->\nold\n<!-- end -->\nAfter\n", encoding="utf-8")
-    monkeypatch.setattr(command, "RESULTS", file)
-    command.save("| new |")
+    command.save("| new |", file)
     assert file.read_text(encoding="utf-8") == "Before\n<!-- table -->\n| new |\n<!-- end -->\nAfter\n"
 
 

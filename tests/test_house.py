@@ -127,11 +127,8 @@ def test_relative_imports_lead_to_the_modules_they_name(tmp_path: Path) -> None:
     }
 
 
-def test_the_saved_table_has_the_figures_before_and_after_and_the_targets(
-    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(house, "SAVED", tmp_path / "figures.md")
-    house.main([str(package), "--save"])
+def test_the_saved_table_has_the_figures_before_and_after_and_the_targets(package: Path, tmp_path: Path) -> None:
+    house.main([str(package), "--save"], tmp_path / "figures.md")
     table = [line for line in (tmp_path / "figures.md").read_text(encoding="utf-8").splitlines() if line.startswith("|")]
     assert table[:3] == [
         "| figure | before | after | target |",

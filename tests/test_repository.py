@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from rig.mutate import CORES, make_mutants
+from rig.mutate import CORES, Mutant, Result, make_mutants, save_results
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGETS = set(re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
@@ -56,3 +56,24 @@ def test_a_mutant_differs_in_one_place() -> None:
         (5, "return None"),
     }
     assert len({mutant.source for mutant in make_mutants(source)}) == len(changes)
+
+
+def test_no_test_patches_a_constant() -> None:
+    patched = re.compile(r'setattr\((?:[^"\n]*"[A-Z][A-Z0-9_]+"|"[\w.]+\.[A-Z][A-Z0-9_]+")|setitem\(\w+\.[A-Z]')
+    sources = [path for path in sorted((ROOT / "tests").rglob("*.py")) if path != Path(__file__)]
+    assert [f"{path.name}: {hit}" for path in sources for hit in patched.findall(path.read_text(encoding="utf-8"))] == []
+    assert patched.findall('monkeypatch.setattr(house, "MAX_HOSTS", 2)\nm.setattr("nexi.a.PACE_S", 0)\nsetitem(a.TIMES_S, 1)')
+
+
+def test_saving_one_core_keeps_the_rows_of_the_others(tmp_path: Path) -> None:
+    first, second = CORES[:2]
+    table = tmp_path / "mutation.md"
+    save_results([Result(second, 9, (Mutant(1, "1 -> 2", ""),))], table)
+    save_results([Result(first, 8, ())], table)
+    save_results([Result(second, 10, ())], table)
+    text = table.read_text(encoding="utf-8")
+    assert re.findall(r"^\| (\w+) \| `\S+` \| (\d+) \| (\d+) \| (\d+ ?%) \|$", text, re.MULTILINE) == [
+        (first.name, "8", "8", "100%"),
+        (second.name, "10", "10", "100%"),
+    ]
+    assert text.endswith(f"\n\n## {first.name}\n\nnone\n\n## {second.name}\n\nnone\n")

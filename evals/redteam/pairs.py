@@ -32,7 +32,7 @@ class HandPair:
     claim: str
 
 
-def read_pairs(half: str) -> list[HandPair]:
+def read_pairs(half: str, folder: Path = HERE) -> list[HandPair]:
     """The pairs of one half, in the order of their numbers."""
-    lines = (HERE / f"pairs-{half}.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (folder / f"pairs-{half}.jsonl").read_text(encoding="utf-8").splitlines()
     return [HandPair(**json.loads(line)) for line in lines]

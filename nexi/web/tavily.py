@@ -12,6 +12,7 @@ import re
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import date
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -128,12 +129,11 @@ async def search_web(request: Request) -> Response:
     )
 
 
-@with_error_shape(tavily_error)
-async def extract_pages(request: Request) -> Response:
+async def extract_pages(request: Request, *, timeouts_s: Mapping[str, float] = EXTRACT_S) -> Response:
     body = await read_json(request, EXTRACT_BODY)
     started = _now(request)
     urls: list[str] = list(dict.fromkeys([body["urls"]] if isinstance(body["urls"], str) else body["urls"]))
-    patience = float(body.get("timeout") or EXTRACT_S[body.get("extract_depth") or "basic"])
+    patience = float(body.get("timeout") or timeouts_s[body.get("extract_depth") or "basic"])
     limits = FetchLimits(timeout_s=patience)
     deadline = asyncio.get_running_loop().time() + patience
     outcomes = await service_of(request).read_all(urls, limits, deadline)
@@ -148,8 +148,9 @@ async def extract_pages(request: Request) -> Response:
     )
 
 
-def routes(_state: object = None) -> list[Route]:
-    return [Route("/tavily/search", search_web, methods=["POST"]), Route("/tavily/extract", extract_pages, methods=["POST"])]
+def routes(_state: object = None, *, extract_timeouts_s: Mapping[str, float] = EXTRACT_S) -> list[Route]:
+    extract = with_error_shape(tavily_error)(partial(extract_pages, timeouts_s=extract_timeouts_s))
+    return [Route("/tavily/search", search_web, methods=["POST"]), Route("/tavily/extract", extract, methods=["POST"])]
 
 
 async def _find_results(

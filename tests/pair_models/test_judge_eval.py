@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-import evals.judge
 from evals.judge import CountingLLM, Row, grade_row, main, measure_row, merge_rows, read_set
 from nexi.pair_models.gaps import UNREADABLE, build_gap
 from nexi.pair_models.quiz import Grade, packaged_quiz
@@ -73,9 +72,8 @@ def test_the_pairs_of_the_open_half_are_a_set() -> None:
 def test_word_overlap_is_saved_as_a_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(evals.judge, "TABLE", tmp_path / "judge.md")
     monkeypatch.setattr(sys, "argv", ["judge", "--overlap", "--set", "pairs", "--save"])
-    assert main() == 0
+    assert main(tmp_path / "judge.md") == 0
     saved = (tmp_path / "judge.md").read_text(encoding="utf-8")
     assert [line.split(" | ")[:3] for line in saved.splitlines() if line.startswith("| overlap")] == [
         ["| overlap", "quiz", "60"],

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-import evals.proof
 from evals.checkers import Outcome, check_with_nexi, check_word_share
 from evals.labelled import HELD_OUT, is_held_out
 from evals.proof import join_kept_runs, keep_run
@@ -68,13 +67,13 @@ def test_floors_and_ceilings_name_the_figure_that_fails() -> None:
     assert failures == ["attrib, balanced: 58.3 < 60", "attrib, accused: 25.0 > 1.5"]
 
 
-def test_a_kept_run_stands_before_later_ones_of_the_same_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evals.proof, "KEPT_RUNS", tmp_path / "runs.json")
+def test_a_kept_run_stands_before_later_ones_of_the_same_size(tmp_path: Path) -> None:
+    file = tmp_path / "runs.json"
     before, now = score(JUDGED, 0.0), score([*JUDGED[:-1], (False, KEPT)], 0.0)
-    keep_run({("attrib", "nexi"): before, ("attrib", "word share"): now}, "before")
-    assert join_kept_runs({("attrib", "nexi"): now}) == {("attrib", "before"): before, ("attrib", "nexi"): now}
+    keep_run({("attrib", "nexi"): before, ("attrib", "word share"): now}, "before", file)
+    assert join_kept_runs({("attrib", "nexi"): now}, file) == {("attrib", "before"): before, ("attrib", "nexi"): now}
     smaller = score(JUDGED[:3], 0.0)
-    assert join_kept_runs({("attrib", "nexi"): smaller}) == {("attrib", "nexi"): smaller}
+    assert join_kept_runs({("attrib", "nexi"): smaller}, file) == {("attrib", "nexi"): smaller}
 
 
 def test_the_table_shows_a_dash_where_a_checker_accuses_no_claim() -> None:

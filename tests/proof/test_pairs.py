@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-import evals.redteam.pairs as pairs_file
 from evals.checkers import check_word_share
 from evals.proof import run_pairs
 from evals.redteam.pairs import HALVES, KINDS, HandPair, read_pairs
@@ -44,13 +43,10 @@ def test_shared_words_do_not_tell_true_claims_from_lies() -> None:
 
 
 @pytest.mark.parametrize(("sealed", "halves"), [(False, {"open"}), (True, {"open", "sealed"})])
-def test_the_sealed_half_is_read_only_when_asked_for(
-    sealed: bool, halves: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_sealed_half_is_read_only_when_asked_for(sealed: bool, halves: set[str], tmp_path: Path) -> None:
     pair = HandPair(1, "open", "order", True, "a page", "The dam was built in 1950.", "The dam was built in 1950.")
     for half in halves:
         (tmp_path / f"pairs-{half}.jsonl").write_text(json.dumps(vars(pair)), encoding="utf-8")
-    monkeypatch.setattr(pairs_file, "HERE", tmp_path)
-    rows = run_pairs(sealed)
+    rows = run_pairs(sealed, tmp_path)
     assert {name for name, _ in rows if "," not in name} == {f"pairs {half}" for half in halves}
     assert rows["pairs open, order", "nexi"].recall == 100.0

@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
 from nexi.errors import FetchError
 from nexi.types import Hit
-from tests.search_api.support import HITS, PAGES, Backend, Fetcher, down
+from nexi.web import tavily
+from tests.search_api.support import HITS, PAGES, Backend, Fetcher, down, nexi
 from tests.web.doors import client
 
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -198,11 +201,11 @@ def test_a_query_asks_for_passages(tmp_path: Path) -> None:
     assert extracted(tmp_path, body)["results"][0]["raw_content"] == PAGES[HITS[0].url].split("\n\n")[2]
 
 
-def test_a_page_that_takes_too_long_is_a_failed_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from nexi.web import tavily
-
-    monkeypatch.setitem(tavily.EXTRACT_S, "basic", 0.02)
-    answer = extracted(tmp_path, {"urls": ["https://slow.example/"]}, fetcher=Fetcher({"https://slow.example/": None}))
+def test_a_page_that_takes_too_long_is_a_failed_result(tmp_path: Path) -> None:
+    app = Starlette(routes=tavily.routes(extract_timeouts_s={"basic": 0.02}))
+    app.state.nexi = nexi(tmp_path, fetcher=Fetcher({"https://slow.example/": None}))
+    with TestClient(app) as http:
+        answer = http.post("/tavily/extract", json={"urls": ["https://slow.example/"]}).json()
     assert answer["results"] == []
     assert [f["url"] for f in answer["failed_results"]] == ["https://slow.example/"]
 
