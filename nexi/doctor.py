@@ -29,6 +29,7 @@ from nexi.ports import LLM, Clock, SearchBackend
 from nexi.types import FetchLimits, Message, Query, StoreStats, ToolSpec
 
 if TYPE_CHECKING:
+    from nexi.app import RunDirectory
     from nexi.config import EndpointRole
 
 __all__ = ["Check", "DoctorReport", "examine_setup"]
@@ -41,6 +42,7 @@ TEST_QUERY = "encyclopedia"
 PUBLIC_NAME = "example.com"
 FORBIDDEN_URLS = ("http://169.254.169.254/", "http://10.0.0.1/", "http://[::1]/")
 MIN_FREE_MB = 200
+MAX_CHECKED_RUNS = 200  # with their page texts about a second; --repair checks every log
 PLAUSIBLE_YEARS = range(2025, 2100)
 MAX_SKEW_S = 300
 LIBRARIES = ("httpx2", "click", "rich", "prompt_toolkit", "ada-url", "html-to-markdown", "resiliparse", "protego", "splintr-rs")
@@ -141,6 +143,7 @@ def _plan_checks(nexi: Nexi, environment: DoctorEnvironment) -> list[NamedCheck]
         ("fetch", _check_fetch(nexi)),
         ("fetch DNS", _check_dns(config, environment)),
         ("store", _check_store(config)),
+        ("runs", _check_runs(nexi)),
         ("knowledge", _check_knowledge(nexi)),
         ("embedder", _check_embedder(nexi)),
         ("proof judge", _check_proof_judge(config)),
@@ -368,6 +371,30 @@ def _check_store_sync(config: Config) -> list[Check]:
         cause = f"{history.damaged} damaged lines were skipped"
         return [Check("store", False, message, cause, f"delete them in {config.history_path}, or all: nexi --clear-history")]
     return [Check("store", True, message)]
+
+
+async def _check_runs(nexi: Nexi) -> list[Check]:
+    """The logs of the newest runs, line by line, and the page texts they name."""
+    return await asyncio.to_thread(_check_runs_sync, nexi.runs())
+
+
+def _check_runs_sync(runs: RunDirectory) -> list[Check]:
+    from nexi.app.integrity import find_damaged_runs
+
+    ids = runs.run_ids(MAX_CHECKED_RUNS)
+    if not ids:
+        return [Check("runs", True, "no runs yet")]
+    damage = find_damaged_runs(runs, ids)
+    checks = []
+    if damage.logs:
+        cause = "damaged: " + ", ".join(damage.logs)
+        checks.append(Check("runs", False, f"{len(damage.logs)} of {len(ids)} run logs", cause, "nexi doctor --repair"))
+    if damage.evidence:
+        cause = "; ".join(f"run {run_id}: {why}" for run_id, why in list(damage.evidence.items())[:3])
+        fix = f"restore {runs.pages.root} from a backup; the answers are kept: nexi --show ID"
+        message = f"{len(damage.evidence)} of {len(ids)} runs cannot be replayed"
+        checks.append(Check("runs evidence", False, message, cause, fix))
+    return checks or [Check("runs", True, f"{len(ids)} newest runs, logs and page texts intact")]
 
 
 async def _check_knowledge(nexi: Nexi) -> list[Check]:

@@ -50,20 +50,24 @@ def write_all(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
 
 
-def replace_file(path: Path, data: bytes) -> None:
-    """Readers see the old file or the new one, never a part."""
+def replace_file(path: Path, data: bytes, *, is_durable: bool = False) -> None:
+    """Readers see the old file or the new one, never a part. A durable one also survives a power cut after this returns."""
     import tempfile
 
     fd, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:12]}.", suffix=".tmp")
     try:
         try:
             write_all(fd, data)
+            if is_durable:
+                os.fsync(fd)  # before the rename: the name must never lead to bytes that are not on the disk
         finally:
             os.close(fd)
         Path(name).replace(path)
     except OSError:
         Path(name).unlink(missing_ok=True)
         raise
+    if is_durable:
+        sync_directory(path.parent)
 
 
 def sync_directory(path: Path) -> None:

@@ -54,7 +54,7 @@ LAYER = {
         ENGINE,
     ),
     **dict.fromkeys(["backends", "fetchers", "llm", "history", "plugins", "stores", "pair_models"], ADAPTER),
-    **dict.fromkeys(["runs.log_format", "runs.log", "runs.pages", "runs.directory", "net.suspensions"], ADAPTER),
+    **dict.fromkeys(["runs.log_format", "runs.log", "runs.pages", "runs.repair", "runs.directory", "net.suspensions"], ADAPTER),
     **dict.fromkeys(["app"], ASSEMBLY),
     **dict.fromkeys(
         [

@@ -606,8 +606,8 @@ async def test_a_damaged_page_is_no_evidence_and_is_healed_by_the_next_put(tmp_p
     for broken in (b"evidencf", b"", b"\xff\xfe"):
         pages.path_of(digest).write_bytes(broken)
         assert await pages.get(digest) is None
-    await pages.put("evidence")
-    assert await pages.get(digest) == "evidence"
+        await pages.put("evidence")
+        assert await pages.get(digest) == "evidence"
 
 
 @pytest.mark.parametrize("digest", ["", "../../etc/passwd", "a" * 63, "A" * 64, "0" * 64])

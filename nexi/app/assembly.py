@@ -24,7 +24,7 @@ from nexi.app.resolve import LocalModelProbe, ModelProbe, NoProbe, ResolvedRun, 
 from nexi.app.run import Run, RunEngine, RunOpening, RunResult
 from nexi.budget import Budget, Meter
 from nexi.config import Config
-from nexi.errors import ConfigError
+from nexi.errors import ConfigError, NexiError
 from nexi.ports import LLM, Clock, ContentFetcher, Emit, PageStore, SearchBackend
 from nexi.runs.directory import RunDirectory
 from nexi.runs.recording import Pace
@@ -187,7 +187,15 @@ class Nexi:
 
     async def replay(self, run_id: str) -> Replay:
         """A finished run played again from its log, with no network. Raises StoreError."""
-        from nexi.app.resume import RecordedLLM, Replay, config_of_run, read_finished_run, resolve_replay, session_of
+        from nexi.app.resume import (
+            RecordedLLM,
+            Replay,
+            config_of_run,
+            read_finished_run,
+            refuse_damaged_replay,
+            resolve_replay,
+            session_of,
+        )
 
         runs = self.runs()
         started, recorded, answer = await asyncio.to_thread(read_finished_run, runs, run_id)
@@ -201,10 +209,17 @@ class Nexi:
                 resolved = resolve_replay(started, config)
                 return Run(nexi.ports, resolved, build_engine, session=session, recorded=recorded)
 
-            async with RunOpening(prepare) as run:
-                async for _ in run:
-                    pass
-                return Replay(run_id, answer, run.result())
+            try:
+                async with RunOpening(prepare) as run:
+                    async for _ in run:
+                        pass
+                    played = Replay(run_id, answer, run.result())
+            except NexiError as error:
+                await asyncio.to_thread(refuse_damaged_replay, runs, run_id, recorded.facts, error)
+                raise
+        if not played.is_same:
+            await asyncio.to_thread(refuse_damaged_replay, runs, run_id, recorded.facts)
+        return played
 
     async def answer(self, question: str | RunRequest, *, session: Session | None = None) -> RunResult:
         """Search to the end. Raises NexiError when there is no answer."""

@@ -21,6 +21,7 @@ from nexi.files import make_private_directory, store_error
 from nexi.runs.directory import RunDirectory
 from nexi.runs.log_format import digests_in, seal_record, unseal_line
 from nexi.runs.pages import FilePages
+from nexi.runs.repair import describe_damage
 from nexi.types import content_digest
 
 REDACTED = "[redacted]"
@@ -31,7 +32,7 @@ _PAGE = re.compile(r"pages/([0-9a-f]{64})\.txt")
 
 def write_bundle(runs: RunDirectory, run_id: str, path: Path, secrets: Iterable[str]) -> int:
     """Pack a run into a new file and return how many pages are in it. Raises StoreError."""
-    runs.open_log(run_id)  # a damaged log is refused aloud before anything is written
+    _refuse_damage(runs, run_id)
     keys = [key for key in secrets if key]
     try:
         log = (runs.runs_dir / run_id / "log.jsonl").read_bytes()
@@ -45,6 +46,18 @@ def write_bundle(runs: RunDirectory, run_id: str, path: Path, secrets: Iterable[
     except OSError as error:
         raise store_error("Could not write the bundle", path, error) from error
     return len(pages)
+
+
+def _refuse_damage(runs: RunDirectory, run_id: str) -> None:
+    """Raise StoreError, before anything is written, for an ended run that could not be replayed from its bundle."""
+    log = runs.open_log(run_id)
+    if log.has_ended and (damage := describe_damage(runs.pages, [fact for _, fact in log.facts])):
+        raise StoreError(
+            f"The bundle of run {run_id} could not be replayed, so it was not written",
+            cause=damage,
+            fix=f"Restore the files from a backup; `nexi export {run_id} --format md` saves the answer without its evidence.",
+            code="damaged_evidence",
+        )
 
 
 def read_bundle(path: Path, runs: RunDirectory, *, max_bytes: int = MAX_BYTES, max_files: int = MAX_FILES) -> str:

@@ -24,7 +24,7 @@ from nexi.app.resolve import ResolvedRun
 from nexi.app.run import RunResult
 from nexi.budget import Budget
 from nexi.config import Config
-from nexi.errors import LLMError, StoreError
+from nexi.errors import LLMError, NexiError, StoreError
 from nexi.events import (
     TERMINAL,
     AgendaSet,
@@ -40,6 +40,7 @@ from nexi.events import (
 from nexi.runs.directory import RunDirectory
 from nexi.runs.log_format import ReadLog
 from nexi.runs.recording import Pace
+from nexi.runs.repair import count_lost_facts, describe_damage
 from nexi.runs.session import Session
 from nexi.types import Message, Reply, Source, StopReason, ToolSpec
 from nexi.urls import find_urls
@@ -49,6 +50,7 @@ __all__ = [
     "Replay",
     "config_of_run",
     "read_finished_run",
+    "refuse_damaged_replay",
     "reopen_run",
     "request_to_resume",
     "resolve_replay",
@@ -88,12 +90,26 @@ def read_finished_run(runs: RunDirectory, run_id: str) -> tuple[RunStarted, Reco
     return started, read_recorded_run(run_id, facts, log.header.created, only=True), end.answer
 
 
+def refuse_damaged_replay(runs: RunDirectory, run_id: str, facts: Sequence[Fact], error: NexiError | None = None) -> None:
+    """Raise StoreError where a replay failed or differs because the log or the page texts of the run are damaged."""
+    damage = describe_damage(runs.pages, facts)
+    if not damage:
+        return
+    raise StoreError(
+        f"Run {run_id} cannot be replayed",
+        cause=damage,
+        fix=f"`nexi --show {run_id}` still shows its answer; restore the files from a backup, or ask the question again.",
+        code="damaged_evidence",
+    ) from error
+
+
 def _start_of(run_id: str, log: ReadLog) -> RunStarted:
     first = log.facts[0][1] if log.facts else None
     if not isinstance(first, RunStarted):
+        lost = count_lost_facts(fact for _, fact in log.facts[:1])
         raise StoreError(
             f"Run {run_id} cannot be resumed",
-            cause="it was cut off before its first fact",
+            cause="its first fact, the question, was damaged and is lost" if lost else "it was cut off before its first fact",
             fix="ask the question again",
         )
     return first

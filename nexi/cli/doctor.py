@@ -10,11 +10,12 @@ import click
 from nexi.cli.exits import EXIT_FAILURE, report_errors
 
 if TYPE_CHECKING:
+    from nexi.app.integrity import LogRepair
     from nexi.doctor import Check, DoctorReport
 
 
 @click.command("doctor")
-@click.option("--repair", is_flag=True, help="First repair a damaged knowledge base.")
+@click.option("--repair", is_flag=True, help="First repair a damaged knowledge base and damaged run logs.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def doctor_command(as_json: bool, repair: bool) -> None:
     """Check the setup and suggest fixes.
@@ -31,7 +32,26 @@ def doctor_command(as_json: bool, repair: bool) -> None:
             from nexi.output import write
 
             write(asyncio.run(repair_store(quiet=as_json)), sys.stderr)
+            write(_repair_logs(), sys.stderr)
         _print_report(asyncio.run(examine_setup()), as_json=as_json)
+
+
+def _repair_logs() -> str:
+    """Repair every damaged log and say, for each, what was saved and what is lost."""
+    from nexi.app import open_runs
+    from nexi.app.integrity import repair_logs
+    from nexi.config import load_config
+
+    repaired, refused = repair_logs(open_runs(load_config()))
+    lines = [_describe_log_repair(repair) for repair in repaired]
+    lines += [f"Run {run_id} was not repaired: {error.message} ({error.cause}).\n" for run_id, error in refused.items()]
+    return "".join(lines) or "The run logs are intact: nothing was changed.\n"
+
+
+def _describe_log_repair(repair: LogRepair) -> str:
+    facts = f"{repair.facts} fact{'s' * (repair.facts != 1)} saved"
+    numbers = f": {', '.join(map(str, repair.lost[:10]))}{' ...' * (len(repair.lost) > 10)}" if repair.lost else ""
+    return f"Run {repair.run}: {facts}, {len(repair.lost)} lost{numbers}. The damaged log is {repair.kept_aside}.\n"
 
 
 def _print_report(report: DoctorReport, *, as_json: bool) -> None:

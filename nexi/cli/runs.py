@@ -32,7 +32,8 @@ def runs_command(ctx: click.Context, num: int, as_json: bool) -> None:
     if ctx.invoked_subcommand:
         return
     with report_errors(as_json=as_json):
-        _print_runs(_run_directory().list_runs()[:num], as_json)
+        runs = _run_directory()
+        _print_runs([runs.check_lines(run) for run in runs.list_runs(num)], as_json)
 
 
 @runs_command.command("rm", context_settings=HELP)

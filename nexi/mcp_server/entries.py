@@ -186,9 +186,9 @@ def _write_file(path: Path, before: str, after: str) -> Path | None:
         path.parent.mkdir(parents=True, exist_ok=True)
         mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
         if backup:
-            replace_file(backup, before.encode("utf-8"))
+            replace_file(backup, before.encode("utf-8"), is_durable=True)
             backup.chmod(mode)
-        replace_file(path, after.encode("utf-8"))
+        replace_file(path, after.encode("utf-8"), is_durable=True)
         path.chmod(mode)
     except OSError as error:
         raise store_error("Could not write the client's config", path, error) from error

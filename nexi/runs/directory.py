@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from nexi import files
 from nexi.errors import StoreError
@@ -21,6 +21,7 @@ from nexi.ports import Clock
 from nexi.runs.log import FileRunLog
 from nexi.runs.log_format import (
     RUN_ID,
+    DamagedLogError,
     ReadLog,
     check_run_id,
     digests_in,
@@ -31,6 +32,7 @@ from nexi.runs.log_format import (
     unseal_line,
 )
 from nexi.runs.pages import FilePages, size_of
+from nexi.runs.repair import LogRepair, has_bad_line, salvage_log
 
 __all__ = ["RunDirectory", "RunSummary"]
 
@@ -108,9 +110,41 @@ class RunDirectory:
         return parse_log(run_id, data)
 
     def list_runs(self, newest: int = 0) -> list[RunSummary]:
-        """Runs, newest first, all of them or so many; only the ends of each log are read."""
+        """Runs, newest first, all of them or so many. Only the ends of each log are read: a bad line between is not seen."""
         folders = sorted(self._run_folders(), key=_modification_time, reverse=True)[:newest] if newest else self._run_folders()
         return sorted(map(self._summarise, folders), key=lambda run: (run.created, run.id), reverse=True)
+
+    def check_lines(self, run: RunSummary) -> RunSummary:
+        """The summary, with the state `damaged` where any line of the log does not match its checksum."""
+        try:
+            is_damaged = run.state != "running" and has_bad_line(self._log_path(run.id).read_bytes())
+        except OSError:
+            return run
+        return structs.replace(run, state="damaged") if is_damaged else run
+
+    def repair_log(self, run_id: str) -> LogRepair | None:
+        """Replace a damaged log by its verifiable lines and keep the damaged one beside it; None if it is sound.
+
+        Raises StoreError where the log is in use, or was written by a newer nexi.
+        """
+        path, fd = self._log_path(run_id), self._open_locked(run_id)
+        try:
+            data = path.read_bytes()
+            if _is_sound(run_id, data):
+                return None
+            saved, aside = salvage_log(run_id, data, self._clock.now()), _free_name(path)
+            files.replace_file(aside, data, is_durable=True)
+            files.replace_file(path, saved.data, is_durable=True)
+            return LogRepair(run_id, saved.facts, saved.lost, str(aside))
+        except OSError as error:
+            raise files.store_error(f"Could not repair the log of run {run_id}", path, error) from error
+        finally:
+            os.close(fd)
+
+    def run_ids(self, newest: int = 0) -> list[str]:
+        """Ids of runs, newest first, all of them or so many; no log is opened."""
+        folders = sorted(self._run_folders(), key=_modification_time, reverse=True)
+        return [folder.name for folder in folders[: newest or None]]
 
     def is_running(self, run_id: str) -> bool:
         """Whether a writer holds the log."""
@@ -236,12 +270,12 @@ class RunDirectory:
         return self._clock.now() - _modification_time(path) > _PAGE_GRACE
 
     def _named_digests(self, run_id: str) -> set[str]:
-        """Every page a log names, damaged or not."""
+        """Every page a log names, damaged or not, or the copy that was kept beside a repaired one."""
         try:
-            data = self._log_path(run_id).read_bytes()
+            logs = [path.read_bytes() for path in self._run_folder(run_id).glob("log*.jsonl")]
         except OSError:
             return set()
-        return set(digests_in(data))
+        return {digest for data in logs for digest in digests_in(data)}
 
     def _run_folders(self) -> Iterator[Path]:
         try:
@@ -262,6 +296,21 @@ class RunDirectory:
 
     def _log_path(self, run_id: str) -> Path:
         return self._run_folder(run_id) / "log.jsonl"
+
+
+def _is_sound(run_id: str, data: bytes) -> bool:
+    try:
+        parse_log(run_id, data)
+    except DamagedLogError:
+        return False
+    return True
+
+
+def _free_name(path: Path) -> Path:
+    number = 1
+    while (aside := path.with_name(f"log.damaged-{number}.jsonl")).exists():
+        number += 1
+    return aside
 
 
 def _refuse_ended(run_id: str, log: ReadLog) -> None:

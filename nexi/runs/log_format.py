@@ -208,7 +208,7 @@ def _damaged_error(run_id: str, line: int, why: str, readable: ReadLog | None) -
     return DamagedLogError(
         f"The log of run {run_id} is damaged at line {line}",
         cause=f"{why}; {count} facts before it can still be read",
-        fix=f"Keep a copy of it, then delete runs/{run_id}.",
+        fix="`nexi doctor --repair` saves every line that can be verified, and keeps the damaged log beside it.",
         readable=readable,
     )
 

@@ -20,12 +20,12 @@ class FilePages:
         self.root = pages_dir
 
     async def put(self, text: str) -> str:
-        """Keep a text. Raises StoreError."""
+        """Keep a text; it is on the disk when this returns, so that a fact may name it. Raises StoreError."""
         return await asyncio.to_thread(self._put, text)
 
     async def get(self, digest: str) -> str | None:
         """The text, or None when it is absent or no longer what its name says."""
-        return await asyncio.to_thread(self._get, digest)
+        return await asyncio.to_thread(self.read_text, digest)
 
     def path_of(self, digest: str) -> Path:
         return self.root / digest[:2] / f"{digest}.txt"
@@ -35,16 +35,24 @@ class FilePages:
         digest = content_digest(text)
         path = self.path_of(digest)
         try:
-            if path.exists() and size_of(path) == len(data):
+            if self.read_text(digest) is not None:
                 os.utime(path)
+                files.sync_directory(path.parent)  # another process may have renamed it a moment ago
             else:
-                files.make_private_directory(path.parent)
-                files.replace_file(path, data)
+                self._make_folder(path.parent)
+                files.replace_file(path, data, is_durable=True)
         except OSError as error:
             raise files.store_error("Could not keep the text of a page", path, error) from error
         return digest
 
-    def _get(self, digest: str) -> str | None:
+    def _make_folder(self, folder: Path) -> None:
+        if not folder.is_dir():
+            files.make_private_directory(folder)
+            files.sync_directory(self.root)
+            files.sync_directory(self.root.parent)
+
+    def read_text(self, digest: str) -> str | None:
+        """What `get` returns, for code that is already in a thread."""
         if not _DIGEST.fullmatch(digest):
             return None
         try:

@@ -35,8 +35,8 @@ _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
 def from_sqlite(error: sqlite3.Error, path: Path) -> StoreError:
     """The error behind SQLite's."""
     code = _result_code(error)
-    if code in _DAMAGED:
-        return damaged_error(path, str(error))
+    if is_damage(error):
+        return damaged_error(path, str(error).partition(" with text")[0])
     if code in _BUSY:
         return busy_error(path)
     if code == sqlite3.SQLITE_FULL:
@@ -49,7 +49,8 @@ def from_sqlite(error: sqlite3.Error, path: Path) -> StoreError:
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    return _result_code(error) in _DAMAGED
+    """Whether the file is damaged: SQLite says so, or a text in it is no text, which only Python's binding notices."""
+    return _result_code(error) in _DAMAGED or str(error).startswith("Could not decode to UTF-8")
 
 
 def _result_code(error: sqlite3.Error) -> int:

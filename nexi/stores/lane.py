@@ -37,8 +37,10 @@ class SqliteThread:
         *,
         busy_s: float = BUSY_S,
         cache_kib: int = CACHE_KIB,
+        check_file: Callable[[], None] = lambda: None,
     ) -> None:
         self._path = path
+        self._check_file = check_file  # before the file is opened, which makes one where there is none
         self._cache_kib = cache_kib
         self._prepare = prepare
         self._busy_s = busy_s
@@ -80,6 +82,7 @@ class SqliteThread:
         if self._connection is not None and self._file != _file_identity(self._path):
             self.close()
         if self._connection is None:
+            self._check_file()
             self._connection = open_database(self._path, self._prepare, busy_s=self._busy_s, cache_kib=self._cache_kib)
             self._file = _file_identity(self._path)
         return self._connection

@@ -51,6 +51,13 @@ def size_of(path: Path) -> int:
     return sum(file.stat().st_size for file in beside if file.is_file())
 
 
+def has_lost_content(path: Path) -> bool:
+    """Whether the file is empty although the vectors of its passages are beside it."""
+    if not path.is_file() or path.stat().st_size or path.with_name(path.name + "-wal").exists():
+        return False
+    return any(file.stat().st_size for file in path.with_name(path.name + "-vectors").glob("*"))
+
+
 # searching
 
 
@@ -219,16 +226,28 @@ def _count_saved(path: Path, report: StoreRepair) -> StoreRepair:
 def _is_sound(db: sqlite3.Connection, path: Path) -> bool:
     try:
         if schema.version_of(db, path) == 0:
-            return True
+            return not has_lost_content(path)
         if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
             return False
         db.execute("INSERT INTO words(words) VALUES ('integrity-check')")
         db.execute("INSERT INTO pages(pages) VALUES ('integrity-check')")
+        _read_every_text(db)
         return _read_vectors(db, path) is not None or not int(read_meta(db, "slots") or 0)
     except sqlite3.DatabaseError as error:
         if not faults.is_damage(error):
             raise
         return False
+
+
+def _read_every_text(db: sqlite3.Connection) -> None:
+    """Raise sqlite3.OperationalError at a text that is not UTF-8: no check of SQLite finds a changed byte in a text."""
+    for sql in (
+        "SELECT text, heading, context, code FROM chunks",
+        "SELECT url, title FROM sources",
+        "SELECT title FROM bodies",
+    ):
+        for _ in db.execute(sql):
+            pass
 
 
 def _read_vectors(db: sqlite3.Connection, path: Path) -> Held | None:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from nexi.errors import StoreError
-from nexi.stores import reading, salvage, schema
+from nexi.stores import faults, reading, salvage, schema
 from nexi.stores.lane import BUSY_S, READING_KIB, SqliteThread, end_reading, in_transaction
 from nexi.stores.reading import Nearest
 from nexi.stores.vectors import DEFAULT_FIRST_PASS, FirstPass, VectorReader, VectorWriter
@@ -49,13 +49,23 @@ class SqliteStore:
     def __init__(self, path: Path, *, busy_s: float = BUSY_S, limits: StoreLimits = DEFAULT_LIMITS) -> None:
         self._path = path
         self._limits = limits
-        self._reader = SqliteThread(path, lambda db: schema.prepare_tables(db, path), busy_s=busy_s, cache_kib=READING_KIB)
-        self._writer = SqliteThread(path, lambda db: schema.prepare_tables(db, path), busy_s=busy_s)
+        self._reader = SqliteThread(
+            path, self._prepare_tables, busy_s=busy_s, cache_kib=READING_KIB, check_file=self._refuse_lost_content
+        )
+        self._writer = SqliteThread(path, self._prepare_tables, busy_s=busy_s, check_file=self._refuse_lost_content)
         self._mapped = VectorReader(path)
         self._nearest = Nearest(self._mapped, limits.first_pass)
         self._words = WordIndex(limits.max_scored)
         self._vectors = VectorWriter(path)
         self._damage = ""
+
+    def _prepare_tables(self, db: sqlite3.Connection) -> None:
+        schema.prepare_tables(db, self._path)
+
+    def _refuse_lost_content(self) -> None:
+        """Raise StoreError for an emptied file: tables made in it would hide that something was stored here."""
+        if salvage.has_lost_content(self._path):
+            raise faults.damaged_error(self._path, "the file is empty, but the vectors of its passages are still beside it")
 
     async def aclose(self) -> None:
         self._mapped.close()

@@ -162,7 +162,7 @@ def test_a_run_that_failed_cannot_be_replayed_and_says_what_can_be_done(nexi: Co
     (run,) = (nexi.home / "runs").iterdir()
     done = nexi("replay", run.name)
     said = f"Error: Run {run.name} cannot be replayed: it did not end with an answer\n"
-    said += f"  Fix: nexi resume {run.name} goes on with it\n"
+    said += f"  Fix: resume it: nexi resume {run.name}\n"
     assert (done.code, done.err) == (1, said)
     stopped = nexi("stop", run.name)
     assert stopped.err == f"Warning: run {run.name} is not running; to continue it: nexi resume {run.name}\n"

@@ -203,6 +203,35 @@ async def test_damaged_texts_are_left_out_and_the_rest_is_found_and_kept(path: P
         assert (await store.lexical("page3 part7", count=1))[0].number == 7
 
 
+async def test_a_changed_byte_inside_a_text_is_damage_and_costs_one_passage(path: Path) -> None:
+    async with _opened(path) as store:
+        await store.put([page("a", number) for number in range(3)], embedder="child")
+    data = path.read_bytes()
+    place = data.index(b"page1 part5")
+    path.write_bytes(data[:place] + b"\xff" + data[place + 1 :])
+    async with _opened(path) as store:
+        with pytest.raises(StoreError) as damaged:
+            await store.passages("https://a.example/1")
+        assert (damaged.value.code, "nexi doctor --repair" in damaged.value.fix) == ("store_damaged", True)
+        assert [p.url for p in await store.lexical("page2 part3", count=1)] == ["https://a.example/2"]
+        report = await store.repair()
+        assert (report.sources, report.lost_chunks, bool(report.kept_aside)) == (3, 1, True)
+        assert len(await store.passages("https://a.example/1")) == CHUNKS - 1
+
+
+async def test_an_emptied_file_beside_its_vectors_is_damage_and_not_an_empty_store(path: Path) -> None:
+    async with _opened(path) as store:
+        await store.put([page("a", 1)], embedder="child")
+    path.write_bytes(b"")
+    async with _opened(path) as store:
+        with pytest.raises(StoreError) as damaged:
+            await store.stats()
+        assert (damaged.value.code, path.read_bytes()) == ("store_damaged", b"")
+        report = await store.repair()
+        assert (report.sources, Path(report.kept_aside).read_bytes()) == (0, b"")
+        assert (await store.stats()).sources == 0
+
+
 @pytest.mark.parametrize("harm", ["gone", "cut"])
 async def test_lost_vectors_leave_words_and_can_be_made_again(path: Path, harm: str) -> None:
     async with _opened(path) as store:

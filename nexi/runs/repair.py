@@ -1,0 +1,162 @@
+"""Integrity of stored runs: bad lines of a log, page texts that are gone or changed, and a log saved from what is left.
+
+`directory` repairs logs with it; `app` and the doctor describe damage with it. Lines are verified by their checksums, texts
+by the digest they are stored under. Nothing here knows what a run was about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from nexi.events import Fact, PageFetched, RunStarted, Warned, decode, is_fact
+from nexi.runs.log_format import encode_fact, encode_header, unseal_line
+from nexi.runs.pages import FilePages
+
+__all__ = [
+    "LOST_FACT",
+    "LogRepair",
+    "PageDamage",
+    "count_lost_facts",
+    "describe_damage",
+    "find_page_damage",
+    "has_bad_line",
+    "salvage_log",
+]
+
+
+LOST_FACT = "log_damaged"  # the code of the warning that a repair writes in the place of a fact it could not verify
+
+
+class LogRepair(Struct, frozen=True):
+    """A log that was repaired: how many facts were saved, which numbers are lost, and where the damaged file is."""
+
+    run: str
+    facts: int
+    lost: tuple[int, ...]
+    kept_aside: str
+
+
+class SalvagedLog(Struct, frozen=True):
+    """The bytes of a sound log, and what is in it."""
+
+    data: bytes
+    facts: int
+    lost: tuple[int, ...]
+
+
+class PageDamage(Struct, frozen=True):
+    """Page texts that a run names and that are not what it read, as paths."""
+
+    named: int = 0
+    missing: tuple[Path, ...] = ()
+    changed: tuple[Path, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.missing or self.changed)
+
+    def __str__(self) -> str:
+        counts = [f"{len(paths)} {kind}" for paths, kind in ((self.missing, "missing"), (self.changed, "changed")) if paths]
+        first = (*self.missing, *self.changed)[0] if self else ""
+        return f"of the {self.named} page texts it read, {' and '.join(counts)}: {first}" if self else ""
+
+
+def has_bad_line(data: bytes) -> bool:
+    """Whether a whole line of a log, its header included, does not match its checksum; a torn last line is no damage."""
+    return any(_try_unseal(line) is None for line in data.split(b"\n")[:-1])
+
+
+def salvage_log(run_id: str, data: bytes, now: datetime) -> SalvagedLog:
+    """A sound log of every line that can be verified. A warning takes the number of each lost fact, so no other one moves."""
+    first, *rest = data.split(b"\n")
+    header = _try_unseal(first)
+    facts = _verifiable_facts(rest)
+    moment, elapsed = now, 0.0
+    lines, lost, saved = [first + b"\n" if header else _new_header(run_id, facts, now)], [], 0
+    for number in range(1, max(facts, default=0) + 1):
+        if line := facts.get(number):
+            record = unseal_line(line)
+            moment, elapsed = _moment_of(record, moment), float(record.get("s") or elapsed)
+            lines.append(line + b"\n")
+            saved += 1
+        else:
+            warned = Warned(LOST_FACT, f"fact {number} of this log was damaged and is lost")
+            lines.append(encode_fact(number, moment, elapsed, warned))
+            lost.append(number)
+    return SalvagedLog(b"".join(lines), saved, tuple(lost))
+
+
+def count_lost_facts(facts: Iterable[Fact]) -> int:
+    """How many facts of a log were lost when it was repaired."""
+    return sum(isinstance(fact, Warned) and fact.code == LOST_FACT for fact in facts)
+
+
+def describe_damage(pages: FilePages, facts: Sequence[Fact]) -> str:
+    """What a run has lost of its log and its page texts, empty where it is whole."""
+    lost = count_lost_facts(facts)
+    parts = (str(find_page_damage(pages, facts)), f"{lost} of its facts were damaged and are lost" if lost else "")
+    return "; ".join(filter(None, parts))
+
+
+def find_page_damage(pages: FilePages, facts: Iterable[Fact]) -> PageDamage:
+    """Compare every text that the facts name with the file it was kept in."""
+    digests = dict.fromkeys(digest for fact in facts for digest in _named_digests(fact) if digest)
+    missing, changed = [], []
+    for digest in digests:
+        path = pages.path_of(digest)
+        if not path.exists():
+            missing.append(path)
+        elif pages.read_text(digest) is None:
+            changed.append(path)
+    return PageDamage(len(digests), tuple(missing), tuple(changed))
+
+
+def _named_digests(fact: Fact) -> tuple[str, ...]:
+    if isinstance(fact, PageFetched):
+        return fact.digest, fact.links
+    if isinstance(fact, RunStarted) and isinstance(kept := fact.settings.get("conversation"), Mapping):
+        return (str(kept.get("digest") or ""),)
+    return ()
+
+
+def _verifiable_facts(lines: Iterable[bytes]) -> dict[int, bytes]:
+    """Lines that are whole facts by their checksum, under their numbers, in rising order."""
+    found: dict[int, bytes] = {}
+    last = 0
+    for line in lines:
+        record = _try_unseal(line)
+        number = record.get("n") if record else None
+        if record and isinstance(number, int) and number > last and _is_known_fact(record):
+            found[number] = line
+            last = number
+    return found
+
+
+def _is_known_fact(record: Mapping[str, Any]) -> bool:
+    try:
+        return is_fact(decode(record["fact"]))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return False
+
+
+def _new_header(run_id: str, facts: Mapping[int, bytes], now: datetime) -> bytes:
+    first = unseal_line(next(iter(facts.values()))) if facts else {}
+    return encode_header(run_id, _moment_of(first, now))
+
+
+def _moment_of(record: Mapping[str, Any], otherwise: datetime) -> datetime:
+    try:
+        return datetime.fromisoformat(str(record.get("t", "")))
+    except ValueError:
+        return otherwise
+
+
+def _try_unseal(line: bytes) -> dict[str, Any] | None:
+    try:
+        return unseal_line(line)
+    except ValueError:
+        return None
