@@ -106,7 +106,8 @@ test-clients: $(VENV)/dev.stamp .venv-clients/stamp $(if $(OPENWEBUI),.venv-open
 
 .venv-clients/stamp: Makefile
 	@test -x .venv-clients/bin/python || $(PYTHON) -m venv .venv-clients
-	.venv-clients/bin/python -m pip install --quiet --disable-pip-version-check openai tavily-python langchain-community requests schemathesis
+	.venv-clients/bin/python -m pip install --quiet --disable-pip-version-check openai openai-agents "pydantic-ai-slim[openai]" \
+		tavily-python langchain-tavily langchain-community requests schemathesis
 	@touch $@
 
 .venv-openwebui/stamp: Makefile

@@ -14,7 +14,8 @@ import pytest
 from nexi.errors import NexiError
 from nexi.mcp_server.server import _error_result
 from nexi.output import print_failure
-from nexi.web import openai, openwebui, searxng, tavily
+from nexi.web import openwebui, searxng, tavily
+from nexi.web.openai_shapes import openai_error
 from nexi.web.problems import own_shape, problem_of
 from tests.golden_files import compare_golden
 from tests.messages import ERRORS, Entry, find_entries, list_messages
@@ -26,7 +27,7 @@ _VALUE = re.compile(r"\$\{[^}]*\}")
 _WORD = re.compile(r"[A-Za-z]{3}")
 SHAPES = {
     "http": own_shape,
-    "chat completions": openai.openai_error,
+    "chat completions": openai_error,
     "tavily": tavily.tavily_error,
     "searxng": searxng.searxng_error,
     "open webui": openwebui.openwebui_error,

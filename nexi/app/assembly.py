@@ -34,6 +34,7 @@ from nexi.urls import is_web_url
 
 if TYPE_CHECKING:
     from nexi.app.knowledge import Knowledge
+    from nexi.app.plain_model import PlainModel
     from nexi.app.resume import Replay
     from nexi.app.verification import Target
     from nexi.config import EndpointRole
@@ -316,6 +317,12 @@ class Nexi:
                 self.ports, settings_of(self.config.root, settings), emit or QuietEmit()
             )
         return self._search_service
+
+    def plain_model(self) -> PlainModel | None:
+        """The answering model for calls without a search; None where only the built-in one is set up. Raises ConfigError."""
+        from nexi.app.plain_model import open_plain_model
+
+        return open_plain_model(self.ports)
 
     def check_url(self, url: str) -> object:
         """Refuse an address the guard refuses, before anything is looked up. Raises FetchError."""

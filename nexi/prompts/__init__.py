@@ -43,6 +43,7 @@ NAMES = (
     "must_write",
     "snippet_rank",
     "llm_query",
+    "json_answer",
 )
 
 _TOKEN = re.compile(r"\{\{|\}\}|\{([a-z_]+)\}|[{}]")

@@ -2,7 +2,7 @@
 
     guard       what every request must pass
     runs        runs over HTTP: start, follow, stop, fetch; hosting keeps them, feeds lets many read one, streams sends it
-    openai      passes as OpenAI
+    openai      passes as OpenAI; openai_responses and openai_legacy too, with openai_shapes and chat_tasks below
     search      the Search API; searxng, tavily and openwebui pass as others
     operations  health, metrics, the OpenAPI document
     mcp         MCP at /mcp
@@ -28,17 +28,31 @@ from starlette.routing import BaseRoute, Match
 
 from nexi.app import Nexi
 from nexi.config import Config
-from nexi.web import openai, openwebui, operations, page, runs, search, searxng, tavily
+from nexi.web import openai, openai_legacy, openai_responses, openwebui, operations, page, runs, search, searxng, tavily
 from nexi.web.guard import GuardRules, RequestGuard
 from nexi.web.hosting import MAX_RUNS, RunHost
 from nexi.web.mcp import McpDoor
 from nexi.web.metrics import Metrics
-from nexi.web.problems import Problem, Refused, Shape
+from nexi.web.openai_shapes import openai_error
+from nexi.web.problems import Problem, Refused, Shape, own_shape
 
-CONTRACTS: tuple[ModuleType, ...] = (runs, openai, search, searxng, tavily, openwebui, operations)
+CONTRACTS: tuple[ModuleType, ...] = (
+    runs,
+    openai,
+    openai_responses,
+    openai_legacy,
+    search,
+    searxng,
+    tavily,
+    openwebui,
+    operations,
+)
 SHAPES: Mapping[str, Shape] = {
-    "/v1/chat/": openai.openai_error,
-    "/v1/models": openai.openai_error,
+    "/v1/": openai_error,  # clients of OpenAI try paths that are not there; nexi's own follow
+    "/v1/runs": own_shape,
+    "/v1/search": own_shape,
+    "/v1/cache": own_shape,
+    "/v1/snippet_rank": own_shape,
     "/searxng": searxng.searxng_error,
     "/tavily": tavily.tavily_error,
     "/openwebui": openwebui.openwebui_error,

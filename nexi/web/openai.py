@@ -2,48 +2,59 @@
 
 The last user message is the question, those before it a conversation, a system message one's own instructions. Streamed text
 has passed the check of its citations. `citations` lists the sources' URLs by number, and a `url_citation` stands for every
-`[n]`. A completion ends with its request: a client that leaves pays for nothing more. Below is `hosting`.
+`[n]`. A completion ends with its request: a client that leaves pays for nothing more. Below are `openai_shapes` and `hosting`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-import re
-from collections.abc import AsyncGenerator, Mapping, Sequence
+import uuid
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
-from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from nexi.app import RunLimits, RunRequest, RunResult, Session
-from nexi.app.request import RunMode
+from nexi.app import Nexi, RunResult, Session
 from nexi.errors import NexiError
-from nexi.events import RunFailed, RunFinished, StatusDelta, TextDelta
-from nexi.types import Message, Source, StopReason, Usage
+from nexi.events import RunFailed, RunFinished, TextDelta
+from nexi.types import Answer, Reply, StopReason, Usage
 from nexi.web.hosting import HostedRun, RunHost
+from nexi.web.openai_shapes import (
+    BEAT_S,
+    CREATED,
+    ERROR,
+    MODELS,
+    OUTPUT_TOKENS,
+    SOURCES_OPTION,
+    TAG,
+    ModelRequest,
+    build_run,
+    citation_urls,
+    content_to_text,
+    earlier_messages,
+    failure_body,
+    format_comment,
+    format_event,
+    join_instructions,
+    marks_in,
+    openai_error,
+    parse_schema,
+    progress_line,
+    refuse_forced_tools,
+    unknown_model,
+    usage_of,
+    wants_source_list,
+)
 from nexi.web.payload import build_operation, json_reply, read_json, with_error_shape
-from nexi.web.problems import Problem, bad_request, build_refusal, problem_of
+from nexi.web.problems import bad_request, build_refusal, problem_of
 from nexi.web.schemas import build_parameters, build_responses
 from nexi.web.streams import EventStream, wait_for_disconnect
 
-__all__ = ["openai_error"]
+__all__ = ["wait_while_connected"]
 
 
-TAG = "OpenAI"
-BEAT_S = 10.0
-LOCAL = "nexi-local"
-MODELS: Mapping[str, tuple[RunMode, str]] = {
-    "nexi-s": ("search", "s"),
-    "nexi-m": ("search", "m"),
-    "nexi-l": ("search", "l"),
-    "nexi-deep": ("research", ""),
-    LOCAL: ("search", "m"),
-}
-TYPES = {400: "invalid_request_error", 401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
-_CITATION = re.compile(r"\[([0-9]{1,6})\]")
 _PART: dict[str, Any] = {
     "type": "object",
     "required": ["type"],
@@ -70,18 +81,14 @@ BODY: dict[str, Any] = {
         },
         "stream": {"type": ["boolean", "null"]},
         "stream_options": {"type": ["object", "null"], "properties": {"include_usage": {"type": ["boolean", "null"]}}},
-        "max_tokens": {"type": ["integer", "null"], "minimum": 1, "maximum": 1_000_000},
-        "max_completion_tokens": {"type": ["integer", "null"], "minimum": 1, "maximum": 1_000_000},
+        "max_tokens": OUTPUT_TOKENS,
+        "max_completion_tokens": OUTPUT_TOKENS,
         "n": {"type": ["integer", "null"], "minimum": 1, "maximum": 1},
+        "response_format": {"type": ["object", "null"], "properties": {"type": {"type": "string"}}},
+        "tool_choice": {"type": ["string", "object", "null"]},
+        "sources": SOURCES_OPTION,
     },
 }
-
-
-def openai_error(problem: Problem) -> dict[str, Any]:
-    """OpenAI's own error object."""
-    kind = TYPES.get(problem.status, "server_error" if problem.status >= 500 else "invalid_request_error")
-    message = f"{problem.message}. {problem.fix}" if problem.fix else problem.message
-    return {"error": {"message": message, "type": kind, "param": problem.parameter or None, "code": problem.code}}
 
 
 def routes() -> list[Route]:
@@ -101,28 +108,20 @@ async def list_models(request: Request) -> Response:
 async def show_model(request: Request) -> Response:
     name = request.path_params["model"]
     if name not in MODELS:
-        raise _no_model(name)
+        raise unknown_model(name)
     return json_reply(_model_entry(name))
 
 
 def _model_entry(name: str) -> dict[str, Any]:
-    return {"id": name, "object": "model", "created": 1767225600, "owned_by": "nexi"}
-
-
-def _no_model(name: str) -> Exception:
-    message = f"there is no model {name[:100]!r}"
-    return build_refusal(404, "model_not_found", message, fix=f"use one of {', '.join(MODELS)}", parameter="model")
+    return {"id": name, "object": "model", "created": CREATED, "owned_by": "nexi"}
 
 
 # one completion
 
 
-class ChatRequest(Struct, frozen=True):
+class ChatRequest(ModelRequest, frozen=True, kw_only=True):
     """A completion as a client asks for it."""
 
-    model: str
-    run: RunRequest
-    session: Session
     streams: bool
     includes_usage: bool
 
@@ -130,55 +129,38 @@ class ChatRequest(Struct, frozen=True):
 @with_error_shape(openai_error)
 async def create_completion(request: Request) -> Response:
     host: RunHost = request.app.state.host
-    chat = parse_chat_request(await read_json(request, BODY))
-    hosted = await host.start(chat.run, chat.session)
+    chat = parse_chat_request(await read_json(request, BODY), request.headers.get("user-agent", ""))
     created = int(host.nexi.clock.now().timestamp())
+    if reply := await chat.reply_without_search(host.nexi):
+        return _reply_at_once(reply, chat, created)
+    chat.require_writer(host.nexi)
+    hosted = await host.start(chat.run, chat.session)
     if chat.streams:
-        return EventStream(_stream_chunks(hosted, chat, created))
-    result = await _while_connected(request, hosted)
-    return json_reply(build_completion(result, chat.model, created))
+        return EventStream(_stream_chunks(host.nexi, hosted, chat, created))
+    result = await wait_while_connected(request, hosted)
+    return json_reply(await build_completion(host.nexi, result, chat, created))
 
 
-def parse_chat_request(body: Mapping[str, Any]) -> ChatRequest:
+def parse_chat_request(body: Mapping[str, Any], user_agent: str = "") -> ChatRequest:
     """The run and the conversation that a body stands for. Raises Refused."""
-    name = body["model"]
-    if name not in MODELS:
-        raise _no_model(name)
-    mode, effort = MODELS[name]
-    told = [(m["role"], _content_text(m.get("content"))) for m in body["messages"]]
-    if told[-1][0] != "user":
+    turns = [(m["role"], content_to_text(m.get("content"))) for m in body["messages"]]
+    most = body.get("max_completion_tokens") or body.get("max_tokens")
+    run = build_run(body["model"], turns[-1][1], instructions=join_instructions(turns), max_output_tokens=most)
+    if turns[-1][0] != "user":
         raise bad_request("the last message must be the user's", parameter="messages")
-    instructions = "\n\n".join(text for role, text in told if role in ("system", "developer") and text.strip())
-    max_output_tokens = body.get("max_completion_tokens") or body.get("max_tokens")
-    run = RunRequest(
-        told[-1][1],
-        mode=mode,
-        effort=effort,
-        limits=RunLimits(max_output_tokens=max_output_tokens),
-        scope="local" if name == LOCAL else "both",
-        system_prompt=instructions,
-        door="openai",
+    refuse_forced_tools(body.get("tool_choice"))
+    return ChatRequest(
+        body["model"],
+        run,
+        Session(earlier_messages(turns[:-1])),
+        parse_schema(body.get("response_format")),
+        wants_source_list(body, user_agent),
+        streams=bool(body.get("stream")),
+        includes_usage=bool((body.get("stream_options") or {}).get("include_usage")),
     )
-    includes_usage = bool((body.get("stream_options") or {}).get("include_usage"))
-    return ChatRequest(name, run, Session(_earlier_messages(told[:-1])), bool(body.get("stream")), includes_usage)
 
 
-def _earlier_messages(told: Sequence[tuple[str, str]]) -> list[Message]:
-    """What was said before. Numbers in earlier answers name sources this run does not have, so they are left out."""
-    said = [(role, text) for role, text in told if role in ("user", "assistant") and text.strip()]
-    return [Message("user", t) if role == "user" else Message("assistant", _CITATION.sub("", t)) for role, t in said]
-
-
-def _content_text(content: object) -> str:
-    if isinstance(content, list):
-        for part in content:
-            if part.get("type") not in ("text", "input_text"):
-                raise bad_request("only text can be asked", fix="leave other parts out", parameter="messages")
-        return "\n".join(part.get("text", "") for part in content)
-    return content if isinstance(content, str) else ""
-
-
-async def _while_connected(request: Request, hosted: HostedRun) -> RunResult:
+async def wait_while_connected(request: Request, hosted: HostedRun) -> RunResult:
     """The result; a client that leaves ends the run. Raises the run's error."""
     ending = asyncio.create_task(hosted.wait_for_result())
     leaving = asyncio.create_task(wait_for_disconnect(request.receive))
@@ -193,51 +175,42 @@ async def _while_connected(request: Request, hosted: HostedRun) -> RunResult:
         await asyncio.gather(ending, leaving, return_exceptions=True)  # how the run of one who left ended is in its log
 
 
-def build_completion(result: RunResult, name: str, created: int) -> dict[str, Any]:
-    text = result.answer.text
-    message = {"role": "assistant", "content": text, "refusal": None, "annotations": marks_in(text, result.answer.sources)}
+async def build_completion(nexi: Nexi, result: RunResult, chat: ChatRequest, created: int) -> dict[str, Any]:
+    """The object of a finished run. Raises LLMError where its JSON could not be written."""
+    answer = result.answer
+    written = await chat.finish_text(nexi, answer.text)
+    final = Answer(written.text, answer.sources if chat.schema is None else (), answer.stop)
+    usage = result.finished.usage + written.usage
+    text = final.text + chat.source_list(answer.sources)
+    return _completion_body(result.id, chat, created, text, marks_in(final.text, final.sources), answer, usage)
+
+
+def _completion_body(
+    run_id: str, chat: ChatRequest, created: int, text: str, marks: list[dict[str, Any]], answer: Answer, usage: Usage
+) -> dict[str, Any]:
+    message = {"role": "assistant", "content": text, "refusal": None, "annotations": marks}
     return {
-        "id": f"chatcmpl-{result.id}",
+        "id": f"chatcmpl-{run_id}",
         "object": "chat.completion",
         "created": created,
-        "model": name,
-        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": _finish_reason(result.answer.stop)}],
-        "usage": usage_of(result.finished.usage),
-        "citations": citation_urls(result.answer.sources),
+        "model": chat.model,
+        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": finish_reason(answer.stop)}],
+        "usage": usage_of(usage),
+        "citations": citation_urls(answer.sources),
     }
 
 
-def marks_in(text: str, sources: Sequence[Source]) -> list[dict[str, Any]]:
-    """One for each `[n]` in the text; `text[start_index:end_index]` is that mark."""
-    by_number = {source.number: source for source in sources}
-    return [
-        {
-            "type": "url_citation",
-            "url_citation": {
-                "url": source.url,
-                "title": source.title or source.url,
-                "start_index": found.start(),
-                "end_index": found.end(),
-            },
-        }
-        for found in _CITATION.finditer(text)
-        if (source := by_number.get(int(found[1])))
-    ]
-
-
-def citation_urls(sources: Sequence[Source]) -> list[str]:
-    """URLs such that `[n]` is the n-th; a number that is not cited has an empty place."""
-    by_number = {source.number: source.url for source in sources}
-    return [by_number.get(number, "") for number in range(1, max(by_number, default=0) + 1)]
-
-
-def usage_of(usage: Usage) -> dict[str, Any]:
-    return {"prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens, "total_tokens": usage.total}
-
-
-def _finish_reason(stop: StopReason) -> str:
+def finish_reason(stop: StopReason) -> str:
     """A limit that was reached still gave an answer; only what was cut off by length says so."""
     return "length" if stop is StopReason.CONTEXT_LIMIT else "stop"
+
+
+def _reply_at_once(reply: Reply, chat: ChatRequest, created: int) -> Response:
+    """The completion of a message that needed no run."""
+    name, answer = uuid.uuid4().hex[:12], Answer(reply.text)
+    if chat.streams:
+        return EventStream(_stream_reply(_ChunkWriter(name, chat, created), reply, chat))
+    return json_reply(_completion_body(name, chat, created, reply.text, [], answer, reply.usage))
 
 
 # streaming
@@ -257,28 +230,34 @@ class _ChunkWriter:
         return format_event({**self._head, "choices": [], **more})
 
 
-def format_event(data: Mapping[str, Any]) -> bytes:
-    return f"data: {json.dumps(data, separators=(',', ':'))}\n\n".encode("ascii")
+async def _stream_reply(stream: _ChunkWriter, reply: Reply, chat: ChatRequest) -> AsyncGenerator[bytes, None]:
+    yield stream.chunk({"role": "assistant", "content": ""})
+    yield stream.chunk({"content": reply.text})
+    yield stream.chunk({"annotations": []}, "stop", citations=[])
+    if chat.includes_usage:
+        yield stream.closing_chunk(usage=usage_of(reply.usage))
+    yield b"data: [DONE]\n\n"
 
 
-async def _stream_chunks(hosted: HostedRun, chat: ChatRequest, created: int) -> AsyncGenerator[bytes, None]:
-    stream, said = _ChunkWriter(hosted.id, chat, created), ""
+async def _stream_chunks(nexi: Nexi, hosted: HostedRun, chat: ChatRequest, created: int) -> AsyncGenerator[bytes, None]:
+    stream, said, is_research = _ChunkWriter(hosted.id, chat, created), "", chat.run.mode == "research"
     try:
         yield stream.chunk({"role": "assistant", "content": ""})
         async for item in hosted.feed.follow(beat_s=BEAT_S):
             match item.event if item else None:
                 case None:
-                    yield b": working\n\n"
-                case StatusDelta(text=text):
-                    yield f": {_one_line(text)}\n\n".encode()
+                    yield format_comment("working")
                 case TextDelta(text=text):
-                    said += text
-                    yield stream.chunk({"content": text})
+                    if chat.schema is None:
+                        said += text
+                        yield stream.chunk({"content": text})
                 case RunFinished() as end:
-                    for frame in _last_frames(stream, said, end, chat):
+                    for frame in await _last_frames(nexi, stream, said, end, chat):
                         yield frame
                 case RunFailed():
-                    yield format_event(_failure_body(hosted))
+                    yield format_event(failure_body(hosted))
+                case event if event is not None and (line := progress_line(event)):
+                    yield stream.chunk({"reasoning_content": f"{line}\n"}) if is_research else format_comment(line)
                 case _:
                     pass
         yield b"data: [DONE]\n\n"
@@ -286,47 +265,35 @@ async def _stream_chunks(hosted: HostedRun, chat: ChatRequest, created: int) -> 
         await hosted.cancel()
 
 
-def _last_frames(stream: _ChunkWriter, said: str, end: RunFinished, chat: ChatRequest) -> list[bytes]:
+async def _last_frames(nexi: Nexi, stream: _ChunkWriter, said: str, end: RunFinished, chat: ChatRequest) -> list[bytes]:
     """What the streamed text left out, the annotations, and the usage."""
-    rest = end.answer[len(said) :] if end.answer.startswith(said) else ""
-    whole = said + rest
-    frames = [stream.chunk({"content": rest})] if rest else []
-    marks = marks_in(whole, end.sources)
-    frames.append(stream.chunk({"annotations": marks}, _finish_reason(end.stop), citations=citation_urls(end.sources)))
-    return [*frames, stream.closing_chunk(usage=usage_of(end.usage))] if chat.includes_usage else frames
-
-
-def _failure_body(hosted: HostedRun) -> dict[str, Any]:
     try:
-        hosted.run.result()
+        written = await chat.finish_text(nexi, end.answer)
     except NexiError as error:
-        return openai_error(problem_of(error))
-    return openai_error(Problem(500, "internal", "the run ended without an answer"))
-
-
-def _one_line(text: str) -> str:
-    return re.sub(r"[\r\n]+", " ", text)[:200]
+        return [format_event(openai_error(problem_of(error)))]
+    rest = written.text[len(said) :] if written.text.startswith(said) else ""
+    marks = marks_in(said + rest, end.sources) if chat.schema is None else []
+    shown = rest + chat.source_list(end.sources)
+    frames = [stream.chunk({"content": shown})] if shown else []
+    frames.append(stream.chunk({"annotations": marks}, finish_reason(end.stop), citations=citation_urls(end.sources)))
+    usage = usage_of(end.usage + written.usage)
+    return [*frames, stream.closing_chunk(usage=usage)] if chat.includes_usage else frames
 
 
 def openapi() -> dict[str, Any]:
     """The paths of this module."""
-    error = {
-        "type": "object",
-        "required": ["error"],
-        "properties": {"error": {"type": "object", "required": ["message", "type"]}},
-    }
     some = {"type": "object", "required": ["id", "object"]}
     listed = {"type": "object", "required": ["object", "data"], "properties": {"data": {"type": "array", "items": some}}}
     whole = {"type": "object", "required": ["id", "object", "choices", "usage", "citations"]}
     one = build_operation(
-        "One model.", TAG, ok=some, error=error, parameters=build_parameters({"model": ("Its name.", {"type": "string"})})
+        "One model.", TAG, ok=some, error=ERROR, parameters=build_parameters({"model": ("Its name.", {"type": "string"})})
     )
-    both = build_responses({200: whole}, error)
+    both = build_responses({200: whole}, ERROR)
     both["200"]["content"]["text/event-stream"] = {"schema": {"type": "string"}}
     return {
         "/v1/chat/completions": {
-            "post": build_operation("Answer a conversation.", TAG, body=BODY, ok=whole, error=error, responses=both)
+            "post": build_operation("Answer a conversation.", TAG, body=BODY, ok=whole, error=ERROR, responses=both)
         },
-        "/v1/models": {"get": build_operation("The models.", TAG, ok=listed, error=error)},
+        "/v1/models": {"get": build_operation("The models.", TAG, ok=listed, error=ERROR)},
         "/v1/models/{model}": {"get": one},
     }

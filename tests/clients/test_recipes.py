@@ -26,7 +26,7 @@ def test_there_is_a_recipe_of_about_five_lines_for_each_client() -> None:
         "curl",
         "The OpenAI client",
         "The Tavily client",
-        "LangChain, and whatever else asks a SearXNG",
+        "LangChain, and other clients of SearXNG",
         "Open WebUI",
         "text-generation-webui",
     }

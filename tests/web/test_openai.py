@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from nexi.config import Config
 from nexi.errors import LLMError
 from nexi.testing import ScriptedLLM, answering, reading, searching
-from nexi.types import Source
+from nexi.types import Reply, Source, Usage
+from nexi.web.chat_tasks import SMALL_TALK_REPLY
 from nexi.web.openai import MODELS, citation_urls, marks_in, parse_chat_request
 from nexi.web.problems import Refused
 from tests.web.world import MOON, QUESTION, GatedWeb, Served, serving
@@ -28,7 +29,7 @@ def body(*messages: tuple[str, Any], model: str = "nexi-s", **more: Any) -> dict
 
 
 async def chunks(served: Served, **more: Any) -> list[dict[str, Any]]:
-    async with served.client.stream("POST", PATH, json=body(stream=True, **more)) as stream:
+    async with served.client.stream("POST", PATH, json={**body(stream=True), **more}) as stream:
         assert stream.headers["content-type"].startswith("text/event-stream")
         lines = [line.removeprefix("data: ") async for line in stream.aiter_lines() if line.startswith("data: ")]
     assert lines[-1] == "[DONE]"
@@ -185,3 +186,94 @@ def status_of(sent: dict[str, Any]) -> int:
     except Refused as refusal:
         return refusal.problem.status
     return 0
+
+
+async def test_small_talk_gets_a_sentence_and_no_search(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        told = (await served.client.post(PATH, json=body(("user", "Hello there!")))).json()
+        assert told["choices"][0]["message"]["content"] == SMALL_TALK_REPLY
+        streamed = await chunks(served, messages=[{"role": "user", "content": "Thanks a lot"}])
+        assert "".join(c["choices"][0]["delta"].get("content", "") for c in streamed) == SMALL_TALK_REPLY
+        assert served.web.queries == []
+
+
+@pytest.mark.parametrize(
+    ("agent", "more", "lists"),
+    [
+        ("OpenAI/Python 3.49.0", {}, True),
+        ("AsyncOpenAI/Python 3.49.0", {}, True),
+        ("OpenAI/Python 3.49.0", {"sources": False}, False),
+        ("Python/3.11 aiohttp/3.13", {}, False),
+        ("Python/3.11 aiohttp/3.13", {"sources": True}, True),
+    ],
+)
+async def test_the_text_ends_with_its_sources_for_clients_that_show_none(
+    tmp_path: Path, agent: str, more: dict[str, Any], lists: bool
+) -> None:
+    async with serving(tmp_path) as served:
+        served.client.headers["user-agent"] = agent
+        whole = (await served.client.post(PATH, json=body(**more))).json()["choices"][0]["message"]
+        streamed = await chunks(served, **more)
+        text = "".join(c["choices"][0]["delta"].get("content", "") for c in streamed)
+        answer, _, listed = text.partition("\n\nSources:\n")
+        assert (whole["content"], MOON in listed) == (text, lists)
+        assert all(mark["url_citation"]["end_index"] <= len(answer) for mark in whole["annotations"])
+        assert streamed[-1]["choices"][0]["delta"]["annotations"] == whole["annotations"]
+
+
+def test_a_list_of_sources_in_an_earlier_answer_is_left_out() -> None:
+    said = f"Ours [1].\n\nSources:\n[1] Moon facts - {MOON}"
+    chat = parse_chat_request(body(("user", "Which moon?"), ("assistant", said), ("user", QUESTION)))
+    assert [m.content for m in chat.session.messages] == ["Which moon?", "Ours ."]
+
+
+async def test_research_streams_its_progress_as_reasoning(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        streamed = await chunks(served, model="nexi-deep")
+        thought = "".join(c["choices"][0]["delta"].get("reasoning_content", "") for c in streamed)
+        assert "Searched: " in thought
+        assert all("reasoning_content" not in c["choices"][0]["delta"] for c in await chunks(served))
+
+
+DISTANCE = {"type": "object", "properties": {"km": {"type": "integer"}}, "required": ["km"]}
+JSON_FORM = {"type": "json_schema", "json_schema": {"name": "distance", "schema": DISTANCE, "strict": True}}
+
+
+async def test_a_completion_fits_the_schema_it_is_asked_in(tmp_path: Path) -> None:
+    steps = [searching("moon"), reading(MOON), answering("The Moon is 384,400 km from Earth on average [1].")]
+    steps.append(Reply('{"km": 384400}', (), Usage(50, 5)))
+    model = ScriptedLLM(*steps, *steps)
+    config = Config(home=tmp_path, base_url="http://127.0.0.1:9/v1", model="scripted")
+    async with serving(tmp_path, config=config, llms={"answer": model, "extract": model, "judge": model}) as served:
+        whole = (await served.client.post(PATH, json=body(response_format=JSON_FORM, sources=True))).json()
+        assert json.loads(whole["choices"][0]["message"]["content"]) == {"km": 384400}
+        assert (whole["choices"][0]["message"]["annotations"], whole["citations"]) == ([], [MOON])
+        streamed = await chunks(served, response_format=JSON_FORM)
+        text = "".join(c["choices"][0]["delta"].get("content", "") for c in streamed)
+        assert json.loads(text) == {"km": 384400}
+
+
+async def test_json_that_does_not_fit_is_an_error_of_the_model(tmp_path: Path) -> None:
+    steps = [searching("moon"), reading(MOON), answering("The Moon is 384,400 km from Earth on average [1].")]
+    model = ScriptedLLM(*steps, Reply('{"miles": 238855}', (), Usage(50, 5)))
+    config = Config(home=tmp_path, base_url="http://127.0.0.1:9/v1", model="scripted")
+    async with serving(tmp_path, config=config, llms={"answer": model, "extract": model, "judge": model}) as served:
+        reply = await served.client.post(PATH, json=body(response_format=JSON_FORM))
+        assert (reply.status_code, reply.json()["error"]["code"]) == (502, "bad_json")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"response_format": {"type": "json_object"}},
+        {"response_format": {"type": "json_schema"}},
+        {"response_format": {"type": "xml"}},
+        {"tool_choice": "required"},
+        {"tool_choice": {"type": "function", "function": {"name": "f"}}},
+    ],
+)
+async def test_forms_that_cannot_be_kept_are_refused(tmp_path: Path, more: dict[str, Any]) -> None:
+    async with serving(tmp_path) as served:
+        reply = await served.client.post(PATH, json=body(**more))
+        assert (reply.status_code, reply.json()["error"]["param"]) == (400, next(iter(more)))
+        assert served.web.queries == []

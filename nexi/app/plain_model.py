@@ -1,0 +1,71 @@
+"""One call to the answering model, without tools, pages or a run: for tasks about a chat, and to put an answer into JSON.
+
+Doors ask `Nexi.plain_model()` for it. The built-in model quotes pages and writes nothing of its own, so there is none for it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from nexi.app.emit import QuietEmit
+from nexi.budget import Budget, Meter
+from nexi.config import EXTRACTIVE
+from nexi.errors import LLMError
+from nexi.model import MeteredLLM
+from nexi.prompts import render
+from nexi.structured.json_reader import parse_lenient
+from nexi.structured.schema_check import check_schema
+from nexi.token_counter import TokenCounter
+from nexi.types import Message, Reply
+
+if TYPE_CHECKING:
+    from nexi.app.factory import PortFactory
+
+CALL_TIMEOUT_S = 120.0
+
+
+class PlainModel:
+    """The answering model of one config, asked once at a time."""
+
+    def __init__(self, ports: PortFactory) -> None:
+        self._ports = ports
+
+    async def reply(self, messages: Sequence[Message], *, max_tokens: int) -> Reply:
+        """What the model writes to these messages. Raises LLMError."""
+        return await self._ask(messages, max_tokens)
+
+    async def write_json(self, question: str, answer: str, schema: Mapping[str, Any], *, max_tokens: int) -> Reply:
+        """The answer as JSON that fits the schema. Raises LLMError."""
+        prompt = render("json_answer", folder=self._ports.config.prompts_dir, schema=json.dumps(schema, ensure_ascii=False))
+        messages = (Message("system", prompt), Message("user", f"Question: {question}\n\nAnswer:\n{answer}"))
+        reply = await self._ask(messages, max_tokens, schema)
+        return replace(reply, text=json.dumps(_fitting_value(reply.text, schema), ensure_ascii=False))
+
+    async def _ask(self, messages: Sequence[Message], max_tokens: int, schema: Mapping[str, Any] | None = None) -> Reply:
+        ports = self._ports
+        meter = Meter(Budget(max_model_calls=1), started=ports.clock.monotonic())
+        counter, window = TokenCounter(ports.config.tokenizer_encoding), ports.config.endpoint("answer").max_context
+        llm = MeteredLLM(ports.llm("answer"), "answer", meter, QuietEmit(), ports.clock, counter, window)
+        deadline = ports.clock.monotonic() + CALL_TIMEOUT_S
+        return await llm.complete(messages, max_tokens=max_tokens, deadline=deadline, schema=schema)
+
+
+def open_plain_model(ports: PortFactory) -> PlainModel | None:
+    """The model, or None where only the built-in one is set up."""
+    return None if ports.llm("answer").name == EXTRACTIVE else PlainModel(ports)
+
+
+def _fitting_value(text: str, schema: Mapping[str, Any]) -> object:
+    try:
+        value = parse_lenient(text)
+        problems = check_schema(value, schema)
+    except ValueError as error:
+        value, problems = None, [str(error)]
+    if problems:
+        fix = "ask with a simpler schema, or for text"
+        raise LLMError("the model wrote no JSON that fits the schema", cause="; ".join(problems[:3]), fix=fix, code="bad_json")
+    return value

@@ -1,0 +1,94 @@
+"""Messages that need no search: what a chat program asks about a conversation (a title, tags, follow-up questions, search
+queries, the rest of a sentence), and small talk.
+
+The contracts of OpenAI ask here before they start a run. A task goes to the plain model; without one, the few that every chat
+program shows have a simple answer. Which program sent it is not known here: the words decide.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from nexi.app import Nexi
+from nexi.types import Message, Reply
+
+MAX_TASK_TOKENS = 1000
+MAX_TITLE_WORDS = 6
+SMALL_TALK_REPLY = "I answer questions from pages that I read, and name them as sources. What would you like to know?"
+
+_TASK = re.compile(r"\s*#{1,4}\s*task\s*:", re.IGNORECASE)
+_CHAT = re.compile(r"<chat_history>|</?type>|autocompletion system", re.IGNORECASE)
+_TITLE_TASK = re.compile(
+    r"(?:generate|provide|write|create|give|suggest|summari[sz]e)\b[^.?!\n]{0,120}\btitle\b"
+    r"[^?!]{0,160}\b(?:conversation|chat|discussion|dialog(?:ue)?|messages?)\b",
+    re.IGNORECASE,
+)
+_HISTORY = re.compile(r"<chat_history>(.*?)</chat_history>", re.DOTALL | re.IGNORECASE)
+_SPEAKER = re.compile(r"^\s*(user|assistant|human|ai)\s*:\s*", re.IGNORECASE | re.MULTILINE)
+
+_GREETING = (
+    r"hello|hi|hiya|hey|howdy|greetings|good (?:morning|afternoon|evening|day|night)|hallo|servus|moin|"
+    r"guten (?:morgen|tag|abend)|bonjour|bonsoir|salut|hola|buenos d[ií]as|buenas (?:tardes|noches)|ciao|buongiorno|"
+    r"ol[aá]|привет|здравствуйте|こんにちは|你好|안녕하세요"
+)
+_THANKS = r"(?:many )?thanks|thank you|thx|cheers|danke|vielen dank|merci|gracias|grazie|obrigad[oa]|спасибо|ありがとう|谢谢"
+_ASIDE = (
+    r"how are you|how is it going|how do you do|what'?s up|who are you|what are you|what can you do|nice to meet you|"
+    r"good ?bye|bye(?: bye)?|see you|ok(?:ay)?|great|nice|cool|perfect|got it|wie geht(?:'s| es dir)|tsch[uü]ss"
+)
+_FILLING = r"there|nexi|again|everyone|all|so much|very much|a lot|doing|today|then|later|for (?:the|your) help"
+_SMALL_TALK = re.compile(rf"(?:(?:{_GREETING}|{_THANKS}|{_ASIDE})(?: (?:{_FILLING}))*(?: |$))+")
+
+
+def is_chat_task(text: str) -> bool:
+    """Whether a message asks for something about a chat, as chat programs do behind their users' backs."""
+    head = text[:500]
+    return bool(_TASK.match(head) and _CHAT.search(text)) or bool(_TITLE_TASK.match(head.lstrip()))
+
+
+def is_small_talk(text: str) -> bool:
+    """Whether a message is a greeting, thanks or the like, and nothing else."""
+    if len(text) > 100:
+        return False
+    words = re.sub(r"[^\w']+", " ", text.lower()).strip()
+    return bool(_SMALL_TALK.fullmatch(words))
+
+
+async def reply_without_search(
+    nexi: Nexi, question: str, earlier: Sequence[Message], instructions: str, *, is_local: bool, max_tokens: int | None
+) -> Reply | None:
+    """The reply to a message that needs no search; None for a question. Raises LLMError."""
+    if is_small_talk(question):
+        return Reply(SMALL_TALK_REPLY)
+    if not is_chat_task(question):
+        return None
+    model = None if is_local else nexi.plain_model()
+    if model is None:
+        return Reply(_simple_task_reply(question))
+    system = [Message("system", instructions)] if instructions else []
+    return await model.reply([*system, *earlier, Message("user", question)], max_tokens=max_tokens or MAX_TASK_TOKENS)
+
+
+def _simple_task_reply(task: str) -> str:
+    """A reply without a model, in the JSON that the task shows as its output."""
+    said = _last_user_words(task)
+    if '"follow_ups"' in task:
+        return json.dumps({"follow_ups": []})
+    if '"queries"' in task:
+        return json.dumps({"queries": [said] if said else []}, ensure_ascii=False)
+    if '"tags"' in task:
+        return json.dumps({"tags": ["General"]})
+    title = " ".join(said.split()[:MAX_TITLE_WORDS]).rstrip("?!.,;:") or "New chat"
+    if '"title"' in task:
+        return json.dumps({"title": title}, ensure_ascii=False)
+    return json.dumps({"text": ""}) if '"text"' in task else title
+
+
+def _last_user_words(task: str) -> str:
+    """What the user said last in the history that a task quotes, as one line."""
+    history = _HISTORY.search(task)
+    parts = _SPEAKER.split(history[1] if history else "")
+    said = [text for who, text in zip(parts[1::2], parts[2::2], strict=False) if who.lower() in ("user", "human")]
+    return " ".join((said[-1] if said else "").split())[:300]

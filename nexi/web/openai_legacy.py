@@ -1,0 +1,207 @@
+"""Passes as OpenAI for older clients: `POST /v1/completions`, and `POST /v1/embeddings` where an embedder is set up.
+
+A prompt is a question without a conversation; its text ends with its sources, because such clients show no annotations.
+Below are `openai_shapes`, `hosting` and the embedder of the knowledge base.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import sys
+import uuid
+from array import array
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from nexi.app import Session
+from nexi.events import RunFailed, RunFinished, TextDelta
+from nexi.ports import Embedder
+from nexi.types import Source, StopReason, Usage
+from nexi.web.hosting import HostedRun, RunHost
+from nexi.web.openai import finish_reason, wait_while_connected
+from nexi.web.openai_shapes import (
+    BEAT_S,
+    ERROR,
+    OUTPUT_TOKENS,
+    SOURCES_OPTION,
+    TAG,
+    ModelRequest,
+    build_run,
+    citation_urls,
+    failure_body,
+    format_comment,
+    format_event,
+    openai_error,
+    unknown_model,
+    usage_of,
+)
+from nexi.web.payload import build_operation, json_reply, read_json, with_error_shape
+from nexi.web.problems import bad_request, build_refusal
+from nexi.web.schemas import build_responses
+from nexi.web.streams import EventStream
+
+EMBEDDING_MODEL = "nexi-embed"
+MAX_TEXTS = 2048
+MAX_TEXT_CHARS = 100_000
+_MODEL: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 200}
+_TEXT: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": MAX_TEXT_CHARS}
+COMPLETION_BODY: dict[str, Any] = {
+    "type": "object",
+    "required": ["model", "prompt"],
+    "properties": {
+        "model": _MODEL,
+        "prompt": {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1, "maxItems": 1}]},
+        "stream": {"type": ["boolean", "null"]},
+        "max_tokens": OUTPUT_TOKENS,
+        "n": {"type": ["integer", "null"], "minimum": 1, "maximum": 1},
+        "sources": SOURCES_OPTION,
+    },
+}
+EMBEDDING_BODY: dict[str, Any] = {
+    "type": "object",
+    "required": ["model", "input"],
+    "properties": {
+        "model": _MODEL,
+        "input": {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1, "maxItems": MAX_TEXTS}]},
+        "encoding_format": {"enum": ["float", "base64", None]},
+        "dimensions": {"type": ["integer", "null"], "minimum": 1},
+    },
+}
+
+
+def routes() -> list[Route]:
+    return [
+        Route("/v1/completions", create_completion, methods=["POST"]),
+        Route("/v1/embeddings", create_embeddings, methods=["POST"]),
+    ]
+
+
+# completions
+
+
+@with_error_shape(openai_error)
+async def create_completion(request: Request) -> Response:
+    host: RunHost = request.app.state.host
+    body = await read_json(request, COMPLETION_BODY)
+    prompt = body["prompt"] if isinstance(body["prompt"], str) else body["prompt"][0]
+    run = build_run(body["model"], prompt, max_output_tokens=body.get("max_tokens"))
+    lists_sources = True if body.get("sources") is None else bool(body["sources"])
+    asked = ModelRequest(body["model"], run, Session(), None, lists_sources)
+    created = int(host.nexi.clock.now().timestamp())
+    if reply := await asked.reply_without_search(host.nexi):
+        writer = _TextWriter(uuid.uuid4().hex[:12], asked, created)
+        whole = writer.body(reply.text, (), StopReason.PLAIN_ANSWER, reply.usage)
+        return EventStream(_stream_reply(writer, reply.text)) if body.get("stream") else json_reply(whole)
+    hosted = await host.start(asked.run, asked.session)
+    writer = _TextWriter(hosted.id, asked, created)
+    if body.get("stream"):
+        return EventStream(_stream_texts(hosted, asked, writer))
+    result = await wait_while_connected(request, hosted)
+    answer = result.answer
+    text = answer.text + asked.source_list(answer.sources)
+    return json_reply(writer.body(text, answer.sources, answer.stop, result.finished.usage))
+
+
+class _TextWriter:
+    """The objects of one completion."""
+
+    def __init__(self, run_id: str, asked: ModelRequest, created: int) -> None:
+        self._head = {"id": f"cmpl-{run_id}", "object": "text_completion", "created": created, "model": asked.model}
+
+    def body(self, text: str, sources: tuple[Source, ...], stop: StopReason, usage: Usage) -> dict[str, Any]:
+        whole = self._choices(text, finish_reason(stop))
+        return {**self._head, "choices": whole, "usage": usage_of(usage), "citations": citation_urls(sources)}
+
+    def chunk(self, text: str, finish: str | None = None, **more: Any) -> bytes:
+        return format_event({**self._head, "choices": self._choices(text, finish), **more})
+
+    @staticmethod
+    def _choices(text: str, finish: str | None) -> list[dict[str, Any]]:
+        return [{"index": 0, "text": text, "logprobs": None, "finish_reason": finish}]
+
+
+async def _stream_reply(writer: _TextWriter, text: str) -> AsyncGenerator[bytes, None]:
+    yield writer.chunk(text)
+    yield writer.chunk("", "stop", citations=[])
+    yield b"data: [DONE]\n\n"
+
+
+async def _stream_texts(hosted: HostedRun, asked: ModelRequest, writer: _TextWriter) -> AsyncGenerator[bytes, None]:
+    said = ""
+    try:
+        async for item in hosted.feed.follow(beat_s=BEAT_S):
+            match item.event if item else None:
+                case None:
+                    yield format_comment("working")
+                case TextDelta(text=text):
+                    said += text
+                    yield writer.chunk(text)
+                case RunFinished(answer=answer, sources=sources, stop=stop):
+                    rest = answer[len(said) :] if answer.startswith(said) else ""
+                    yield writer.chunk(rest + asked.source_list(sources))
+                    yield writer.chunk("", finish_reason(stop), citations=citation_urls(sources))
+                case RunFailed():
+                    yield format_event(failure_body(hosted))
+                case _:
+                    pass
+        yield b"data: [DONE]\n\n"
+    finally:
+        await hosted.cancel()
+
+
+# embeddings
+
+
+@with_error_shape(openai_error)
+async def create_embeddings(request: Request) -> Response:
+    host: RunHost = request.app.state.host
+    body = await read_json(request, EMBEDDING_BODY)
+    embedder = await asyncio.to_thread(host.nexi.knowledge().embedder)
+    if embedder is None:
+        fix = "set embedding_base_url and embedding_model, or install the vectors extra"
+        raise build_refusal(404, "model_not_found", "no embedder is set up", fix=fix, parameter="model")
+    if body["model"] not in (EMBEDDING_MODEL, embedder.name):
+        raise unknown_model(body["model"], (EMBEDDING_MODEL, embedder.name))
+    texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
+    return json_reply(await _embed_texts(embedder, texts, body))
+
+
+async def _embed_texts(embedder: Embedder, texts: list[str], body: Mapping[str, Any]) -> dict[str, Any]:
+    embedded = await embedder.embed(texts)
+    length = len(embedded.vectors[0])
+    if body.get("dimensions") not in (None, length):
+        raise bad_request(f"the vectors of {embedder.name} have {length} dimensions", parameter="dimensions")
+    packs = body.get("encoding_format") == "base64"
+    vectors = [_pack_vector(vector) if packs else list(vector) for vector in embedded.vectors]
+    return {
+        "object": "list",
+        "data": [{"object": "embedding", "index": i, "embedding": vector} for i, vector in enumerate(vectors)],
+        "model": embedder.name,
+        "usage": {"prompt_tokens": embedded.usage.input_tokens, "total_tokens": embedded.usage.input_tokens},
+    }
+
+
+def _pack_vector(vector: array[float]) -> str:
+    """32-bit floats, the lowest byte first, as OpenAI sends them."""
+    floats = array("f", vector)
+    if sys.byteorder == "big":
+        floats.byteswap()
+    return base64.b64encode(floats.tobytes()).decode()
+
+
+def openapi() -> dict[str, Any]:
+    """The paths of this module."""
+    whole = {"type": "object", "required": ["id", "object", "choices", "usage", "citations"]}
+    vectors = {"type": "object", "required": ["object", "data", "model", "usage"]}
+    both = build_responses({200: whole}, ERROR)
+    both["200"]["content"]["text/event-stream"] = {"schema": {"type": "string"}}
+    prompt = build_operation("Answer a prompt.", TAG, body=COMPLETION_BODY, ok=whole, error=ERROR, responses=both)
+    return {
+        "/v1/completions": {"post": prompt},
+        "/v1/embeddings": {"post": build_operation("Vectors of texts.", TAG, body=EMBEDDING_BODY, ok=vectors, error=ERROR)},
+    }

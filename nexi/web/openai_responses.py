@@ -1,0 +1,429 @@
+"""Passes as OpenAI's Responses API: `POST /v1/responses`, whole or streamed.
+
+Every search and every page that was read is a `web_search_call` item, the progress of research is a `reasoning` item, and the
+answer is a message whose `[n]` have `url_citation` annotations. `previous_response_id` names an earlier response, whose
+conversation and sources go on. A response ends with its request. Below are `openai_shapes` and `hosting`.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from nexi.app import Nexi, RunResult, Session, check_run_id
+from nexi.errors import NexiError
+from nexi.events import Event, ModelAsked, RunFailed, RunFinished, SearchFinished, SourceNumbered, TextDelta
+from nexi.types import Reply, Source, StopReason, Usage
+from nexi.web.hosting import HostedRun, RunHost
+from nexi.web.openai import wait_while_connected
+from nexi.web.openai_shapes import (
+    BEAT_S,
+    ERROR,
+    OUTPUT_TOKENS,
+    SOURCES_OPTION,
+    TAG,
+    ModelRequest,
+    build_run,
+    citations_in,
+    content_to_text,
+    earlier_messages,
+    failure_body,
+    format_comment,
+    format_event,
+    join_instructions,
+    openai_error,
+    parse_schema,
+    progress_line,
+    refuse_forced_tools,
+)
+from nexi.web.payload import build_operation, json_reply, read_json, with_error_shape
+from nexi.web.problems import bad_request, build_refusal, problem_of
+from nexi.web.schemas import build_responses
+from nexi.web.streams import EventStream
+
+PREFIX = "resp_"
+NO_RUN = "none"  # in the id of a response that no run gave and that followed none
+ROLES = ("system", "developer", "user", "assistant")
+SEARCH_TOOLS = ("web_search", "web_search_2025_08_26", "web_search_preview", "web_search_preview_2025_03_11")
+_OBJECT: dict[str, Any] = {"type": ["object", "null"]}
+_PART: dict[str, Any] = {"type": "object", "properties": {"type": {"type": "string"}, "text": {"type": "string"}}}
+_ITEM: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "type": {"type": ["string", "null"]},
+        "role": {"enum": [*ROLES, None]},
+        "content": {"anyOf": [{"type": "string"}, {"type": "null"}, {"type": "array", "items": _PART}]},
+    },
+}
+_SITES = {"type": ["array", "null"], "items": {"type": "string", "minLength": 1, "maxLength": 253}, "maxItems": 100}
+_TOOL: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "type": {"type": "string"},
+        "filters": {"type": ["object", "null"], "properties": {"allowed_domains": _SITES}},
+    },
+}
+BODY: dict[str, Any] = {
+    "type": "object",
+    "required": ["model", "input"],
+    "properties": {
+        "model": {"type": "string", "minLength": 1, "maxLength": 200},
+        "input": {
+            "anyOf": [
+                {"type": "string", "minLength": 1},
+                {"type": "array", "minItems": 1, "maxItems": 2000, "items": _ITEM},
+            ]
+        },
+        "instructions": {"type": ["string", "null"], "maxLength": 100_000},
+        "previous_response_id": {"type": ["string", "null"], "maxLength": 100},
+        "max_output_tokens": OUTPUT_TOKENS,
+        "stream": {"type": ["boolean", "null"]},
+        "background": {"type": ["boolean", "null"]},
+        "conversation": {"type": ["string", "object", "null"]},
+        "text": {"type": ["object", "null"], "properties": {"format": _OBJECT}},
+        "tools": {"type": ["array", "null"], "items": _TOOL, "maxItems": 200},
+        "tool_choice": {"type": ["string", "object", "null"]},
+        "include": {"type": ["array", "null"], "items": {"type": "string"}},
+        "metadata": _OBJECT,
+        "sources": SOURCES_OPTION,
+    },
+}
+
+
+def routes() -> list[Route]:
+    return [Route("/v1/responses", create_response, methods=["POST"])]
+
+
+# what is asked
+
+
+class ResponseRequest(ModelRequest, frozen=True, kw_only=True):
+    """A response as a client asks for it; `echoed` are the fields that a response repeats."""
+
+    streams: bool
+    includes_sources: bool
+    echoed: Mapping[str, Any]
+
+
+@with_error_shape(openai_error)
+async def create_response(request: Request) -> Response:
+    host: RunHost = request.app.state.host
+    asked = parse_response_request(await read_json(request, BODY))
+    created = int(host.nexi.clock.now().timestamp())
+    if reply := await asked.reply_without_search(host.nexi):
+        return _reply_at_once(reply, asked, created)
+    asked.require_writer(host.nexi)
+    hosted = await host.start(asked.run, None if asked.run.continues else asked.session)
+    if asked.streams:
+        return EventStream(_stream_events(host.nexi, hosted, asked, created))
+    result = await wait_while_connected(request, hosted)
+    return json_reply(await _build_response(host.nexi, result, asked, created))
+
+
+def parse_response_request(body: Mapping[str, Any]) -> ResponseRequest:
+    """The run and the conversation that a body stands for. Raises Refused."""
+    for name in ("background", "conversation"):
+        if body.get(name):
+            raise bad_request(f"{name} is not supported", fix="use previous_response_id, or POST /v1/runs", parameter=name)
+    turns = _parse_input(body["input"])
+    given = body.get("instructions") or ""
+    instructions = "\n\n".join(part for part in (given, join_instructions(turns)) if part.strip())
+    said = [turn for turn in turns if turn[0] in ("user", "assistant")]
+    run = build_run(
+        body["model"],
+        said[-1][1] if said else "",
+        instructions=instructions,
+        max_output_tokens=body.get("max_output_tokens"),
+        sites=_parse_sites(body.get("tools") or ()),
+    )
+    if not said or said[-1][0] != "user":
+        raise bad_request("the last message must be the user's", parameter="input")
+    refuse_forced_tools(body.get("tool_choice"))
+    return ResponseRequest(
+        body["model"],
+        replace(run, continues=_parse_previous(body.get("previous_response_id"))),
+        Session(earlier_messages(said[:-1])),
+        parse_schema((body.get("text") or {}).get("format"), "text.format"),
+        bool(body.get("sources")),
+        streams=bool(body.get("stream")),
+        includes_sources="web_search_call.action.sources" in (body.get("include") or ()),
+        echoed=_echo_fields(body),
+    )
+
+
+def _parse_input(given: str | Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Roles and texts. Items that are not messages, such as earlier searches of ours, say nothing to the next answer."""
+    if isinstance(given, str):
+        return [("user", given)]
+    messages = [item for item in given if item.get("role") and (item.get("type") or "message") == "message"]
+    return [(item["role"], content_to_text(item.get("content"), "input")) for item in messages]
+
+
+def _parse_sites(tools: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The domains to which a search tool restricts the search."""
+    searches = [tool for tool in tools if tool.get("type") in SEARCH_TOOLS]
+    return [site for tool in searches for site in (tool.get("filters") or {}).get("allowed_domains") or ()]
+
+
+def _parse_previous(name: str | None) -> str:
+    run_id = (name or "").removeprefix(PREFIX).partition("_")[0]
+    if not name or run_id == NO_RUN:
+        return ""
+    try:
+        return check_run_id(run_id)
+    except NexiError as error:
+        message = f"there is no response {name[:100]!r}"
+        raise build_refusal(404, "previous_response_not_found", message, parameter="previous_response_id") from error
+
+
+def _echo_fields(body: Mapping[str, Any]) -> dict[str, Any]:
+    usual: dict[str, Any] = {
+        "instructions": None,
+        "max_output_tokens": None,
+        "metadata": {},
+        "parallel_tool_calls": True,
+        "previous_response_id": None,
+        "store": True,
+        "temperature": 1.0,
+        "text": {"format": {"type": "text"}},
+        "tool_choice": "auto",
+        "tools": [],
+        "top_p": 1.0,
+        "truncation": "disabled",
+    }
+    return {name: value if body.get(name) is None else body[name] for name, value in usual.items()}
+
+
+# what is answered
+
+
+class ResponseOutput:
+    """The items of one response, and the events that announce them, from the events of its run."""
+
+    def __init__(self, run_id: str, asked: ResponseRequest, created: int) -> None:
+        self._asked, self._created = asked, created
+        self.id = f"{PREFIX}{run_id}"
+        self.items: list[dict[str, Any]] = []
+        self._sequence = 0
+        self._opened: set[str] = set()
+        self._has_begun = False
+        self._reasoning: dict[str, Any] = {}
+        self._message: dict[str, Any] = {}
+        self._said = ""
+        self.final: dict[str, Any] = {}
+
+    def body(self, status: str, usage: Usage | None = None, **more: Any) -> dict[str, Any]:
+        """The response as a whole, as far as it has come."""
+        return {
+            "id": self.id,
+            "object": "response",
+            "created_at": self._created,
+            "status": status,
+            "background": False,
+            "error": None,
+            "incomplete_details": None,
+            "model": self._asked.model,
+            "output": self.items,
+            "reasoning": {"effort": None, "summary": None},
+            "usage": _usage_of(usage) if usage else None,
+            **self._asked.echoed,
+            **more,
+        }
+
+    def event(self, kind: str, **fields: Any) -> bytes:
+        data = {"type": kind, "sequence_number": self._sequence, **fields}
+        self._sequence += 1
+        return format_event(data, kind)
+
+    def begin(self) -> Iterator[bytes]:
+        yield self.event("response.created", response=self.body("in_progress"))
+        yield self.event("response.in_progress", response=self.body("in_progress"))
+
+    def observe(self, event: Event) -> Iterator[bytes]:
+        """The events that follow from one of the run's."""
+        match event:
+            case ModelAsked():
+                self._has_begun = True
+            case SearchFinished(query=query, hits=hits):
+                urls = [hit.url for hit in hits] if self._asked.includes_sources else []
+                yield from self._add_search(_search_action(query, urls, self._asked.includes_sources))
+            case SourceNumbered(source=source) if self._has_begun and source.url not in self._opened:
+                self._opened.add(source.url)
+                yield from self._add_search({"type": "open_page", "url": source.url})
+            case TextDelta(text=text) if self._asked.schema is None:
+                yield from self.add_text(text)
+            case _:
+                pass
+        if self._asked.run.mode == "research" and (line := progress_line(event)):
+            yield from self._add_reasoning(line)
+
+    def _add_search(self, action: Mapping[str, Any]) -> Iterator[bytes]:
+        index, item_id = len(self.items), _new_id("ws")
+        item = {"id": item_id, "type": "web_search_call", "status": "completed", "action": dict(action)}
+        self.items.append(item)
+        yield self.event("response.output_item.added", output_index=index, item={**item, "status": "in_progress"})
+        for step in ("in_progress", "searching", "completed"):
+            yield self.event(f"response.web_search_call.{step}", output_index=index, item_id=item_id)
+        yield self.event("response.output_item.done", output_index=index, item=item)
+
+    def _add_reasoning(self, line: str) -> Iterator[bytes]:
+        """A line of the summary; all lines are in one item, which is closed when the answer begins."""
+        if self._message:
+            return
+        if not self._reasoning:
+            self._reasoning = {"id": _new_id("rs"), "type": "reasoning", "summary": [{"type": "summary_text", "text": ""}]}
+            self.items.append(self._reasoning)
+            item, part = {**self._reasoning, "summary": []}, {"type": "summary_text", "text": ""}
+            yield self.event("response.output_item.added", output_index=self._index_of(self._reasoning), item=item)
+            yield self.event("response.reasoning_summary_part.added", **self._reasoning_place(), part=part)
+        self._reasoning["summary"][0]["text"] += f"{line}\n"
+        yield self.event("response.reasoning_summary_text.delta", **self._reasoning_place(), delta=f"{line}\n")
+
+    def _close_reasoning(self) -> Iterator[bytes]:
+        if self._reasoning:
+            part, place = self._reasoning["summary"][0], self._reasoning_place()
+            yield self.event("response.reasoning_summary_text.done", **place, text=part["text"])
+            yield self.event("response.reasoning_summary_part.done", **place, part=part)
+            index = self._index_of(self._reasoning)
+            yield self.event("response.output_item.done", output_index=index, item=self._reasoning)
+
+    def _reasoning_place(self) -> dict[str, Any]:
+        item = self._reasoning
+        return {"item_id": item["id"], "output_index": self._index_of(item), "summary_index": 0}
+
+    def add_text(self, text: str) -> Iterator[bytes]:
+        if text:
+            yield from self._open_message()
+            self._said += text
+            yield self.event("response.output_text.delta", **self._text_place(), delta=text, logprobs=[])
+
+    def _open_message(self) -> Iterator[bytes]:
+        if not self._message:
+            yield from self._close_reasoning()
+            head = {"id": _new_id("msg"), "type": "message", "status": "in_progress", "role": "assistant", "content": []}
+            self._message.update(head)
+            self.items.append(self._message)
+            index = self._index_of(self._message)
+            yield self.event("response.output_item.added", output_index=index, item=dict(self._message))
+            yield self.event("response.content_part.added", **self._text_place(), part=_text_part("", []))
+
+    def finish(self, text: str, sources: Sequence[Source], stop: StopReason, usage: Usage) -> Iterator[bytes]:
+        """The end of the message and of the response. `text` is the whole answer, of which a part may have been sent."""
+        yield from self._open_message()
+        yield from self.add_text(text[len(self._said) :] if text.startswith(self._said) else "")
+        marks = [{"type": "url_citation", **mark} for mark in citations_in(self._said, sources)]
+        yield from self.add_text(self._asked.source_list(sources))
+        place, part = self._text_place(), _text_part(self._said, marks)
+        for number, mark in enumerate(marks):
+            yield self.event("response.output_text.annotation.added", **place, annotation_index=number, annotation=mark)
+        yield self.event("response.output_text.done", **place, text=self._said, logprobs=[])
+        yield self.event("response.content_part.done", **place, part=part)
+        self._message.update(status="completed", content=[part])
+        yield self.event("response.output_item.done", output_index=self._index_of(self._message), item=self._message)
+        cut = stop is StopReason.CONTEXT_LIMIT
+        more = {"incomplete_details": {"reason": "max_output_tokens"}} if cut else {}
+        status = "incomplete" if cut else "completed"
+        self.final = self.body(status, usage, **more)
+        yield self.event(f"response.{status}", response=self.final)
+
+    def fail(self, error: Mapping[str, Any]) -> bytes:
+        told = {"code": error.get("code") or "server_error", "message": error.get("message") or ""}
+        return self.event("response.failed", response=self.body("failed", error=told))
+
+    def _text_place(self) -> dict[str, Any]:
+        item = self._message
+        return {"item_id": item["id"], "output_index": self._index_of(item), "content_index": 0}
+
+    def _index_of(self, item: Mapping[str, Any]) -> int:
+        return next((index for index, other in enumerate(self.items) if other is item), 0)
+
+
+def _search_action(query: str, urls: Sequence[str], includes_sources: bool) -> dict[str, Any]:
+    action: dict[str, Any] = {"type": "search", "query": query, "queries": [query]}
+    return {**action, "sources": [{"type": "url", "url": url} for url in urls]} if includes_sources else action
+
+
+def _text_part(text: str, annotations: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"type": "output_text", "text": text, "annotations": annotations, "logprobs": []}
+
+
+def _usage_of(usage: Usage) -> dict[str, Any]:
+    return {
+        "input_tokens": usage.input_tokens,
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens": usage.output_tokens,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": usage.total,
+    }
+
+
+def _new_id(kind: str) -> str:
+    return f"{kind}_{uuid.uuid4().hex}"
+
+
+async def _build_response(nexi: Nexi, result: RunResult, asked: ResponseRequest, created: int) -> dict[str, Any]:
+    """The response of a finished run, through the same events as a stream. Raises LLMError where its JSON failed."""
+    output, answer = ResponseOutput(result.id, asked, created), result.answer
+    written = await asked.finish_text(nexi, answer.text)
+    for fact in result.facts:
+        list(output.observe(fact))
+    sources = answer.sources if asked.schema is None else ()
+    list(output.finish(written.text, sources, answer.stop, result.finished.usage + written.usage))
+    return output.final
+
+
+def _reply_at_once(reply: Reply, asked: ResponseRequest, created: int) -> Response:
+    """The response to a message that needed no run; its id leads to the conversation before it."""
+    output = ResponseOutput(f"{asked.run.continues or NO_RUN}_{uuid.uuid4().hex[:12]}", asked, created)
+    frames = [*output.begin(), *output.finish(reply.text, (), StopReason.PLAIN_ANSWER, reply.usage)]
+    return EventStream(_send_frames(frames)) if asked.streams else json_reply(output.final)
+
+
+async def _send_frames(frames: Sequence[bytes]) -> AsyncGenerator[bytes, None]:
+    for frame in frames:
+        yield frame
+
+
+async def _stream_events(nexi: Nexi, hosted: HostedRun, asked: ResponseRequest, created: int) -> AsyncGenerator[bytes, None]:
+    output = ResponseOutput(hosted.id, asked, created)
+    try:
+        for frame in output.begin():
+            yield frame
+        async for item in hosted.feed.follow(beat_s=BEAT_S):
+            match item.event if item else None:
+                case None:
+                    yield format_comment("working")
+                case RunFinished() as end:
+                    for frame in await _last_frames(nexi, output, end, asked):
+                        yield frame
+                case RunFailed():
+                    yield output.fail(failure_body(hosted)["error"])
+                case event:
+                    for frame in output.observe(event):
+                        yield frame
+    finally:
+        await hosted.cancel()
+
+
+async def _last_frames(nexi: Nexi, output: ResponseOutput, end: RunFinished, asked: ResponseRequest) -> list[bytes]:
+    try:
+        written = await asked.finish_text(nexi, end.answer)
+    except NexiError as error:
+        return [output.fail(openai_error(problem_of(error))["error"])]
+    sources = end.sources if asked.schema is None else ()
+    return list(output.finish(written.text, sources, end.stop, end.usage + written.usage))
+
+
+def openapi() -> dict[str, Any]:
+    """The paths of this module."""
+    whole = {"type": "object", "required": ["id", "object", "status", "model", "output", "usage"]}
+    both = build_responses({200: whole}, ERROR)
+    both["200"]["content"]["text/event-stream"] = {"schema": {"type": "string"}}
+    operation = build_operation("Answer, as the Responses API does.", TAG, body=BODY, ok=whole, error=ERROR, responses=both)
+    return {"/v1/responses": {"post": operation}}

@@ -1,0 +1,247 @@
+"""What the contracts of OpenAI share: models, errors, conversations, citations, usage, and text in JSON.
+
+Above are `openai` (chat completions), `openai_responses` and `openai_legacy`; below are `chat_tasks` and the app.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from nexi.answers.citations import format_citations_section, strip_sources_section
+from nexi.app import Nexi, RunLimits, RunRequest, Session
+from nexi.app.request import RunMode
+from nexi.errors import NexiError
+from nexi.events import AgendaSet, Event, PageFetched, ResearcherStarted, RoundEvaluated, SearchFinished, StatusDelta
+from nexi.types import Message, Query, Reply, Source, Usage
+from nexi.web.chat_tasks import reply_without_search
+from nexi.web.hosting import HostedRun
+from nexi.web.problems import Problem, bad_request, build_refusal, problem_of
+
+TAG = "OpenAI"
+BEAT_S = 10.0
+CREATED = 1767225600
+LOCAL = "nexi-local"
+MODELS: Mapping[str, tuple[RunMode, str]] = {
+    "nexi-s": ("search", "s"),
+    "nexi-m": ("search", "m"),
+    "nexi-l": ("search", "l"),
+    "nexi-deep": ("research", ""),
+    LOCAL: ("search", "m"),
+}
+TYPES = {400: "invalid_request_error", 401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
+CLIENTS_WITHOUT_ANNOTATIONS = ("openai/", "asyncopenai/", "litellm/")  # their programs print the text and nothing else
+MAX_JSON_TOKENS = 4000
+OUTPUT_TOKENS: dict[str, Any] = {"type": ["integer", "null"], "minimum": 1, "maximum": 1_000_000}
+SOURCES_OPTION: dict[str, Any] = {
+    "type": ["boolean", "null"],
+    "description": "Whether the text ends with its list of sources. By default for clients that show no annotations.",
+}
+ERROR: dict[str, Any] = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {"error": {"type": "object", "required": ["message", "type"]}},
+}
+_CITATION = re.compile(r"\[([0-9]{1,6})\]")
+_TEXT_PARTS = ("text", "input_text", "output_text")
+
+
+def openai_error(problem: Problem) -> dict[str, Any]:
+    """OpenAI's own error object."""
+    kind = TYPES.get(problem.status, "server_error" if problem.status >= 500 else "invalid_request_error")
+    message = f"{problem.message}. {problem.fix}" if problem.fix else problem.message
+    return {"error": {"message": message, "type": kind, "param": problem.parameter or None, "code": problem.code}}
+
+
+def failure_body(hosted: HostedRun) -> dict[str, Any]:
+    """The error object of a run that ended without an answer."""
+    try:
+        hosted.run.result()
+    except NexiError as error:
+        return openai_error(problem_of(error))
+    return openai_error(Problem(500, "internal", "the run ended without an answer"))
+
+
+def unknown_model(name: str, known: Sequence[str] = tuple(MODELS)) -> Exception:
+    message = f"there is no model {name[:100]!r}"
+    return build_refusal(404, "model_not_found", message, fix=f"use one of {', '.join(known)}", parameter="model")
+
+
+# what is asked
+
+
+class ModelRequest(Struct, frozen=True):
+    """One question to one of the models: its run, the conversation before it, and the form of the reply."""
+
+    model: str
+    run: RunRequest
+    session: Session
+    schema: Mapping[str, Any] | None = None
+    lists_sources: bool = False
+
+    async def reply_without_search(self, nexi: Nexi) -> Reply | None:
+        """The reply where no run is needed. Raises LLMError."""
+        run = self.run
+        return await reply_without_search(
+            nexi,
+            run.question,
+            self.session.messages,
+            run.system_prompt,
+            is_local=run.is_local,
+            max_tokens=run.limits.max_output_tokens,
+        )
+
+    def require_writer(self, nexi: Nexi) -> None:
+        """Refuse JSON where no model can write it. Raises Refused."""
+        if self.schema is not None and (self.run.is_local or nexi.plain_model() is None):
+            fix = "leave the format out, or set up a model" if not self.run.is_local else "leave the format out"
+            raise bad_request("answers in JSON need a model", fix=fix, parameter="response_format")
+
+    async def finish_text(self, nexi: Nexi, text: str) -> Reply:
+        """The text of an answer in the form that was asked for, and what that cost. Raises LLMError."""
+        model = nexi.plain_model() if self.schema is not None else None
+        if model is None or self.schema is None:
+            return Reply(text)
+        most = self.run.limits.max_output_tokens or MAX_JSON_TOKENS
+        return await model.write_json(self.run.question, text, self.schema, max_tokens=most)
+
+    def source_list(self, sources: Sequence[Source]) -> str:
+        """What follows the text: its sources, for clients that show none by themselves."""
+        if not self.lists_sources or self.schema is not None or not sources:
+            return ""
+        urls, titles = {s.number: s.url for s in sources}, {s.url: s.title for s in sources}
+        return f"\n\n{format_citations_section(urls, url_to_title=titles)}"
+
+
+def build_run(
+    model: str, question: str, *, instructions: str = "", max_output_tokens: int | None = None, sites: Sequence[str] = ()
+) -> RunRequest:
+    """The run that a model stands for. Raises Refused."""
+    if model not in MODELS:
+        raise unknown_model(model)
+    mode, effort = MODELS[model]
+    return RunRequest(
+        question,
+        mode=mode,
+        effort=effort,
+        limits=RunLimits(max_output_tokens=max_output_tokens),
+        query=Query("", sites=tuple(sites)),
+        scope="local" if model == LOCAL else "both",
+        system_prompt=instructions,
+        door="openai",
+    )
+
+
+def earlier_messages(turns: Sequence[tuple[str, str]]) -> list[Message]:
+    """What was said before. Numbers in earlier answers name sources this run does not have, so they are left out."""
+    said = [(role, text) for role, text in turns if role in ("user", "assistant") and text.strip()]
+    return [Message("user", t) if role == "user" else Message("assistant", _without_citations(t)) for role, t in said]
+
+
+def _without_citations(text: str) -> str:
+    return _CITATION.sub("", strip_sources_section(text))
+
+
+def join_instructions(turns: Sequence[tuple[str, str]]) -> str:
+    return "\n\n".join(text for role, text in turns if role in ("system", "developer") and text.strip())
+
+
+def content_to_text(content: object, parameter: str = "messages") -> str:
+    """The text of a message in one string or in parts. Raises Refused for a part that is not text."""
+    if isinstance(content, list):
+        for part in content:
+            if part.get("type") not in _TEXT_PARTS:
+                raise bad_request("only text can be asked", fix="leave other parts out", parameter=parameter)
+        return "\n".join(part.get("text", "") for part in content)
+    return content if isinstance(content, str) else ""
+
+
+def parse_schema(form: Mapping[str, Any] | None, parameter: str = "response_format") -> Mapping[str, Any] | None:
+    """The JSON schema a reply must fit; None for plain text. Raises Refused."""
+    kind = (form or {}).get("type") or "text"
+    if form is None or kind == "text":
+        return None
+    if kind == "json_object":
+        return {"type": "object"}
+    given = form.get("json_schema") if isinstance(form.get("json_schema"), Mapping) else form
+    schema = given.get("schema") if given else None
+    if kind != "json_schema" or not isinstance(schema, Mapping):
+        raise bad_request("the format must be text, json_object, or json_schema with a schema", parameter=parameter)
+    return schema
+
+
+def refuse_forced_tools(choice: object) -> None:
+    """The models call no tools of a client; a client that insists on one would wait for it in vain. Raises Refused."""
+    if choice == "required" or (isinstance(choice, Mapping) and choice.get("type") in ("function", "custom", "allowed_tools")):
+        fix = "leave tool_choice out; for JSON, ask with response_format"
+        raise bad_request("these models call no tools of the client", fix=fix, parameter="tool_choice")
+
+
+def wants_source_list(body: Mapping[str, Any], user_agent: str) -> bool:
+    if body.get("sources") is not None:
+        return bool(body["sources"])
+    return user_agent.lower().startswith(CLIENTS_WITHOUT_ANNOTATIONS)
+
+
+# what is answered
+
+
+def marks_in(text: str, sources: Sequence[Source]) -> list[dict[str, Any]]:
+    """One for each `[n]` in the text; `text[start_index:end_index]` is that mark."""
+    return [{"type": "url_citation", "url_citation": mark} for mark in citations_in(text, sources)]
+
+
+def citations_in(text: str, sources: Sequence[Source]) -> list[dict[str, Any]]:
+    by_number = {source.number: source for source in sources}
+    return [
+        {"url": source.url, "title": source.title or source.url, "start_index": found.start(), "end_index": found.end()}
+        for found in _CITATION.finditer(text)
+        if (source := by_number.get(int(found[1])))
+    ]
+
+
+def citation_urls(sources: Sequence[Source]) -> list[str]:
+    """URLs such that `[n]` is the n-th; a number that is not cited has an empty place."""
+    by_number = {source.number: source.url for source in sources}
+    return [by_number.get(number, "") for number in range(1, max(by_number, default=0) + 1)]
+
+
+def usage_of(usage: Usage) -> dict[str, Any]:
+    return {"prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens, "total_tokens": usage.total}
+
+
+def progress_line(event: Event) -> str:
+    """What a reader of a long run sees of an event; "" for most."""
+    match event:
+        case StatusDelta(text=text):
+            return text
+        case AgendaSet(tasks=tasks):
+            return "Plan: " + "; ".join(tasks)
+        case ResearcherStarted(researcher=name, task=task):
+            return f"Researcher {name}: {task}"
+        case SearchFinished(query=query):
+            return f"Searched: {query}"
+        case PageFetched(ahead=False, title=title, url=url):
+            return f"Read: {title or url}"
+        case RoundEvaluated(decision="delegate", tasks=tasks):
+            return "Following up on: " + "; ".join(tasks)
+        case _:
+            return ""
+
+
+def format_event(data: Mapping[str, Any], name: str = "") -> bytes:
+    """A server-sent event: JSON in ASCII, so that no text can break the frame."""
+    head = f"event: {name}\n" if name else ""
+    return f"{head}data: {json.dumps(data, separators=(',', ':'))}\n\n".encode("ascii")
+
+
+def format_comment(text: str) -> bytes:
+    return f": {one_line(text)}\n\n".encode()
+
+
+def one_line(text: str) -> str:
+    return re.sub(r"[\r\n]+", " ", text)[:200]
