@@ -13,10 +13,8 @@ from msgspec.structs import replace
 
 from nexi.types import Query
 
-__all__ = ["FOCUSES", "within_focus"]
 
-
-class Focus(Struct, frozen=True):
+class _Focus(Struct, frozen=True):
     """One kind of place. `sites` are where it is found, `words` what its pages say, `categories` SearXNG's names for it."""
 
     name: str
@@ -26,22 +24,22 @@ class Focus(Struct, frozen=True):
     backend: str = ""  # a service for this kind alone
 
 
-FOCUSES: Mapping[str, Focus] = {
+FOCUSES: Mapping[str, _Focus] = {
     focus.name: focus
     for focus in (
-        Focus("docs", words="documentation"),
-        Focus(
+        _Focus("docs", words="documentation"),
+        _Focus(
             "discussions",
             ("reddit.com", "news.ycombinator.com", "stackexchange.com", "stackoverflow.com", "lobste.rs", "quora.com"),
             categories="social media,q&a",
         ),
-        Focus(
+        _Focus(
             "papers",
             ("arxiv.org", "ncbi.nlm.nih.gov", "semanticscholar.org", "nature.com", "acm.org", "plos.org", "biorxiv.org"),
             categories="science",
             backend="arxiv",
         ),
-        Focus(
+        _Focus(
             "code",
             ("github.com", "gitlab.com", "codeberg.org", "stackoverflow.com", "sourcehut.org"),
             categories="it",

@@ -26,9 +26,6 @@ from nexi.runs.recording import CANCELLED, AgentReplay, rebuild_error
 from nexi.token_counter import TokenCounter
 from nexi.types import Message, Purpose, Reply, StopReason, ToolCall, ToolSpec, Usage
 
-__all__ = ["CallCounter", "MeteredLLM", "count_prompt_tokens"]
-
-
 CallbackArgs = TypeVarTuple("CallbackArgs")
 
 MIN_OUTPUT_TOKENS = 256
@@ -82,7 +79,7 @@ class MeteredLLM(Struct, frozen=True):
         prompt = count_prompt_tokens(self.counter, messages, tools, self.max_context)
         max_reply = self._reply_tokens(prompt)
         digest = _digest_request(messages, tools, schema)
-        stream = StreamRecorder(on_text, on_call, on_arguments)
+        stream = _StreamRecorder(on_text, on_call, on_arguments)
         if recorded := await self.replay.next_reply(digest):
             return await self._replay_reply(*recorded, stream)
         await self._refuse_unrecorded(digest)
@@ -137,7 +134,7 @@ class MeteredLLM(Struct, frozen=True):
     def _seconds_since(self, started: float) -> float:
         return round(self.clock.monotonic() - started, 3)
 
-    async def _replay_reply(self, asked: ModelAsked, outcome: ModelReplied | ModelFailed, stream: StreamRecorder) -> Reply:
+    async def _replay_reply(self, asked: ModelAsked, outcome: ModelReplied | ModelFailed, stream: _StreamRecorder) -> Reply:
         """Replay a recorded reply as if it came now; it is paid for already, so it counts only in this meter."""
         await self.emit(asked)
         await self.emit(outcome)
@@ -165,7 +162,7 @@ class MeteredLLM(Struct, frozen=True):
         raise LLMError("the model was not asked", cause="the budget of this run is spent", code="budget_spent")
 
 
-class StreamRecorder:
+class _StreamRecorder:
     """Passes a reply on as it arrives, and records what arrived of one that breaks off. Callbacks may be None."""
 
     def __init__(
@@ -226,14 +223,14 @@ def _chain_callbacks(
 
 def count_prompt_tokens(counter: TokenCounter, messages: Sequence[Message], tools: Sequence[ToolSpec], max_context: int) -> int:
     """Count the tokens of a request: a cheap estimate while far from the window, exact when near it."""
-    extra = sum(len(spec_to_json(t).encode()) for t in tools)
+    extra = sum(len(_spec_to_json(t).encode()) for t in tools)
     bytes_bound = counter.upper_bound(messages) + extra
     if bytes_bound * 2 < max_context:
         return bytes_bound // 3
-    return counter.count_messages(messages) + sum(counter.count(spec_to_json(t)) + 3 for t in tools)
+    return counter.count_messages(messages) + sum(counter.count(_spec_to_json(t)) + 3 for t in tools)
 
 
-def spec_to_json(spec: ToolSpec) -> str:
+def _spec_to_json(spec: ToolSpec) -> str:
     return json.dumps({"name": spec.name, "description": spec.description, "parameters": spec.parameters})
 
 

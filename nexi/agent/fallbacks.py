@@ -23,9 +23,6 @@ from nexi.tools.toolbox import Toolbox
 from nexi.types import Answer, Message, PageView, Reply, StopReason, ToolCall, ToolResult
 from nexi.verify import Writing
 
-__all__ = ["Fallbacks", "flatten_tool_messages"]
-
-
 MAX_QUERY_CHARS = 300
 MAX_PAGES = 3
 MAX_SUMMARY_TOKENS = 250  # small models lose track of long passages
@@ -132,7 +129,7 @@ class Fallbacks:
         prompt = render("force_answer", folder=context.settings.prompts_folder, reason=reason)
         window = context.llm.max_context - reply_tokens(context)
         conversation = [*flatten_tool_messages(context.session.messages), Message("user", prompt)]
-        messages = trim_to_fit(conversation, context.counter, window)
+        messages = _trim_to_fit(conversation, context.counter, window)
         try:
             reply = await context.llm.complete(
                 messages, max_tokens=context.settings.max_output_tokens, deadline=context.final_deadline()
@@ -202,7 +199,7 @@ def flatten_tool_messages(messages: Sequence[Message]) -> list[Message]:
     return flat
 
 
-def trim_to_fit(messages: Sequence[Message], counter: TokenCounter, limit: int) -> list[Message]:
+def _trim_to_fit(messages: Sequence[Message], counter: TokenCounter, limit: int) -> list[Message]:
     """Cut the longest messages until the conversation fits; the first and the last stay whole."""
     result = list(messages)
     while not counter.at_most(result, limit) and len(result) > 2:

@@ -75,7 +75,7 @@ class PublicationDate(Struct, frozen=True):
         return "-".join(f"{part:02d}" if i else f"{part:04d}" for i, part in enumerate(self.parts))
 
 
-class Reference(Struct, frozen=True):
+class _Reference(Struct, frozen=True):
     """A source as a reference list has it."""
 
     number: int
@@ -89,26 +89,26 @@ class Reference(Struct, frozen=True):
     is_document: bool = False
 
 
-def build_references(sources: Sequence[Source], accessed: str = "") -> list[Reference]:
+def _build_references(sources: Sequence[Source], accessed: str = "") -> list[_Reference]:
     """What is known of each source; `accessed` is for those that do not say when they were read."""
     return [_build_reference(source, accessed) for source in sources]
 
 
 def to_ris(sources: Sequence[Source], accessed: str = "") -> str:
     """RIS: one tag a line, a record ends with ER."""
-    return "".join(_ris_record(reference) for reference in build_references(sources, accessed))
+    return "".join(_ris_record(reference) for reference in _build_references(sources, accessed))
 
 
 def to_bibtex(sources: Sequence[Source], accessed: str = "") -> str:
     """BibTeX, with the entry type that biblatex, JabRef, Zotero and pandoc have for web pages."""
-    found = build_references(sources, accessed)
+    found = _build_references(sources, accessed)
     keys = _reference_keys(found)
     return "\n".join(_bibtex_entry(key, reference) for key, reference in zip(keys, found, strict=True))
 
 
 def to_csl(sources: Sequence[Source], accessed: str = "") -> str:
     """CSL-JSON, as pandoc and citation processors read it."""
-    found = build_references(sources, accessed)
+    found = _build_references(sources, accessed)
     items = [_csl_item(key, reference) for key, reference in zip(_reference_keys(found), found, strict=True)]
     return json.dumps(items, ensure_ascii=False, indent=2) + "\n"
 
@@ -139,10 +139,10 @@ def read_names(text: str) -> tuple[Name, ...]:
     return tuple(_parse_name(piece.strip(" ,")) for piece in pieces[:MOST_AUTHORS] if piece.strip(" ,"))
 
 
-def _build_reference(source: Source, accessed: str) -> Reference:
+def _build_reference(source: Source, accessed: str) -> _Reference:
     about = source.imprint
     site, names = _one_line(about.site), read_names(about.author)
-    return Reference(
+    return _Reference(
         number=source.number,
         url=_one_line(source.url),
         title=_one_line(source.title) or _one_line(source.url),
@@ -193,7 +193,7 @@ def _one_line(text: str) -> str:
 # RIS
 
 
-def _ris_record(reference: Reference) -> str:
+def _ris_record(reference: _Reference) -> str:
     lines = [("TY", "ELEC"), ("ID", str(reference.number)), ("TI", reference.title)]
     lines += [("AU", f"{n.family}, {n.given}" if n.given else n.family) for n in reference.authors]
     if reference.issued:
@@ -211,7 +211,7 @@ def _slash_date(date: PublicationDate) -> str:
 # BibTeX
 
 
-def _bibtex_entry(key: str, reference: Reference) -> str:
+def _bibtex_entry(key: str, reference: _Reference) -> str:
     fields = [
         ("title", "{" + _escape_tex(reference.title) + "}"),  # twice in braces: styles must not change its capitals
         ("author", " and ".join(map(_tex_name, reference.authors))),
@@ -236,7 +236,7 @@ def _tex_name(name: Name) -> str:
     return "{" + _escape_tex(name.family) + "}"
 
 
-def _reference_keys(found: Sequence[Reference]) -> list[str]:
+def _reference_keys(found: Sequence[_Reference]) -> list[str]:
     """A key for each reference: name, year, and a letter where two would be the same."""
     keys: list[str] = []
     for reference in found:
@@ -246,7 +246,7 @@ def _reference_keys(found: Sequence[Reference]) -> list[str]:
     return keys
 
 
-def _reference_key(reference: Reference) -> str:
+def _reference_key(reference: _Reference) -> str:
     who = reference.authors[0].family if reference.authors else reference.site or reference.title
     plain = unicodedata.normalize("NFKD", who).encode("ascii", "ignore").decode()
     words = re.findall(r"[A-Za-z0-9]+", plain)
@@ -262,7 +262,7 @@ def _key_suffix(number: int) -> str:
 # CSL-JSON
 
 
-def _csl_item(key: str, reference: Reference) -> dict[str, Any]:
+def _csl_item(key: str, reference: _Reference) -> dict[str, Any]:
     item: dict[str, Any] = {
         "id": key,
         "type": "document" if reference.is_document else "webpage",

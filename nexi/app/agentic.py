@@ -26,25 +26,22 @@ if TYPE_CHECKING:
     from nexi.knowledge.agentic import Web
     from nexi.knowledge.settings import KnowledgeSettings
 
-__all__ = ["AgenticEngine"]
-
-
 ASKED = ("completeness_threshold", "max_iterations", "max_urls_per_iteration", "url_score_threshold", "use_search_hints")
 
 
-async def search_with_web(components: RunComponents, asked: Mapping[str, Any]) -> dict[str, Any]:
+async def _search_with_web(components: RunComponents, asked: Mapping[str, Any]) -> dict[str, Any]:
     """The four stages; every model call, search and page is metered, logged and not paid for twice."""
     from nexi.knowledge.agentic import Web
 
     ports = components.ports
     if ports.is_offline:
-        return await search_store_alone(components, asked)
+        return await _search_store_alone(components, asked)
     judge = None if ports.config.endpoint("judge").is_extractive else components.metered_llm("judge")
     web = Web(ports.searcher(components.emit, components.track).search, components.reader.read)
     return await _run_search(components, asked, judge, web)
 
 
-async def search_store_alone(components: RunComponents, asked: Mapping[str, Any]) -> dict[str, Any]:
+async def _search_store_alone(components: RunComponents, asked: Mapping[str, Any]) -> dict[str, Any]:
     """What the store holds now, at once: nothing is fetched, and no model is waited for."""
     from nexi.knowledge.agentic import Web
 
@@ -59,7 +56,7 @@ async def _run_search(components: RunComponents, asked: Mapping[str, Any], judge
     from nexi.knowledge.judge import Judge
 
     config = components.ports.config
-    settings, knowledge = agentic_settings(config, asked), components.ports.knowledge()
+    settings, knowledge = _agentic_settings(config, asked), components.ports.knowledge()
     return await search(
         components.question,
         retriever=await knowledge.retriever(components.emit),
@@ -77,7 +74,7 @@ async def _run_search(components: RunComponents, asked: Mapping[str, Any], judge
     )
 
 
-def agentic_settings(config: Config, asked: Mapping[str, Any]) -> KnowledgeSettings:
+def _agentic_settings(config: Config, asked: Mapping[str, Any]) -> KnowledgeSettings:
     """The settings of one call. Raises ConfigError for one that is switched off or unknown."""
     settings = settings_of(config)
     if not settings.enabled:
@@ -103,7 +100,7 @@ class AgenticEngine:
     def __init__(self, environment: RunEnvironment) -> None:
         self._environment = environment
         self._asked = dict(environment.request.agentic)
-        agentic_settings(environment.config, self._asked)
+        _agentic_settings(environment.config, self._asked)
 
     def settings(self) -> dict[str, Any]:
         return {"agentic": self._asked}
@@ -124,7 +121,7 @@ class AgenticEngine:
         environment, reason = self._environment, StopReason.FINAL_ANSWER
         components = RunComponents(environment, tasks)
         stopped = tasks.create_task(environment.stop.wait())
-        searching = tasks.create_task(catch_error(search_with_web(components, self._asked)))
+        searching = tasks.create_task(catch_error(_search_with_web(components, self._asked)))
         await asyncio.wait((searching, stopped), timeout=self._seconds_left(), return_when=asyncio.FIRST_COMPLETED)
         if not searching.done():
             reason = StopReason.CANCELLED if environment.stop.is_set() else StopReason.TIME_TARGET
@@ -140,7 +137,7 @@ class AgenticEngine:
     ) -> dict[str, Any] | NexiError:
         if not searching.cancelled():
             return searching.result()
-        return await catch_error(search_store_alone(components, self._asked))
+        return await catch_error(_search_store_alone(components, self._asked))
 
     def _seconds_left(self) -> float | None:
         deadline = self._environment.meter.deadline

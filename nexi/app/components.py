@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from nexi.config import EndpointRole
     from nexi.knowledge.lookup import Lookup
 
-__all__ = ["RunComponents", "secrets_of"]
-
-
 MAX_EXTRACT_BYTES = 60_000
 EXTRACT_PROMPT_TOKENS = 500
 MIN_SECRET_CHARS = 8  # anything shorter also occurs in ordinary text
@@ -249,11 +246,11 @@ def secrets_of(config: Config) -> tuple[str, ...]:
     keys += [k for name in (*config.api_keys, *config.origin.env_keys, "jina") for k in config.keys_for(name)]
     addresses = [config.searxng_url, config.qdrant_url, config.embedding_base_url, config.http_proxy, config.https_proxy]
     addresses += [config.endpoint(role).base_url for role in ("answer", "extract", "judge")]
-    keys += [password for address in addresses for password in passwords_in(address)]
+    keys += [password for address in addresses for password in _passwords_in(address)]
     return tuple({k for k in (*keys, config.token) if len(k) >= MIN_SECRET_CHARS})
 
 
-def passwords_in(address: str) -> tuple[str, ...]:
+def _passwords_in(address: str) -> tuple[str, ...]:
     """As it is written, and as it is meant."""
     user, _, place = address.rpartition("@")
     password = user.rpartition("//")[2].partition(":")[2] if place else ""

@@ -21,13 +21,10 @@ from nexi.runs.session import Session
 from nexi.types import Message, Page, Source
 from nexi.urls import hit_key
 
-__all__ = ["cited_sources", "load_conversation_after", "load_last_conversation", "restore_sources"]
-
-
 MAX_EXCHANGES = 10
 
 
-class PastExchange(Struct, frozen=True):
+class _PastExchange(Struct, frozen=True):
     """One answered question, and the run it continued."""
 
     id: str
@@ -54,7 +51,7 @@ async def load_conversation_after(runs: RunDirectory, run_id: str) -> Session:
     return await _build_session(runs, list(_iterate_exchanges(runs, exchange))) if exchange else Session()
 
 
-async def _build_session(runs: RunDirectory, exchanges: Sequence[PastExchange]) -> Session:
+async def _build_session(runs: RunDirectory, exchanges: Sequence[_PastExchange]) -> Session:
     session = Session(message for exchange in reversed(exchanges) for message in _to_messages(exchange))
     session.last_run = exchanges[0].id
     await restore_sources(session, runs, exchanges[0].sources)
@@ -82,7 +79,7 @@ def cited_sources(config: Config, clock: Clock, entry: HistoryEntry) -> tuple[So
     return tuple(s for s in sources if s.number in numbers) or sources
 
 
-def _iterate_exchanges(runs: RunDirectory, exchange: PastExchange) -> Iterator[PastExchange]:
+def _iterate_exchanges(runs: RunDirectory, exchange: _PastExchange) -> Iterator[_PastExchange]:
     """Iterate over an exchange and those it continued, newest first, as far back as there are logs."""
     seen = {exchange.id}
     yield exchange
@@ -95,7 +92,7 @@ def _iterate_exchanges(runs: RunDirectory, exchange: PastExchange) -> Iterator[P
         yield exchange
 
 
-def _load_exchange(runs: RunDirectory, run_id: str) -> PastExchange | None:
+def _load_exchange(runs: RunDirectory, run_id: str) -> _PastExchange | None:
     try:
         facts = [fact for _, fact in runs.open_log(run_id).facts]
     except StoreError:
@@ -103,19 +100,19 @@ def _load_exchange(runs: RunDirectory, run_id: str) -> PastExchange | None:
     return _parse_exchange(run_id, facts)
 
 
-def _parse_exchange(run_id: str, facts: list[Fact]) -> PastExchange | None:
+def _parse_exchange(run_id: str, facts: list[Fact]) -> _PastExchange | None:
     if not (facts and isinstance(start := facts[0], RunStarted) and isinstance(end := facts[-1], RunFinished)):
         return None
     sources = {f.source.number: f.source for f in facts if isinstance(f, SourceNumbered)}
-    return PastExchange(run_id, start.query, end.answer, tuple(sources.values()), str(start.settings.get("continues", "")))
+    return _PastExchange(run_id, start.query, end.answer, tuple(sources.values()), str(start.settings.get("continues", "")))
 
 
-def _exchange_from_history(entry: HistoryEntry) -> PastExchange:
+def _exchange_from_history(entry: HistoryEntry) -> _PastExchange:
     """The history keeps URLs in the order of their numbers."""
-    return PastExchange(entry.id, entry.query, entry.answer, tuple(Source(n, url) for n, url in enumerate(entry.urls, 1)))
+    return _PastExchange(entry.id, entry.query, entry.answer, tuple(Source(n, url) for n, url in enumerate(entry.urls, 1)))
 
 
-def _to_messages(exchange: PastExchange) -> tuple[Message, Message]:
+def _to_messages(exchange: _PastExchange) -> tuple[Message, Message]:
     urls = {s.number: s.url for s in exchange.sources}
     listed = format_citations_section(urls, url_to_title={s.url: s.title for s in exchange.sources})
     return Message("user", exchange.question), Message("assistant", f"{exchange.answer}\n\n{listed}".strip())

@@ -188,7 +188,7 @@ class DocumentIndexing:
         except FetchError as error:
             self.taken.skip(url, str(error))
             return self._report_step(url, f"skipped: {error}", 1)
-        if not is_sitemap(url, page):
+        if not _is_sitemap(url, page):
             self._waiting.append(_Read(replace(page, url=page.final_url or url), url, 1))
             return await self._store_queued()
         urls = [u for u in find_urls(page.text) if hit_key(u) != hit_key(url)]
@@ -287,7 +287,7 @@ def _nothing_in(names: str, taken: Intake) -> NexiError:
     return NexiError(f"there is nothing to read in {names}", cause=why, fix="give files with text in them")
 
 
-def is_sitemap(url: str, page: Page) -> bool:
+def _is_sitemap(url: str, page: Page) -> bool:
     kind = page.content_type.partition(";")[0].strip().lower()
     return kind.endswith(("/xml", "+xml")) and "sitemap" in url.rpartition("/")[2].lower()
 

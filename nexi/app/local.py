@@ -125,7 +125,7 @@ async def pages_answered_before(knowledge: Knowledge, question: str) -> tuple[Hi
         return ()
     sources = [source for source in found if source]
     oldest = knowledge.clock.now() - timedelta(seconds=knowledge.config.page_cache_ttl_s)
-    if not sources or len(sources) < len(urls) or not all(is_fresh(source, oldest) for source in sources):
+    if not sources or len(sources) < len(urls) or not all(_is_fresh(source, oldest) for source in sources):
         return ()
     return tuple(Hit(s.url, s.title, "", "", NAME) for s in sources)
 
@@ -147,7 +147,7 @@ def _normalise_question(question: str) -> str:
     return " ".join(question.split()).casefold().rstrip(" ?!.")
 
 
-def is_fresh(source: StoredSource, oldest: datetime) -> bool:
+def _is_fresh(source: StoredSource, oldest: datetime) -> bool:
     """The user's own files are as old as they are; a page of the web grows old as it does in the page cache."""
     if source.url.startswith("file:"):
         return True
@@ -175,7 +175,7 @@ class BackgroundIndexer:
             if await self._knowledge.is_full():
                 return await self._give_up(full_error(self._knowledge.config.knowledge_max_mb), page)
             indexer = await self._knowledge.indexer(
-                OnlyWarnings(self._emit), embeds=await self._knowledge.embeds_behind_a_run()
+                _OnlyWarnings(self._emit), embeds=await self._knowledge.embeds_behind_a_run()
             )
             return await indexer.index(page, tags)
         except (StoreError, OSError) as error:
@@ -190,7 +190,7 @@ class BackgroundIndexer:
         return IndexReport(page.url, "empty")
 
 
-class OnlyWarnings:
+class _OnlyWarnings:
     """An emit for work behind a run: its progress is nobody's concern, its trouble is."""
 
     def __init__(self, emit: Emit) -> None:

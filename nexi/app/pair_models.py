@@ -92,7 +92,7 @@ def judge_key(config: Config, quiz: Quiz) -> str:
     return f"{endpoint.model} at {_server_of(endpoint)} {quiz.digest} {content_digest(prompt)[:8]}"
 
 
-def model_key(folder: ModelFolder, quiz: Quiz) -> str:
+def _model_key(folder: ModelFolder, quiz: Quiz) -> str:
     return f"{folder.name} {folder.digest} {quiz.digest}"
 
 
@@ -114,7 +114,7 @@ def kept_judge_grade(config: Config) -> Grade | None:
 
 def kept_model_grade(config: Config, folder: ModelFolder) -> Grade | None:
     try:
-        return grade_book(config).grade(model_key(folder, packaged_quiz()))
+        return grade_book(config).grade(_model_key(folder, packaged_quiz()))
     except NexiError:
         return None
 
@@ -133,7 +133,7 @@ async def grade_model(config: Config, folder: ModelFolder, model: PairModel, clo
     """The same for an installed cross-encoder."""
     quiz = packaged_quiz()
     grade = await _take_test(model, quiz, clock, None)
-    await asyncio.to_thread(_keep_grade, config, model_key(folder, quiz), grade)
+    await asyncio.to_thread(_keep_grade, config, _model_key(folder, quiz), grade)
     return grade
 
 
@@ -144,7 +144,7 @@ async def _take_test(model: PairModel, quiz: Quiz, clock: Clock, deadline: float
     return replace(grade, seconds=seconds, tested_at=clock.now().date().isoformat())
 
 
-def estimate_tokens(quiz: Quiz) -> int:
+def _estimate_tokens(quiz: Quiz) -> int:
     """What a test of a judge takes, cautiously: the pairs, a reply for each, and the instructions of every request."""
     pairs = sum(len(p.premise) + len(p.hypothesis) for p in quiz.pairs) // CHARS_PER_TOKEN
     requests = -(-len(quiz.pairs) // MAX_ITEMS)
@@ -226,7 +226,7 @@ class RunJudge:
     def _can_afford_test(self) -> bool:
         meter = self._llm.meter
         limit = meter.budget.max_tokens
-        return limit is None or limit - meter.usage.total - meter.reserved_tokens > estimate_tokens(packaged_quiz())
+        return limit is None or limit - meter.usage.total - meter.reserved_tokens > _estimate_tokens(packaged_quiz())
 
     async def _grade(self, deadline: float | None) -> Grade:
         recorded = self._llm.replay.find_judgement(JUDGE)

@@ -45,19 +45,6 @@ from nexi.runs.session import Session
 from nexi.types import Message, Reply, Source, StopReason, ToolSpec
 from nexi.urls import find_urls
 
-__all__ = [
-    "RecordedLLM",
-    "Replay",
-    "config_of_run",
-    "read_finished_run",
-    "refuse_damaged_replay",
-    "reopen_run",
-    "request_to_resume",
-    "resolve_replay",
-    "session_of",
-]
-
-
 _URL_FIELD = re.compile(r'"url": "([^"]+)"')  # of hits and pages, as tools write them
 
 
@@ -67,7 +54,7 @@ def reopen_run(runs: RunDirectory, run_id: str, *, pace: Pace | None = None) -> 
     started = _start_of(run_id, log)
     if log.has_ended:
         _refuse_complete(run_id, log)
-        return started, read_recorded_run(run_id, worth_keeping(log), log.header.created, pace=pace)
+        return started, read_recorded_run(run_id, _worth_keeping(log), log.header.created, pace=pace)
     log, writer = runs.reopen(run_id)
     facts = [fact for _, fact in log.facts]
     created, begun = log.header.created, log.beginnings
@@ -123,7 +110,7 @@ def _refuse_complete(run_id: str, log: ReadLog) -> None:
         )
 
 
-def worth_keeping(log: ReadLog) -> list[Fact]:
+def _worth_keeping(log: ReadLog) -> list[Fact]:
     """What an ended run learned: not how it ended, and not the limit that ended it."""
     return [fact for _, fact in log.facts if not isinstance(fact, (*TERMINAL, LimitNear, LimitApplied, LimitReached))]
 

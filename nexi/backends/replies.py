@@ -14,9 +14,6 @@ from typing import Any
 from nexi.errors import BackendError
 from nexi.net.retry import retry_after
 
-__all__ = ["check_status", "json_object", "plain_line", "read_rows", "with_sites"]
-
-
 _TAG = re.compile(r"<[^>]{0,500}>")
 
 
@@ -24,7 +21,7 @@ def check_status(service: str, status: int, headers: Mapping[str, str], body: by
     """Raise what a status other than 200 stands for."""
     if status == 200:
         return
-    cause = f"HTTP {status}: {service_message(body)}"
+    cause = f"HTTP {status}: {_service_message(body)}"
     fix_key = f"check {key_setting}" if key_setting else "this service needs no key; look for a proxy in between"
     if status in (401, 403):
         raise BackendError(f"{service} refused us", code="wrong_key" if key_setting else "refused_us", cause=cause, fix=fix_key)
@@ -76,7 +73,7 @@ def plain_line(value: object) -> str:
     return " ".join(html.unescape(_TAG.sub("", value)).split()) if isinstance(value, str) else ""
 
 
-def service_message(body: bytes) -> str:
+def _service_message(body: bytes) -> str:
     """The service's own words, as far as they can be found."""
     try:
         data = json.loads(body)

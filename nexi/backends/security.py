@@ -146,7 +146,7 @@ def _nvd_score(metrics: object) -> tuple[float, str]:
 # CISA KEV
 
 
-def kev_request(timeout_s: float) -> BackendRequest:
+def _kev_request(timeout_s: float) -> BackendRequest:
     return BackendRequest(KEV, timeout_s=timeout_s)
 
 
@@ -276,13 +276,13 @@ def _fill_gaps(known: Vulnerability, more: Vulnerability) -> Vulnerability:
     )
 
 
-def rank_records(records: Iterable[Vulnerability], asked: SecurityQuery) -> list[Vulnerability]:
+def _rank_records(records: Iterable[Vulnerability], asked: SecurityQuery) -> list[Vulnerability]:
     """What was asked for by id, then what is exploited, then the newest."""
     newest = sorted(records, key=lambda r: r.published, reverse=True)
     return sorted(newest, key=lambda r: (asked.id not in r.ids, not r.exploited_since))
 
 
-def to_hit(record: Vulnerability) -> Hit:
+def _to_hit(record: Vulnerability) -> Hit:
     score = f"{record.severity} {record.score:g}" if record.score else record.severity
     exploited = f"exploited, in CISA KEV since {record.exploited_since}" if record.exploited_since else ""
     facts = ", ".join(part for part in (score.strip(), exploited) if part)
@@ -340,7 +340,7 @@ class Security:
         if len(failed) == len(asked_sources):
             raise _all_failed(failed)
         records = [r for answer in answers.values() if isinstance(answer, list) for r in answer]
-        hits = [to_hit(r) for r in rank_records(merge_records(records), asked)[: query.count]]
+        hits = [_to_hit(r) for r in _rank_records(merge_records(records), asked)[: query.count]]
         return SourceResult(hits, tuple(Failure(f"{NAME}/{n}", e.code, str(e), e.fix) for n, e in failed.items()))
 
     async def _ask_source(
@@ -357,7 +357,7 @@ class Security:
     async def _ask_exploited(self, asked: SecurityQuery) -> list[Vulnerability] | BackendError:
         async with self._listing:
             if self._listed is None:
-                answer = await self._ask_source(kev_request(self._timeout_s), kev_parse)
+                answer = await self._ask_source(_kev_request(self._timeout_s), kev_parse)
                 if not isinstance(answer, list):
                     return answer or BackendError("CISA KEV was not asked")
                 self._listed = answer

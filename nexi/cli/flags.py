@@ -45,7 +45,7 @@ class FilterFlags(Struct, frozen=True):
         return replace(query, count=self.num) if self.num else query
 
 
-class LimitFlags(Struct, frozen=True):
+class _LimitFlags(Struct, frozen=True):
     """What a run may use."""
 
     max_iter: int | None = None
@@ -105,7 +105,7 @@ class AskFlags(Struct, frozen=True):
     show_config: bool = False
     edit_config: bool = False
     filters: FilterFlags = FilterFlags()
-    limits: LimitFlags = LimitFlags()
+    limits: _LimitFlags = _LimitFlags()
     output: OutputFlags = OutputFlags()
     history: HistoryFlags = HistoryFlags()
 
@@ -122,7 +122,7 @@ def parse_flags(options: Mapping[str, Any]) -> AskFlags:
     plain = output.plain or output.form == "md" or as_json
     groups = {
         "filters": _take_fields(FilterFlags, given),
-        "limits": _take_fields(LimitFlags, given),
+        "limits": _take_fields(_LimitFlags, given),
         "history": _take_fields(HistoryFlags, given),
         "output": replace(output, as_json=as_json, plain=plain),
     }

@@ -24,7 +24,7 @@ MAX_BYTES = 200_000
 PLACEHOLDER = "{question}"
 
 
-class Template(Struct, frozen=True):
+class _Template(Struct, frozen=True):
     name: str
     path: Path
     text: str
@@ -47,22 +47,22 @@ def _templates_folder() -> Path:
     return nexi_home() / "templates"
 
 
-def list_templates(place: Path | None = None) -> list[Template]:
+def list_templates(place: Path | None = None) -> list[_Template]:
     """Read all templates, by name."""
     place = place or _templates_folder()
     try:
         paths = sorted(place.glob("*.md"))
     except OSError as error:
         raise _unreadable_error(place, error) from error
-    return [Template(path.stem, path, _read_text(path)) for path in paths if path.is_file()]
+    return [_Template(path.stem, path, _read_text(path)) for path in paths if path.is_file()]
 
 
-def read_template(name: str, place: Path | None = None) -> Template:
+def read_template(name: str, place: Path | None = None) -> _Template:
     """Read a template. Raises ConfigError, with a suggestion for a typo."""
     place = place or _templates_folder()
     path = place / f"{name}.md"
     if name and Path(name).name == name and path.is_file():
-        return Template(name, path, _read_text(path))
+        return _Template(name, path, _read_text(path))
     known = [path.stem for path in sorted(place.glob("*.md"))] if place.is_dir() else []
     raise ConfigError(f"no template named {name!r}", cause=_suggest_name(name, known), fix=f"create it: {place}/NAME.md")
 
@@ -81,7 +81,7 @@ def apply_template(question: str, flags: AskFlags) -> str:
     return template.text.replace(PLACEHOLDER, question).strip() if template and wraps else question
 
 
-def _chosen_template(flags: AskFlags) -> Template | None:
+def _chosen_template(flags: AskFlags) -> _Template | None:
     return read_template(flags.template) if flags.template else None
 
 

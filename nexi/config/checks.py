@@ -13,49 +13,11 @@ from nexi.config.addresses import parse_proxy_url, parse_searxng_url, split_url
 from nexi.config.names import EFFORT_LEVELS, ROLES
 from nexi.config.values import parse_names
 
-__all__ = [
-    "BOOLEAN",
-    "CHUNK_SIZE",
-    "EFFORT",
-    "FILE",
-    "FOLDER",
-    "HOST_LIST",
-    "IMAGE",
-    "IMAGE_TAG",
-    "KEY",
-    "LINE",
-    "NAME_LIST",
-    "NON_NEGATIVE_INT",
-    "OPTIONAL_INT",
-    "OPTIONAL_KEY",
-    "OPTIONAL_LINE",
-    "OPTIONAL_NUMBER",
-    "OPTIONAL_WEB_URL",
-    "PORT",
-    "POSITIVE_INT",
-    "POSITIVE_NUMBER",
-    "PROMPT",
-    "PROXY_URL",
-    "SEARXNG_URL",
-    "SHARE",
-    "TEMPERATURE",
-    "TEXT",
-    "WEB_URL",
-    "Check",
-    "check_api_keys",
-    "check_prices",
-    "check_private_exceptions",
-    "check_roles",
-    "quote_value",
-    "whole_number_up_to",
-]
-
-
 MAX_NUMBER = 10**15  # a larger number is a typing mistake, and would overflow where limits are multiplied
 Check: TypeAlias = Callable[[str, Any], Iterator[str]]
 
 
-def make_check(requirement: str, is_valid: Callable[[Any], bool], *, secret: bool = False) -> Check:
+def _make_check(requirement: str, is_valid: Callable[[Any], bool], *, secret: bool = False) -> Check:
     """Build a check from one predicate. The message repeats the value, unless the value is secret."""
 
     def check(name: str, value: Any) -> Iterator[str]:
@@ -213,42 +175,44 @@ def check_prices(name: str, value: Any) -> Iterator[str]:
 
 
 def whole_number_up_to(maximum: int) -> Check:
-    return make_check(f"must be a whole number from 1 to {maximum}", lambda v: _is_int(v, 1, maximum))
+    return _make_check(f"must be a whole number from 1 to {maximum}", lambda v: _is_int(v, 1, maximum))
 
 
-BOOLEAN = make_check("must be true or false", lambda v: isinstance(v, bool))
-POSITIVE_INT = make_check("must be a positive integer", lambda v: _is_int(v, 1))
-NON_NEGATIVE_INT = make_check("must be a non-negative integer", lambda v: _is_int(v, 0))
-OPTIONAL_INT = make_check("must be a positive integer or null", lambda v: v is None or _is_int(v, 1))
-POSITIVE_NUMBER = make_check("must be a positive number", lambda v: _is_number(v) and v > 0)
-OPTIONAL_NUMBER = make_check("must be a positive number or null", lambda v: v is None or (_is_number(v) and v > 0))
-SHARE = make_check("must be a number between 0.0 and 1.0", lambda v: _is_number(v) and 0 <= v <= 1)
-TEMPERATURE = make_check("must be a number between 0.0 and 2.0", lambda v: _is_number(v) and 0 <= v <= 2)
-PORT = make_check("must be a port, or 0 to have one chosen", lambda v: _is_int(v, 0, 65535))
-CHUNK_SIZE = make_check("must be a number of characters from 200 to 20000", lambda v: _is_int(v, 200, 20_000))
-EFFORT = make_check("must be one of s, m, l", lambda v: isinstance(v, str) and v in EFFORT_LEVELS)
-LINE = make_check("must be a non-empty string on one line", _is_line)
-OPTIONAL_LINE = make_check("must be a string on one line", lambda v: isinstance(v, str) and v.strip().isprintable())
-TEXT = make_check("must be a string", _is_encodable)
-PROMPT = make_check("must be text", lambda v: v is None or _is_encodable(v), secret=True)
-NAME_LIST = make_check("must be a name or a list of names", _is_name_list)
-HOST_LIST = make_check("must be a list of host names", _is_host_list)
-FILE = make_check("must be empty, or name a file", _is_path)
-FOLDER = make_check("must be empty, or name a folder", _is_path)
-IMAGE = make_check("must be the name of a container image", _is_image)
-IMAGE_TAG = make_check("must be the tag of a container image", _is_tag)
-KEY = make_check("must be a string of one line of ASCII text", _is_key, secret=True)
-OPTIONAL_KEY = make_check("must be a string of one line of ASCII text, or null", lambda v: v is None or _is_key(v), secret=True)
-WEB_URL = make_check("must start with http:// or https:// and name a host", _is_web_url, secret=True)
-OPTIONAL_WEB_URL = make_check(
+BOOLEAN = _make_check("must be true or false", lambda v: isinstance(v, bool))
+POSITIVE_INT = _make_check("must be a positive integer", lambda v: _is_int(v, 1))
+NON_NEGATIVE_INT = _make_check("must be a non-negative integer", lambda v: _is_int(v, 0))
+OPTIONAL_INT = _make_check("must be a positive integer or null", lambda v: v is None or _is_int(v, 1))
+POSITIVE_NUMBER = _make_check("must be a positive number", lambda v: _is_number(v) and v > 0)
+OPTIONAL_NUMBER = _make_check("must be a positive number or null", lambda v: v is None or (_is_number(v) and v > 0))
+SHARE = _make_check("must be a number between 0.0 and 1.0", lambda v: _is_number(v) and 0 <= v <= 1)
+TEMPERATURE = _make_check("must be a number between 0.0 and 2.0", lambda v: _is_number(v) and 0 <= v <= 2)
+PORT = _make_check("must be a port, or 0 to have one chosen", lambda v: _is_int(v, 0, 65535))
+CHUNK_SIZE = _make_check("must be a number of characters from 200 to 20000", lambda v: _is_int(v, 200, 20_000))
+EFFORT = _make_check("must be one of s, m, l", lambda v: isinstance(v, str) and v in EFFORT_LEVELS)
+LINE = _make_check("must be a non-empty string on one line", _is_line)
+OPTIONAL_LINE = _make_check("must be a string on one line", lambda v: isinstance(v, str) and v.strip().isprintable())
+TEXT = _make_check("must be a string", _is_encodable)
+PROMPT = _make_check("must be text", lambda v: v is None or _is_encodable(v), secret=True)
+NAME_LIST = _make_check("must be a name or a list of names", _is_name_list)
+HOST_LIST = _make_check("must be a list of host names", _is_host_list)
+FILE = _make_check("must be empty, or name a file", _is_path)
+FOLDER = _make_check("must be empty, or name a folder", _is_path)
+IMAGE = _make_check("must be the name of a container image", _is_image)
+IMAGE_TAG = _make_check("must be the tag of a container image", _is_tag)
+KEY = _make_check("must be a string of one line of ASCII text", _is_key, secret=True)
+OPTIONAL_KEY = _make_check(
+    "must be a string of one line of ASCII text, or null", lambda v: v is None or _is_key(v), secret=True
+)
+WEB_URL = _make_check("must start with http:// or https:// and name a host", _is_web_url, secret=True)
+OPTIONAL_WEB_URL = _make_check(
     "must be empty, or start with http:// or https:// and name a host",
     lambda v: isinstance(v, str) and (not v.strip() or _is_web_url(v)),
     secret=True,
 )
-SEARXNG_URL = make_check(
+SEARXNG_URL = _make_check(
     "must be empty, or start with http:// or https:// and name a host",
     lambda v: isinstance(v, str) and (not v.strip() or _is_web_url(parse_searxng_url(v.strip()))),
     secret=True,
 )
-PROXY_URL = make_check("must be the address of a proxy", _is_proxy, secret=True)
+PROXY_URL = _make_check("must be the address of a proxy", _is_proxy, secret=True)
 ROLE_CHECKS: Mapping[str, Check] = {"base_url": WEB_URL, "api_key": KEY, "model": LINE, "max_context": POSITIVE_INT}

@@ -35,9 +35,6 @@ from nexi.errors import ConfigError
 if TYPE_CHECKING:
     from nexi.net.trust import Trust
 
-__all__ = ["DEFAULT_CONFIG", "Config", "Endpoint", "select_settings"]
-
-
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -66,7 +63,7 @@ def select_settings(data: Mapping[str, Any]) -> dict[str, Any]:
     return {**old, **{k: v for k, v in data.items() if k in SAVED}}
 
 
-def with_parameters_of(source: Callable[P, object]) -> Callable[[Callable[..., R]], Callable[P, R]]:
+def _with_parameters_of(source: Callable[P, object]) -> Callable[[Callable[..., R]], Callable[P, R]]:
     """Give a function of `**values` the typed parameters of `source`, for type checkers; at run time nothing changes."""
 
     def keep(function: Callable[..., R]) -> Callable[P, R]:
@@ -78,7 +75,7 @@ def with_parameters_of(source: Callable[P, object]) -> Callable[[Callable[..., R
 class Config(Settings):
     """The settings, and what follows from them: endpoints, chains, keys and places. Frozen as Settings is."""
 
-    @with_parameters_of(Settings.__init__)
+    @_with_parameters_of(Settings.__init__)
     def __init__(self, **values: Any) -> None:
         """Every field of Settings by name. `max_timeout` is the old name of `time_target`. Raises ConfigError."""
         old = {new: values.pop(name) for name, new in OLD_NAMES.items() if name in values}
@@ -112,7 +109,7 @@ class Config(Settings):
         """The settings as JSON values, keys in clear text. Keys from the environment are not included."""
         return {name: to_json_value(getattr(self, name)) for name in SAVED}
 
-    @with_parameters_of(Settings.__init__)
+    @_with_parameters_of(Settings.__init__)
     def override(self, **changes: Any) -> Config:
         """A copy in which these settings win; None changes nothing. Raises ConfigError."""
         given = {OLD_NAMES.get(k, k): v for k, v in changes.items() if v is not None}

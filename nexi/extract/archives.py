@@ -21,9 +21,6 @@ from nexi.extract import charset, markup
 from nexi.extract.wordml import Numbering, Paragraphs
 from nexi.extract.words import Extracted, one_line, read_outline
 
-__all__ = ["read_docx", "read_epub"]
-
-
 MAX_MEMBERS = 10_000
 MAX_MEMBER_BYTES = 8_000_000
 MAX_BYTES = 32_000_000  # of all that is unpacked
@@ -33,7 +30,7 @@ MAX_PIECE = 65_536
 Attributes = dict[str, str]
 
 
-class BoundedArchive:
+class _BoundedArchive:
     """The members of a zip by name, and how much of it may still be unpacked."""
 
     def __init__(self, data: bytes) -> None:
@@ -68,7 +65,7 @@ class BoundedArchive:
 
 def read_epub(data: bytes) -> Extracted:
     """The chapters of a book in their order. Raises FetchError."""
-    archive = BoundedArchive(data)
+    archive = _BoundedArchive(data)
     container = _Elements("rootfile").of(archive.read("META-INF/container.xml"))
     place = next((a["full-path"] for _, a, _ in container if "full-path" in a), "")
     if place not in archive:
@@ -100,7 +97,7 @@ def _chapter_paths(parts: list[tuple[str, Attributes, str]], place: str) -> Iter
             yield posixpath.normpath(posixpath.join(folder, unquote(item.get("href", "").partition("#")[0])))
 
 
-def _has_locked_chapters(archive: BoundedArchive, paths: list[str]) -> bool:
+def _has_locked_chapters(archive: _BoundedArchive, paths: list[str]) -> bool:
     """Whether chapters are encrypted; fonts often are, and do not matter."""
     references = _Elements("CipherReference").of(archive.read("META-INF/encryption.xml"))
     return not {unquote(a.get("URI", "")) for _, a, _ in references}.isdisjoint(paths)
@@ -108,7 +105,7 @@ def _has_locked_chapters(archive: BoundedArchive, paths: list[str]) -> bool:
 
 def read_docx(data: bytes) -> Extracted:
     """The paragraphs, lists and tables of a document. Raises FetchError."""
-    archive = BoundedArchive(data)
+    archive = _BoundedArchive(data)
     if "word/document.xml" not in archive:
         raise _broken_error("it has no text part")
     links = {

@@ -18,9 +18,6 @@ from nexi.errors import FetchError
 from nexi.ports import Clock
 from nexi.urls import Url
 
-__all__ = ["MAX_BYTES", "Robots", "RobotsFile"]
-
-
 KEPT_S = 86_400.0
 KEPT_AFTER_FAILURE_S = 60.0
 MAX_ORIGINS = 2_048
@@ -37,7 +34,7 @@ class RobotsFile(Struct, frozen=True):
 GetFile: TypeAlias = Callable[[str], Awaitable[RobotsFile]]
 
 
-class RobotsRules(Protocol):
+class _RobotsRules(Protocol):
     def can_fetch(self, url: str, user_agent: str) -> bool: ...
 
 
@@ -52,7 +49,7 @@ class _Blanket(Struct, frozen=True):
 
 @dataclass(slots=True)
 class _Entry:
-    reading: asyncio.Task[RobotsRules]
+    reading: asyncio.Task[_RobotsRules]
     expires: float
 
 
@@ -86,7 +83,7 @@ class Robots:
         self._entries[origin] = entry
         return entry
 
-    async def _fetch_rules(self, origin: str) -> RobotsRules:
+    async def _fetch_rules(self, origin: str) -> _RobotsRules:
         try:
             file = await self._get(f"{origin}/robots.txt")
         except FetchError:
@@ -94,7 +91,7 @@ class Robots:
             return _Blanket(allowed=True)
         if file.status >= 500:
             self._keep_briefly(origin)
-        return await asyncio.to_thread(parse_robots, file)
+        return await asyncio.to_thread(_parse_robots, file)
 
     def _keep_briefly(self, origin: str) -> None:
         if entry := self._entries.get(origin):
@@ -105,7 +102,7 @@ class Robots:
             del self._entries[origin]
 
 
-def parse_robots(file: RobotsFile) -> RobotsRules:
+def _parse_robots(file: RobotsFile) -> _RobotsRules:
     """The rules a robots.txt gives."""
     if file.status >= 500:
         return _Blanket(allowed=False)
@@ -113,5 +110,5 @@ def parse_robots(file: RobotsFile) -> RobotsRules:
         return _Blanket(allowed=True)
     from protego import Protego
 
-    rules: RobotsRules = Protego.parse(file.text)
+    rules: _RobotsRules = Protego.parse(file.text)
     return rules

@@ -129,7 +129,7 @@ class _AgenticSearch:
         """Ask the store and have the passages judged, unless the judge has seen just these; whether it was asked."""
         for query in queries:
             self._rankings[query] = await self._retriever.search(query, self._scope, self._settings.max_qdrant_results)
-        self.passages = merge_rankings([self._rankings[q] for q in dict.fromkeys([self.query, *queries])])
+        self.passages = _merge_rankings([self._rankings[q] for q in dict.fromkeys([self.query, *queries])])
         self.passages = self.passages[: self._settings.max_qdrant_results]
         shown = frozenset(p.id for p in self.passages[:TOP])
         if shown in self._judged:
@@ -186,7 +186,7 @@ class _AgenticSearch:
         """What the store is asked after reading: the same again, and with hints, in the pages' own words."""
         if not self._settings.use_search_hints:
             return [self.current]
-        return [self.current, *await self._judge.hint(self.query, [metadata_of(page) for page in pages])]
+        return [self.current, *await self._judge.hint(self.query, [_metadata_of(page) for page in pages])]
 
     # --- stage 4: ask better
 
@@ -230,14 +230,14 @@ def result_of(passage: Passage) -> dict[str, Any]:
     }
 
 
-def metadata_of(page: Page) -> Metadata:
+def _metadata_of(page: Page) -> Metadata:
     """What a page says of itself: its title, description, headings and the languages of its code."""
     headings = page.headings or tuple(headings_of(page.text))
     languages = page.code_languages or tuple(code_languages(page.text))
     return Metadata(page.title, page.description, headings, languages)
 
 
-def merge_rankings(rankings: Sequence[Sequence[Passage]]) -> list[Passage]:
+def _merge_rankings(rankings: Sequence[Sequence[Passage]]) -> list[Passage]:
     """Several rankings as one: what one query found best stays near the front, with its best score."""
     if len(rankings) == 1:
         return list(rankings[0])

@@ -15,9 +15,6 @@ from nexi.text.stopwords import STOP
 from nexi.text.terms import extract_terms
 from nexi.types import Hit, Passage
 
-__all__ = ["assess_coverage", "covered_roots", "covered_share", "hint_queries", "rank_hits", "refine_queries", "weights_of"]
-
-
 NAME_WEIGHT = 2.0
 OTHER_PAGES = 0.5  # what a further page adds counts half: words gathered from anywhere prove little
 LENIENCE = 0.65  # an answer says some of the question in other words: seven tenths of its words are as good as enough
@@ -77,13 +74,13 @@ def assess_coverage(question: str, passages: Sequence[Passage]) -> Assessment:
         + covered_share(weights, added & titled)
         + OTHER_PAGES * covered_share(weights, added - titled)
     )
-    gaps = missing_words(question, together)
+    gaps = _missing_words(question, together)
     return Assessment(
         round(min(1.0, score) ** LENIENCE, 4), f"{len(together)} of {len(weights)} words of the question are covered", gaps
     )
 
 
-def missing_words(question: str, roots: set[str]) -> tuple[str, ...]:
+def _missing_words(question: str, roots: set[str]) -> tuple[str, ...]:
     """The question's own words that nothing covers, neighbours joined."""
     weights = weights_of(question)
     gaps: list[list[str]] = []

@@ -137,7 +137,7 @@ class Indexer:
         if known and (known.digest, known.title, known.tags) == (page.digest, page.title, tags):
             return IndexReport(page.url, "unchanged", known.chunk_count)
         chunks = await self._cut_text(page.text)
-        source = source_of(page, tags, len(chunks), self._clock.now().isoformat())
+        source = _source_of(page, tags, len(chunks), self._clock.now().isoformat())
         if await self._store.link(source):
             return IndexReport(page.url, "linked", len(chunks))
         return _New(page, source, chunks)
@@ -221,13 +221,13 @@ def cut_text(text: str, size: int = SIZE, max_chunks: int = MAX_CHUNKS) -> tuple
     found by what the page is about.
     """
     pieces = chunk_markdown(text, max(size, len(text) // max_chunks))
-    begins, lead = lead_of(text)
+    begins, lead = _lead_of(text)
     return tuple(
         Chunk(p.text, heading_path(p.headings), lead if p.start > begins else "", _code_of(p), p.start) for p in pieces
     )
 
 
-def lead_of(text: str) -> tuple[int, str]:
+def _lead_of(text: str) -> tuple[int, str]:
     """Where the first paragraph of prose stands, and its beginning."""
     found = _LEAD.search(text, 0, LEAD_WITHIN)
     return (found.start(), found[0][:LEAD_CHARS].strip()) if found else (0, "")
@@ -243,7 +243,7 @@ def embedded_text(title: str, chunk: Chunk) -> str:
     return "\n".join(part for part in (head, chunk.context, chunk.text) if part)[:MAX_EMBEDDED_CHARS]
 
 
-def source_of(page: Page, tags: tuple[str, ...], chunk_count: int, now: str) -> StoredSource:
+def _source_of(page: Page, tags: tuple[str, ...], chunk_count: int, now: str) -> StoredSource:
     return StoredSource(
         url=page.url,
         title=page.title,
@@ -257,7 +257,7 @@ def source_of(page: Page, tags: tuple[str, ...], chunk_count: int, now: str) -> 
     )
 
 
-class PageIndex(Protocol):
+class _PageIndex(Protocol):
     """What a queue hands its pages to."""
 
     async def index(self, page: Page, tags: Sequence[str] = ()) -> IndexReport: ...
@@ -272,7 +272,7 @@ class IndexQueue:
 
     def __init__(
         self,
-        indexer: PageIndex,
+        indexer: _PageIndex,
         *,
         tasks: asyncio.TaskGroup,
         emit: Emit,

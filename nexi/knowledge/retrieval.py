@@ -20,9 +20,6 @@ from nexi.prompts import render
 from nexi.structured.ranking import first_ones, pick_or_first, pick_schema
 from nexi.types import EVERYTHING, Message, Passage, Scope, Vector
 
-__all__ = ["Retriever"]
-
-
 DEPTH = 100
 RERANKED = 20
 RERANK_CHARS = 800
@@ -84,7 +81,7 @@ class Retriever:
             lists.append((code, scoring.CODE))
         if not dense:
             lists.append((await self._fed_back(query, lexical, scope), scoring.FEEDBACK))
-        return merge_lists(lists)
+        return _merge_lists(lists)
 
     async def _fed_back(self, query: str, lexical: Sequence[Passage], scope: Scope) -> list[Passage]:
         """Where there are no vectors, the words of the first passages find what the question's own words miss."""
@@ -134,7 +131,7 @@ class Retriever:
             await self._emit(Warned(code, message))
 
 
-def merge_lists(lists: Sequence[tuple[Sequence[Passage], float]]) -> list[Passage]:
+def _merge_lists(lists: Sequence[tuple[Sequence[Passage], float]]) -> list[Passage]:
     """One order of all passages found, with scores between 0 and 1."""
     passages = {p.id: p for found, _ in lists for p in found}
     scores = scoring.fuse_scores(lists)

@@ -50,7 +50,7 @@ def place_of(client: str) -> Path:
     return home / ".config" / "Claude" / name
 
 
-def build_entry() -> dict[str, Any]:
+def _build_entry() -> dict[str, Any]:
     """How a client starts the server: this very Python, since a desktop program has another PATH."""
     from nexi.config import nexi_home
 
@@ -62,8 +62,8 @@ def build_entry() -> dict[str, Any]:
 def entry_text(client: str) -> str:
     """The entry as it stands in the client's file."""
     if client == "codex":
-        return _to_toml(build_entry())
-    return json.dumps({"mcpServers": {"nexi": build_entry()}}, indent=2, ensure_ascii=False) + "\n"
+        return _to_toml(_build_entry())
+    return json.dumps({"mcpServers": {"nexi": _build_entry()}}, indent=2, ensure_ascii=False) + "\n"
 
 
 def install_entry(client: str, path: Path) -> Installed:
@@ -107,7 +107,7 @@ def _with_json(text: str, path: Path) -> str:
 
 def _merge_entry(old: Mapping[str, Any]) -> dict[str, Any]:
     """Ours, with what the user added, such as variables."""
-    new = build_entry()
+    new = _build_entry()
     if isinstance(old.get("env"), dict) or "env" in new:
         new["env"] = {**(old.get("env") or {}), **new.get("env", {})}
     return {**old, **new}

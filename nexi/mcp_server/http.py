@@ -77,10 +77,10 @@ def build_http_app(server: MCPServer[Any], *, host: str, token: str = "", guarde
         max_sessions=MOST_SESSIONS,
         **transport,
     )
-    return TokenGate(app, token) if token and not guarded else app
+    return _TokenGate(app, token) if token and not guarded else app
 
 
-class TokenGate:
+class _TokenGate:
     """Lets in who sends `Authorization: Bearer TOKEN`."""
 
     def __init__(self, app: App, token: str) -> None:

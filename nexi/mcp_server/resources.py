@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
     from nexi.mcp_server.desk import ResearchRunRegistry
 
-__all__ = ["recent_resources", "register_resources"]
-
-
 JSON, MARKDOWN, LINES = "application/json", "text/markdown", "application/jsonl"
 NAME_CHARS = 80
 DEPTHS = ("1", "2", "3")
@@ -41,7 +38,7 @@ def register_resources(server: MCPServer[Any], desk: ResearchRunRegistry) -> Non
     @server.resource("nexi://runs/{run_id}", name="run", title="A run", mime_type=JSON)
     async def run(run_id: str) -> str:
         """One run: the answer with its sources and proof, or how far it is."""
-        return _to_json(await run_json(desk, run_id))
+        return _to_json(await _run_json(desk, run_id))
 
     @server.resource("nexi://runs/{run_id}/events", name="events", title="The events of a run", mime_type=LINES)
     async def events(run_id: str) -> str:
@@ -52,16 +49,16 @@ def register_resources(server: MCPServer[Any], desk: ResearchRunRegistry) -> Non
     @server.resource("nexi://reports/{run_id}", name="report", title="A report", mime_type=MARKDOWN)
     async def report(run_id: str) -> str:
         """The answer or report of a run as a Markdown document."""
-        return await report_markdown(desk, run_id)
+        return await _report_markdown(desk, run_id)
 
     @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]  # the SDK leaves it untyped
     async def complete(
         ref: PromptReference | ResourceTemplateReference, argument: CompletionArgument, context: CompletionContext | None
     ) -> Completion:
-        return Completion(values=await complete_argument(desk, ref, argument.name, argument.value))
+        return Completion(values=await _complete_argument(desk, ref, argument.name, argument.value))
 
 
-async def run_json(desk: ResearchRunRegistry, run_id: str) -> dict[str, Any]:
+async def _run_json(desk: ResearchRunRegistry, run_id: str) -> dict[str, Any]:
     seen = await desk.snapshot_of(run_id)
     if result := seen.result():
         return {**answer_json(result, seen.start_fact.query, seen.start_fact.model), "read": _read_in(seen.facts)}
@@ -72,7 +69,7 @@ def _read_in(facts: Sequence[Any]) -> list[str]:
     return list(dict.fromkeys(fact.source.url for fact in facts if fact.kind == "source_numbered"))
 
 
-async def report_markdown(desk: ResearchRunRegistry, run_id: str) -> str:
+async def _report_markdown(desk: ResearchRunRegistry, run_id: str) -> str:
     seen = await desk.snapshot_of(run_id)
     result = seen.result()
     if result is None:
@@ -98,7 +95,7 @@ async def recent_resources(desk: ResearchRunRegistry) -> list[Resource]:
     ]
 
 
-async def complete_argument(desk: ResearchRunRegistry, ref: object, name: str, begun: str) -> list[str]:
+async def _complete_argument(desk: ResearchRunRegistry, ref: object, name: str, begun: str) -> list[str]:
     """The ids of runs for a resource, the depths for the prompt."""
     if isinstance(ref, ResourceTemplateReference) and name == "run_id":
         return [run.id for run in await desk.latest_runs(100) if run.id.startswith(begun)]

@@ -27,9 +27,6 @@ from nexi.mcp_server.desk import ResearchRunRegistry
 from nexi.mcp_server.prompts import research_prompt
 from nexi.mcp_server.tools import Tools, annotations_of
 
-__all__ = ["NexiServer"]
-
-
 INSTRUCTIONS = (
     "nexi answers from the live web with verified citations. nexi_search answers a question in seconds; nexi_research writes a "
     "report in minutes and returns an id at once: poll nexi_research_status, then read nexi_research_result. nexi_find gives "
@@ -133,11 +130,11 @@ class NexiServer(MCPServer[None]):
             return await super().read_resource(uri, context)
         except ResourceError as error:
             if isinstance(cause := _nexi_error_in(error), NexiError):
-                raise ResourceNotFoundError(in_words(cause)) from error
+                raise ResourceNotFoundError(_in_words(cause)) from error
             raise
 
 
-def in_words(error: NexiError) -> str:
+def _in_words(error: NexiError) -> str:
     """What happened, why, and what fixes it."""
     text: str = shown.replace_surrogates("\n".join([str(error), *([f"To fix it: {error.fix}"] if error.fix else [])]))
     return text
@@ -146,7 +143,7 @@ def in_words(error: NexiError) -> str:
 def _error_result(error: NexiError) -> CallToolResult:
     told = {"error": error.message, "code": error.code, "cause": error.cause, "fix": error.fix}
     return CallToolResult(
-        content=[TextContent(type="text", text=f"Error: {in_words(error)}")],
+        content=[TextContent(type="text", text=f"Error: {_in_words(error)}")],
         is_error=True,
         _meta={"nexi/error": shown.replace_surrogates(told)},
     )

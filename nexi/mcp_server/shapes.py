@@ -9,25 +9,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = [
-    "AgenticResult",
-    "Cancelled",
-    "Checked",
-    "CitedSource",
-    "FoundAnswer",
-    "FoundHits",
-    "Indexed",
-    "IndexedPageOutcome",
-    "ReadPage",
-    "ResearchReport",
-    "ResearchShown",
-    "ResearcherShown",
-    "RunState",
-    "SearchHit",
-    "Trouble",
-]
-
-
 RunState = Literal["running", "finished", "failed", "unfinished"]
 
 
@@ -150,7 +131,7 @@ class Cancelled(BaseModel):
     message: str
 
 
-class SearchResultChunk(BaseModel):
+class _SearchResultChunk(BaseModel):
     """A passage of the knowledge store."""
 
     content: str
@@ -166,7 +147,7 @@ class AgenticResult(BaseModel):
     query: str
     iterations: int
     completeness: float
-    results: list[SearchResultChunk]
+    results: list[_SearchResultChunk]
     search_history: list[dict[str, Any]]
     status: Literal["complete", "max_iterations_reached", "error"]
 

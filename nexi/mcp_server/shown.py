@@ -81,7 +81,7 @@ def answer_markdown(result: RunResult, steps: Sequence[str] = ()) -> str:
     took = f"{told.iterations} iterations, {told.pages} pages, {told.seconds:.1f} s, {told.tokens:,} tokens{spent}"
     parts = [
         told.answer,
-        sources_markdown(told.sources),
+        _sources_markdown(told.sources),
         "\n".join(f"Warning: {warning}" for warning in told.warnings),
         " ".join(filter(None, [told.verified, f"*{took}; run {told.id}, model {told.model}.*"])),
         "## Steps\n\n" + "\n".join(f"- {step}" for step in steps[:MOST_STEPS]) if steps else "",
@@ -89,7 +89,7 @@ def answer_markdown(result: RunResult, steps: Sequence[str] = ()) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def sources_markdown(sources: Sequence[shapes.CitedSource]) -> str:
+def _sources_markdown(sources: Sequence[shapes.CitedSource]) -> str:
     listed = "\n".join(f"[{s.n}] {' '.join(s.title.split()) or s.url}: {s.url}" for s in sources)
     return f"## Sources\n\n{listed}" if listed else ""
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from nexi.ports import Clock
 
-__all__ = ["RateLimiter"]
-
 MAX_KEYS = 4_096
 ROUNDING_S = 1e-6  # sums of steps are not exact
 

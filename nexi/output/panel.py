@@ -45,7 +45,7 @@ def panel_for(verbose: bool, quiet: bool, state: ResearchState, clock: Callable[
     """Choose how to show research on the available streams."""
     if quiet and not verbose:
         return ProgressDisplay()
-    return Panel(verbose, state, clock) if takes_colors(sys.stderr) else PlainPanel(verbose)
+    return _Panel(verbose, state, clock) if takes_colors(sys.stderr) else PlainPanel(verbose)
 
 
 class PlainPanel(ProgressDisplay):
@@ -61,7 +61,7 @@ class PlainPanel(ProgressDisplay):
             self._details.show_event(event)
 
 
-class Panel(LiveDisplay, ProgressDisplay):
+class _Panel(LiveDisplay, ProgressDisplay):
     """The header and one line for each researcher, redrawn; details go above it."""
 
     def __init__(self, verbose: bool, state: ResearchState, clock: Callable[[], float]) -> None:

@@ -14,17 +14,6 @@ if TYPE_CHECKING:
     from nexi.types import Claim, Evidence, Proof, Review
     from nexi.verify.recheck import SourceState, Verification
 
-__all__ = [
-    "claim_lines",
-    "figures_line",
-    "print_figures",
-    "review_json",
-    "support_by_source",
-    "verification_json",
-    "verification_markdown",
-]
-
-
 VERIFICATION_SCHEMA = "nexi-verification-1"
 MAX_SPAN_CHARS = 300
 _VERDICT_WORDS = {
@@ -44,7 +33,7 @@ def _proof_json(proof: Proof, marked: Collection[int] = ()) -> dict[str, Any]:
         "checked": len(proof.checked),
         "presence": round(proof.presence, 4),
         "fit": round(proof.fit, 4),
-        "sentences": [{**claim_json(claim), "marked": claim.index in marked} for claim in proof.claims],
+        "sentences": [{**_claim_json(claim), "marked": claim.index in marked} for claim in proof.claims],
     }
 
 
@@ -54,7 +43,7 @@ def review_json(review: Review | None) -> dict[str, Any] | None:
         return None
     return {
         **_proof_json(review.proof, review.marked),
-        "dropped": [claim_json(claim) for claim in review.dropped],
+        "dropped": [_claim_json(claim) for claim in review.dropped],
         "recited": review.recited,
         "corrected": review.corrected,
         "asked": review.asked,
@@ -62,7 +51,7 @@ def review_json(review: Review | None) -> dict[str, Any] | None:
     }
 
 
-def claim_json(claim: Claim) -> dict[str, Any]:
+def _claim_json(claim: Claim) -> dict[str, Any]:
     return {
         "text": claim.text,
         "start": claim.start,

@@ -17,9 +17,6 @@ from nexi.research.state import ResearchState
 from nexi.text.stems import stem
 from nexi.text.words import content_words, find_words
 
-__all__ = ["build_digest", "content_stems", "is_covered"]
-
-
 MIN_COVERED_SHARE = 0.5
 MIN_SHARED_WORDS = 2
 SHORT_ANSWER_WORDS = 4  # a text with fewer words is a short answer, which the sentence after it may repeat
@@ -29,7 +26,7 @@ _AFTER_CITATION = re.compile(r"(?:(?<=\d\])|(?<=\d\]\.))\s+")
 _NUMBERS = re.compile(r"\s*\[\d+\]")
 
 
-class DigestSection(Struct, frozen=True):
+class _DigestSection(Struct, frozen=True):
     """The reports on one task, and on delegated tasks that ask for the same."""
 
     task: str
@@ -53,20 +50,20 @@ def build_digest(state: ResearchState, *, quoted: bool = False) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _collect_sections(state: ResearchState) -> dict[frozenset[str], DigestSection]:
+def _collect_sections(state: ResearchState) -> dict[frozenset[str], _DigestSection]:
     """Group the reports by what their tasks ask for; the question itself comes first."""
-    sections: dict[frozenset[str], DigestSection] = {}
+    sections: dict[frozenset[str], _DigestSection] = {}
     for researcher in sorted(state.reported_researchers, key=lambda r: _task_key(r.task) != _task_key(state.question)):
         key = _task_key(researcher.task)
-        before = sections.get(key, DigestSection(researcher.task, ()))
+        before = sections.get(key, _DigestSection(researcher.task, ()))
         body = strip_sources_section(researcher.report).strip()
         if extract_citation_markers(body):
-            sections[key] = DigestSection(before.task, (*before.reports, _HEADING.sub("### ", body)))
+            sections[key] = _DigestSection(before.task, (*before.reports, _HEADING.sub("### ", body)))
     return sections
 
 
 def _render_sections(
-    state: ResearchState, sections: dict[frozenset[str], DigestSection], *, quoted: bool
+    state: ResearchState, sections: dict[frozenset[str], _DigestSection], *, quoted: bool
 ) -> dict[frozenset[str], str]:
     texts: dict[frozenset[str], str] = {}
     before: list[frozenset[str]] = []

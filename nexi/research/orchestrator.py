@@ -61,9 +61,6 @@ from nexi.research.state import (
 from nexi.runs.recording import Recording
 from nexi.types import Answer, StopReason, Usage
 
-__all__ = ["Orchestrator", "PlanApproval"]
-
-
 PLANNING_TIME_SHARE = 0.3  # of the time, so that a coordinator that does not answer leaves some for the research
 RESEARCH_BUDGET_SHARE = 0.85  # of the budget; the rest is kept for the report
 COORDINATOR_CALLS = 2  # of the model calls, kept for the plan and the report
@@ -71,7 +68,7 @@ MAX_RESEARCHER_ITERATIONS = UNITS_PER_RESEARCHER + 4
 MODEL_AUTHORS = ("model", CUT_OFF)
 
 
-class CoordinatorFactory(ResearcherFactory, Protocol):
+class _CoordinatorFactory(ResearcherFactory, Protocol):
     """Builds what a research run needs besides its researchers; implemented in `app`."""
 
     def coordinator_llm(self) -> MeteredLLM: ...
@@ -89,7 +86,7 @@ class PlanApproval(Protocol):
 class Orchestrator:
     """One research run. `observe` must be called with every fact in the order in which facts are committed."""
 
-    factory: CoordinatorFactory
+    factory: _CoordinatorFactory
     emit: Emit
     clock: Clock
     meter: Meter
@@ -287,7 +284,7 @@ class Orchestrator:
             self.prompts_folder,
             None if self.meter.deadline is None else self.meter.deadline + self.meter.grace(GRACE_S),
         )
-        built_in = is_built_in_model(coordinator)
+        built_in = _is_built_in_model(coordinator)
         judgement = (
             judge_without_model(self.state, step, quoted=True)
             if built_in
@@ -331,7 +328,7 @@ class Orchestrator:
         """Return API_ERROR for a report that the model did not write, so that the run can be resumed."""
         if self.state.limit:
             return self.state.limit
-        has_model = not is_built_in_model(self.factory.coordinator_llm())
+        has_model = not _is_built_in_model(self.factory.coordinator_llm())
         return StopReason.API_ERROR if has_model and self.state.written_by != "model" else StopReason.FINAL_ANSWER
 
     def _build_failure(self, step: FailStep) -> NexiError:
@@ -355,7 +352,7 @@ _LIMIT_DESCRIPTIONS = {
 }
 
 
-def is_built_in_model(llm: MeteredLLM) -> bool:
+def _is_built_in_model(llm: MeteredLLM) -> bool:
     return llm.name == EXTRACTIVE
 
 

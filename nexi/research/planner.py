@@ -114,7 +114,7 @@ def parse_agenda(text: str, depth: int = 0) -> Agenda | None:
     tasks = list(dict.fromkeys(t for t in (_clean_task(task) for task in tasks) if t))
     if not tasks:
         return None
-    complexity = depth or _parse_complexity(value) or complexity_for_tasks(len(tasks))
+    complexity = depth or _parse_complexity(value) or _complexity_for_tasks(len(tasks))
     return Agenda(tuple(tasks[: FIRST_RESEARCHERS[complexity]]), complexity)
 
 
@@ -137,7 +137,7 @@ def _parse_complexity(value: object) -> int:
     return given if isinstance(given, int) and not isinstance(given, bool) and given in FIRST_RESEARCHERS else 0
 
 
-def complexity_for_tasks(tasks: int) -> int:
+def _complexity_for_tasks(tasks: int) -> int:
     return next((c for c, count in FIRST_RESEARCHERS.items() if tasks <= count), max(FIRST_RESEARCHERS))
 
 
@@ -148,7 +148,7 @@ def build_fallback_agenda(question: str, depth: int = 0, *, by: str = "fallback"
     names = find_names(question)
     wanted = [whole, *(parts if len(parts) > 1 else ()), *([n for n in names if " " in n] or names)]
     tasks = list(dict.fromkeys(t for t in map(_clean_task, wanted) if t)) or ["the question"]
-    complexity = depth or complexity_for_tasks(1 + max(len(parts), min(len(names), MAX_NAMES)))
+    complexity = depth or _complexity_for_tasks(1 + max(len(parts), min(len(names), MAX_NAMES)))
     return Agenda(tuple(tasks[: FIRST_RESEARCHERS[complexity]]), complexity, by)
 
 

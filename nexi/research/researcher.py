@@ -32,9 +32,6 @@ from nexi.token_counter import BYTES_PER_TOKEN
 from nexi.types import Answer, Message, Page, ToolSpec
 from nexi.urls import hit_key
 
-__all__ = ["ResearcherFactory", "ResearcherTask", "SharedResearchContext"]
-
-
 MAX_SHARED_CHARS = 50_000
 MAX_SHARED_PART_OF_WINDOW = 0.25
 
@@ -49,7 +46,7 @@ class SharedResearchContext:
     finished: dict[str, asyncio.Event] = field(default_factory=lambda: defaultdict(asyncio.Event))
 
 
-class AgentEmit:
+class _AgentEmit:
     """Adds the researcher's id to every fact. Deltas are dropped: a researcher's report is not shown to the user."""
 
     def __init__(self, emit: Emit, agent: str) -> None:
@@ -98,7 +95,7 @@ class ResearcherTask:
         await self.replay.pass_time(self.delay_s)
         me = self.researcher.id
         session = self._open_session()
-        loop = factory.build_researcher(me, self.researcher.task, session, meter, self.shared, AgentEmit(self.emit, me))
+        loop = factory.build_researcher(me, self.researcher.task, session, meter, self.shared, _AgentEmit(self.emit, me))
         session.messages.append(Message("system", self._render_rules(loop.toolbox.specs)))
         session.messages += await self._collect_reports(0, session)
         session.add_question(self.researcher.task)

@@ -11,9 +11,6 @@ from collections.abc import Callable
 
 from nexi.answers.citations import extract_citation_markers
 
-__all__ = ["LEAKED_TAGS", "ReportStream"]
-
-
 LEAKED_TAGS = re.compile(r"<think>.*?</think>|</?(?:think|answer|report|final)>", re.DOTALL)
 _TAGS = tuple(f"<{slash}{name}>" for name in ("think", "answer", "report", "final") for slash in ("", "/"))
 _THOUGHT, _THOUGHT_END = "<think>", "</think>"
@@ -31,7 +28,7 @@ class ReportStream:
         self.released = False
 
     def receive(self, piece: str) -> None:
-        settled, self._pending = split_settled(self._pending + piece)
+        settled, self._pending = _split_settled(self._pending + piece)
         self._append(settled)
 
     def finish(self) -> str:
@@ -53,7 +50,7 @@ class ReportStream:
             self._release(self.text)
 
 
-def split_settled(text: str) -> tuple[str, str]:
+def _split_settled(text: str) -> tuple[str, str]:
     """Split a text into the part that nothing after it can change, without leaked tags, and the rest."""
     settled, at = [], 0
     while (tag := text.find("<", at)) >= 0:

@@ -122,11 +122,11 @@ def check_run_id(run_id: str) -> str:
 def encode_header(run_id: str, created: datetime) -> bytes:
     from nexi import __version__
 
-    return seal_record({"schema": SCHEMA, "run": run_id, "created": to_iso(created), "nexi": __version__})
+    return seal_record({"schema": SCHEMA, "run": run_id, "created": _to_iso(created), "nexi": __version__})
 
 
 def encode_fact(number: int, now: datetime, elapsed: float, fact: Fact) -> bytes:
-    return seal_record({"n": number, "t": to_iso(now), "s": round(elapsed, 3), "fact": events.encode(fact)})
+    return seal_record({"n": number, "t": _to_iso(now), "s": round(elapsed, 3), "fact": events.encode(fact)})
 
 
 def seal_record(record: dict[str, Any]) -> bytes:
@@ -224,5 +224,5 @@ def to_aware(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def to_iso(moment: datetime) -> str:
+def _to_iso(moment: datetime) -> str:
     return to_aware(moment).isoformat(timespec="milliseconds")

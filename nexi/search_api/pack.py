@@ -96,7 +96,7 @@ def format_utc(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def item_id(url: str) -> str:
+def _item_id(url: str) -> str:
     """The id of a result; one of this machine is no web page and goes by its own address."""
     try:
         return page_id(url)
@@ -124,7 +124,7 @@ def _build_item(found: RankedHit, relevance: Relevance, backend: str) -> dict[st
     hit = found.hit
     engine = hit.backend or backend
     item: dict[str, Any] = {
-        "id": item_id(hit.url),
+        "id": _item_id(hit.url),
         "type": "web_result",
         "title": _title_of(found),
         "url": hit.url,

@@ -62,10 +62,10 @@ def render_items(items: Sequence[RenderedItem], *, backend: str, mode: str, quer
 
 def one_line(text: str, most: int) -> str:
     """Text of strangers on one line, cut, unable to close the wrapper."""
-    return escape_markers(cut_at_word(" ".join(text.split()), most))
+    return _escape_markers(cut_at_word(" ".join(text.split()), most))
 
 
-def escape_markers(text: str) -> str:
+def _escape_markers(text: str) -> str:
     """A marker inside the text reads as text."""
     return _MARKER.sub(r"(\1", text) if "[" in text else text
 
@@ -82,7 +82,7 @@ def _join_blocks(head: str, blocks: Sequence[str]) -> str:
 def _render_item(number: int, item: RenderedItem, room: int) -> str:
     """The lines of one item; the snippet is cut to the room, and an item without room for its address is left out."""
     title = one_line(item.title or item.url, MAX_TITLE)
-    lines = f"{number}. Title: {title}\n{INDENT}URL: {escape_markers(item.url)}"
+    lines = f"{number}. Title: {title}\n{INDENT}URL: {_escape_markers(item.url)}"
     left = room - len(lines)
     if left < 0:
         return ""
@@ -109,7 +109,7 @@ def _render_content(text: str, query: str, room: int) -> str:
         return ""
     kept = own
     while kept >= LEAST_CONTENT:
-        shown = _indent_text(escape_markers(excerpt_text(text, query, kept)))
+        shown = _indent_text(_escape_markers(excerpt_text(text, query, kept)))
         if len(shown) <= own:
             return label + shown
         kept -= max(1, len(shown) - own)  # the indent of every line costs room too

@@ -40,7 +40,7 @@ class Read(Protocol):
     async def __call__(self, url: str, limits: FetchLimits) -> Page: ...
 
 
-class Cache(Protocol):
+class _Cache(Protocol):
     def clear(self) -> int: ...
 
     def sweep(self) -> int: ...
@@ -55,7 +55,7 @@ class Ports(Struct, frozen=True):
     llm: Callable[[], LLM | None]
     clock: Clock
     emit: Emit
-    cache: Cache
+    cache: _Cache
     sweep_interval_s: float = 3600.0
     prompts: Path | None = None  # the folder of the user's own prompts
 

@@ -12,20 +12,6 @@ from pathlib import Path
 from nexi import files
 from nexi.errors import StoreError
 
-__all__ = [
-    "INSTALL",
-    "bad_vectors",
-    "damaged_error",
-    "from_sqlite",
-    "is_damage",
-    "newer_schema",
-    "no_numpy",
-    "not_a_store",
-    "other_embedder",
-    "too_many_chunks",
-]
-
-
 REPAIR = "Run `nexi doctor --repair`: it saves what can be read into a sound file and keeps the damaged one beside it."
 INSTALL = 'Install them with: pip install "nexi[vectors]"'
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -38,7 +24,7 @@ def from_sqlite(error: sqlite3.Error, path: Path) -> StoreError:
     if is_damage(error):
         return damaged_error(path, str(error).partition(" with text")[0])
     if code in _BUSY:
-        return busy_error(path)
+        return _busy_error(path)
     if code == sqlite3.SQLITE_FULL:
         return files.store_error("The knowledge store could not be written", path, OSError(errno.ENOSPC, str(error)))
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN):
@@ -62,7 +48,7 @@ def damaged_error(path: Path, cause: str) -> StoreError:
     return StoreError("The knowledge store is damaged", cause=f"{cause} ({path})", fix=REPAIR, code="store_damaged")
 
 
-def busy_error(path: Path) -> StoreError:
+def _busy_error(path: Path) -> StoreError:
     return StoreError(
         "The knowledge store is busy",
         cause=f"another nexi has been writing to it for too long ({path})",

@@ -17,9 +17,6 @@ from nexi.stores.lane import in_transaction
 from nexi.text import terms
 from nexi.types import Chunk
 
-__all__ = ["CHUNKS", "every_meta", "index_body", "prepare_tables", "read_meta", "set_meta", "unindex_body", "version_of"]
-
-
 APPLICATION = 0x4E455849  # "NEXI", in the header of the file
 VERSION = 3
 CHUNKS = 65536
@@ -76,11 +73,11 @@ def _upgrade_tables(db: sqlite3.Connection, path: Path) -> None:
     """With the write lock held: another process may have been first."""
     version = version_of(db, path)
     if version == 0:
-        run_script(db, TABLES)
+        _run_script(db, TABLES)
     elif version == 1:
         _vectors_to_files(db, path)
     if 0 < version < 3:
-        run_script(db, f"{PAGES};\n")
+        _run_script(db, f"{PAGES};\n")
     if 0 < version < 3 or read_meta(db, "terms") != str(terms.VERSION):
         _index_again(db)
     db.execute(f"PRAGMA user_version = {VERSION}")
@@ -90,7 +87,7 @@ def _vectors_to_files(db: sqlite3.Connection, path: Path) -> None:
     """Version 1 kept vectors in a table."""
     from nexi.stores.vectors import VectorWriter
 
-    run_script(db, _TO_VERSION_2)
+    _run_script(db, _TO_VERSION_2)
     dims, slots = int(read_meta(db, "dims") or 0), 0
     writer = VectorWriter(path)
     for body, data in db.execute("SELECT body, data FROM vectors ORDER BY body").fetchall():
@@ -101,7 +98,7 @@ def _vectors_to_files(db: sqlite3.Connection, path: Path) -> None:
     writer.flush()
     writer.close()
     set_meta(db, "slots", slots)
-    run_script(db, _END_OF_VERSION_1)
+    _run_script(db, _END_OF_VERSION_1)
 
 
 _TO_VERSION_2 = """
@@ -118,7 +115,7 @@ DROP TABLE vectors;
 
 def _index_again(db: sqlite3.Connection) -> None:
     """The same texts give other terms in this nexi, or other indexes, so these are made anew."""
-    run_script(db, f"DROP TABLE words;\nDROP TABLE pages;\n{WORDS};\n{PAGES};\n")
+    _run_script(db, f"DROP TABLE words;\nDROP TABLE pages;\n{WORDS};\n{PAGES};\n")
     for body, title in db.execute("SELECT id, title FROM bodies ORDER BY id").fetchall():
         ids = (body * CHUNKS, body * CHUNKS + CHUNKS - 1)
         rows = db.execute("SELECT id, text, heading, context FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id", ids).fetchall()
@@ -153,7 +150,7 @@ def _terms_of_body(title: str, chunks: Sequence[tuple[int, Chunk]]) -> tuple[lis
     return rows, (" ".join(terms.extract_terms(title)), " ".join(text for _, text, _ in rows))
 
 
-def run_script(db: sqlite3.Connection, script: str) -> None:
+def _run_script(db: sqlite3.Connection, script: str) -> None:
     """Several statements inside the transaction at hand; `executescript` would commit it first."""
     for statement in script.split(";\n"):
         if statement.strip():

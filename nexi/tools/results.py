@@ -8,8 +8,6 @@ from typing import Any
 
 from nexi.types import PageView, SearchOutcome, ToolResult
 
-__all__ = ["error_result", "render_pages", "render_searches", "to_json"]
-
 
 def error_result(message: str) -> ToolResult:
     return ToolResult(None, to_json({"error": message}), ok=False)
@@ -46,10 +44,10 @@ def render_pages(views: Sequence[PageView]) -> dict[str, Any]:
         if view.error:
             pages.append({"url": view.url, "content": "", "error": view.error})
         else:
-            pages.append({"url": view.url, "title": view.title, "content": render_page_text(view.number, view.url, view.text)})
+            pages.append({"url": view.url, "title": view.title, "content": _render_page_text(view.number, view.url, view.text)})
     return {"pages": pages}
 
 
-def render_page_text(number: int, url: str, text: str) -> str:
+def _render_page_text(number: int, url: str, text: str) -> str:
     head = f"[{number}] {url}" if number else url
     return f"{head}\n---\n{text}"

@@ -8,9 +8,6 @@ from nexi.structured.json_reader import parse_lenient
 from nexi.structured.schema_check import check_schema
 from nexi.types import ToolCall, ToolSpec
 
-__all__ = ["FINAL_ANSWER", "LOCAL_SEARCH", "SPECS", "TOOLS", "WEB_GET", "WEB_SEARCH", "parse_arguments"]
-
-
 WEB_SEARCH = ToolSpec(
     "web_search",
     "Search the web. Give 1 to 5 different queries; they run in parallel. Returns titles, URLs and snippets.",
@@ -74,12 +71,12 @@ LOCAL_SEARCH = ToolSpec(
 SPECS = (WEB_SEARCH, WEB_GET, FINAL_ANSWER)
 
 
-def to_openai_format(spec: ToolSpec) -> dict[str, Any]:
+def _to_openai_format(spec: ToolSpec) -> dict[str, Any]:
     function = {"name": spec.name, "description": spec.description, "parameters": dict(spec.parameters)}
     return {"type": "function", "function": function}
 
 
-TOOLS: tuple[dict[str, Any], ...] = tuple(to_openai_format(s) for s in SPECS)
+TOOLS: tuple[dict[str, Any], ...] = tuple(_to_openai_format(s) for s in SPECS)
 
 
 def parse_arguments(call: ToolCall, spec: ToolSpec) -> tuple[dict[str, Any], str]:

@@ -13,9 +13,6 @@ from nexi.structured.json_reader import parse_lenient
 from nexi.structured.schema_check import check_schema
 from nexi.types import Message
 
-__all__ = ["MAX_FALLBACK_CHARS", "MAX_SUMMARY_TOKENS", "ExtractLimits", "pick_chunks", "summarise"]
-
-
 MAX_SUMMARY_TOKENS = 2000
 MAX_FALLBACK_CHARS = 2000
 MAX_CHUNK_CHARS = 2000
@@ -48,7 +45,7 @@ async def summarise(llm: LLM, text: str, question: str, instructions: str, limit
 
 async def pick_chunks(llm: LLM, text: str, question: str, instructions: str, limits: ExtractLimits) -> str:
     """Return the passages the model chose, verbatim and in order; the beginning of the page if it chose none."""
-    chunks = split_chunks(text)[:MAX_CHUNKS]
+    chunks = _split_chunks(text)[:MAX_CHUNKS]
     numbered = "\n\n".join(f"[chunk {i}]\n{chunk}" for i, chunk in enumerate(chunks))
     prompt = render("chunks", folder=limits.prompts_folder, query=question, instructions=instructions or "Answer the question.")
     schema = {
@@ -68,7 +65,7 @@ async def pick_chunks(llm: LLM, text: str, question: str, instructions: str, lim
     return "\n\n".join(chunks[i] for i in chosen) or text[:MAX_FALLBACK_CHARS]
 
 
-def split_chunks(text: str, size: int = MAX_CHUNK_CHARS) -> list[str]:
+def _split_chunks(text: str, size: int = MAX_CHUNK_CHARS) -> list[str]:
     """Join paragraphs up to `size` characters; a longer paragraph is cut."""
     chunks: list[str] = []
     current = ""

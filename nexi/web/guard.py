@@ -29,9 +29,6 @@ from nexi.ports import Clock
 from nexi.web.metrics import Metrics
 from nexi.web.problems import Problem, Refused, Shape, own_shape, problem_of, response_of
 
-__all__ = ["FILES_PATH", "MOST_FILE", "GuardRules", "RequestGuard"]
-
-
 log = logging.getLogger("nexi.web")
 FILES_PATH = "/page/files"
 MOST_FILE = 16_000_000
@@ -64,7 +61,7 @@ class GuardRules(Struct, frozen=True):
         return f"GuardRules(bound={self.bound!r}, hosts={self.hosts!r})"
 
 
-class Draining(Protocol):
+class _Draining(Protocol):
     """Who knows whether the server is shutting down."""
 
     draining: bool
@@ -74,7 +71,7 @@ class RequestGuard:
     """The outermost layer of the app."""
 
     def __init__(
-        self, app: ASGIApp, *, rules: GuardRules, metrics: Metrics, clock: Clock, shapes: Mapping[str, Shape], host: Draining
+        self, app: ASGIApp, *, rules: GuardRules, metrics: Metrics, clock: Clock, shapes: Mapping[str, Shape], host: _Draining
     ) -> None:
         self._app, self._rules, self._metrics, self._clock, self._host = app, rules, metrics, clock, host
         self._shapes = sorted(shapes.items(), key=lambda item: -len(item[0]))
@@ -166,7 +163,7 @@ class RequestGuard:
 
     def _check_token(self, headers: Headers) -> None:
         wanted = self._rules.token.encode()
-        if wanted and not hmac.compare_digest(given_token(headers).encode("utf-8", "replace"), wanted):
+        if wanted and not hmac.compare_digest(_given_token(headers).encode("utf-8", "replace"), wanted):
             fix = "send it as `Authorization: Bearer TOKEN`"
             raise _build_refusal(401, "unauthorized", "the token is missing or wrong", fix)
 
@@ -258,7 +255,7 @@ class _Exchange:
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
-def given_token(headers: Headers) -> str:
+def _given_token(headers: Headers) -> str:
     """The token a client sent: as a bearer, as X-API-Key, or as the password of a basic login."""
     kind, _, value = headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer":

@@ -12,14 +12,11 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
-__all__ = ["configure_logging"]
-
-
 LEVELS = ("debug", "info", "warning", "error")
 _OWN = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
 
 
-class JsonLines(logging.Formatter):
+class _JsonLines(logging.Formatter):
     """A record as a JSON object; what the record was given beside its message become fields. Secrets are struck out."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
@@ -46,7 +43,7 @@ class JsonLines(logging.Formatter):
 def configure_logging(level: str, secrets: Iterable[str], stream: TextIO | None = None) -> None:
     """Send every log of this process to stderr in this form."""
     handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter(JsonLines(secrets))
+    handler.setFormatter(_JsonLines(secrets))
     root = logging.getLogger()
     for old in list(root.handlers):
         root.removeHandler(old)

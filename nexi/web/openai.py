@@ -93,9 +93,9 @@ BODY: dict[str, Any] = {
 
 def routes() -> list[Route]:
     return [
-        Route("/v1/chat/completions", create_completion, methods=["POST"]),
+        Route("/v1/chat/completions", _create_completion, methods=["POST"]),
         Route("/v1/models", list_models, methods=["GET"]),
-        Route("/v1/models/{model}", show_model, methods=["GET"]),
+        Route("/v1/models/{model}", _show_model, methods=["GET"]),
     ]
 
 
@@ -105,7 +105,7 @@ async def list_models(request: Request) -> Response:
 
 
 @with_error_shape(openai_error)
-async def show_model(request: Request) -> Response:
+async def _show_model(request: Request) -> Response:
     name = request.path_params["model"]
     if name not in MODELS:
         raise unknown_model(name)
@@ -119,7 +119,7 @@ def _model_entry(name: str) -> dict[str, Any]:
 # one completion
 
 
-class ChatRequest(ModelRequest, frozen=True, kw_only=True):
+class _ChatRequest(ModelRequest, frozen=True, kw_only=True):
     """A completion as a client asks for it."""
 
     streams: bool
@@ -127,7 +127,7 @@ class ChatRequest(ModelRequest, frozen=True, kw_only=True):
 
 
 @with_error_shape(openai_error)
-async def create_completion(request: Request) -> Response:
+async def _create_completion(request: Request) -> Response:
     host: RunHost = request.app.state.host
     chat = parse_chat_request(await read_json(request, BODY), request.headers.get("user-agent", ""))
     created = int(host.nexi.clock.now().timestamp())
@@ -141,7 +141,7 @@ async def create_completion(request: Request) -> Response:
     return json_reply(await build_completion(host.nexi, result, chat, created))
 
 
-def parse_chat_request(body: Mapping[str, Any], user_agent: str = "") -> ChatRequest:
+def parse_chat_request(body: Mapping[str, Any], user_agent: str = "") -> _ChatRequest:
     """The run and the conversation that a body stands for. Raises Refused."""
     turns = [(m["role"], content_to_text(m.get("content"))) for m in body["messages"]]
     most = body.get("max_completion_tokens") or body.get("max_tokens")
@@ -149,7 +149,7 @@ def parse_chat_request(body: Mapping[str, Any], user_agent: str = "") -> ChatReq
     if turns[-1][0] != "user":
         raise bad_request("the last message must be the user's", parameter="messages")
     refuse_forced_tools(body.get("tool_choice"))
-    return ChatRequest(
+    return _ChatRequest(
         body["model"],
         run,
         Session(earlier_messages(turns[:-1])),
@@ -175,7 +175,7 @@ async def wait_while_connected(request: Request, hosted: HostedRun) -> RunResult
         await asyncio.gather(ending, leaving, return_exceptions=True)  # how the run of one who left ended is in its log
 
 
-async def build_completion(nexi: Nexi, result: RunResult, chat: ChatRequest, created: int) -> dict[str, Any]:
+async def build_completion(nexi: Nexi, result: RunResult, chat: _ChatRequest, created: int) -> dict[str, Any]:
     """The object of a finished run. Raises LLMError where its JSON could not be written."""
     answer = result.answer
     written = await chat.finish_text(nexi, answer.text)
@@ -186,7 +186,7 @@ async def build_completion(nexi: Nexi, result: RunResult, chat: ChatRequest, cre
 
 
 def _completion_body(
-    run_id: str, chat: ChatRequest, created: int, text: str, marks: list[dict[str, Any]], answer: Answer, usage: Usage
+    run_id: str, chat: _ChatRequest, created: int, text: str, marks: list[dict[str, Any]], answer: Answer, usage: Usage
 ) -> dict[str, Any]:
     message = {"role": "assistant", "content": text, "refusal": None, "annotations": marks}
     return {
@@ -205,7 +205,7 @@ def finish_reason(stop: StopReason) -> str:
     return "length" if stop is StopReason.CONTEXT_LIMIT else "stop"
 
 
-def _reply_at_once(reply: Reply, chat: ChatRequest, created: int) -> Response:
+def _reply_at_once(reply: Reply, chat: _ChatRequest, created: int) -> Response:
     """The completion of a message that needed no run."""
     name, answer = uuid.uuid4().hex[:12], Answer(reply.text)
     if chat.streams:
@@ -219,18 +219,18 @@ def _reply_at_once(reply: Reply, chat: ChatRequest, created: int) -> Response:
 class _ChunkWriter:
     """The chunks of one completion."""
 
-    def __init__(self, run_id: str, chat: ChatRequest, created: int) -> None:
+    def __init__(self, run_id: str, chat: _ChatRequest, created: int) -> None:
         self._head = {"id": f"chatcmpl-{run_id}", "object": "chat.completion.chunk", "created": created, "model": chat.model}
 
     def chunk(self, delta: Mapping[str, Any], finish: str | None = None, **more: Any) -> bytes:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        return format_event({**self._head, "choices": [choice], **more})
+        return _format_event({**self._head, "choices": [choice], **more})
 
     def closing_chunk(self, **more: Any) -> bytes:
-        return format_event({**self._head, "choices": [], **more})
+        return _format_event({**self._head, "choices": [], **more})
 
 
-async def _stream_reply(stream: _ChunkWriter, reply: Reply, chat: ChatRequest) -> AsyncGenerator[bytes, None]:
+async def _stream_reply(stream: _ChunkWriter, reply: Reply, chat: _ChatRequest) -> AsyncGenerator[bytes, None]:
     yield stream.chunk({"role": "assistant", "content": ""})
     yield stream.chunk({"content": reply.text})
     yield stream.chunk({"annotations": []}, "stop", citations=[])
@@ -239,7 +239,7 @@ async def _stream_reply(stream: _ChunkWriter, reply: Reply, chat: ChatRequest) -
     yield b"data: [DONE]\n\n"
 
 
-async def _stream_chunks(nexi: Nexi, hosted: HostedRun, chat: ChatRequest, created: int) -> AsyncGenerator[bytes, None]:
+async def _stream_chunks(nexi: Nexi, hosted: HostedRun, chat: _ChatRequest, created: int) -> AsyncGenerator[bytes, None]:
     stream, said, is_research = _ChunkWriter(hosted.id, chat, created), "", chat.run.mode == "research"
     try:
         yield stream.chunk({"role": "assistant", "content": ""})
@@ -265,7 +265,7 @@ async def _stream_chunks(nexi: Nexi, hosted: HostedRun, chat: ChatRequest, creat
         await hosted.cancel()
 
 
-async def _last_frames(nexi: Nexi, stream: _ChunkWriter, said: str, end: RunFinished, chat: ChatRequest) -> list[bytes]:
+async def _last_frames(nexi: Nexi, stream: _ChunkWriter, said: str, end: RunFinished, chat: _ChatRequest) -> list[bytes]:
     """What the streamed text left out, the annotations, and the usage."""
     try:
         written = await chat.finish_text(nexi, end.answer)

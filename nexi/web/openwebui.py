@@ -59,7 +59,7 @@ async def search_web(request: Request) -> Response:
 
 
 @with_error_shape(openwebui_error)
-async def load_pages(request: Request) -> Response:
+async def _load_pages(request: Request) -> Response:
     urls: list[str] = (await read_json(request, LOAD_BODY))["urls"]
     deadline = asyncio.get_running_loop().time() + LOAD_S
     outcomes = await service_of(request).read_all(urls, FetchLimits(), deadline)
@@ -79,7 +79,7 @@ def require_answer(outcome: Outcome) -> None:
 
 
 def routes(_state: object = None) -> list[Route]:
-    return [Route("/openwebui/search", search_web, methods=["POST"]), Route("/openwebui/load", load_pages, methods=["POST"])]
+    return [Route("/openwebui/search", search_web, methods=["POST"]), Route("/openwebui/load", _load_pages, methods=["POST"])]
 
 
 def openapi() -> dict[str, Any]:

@@ -26,8 +26,8 @@ def routes() -> list[Route]:
     return [
         Route("/healthz", healthz, methods=["GET"]),
         Route("/readyz", readyz, methods=["GET"]),
-        Route("/metrics", show_metrics, methods=["GET"]),
-        Route("/openapi.json", show_openapi, methods=["GET"]),
+        Route("/metrics", _show_metrics, methods=["GET"]),
+        Route("/openapi.json", _show_openapi, methods=["GET"]),
     ]
 
 
@@ -44,13 +44,13 @@ async def readyz(request: Request) -> Response:
     return PlainTextResponse("ready\n")
 
 
-async def show_metrics(request: Request) -> Response:
+async def _show_metrics(request: Request) -> Response:
     state = request.app.state
     text = state.metrics.text({"nexi_runs_active": state.host.active})
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-async def show_openapi(request: Request) -> Response:
+async def _show_openapi(request: Request) -> Response:
     return json_reply(request.app.state.openapi)
 
 

@@ -19,9 +19,6 @@ from nexi.structured.json_reader import parse_json
 from nexi.structured.schema_check import check_schema
 from nexi.web.problems import Problem, Refused, Shape, bad_request, problem_of
 
-__all__ = ["build_operation", "json_reply", "read_json", "with_error_shape"]
-
-
 MOST_EXACT = 2**53
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 
@@ -51,17 +48,17 @@ def _with_whole_numbers(value: Any) -> Any:
 
 def json_reply(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A JSON response of any text."""
-    return Response(encode_json(value), status, headers, media_type="application/json")
+    return Response(_encode_json(value), status, headers, media_type="application/json")
 
 
-def encode_json(value: Any) -> bytes:
+def _encode_json(value: Any) -> bytes:
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:  # half of a character
         return json.dumps(value, separators=(",", ":")).encode()
 
 
-def refusal_response(problem: Problem, shape: Shape) -> Response:
+def _refusal_response(problem: Problem, shape: Shape) -> Response:
     headers = {"retry-after": str(problem.retry_after)} if problem.retry_after else {}
     return json_reply(shape(problem), problem.status, headers)
 
@@ -75,9 +72,9 @@ def with_error_shape(shape: Shape) -> Callable[[Endpoint], Endpoint]:
             try:
                 return await endpoint(request)
             except Refused as error:
-                return refusal_response(error.problem, shape)
+                return _refusal_response(error.problem, shape)
             except NexiError as error:
-                return refusal_response(problem_of(error), shape)
+                return _refusal_response(problem_of(error), shape)
 
         return answer_request
 

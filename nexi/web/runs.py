@@ -40,30 +40,30 @@ SAFE_PAGE = {"content-security-policy": "default-src 'none'; style-src 'unsafe-i
 
 def routes() -> list[Route]:
     return [
-        Route("/v1/runs", start_run, methods=["POST"]),
+        Route("/v1/runs", _start_run, methods=["POST"]),
         Route("/v1/runs", list_runs, methods=["GET"]),
         Route("/v1/runs/{id}", show_status, methods=["GET"]),
-        Route("/v1/runs/{id}", remove_run, methods=["DELETE"]),
-        Route("/v1/runs/{id}/events", stream_events, methods=["GET"]),
-        Route("/v1/runs/{id}/result", show_result, methods=["GET"]),
-        Route("/v1/runs/{id}/resume", resume_run, methods=["POST"]),
+        Route("/v1/runs/{id}", _remove_run, methods=["DELETE"]),
+        Route("/v1/runs/{id}/events", _stream_events, methods=["GET"]),
+        Route("/v1/runs/{id}/result", _show_result, methods=["GET"]),
+        Route("/v1/runs/{id}/resume", _resume_run, methods=["POST"]),
         Route("/v1/runs/{id}/plan", settle_plan, methods=["POST"]),
-        Route("/v1/runs/{id}/stop", stop_run, methods=["POST"]),
-        Route("/v1/runs/{id}/cancel", cancel_run, methods=["POST"]),
+        Route("/v1/runs/{id}/stop", _stop_run, methods=["POST"]),
+        Route("/v1/runs/{id}/cancel", _cancel_run, methods=["POST"]),
     ]
 
 
 # starting
 
 
-async def start_run(request: Request) -> Response:
+async def _start_run(request: Request) -> Response:
     """An id at once; the run goes on whoever stays."""
     host: RunHost = request.app.state.host
-    hosted = await host.start(parse_run_request(await read_json(request, NEW_RUN)))
+    hosted = await host.start(_parse_run_request(await read_json(request, NEW_RUN)))
     return json_reply(_status_of(hosted), 202, {"location": f"/v1/runs/{hosted.id}"})
 
 
-def parse_run_request(body: Mapping[str, Any]) -> RunRequest:
+def _parse_run_request(body: Mapping[str, Any]) -> RunRequest:
     """The request that a body stands for. Raises Refused."""
     given = body.get("options") or {}
     mode: RunMode = body.get("mode") or "search"
@@ -98,7 +98,7 @@ def parse_run_request(body: Mapping[str, Any]) -> RunRequest:
     )
 
 
-async def resume_run(request: Request) -> Response:
+async def _resume_run(request: Request) -> Response:
     """Go on with a run that was cut off or ended early; one that had ended goes on under a new id."""
     host: RunHost = request.app.state.host
     hosted = await host.resume(_run_id(request))
@@ -180,7 +180,7 @@ def _run_id(request: Request) -> str:
 # following
 
 
-async def stream_events(request: Request) -> Response:
+async def _stream_events(request: Request) -> Response:
     """Server-sent events after the last one the reader saw; 204 when there is nothing more to come."""
     host: RunHost = request.app.state.host
     run_id, mark = _run_id(request), _last_seen(request)
@@ -225,7 +225,7 @@ async def _follow_log(runs: RunDirectory, run_id: str, mark: Mark, host: RunHost
 # results
 
 
-async def show_result(request: Request) -> Response:
+async def _show_result(request: Request) -> Response:
     """The answer as Markdown, JSON or HTML, by `format` or by what the client accepts."""
     host: RunHost = request.app.state.host
     run_id, form = _run_id(request), _choose_format(request)
@@ -268,7 +268,7 @@ def _choose_format(request: Request) -> str:
 # ending
 
 
-async def stop_run(request: Request) -> Response:
+async def _stop_run(request: Request) -> Response:
     """Ask for the answer now, from what was read."""
     host: RunHost = request.app.state.host
     run_id = _run_id(request)
@@ -280,7 +280,7 @@ async def stop_run(request: Request) -> Response:
     return json_reply({"id": run_id, "stopping": True}, 202)
 
 
-async def cancel_run(request: Request) -> Response:
+async def _cancel_run(request: Request) -> Response:
     """End it now, without an answer."""
     host: RunHost = request.app.state.host
     run_id = _run_id(request)
@@ -295,7 +295,7 @@ async def cancel_run(request: Request) -> Response:
     return json_reply({"id": run_id, "cancelling": True}, 202)
 
 
-async def remove_run(request: Request) -> Response:
+async def _remove_run(request: Request) -> Response:
     """Forget a run."""
     await delete_run(request.app.state.host, _run_id(request))
     return Response(status_code=204)

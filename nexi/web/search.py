@@ -29,7 +29,7 @@ TAG = "Search API"
 shape = own_shape
 
 
-class WarningCollector:
+class _WarningCollector:
     """An emit for work outside of runs: facts are counted, and judgements logged for who debugs."""
 
     def __init__(self, metrics: Metrics | None) -> None:
@@ -48,7 +48,7 @@ class WarningCollector:
 def service_of(request: Request) -> SearchService:
     """The search service of the `Nexi` all requests share; the server may name its file in `searcher_config`."""
     state = request.app.state
-    told = WarningCollector(getattr(state, "metrics", None))
+    told = _WarningCollector(getattr(state, "metrics", None))
     service: SearchService = state.nexi.search_api(getattr(state, "searcher_config", None), emit=told)
     return service
 

@@ -163,7 +163,7 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-class CoalescingTransport:
+class _CoalescingTransport:
     """A transport that sends what is written in one turn of the loop together: a head and its body need one call."""
 
     def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
@@ -201,7 +201,7 @@ class SlowClientTimeoutProtocol(H11Protocol):
     _stall: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
-        super().connection_made(CoalescingTransport(transport, self.loop))  # type: ignore[arg-type]
+        super().connection_made(_CoalescingTransport(transport, self.loop))  # type: ignore[arg-type]
         self._watch_head()
 
     def data_received(self, data: bytes) -> None:

@@ -129,7 +129,7 @@ async def search_web(request: Request) -> Response:
     )
 
 
-async def extract_pages(request: Request, *, timeouts_s: Mapping[str, float] = EXTRACT_S) -> Response:
+async def _extract_pages(request: Request, *, timeouts_s: Mapping[str, float] = EXTRACT_S) -> Response:
     body = await read_json(request, EXTRACT_BODY)
     started = _now(request)
     urls: list[str] = list(dict.fromkeys([body["urls"]] if isinstance(body["urls"], str) else body["urls"]))
@@ -149,7 +149,7 @@ async def extract_pages(request: Request, *, timeouts_s: Mapping[str, float] = E
 
 
 def routes(_state: object = None, *, extract_timeouts_s: Mapping[str, float] = EXTRACT_S) -> list[Route]:
-    extract = with_error_shape(tavily_error)(partial(extract_pages, timeouts_s=extract_timeouts_s))
+    extract = with_error_shape(tavily_error)(partial(_extract_pages, timeouts_s=extract_timeouts_s))
     return [Route("/tavily/search", search_web, methods=["POST"]), Route("/tavily/extract", extract, methods=["POST"])]
 
 

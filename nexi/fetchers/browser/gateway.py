@@ -21,9 +21,6 @@ from nexi.errors import FetchError
 from nexi.fetchers.guard import AddressGuard, Resolver, is_literal
 from nexi.urls import Url
 
-__all__ = ["Gateway"]
-
-
 MAX_HEAD = 65_536
 HEAD_TIMEOUT_S = 10.0
 CONNECT_S = 10.0
@@ -35,7 +32,7 @@ MAX_REFUSALS = 4_096
 _HOP = (b"proxy-", b"connection:", b"keep-alive:")
 
 
-class ProxyRequest(Struct, frozen=True):
+class _ProxyRequest(Struct, frozen=True):
     """A request to a proxy, understood and allowed by its looks."""
 
     url: Url
@@ -109,7 +106,7 @@ class Gateway:
         async with asyncio.timeout(self._head_timeout_s):
             head = await reader.readuntil(b"\r\n\r\n")
         try:
-            asked = parse_proxy_request(head, self._guard)
+            asked = _parse_proxy_request(head, self._guard)
             proxied = self._proxy is not None and not urls.bypasses_proxy(asked.url, self._no_proxy)
             far_reader, far_writer = await (self._by_proxy(asked) if proxied else self._connect_to(asked.url))
         except FetchError as error:
@@ -126,7 +123,7 @@ class Gateway:
                     if proxied
                     else asked.request_head()
                 )
-                writer.write(one_answer(await far_reader.readuntil(b"\r\n\r\n")))
+                writer.write(_one_answer(await far_reader.readuntil(b"\r\n\r\n")))
             await _both_ways((reader, far_writer), (far_reader, writer), max_bytes=self._max_bytes)
         finally:
             far_writer.close()
@@ -141,7 +138,7 @@ class Gateway:
                     return await asyncio.open_connection(address, url.port, limit=MAX_HEAD)
         raise ConnectionRefusedError(url.host)
 
-    async def _by_proxy(self, asked: ProxyRequest) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _by_proxy(self, asked: _ProxyRequest) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Through the operator's proxy, which picks the address: what the name resolves to here must be allowed."""
         assert self._proxy is not None  # noqa: S101 - who calls has looked
         url, proxy = asked.url, self._proxy
@@ -175,7 +172,7 @@ class Gateway:
             self.refusals.append((_requested_target(head), error))
 
 
-def parse_proxy_request(head: bytes, guard: AddressGuard) -> ProxyRequest:
+def _parse_proxy_request(head: bytes, guard: AddressGuard) -> _ProxyRequest:
     """What a request to a proxy asks for. Raises FetchError for what may not be asked for."""
     line, _, rest = head.partition(b"\r\n")
     words = line.split(b" ")
@@ -183,11 +180,11 @@ def parse_proxy_request(head: bytes, guard: AddressGuard) -> ProxyRequest:
         raise FetchError("this is no request", reason="blocked", cause="its first line has no three words")
     method, target, version = words
     if method == b"CONNECT":
-        return ProxyRequest(guard.check_url(f"https://{_decode_target(target)}/"))
-    return ProxyRequest(guard.check_url(_decode_target(target)), method, version, rest)
+        return _ProxyRequest(guard.check_url(f"https://{_decode_target(target)}/"))
+    return _ProxyRequest(guard.check_url(_decode_target(target)), method, version, rest)
 
 
-def one_answer(head: bytes) -> bytes:
+def _one_answer(head: bytes) -> bytes:
     """The head of an answer, which says that no second request may follow: it could be meant for another host."""
     line, _, rest = head.partition(b"\r\n")
     return _rewrite_head(line, rest)

@@ -14,9 +14,6 @@ from nexi.llm.extractive.passages import ContentWords
 from nexi.llm.extractive.questions import Question
 from nexi.text.sentences import MONTHS
 
-__all__ = ["Side", "compare_sides", "find_dates"]
-
-
 _EARLIER = re.compile(r"\b(?:first|earlier|older|oldest|before|elder)\b", re.I)
 _LATER = re.compile(r"\b(?:later|last|younger|youngest|recent|recently|newer|after|second)\b", re.I)
 _LONGER = re.compile(r"\blived? longer\b|\blonger li(?:fe|ved)\b", re.I)
@@ -80,7 +77,7 @@ def _life_span(text: str) -> float | None:
 
 def _answer_yes_or_no(question: Question, one: Side, other: Side) -> str:
     if re.search(r"\bsame (?:country|nationality|nation)\b|\bsame\b.*\bcountry\b", question.text, re.I):
-        first, second = find_countries(one.text), find_countries(other.text)
+        first, second = _find_countries(one.text), _find_countries(other.text)
         return "" if not first or not second else "Yes." if first & second else "No."
     named = set(ContentWords().stems(f"{one.name} {other.name}"))
     asked = {s for s in question.weights if s not in named and s != "both"}
@@ -91,7 +88,7 @@ def _answer_yes_or_no(question: Question, one: Side, other: Side) -> str:
     return "Yes." if all(holds) else "No." if any(holds) else ""
 
 
-def find_countries(text: str) -> frozenset[str]:
+def _find_countries(text: str) -> frozenset[str]:
     """The countries a text names, by name or by people."""
     found = re.findall(r"[A-Z][a-z]+(?: [A-Z][a-z]+)*", text)
     parts = {part for name in found for part in (name, *name.split())}

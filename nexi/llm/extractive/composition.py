@@ -19,9 +19,6 @@ from nexi.llm.extractive.passages import ContentWords
 from nexi.llm.extractive.questions import Question, find_names
 from nexi.types import PageView
 
-__all__ = ["ExtractiveAnswer", "compose_answer", "missing_name"]
-
-
 MAX_WORDS = 57
 MAX_PAGES = 2
 ENOUGH = 0.4  # the share of the best score from which a further sentence is worth its words
@@ -50,7 +47,7 @@ def compose_answer(question: Question, pages: Sequence[PageView]) -> ExtractiveA
     usable = [s for s in evidence.ranked if _is_quotable(s)]
     if not usable:
         return ExtractiveAnswer()
-    graph = Subjects(evidence, usable)
+    graph = _Subjects(evidence, usable)
     if (sides := graph.sides()) and (short := compare_sides(question, *(s for s, _ in sides))):
         return ExtractiveAnswer(_fill_room(evidence, [s for _, s in sides], (), len(short.split())), short)
     return ExtractiveAnswer(_fill_room(evidence, graph.linked_pair() or [usable[0]], usable, 0))
@@ -60,14 +57,14 @@ def missing_name(question: Question, pages: Sequence[PageView]) -> str:
     """A name the question goes by way of, that a page gives and that no page read is about."""
     evidence = SentenceRanking(question, pages)
     usable = [s for s in evidence.ranked if _is_quotable(s)]
-    return Subjects(evidence, usable).next_name() if usable else ""
+    return _Subjects(evidence, usable).next_name() if usable else ""
 
 
 def _is_quotable(scored: Scored) -> bool:
     return scored.score > 0 and (scored.sentence.kind != "label" or len(scored.sentence.text.split()) > 5)
 
 
-class Subjects:
+class _Subjects:
     """What each page is about, and how pages and question name one another."""
 
     def __init__(self, evidence: SentenceRanking, usable: Sequence[Scored]) -> None:
@@ -178,7 +175,7 @@ def _fill_room(
     lines, taken = [], {(s.page, s.place) for s in chosen}
     for rest, s in zip(range(len(chosen), 0, -1), chosen, strict=True):
         others = sum(min(left // rest, len(_render_sentence(evidence, o).split())) for o in chosen[len(chosen) - rest + 1 :])
-        text = shorten_sentence(_render_sentence(evidence, s), evidence, left - others)
+        text = _shorten_sentence(_render_sentence(evidence, s), evidence, left - others)
         lines.append((text, evidence.pages[s.page].number))
         left -= len(text.split())
     cited = {s.page for s in chosen}
@@ -187,7 +184,7 @@ def _fill_room(
     for s in sorted(usable, key=lambda s: -s.score * (1 + BESIDE * _is_beside(s, anchor))):
         text = _render_sentence(evidence, s)
         if len(text.split()) > left >= FILL:
-            text = shorten_sentence(text, evidence, left)
+            text = _shorten_sentence(text, evidence, left)
         fits = len(text.split()) <= left and len(cited | {s.page}) <= MAX_PAGES
         enough = _min_share(evidence, s, cited, said) * anchor.score
         if (s.page, s.place) not in taken and fits and s.score >= enough:
@@ -220,7 +217,7 @@ def _render_sentence(evidence: SentenceRanking, s: Scored) -> str:
     if evidence.wants != "code":
         return text
     heads = (s.sentence.label, evidence.subjects[s.page])
-    head = next((h for h in heads if is_identifier(h)), "")
+    head = next((h for h in heads if _is_identifier(h)), "")
     return f"{head}: {text}" if head and flatten_words(head) not in flatten_words(text) else text
 
 
@@ -230,13 +227,13 @@ def _without_heading(text: str, subject: str) -> str:
     return text[at + len(subject) + 1 :] if at >= 0 else text
 
 
-def is_identifier(text: str) -> bool:
+def _is_identifier(text: str) -> bool:
     """Whether a label is the name of something in code rather than a heading in prose."""
     words = text.split()
     return 0 < len(words) <= MAX_HEAD_WORDS and text.lower() not in SECTIONS and _IDENTIFIER.search(text) is not None
 
 
-def shorten_sentence(text: str, evidence: SentenceRanking, room: int) -> str:
+def _shorten_sentence(text: str, evidence: SentenceRanking, room: int) -> str:
     """At most `room` words: asides go first, then all but the stretch that holds most of the question."""
     if len(text.split()) <= room:
         return text

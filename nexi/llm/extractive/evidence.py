@@ -19,9 +19,6 @@ from nexi.llm.extractive.questions import Question, Wants
 from nexi.text.words import find_words
 from nexi.types import PageView, SearchOutcome
 
-__all__ = ["MIN_NAME", "Scored", "SentenceRanking", "flatten_words", "is_named", "rank_hits"]
-
-
 # What a word of the question is worth where it stands; in the sentence itself it is worth 1.
 NEAR, LABEL, TITLE = 0.45, 0.6, 0.25
 PAIR = 0.35  # two words of the question side by side, on top
@@ -65,7 +62,7 @@ class SentenceRanking:
         self.question = question
         self.pages = tuple(pages)
         self.words = ContentWords()
-        self.subjects = [page_subject(p.title) for p in pages]
+        self.subjects = [_page_subject(p.title) for p in pages]
         self.sentences = [read_sentences(p.text) for p in pages]
         self.wants = self._wanted_kind()
         self._titles = [frozenset(self.words.stems(s)) for s in self.subjects]
@@ -130,12 +127,12 @@ class SentenceRanking:
         """Shorter is better, the wanted kind of thing is better, labels and code alone say little."""
         length = len(sentence.text.split())
         form = 1 / (1 + LENGTH * length)
-        if holds_wanted(self.question, self.wants, sentence, self.words):
+        if _holds_wanted(self.question, self.wants, sentence, self.words):
             form *= 1 + WANTED
         return form * (FRAGMENT if sentence.kind in ("label", "code") or length < 4 else 1.0)
 
 
-def holds_wanted(question: Question, wants: Wants, sentence: PassageSentence, words: ContentWords) -> bool:
+def _holds_wanted(question: Question, wants: Wants, sentence: PassageSentence, words: ContentWords) -> bool:
     """Whether a sentence holds something of the wanted kind that the question does not already say."""
     text = sentence.text
     if wants in ("person", "place", "name"):
@@ -145,7 +142,7 @@ def holds_wanted(question: Question, wants: Wants, sentence: PassageSentence, wo
     return any(m not in question.text for m in found)
 
 
-def page_subject(title: str) -> str:
+def _page_subject(title: str) -> str:
     """What a page is about by its title: without the site's name and without a bracketed hint."""
     first = re.split(r"\s+[-–—|·»]\s+", title.strip(), maxsplit=1)[0]
     return re.sub(r"\s*\([^)]*\)\s*$", "", first).strip() or first
@@ -167,10 +164,10 @@ def rank_hits(question: Question, outcomes: Iterable[SearchOutcome]) -> list[str
     total = sum(question.weights.values()) or 1.0
     for outcome in outcomes:
         for place, hit in enumerate(outcome.hits):
-            title = set(words.stems(page_subject(hit.title)))
+            title = set(words.stems(_page_subject(hit.title)))
             have = title.union(words.stems(hit.snippet))
             cover = sum(w for s, w in question.weights.items() if s in have) / total
             about = len(title & question.weights.keys()) / len(title) if title else 0.0
-            named = HIT_NAMED * is_named(page_subject(hit.title), question.text)
+            named = HIT_NAMED * is_named(_page_subject(hit.title), question.text)
             best[hit.url] = max(best.get(hit.url, 0.0), cover + HIT_ABOUT * about + named + 1 / (1 + place))
     return sorted(best, key=lambda url: -best[url])

@@ -62,7 +62,7 @@ class Extractive:
     ) -> Reply:
         """One step, worked out off the event loop; `temperature` and `deadline` change nothing here."""
         if schema is not None:
-            reply = _text_reply(json.dumps(pick_numbers(schema, messages)))
+            reply = _text_reply(json.dumps(_pick_numbers(schema, messages)))
         else:
             reply = await asyncio.to_thread(next_reply, tuple(messages), frozenset(t.name for t in tools), max_tokens)
         for call in reply.tool_calls:
@@ -75,7 +75,7 @@ class Extractive:
         return reply
 
 
-class QuestionContext(Struct, frozen=True):
+class _QuestionContext(Struct, frozen=True):
     """What the conversation holds about its last question."""
 
     question: Question
@@ -104,14 +104,14 @@ class QuestionContext(Struct, frozen=True):
 
 def next_reply(messages: Sequence[Message], tools: frozenset[str], max_tokens: int) -> Reply:
     """The next step of a conversation: search, read, or answer."""
-    turn = read_turn(messages)
+    turn = _read_turn(messages)
     if not tools and not turn.pages:
         told = [m.content for m in messages if m.role == "system"]
         return _text_reply(summarise_text(told, [m.content for m in messages if m.role != "system"], max_tokens))
     return _next_call(turn, tools, len(messages)) or _answer_reply(turn, tools, len(messages))
 
 
-def _next_call(turn: QuestionContext, tools: frozenset[str], step: int) -> Reply | None:
+def _next_call(turn: _QuestionContext, tools: frozenset[str], step: int) -> Reply | None:
     """A search or a read that may still help, else None. What is known comes first; the web is for what is missing."""
     begins = turn.known is None and not turn.searches and not turn.reads and not _URL.search(turn.question.text)
     if LOCAL in tools and begins:
@@ -129,19 +129,19 @@ def _next_call(turn: QuestionContext, tools: frozenset[str], step: int) -> Reply
     return None
 
 
-def _knows_only_where(turn: QuestionContext) -> bool:
+def _knows_only_where(turn: _QuestionContext) -> bool:
     """Whether what is known was searched and not read, as a researcher does it: the web is searched too, then both read."""
     return turn.known is not None and not turn.stored and not turn.searches and not turn.reads
 
 
-def _pages_to_read(turn: QuestionContext) -> int:
+def _pages_to_read(turn: _QuestionContext) -> int:
     """The first pages; the next ones when those failed; a few for a name that was looked up."""
     if turn.reads == 0 or (turn.reads < MAX_READS and not turn.quotable_pages):
         return FIRST_PAGES
     return MORE_PAGES if turn.reads < min(turn.searches, MAX_READS) else 0
 
 
-def _choose_queries(turn: QuestionContext) -> list[str]:
+def _choose_queries(turn: _QuestionContext) -> list[str]:
     if not turn.searches and not turn.reads:
         return search_queries(turn.question)
     if turn.searches != 1:
@@ -152,13 +152,13 @@ def _choose_queries(turn: QuestionContext) -> list[str]:
     return [name] if name else []
 
 
-def _wanted_urls(turn: QuestionContext) -> list[str]:
+def _wanted_urls(turn: _QuestionContext) -> list[str]:
     own = [u.rstrip(".,;:!?") for u in _URL.findall(turn.question.text)]
     latest = turn.outcomes[-1:] if turn.searches > 1 else turn.outcomes
     return list(dict.fromkeys([*own, *rank_hits(turn.question, latest)]))
 
 
-def _answer_reply(turn: QuestionContext, tools: frozenset[str], step: int) -> Reply:
+def _answer_reply(turn: _QuestionContext, tools: frozenset[str], step: int) -> Reply:
     text = _draft_text(compose_answer(turn.question, turn.quotable_pages)) if turn.quotable_pages else NOTHING_READ
     return _call_reply("final_answer", {"answer": text}, step) if "final_answer" in tools else _text_reply(text)
 
@@ -170,7 +170,7 @@ def _draft_text(draft: ExtractiveAnswer) -> str:
     return f"{draft.short} {quoted}" if draft.short else quoted
 
 
-def read_turn(messages: Sequence[Message]) -> QuestionContext:
+def _read_turn(messages: Sequence[Message]) -> _QuestionContext:
     """The last question, what was searched and read for it, and every page of the conversation."""
     results = _result_places(messages)
     at = _question_place(messages, results)
@@ -182,7 +182,7 @@ def read_turn(messages: Sequence[Message]) -> QuestionContext:
     here = [messages[i] for i in results if i > at]
     stored = [m for m in here if names.get(m.tool_call_id) == LOCAL]
     used = [names.get(m.tool_call_id, "") for m in here]
-    return QuestionContext(
+    return _QuestionContext(
         question,
         tuple(o for m in here for o in _typed_items(m, SearchOutcome)),
         tuple(p for i in results for p in _pages_of(messages[i])),
@@ -249,7 +249,7 @@ def _called_urls(call: ToolCall) -> list[str]:
         return []
 
 
-def pick_numbers(schema: Mapping[str, Any], messages: Sequence[Message]) -> dict[str, list[int]]:
+def _pick_numbers(schema: Mapping[str, Any], messages: Sequence[Message]) -> dict[str, list[int]]:
     """The one structured answer given without a model: which numbered parts of the prompt bear on its question."""
     properties = schema.get("properties")
     wanted = properties.get("pick") if isinstance(properties, Mapping) else None

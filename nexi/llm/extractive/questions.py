@@ -87,7 +87,7 @@ def read_question(text: str, context: str = "") -> Question:
     weights = {s: 0.3 if s in filler else 1.0 for s in stems}
     for stem in words.stems(context[:MAX_QUESTION_CHARS]):
         weights.setdefault(stem, 0.4)
-    return Question(text, tuple(stems), weights, find_choices(text), what_is_wanted(text))
+    return Question(text, tuple(stems), weights, _find_choices(text), what_is_wanted(text))
 
 
 def search_queries(question: Question) -> list[str]:
@@ -117,7 +117,7 @@ def find_names(text: str) -> list[str]:
     return [m.group().strip(" .,-'’").removesuffix("'s").removesuffix("’s") for m in _NAME.finditer(text)]
 
 
-def find_choices(text: str) -> tuple[str, ...]:
+def _find_choices(text: str) -> tuple[str, ...]:
     """The two alternatives of "which is older, A or B?", or none."""
     match = _OR.search(text) if re.search(r"\b(?:or|both|same|between|out of)\b", text) else None
     return (match.group(1).strip(), match.group(2).strip()) if match else ()

@@ -14,9 +14,6 @@ from nexi.llm.extractive.passages import ContentWords
 from nexi.llm.extractive.questions import Question, read_question
 from nexi.types import PageView
 
-__all__ = ["page_views", "pick_parts", "summarise_text"]
-
-
 MAX_WORDS = 600
 LEAD_WORDS = 80
 WORDS_PER_TOKEN = 0.6
@@ -33,7 +30,7 @@ def summarise_text(instructions: Sequence[str], given: Sequence[str], max_tokens
     """
     texts = [*instructions, *given]
     material = _longest_text(given or instructions)
-    evidence = SentenceRanking(asked_in(texts), page_views(material) or [PageView("", text=material)])
+    evidence = SentenceRanking(_asked_in(texts), page_views(material) or [PageView("", text=material)])
     room = max(1, min(MAX_WORDS, int(max_tokens * WORDS_PER_TOKEN)))
     chosen, used = [], 0
     for scored in evidence.ranked:
@@ -48,7 +45,7 @@ def summarise_text(instructions: Sequence[str], given: Sequence[str], max_tokens
 def pick_parts(texts: Sequence[str], count: int) -> list[int]:
     """The numbers of the numbered parts of a prompt that share most with its question, best first."""
     heads = [(text, m) for text in texts for m in _PART.finditer(text)]
-    question, words = asked_in(texts), ContentWords()
+    question, words = _asked_in(texts), ContentWords()
     scores = {}
     for index, (text, head) in enumerate(heads):
         follows = index + 1 < len(heads) and heads[index + 1][0] is text
@@ -66,7 +63,7 @@ def page_views(text: str) -> list[PageView]:
     return [PageView(h[2], int(h[1]), "", text[h.end() : end]) for h, end in zip(heads, starts, strict=False)]
 
 
-def asked_in(texts: Sequence[str]) -> Question:
+def _asked_in(texts: Sequence[str]) -> Question:
     """The question a prompt names, or its first words."""
     for text in texts:
         if found := _ASKED.search(text[:20_000]):

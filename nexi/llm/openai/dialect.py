@@ -19,9 +19,6 @@ from nexi.errors import ContextOverflowError, LLMError
 from nexi.structured import json_reader
 from nexi.types import Message, ToolCall, ToolSpec
 
-__all__ = ["Ask", "Dialect", "adapt_dialect", "request_body"]
-
-
 LEAST_OUTPUT_TOKENS = 256
 
 Rung = Literal["native", "schema", "text"]
@@ -83,7 +80,7 @@ def _tool_to_dict(spec: ToolSpec) -> dict[str, Any]:
 
 def _response_format(ask: Ask, dialect: Dialect) -> dict[str, Any] | None:
     if ask.tools:
-        return _json_schema("tool_call", call_schema(ask.tools)) if dialect.rung == "schema" else None
+        return _json_schema("tool_call", _call_schema(ask.tools)) if dialect.rung == "schema" else None
     if ask.schema is None or dialect.form == "text":
         return None
     return _json_schema("reply", ask.schema) if dialect.form == "json_schema" else {"type": "json_object"}
@@ -93,7 +90,7 @@ def _json_schema(name: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": {"name": name, "schema": wanted}}
 
 
-def call_schema(tools: Sequence[ToolSpec]) -> dict[str, Any]:
+def _call_schema(tools: Sequence[ToolSpec]) -> dict[str, Any]:
     """The schema of one tool call written as JSON."""
     forms = [spec.parameters for spec in tools]
     return {
@@ -112,9 +109,9 @@ def call_schema(tools: Sequence[ToolSpec]) -> dict[str, Any]:
 
 def _messages_to_dicts(ask: Ask, dialect: Dialect) -> list[dict[str, Any]]:
     if ask.tools and dialect.rung != "native":
-        return [m.to_dict() for m in _with_instructions(plain_messages(ask.messages), _describe_tools(ask.tools, dialect))]
+        return [m.to_dict() for m in _with_instructions(_plain_messages(ask.messages), _describe_tools(ask.tools, dialect))]
     if not ask.tools and dialect.rung != "native":
-        return [m.to_dict() for m in _with_schema(plain_messages(ask.messages), ask, dialect)]
+        return [m.to_dict() for m in _with_schema(_plain_messages(ask.messages), ask, dialect)]
     return [_repair_arguments(m).to_dict() for m in _with_schema(ask.messages, ask, dialect)]
 
 
@@ -133,7 +130,7 @@ def _with_instructions(messages: Sequence[Message], instructions: str) -> list[M
     return [Message("system", instructions), *messages]
 
 
-def plain_messages(messages: Sequence[Message]) -> list[Message]:
+def _plain_messages(messages: Sequence[Message]) -> list[Message]:
     """The same conversation in words only, for servers that know no tool calls and want roles to take turns."""
     names = {call.id: call.name for message in messages for call in message.tool_calls}
     plain: list[Message] = []

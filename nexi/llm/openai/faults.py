@@ -19,25 +19,6 @@ from msgspec.structs import replace
 
 from nexi.errors import ConfigError, ContextOverflowError, LLMError
 
-__all__ = [
-    "EndpointLabel",
-    "bad_certificates",
-    "bad_embeddings",
-    "bad_proxy",
-    "bad_reply",
-    "empty_reply",
-    "from_error_event",
-    "from_response",
-    "from_transport",
-    "only_thoughts",
-    "past_deadline",
-    "stream_closed",
-    "timed_out",
-    "unusable_key",
-    "web_page",
-]
-
-
 MAX_CAUSE_CHARS = 300
 MAX_SCAN_CHARS = 20_000
 
@@ -215,11 +196,11 @@ def _overflow_error(endpoint: EndpointLabel, status: int, words: str, raw: str) 
         fix="lower max_context in the config: nexi --edit-config, or choose a model with a larger window: -m MODEL",
         status=status,
     )
-    fault.window = context_window(raw)
+    fault.window = _context_window(raw)
     return fault
 
 
-def context_window(text: str) -> int | None:
+def _context_window(text: str) -> int | None:
     """The window size that an overflow message names, if it names one."""
     for pattern in _WINDOWS:
         found = re.search(pattern, text, re.IGNORECASE)

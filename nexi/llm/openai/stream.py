@@ -18,9 +18,6 @@ from nexi.llm.openai.calls import offered_name
 from nexi.structured import json_reader
 from nexi.types import Finish, ToolCall, ToolSpec
 
-__all__ = ["BodyReader", "CallIds", "Hold", "Listener", "ReplyBuffer"]
-
-
 MAX_REPLY_BYTES = 4_000_000  # of text, thoughts and arguments; what comes after is not read
 MAX_STREAM_BYTES = 64_000_000  # of everything, envelopes and comments included
 _PENDING_BYTES = MAX_REPLY_BYTES + 250_000  # one event or one plain reply may hold a whole answer and its envelope
@@ -83,7 +80,7 @@ class CallIds:
 # --- bytes to events
 
 
-class EventDecoder:
+class _EventDecoder:
     """A server-sent event stream, in any cut, to the data of each event."""
 
     def __init__(self) -> None:
@@ -137,7 +134,7 @@ class BodyReader:
         self.kind: Literal["", "events", "json", "html"] = ""
         self.closed = False  # the server said that this is all
         self.cut = False  # we stopped reading
-        self._events = EventDecoder()
+        self._events = _EventDecoder()
         self._body = bytearray()
         self._received = 0
 

@@ -108,14 +108,14 @@ def source_payload(page: IndexedPage) -> Payload:
     return {
         **about_source(page),
         "kind": "source",
-        "digest": digest_of(page),
+        "digest": _digest_of(page),
         "fingerprint": fingerprint_of(page),
         "chunks": len(page.chunks),
         "words": source.words or sum(len(chunk.text.split()) for chunk in page.chunks),
     }
 
 
-def digest_of(page: IndexedPage) -> str:
+def _digest_of(page: IndexedPage) -> str:
     return page.source.digest or content_digest("\n".join(chunk.text for chunk in page.chunks))
 
 
@@ -123,7 +123,7 @@ def chunk_payload(page: IndexedPage, number: int, owner: str, sources: Sequence[
     chunk = page.chunks[number]
     return {
         "owner": owner,
-        "digest": digest_of(page),
+        "digest": _digest_of(page),
         "number": number,
         "text": clean_text(chunk.text),
         "heading": clean_text(chunk.heading),

@@ -22,9 +22,6 @@ from nexi.stores.qdrant import filters, points
 from nexi.stores.qdrant.points import Payload, chunk_id, key_of, source_id
 from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
 
-__all__ = ["QdrantStore"]
-
-
 DENSE, WORDS = "dense", "words"
 PAGE = 256
 MOST = 10_000
@@ -33,7 +30,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def translate_errors(method: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+def _translate_errors(method: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
     """What the client raises leaves as a StoreError."""
 
     @functools.wraps(method)
@@ -79,7 +76,7 @@ class QdrantStore:
 
     # writing
 
-    @translate_errors
+    @_translate_errors
     async def put(self, pages: Sequence[IndexedPage], *, embedder: str = "") -> None:
         dims = _vector_length(pages)
         state = await self._load_state()
@@ -88,7 +85,7 @@ class QdrantStore:
         for page in pages:
             await self._put_page(state["collection"], page)
 
-    @translate_errors
+    @_translate_errors
     async def link(self, source: StoredSource) -> bool:
         state = await self._load_state()
         twin = await self._first_point(self._sources, _filter_by(digest=source.digest))
@@ -99,7 +96,7 @@ class QdrantStore:
         await self._attach_url(state["collection"], {**payload, **kept})
         return True
 
-    @translate_errors
+    @_translate_errors
     async def remove(self, urls: Sequence[str]) -> int:
         state = await self._load_state()
         removed = 0
@@ -111,7 +108,7 @@ class QdrantStore:
                 removed += 1
         return removed
 
-    @translate_errors
+    @_translate_errors
     async def add_vectors(self, vectors: Mapping[str, Vector], *, embedder: str) -> None:
         dims = next((len(vector) for vector in vectors.values()), 0)
         if not dims:
@@ -125,13 +122,13 @@ class QdrantStore:
             await self._client.update_vectors(state["collection"], rows, wait=True)
             await self._client.set_payload(state["collection"], {"embedded": True}, points=ids, wait=True)
 
-    @translate_errors
+    @_translate_errors
     async def forget_vectors(self) -> None:
         state = await self._load_state()
         if state["dims"]:
             await self._move_chunks(state, {"embedder": "", "dims": 0, "collection": f"{self._prefix}_words"})
 
-    @translate_errors
+    @_translate_errors
     async def repair(self, on_saved: Callable[[int, int], None] = lambda done, total: None) -> StoreRepair:
         """The server keeps its own files in order."""
         now = await self.stats()
@@ -139,13 +136,13 @@ class QdrantStore:
 
     # reading
 
-    @translate_errors
+    @_translate_errors
     async def source(self, url: str) -> StoredSource | None:
         await self._load_state()
         known = await self._find_source(key_of(url))
         return None if known is None else points.stored_source(known)
 
-    @translate_errors
+    @_translate_errors
     async def sources(self, scope: Scope = EVERYTHING, *, count: int = 100, skip: int = 0) -> list[StoredSource]:
         await self._load_state()
         newest = models.OrderBy(key="fetched", direction=models.Direction.DESC)
@@ -154,7 +151,7 @@ class QdrantStore:
         )
         return [points.stored_source(point.payload or {}) for point in found[skip:]]
 
-    @translate_errors
+    @_translate_errors
     async def passages(self, url: str, first: int = 0, last: int | None = None) -> list[Passage]:
         state = await self._load_state()
         known = await self._find_source(key_of(url))
@@ -167,7 +164,7 @@ class QdrantStore:
         ]
         return sorted(found, key=lambda passage: passage.number)
 
-    @translate_errors
+    @_translate_errors
     async def lexical(self, text: str, *, count: int = 10, scope: Scope = EVERYTHING) -> list[Passage]:
         state = await self._load_state()
         query = _sparse_query(text)
@@ -175,7 +172,7 @@ class QdrantStore:
             return []
         return await self._search_points(state, scope, query=query, using=WORDS, limit=count)
 
-    @translate_errors
+    @_translate_errors
     async def dense(self, vector: Vector, *, embedder: str, count: int = 10, scope: Scope = EVERYTHING) -> list[Passage]:
         state = await self._load_state()
         if not state["dims"] or count < 1:
@@ -183,7 +180,7 @@ class QdrantStore:
         _same_embedder(state, embedder, len(vector))
         return await self._search_points(state, scope, query=list(vector), using=DENSE, limit=count)
 
-    @translate_errors
+    @_translate_errors
     async def hybrid(
         self, text: str, vector: Vector, *, embedder: str, count: int = 10, scope: Scope = EVERYTHING
     ) -> list[Passage]:
@@ -200,7 +197,7 @@ class QdrantStore:
         fused = models.FusionQuery(fusion=models.Fusion.RRF)
         return await self._search_points(state, scope, query=fused, prefetch=parts, limit=count)
 
-    @translate_errors
+    @_translate_errors
     async def list_unembedded(self, count: int = 100) -> list[Passage]:
         state = await self._load_state()
         within = models.Filter(must=[models.FieldCondition(key="embedded", match=models.MatchValue(value=False))])
@@ -209,7 +206,7 @@ class QdrantStore:
         ordered = sorted(some, key=lambda p: (p.payload["owner"], p.payload["number"]))
         return [points.build_passage(str(p.id), p.payload, p.payload["sources"][0], 0.0) for p in ordered]
 
-    @translate_errors
+    @_translate_errors
     async def stats(self) -> StoreStats:
         state = await self._load_state()
         pages = await self._all_points(self._sources, filters.for_sources(EVERYTHING))

@@ -37,14 +37,14 @@ _UNSAFE = re.compile(r"[\x00-\x1f\x7f/\\:]+")
 
 def routes() -> list[Route]:
     return [
-        Route("/page/form", show_form, methods=["GET"]),
+        Route("/page/form", _show_form, methods=["GET"]),
         Route("/page/models", list_models, methods=["GET"]),
-        Route(FILES_PATH, take_file, methods=["POST"]),
-        Route("/page/runs/{id}/suggestions", show_suggestions, methods=["GET"]),
+        Route(FILES_PATH, _take_file, methods=["POST"]),
+        Route("/page/runs/{id}/suggestions", _show_suggestions, methods=["GET"]),
     ]
 
 
-async def show_form(request: Request) -> Response:
+async def _show_form(request: Request) -> Response:
     """What can be chosen here, and the limits every run has."""
     nexi: Nexi = request.app.state.nexi
     config = nexi.config
@@ -84,7 +84,7 @@ async def _models_of_server(nexi: Nexi) -> tuple[list[str], str]:
         return [], "the endpoint did not list its models in time"
 
 
-async def take_file(request: Request) -> Response:
+async def _take_file(request: Request) -> Response:
     """A file into the knowledge store, under the name in `name`."""
     name = _name_of(request)
     data = await request.body()
@@ -132,7 +132,7 @@ def _write_private(place: Path, data: bytes) -> None:
         raise store_error("the file could not be taken", place, error) from error
 
 
-async def show_suggestions(request: Request) -> Response:
+async def _show_suggestions(request: Request) -> Response:
     """At most three questions to go on with; none where there is no model, or they are switched off."""
     from nexi.app.suggestions import suggestions_after
 

@@ -47,7 +47,7 @@ _ONLY_EUROPEAN = re.compile(r"\d+,(?:\d{1,2}|\d{4,})|\d{1,3}(?:\.\d{3})+,\d+|\d{
 _BLANKS = re.compile("[\u00a0\u202f\u2009' ]+")
 
 
-class Column(Struct, frozen=True):
+class _Column(Struct, frozen=True):
     """The numbers of one column, each with its name and the words of its cell."""
 
     title: str
@@ -59,10 +59,10 @@ class Column(Struct, frozen=True):
 def with_charts(made: str) -> str:
     """A chart under every table of numbers."""
     numbers = count(1)
-    return _TABLE.sub(lambda found: found[0] + "".join(draw_chart(c, next(numbers)) for c in columns_of(found[0])), made)
+    return _TABLE.sub(lambda found: found[0] + "".join(_draw_chart(c, next(numbers)) for c in columns_of(found[0])), made)
 
 
-def columns_of(table: str) -> list[Column]:
+def columns_of(table: str) -> list[_Column]:
     """The columns that can be drawn, the first few of them."""
     rows = [[_plain_cell(cell) for cell in _CELL.findall(row)] for row in _ROW.findall(table)]
     head, body = rows[0] if rows else [], rows[1:]
@@ -72,14 +72,14 @@ def columns_of(table: str) -> list[Column]:
     return [column for column in found if column][:MOST_CHARTS]
 
 
-def _read_column(head: Sequence[str], body: Sequence[Sequence[str]], at: int) -> Column | None:
+def _read_column(head: Sequence[str], body: Sequence[Sequence[str]], at: int) -> _Column | None:
     cells = [(row[0], row[at]) for row in body if row[at].casefold() not in ABSENT]
     if len(cells) < FEWEST_ROWS or len(cells) * 3 < len(body) * 2:
         return None
     values = values_of([cell for _, cell in cells])
     if values is None or _are_years(head[at], values):
         return None
-    return Column(head[at] or head[0], tuple(n for n, _ in cells), tuple(c for _, c in cells), tuple(values))
+    return _Column(head[at] or head[0], tuple(n for n, _ in cells), tuple(c for _, c in cells), tuple(values))
 
 
 def values_of(cells: Sequence[str]) -> list[float] | None:
@@ -122,7 +122,7 @@ def _are_years(title: str, values: Sequence[float]) -> bool:
     return like_years and (named or (len(set(values)) > 1 and min(values) > 1400))
 
 
-def draw_chart(column: Column, number: int) -> str:
+def _draw_chart(column: _Column, number: int) -> str:
     """Horizontal bars from a common zero, each under its name and value."""
     low, high = min(0.0, *column.values), max(0.0, *column.values)
     scale = WIDTH / ((high - low) or 1.0)

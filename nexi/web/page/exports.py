@@ -20,9 +20,6 @@ from nexi.web.page.view import AnsweredRun, is_web
 if TYPE_CHECKING:
     from nexi.ports import PageStore
 
-__all__ = ["TYPES", "answered_of", "export_run", "suffix_of"]
-
-
 TYPES = {
     "md": "text/markdown",
     "html": "text/html",
@@ -44,17 +41,17 @@ async def export_run(runs: RunDirectory, pages: PageStore, run_id: str, form: st
     log = await asyncio.to_thread(runs.open_log, run_id)
     answered = answered_of(run_id, log)
     if form in REFERENCES:
-        return encode_utf8(references_of(answered, form, log.header.created[:10]))
+        return _encode_utf8(_references_of(answered, form, log.header.created[:10]))
     if form in ("md", "json"):
-        return encode_utf8(await asyncio.to_thread(_text_of, answered, form, log.header.created[:10]))
+        return _encode_utf8(await asyncio.to_thread(_text_of, answered, form, log.header.created[:10]))
     texts = {s.number: text for s in answered.end.sources if (text := await pages.get(s.digest))}
     timeline = timeline_of(log.facts, log.moments, log.header.created)
     file = Exported(answered, log.header.created, timeline, texts, opened=form == "pdf")
     made = await asyncio.to_thread(export_html, file)
-    return await print_to_pdf(made) if form == "pdf" else encode_utf8(made)
+    return await print_to_pdf(made) if form == "pdf" else _encode_utf8(made)
 
 
-def references_of(answered: AnsweredRun, form: str, accessed: str) -> str:
+def _references_of(answered: AnsweredRun, form: str, accessed: str) -> str:
     """The sources as references; an address that is neither of the web nor of a file is left out."""
     if not answered.end.sources:
         raise NexiError("there are no references", cause="the answer cites no source", fix="export md", code="no_references")
@@ -74,7 +71,7 @@ def _text_of(answered: AnsweredRun, form: str, today: str) -> str:
     return text if form == "json" else tame_document(text)
 
 
-def encode_utf8(text: str) -> bytes:
+def _encode_utf8(text: str) -> bytes:
     """UTF-8, whatever halves of characters a page had."""
     return text.encode("utf-8", "replace")
 

@@ -35,16 +35,16 @@ ONLY_AN_ANSWER = "answer kept"
 
 def routes() -> list[Route]:
     return [
-        Route("/page/history", list_history, methods=["GET"]),
-        Route("/page/history/{id}", remove_entry_and_run, methods=["DELETE"]),
+        Route("/page/history", _list_history, methods=["GET"]),
+        Route("/page/history/{id}", _remove_entry_and_run, methods=["DELETE"]),
     ]
 
 
-async def list_history(request: Request) -> Response:
+async def _list_history(request: Request) -> Response:
     """The newest first: all of them, or those whose question or answer has the words of `q` in it."""
     nexi: Nexi = request.app.state.nexi
     wanted, limit = words_of(request), limit_of(request)
-    found = await asyncio.to_thread(list_entries, nexi.runs(), nexi.config.history_path, wanted.casefold(), limit + 1)
+    found = await asyncio.to_thread(_list_entries, nexi.runs(), nexi.config.history_path, wanted.casefold(), limit + 1)
     return json_reply({"items": found[:limit], "more": len(found) > limit})
 
 
@@ -62,7 +62,7 @@ def limit_of(request: Request) -> int:
     return int(text)
 
 
-def list_entries(runs: RunDirectory, history: Path, wanted: str, most: int) -> list[dict[str, Any]]:
+def _list_entries(runs: RunDirectory, history: Path, wanted: str, most: int) -> list[dict[str, Any]]:
     """Runs and lone answers that fit, as the page lists them. Raises StoreError."""
     read = find_entries(wanted, history) if wanted else read_last(most, history)
     entries = {entry.id: entry for entry in read.entries}
@@ -98,7 +98,7 @@ def excerpt_answer(answer: str, wanted: str) -> str:
     return ("…" if start else "") + cut + ("…" if start + EXCERPT_CHARS < len(text) else "")
 
 
-async def remove_entry_and_run(request: Request) -> Response:
+async def _remove_entry_and_run(request: Request) -> Response:
     """Forget a run and its answer."""
     nexi, run_id = request.app.state.nexi, check_run_id(request.path_params["id"])
     gone = await asyncio.to_thread(remove_entry, run_id, nexi.config.history_path)

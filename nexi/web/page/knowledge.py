@@ -41,8 +41,8 @@ TO_FORGET = {
 def routes() -> list[Route]:
     return [
         Route("/page/knowledge", list_sources, methods=["GET"]),
-        Route("/page/knowledge/find", search_passages, methods=["GET"]),
-        Route("/page/knowledge/forget", remove_sources, methods=["POST"]),
+        Route("/page/knowledge/find", _search_passages, methods=["GET"]),
+        Route("/page/knowledge/forget", _remove_sources, methods=["POST"]),
     ]
 
 
@@ -86,7 +86,7 @@ def _source_to_dict(source: StoredSource) -> dict[str, Any]:
     }
 
 
-async def search_passages(request: Request) -> Response:
+async def _search_passages(request: Request) -> Response:
     """Passages that fit the words of `q`, best first, with no network unless a store or an embedder is one."""
     nexi: Nexi = request.app.state.nexi
     wanted = words_of(request)
@@ -103,7 +103,7 @@ def _hit_to_dict(hit: Hit) -> dict[str, Any]:
     return {"url": hit.url, "title": hit.title, "snippet": hit.snippet[:SNIPPET_CHARS]}
 
 
-async def remove_sources(request: Request) -> Response:
+async def _remove_sources(request: Request) -> Response:
     """Forget stored pages by address."""
     nexi: Nexi = request.app.state.nexi
     asked = await read_json(request, TO_FORGET)

@@ -28,18 +28,18 @@ SETUP_FIX = "nexi config setup"
 
 def routes() -> list[Route]:
     return [
-        Route("/page/setup", show_setup, methods=["GET"]),
-        Route("/page/doctor", run_doctor, methods=["POST"]),
+        Route("/page/setup", _show_setup, methods=["GET"]),
+        Route("/page/doctor", _run_doctor, methods=["POST"]),
     ]
 
 
-async def show_setup(request: Request) -> Response:
+async def _show_setup(request: Request) -> Response:
     """Which parts are configured."""
-    parts = await asyncio.to_thread(lambda: list(parts_of(request.app.state.nexi.config)))
+    parts = await asyncio.to_thread(lambda: list(_parts_of(request.app.state.nexi.config)))
     return json_reply([{"name": n, "on": on, "value": value, "fix": fix} for n, on, value, fix in parts])
 
 
-def parts_of(config: Config) -> Iterator[tuple[str, bool, str, str]]:
+def _parts_of(config: Config) -> Iterator[tuple[str, bool, str, str]]:
     """Name, whether it is configured, what it is, and what to do where it is not."""
     answer = config.endpoint("answer")
     yield "Model", not answer.is_extractive, _describe_model(answer), SETUP_FIX if answer.is_extractive else ""
@@ -123,7 +123,7 @@ def _proof(config: Config) -> Iterator[tuple[str, bool, str, str]]:
         yield "Proof model", True, f"{folder.name}, {describe_grade(grade) if grade else 'tested with its first use'}", ""
 
 
-async def run_doctor(request: Request) -> Response:
+async def _run_doctor(request: Request) -> Response:
     """What works, what does not, why, and how to mend it. One examination at a time: each asks the services once."""
     from nexi.doctor import examine_setup
 

@@ -16,20 +16,6 @@ from nexi.events import AnswerChecked, Fact, RunFinished, RunStarted
 from nexi.types import Claim, Conflict, Review, Source, Verdict
 from nexi.urls import host_of
 
-__all__ = [
-    "SIGNS",
-    "WORDS",
-    "AnsweredRun",
-    "answer_html",
-    "is_web",
-    "plain_claim",
-    "safe_html",
-    "source_view",
-    "verdict_of",
-    "view_of",
-]
-
-
 OPEN, CLOSE = "\ue000", "\ue001"  # around the number of a claim, while Markdown is rendered
 SIGNS = {
     Verdict.SUPPORTED: "✓",
@@ -122,7 +108,7 @@ def answer_html(text: str, claims: Sequence[Claim], sources: Sequence[Source], *
     for claim in sorted(checked, key=lambda c: c.end, reverse=True):
         end = _mark_place(clean, claim)
         clean = f"{clean[:end]}{OPEN}{claim.index}{CLOSE}{clean[end:]}"
-    marks = Marks({c.index: c for c in checked}, frozenset(s.number for s in sources), in_file)
+    marks = _Marks({c.index: c for c in checked}, frozenset(s.number for s in sources), in_file)
     return _link_citations(_render_markdown(clean), marks)
 
 
@@ -133,7 +119,7 @@ def _mark_place(text: str, claim: Claim) -> int:
     return len(body[:-1].rstrip()) if is_row else len(body)
 
 
-class Marks(Struct, frozen=True):
+class _Marks(Struct, frozen=True):
     """What citations and marks lead to."""
 
     claims: dict[int, Claim]
@@ -168,7 +154,7 @@ def verdict_of(claim: Claim) -> str:
     return WORDS[claim.verdict] if claim.evidence else "no citation"
 
 
-def _link_citations(made: str, marks: Marks) -> str:
+def _link_citations(made: str, marks: _Marks) -> str:
     """Citations and marks in the text between tags, outside code; a citation belongs to the claim that ends after it."""
     parts = _TAG.split(made)
     follows = _claims_ahead(parts)
@@ -194,7 +180,7 @@ def _claims_ahead(parts: Sequence[str]) -> list[int]:
     return found
 
 
-def _mark_text(part: str, ahead: int, marks: Marks) -> str:
+def _mark_text(part: str, ahead: int, marks: _Marks) -> str:
     pieces = _CLAIM.split(part)  # text, index, text, index, … text
     out = []
     for at in range(0, len(pieces), 2):
@@ -249,11 +235,11 @@ def source_view(source: Source, claims: Sequence[Claim]) -> dict[str, Any]:
         "published": source.imprint.published[:10],
         "accessed": source.imprint.accessed[:10],
         "verdict": best.value if best else "",
-        "said": said_of(cited),
+        "said": _said_of(cited),
     }
 
 
-def said_of(cited: Sequence[Verdict]) -> str:
+def _said_of(cited: Sequence[Verdict]) -> str:
     """How many of the sentences that cite a source it supports, and the worst that it says to one."""
     if not cited:
         return ""

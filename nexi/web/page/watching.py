@@ -16,14 +16,12 @@ from nexi.app import Nexi, check_run_id
 from nexi.web.page.timeline import timeline_of
 from nexi.web.payload import json_reply
 
-__all__ = ["routes"]
-
 
 def routes() -> list[Route]:
-    return [Route("/page/runs/{id}/timeline", show_timeline, methods=["GET"])]
+    return [Route("/page/runs/{id}/timeline", _show_timeline, methods=["GET"])]
 
 
-async def show_timeline(request: Request) -> Response:
+async def _show_timeline(request: Request) -> Response:
     """The bars up to fact number `facts`, and how many seconds ago the run began."""
     nexi: Nexi = request.app.state.nexi
     log = await asyncio.to_thread(nexi.runs().open_log, check_run_id(request.path_params["id"]))
