@@ -20,10 +20,10 @@ __all__ = [
     "SearchResult",
     "_force_answer",
     "_get_tool_schemas",
-    "progress_text",
+    "_progress_text",
+    "_to_search_result",
     "run_search",
     "run_search_sync",
-    "to_search_result",
 ]
 
 ProgressCallback = Callable[[str, int, int], None]
@@ -59,7 +59,7 @@ async def run_search(
     session = Session(Message.from_dict(m) for m in initial_messages or ())
     async with Nexi(config) as nexi, nexi.run(request, session=session) as run:
         await _follow(run, progress_callback, verbose)
-        return to_search_result(run.result())
+        return _to_search_result(run.result())
 
 
 def run_search_sync(query: str, config: Config, **options: Any) -> SearchResult:
@@ -71,7 +71,7 @@ def run_search_sync(query: str, config: Config, **options: Any) -> SearchResult:
     raise RuntimeError("run_search_sync was called inside a running event loop: await run_search instead")
 
 
-def to_search_result(result: RunResult) -> SearchResult:
+def _to_search_result(result: RunResult) -> SearchResult:
     sources = result.session.book.sources
     return SearchResult(
         answer=result.answer.text,
@@ -85,7 +85,7 @@ def to_search_result(result: RunResult) -> SearchResult:
     )
 
 
-def progress_text(event: Event) -> str:
+def _progress_text(event: Event) -> str:
     """What a person may like to know about an event, in a few words; "" for nothing."""
     match event:
         case ModelAsked(purpose="answer"):
@@ -105,7 +105,7 @@ async def _follow(run: Run, callback: ProgressCallback | None, verbose: bool) ->
     iteration = 0
     async for event in run:
         iteration += isinstance(event, ModelAsked) and event.purpose == "answer"
-        if callback and (text := progress_text(event)):
+        if callback and (text := _progress_text(event)):
             callback(text, iteration, limit)
         if verbose and callback and isinstance(event, ModelAsked):
             callback(f"model call {event.call} to {event.model}, about {event.prompt_tokens} tokens", iteration, limit)

@@ -643,7 +643,7 @@ class TestLoading:
         def refuse(path: Path) -> bytes:
             raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
-        monkeypatch.setattr("nexi.config.files._read_bytes", refuse)
+        monkeypatch.setattr("nexi.config._files._read_bytes", refuse)
         error = failure(lambda: loaded(tmp_path))
         assert (error.message, error.cause) == (f"{tmp_path / 'config.json'} cannot be read", "Permission denied")
 

@@ -40,11 +40,11 @@ class LocalBackend:
         self._scope = scope
 
     async def search(self, query: Query) -> list[Hit]:
-        scope = scope_of(query, self._knowledge.clock.now(), self._scope)
+        scope = _scope_of(query, self._knowledge.clock.now(), self._scope)
         try:
             retriever = await self._knowledge.retriever(self._emit)
             most = min(MOST_PASSAGES, query.count * PASSAGES_PER_HIT)
-            return hits_of(await retriever.search(query.text, scope, most), query.count)
+            return _hits_of(await retriever.search(query.text, scope, most), query.count)
         except StoreError as error:
             raise BackendError(error.message, cause=error.cause, fix=error.fix, code=error.code) from error
 
@@ -71,7 +71,7 @@ class LocalFetcher:
         return page
 
 
-def scope_of(query: Query, now: datetime, within: Scope) -> Scope:
+def _scope_of(query: Query, now: datetime, within: Scope) -> Scope:
     """The part of the store that the filters of a query leave."""
     days = SPANS.get(query.time_range, 0)
     return Scope(
@@ -84,7 +84,7 @@ def scope_of(query: Query, now: datetime, within: Scope) -> Scope:
     )
 
 
-def hits_of(passages: Sequence[Passage], count: int) -> list[Hit]:
+def _hits_of(passages: Sequence[Passage], count: int) -> list[Hit]:
     """One hit a page, the best first, with its passages in the order of the page."""
     pages: dict[str, list[Passage]] = {}
     for passage in passages:
@@ -217,8 +217,8 @@ __all__ = [
     "BackgroundIndexer",
     "LocalBackend",
     "LocalFetcher",
+    "_hits_of",
+    "_scope_of",
     "full_error",
-    "hits_of",
     "pages_answered_before",
-    "scope_of",
 ]

@@ -15,11 +15,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nexi.config.addresses import hide_password, mask_key
-from nexi.config.environment import editor_command, is_dumb_terminal, nexi_cache, nexi_home, wants_color
-from nexi.config.fields import ALWAYS_SAVED, CHECKS, DECLARATIONS, FIELD_VARIABLES, SAVED, Declaration, Origin, Settings
-from nexi.config.files import MAX_FILE_BYTES, load_config
-from nexi.config.names import (
+from nexi.config._addresses import hide_password, mask_key
+from nexi.config._environment import editor_command, is_dumb_terminal, nexi_cache, nexi_home, wants_color
+from nexi.config._files import MAX_FILE_BYTES, load_config
+from nexi.config._names import (
     DEFAULT_BASE_URL,
     DEFAULT_MODEL,
     EFFORT_LEVELS,
@@ -35,13 +34,14 @@ from nexi.config.names import (
     EffortLevel,
     EndpointRole,
 )
+from nexi.config._validation import describe_unknown_keys, validate_config
+from nexi.config.fields import ALWAYS_SAVED, CHECKS, DECLARATIONS, FIELD_VARIABLES, SAVED, Declaration, Origin, Settings
 from nexi.config.settings import DEFAULT_CONFIG, Config, Endpoint
-from nexi.config.validation import describe_unknown_keys, validate_config
 
 if TYPE_CHECKING:
-    from nexi.config.prompts import get_compaction_prompt, get_extractor_prompt, get_system_prompt
-    from nexi.config.saving import change_config, read_file_settings, save_config
-    from nexi.config.setup import QUESTIONS, SEARXNG_QUESTION, ModelOffer, SetupQuestion, ensure_config, run_first_time_setup
+    from nexi.config._prompts import get_compaction_prompt, get_extractor_prompt, get_system_prompt
+    from nexi.config._saving import change_config, read_file_settings, save_config
+    from nexi.config._setup import QUESTIONS, SEARXNG_QUESTION, ModelOffer, SetupQuestion, ensure_config, run_first_time_setup
 
 DEFAULT_SYSTEM_PROMPT_TEMPLATE: str
 EXTRACTOR_PROMPT_TEMPLATE: str
@@ -57,9 +57,9 @@ _PROMPTS = (
 )
 _SETUP = ("ModelOffer", "QUESTIONS", "SEARXNG_QUESTION", "SetupQuestion", "ensure_config", "run_first_time_setup")
 _LAZY = {
-    **dict.fromkeys(_PROMPTS, "prompts"),
-    **dict.fromkeys(("change_config", "read_file_settings", "save_config"), "saving"),
-    **dict.fromkeys(_SETUP, "setup"),
+    **dict.fromkeys(_PROMPTS, "_prompts"),
+    **dict.fromkeys(("change_config", "read_file_settings", "save_config"), "_saving"),
+    **dict.fromkeys(_SETUP, "_setup"),
 }
 
 __all__ = [

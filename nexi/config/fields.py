@@ -11,10 +11,10 @@ from dataclasses import InitVar, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from nexi.config import checks
-from nexi.config.addresses import hide_password, mask_api_keys, mask_key, mask_roles, parse_proxy_url, parse_searxng_url
-from nexi.config.names import DEFAULT_BASE_URL, DEFAULT_MODEL, OLD_NAMES
-from nexi.config.values import freeze_value, parse_key, parse_names, parse_prompt, to_json_value
+from nexi.config import _checks
+from nexi.config._addresses import hide_password, mask_api_keys, mask_key, mask_roles, parse_proxy_url, parse_searxng_url
+from nexi.config._names import DEFAULT_BASE_URL, DEFAULT_MODEL, OLD_NAMES
+from nexi.config._values import freeze_value, parse_key, parse_names, parse_prompt, to_json_value
 
 __all__ = ["ALWAYS_SAVED", "CHECKS", "DECLARATIONS", "FIELD_VARIABLES", "SAVED", "UNSAVED", "Declaration", "Origin", "Settings"]
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 class Declaration:
     """What is declared of a setting beside its name, type and default."""
 
-    check: checks.Check
+    check: _checks.Check
     meaning: str
     variables: tuple[str, ...]
     normalize: Callable[[Any], Any]
@@ -35,7 +35,7 @@ class Declaration:
 
 def setting(
     default: T,
-    check: checks.Check,
+    check: _checks.Check,
     meaning: str,
     *,
     variables: tuple[str, ...] = (),
@@ -67,114 +67,116 @@ class Settings:
 
     base_url: str = setting(
         DEFAULT_BASE_URL,
-        checks.WEB_URL,
+        _checks.WEB_URL,
         "Base URL of the model's API, without `/chat/completions`.",
         variables=("OPENAI_BASE_URL", "OPENAI_API_BASE"),
         mask=hide_password,
     )
     api_key: str = setting(
-        "", checks.KEY, "Key of the model's API. Empty is valid for local servers.", normalize=parse_key, mask=mask_key
+        "", _checks.KEY, "Key of the model's API. Empty is valid for local servers.", normalize=parse_key, mask=mask_key
     )
     model: str = setting(
         DEFAULT_MODEL,
-        checks.LINE,
+        _checks.LINE,
         "The model that answers; `extractive` is the built-in model.",
         variables=("NEXI_MODEL", "OPENAI_MODEL"),
     )
     jina_key: str = setting(
         "",
-        checks.OPTIONAL_KEY,
+        _checks.OPTIONAL_KEY,
         "Key for Jina. Its search is used, and its reader after `http`; the reader sees which pages you read.",
         normalize=parse_key,
         mask=mask_key,
     )
-    default_effort: str = setting("m", checks.EFFORT, "Effort of a search: s, m or l.")
+    default_effort: str = setting("m", _checks.EFFORT, "Effort of a search: s, m or l.")
     time_target: int | None = setting(
-        None, checks.OPTIONAL_INT, "Seconds after which nexi stops searching and answers; null means no limit."
+        None, _checks.OPTIONAL_INT, "Seconds after which nexi stops searching and answers; null means no limit."
     )
-    max_output_tokens: int = setting(8192, checks.POSITIVE_INT, "Maximum tokens in one reply of the model.")
+    max_output_tokens: int = setting(8192, _checks.POSITIVE_INT, "Maximum tokens in one reply of the model.")
     max_context: int = setting(
-        128_000, checks.POSITIVE_INT, "Context window of the model in tokens. A larger request is never sent."
+        128_000, _checks.POSITIVE_INT, "Context window of the model in tokens. A larger request is never sent."
     )
-    auto_compact_thresh: float = setting(0.9, checks.SHARE, "Share of `max_context` at which the conversation is compacted.")
-    compact_target_words: int = setting(5000, checks.POSITIVE_INT, "Maximum words of the summary that replaces older turns.")
+    auto_compact_thresh: float = setting(0.9, _checks.SHARE, "Share of `max_context` at which the conversation is compacted.")
+    compact_target_words: int = setting(5000, _checks.POSITIVE_INT, "Maximum words of the summary that replaces older turns.")
     preserve_last_n_messages: int = setting(
-        3, checks.NON_NEGATIVE_INT, "Latest turns of the model that compaction leaves unchanged."
+        3, _checks.NON_NEGATIVE_INT, "Latest turns of the model that compaction leaves unchanged."
     )
     tokenizer_encoding: str = setting(
         "cl100k_base",
-        checks.LINE,
+        _checks.LINE,
         "How tokens are counted: `cl100k_base`, `o200k_base`, or another encoding of tiktoken if that package is installed.",
     )
     jina_timeout: float = setting(
-        30, checks.POSITIVE_NUMBER, "Timeout of one request to Jina in seconds. No built-in part uses it yet."
+        30, _checks.POSITIVE_NUMBER, "Timeout of one request to Jina in seconds. No built-in part uses it yet."
     )
-    llm_max_retries: int = setting(3, checks.NON_NEGATIVE_INT, "How often a failed request to the model is retried.")
+    llm_max_retries: int = setting(3, _checks.NON_NEGATIVE_INT, "How often a failed request to the model is retried.")
 
     search_backend: str | tuple[str, ...] = setting(
-        "", checks.NAME_LIST, "Search backend, or an ordered list; empty means the automatic chain."
+        "", _checks.NAME_LIST, "Search backend, or an ordered list; empty means the automatic chain."
     )
     content_fetcher: str | tuple[str, ...] = setting(
-        "", checks.NAME_LIST, "Page fetcher, or an ordered list; empty means the automatic chain."
+        "", _checks.NAME_LIST, "Page fetcher, or an ordered list; empty means the automatic chain."
     )
     api_keys: Mapping[str, str | tuple[str, ...]] = setting(
-        {}, checks.check_api_keys, "Further keys by provider, each a key or a list of keys.", mask=mask_api_keys
+        {}, _checks.check_api_keys, "Further keys by provider, each a key or a list of keys.", mask=mask_api_keys
     )
     searxng_url: str = setting(
         "",
-        checks.SEARXNG_URL,
+        _checks.SEARXNG_URL,
         "Start page of your SearXNG.",
         variables=("SEARXNG_URL", "SEARXNG_API_URL", "SEARXNG_QUERY_URL", "SEARX_URL"),
         normalize=parse_searxng_url,
         mask=hide_password,
     )
     searxng_autostart: bool = setting(
-        False, checks.BOOLEAN, "Whether the first search starts a SearXNG container if no address is set."
+        False, _checks.BOOLEAN, "Whether the first search starts a SearXNG container if no address is set."
     )
-    searxng_image: str = setting("searxng/searxng", checks.IMAGE, "Image of that container.")
-    searxng_tag: str = setting("latest", checks.IMAGE_TAG, "Tag of the image.", variables=("SEARXNG_IMAGE_TAG",))
-    searxng_port: int = setting(0, checks.PORT, "Its port on 127.0.0.1; 0 means any free port.")
-    grep_root: str = setting("", checks.FOLDER, "The folder that the backend `ripgrep` searches, if `search_backend` names it.")
+    searxng_image: str = setting("searxng/searxng", _checks.IMAGE, "Image of that container.")
+    searxng_tag: str = setting("latest", _checks.IMAGE_TAG, "Tag of the image.", variables=("SEARXNG_IMAGE_TAG",))
+    searxng_port: int = setting(0, _checks.PORT, "Its port on 127.0.0.1; 0 means any free port.")
+    grep_root: str = setting(
+        "", _checks.FOLDER, "The folder that the backend `ripgrep` searches, if `search_backend` names it."
+    )
     roles: Mapping[str, Mapping[str, Any]] = setting(
-        {}, checks.check_roles, "Other endpoints for the roles answer, extract and judge.", mask=mask_roles
+        {}, _checks.check_roles, "Other endpoints for the roles answer, extract and judge.", mask=mask_roles
     )
     prices: Mapping[str, Mapping[str, float]] = setting(
-        {}, checks.check_prices, "Prices by model: input and output, in US dollars per million tokens."
+        {}, _checks.check_prices, "Prices by model: input and output, in US dollars per million tokens."
     )
     allow_private: tuple[str, ...] = setting(
         (),
-        checks.check_private_exceptions,
+        _checks.check_private_exceptions,
         "Private hosts, host:port pairs or networks whose pages may be read.",
         variables=("NEXI_ALLOW_PRIVATE",),
         normalize=parse_names,
     )
-    respect_robots: bool = setting(True, checks.BOOLEAN, "Whether robots.txt is obeyed.")
-    prefetch: bool = setting(True, checks.BOOLEAN, "Whether the best results are fetched while the model is still working.")
+    respect_robots: bool = setting(True, _checks.BOOLEAN, "Whether robots.txt is obeyed.")
+    prefetch: bool = setting(True, _checks.BOOLEAN, "Whether the best results are fetched while the model is still working.")
     strict: bool = setting(
-        False, checks.BOOLEAN, "Whether sentences that the pages do not support are left out instead of marked."
+        False, _checks.BOOLEAN, "Whether sentences that the pages do not support are left out instead of marked."
     )
     verify_judge: bool = setting(
-        False, checks.BOOLEAN, "Whether the judge model also checks supported sentences; it can only lower a verdict."
+        False, _checks.BOOLEAN, "Whether the judge model also checks supported sentences; it can only lower a verdict."
     )
-    stream: bool = setting(True, checks.BOOLEAN, "Whether replies of the model are streamed.")
+    stream: bool = setting(True, _checks.BOOLEAN, "Whether replies of the model are streamed.")
     suggestions: bool = setting(
-        True, checks.BOOLEAN, "Whether the page asks the judge model for three follow-up questions after each answer."
+        True, _checks.BOOLEAN, "Whether the page asks the judge model for three follow-up questions after each answer."
     )
-    color: bool = setting(True, checks.BOOLEAN, "Whether the terminal shows colours and live progress.")
-    max_pages: int = setting(60, checks.POSITIVE_INT, "Maximum pages that one search may fetch.")
+    color: bool = setting(True, _checks.BOOLEAN, "Whether the terminal shows colours and live progress.")
+    max_pages: int = setting(60, _checks.POSITIVE_INT, "Maximum pages that one search may fetch.")
     max_cost: float | None = setting(
-        None, checks.OPTIONAL_NUMBER, "Maximum US dollars that one search may spend; null means no limit."
+        None, _checks.OPTIONAL_NUMBER, "Maximum US dollars that one search may spend; null means no limit."
     )
-    max_tokens: int | None = setting(None, checks.OPTIONAL_INT, "Maximum tokens that one search may use; null means no limit.")
+    max_tokens: int | None = setting(None, _checks.OPTIONAL_INT, "Maximum tokens that one search may use; null means no limit.")
     max_model_calls: int | None = setting(
-        None, checks.OPTIONAL_INT, "Maximum model calls of one search or research run; null means no limit."
+        None, _checks.OPTIONAL_INT, "Maximum model calls of one search or research run; null means no limit."
     )
-    fetch_timeout: float = setting(20, checks.POSITIVE_NUMBER, "Timeout for reading one page in seconds.")
-    search_timeout: float = setting(10, checks.POSITIVE_NUMBER, "Timeout of a search service in seconds.")
-    llm_timeout: float = setting(120, checks.POSITIVE_NUMBER, "Seconds without data after which a model call fails.")
+    fetch_timeout: float = setting(20, _checks.POSITIVE_NUMBER, "Timeout for reading one page in seconds.")
+    search_timeout: float = setting(10, _checks.POSITIVE_NUMBER, "Timeout of a search service in seconds.")
+    llm_timeout: float = setting(120, _checks.POSITIVE_NUMBER, "Seconds without data after which a model call fails.")
     http_proxy: str = setting(
         "",
-        checks.PROXY_URL,
+        _checks.PROXY_URL,
         "Proxy for http addresses.",
         variables=("http_proxy", "HTTP_PROXY"),
         normalize=parse_proxy_url,
@@ -182,74 +184,74 @@ class Settings:
     )
     https_proxy: str = setting(
         "",
-        checks.PROXY_URL,
+        _checks.PROXY_URL,
         "Proxy for https addresses. Search and pages use it for every address, and `http_proxy` only without it.",
         variables=("https_proxy", "HTTPS_PROXY"),
         normalize=parse_proxy_url,
         mask=hide_password,
     )
     no_proxy: str = setting(
-        "", checks.TEXT, "Hosts that are called without a proxy, separated by commas.", variables=("no_proxy", "NO_PROXY")
+        "", _checks.TEXT, "Hosts that are called without a proxy, separated by commas.", variables=("no_proxy", "NO_PROXY")
     )
     ssl_cert_file: str = setting(
         "",
-        checks.FILE,
+        _checks.FILE,
         "A PEM file of certificates that every client trusts instead of the system's own.",
         variables=("SSL_CERT_FILE",),
     )
     ssl_cert_dir: str = setting(
         "",
-        checks.FOLDER,
+        _checks.FOLDER,
         "A folder of such certificates, named by their hashes (`openssl rehash`).",
         variables=("SSL_CERT_DIR",),
     )
     runs_keep_days: int = setting(
-        30, checks.NON_NEGATIVE_INT, "Days for which runs are kept; older runs are deleted once a day."
+        30, _checks.NON_NEGATIVE_INT, "Days for which runs are kept; older runs are deleted once a day."
     )
     pages_max_mb: int = setting(
-        1024, checks.NON_NEGATIVE_INT, "Maximum megabytes of runs and pages; the oldest are deleted once a day."
+        1024, _checks.NON_NEGATIVE_INT, "Maximum megabytes of runs and pages; the oldest are deleted once a day."
     )
-    page_cache: bool = setting(True, checks.BOOLEAN, "Whether fetched pages are cached for other searches.")
+    page_cache: bool = setting(True, _checks.BOOLEAN, "Whether fetched pages are cached for other searches.")
     page_cache_ttl_s: float = setting(
-        86400, checks.POSITIVE_NUMBER, "Seconds for which a cached page is used without a new request."
+        86400, _checks.POSITIVE_NUMBER, "Seconds for which a cached page is used without a new request."
     )
-    system_prompt: str = setting("", checks.PROMPT, "Your own instructions for the answering model.", normalize=parse_prompt)
+    system_prompt: str = setting("", _checks.PROMPT, "Your own instructions for the answering model.", normalize=parse_prompt)
     token: str = setting(
         "",
-        checks.KEY,
+        _checks.KEY,
         "Token that clients of the HTTP server must send; required if it listens beyond this machine.",
         variables=("NEXI_TOKEN",),
         mask=mask_key,
     )
     serve_hosts: tuple[str, ...] = setting(
         (),
-        checks.HOST_LIST,
+        _checks.HOST_LIST,
         "Further host names of the HTTP server, such as the name of a reverse proxy.",
         normalize=parse_names,
     )
     knowledge: bool = setting(
-        True, checks.BOOLEAN, "Whether pages that are read go into the knowledge base, which is searched first."
+        True, _checks.BOOLEAN, "Whether pages that are read go into the knowledge base, which is searched first."
     )
     knowledge_max_mb: int = setting(
         2048,
-        checks.NON_NEGATIVE_INT,
+        _checks.NON_NEGATIVE_INT,
         "Maximum megabytes of the local knowledge base; when it is full, nothing is added. 0 means no limit.",
     )
-    knowledge_chunk_size: int = setting(1200, checks.CHUNK_SIZE, "Characters of the chunks that pages are stored in.")
+    knowledge_chunk_size: int = setting(1200, _checks.CHUNK_SIZE, "Characters of the chunks that pages are stored in.")
     qdrant_url: str = setting(
         "",
-        checks.OPTIONAL_WEB_URL,
+        _checks.OPTIONAL_WEB_URL,
         "URL of a Qdrant server for the knowledge base, instead of the file `knowledge.db`; needs `nexi[qdrant]`.",
         variables=("QDRANT_URL",),
         mask=hide_password,
     )
     qdrant_shards: int = setting(
-        0, checks.NON_NEGATIVE_INT, "Shards of its collections in a cluster; 0 means the server's default."
+        0, _checks.NON_NEGATIVE_INT, "Shards of its collections in a cluster; 0 means the server's default."
     )
-    qdrant_replicas: int = setting(1, checks.POSITIVE_INT, "Copies of each shard.")
+    qdrant_replicas: int = setting(1, _checks.POSITIVE_INT, "Copies of each shard.")
     embedding_base_url: str = setting(
         "",
-        checks.OPTIONAL_WEB_URL,
+        _checks.OPTIONAL_WEB_URL,
         "Base URL of an API with `/embeddings`. Without it and `embedding_model`: "
         "static vectors on this machine (`nexi[vectors]`), else words alone.",
         variables=("NEXI_EMBEDDING_BASE_URL",),
@@ -257,68 +259,68 @@ class Settings:
     )
     embedding_model: str = setting(
         "",
-        checks.OPTIONAL_LINE,
+        _checks.OPTIONAL_LINE,
         "Its model; `text-embedding-3-small` if only the URL is set. `model2vec:FOLDER`, `model2vec:NAME` and `fastembed:NAME` "
         "run on this machine (`nexi[model2vec]`, `nexi[fastembed]`).",
         variables=("NEXI_EMBEDDING_MODEL",),
     )
     contextual_embedding_model: str = setting(
         "",
-        checks.OPTIONAL_LINE,
+        _checks.OPTIONAL_LINE,
         "The model that writes a line of context for each chunk; empty means the judge model.",
         variables=("CONTEXTUAL_EMBEDDING_MODEL",),
     )
     agentic_search_enabled: bool = setting(
-        True, checks.BOOLEAN, "Whether `agentic_search` may be called.", variables=("AGENTIC_SEARCH_ENABLED",)
+        True, _checks.BOOLEAN, "Whether `agentic_search` may be called.", variables=("AGENTIC_SEARCH_ENABLED",)
     )
     agentic_search_completeness_threshold: float = setting(
         0.8,
-        checks.SHARE,
+        _checks.SHARE,
         "Completeness at which the knowledge base is enough.",
         variables=("AGENTIC_SEARCH_COMPLETENESS_THRESHOLD",),
     )
     agentic_search_max_iterations: int = setting(
         3,
-        checks.whole_number_up_to(20),
+        _checks.whole_number_up_to(20),
         "Maximum rounds of searching and reading.",
         variables=("AGENTIC_SEARCH_MAX_ITERATIONS",),
     )
     agentic_search_max_urls_per_iteration: int = setting(
         3,
-        checks.whole_number_up_to(20),
+        _checks.whole_number_up_to(20),
         "Maximum pages read in one round.",
         variables=("AGENTIC_SEARCH_MAX_URLS_PER_ITERATION",),
     )
     agentic_search_url_score_threshold: float = setting(
-        0.7, checks.SHARE, "A result is read if its score is higher.", variables=("AGENTIC_SEARCH_URL_SCORE_THRESHOLD",)
+        0.7, _checks.SHARE, "A result is read if its score is higher.", variables=("AGENTIC_SEARCH_URL_SCORE_THRESHOLD",)
     )
     agentic_search_use_search_hints: bool = setting(
         False,
-        checks.BOOLEAN,
+        _checks.BOOLEAN,
         "Whether the knowledge base is also searched with terms of the pages just read.",
         variables=("AGENTIC_SEARCH_USE_SEARCH_HINTS",),
     )
     agentic_search_llm_temperature: float = setting(
-        0.3, checks.TEMPERATURE, "Temperature of the judge model.", variables=("AGENTIC_SEARCH_LLM_TEMPERATURE",)
+        0.3, _checks.TEMPERATURE, "Temperature of the judge model.", variables=("AGENTIC_SEARCH_LLM_TEMPERATURE",)
     )
     agentic_search_max_qdrant_results: int = setting(
         10,
-        checks.whole_number_up_to(100),
+        _checks.whole_number_up_to(100),
         "Maximum passages taken from the knowledge base, with or without Qdrant.",
         variables=("AGENTIC_SEARCH_MAX_QDRANT_RESULTS",),
     )
     use_contextual_embeddings: bool = setting(
         False,
-        checks.BOOLEAN,
+        _checks.BOOLEAN,
         "Whether a model writes a line of context for each chunk before it is embedded.",
         variables=("USE_CONTEXTUAL_EMBEDDINGS",),
     )
     use_hybrid_search: bool = setting(
-        True, checks.BOOLEAN, "Whether vectors are searched beside words.", variables=("USE_HYBRID_SEARCH",)
+        True, _checks.BOOLEAN, "Whether vectors are searched beside words.", variables=("USE_HYBRID_SEARCH",)
     )
-    use_reranking: bool = setting(False, checks.BOOLEAN, "Whether a model reranks the passages.", variables=("USE_RERANKING",))
+    use_reranking: bool = setting(False, _checks.BOOLEAN, "Whether a model reranks the passages.", variables=("USE_RERANKING",))
     use_agentic_rag: bool = setting(
-        False, checks.BOOLEAN, "Whether questions about code also search code alone.", variables=("USE_AGENTIC_RAG",)
+        False, _checks.BOOLEAN, "Whether questions about code also search code alone.", variables=("USE_AGENTIC_RAG",)
     )
 
     home: Path | None = field(default=None, compare=False)
@@ -334,7 +336,7 @@ SAVED = tuple(DECLARATIONS)
 ALWAYS_SAVED = SAVED[: SAVED.index("search_backend")]
 UNSAVED = ("home", "notes", "origin")
 FIELD_VARIABLES = {name: declaration.variables for name, declaration in DECLARATIONS.items() if declaration.variables}
-CHECKS: Mapping[str, checks.Check] = {
+CHECKS: Mapping[str, _checks.Check] = {
     **{name: declaration.check for name, declaration in DECLARATIONS.items()},
     **{old: DECLARATIONS[new].check for old, new in OLD_NAMES.items()},
 }

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from nexi.errors import StoreError
-from nexi.stores import faults, header, lane, schema
+from nexi.stores import _faults, _header, _thread, schema
+from nexi.stores._scope import scope_condition
+from nexi.stores._words import Ranked
+from nexi.stores._writing import StoreTransaction
 from nexi.stores.schema import CHUNKS, read_meta, set_meta
-from nexi.stores.scope import scope_condition
 from nexi.stores.vectors import Held, VectorReader, VectorWriter, newest_epoch, read_sound_rows
-from nexi.stores.words import Ranked
-from nexi.stores.writing import StoreTransaction
 from nexi.text import terms
 from nexi.types import Chunk, IndexedPage, Scope, StoredSource, StoreRepair
 
@@ -42,7 +42,7 @@ _CHUNK = "id, text, heading, context, code, start"
 
 def damage_in(error: sqlite3.DatabaseError) -> str:
     """What is damaged, empty where the error says something else."""
-    return str(error) if faults.is_damage(error) else ""
+    return str(error) if _faults.is_damage(error) else ""
 
 
 def size_of(path: Path) -> int:
@@ -178,7 +178,7 @@ def repair_store(path: Path, on_saved: OnSaved = lambda done, total: None) -> St
         with closing(_open_plain(path)) as db:
             if _is_sound(db, path):
                 return _count_saved(path, StoreRepair())
-            if header.is_readable(db) or not _replace_header(path, grafted):
+            if _header.is_readable(db) or not _replace_header(path, grafted):
                 found = _copy_pages(db, path, fresh, on_saved)
             else:
                 found = _from_graft(path, grafted, fresh, on_saved)
@@ -192,12 +192,12 @@ def repair_store(path: Path, on_saved: OnSaved = lambda done, total: None) -> St
 
 
 def _open_plain(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(path, timeout=lane.BUSY_S, isolation_level=None)
+    return sqlite3.connect(path, timeout=_thread.BUSY_S, isolation_level=None)
 
 
 def _replace_header(path: Path, grafted: Path) -> bool:
     _remove_file(grafted)
-    return header.made_anew(path, grafted)
+    return _header.made_anew(path, grafted)
 
 
 def _from_graft(path: Path, grafted: Path, fresh: Path, on_saved: OnSaved) -> _SavedPages:
@@ -216,9 +216,9 @@ def _remove_file(path: Path) -> None:
 
 
 def _count_saved(path: Path, report: StoreRepair) -> StoreRepair:
-    from nexi.stores.reading import read_stats
+    from nexi.stores._reading import read_stats
 
-    with closing(lane.open_database(path, lambda db: schema.prepare_tables(db, path))) as db:
+    with closing(_thread.open_database(path, lambda db: schema.prepare_tables(db, path))) as db:
         now = read_stats(db)
     return StoreRepair(now.sources, now.chunks, report.lost_sources, report.lost_chunks, now.unembedded, report.kept_aside)
 
@@ -234,7 +234,7 @@ def _is_sound(db: sqlite3.Connection, path: Path) -> bool:
         _read_every_text(db)
         return _read_vectors(db, path) is not None or not int(read_meta(db, "slots") or 0)
     except sqlite3.DatabaseError as error:
-        if not faults.is_damage(error):
+        if not _faults.is_damage(error):
             raise
         return False
 
@@ -267,13 +267,13 @@ def _copy_pages(db: sqlite3.Connection, path: Path, fresh: Path, on_saved: OnSav
     embedder = ""
     with suppress(sqlite3.DatabaseError):
         embedder = read_meta(db, "embedder")
-    with closing(lane.open_database(fresh, lambda new: schema.prepare_tables(new, fresh))) as new:
+    with closing(_thread.open_database(fresh, lambda new: schema.prepare_tables(new, fresh))) as new:
         set_meta(new, "epoch", newest_epoch(path) + 1)
         bodies = {int(row[0]): row for row in _read_rows(db, "bodies", _BODY)}
         sources = list(_read_rows(db, "sources", _SOURCE))
         for start in range(0, len(sources), AT_ONCE):
             batch = list(_saved_pages(db, sources[start : start + AT_ONCE], bodies, held, found))
-            lane.in_transaction(new, partial(StoreTransaction(new, vectors).put, batch, embedder))
+            _thread.in_transaction(new, partial(StoreTransaction(new, vectors).put, batch, embedder))
             on_saved(min(start + AT_ONCE, len(sources)), len(sources))
         new.execute("PRAGMA journal_mode=DELETE")
     vectors.close()

@@ -12,8 +12,8 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
-from nexi.stores import faults
-from nexi.stores.lane import in_transaction
+from nexi.stores import _faults
+from nexi.stores._thread import in_transaction
 from nexi.text import terms
 from nexi.types import Chunk
 
@@ -63,9 +63,9 @@ def version_of(db: sqlite3.Connection, path: Path) -> int:
     version = int(db.execute("PRAGMA user_version").fetchone()[0])
     application = int(db.execute("PRAGMA application_id").fetchone()[0])
     if application != APPLICATION and (version or application or _count_tables(db)):
-        raise faults.not_a_store(path)
+        raise _faults.not_a_store(path)
     if version > VERSION:
-        raise faults.newer_schema(path, version, VERSION)
+        raise _faults.newer_schema(path, version, VERSION)
     return version
 
 

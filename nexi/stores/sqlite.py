@@ -15,12 +15,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from nexi.errors import StoreError
-from nexi.stores import faults, reading, salvage, schema
-from nexi.stores.lane import BUSY_S, READING_KIB, SqliteThread, end_reading, in_transaction
-from nexi.stores.reading import Nearest
+from nexi.stores import _faults, _reading, salvage, schema
+from nexi.stores._reading import Nearest
+from nexi.stores._thread import BUSY_S, READING_KIB, SqliteThread, end_reading, in_transaction
+from nexi.stores._words import MAX_SCORED, Ranked, WordIndex
+from nexi.stores._writing import MIN_HOLES, StoreTransaction
 from nexi.stores.vectors import DEFAULT_FIRST_PASS, FirstPass, VectorReader, VectorWriter
-from nexi.stores.words import MAX_SCORED, Ranked, WordIndex
-from nexi.stores.writing import MIN_HOLES, StoreTransaction
 from nexi.text import fusion
 from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
 
@@ -65,7 +65,7 @@ class SqliteStore:
     def _refuse_lost_content(self) -> None:
         """Raise StoreError for an emptied file: tables made in it would hide that something was stored here."""
         if salvage.has_lost_content(self._path):
-            raise faults.damaged_error(self._path, "the file is empty, but the vectors of its passages are still beside it")
+            raise _faults.damaged_error(self._path, "the file is empty, but the vectors of its passages are still beside it")
 
     async def aclose(self) -> None:
         self._mapped.close()
@@ -89,20 +89,20 @@ class SqliteStore:
         await self._run_writing(lambda writing: writing.forget_vectors())
 
     async def source(self, url: str) -> StoredSource | None:
-        return await self._run_reading(lambda db: reading.read_source(db, url))
+        return await self._run_reading(lambda db: _reading.read_source(db, url))
 
     async def sources(self, scope: Scope = EVERYTHING, *, count: int = 100, skip: int = 0) -> list[StoredSource]:
-        return await self._run_reading(lambda db: reading.list_sources(db, scope, count, skip))
+        return await self._run_reading(lambda db: _reading.list_sources(db, scope, count, skip))
 
     async def passages(self, url: str, first: int = 0, last: int | None = None) -> list[Passage]:
-        return await self._run_reading(lambda db: reading.of_page(db, url, first, last))
+        return await self._run_reading(lambda db: _reading.of_page(db, url, first, last))
 
     async def lexical(self, text: str, *, count: int = 10, scope: Scope = EVERYTHING) -> list[Passage]:
-        return await self._run_reading(lambda db: reading.read_passages(db, self._by_words(db, text, count, scope), scope))
+        return await self._run_reading(lambda db: _reading.read_passages(db, self._by_words(db, text, count, scope), scope))
 
     async def dense(self, vector: Vector, *, embedder: str, count: int = 10, scope: Scope = EVERYTHING) -> list[Passage]:
         def search(db: sqlite3.Connection) -> list[Passage]:
-            return reading.read_passages(db, self._nearest.search(db, vector, embedder, count, scope), scope)
+            return _reading.read_passages(db, self._nearest.search(db, vector, embedder, count, scope), scope)
 
         return await self._run_reading(search)
 
@@ -114,15 +114,15 @@ class SqliteStore:
             by_words = self._by_words(db, text, wide, scope)
             by_vectors = self._nearest.search(db, vector, embedder, wide, scope)
             fused = fusion.by_reciprocal_rank([[chunk for chunk, _ in ranked] for ranked in (by_words, by_vectors)])
-            return reading.read_passages(db, fused[:count], scope)
+            return _reading.read_passages(db, fused[:count], scope)
 
         return await self._run_reading(search)
 
     async def list_unembedded(self, count: int = 100) -> list[Passage]:
-        return await self._run_reading(lambda db: reading.list_unembedded(db, count))
+        return await self._run_reading(lambda db: _reading.list_unembedded(db, count))
 
     async def stats(self) -> StoreStats:
-        found = await self._run_reading(reading.read_stats)
+        found = await self._run_reading(_reading.read_stats)
         return replace(found, bytes=salvage.size_of(self._path), damage=self._damage)
 
     async def repair(self, on_saved: Callable[[int, int], None] = lambda done, total: None) -> StoreRepair:

@@ -17,7 +17,7 @@ from typing import IO, Any
 from msgspec import Struct
 
 from nexi import files
-from nexi.stores import faults
+from nexi.stores import _faults
 from nexi.types import Vector
 
 BLOCK = 16_384
@@ -31,7 +31,7 @@ def load_numpy() -> Any:
     try:
         import numpy as np
     except ImportError:
-        raise faults.no_numpy() from None
+        raise _faults.no_numpy() from None
     return np
 
 
@@ -39,11 +39,11 @@ def unit_rows(vectors: Sequence[Vector], dims: int) -> Any:
     """Rows of length one."""
     np = load_numpy()
     if any(len(vector) != dims for vector in vectors):
-        raise faults.bad_vectors(f"not all of them have {dims} dimensions")
+        raise _faults.bad_vectors(f"not all of them have {dims} dimensions")
     rows = np.array([np.asarray(vector, np.float32) for vector in vectors], np.float32).reshape(-1, dims)
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     if not np.isfinite(lengths).all():
-        raise faults.bad_vectors("some of their numbers are not finite")
+        raise _faults.bad_vectors("some of their numbers are not finite")
     return rows / np.maximum(lengths, 1e-12)[:, None]
 
 
@@ -173,7 +173,7 @@ class VectorReader:
                 np.memmap(bits, "<u8", "r", shape=(slots, -(-dims // WORD))).view(np.ndarray),
             )
         except (OSError, ValueError) as error:
-            raise faults.damaged_error(rows, f"its vectors are missing: {error}") from None
+            raise _faults.damaged_error(rows, f"its vectors are missing: {error}") from None
 
 
 def newest_epoch(store: Path) -> int:
@@ -235,7 +235,7 @@ def _unit_vector(vector: Vector) -> Any:
     numbers = np.frombuffer(vector, f"={vector.typecode}").astype(np.float32)
     length = float(np.dot(numbers, numbers)) ** 0.5
     if not 0 < length < float("inf"):
-        raise faults.bad_vectors("the vector to search with has no direction")
+        raise _faults.bad_vectors("the vector to search with has no direction")
     return numbers / np.float32(length)
 
 

@@ -71,7 +71,7 @@ def chromium_arguments(program: str, folder: str, proxy_port: int, *, sandbox: b
     return [program, *switches, *sandboxed, *(f"{name}={value}" for name, value in options.items()), "about:blank"]
 
 
-def prepare_profile(folder: Path) -> None:
+def _prepare_profile(folder: Path) -> None:
     """The profile's settings, for what no switch says."""
     (folder / "Default").mkdir(parents=True)
     (folder / "Default" / "Preferences").write_text(json.dumps(_PREFERENCES), encoding="utf-8")
@@ -103,7 +103,7 @@ class Chromium:
         self._process.wait()
 
 
-class PageReader:
+class _PageReader:
     """Pages through crawl4ai."""
 
     def __init__(self, library: Any, crawler: Any) -> None:
@@ -134,20 +134,20 @@ class PageReader:
         }
 
 
-async def serve_requests(output: Any, library: Any, address: str, user_agent: str) -> None:
+async def _serve_requests(output: Any, library: Any, address: str, user_agent: str) -> None:
     """Answer every line of the input, several at once, until it ends."""
     lines = asyncio.StreamReader(limit=1_000_000)
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
     browser = library.BrowserConfig(cdp_url=address, user_agent=user_agent, verbose=False, accept_downloads=False)
     async with library.AsyncWebCrawler(config=browser) as crawler, asyncio.TaskGroup() as group:
         _write_message(output, {"ready": True, "port": int(address.rpartition(":")[2].partition("/")[0])})
-        reader = PageReader(library, crawler)
+        reader = _PageReader(library, crawler)
         while line := await lines.readline():
             asked = json.loads(line)
             group.create_task(_answer_request(output, reader, asked))
 
 
-async def _answer_request(output: Any, reader: PageReader, asked: dict[str, Any]) -> None:
+async def _answer_request(output: Any, reader: _PageReader, asked: dict[str, Any]) -> None:
     try:
         answer = await reader.read(asked["url"], asked["timeout_s"])
     except TimeoutError:
@@ -167,7 +167,7 @@ def main() -> None:
     program, folder, proxy_port, sandbox, user_agent = sys.argv[1:6]
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever is printed from here on is no answer
-    prepare_profile(Path(folder))
+    _prepare_profile(Path(folder))
     chromium = Chromium(chromium_arguments(program, folder, int(proxy_port), sandbox=sandbox == "yes"))
     try:
         library = import_module("crawl4ai")
@@ -176,7 +176,7 @@ def main() -> None:
 
             threading.Thread(target=chromium.drain, daemon=True).start()
             with contextlib.suppress(KeyboardInterrupt):
-                asyncio.run(serve_requests(output, library, address, user_agent))
+                asyncio.run(_serve_requests(output, library, address, user_agent))
         else:
             _write_message(output, {"ready": False, "error": "Chromium ended at once"})
     finally:

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from nexi.llm.extractive.comparison import Side, compare_sides, find_dates
-from nexi.llm.extractive.evidence import MIN_NAME, Scored, SentenceRanking, flatten_words, is_named
-from nexi.llm.extractive.lexicon import RELATIONS, SECTIONS
+from nexi.llm.extractive._comparison import Side, compare_sides, find_dates
+from nexi.llm.extractive._evidence import MIN_NAME, Scored, SentenceRanking, flatten_words, is_named
+from nexi.llm.extractive._lexicon import RELATIONS, SECTIONS
 from nexi.llm.extractive.passages import ContentWords
 from nexi.llm.extractive.questions import Question, find_names
 from nexi.types import PageView

@@ -16,10 +16,10 @@ from typing import Any
 from msgspec import Struct
 
 from nexi.errors import LLMError
+from nexi.llm.extractive._evidence import rank_hits
+from nexi.llm.extractive._summary import page_views, pick_parts, summarise_text
 from nexi.llm.extractive.composition import ExtractiveAnswer, compose_answer, missing_name
-from nexi.llm.extractive.evidence import rank_hits
 from nexi.llm.extractive.questions import MAX_QUESTION_CHARS, Question, extract_keywords, read_question, search_queries
-from nexi.llm.extractive.summary import page_views, pick_parts, summarise_text
 from nexi.structured.ranking import ENOUGH, Assessment
 from nexi.types import Finish, Message, PageView, Reply, SearchOutcome, ToolCall, ToolSpec, Usage
 

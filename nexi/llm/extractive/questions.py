@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from nexi.llm.extractive.lexicon import CODE_NOUNS, FILLER
+from nexi.llm.extractive._lexicon import CODE_NOUNS, FILLER
 from nexi.llm.extractive.passages import ContentWords
 from nexi.text.words import drop_stop_words
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from nexi.errors import StoreError
-from nexi.stores import faults
+from nexi.stores import _faults
 from nexi.stores.embedders.pieces import Pieces
 from nexi.stores.vectors import load_numpy
 from nexi.types import Embedded, Vector
@@ -82,7 +82,9 @@ def _package_folder() -> Path:
     """The folder of the package; it is looked up, not imported."""
     spec = find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
-        raise StoreError("Vectors need a part of nexi that is not installed", cause=f"{PACKAGE} is missing", fix=faults.INSTALL)
+        raise StoreError(
+            "Vectors need a part of nexi that is not installed", cause=f"{PACKAGE} is missing", fix=_faults.INSTALL
+        )
     return Path(spec.submodule_search_locations[0])
 
 

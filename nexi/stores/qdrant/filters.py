@@ -7,8 +7,8 @@ from typing import Any
 
 from qdrant_client import models
 
+from nexi.stores._scope import end_of, normalise_time
 from nexi.stores.qdrant.points import key_of, to_seconds
-from nexi.stores.scope import end_of, normalise_time
 from nexi.types import EVERYTHING, Scope
 
 

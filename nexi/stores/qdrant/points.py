@@ -15,8 +15,8 @@ from datetime import datetime
 from typing import Any
 
 from nexi import urls
-from nexi.stores.scope import normalise_time
-from nexi.stores.writing import clean_text, domain_of, fingerprint_of
+from nexi.stores._scope import normalise_time
+from nexi.stores._writing import clean_text, domain_of, fingerprint_of
 from nexi.text import stems, terms
 from nexi.types import IndexedPage, Passage, StoredSource, content_digest
 

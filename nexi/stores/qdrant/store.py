@@ -17,7 +17,7 @@ from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
 
 from nexi.errors import StoreError
-from nexi.stores import faults
+from nexi.stores import _faults
 from nexi.stores.qdrant import filters, points
 from nexi.stores.qdrant.points import Payload, chunk_id, key_of, source_id
 from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
@@ -486,7 +486,7 @@ def _point_vectors(page: IndexedPage, number: int) -> dict[str, Any]:
 
 def _same_embedder(state: Mapping[str, Any], embedder: str, dims: int) -> None:
     if (state["embedder"], state["dims"]) != (embedder, dims):
-        raise faults.other_embedder(state["embedder"], state["dims"], embedder, dims)
+        raise _faults.other_embedder(state["embedder"], state["dims"], embedder, dims)
 
 
 def _vector_length(pages: Sequence[IndexedPage]) -> int:
@@ -494,7 +494,7 @@ def _vector_length(pages: Sequence[IndexedPage]) -> int:
     dims = next((len(vector) for page in pages for vector in page.vectors), 0)
     for page in pages:
         if page.vectors and len(page.vectors) != len(page.chunks):
-            raise faults.bad_vectors(f"{len(page.vectors)} vectors for {len(page.chunks)} chunks of {page.source.url}")
+            raise _faults.bad_vectors(f"{len(page.vectors)} vectors for {len(page.chunks)} chunks of {page.source.url}")
         _check_vectors(page.vectors, dims)
     return dims
 
@@ -502,4 +502,4 @@ def _vector_length(pages: Sequence[IndexedPage]) -> int:
 def _check_vectors(vectors: Sequence[Vector], dims: int) -> None:
     for vector in vectors:
         if len(vector) != dims or not all(map(math.isfinite, vector)):
-            raise faults.bad_vectors(f"not all of them are {dims} finite numbers")
+            raise _faults.bad_vectors(f"not all of them are {dims} finite numbers")

@@ -68,13 +68,13 @@ TO_RENDER = {
 
 def routes() -> list[Route]:
     return [
-        Route("/", show_index, methods=["GET"]),
-        Route("/runs/{id}", show_index, methods=["GET"]),
-        Route("/static/{name}", serve_static, methods=["GET"]),
-        Route("/page/render", render_draft, methods=["POST"]),
-        Route("/page/runs/{id}", show_run, methods=["GET"]),
-        Route("/page/runs/{id}/passage", show_passage, methods=["GET"]),
-        Route("/page/runs/{id}/export", export_file, methods=["GET"]),
+        Route("/", _show_index, methods=["GET"]),
+        Route("/runs/{id}", _show_index, methods=["GET"]),
+        Route("/static/{name}", _serve_static, methods=["GET"]),
+        Route("/page/render", _render_draft, methods=["POST"]),
+        Route("/page/runs/{id}", _show_run, methods=["GET"]),
+        Route("/page/runs/{id}/passage", _show_passage, methods=["GET"]),
+        Route("/page/runs/{id}/export", _export_file, methods=["GET"]),
         *asking.routes(),
         *history.routes(),
         *knowledge.routes(),
@@ -83,11 +83,11 @@ def routes() -> list[Route]:
     ]
 
 
-async def show_index(request: Request) -> Response:
+async def _show_index(request: Request) -> Response:
     return Response(_read_file("index.html"), media_type="text/html", headers=HEADERS)
 
 
-async def serve_static(request: Request) -> Response:
+async def _serve_static(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in FILES:
         raise build_refusal(404, "not_found", "there is nothing at this path", fix="open /")
@@ -98,13 +98,13 @@ def _read_file(name: str) -> bytes:
     return (resources.files(__name__) / name).read_bytes()
 
 
-async def render_draft(request: Request) -> Response:
+async def _render_draft(request: Request) -> Response:
     """An answer under way, as HTML."""
     asked = await read_json(request, TO_RENDER)
     return json_reply({"html": await asyncio.to_thread(safe_html, asked["text"])})
 
 
-async def show_run(request: Request) -> Response:
+async def _show_run(request: Request) -> Response:
     """A finished run as the page shows it: its answer with its evidence, its sources and where the time went."""
     try:
         answered, log = await _read_answered(request)
@@ -123,7 +123,7 @@ async def _show_from_history(request: Request, error: NexiError) -> Response:
     return json_reply(view)
 
 
-async def export_file(request: Request) -> Response:
+async def _export_file(request: Request) -> Response:
     """The run as a file, in one of the forms."""
     form, run_id = request.query_params.get("format", ""), check_run_id(request.path_params["id"])
     if form not in TYPES:
@@ -144,7 +144,7 @@ async def export_file(request: Request) -> Response:
     return Response(body, media_type=TYPES[form], headers=headers)
 
 
-async def show_passage(request: Request) -> Response:
+async def _show_passage(request: Request) -> Response:
     """The evidence in the stored text of its page, with what stands around it."""
     answered, _ = await _read_answered(request)
     numbers = [_parse_integer(request, name) for name in ("source", "start", "end")]

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from nexi.config.names import KEY_HOSTS
-from nexi.config.values import parse_keys
+from nexi.config._names import KEY_HOSTS
+from nexi.config._values import parse_keys
 
 
 def split_url(url: str) -> SplitResult | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nexi.config.checks import quote_value
+from nexi.config._checks import quote_value
+from nexi.config._names import REQUIRED
 from nexi.config.fields import CHECKS
-from nexi.config.names import REQUIRED
 
 
 def validate_config(data: Any) -> tuple[bool, list[str]]:

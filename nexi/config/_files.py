@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from nexi.config.addresses import parse_site
-from nexi.config.checks import quote_value
-from nexi.config.environment import nexi_cache, nexi_home, read_keys, read_overlay
+from nexi.config._addresses import parse_site
+from nexi.config._checks import quote_value
+from nexi.config._environment import nexi_cache, nexi_home, read_keys, read_overlay
+from nexi.config._names import EDIT_FIX, EXTRACTIVE
+from nexi.config._validation import describe_unknown_keys, find_problems
 from nexi.config.fields import Origin
-from nexi.config.names import EDIT_FIX, EXTRACTIVE
 from nexi.config.settings import Config, select_settings
-from nexi.config.validation import describe_unknown_keys, find_problems
 from nexi.errors import ConfigError
 
 MAX_FILE_BYTES = 1_000_000

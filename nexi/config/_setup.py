@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from nexi.config.addresses import mask_key
+from nexi.config._addresses import mask_key
+from nexi.config._files import load_config
+from nexi.config._names import PLACE_VARIABLES
+from nexi.config._saving import save_config
 from nexi.config.fields import CHECKS
-from nexi.config.files import load_config
-from nexi.config.names import PLACE_VARIABLES
-from nexi.config.saving import save_config
 from nexi.config.settings import Config
 from nexi.errors import ConfigError
 

@@ -9,7 +9,7 @@ import re
 
 from msgspec import Struct
 
-from nexi.llm.extractive.lexicon import COUNTRIES
+from nexi.llm.extractive._lexicon import COUNTRIES
 from nexi.llm.extractive.passages import ContentWords
 from nexi.llm.extractive.questions import Question
 from nexi.text.sentences import MONTHS

@@ -10,12 +10,12 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
-from nexi.stores import faults
+from nexi.stores import _faults
+from nexi.stores._scope import Condition, scope_condition
+from nexi.stores._words import Ranked
+from nexi.stores._writing import key_of
 from nexi.stores.schema import CHUNKS, every_meta, read_meta
-from nexi.stores.scope import Condition, scope_condition
 from nexi.stores.vectors import DEFAULT_FIRST_PASS, Chosen, FirstPass, Held, VectorReader, choose_slots, find_nearest, slots_of
-from nexi.stores.words import Ranked
-from nexi.stores.writing import key_of
 from nexi.types import EVERYTHING, Passage, Scope, StoredSource, StoreStats, Vector
 
 _SOURCE = "s.url, s.title, s.domain, s.language, s.fetched_at, b.digest, b.chunks, b.words, s.tags"
@@ -67,7 +67,7 @@ def read_passages(db: sqlite3.Connection, ranked: Sequence[tuple[int, float]], s
     try:
         rows = _read_rows(db, ids, where)
     except sqlite3.DatabaseError as error:
-        if not faults.is_damage(error):
+        if not _faults.is_damage(error):
             raise
         rows = [row for chunk in ids for row in _read_row(db, chunk, where)]
     found = {row[0]: row for row in rows}
@@ -85,7 +85,7 @@ def _read_row(db: sqlite3.Connection, chunk: int, where: Condition) -> list[Any]
     try:
         return _read_rows(db, [chunk], where)
     except sqlite3.DatabaseError as error:
-        if not faults.is_damage(error):
+        if not _faults.is_damage(error):
             raise
         return []
 
@@ -137,7 +137,7 @@ class Nearest:
         if not slots or count < 1:
             return []
         if (about["embedder"], dims) != (embedder, len(vector)):
-            raise faults.other_embedder(str(about["embedder"]), dims, embedder, len(vector))
+            raise _faults.other_embedder(str(about["embedder"]), dims, embedder, len(vector))
         held = self._vectors.read_vectors(int(about["epoch"]), slots, dims)
         chosen = None if scope == EVERYTHING else self._slots_in_scope(db, scope, int(about["generation"]), held)
         wanted = count

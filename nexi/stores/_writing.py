@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from nexi import urls
-from nexi.stores import faults, scope
+from nexi.stores import _faults, _scope
 from nexi.stores.schema import CHUNKS, index_body, read_meta, set_meta, unindex_body
 from nexi.stores.vectors import VectorReader, VectorWriter, empty_rows, unit_rows
 from nexi.types import Chunk, IndexedPage, StoredSource, Vector, content_digest
@@ -109,7 +109,7 @@ class StoreTransaction:
             set_meta(self._db, "embedder", embedder)
             set_meta(self._db, "dims", dims)
         elif (stored, stored_dims) != (embedder, dims):
-            raise faults.other_embedder(stored, stored_dims, embedder, dims)
+            raise _faults.other_embedder(stored, stored_dims, embedder, dims)
 
     def _put_body(self, page: IndexedPage) -> int:
         """The body of this content; written anew where it is unknown or was cut another way."""
@@ -233,9 +233,9 @@ def _source_row(source: StoredSource, body: int) -> tuple[str | int, ...]:
         body,
         clean_text(source.title),
         domain,
-        scope.reverse_domain(domain) if domain else "",
+        _scope.reverse_domain(domain) if domain else "",
         clean_text(source.language.lower()),
-        scope.normalise_time(clean_text(source.fetched_at)),
+        _scope.normalise_time(clean_text(source.fetched_at)),
         json.dumps([clean_text(tag) for tag in source.tags]),
     )
 
@@ -247,9 +247,9 @@ _SAME_SOURCE = f"UPDATE sources SET ({_NAMES}) = (?, ?, ?, ?, ?, ?, ?, ?, ?) WHE
 
 def _check_page(page: IndexedPage) -> None:
     if len(page.chunks) > CHUNKS:
-        raise faults.too_many_chunks(page.source.url, len(page.chunks), CHUNKS)
+        raise _faults.too_many_chunks(page.source.url, len(page.chunks), CHUNKS)
     if page.vectors and len(page.vectors) != len(page.chunks):
-        raise faults.bad_vectors(f"{len(page.vectors)} vectors for {len(page.chunks)} chunks of {page.source.url}")
+        raise _faults.bad_vectors(f"{len(page.vectors)} vectors for {len(page.chunks)} chunks of {page.source.url}")
 
 
 def key_of(url: str) -> str:

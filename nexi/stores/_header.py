@@ -11,7 +11,7 @@ import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
 
-from nexi.stores import lane, schema
+from nexi.stores import _thread, schema
 
 TABLES = {"meta", "bodies", "sources", "chunks"}
 _WAL = b"\x02\x02"  # the two bytes that say how the file is written
@@ -42,7 +42,7 @@ def made_anew(path: Path, copy: Path) -> bool:
 
 def _first_page(scratch: Path) -> bytes:
     """The first page of a store that was just made."""
-    with closing(lane.open_database(scratch, lambda db: schema.prepare_tables(db, scratch))) as new:
+    with closing(_thread.open_database(scratch, lambda db: schema.prepare_tables(db, scratch))) as new:
         new.execute("PRAGMA journal_mode=DELETE")
         size = int(new.execute("PRAGMA page_size").fetchone()[0])
     with scratch.open("rb") as file:

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from nexi import files
 from nexi.errors import StoreError
-from nexi.stores import faults
+from nexi.stores import _faults
 
 T = TypeVar("T")
 MODE_PAUSE_S = 0.01
@@ -60,7 +60,7 @@ class SqliteThread:
         try:
             return work()
         except sqlite3.Error as error:
-            raise faults.from_sqlite(error, self._path) from error
+            raise _faults.from_sqlite(error, self._path) from error
         except OSError as error:
             raise files.store_error("The knowledge store could not be used", self._path, error) from error
 

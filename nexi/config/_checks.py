@@ -9,9 +9,9 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from nexi.config.addresses import parse_proxy_url, parse_searxng_url, split_url
-from nexi.config.names import EFFORT_LEVELS, ROLES
-from nexi.config.values import parse_names
+from nexi.config._addresses import parse_proxy_url, parse_searxng_url, split_url
+from nexi.config._names import EFFORT_LEVELS, ROLES
+from nexi.config._values import parse_names
 
 MAX_NUMBER = 10**15  # a larger number is a typing mistake, and would overflow where limits are multiplied
 Check: TypeAlias = Callable[[str, Any], Iterator[str]]

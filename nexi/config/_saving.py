@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from nexi.config.environment import nexi_home
+from nexi.config._environment import nexi_home
+from nexi.config._files import read_file
+from nexi.config._names import OLD_NAMES
+from nexi.config._validation import describe_unknown_keys, find_problems, suggest_fix
+from nexi.config._values import to_json_value
 from nexi.config.fields import ALWAYS_SAVED, CHECKS, Origin
-from nexi.config.files import read_file
-from nexi.config.names import OLD_NAMES
 from nexi.config.settings import DEFAULT_CONFIG, Config, select_settings
-from nexi.config.validation import describe_unknown_keys, find_problems, suggest_fix
-from nexi.config.values import to_json_value
 from nexi.errors import ConfigError, StoreError
 
 

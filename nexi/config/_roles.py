@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nexi.config.names import EXTRACTIVE
+from nexi.config._names import EXTRACTIVE
 
 
 def override_roles(roles: Mapping[str, Mapping[str, Any]], changes: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nexi.config.names import EFFORT_LEVELS
+from nexi.config._names import EFFORT_LEVELS
 from nexi.config.settings import Config
 from nexi.errors import ConfigError
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from nexi.config._names import JUDGE_VARIABLE, KEY_VARIABLES
+from nexi.config._roles import override_roles
+from nexi.config._values import freeze_value
 from nexi.config.fields import CHECKS, DECLARATIONS, FIELD_VARIABLES, Settings
-from nexi.config.names import JUDGE_VARIABLE, KEY_VARIABLES
-from nexi.config.roles import override_roles
-from nexi.config.values import freeze_value
 from nexi.errors import ConfigError
 
 BOOLEANS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from nexi.config.names import Keys
+from nexi.config._names import Keys
 
 
 def freeze_value(value: Any) -> Any:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
+from nexi.stores._scope import Condition, Value, scope_condition
 from nexi.stores.schema import CHUNKS, read_meta
-from nexi.stores.scope import Condition, Value, scope_condition
 from nexi.text import terms
 from nexi.types import Scope
 

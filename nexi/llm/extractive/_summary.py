@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from nexi.llm.extractive.evidence import SentenceRanking
+from nexi.llm.extractive._evidence import SentenceRanking
 from nexi.llm.extractive.passages import ContentWords
 from nexi.llm.extractive.questions import Question, read_question
 from nexi.types import PageView
