@@ -793,7 +793,7 @@ class TestFirstRun:
 
     def test_that_ends_early_saves_nothing_and_says_how_to_go_on(self, tmp_path: Path) -> None:
         error = failure(lambda: Dialogue(LOCAL).run(tmp_path / "config.json"))
-        assert (error.message, error.fix) == ("the setup was not finished", "run `nexi config setup` again")
+        assert (error.message, error.fix) == ("setup was not completed", "run `nexi config setup` again")
         assert list(tmp_path.iterdir()) == []
 
     def test_speaks_on_stderr_only(
@@ -804,7 +804,7 @@ class TestFirstRun:
         assert run_first_time_setup(tmp_path / "config.json", {}) == Config()
         captured = capsys.readouterr()
         assert captured.out == ""
-        assert captured.err.startswith("Settings for nexi")
+        assert captured.err.startswith("These settings are saved in")
 
     def test_is_offered_only_at_a_terminal_and_only_without_a_file(self, tmp_path: Path) -> None:
         path = tmp_path / "config.json"

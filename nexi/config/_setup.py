@@ -30,13 +30,13 @@ class SetupQuestion:
 
 
 QUESTIONS = (
-    SetupQuestion("base_url", "Address of the model's API (any OpenAI-compatible server)"),
+    SetupQuestion("base_url", "URL of the model API (any OpenAI-compatible server)"),
     SetupQuestion("api_key", "API key (empty for a local server or for the built-in extractive model)", secret=True),
     SetupQuestion("model", "Model"),
     SetupQuestion("jina_key", "Jina key for search and reading (optional)", secret=True),
     SetupQuestion("default_effort", "Default effort: s quick, m balanced, l thorough"),
 )
-SEARXNG_QUESTION = SetupQuestion("searxng_url", "Address of your SearXNG with JSON on (empty: SEARXNG_URL, or another service)")
+SEARXNG_QUESTION = SetupQuestion("searxng_url", "URL of your SearXNG with JSON enabled (empty: SEARXNG_URL or another service)")
 REMOVE = "-"
 
 
@@ -89,7 +89,7 @@ def run_first_time_setup(
     env = os.environ if env is None else env
     say = say or _print_line
     config = load_config(path, {name: env[name] for name in PLACE_VARIABLES if name in env})
-    say(f"Settings for nexi; they are saved in {config.config_path}. Enter keeps what is in brackets, {REMOVE} removes a key.")
+    say(f"These settings are saved in {config.config_path}. Enter keeps the value in brackets; {REMOVE} removes a key.")
     try:
         answers = _choose_offer(offers, ask or _read_line, say)
         for q in questions:
@@ -98,21 +98,21 @@ def run_first_time_setup(
                     q, config, (ask_secret or _read_secret) if q.secret else (ask or _read_line), say
                 )
     except EOFError as error:
-        raise ConfigError("the setup was not finished", cause="the input ended", fix="run `nexi config setup` again") from error
+        raise ConfigError("setup was not completed", cause="the input ended", fix="run `nexi config setup` again") from error
     if window and "max_context" not in answers and (size := window(answers["base_url"], answers["model"])):
         answers["max_context"] = size
-        say(f"The server gives {answers['model']} a window of {size} tokens.")
+        say(f"The context window of {answers['model']} is {size} tokens.")
     place = save_config(replace(config, **answers), config.config_path)
     say(f"Saved in {place}.")
     return load_config(path, env)
 
 
 def _choose_offer(offers: Sequence[ModelOffer], ask: Ask, say: Callable[[str], None]) -> dict[str, Any]:
-    """The settings of the offer that the user chooses by number; none if the user wants another address."""
+    """The settings of the offer that the user chooses by number; none if the user wants another URL."""
     if not offers:
         return {}
     say("Models on this machine:\n" + "\n".join(f"  {n}  {offer.label}" for n, offer in enumerate(offers, 1)))
-    while given := ask("Number of the model to use (Enter for another address): ").strip():
+    while given := ask("Number of the model to use (Enter for another URL): ").strip():
         if given.isdecimal() and 1 <= int(given) <= len(offers):
             return offers[int(given) - 1].answers
         say(f"There is no number {given[:20]}.")

@@ -185,7 +185,7 @@ def test_the_setup_can_be_done_from_the_prompt(env: dict[str, str], tmp_path: Pa
         screen.expect(PROMPT)
         screen.type("/setup" + ENTER)
         screen.expect("Looking for Ollama")
-        for asked in ("Address of the model", "API key", "Model", "Jina", "ffort", "SearXNG"):
+        for asked in ("URL of the model", "API key", "Model", "Jina", "ffort", "SearXNG"):
             screen.expect(asked)
             screen.expect("]: ")
             screen.type(ENTER)
