@@ -33,7 +33,7 @@ from nexi.ports import Embedder
 from nexi.stores.embedders.static import StaticEmbedder
 from nexi.stores.sqlite import SqliteStore
 from nexi.testing import FakeClock
-from nexi.types import Page
+from nexi.types import Page, content_digest
 from rig import miniweb
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -130,7 +130,7 @@ def sampled(urls: Sequence[str], questions: Sequence[Asked]) -> tuple[list[str],
 
 async def measure(name: str, pages: Sequence[Page], questions: Sequence[Asked], embedder: Embedder | None, folder: Path) -> Row:
     """Index the pages unless the folder has a store of them, and ask every question."""
-    place = folder / f"{name}.db"
+    place = folder / f"{name}-{_digest_of(pages)}.db"  # a store of other pages, or of another extraction, is not used
     kept = place.exists()
     store = SqliteStore(place)
     indexer = Indexer(store, emit=Silent(), clock=FakeClock(), embedder=embedder)
@@ -153,6 +153,10 @@ async def measure(name: str, pages: Sequence[Page], questions: Sequence[Asked], 
         indexed - started,
         1000 * (ended - indexed) / max(1, len(questions)),
     )
+
+
+def _digest_of(pages: Sequence[Page]) -> str:
+    return content_digest("\n".join(f"{page.url} {page.digest}" for page in pages))[:12]
 
 
 async def ranked_pages(retriever: Retriever, question: str) -> list[str]:

@@ -36,8 +36,14 @@ def test_retrieval_is_measured_through_indexer_store_and_retriever(tmp_path: Pat
     asked = [retrieval.Asked("When does the owl hunt voles?", {"http://birds.test/owl": 1.0})]
     row = asyncio.run(retrieval.measure("dev", pages, asked, None, tmp_path))
     assert (row.way, row.figure, row.pages, row.chunks) == ("words", 100.0, 3, 3)
-    again = asyncio.run(retrieval.measure("dev", [], asked, None, tmp_path))
-    assert (again.figure, again.pages) == (100.0, 3)
+    again = asyncio.run(retrieval.measure("dev", pages, asked, None, tmp_path))
+    assert (again.figure, again.pages, len(list(tmp_path.glob("*.db")))) == (100.0, 3, 1)
+
+
+def test_a_store_of_other_pages_is_not_measured_again(tmp_path: Path) -> None:
+    pages = [Page(str(p["url"]), f"# {p['title']}\n\n{p['html']}", title=str(p["title"])) for p in PAGES]
+    asyncio.run(retrieval.measure("dev", pages, [], None, tmp_path))
+    assert asyncio.run(retrieval.measure("dev", pages[:2], [], None, tmp_path)).pages == 2
 
 
 def test_graded_pages_are_scored_by_ndcg() -> None:
