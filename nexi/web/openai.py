@@ -224,10 +224,10 @@ class _ChunkWriter:
 
     def chunk(self, delta: Mapping[str, Any], finish: str | None = None, **more: Any) -> bytes:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        return _format_event({**self._head, "choices": [choice], **more})
+        return format_event({**self._head, "choices": [choice], **more})
 
     def closing_chunk(self, **more: Any) -> bytes:
-        return _format_event({**self._head, "choices": [], **more})
+        return format_event({**self._head, "choices": [], **more})
 
 
 async def _stream_reply(stream: _ChunkWriter, reply: Reply, chat: _ChatRequest) -> AsyncGenerator[bytes, None]:
