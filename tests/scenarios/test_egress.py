@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,7 +15,9 @@ from mcp import Client
 
 from nexi.app import Nexi, RunRequest
 from nexi.app.intake import DocumentIndexing
-from nexi.config import Config
+from nexi.cli import _interactive_mode
+from nexi.cli.flags import parse_flags
+from nexi.config import Config, save_config
 from nexi.errors import ConfigError
 from nexi.events import RunFinished, RunStarted, Warned
 from nexi.mcp_server import create_server
@@ -108,6 +112,27 @@ async def test_the_tools_of_mcp(config: Config, wire: list[str]) -> None:
         report = await client.call_tool("nexi_research_result", {"run_id": run_id, "wait_s": 20})
     assert ANSWER in found.content[0].text
     assert (ANSWER in report.content[0].text, wire) == (True, [])
+
+
+@pytest.mark.parametrize("line", [QUESTION, f"/deep {QUESTION}"], ids=["search", "research"])
+def test_the_prompt_of_the_terminal(
+    config: Config,
+    wire: list[str],
+    line: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    save_config(config, config.config_path)
+    monkeypatch.setenv("NEXI_HOME", str(config.root))
+    monkeypatch.chdir(tmp_path)
+    read, write = os.pipe()
+    os.write(write, f"{line}\nAnd who has it?\n".encode())
+    os.close(write)
+    with os.fdopen(read) as lines:
+        monkeypatch.setattr(sys, "stdin", lines)
+        _interactive_mode(parse_flags({"local": True}))
+    assert (ANSWER in capfd.readouterr().out, wire) == (True, [])
 
 
 @pytest.mark.parametrize("mode", ["search", "research"])

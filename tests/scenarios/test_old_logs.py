@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -90,3 +91,24 @@ def test_research_goes_on_to_the_same_report(config: Config, facts: int) -> None
             return run.result().answer.text
 
     assert play(work) == end.answer
+
+
+@pytest.mark.parametrize("facts", range(1, 10))
+async def test_an_agentic_search_goes_on_to_the_same_response(config: Config, facts: int) -> None:
+    end = Nexi(config).runs().open_log(AGENTIC).facts[-1][1]
+    assert isinstance(end, RunFinished)
+    cut(config, AGENTIC, facts)
+    web = FakeWeb(PAGES)
+    async with Nexi(config.override(model="extractive"), backends=[web], fetchers=[web]) as nexi:
+        async with nexi.resume(AGENTIC) as run:
+            async for _ in run:
+                pass
+        result = run.result()
+    assert (result.answer.text, run.id) == (end.answer, AGENTIC)
+
+
+async def test_an_agentic_search_replays_over_an_empty_store(config: Config) -> None:
+    """The store it looked into is no part of its log, so a replay finds what the log alone holds, as version 0.1 did."""
+    replay = await Nexi(config).replay(AGENTIC)
+    response = json.loads(replay.result.answer.text)
+    assert (replay.is_same, response["success"], response["results"]) == (False, False, [])
