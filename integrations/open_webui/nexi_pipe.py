@@ -47,13 +47,18 @@ class Pipe:
         except (ValueError, KeyError, TypeError, OSError, http.client.HTTPException):
             return [{"id": "error", "name": "nexi: the server sent no models; check base_url"}]
 
-    async def pipe(self, body: dict, __event_emitter__: Emitter = None) -> str | AsyncIterator[str]:
-        """An answer, whole or as it is written."""
+    async def pipe(
+        self, body: dict, __event_emitter__: Emitter = None, __task__: str | None = None
+    ) -> str | AsyncIterator[str]:
+        """An answer, whole or as it is written. A task about the chat, such as its title, goes to the plain model."""
         asked = {
             "model": str(body.get("model", "")).rpartition(".")[2],
             "messages": body.get("messages") or [],
-            "stream": bool(body.get("stream")),
+            "stream": bool(body.get("stream")) and not __task__,
+            "sources": False,
         }
+        if __task__:
+            return await self._do_task({**asked, "search": False})
         if asked["stream"]:
             return self._streamed(asked, __event_emitter__)
         try:
@@ -65,6 +70,13 @@ class Pipe:
             return "nexi: the server sent no answer"
         await _cite_all(__event_emitter__, reply.get("citations") or [], message.get("annotations") or [])
         return str(message["content"])
+
+    async def _do_task(self, asked: dict) -> str:
+        """The reply to a task; an empty one where it failed, so that no error becomes the title of a chat."""
+        try:
+            return str((await asyncio.to_thread(self._whole, asked))["choices"][0]["message"]["content"])
+        except (NexiError, KeyError, IndexError, TypeError):
+            return ""
 
     def _whole(self, asked: dict) -> dict:
         with self._open("/v1/chat/completions", asked, self.valves.timeout_s) as response:
@@ -79,19 +91,26 @@ class Pipe:
         except NexiError as error:
             yield f"nexi: {error}"
             return
+        is_working = False
         try:
             while line := await asyncio.to_thread(response.readline):
                 chunk = _chunk(line)
                 if "error" in chunk:
                     yield f"\n\nnexi: {_words(chunk['error'])}"
                 delta = next((c.get("delta") or {} for c in chunk.get("choices") or []), {})
+                if delta.get("reasoning_content"):
+                    is_working = True
+                    await _show_progress(emit, str(delta["reasoning_content"]).strip())
+                if delta.get("content") and is_working:
+                    is_working = False
+                    await _show_progress(emit, "", done=True)
                 if delta.get("content"):
                     yield str(delta["content"])
                 if chunk.get("citations"):
                     await _cite_all(emit, chunk["citations"], delta.get("annotations") or [])
         except (OSError, http.client.HTTPException) as error:
             yield f"\n\nnexi: the answer broke off ({error})"
-        finally:
+        finally:  # also when the user stops the answer: the server ends a run whose reader left
             await asyncio.to_thread(response.close)
 
     def _open(self, path: str, body: dict | None, timeout: float) -> Any:
@@ -138,6 +157,12 @@ def _refusal(error: urllib.error.HTTPError) -> str:
     except (ValueError, OSError, AttributeError):
         words = ""
     return f"the server answered {error.code}" + (f": {words}" if words else "")
+
+
+async def _show_progress(emit: Emitter, text: str, *, done: bool = False) -> None:
+    """A line above the answer; an empty one that is done takes it away."""
+    if emit:
+        await emit({"type": "status", "data": {"description": text[:200], "done": done, "hidden": done and not text}})
 
 
 async def _cite_all(emit: Emitter, urls: list, annotations: list) -> None:

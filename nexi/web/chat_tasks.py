@@ -25,6 +25,11 @@ _TITLE_TASK = re.compile(
     r"[^?!]{0,160}\b(?:conversation|chat|discussion|dialog(?:ue)?|messages?)\b",
     re.IGNORECASE,
 )
+_OTHER_TASK = re.compile(
+    r"\s*your task is to [^.]{0,120}\bemoji\b|\s*you have been provided with a set of responses from various models",
+    re.IGNORECASE,
+)
+_TOOL_CHOICE = re.compile(r"\s*available tools:.*\"tool_calls\"|\s*available tools:.*functionName", re.IGNORECASE | re.DOTALL)
 _HISTORY = re.compile(r"<chat_history>(.*?)</chat_history>", re.DOTALL | re.IGNORECASE)
 _SPEAKER = re.compile(r"^\s*(user|assistant|human|ai)\s*:\s*", re.IGNORECASE | re.MULTILINE)
 
@@ -42,10 +47,15 @@ _FILLING = r"there|nexi|again|everyone|all|so much|very much|a lot|doing|today|t
 _SMALL_TALK = re.compile(rf"(?:(?:{_GREETING}|{_THANKS}|{_ASIDE})(?: (?:{_FILLING}))*(?: |$))+")
 
 
-def is_chat_task(text: str) -> bool:
-    """Whether a message asks for something about a chat, as chat programs do behind their users' backs."""
-    head = text[:500]
-    return bool(_TASK.match(head) and _CHAT.search(text)) or bool(_TITLE_TASK.match(head.lstrip()))
+def is_chat_task(text: str, instructions: str = "") -> bool:
+    """Whether a message asks for something about a chat, as chat programs do without showing it to their users."""
+    head = text[:500].lstrip()
+    return bool(
+        (_TASK.match(head) and _CHAT.search(text))
+        or _TITLE_TASK.match(head)
+        or _OTHER_TASK.match(head)
+        or _TOOL_CHOICE.match(instructions)
+    )
 
 
 def is_small_talk(text: str) -> bool:
@@ -57,22 +67,34 @@ def is_small_talk(text: str) -> bool:
 
 
 async def reply_without_search(
-    nexi: Nexi, question: str, earlier: Sequence[Message], instructions: str, *, is_local: bool, max_tokens: int | None
+    nexi: Nexi,
+    question: str,
+    earlier: Sequence[Message],
+    instructions: str,
+    *,
+    searches: bool,
+    is_local: bool,
+    max_tokens: int | None,
 ) -> Reply | None:
-    """The reply to a message that needs no search; None for a question. Raises LLMError."""
-    if is_small_talk(question):
+    """The reply to a message that needs no search; None for a question. Raises LLMError.
+
+    A client that knows its message to be a task says so: then `searches` is False.
+    """
+    if searches and is_small_talk(question):
         return Reply(SMALL_TALK_REPLY)
-    if not is_chat_task(question):
+    if searches and not is_chat_task(question, instructions):
         return None
     model = None if is_local else nexi.plain_model()
     if model is None:
-        return Reply(_simple_task_reply(question))
+        return Reply(_simple_task_reply(question, instructions))
     system = [Message("system", instructions)] if instructions else []
     return await model.reply([*system, *earlier, Message("user", question)], max_tokens=max_tokens or MAX_TASK_TOKENS)
 
 
-def _simple_task_reply(task: str) -> str:
+def _simple_task_reply(task: str, instructions: str) -> str:
     """A reply without a model, in the JSON that the task shows as its output."""
+    if _TOOL_CHOICE.match(instructions):
+        return json.dumps({"tool_calls": []})
     said = _last_user_words(task)
     if '"follow_ups"' in task:
         return json.dumps({"follow_ups": []})

@@ -87,6 +87,7 @@ BODY: dict[str, Any] = {
         "response_format": {"type": ["object", "null"], "properties": {"type": {"type": "string"}}},
         "tool_choice": {"type": ["string", "object", "null"]},
         "sources": SOURCES_OPTION,
+        "search": {"type": ["boolean", "null"], "description": "false: the plain model replies, for tasks about a chat."},
     },
 }
 
@@ -155,6 +156,7 @@ def parse_chat_request(body: Mapping[str, Any], user_agent: str = "") -> _ChatRe
         Session(earlier_messages(turns[:-1])),
         parse_schema(body.get("response_format")),
         wants_source_list(body, user_agent),
+        body.get("search") is not False,
         streams=bool(body.get("stream")),
         includes_usage=bool((body.get("stream_options") or {}).get("include_usage")),
     )

@@ -82,6 +82,7 @@ class ModelRequest(Struct, frozen=True):
     session: Session
     schema: Mapping[str, Any] | None = None
     lists_sources: bool = False
+    searches: bool = True
 
     async def reply_without_search(self, nexi: Nexi) -> Reply | None:
         """The reply where no run is needed. Raises LLMError."""
@@ -91,6 +92,7 @@ class ModelRequest(Struct, frozen=True):
             run.question,
             self.session.messages,
             run.system_prompt,
+            searches=self.searches,
             is_local=run.is_local,
             max_tokens=run.limits.max_output_tokens,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import json
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from nexi.web.chat_tasks import is_chat_task
 from nexi.web.guard import GuardRules
 from tests.web.world import MOON, PAGES, QUESTION, serving
 
@@ -35,6 +37,17 @@ async def told_by_open_webui(base: str, folder: Path) -> dict[str, Any]:
         pytest.skip(f"not in .venv-openwebui: {err.decode().strip().splitlines()[-1]}")
     assert process.returncode == 0, err.decode()[-5000:]
     return dict(json.loads(out.decode().strip().splitlines()[-1]))
+
+
+def test_every_task_of_open_webui_is_known_by_its_own_template_and_a_question_with_documents_is_none() -> None:
+    (path,) = (PYTHON.parent.parent / "lib").glob("python*/site-packages/open_webui/config.py")
+    assigned = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Assign)]
+    texts = {ast.unparse(node.targets[0]): node.value.value for node in assigned if isinstance(node.value, ast.Constant)}
+    tasks = {name: text for name, text in texts.items() if name.endswith("_GENERATION_PROMPT_TEMPLATE") and text}
+    assert len(tasks) >= 7
+    assert [name for name, text in tasks.items() if not is_chat_task(str(text))] == []
+    assert is_chat_task("weather", str(texts["DEFAULT_TOOLS_FUNCTION_CALLING_PROMPT_TEMPLATE"]))
+    assert not is_chat_task(str(texts["DEFAULT_RAG_TEMPLATE"]))
 
 
 async def test_open_webui_searches_loads_and_runs_the_plug_ins_by_its_own_code(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -202,6 +203,35 @@ async def test_an_error_in_the_stream_is_shown(stub: tuple[str, Stub]) -> None:
     )
     reply = await set_up("pipe", url).pipe({"model": "nexi-m", "messages": [], "stream": True})
     assert "".join([part async for part in reply]) == "\n\nnexi: no evidence"
+
+
+async def test_a_task_of_the_host_goes_to_the_plain_model_and_is_not_streamed(stub: tuple[str, Stub]) -> None:
+    url, told = stub
+    body = {"model": "nexi_pipe.nexi-deep", "messages": [{"role": "user", "content": "Name this chat."}], "stream": True}
+    assert await set_up("pipe", url).pipe(body, __task__="title_generation") == "It is so [1]."
+    (asked,) = told.bodies("/v1/chat/completions")
+    assert (asked["search"], asked["stream"]) == (False, False)
+
+
+async def test_a_task_that_fails_leaves_no_error_in_its_place() -> None:
+    body = {"model": "nexi_pipe.nexi-m", "messages": [{"role": "user", "content": "Name this chat."}]}
+    assert await set_up("pipe", "http://127.0.0.1:9").pipe(body, __task__="title_generation") == ""
+
+
+async def test_the_progress_of_research_is_shown_until_the_report_begins(stub: tuple[str, Stub]) -> None:
+    url, told = stub
+    lines = [{"reasoning_content": "planning\n"}, {"reasoning_content": "Searched: moon\n"}, {"content": "It is so."}]
+    frames = [b"data: %s\n\n" % json.dumps({"choices": [{"delta": delta}]}).encode() for delta in lines]
+    told.replies["/v1/chat/completions"] = lambda _: (200, b"".join(frames) + b"data: [DONE]\n\n")
+    screen = Screen()
+    reply = await set_up("pipe", url).pipe({"model": "nexi-deep", "messages": [], "stream": True}, __event_emitter__=screen)
+    assert "".join([part async for part in reply]) == "It is so."
+    shown = [event["data"] for event in screen.events if event["type"] == "status"]
+    assert [(data["description"], data["done"]) for data in shown] == [
+        ("planning", False),
+        ("Searched: moon", False),
+        ("", True),
+    ]
 
 
 @pytest.mark.parametrize("name", ["tool", "filter", "pipe"])
