@@ -59,6 +59,7 @@ LAYER = {
     **dict.fromkeys(
         [
             "search",
+            "sync",
             "compat",
             "cli",
             "bench",
