@@ -222,7 +222,7 @@ def measure(web: Web, count: int) -> tuple[dict[str, tuple[int, int]], tuple[int
     alarms = asked = 0
     wrong: list[str] = []
     for at, text in sentences(web, count, dice):
-        claim = Claim(0, f"{text} [1]", 0, len(text), Verdict.SUPPORTED, True, "", (Evidence(1, verdict=Verdict.SUPPORTED),))
+        claim = Claim(0, f"{text} [1]", 0, len(text), Verdict.FOUND, True, "", (Evidence(1, verdict=Verdict.FOUND),))
         numbers = dict(enumerate([at, *web.near(text, at)], 1))
         plain = {number: web.page(i) for number, i in numbers.items()}
         titles = {number: web.title(i) for number, i in numbers.items()}

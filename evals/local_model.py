@@ -73,7 +73,7 @@ async def outcome(way: str, run: RunOpening, question: Mapping[str, Any]) -> Out
     else:
         text, urls = _said(way, result)
         claims = result.answer.review.proof.checked if result.answer.review else ()
-        verified, checked = sum(claim.verdict is Verdict.SUPPORTED for claim in claims), len(claims)
+        verified, checked = sum(claim.verdict in (Verdict.FOUND, Verdict.SUPPORTED) for claim in claims), len(claims)
     figures = score.score(dict(question), {"answer": text, "citations": urls})
     replies = [fact for fact in run.facts if isinstance(fact, ModelReplied)]
     return Outcome(

@@ -78,7 +78,7 @@ async def report_on(config: Config, question: Mapping[str, Any], mode: str) -> d
             "fetched": [f.url for f in result.facts if isinstance(f, PageFetched)],
             "sections": len(re.findall(r"^## ", text, re.MULTILINE)),
             "checked": len(checked),
-            "verified": sum(claim.verdict is Verdict.SUPPORTED for claim in checked),
+            "verified": sum(claim.verdict in (Verdict.FOUND, Verdict.SUPPORTED) for claim in checked),
         }
     return {**reply, "seconds": round(time.perf_counter() - started, 3)}
 

@@ -59,6 +59,34 @@ class Meter:
         above = self.parent.deadline if self.parent else None
         return min((t for t in (own, above) if t is not None), default=None)
 
+    @property
+    def token_limit(self) -> int | None:
+        """The tokens that this meter, or one above it, may spend in all; a cost limit counts at the price paid so far."""
+        own = [] if self.budget.max_tokens is None else [self.budget.max_tokens]
+        if self.budget.max_cost is not None and self.usage.cost and self.usage.total:
+            own.append(int(self.budget.max_cost / self.usage.cost * self.usage.total))
+        above = self.parent.token_limit if self.parent else None
+        return min((*own, *(() if above is None else (above,))), default=None)
+
+    @property
+    def tokens_left(self) -> int | None:
+        """What this meter and those above it have left of their tokens; None without a limit."""
+        limit = self.token_limit
+        own = None if limit is None else limit - self.usage.total - self._reserved_tokens
+        above = self.parent.tokens_left if self.parent else None
+        return min((left for left in (own, above) if left is not None), default=None)
+
+    @property
+    def root(self) -> Meter:
+        """The meter of the whole run."""
+        return self.parent.root if self.parent else self
+
+    def can_make_calls(self, count: int) -> bool:
+        """Whether so many more model calls are within the limit on calls."""
+        limit = self.budget.max_model_calls
+        is_within = limit is None or self.model_calls + count <= limit
+        return is_within and (self.parent is None or self.parent.can_make_calls(count))
+
     def grace(self, most: float, part: float = 0.5) -> float:
         """Seconds past the deadline for what is in flight then: as much again as the target, and at most `most`.
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from nexi.errors import StoreError
+from nexi.text.stopwords import STOP
 
 QUESTION = "Which addresses does nexi refuse to fetch?"
 
@@ -45,7 +46,9 @@ class _Handbook:
 
     def search(self, query: str, limit: int = 10) -> list[tuple[str, str, str]]:
         """(name, title, snippet) of matching pages, best first."""
-        words = " OR ".join(f'"{w}"' for w in re.findall(r"\w+", query)) or '""'
+        every = re.findall(r"\w+", query)
+        telling = [word for word in every if word.lower() not in STOP] or every
+        words = " OR ".join(f'"{word}"' for word in telling) or '""'
         sql = (
             "SELECT name, title, snippet(page, 2, '', '', ' … ', 40) FROM page WHERE page MATCH ? "
             "ORDER BY bm25(page, 0.0, 4.0, 1.0) LIMIT ?"

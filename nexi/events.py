@@ -18,7 +18,20 @@ from typing import Any, ClassVar, TypeAlias, Union
 from msgspec import Struct
 
 from nexi.errors import FetchReason
-from nexi.types import Conflict, Failure, Finish, Hit, Imprint, Purpose, Review, Source, StopReason, ToolCall, Usage
+from nexi.types import (
+    Conflict,
+    Failure,
+    Finish,
+    Hit,
+    Imprint,
+    Purpose,
+    Review,
+    Source,
+    StopReason,
+    ToolCall,
+    Usage,
+    Verdict,
+)
 
 
 class RunStarted(Struct, frozen=True):
@@ -441,8 +454,27 @@ def decode(data: Mapping[str, Any]) -> Event:
     cls = KINDS.get(data.get("kind", ""))
     if cls is None:
         raise ValueError(f"unknown event kind {data.get('kind')!r}")
-    event: Event = _build_value(cls, data)
+    event: Event = _build_value(cls, _upgrade_review(data) if cls is AnswerChecked else data)
     return event
+
+
+def _upgrade_review(data: Mapping[str, Any]) -> dict[str, Any]:
+    """A review of version 0.1 in the words of today: what rules called supported is found, what they called partly is not."""
+    review = dict(data["review"])
+    proof = dict(review.get("proof") or {})
+    proof["claims"] = [_upgrade_claim(claim) for claim in proof.get("claims") or ()]
+    dropped = [_upgrade_claim(claim) for claim in review.get("dropped") or ()]
+    return {**data, "review": {**review, "proof": proof, "dropped": dropped}}
+
+
+def _upgrade_claim(claim: Mapping[str, Any]) -> Mapping[str, Any]:
+    """No claim was supported before there was a judge; of a claim that is found, a source said its part."""
+    if "judge" in claim:
+        return claim
+    part = Verdict.FOUND if claim.get("verdict") in ("supported", "found") else Verdict.NOT_FOUND
+    words = {"supported": Verdict.FOUND.value, "partly": part.value}
+    evidence = [{**e, "verdict": words.get(e.get("verdict"), e.get("verdict"))} for e in claim.get("evidence") or ()]
+    return {**claim, "verdict": words.get(claim.get("verdict", ""), claim.get("verdict")), "evidence": evidence}
 
 
 def _to_plain(value: Any) -> Any:

@@ -24,7 +24,7 @@ MAX_PIECE_CHARS = 60
 MIN_WORDS, MAX_WORDS = 4, 9
 CONTEXT_WORDS = 3
 MAX_PAGE_CHARS = 1_000_000  # characters searched for repetitions
-SAID = (Verdict.SUPPORTED, Verdict.PARTLY)
+SAID = (Verdict.SUPPORTED, Verdict.FOUND, Verdict.NOT_FOUND)  # a page that is said not to hold a sentence may hold most of it
 HTML = ("text/html", "application/xhtml+xml")
 
 _IMAGE = re.compile(r"!\[([^\]\n]{0,300})\]\([^()\s]{0,2000}\)")

@@ -300,10 +300,14 @@ class Answer(Struct, frozen=True):
 
 
 class Verdict(StrEnum):
-    """What a check found, from best to worst; `unchecked` is a stated gap, never a pass."""
+    """What a check says of a sentence and its sources; `unchecked` is a stated gap, never a pass.
+
+    `found` is what rules can know: the words and every hard fact are in the cited page. `supported` is what a tested model
+    says beyond that: the passage entails the sentence.
+    """
 
     SUPPORTED = "supported"
-    PARTLY = "partly"
+    FOUND = "found"
     CONTRADICTED = "contradicted"
     NOT_FOUND = "not_found"
     UNCHECKED = "unchecked"
@@ -332,7 +336,10 @@ class Evidence(Struct, frozen=True):
 
 
 class Claim(Struct, frozen=True):
-    """One sentence of an answer, where it stands in the answer's text, and what its sources say to it."""
+    """One sentence of an answer, where it stands in the answer's text, and what its sources say to it.
+
+    `judge` names the model whose verdict this is; it is empty where rules alone decided.
+    """
 
     index: int
     text: str
@@ -342,6 +349,7 @@ class Claim(Struct, frozen=True):
     needs_citation: bool = True
     reason: str = ""
     evidence: tuple[Evidence, ...] = ()
+    judge: str = ""
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -360,7 +368,20 @@ class Proof(Struct, frozen=True):
 
     @property
     def supported(self) -> int:
-        return sum(c.verdict is Verdict.SUPPORTED for c in self.checked)
+        return self._count(Verdict.SUPPORTED)
+
+    @property
+    def found(self) -> int:
+        """Sentences whose words and facts are in their pages; no model says more of them."""
+        return self._count(Verdict.FOUND)
+
+    @property
+    def passed(self) -> int:
+        """Sentences that are found in their pages, whether a model also calls them supported or not."""
+        return self.supported + self.found
+
+    def _count(self, verdict: Verdict) -> int:
+        return sum(c.verdict is verdict for c in self.checked)
 
     @property
     def presence(self) -> float:
@@ -373,7 +394,10 @@ class Proof(Struct, frozen=True):
     def figures(self) -> str:
         """The one line an answer states about itself."""
         total = len(self.checked)
-        return f"{self.supported} of {total} sentence{'s' * (total != 1)} supported"
+        sentences = f"{total} sentence{'s' * (total != 1)}"
+        if not self.supported:
+            return f"{self.found} of {sentences} found in the cited pages"
+        return f"{self.supported} of {sentences} supported" + (f", {self.found} more found" if self.found else "")
 
 
 class Chunk(Struct, frozen=True):
@@ -474,17 +498,26 @@ class StoreRepair(Struct, frozen=True):
     kept_aside: str = ""
 
 
+class JudgeFigure(Struct, frozen=True):
+    """How often a model that judges sentences was right in its test: the mean over true and false pairs."""
+
+    name: str
+    accuracy: float
+    pairs: int = 0
+
+
 class PairScore(Struct, frozen=True):
     """What a pair model says of one pair: probabilities that the premise supports and contradicts the hypothesis.
 
     `known` is False where there is no answer to rely on, and `reason` says why: a gap, which neither raises nor lowers.
-    A tested model is calibrated so that one half decides, whatever its own thresholds are.
+    A tested model is calibrated so that one half decides, whatever its own thresholds are; `judge` is its figure.
     """
 
     supported: float
     contradicted: float = 0.0
     known: bool = True
     reason: str = ""
+    judge: JudgeFigure | None = None
 
     @property
     def supports(self) -> bool:
@@ -500,6 +533,7 @@ class Review(Struct, frozen=True):
 
     `marked` names the claims of the proof that carry the mark; `dropped` are sentences that were left out. `recited` sentences
     had their citations put right, `corrected` ones were written again by the model when it was asked, which happens once.
+    `judges` are the models that judged sentences; `gap` says why some, or all, that rules found were not judged.
     """
 
     proof: Proof = Proof()
@@ -509,6 +543,8 @@ class Review(Struct, frozen=True):
     corrected: int = 0
     asked: bool = False
     strict: bool = False
+    judges: tuple[JudgeFigure, ...] = ()
+    gap: str = ""
 
 
 def content_digest(text: str) -> str:

@@ -65,9 +65,10 @@ def shown_as_by_default() -> None:
 
 @pytest.fixture
 def make_config(tmp_path: Path) -> Callable[..., Config]:
-    """A config with a home of its own and a model that is never called unless a test says so."""
+    """A config with a home of its own, a model that is never called unless a test says so, and no judge."""
+    usual = {"base_url": "http://127.0.0.1:9/v1", "model": "scripted", "home": tmp_path / "nexi", "verify_judge": False}
 
     def make(**values: Any) -> Config:
-        return Config(**{"base_url": "http://127.0.0.1:9/v1", "model": "scripted", "home": tmp_path / "nexi", **values})
+        return Config(**{**usual, **values})
 
     return make

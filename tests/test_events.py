@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import typing
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,7 @@ EXAMPLES = [
     PageFetched("u", "u2", "t", "d" * 64, 3, 4, 0.5, True),
     SourceNumbered(Source(1, "u", "t", "d")),
     AnswerChecked(
-        Review(Proof((Claim(0, "a [1]", 0, 5, Verdict.PARTLY, evidence=(Evidence(1, missing=("b",)),)),)), (0,), asked=True)
+        Review(Proof((Claim(0, "a [1]", 0, 5, Verdict.NOT_FOUND, evidence=(Evidence(1, missing=("b",)),)),)), (0,), asked=True)
     ),
     RunFinished("a [1]", (Source(1, "u"),), StopReason.TIME_TARGET, 2, Usage(5, 6, False, 0.01), 1.5, 3, 2, ("slow",)),
     RunFailed("llm", "m", "c", "f", StopReason.API_ERROR, 0, Usage(), 0.0),
@@ -102,3 +103,22 @@ def test_a_missing_field_is_an_error() -> None:
         decode({"kind": "warned", "code": "x"})
     with pytest.raises(ValueError, match="sideways"):
         decode({**encode(EXAMPLES[6]), "stop": "sideways"})
+
+
+def test_a_review_of_version_0_1_is_read_in_the_words_of_today() -> None:
+    """Rules alone had decided it: what they called supported is found, and a part of what they did not find is no pass."""
+
+    def claim(index: int, verdict: str, *sources: str) -> dict[str, Any]:
+        evidence = [{"number": n, "verdict": said} for n, said in enumerate(sources, 1)]
+        return {"index": index, "text": "a", "start": 0, "end": 1, "verdict": verdict, "evidence": evidence}
+
+    old = [claim(0, "supported", "partly", "supported"), claim(1, "partly", "partly"), claim(2, "contradicted", "contradicted")]
+    data = {"kind": "answer_checked", "review": {"proof": {"claims": old}, "dropped": [claim(3, "partly")]}}
+    event = decode(data)
+    assert isinstance(event, AnswerChecked)
+    assert [(c.verdict.value, [e.verdict.value for e in c.evidence]) for c in event.review.proof.claims] == [
+        ("found", ["found", "found"]),
+        ("not_found", ["not_found"]),
+        ("contradicted", ["contradicted"]),
+    ]
+    assert event.review.dropped[0].verdict is Verdict.NOT_FOUND

@@ -117,7 +117,7 @@ def test_a_number_before_a_bracket_is_no_mark_of_a_list() -> None:
 
 def test_each_source_is_linked_to_what_it_is_first_cited_for() -> None:
     start = PAGE.index("Painters")
-    found = Evidence(1, URL, verdict=Verdict.SUPPORTED, start=start, end=start + 13)
+    found = Evidence(1, URL, verdict=Verdict.FOUND, start=start, end=start + 13)
     missed = Evidence(2, URL, verdict=Verdict.NOT_FOUND, start=0, end=5)
     claims = [Claim(0, "Painters, too.", 0, 14, evidence=(missed, found))]
     sources = [Source(1, URL, imprint=Imprint(content_type="text/html")), Source(2, "https://example.net/")]

@@ -33,7 +33,7 @@ def rendered_in_the_package() -> dict[str, list[set[str]]]:
 
 
 CALLS = rendered_in_the_package()
-FROM_A_VARIABLE = {"completeness", "url_ranking", "query_refinement", "search_hints", "correction", "judge"}
+FROM_A_VARIABLE = {"completeness", "url_ranking", "query_refinement", "search_hints", "correction"}
 
 
 @pytest.mark.parametrize("name", sorted(CALLS))

@@ -1,26 +1,36 @@
 """Checks the answer of a run before it is shown, and warns about what the check found.
 
 Below the loop, the turn and the fallbacks; `verify` compares sentences with pages. This module asks the model to rewrite
-sentences that failed, asks the judge to reject sentences that passed, and warns of what the reader should know.
+sentences that failed, has a judge look at those that rules found, and warns of what the reader should know. The judge is asked
+when the text is out, so that its call overlaps the reading; only a strict answer waits for it.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from nexi.agent.context import RunContext
 from nexi.answers.citations import extract_citation_markers
 from nexi.errors import LLMError, VerificationError
 from nexi.events import AnswerChecked, ConflictsFound, TextDelta
-from nexi.ports import LLM
-from nexi.types import Answer, Claim, Conflict, Message, Reply, Review, Source, StopReason
-from nexi.verify import MARK, Doubt, Ruling, Verifier, Writing
+from nexi.ports import LLM, PairModel
+from nexi.types import Answer, Claim, Conflict, Message, Proof, Reply, Review, Source, StopReason, Verdict
+from nexi.verify import MARK, Doubt, Verifier, Writing
 from nexi.verify.disagreements import disagreements, linked
+from nexi.verify.judging import JudgedClaims, judge_claims
 
 if TYPE_CHECKING:
     from nexi.verify.correction import Request
+
+
+JUDGE_PATIENCE_S = 60.0  # of a run without a time target
+MAX_NAMED = 3  # sentences that a warning repeats
+MAX_NAMED_CHARS = 160
 
 
 class StreamedAnswerCheck:
@@ -40,15 +50,15 @@ class StreamedAnswerCheck:
 class AnswerChecker:
     """Checks and releases the answers of one run. Without a verifier an answer is released unchecked."""
 
-    def __init__(self, context: RunContext, verifier: Verifier | None = None, judge: LLM | None = None) -> None:
+    def __init__(self, context: RunContext, verifier: Verifier | None = None) -> None:
         self.context = context
         self.verifier = verifier
-        self._judge = judge
 
     def open_check(self, *, by_model: bool = True) -> Writing:
-        """Begin the check of one answer. `by_model` is False for quotations, which need no rewriting and no judge."""
+        """Begin the check of one answer. `by_model` is False for quotations, which are never rewritten."""
         release: Callable[[str], None] = lambda text: self.context.emit.delta(TextDelta(text))  # noqa: E731 - shorter than a function
-        judge = self._judge_claims if self._judge and by_model else None
+        is_strict = self.verifier is not None and self.verifier.strict
+        judge = partial(self._judge_claims, by_model=by_model) if is_strict else None
         return Writing(self.context.session, self.verifier, release, mends=by_model, judge=judge)
 
     def check_stream(self, tasks: asyncio.TaskGroup) -> StreamedAnswerCheck:
@@ -68,6 +78,8 @@ class AnswerChecker:
         if review:
             await self._warn_about_review(review)
         conflicts = await self._report_conflicts(review)
+        if review and not review.strict:
+            review = await self._judge_review(review, by_model=check.by_model)
         clean = "\n\n".join((clean, *(conflict.sentence() for conflict in conflicts)))
         context.session.messages.append(Message("assistant", clean))
         numbers = extract_citation_markers(clean)
@@ -108,15 +120,38 @@ class AnswerChecker:
             return {}
         return {} if isinstance(rewritten, StopReason) else rewritten
 
-    async def _judge_claims(self, claims: Sequence[Claim]) -> Sequence[Ruling]:
-        if self._judge is None or not self.context.can_call_model():
-            return ()
-        try:
-            rulings = await self.context.run_unless_cancelled(self._build_request(self._judge).judged(claims))
-        except LLMError as error:
-            await self.context.warn("not_judged", f"the judge could not be asked ({error})")
-            return ()
-        return () if isinstance(rulings, StopReason) else rulings
+    async def _judge_review(self, review: Review, *, by_model: bool) -> Review:
+        """The review with the verdicts of the judge; the text is out, so a sentence that is lowered is named in a warning."""
+        judged = await self._judge_claims(review.proof.claims, by_model=by_model)
+        lowered = [c for c, before in zip(judged.claims, review.proof.claims, strict=True) if _is_lowered(c, before)]
+        if lowered:
+            count = f"{len(lowered)} of {len(review.proof.checked)} sentences"
+            named = "; ".join(f"“{claim.text.strip()[:MAX_NAMED_CHARS]}”" for claim in lowered[:MAX_NAMED])
+            await self.context.warn("not_supported", f"a judge finds no support in the cited pages for {count}: {named}")
+        return replace(review, proof=Proof(judged.claims), judges=judged.judges, gap=judged.gap)
+
+    async def _judge_claims(self, claims: Sequence[Claim], *, by_model: bool) -> JudgedClaims:
+        """The claims with the verdicts of the judge; as they are where there is none, or where the run was stopped."""
+        unjudged = JudgedClaims(tuple(claims))
+        judge = self._open_judge(by_model=by_model)
+        if judge is None or self.verifier is None or not any(claim.verdict is Verdict.FOUND for claim in claims):
+            return unjudged
+        if self.context.stop.is_set():
+            return replace(unjudged, gap="The sentences were not judged: the run was stopped")
+        work = judge_claims(judge, claims, self.verifier.snapshots, deadline=self._judge_deadline())
+        judged = await self.context.run_unless_cancelled(work)
+        return (
+            replace(unjudged, gap="The sentences were not judged: the run was stopped")
+            if isinstance(judged, StopReason)
+            else judged
+        )
+
+    def _open_judge(self, *, by_model: bool) -> PairModel | None:
+        return self.verifier.open_judge(by_model and self.verifier.mends) if self.verifier else None
+
+    def _judge_deadline(self) -> float:
+        patience, deadline = self.context.clock.monotonic() + JUDGE_PATIENCE_S, self.context.meter.deadline
+        return patience if deadline is None else min(patience, deadline)
 
     def _build_request(self, llm: LLM) -> Request:
         from nexi.verify.correction import Request
@@ -126,19 +161,19 @@ class AnswerChecker:
         return Request(llm, self.context.question, settings.max_output_tokens, deadline, settings.prompts_folder)
 
     async def _warn_about_review(self, review: Review) -> None:
-        """Warn of sentences that failed. Raises VerificationError for a strict answer without a supported sentence."""
+        """Warn of sentences that failed. Raises VerificationError for a strict answer without a sentence left."""
         total = len(review.proof.checked) + len(review.dropped)
         if review.marked:
             count = f"{len(review.marked)} of {total} sentence{'s' * (total != 1)}"
             await self.context.warn("unsupported", f"{count} could not be verified against the pages and carry the mark{MARK}")
         if review.dropped:
             count = f"{len(review.dropped)} of {total} sentence{'s' * (total != 1)}"
-            await self.context.warn("left_out", f"{count} left out: the pages that were read do not support them")
-        if review.strict and review.dropped and not review.proof.supported:
+            await self.context.warn("left_out", f"{count} left out: they are not found in the pages that were read")
+        if review.strict and review.dropped and not review.proof.passed:
             await self.context.emit(AnswerChecked(review))
             raise VerificationError(
                 "there is no answer that could be verified",
-                cause=f"none of its {total} sentences is supported by the pages that were read",
+                cause=f"none of its {total} sentences is found in the pages that were read",
                 fix="ask without --strict to see it marked, try another model with -m, or ask more narrowly",
             )
 
@@ -152,3 +187,7 @@ class AnswerChecker:
             await warn("unknown_address", f"the model wrote {addresses}, which is on no page that was read; removed")
         if not extract_citation_markers(clean):
             await warn("no_citation", "the answer cites none of the pages that were read")
+
+
+def _is_lowered(claim: Claim, before: Claim) -> bool:
+    return claim.verdict is Verdict.NOT_FOUND and before.verdict is Verdict.FOUND

@@ -29,8 +29,7 @@ TurnOutcome: TypeAlias = Answer | StopReason | LLMError | None  # None: the mode
 
 
 class AgentLoop:
-    """One agent over one conversation. `fallback_llm` makes the built-in model that answers when the configured one cannot;
-    `judge` may reject sentences that the verifier accepted."""
+    """One agent over one conversation. `fallback_llm` makes the built-in model that answers when the configured one cannot."""
 
     def __init__(
         self,
@@ -38,11 +37,10 @@ class AgentLoop:
         toolbox: Toolbox,
         fallback_llm: Callable[[], LLM],
         verifier: Verifier | None = None,
-        judge: LLM | None = None,
     ) -> None:
         self.context = context
         self.toolbox = toolbox
-        self.checker = AnswerChecker(context, verifier, judge)
+        self.checker = AnswerChecker(context, verifier)
         self.fallbacks = Fallbacks(context, self.checker, toolbox, fallback_llm)
         self._turn: ModelTurn | None = None
         self._answers_without_evidence = 0

@@ -188,6 +188,7 @@ class Nexi:
 
     async def replay(self, run_id: str) -> Replay:
         """A finished run played again from its log, with no network. Raises StoreError."""
+        from nexi.app.pair_models import judge_of_run
         from nexi.app.resume import (
             RecordedLLM,
             Replay,
@@ -200,8 +201,8 @@ class Nexi:
 
         runs = self.runs()
         started, recorded, answer = await asyncio.to_thread(read_finished_run, runs, run_id)
-        llm = RecordedLLM(started.model)
-        llms = {"answer": llm, "extract": llm, "judge": llm}
+        llm, judge = RecordedLLM(started.model), RecordedLLM(judge_of_run(recorded.facts) or started.model)
+        llms = {"answer": llm, "extract": llm, "judge": judge}
         session, config = await session_of(started, runs, recorded.facts), config_of_run(started, self.config)
 
         async with Nexi(config, clock=self.clock, llms=llms, backends=(), fetchers=()) as nexi:

@@ -171,29 +171,33 @@ class RunComponents:
     def build_verifier(self) -> Verifier:
         """How the answer is checked; the built-in model quotes, so it has nothing to mend."""
         mends = self.ports.llm("answer").name != EXTRACTIVE
-        return Verifier(Snapshots(self.session, self.ports.pages()), strict=self.ports.config.strict, mends=mends)
+        snapshots = Snapshots(self.session, self.ports.pages())
+        return Verifier(snapshots, strict=self.ports.config.strict, mends=mends, open_judge=self._open_judge)
 
-    def pair_model(self) -> PairModel | None:
-        """What says whether passages support a sentence: the installed model, then the judge, each as far as it is tested."""
-        from nexi.app.pair_models import RunJudge, joined_models
+    def _open_judge(self, by_model: bool) -> PairModel | None:
+        """What says whether passages support a sentence: the installed model and then the judge, each as far as it is tested.
 
-        llm = self.judge_llm()
-        judge = RunJudge(self.ports.config, llm, self.ports.clock).pair_model() if llm else None
-        return joined_models(self.ports.local_model().pair_model(), judge)
+        Quotations are judged by the installed model alone, which costs nothing.
+        """
+        if not self.ports.config.verify_judge:
+            return None
+        from nexi.app.pair_models import JUDGE, PASSAGES, RecordedPairModel, RunJudge, joined_models
 
-    def judge_llm(self) -> MeteredLLM | None:
-        """The model that may lower verdicts, where one is wished for and there is one."""
-        config = self.ports.config
-        wanted = config.verify_judge and not config.endpoint("judge").is_extractive
-        return self.metered_llm("judge") if wanted else None
+        config, track, is_replay = self.ports.config, self.track, self.track.is_replay_only
+        local = None if is_replay else self.ports.local_model().pair_model()
+        if local or track.find_judgement(PASSAGES):
+            local = RecordedPairModel(local, track, self.emit)
+        is_asked = bool(track.find_judgement(JUDGE)) if is_replay else not config.endpoint(JUDGE).is_extractive
+        judge = RunJudge(config, self.metered_llm(JUDGE), self.ports.clock).pair_model() if by_model and is_asked else None
+        return joined_models(local, judge)
 
     def build_loop(self, stop: asyncio.Event) -> AgentLoop:
         toolbox = self.build_toolbox(self.metered_llm("extract"))
-        return AgentLoop(self.build_context(stop), toolbox, built_in_llm, self.build_verifier(), self.judge_llm())
+        return AgentLoop(self.build_context(stop), toolbox, built_in_llm, self.build_verifier())
 
     def answer_checker(self, stop: asyncio.Event) -> AnswerChecker:
         """How a text that was written elsewhere is checked and released."""
-        return AnswerChecker(self.build_context(stop), self.build_verifier(), self.judge_llm())
+        return AnswerChecker(self.build_context(stop), self.build_verifier())
 
     def build_context(self, stop: asyncio.Event) -> RunContext:
         answering = self.metered_llm("answer")

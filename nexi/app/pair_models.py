@@ -1,6 +1,6 @@
 """Pair models of one config: the installed cross-encoder, and the judge of a run, each tested before it is believed.
 
-Below `parts`, which gives a run its model; above the adapters in `pair_models`. A test of the judge is paid from the run's
+Below `components`, which gives a run its model; above the adapters in `pair_models`. A test of the judge is paid from the run's
 budget and kept; a replay uses the grade that its log holds and tests nobody.
 """
 
@@ -9,17 +9,18 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal
 
+import msgspec
 from msgspec.structs import replace
 
 from nexi.errors import NexiError, StoreError
-from nexi.events import Judged, Warned
+from nexi.events import Fact, Judged, Warned
 from nexi.pair_models.chained import ChainedPairModel
 from nexi.pair_models.downloads import PublishedModel, find_published, published_models
 from nexi.pair_models.folder import (
@@ -32,13 +33,13 @@ from nexi.pair_models.folder import (
     remove_model,
     stage_files,
 )
-from nexi.pair_models.gaps import GapPairModel
+from nexi.pair_models.gaps import GapPairModel, build_gap
 from nexi.pair_models.graded import GradeBook, GradedPairModel
 from nexi.pair_models.judge import CHARS_PER_TOKEN, MAX_ITEMS, TOKENS_PER_ITEM, JudgePairModel
 from nexi.pair_models.quiz import Grade, Quiz, grade_scores, packaged_quiz, take_quiz
-from nexi.ports import LLM, Clock, PairModel
+from nexi.ports import LLM, Clock, Emit, PairModel
 from nexi.prompts import template
-from nexi.types import content_digest
+from nexi.types import PairScore, content_digest
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -47,12 +48,14 @@ if TYPE_CHECKING:
     from nexi.config import Config, Endpoint
     from nexi.model import MeteredLLM
     from nexi.pair_models.onnx import OnnxPairModel
+    from nexi.runs.recording import AgentReplay
 
 __all__ = [
     "Grade",
     "InstalledPairModel",
     "ModelFolder",
     "PublishedModel",
+    "RecordedPairModel",
     "RunJudge",
     "describe_grade",
     "find_published",
@@ -61,6 +64,7 @@ __all__ = [
     "install_model",
     "installed_model",
     "joined_models",
+    "judge_of_run",
     "kept_judge_grade",
     "kept_model_grade",
     "model_root",
@@ -73,6 +77,7 @@ JUDGE_SHARE = 0.15  # of a run's tokens
 MIN_ALLOWANCE_TOKENS = 2_000  # of a run without a limit: one request with a handful of claims
 MAX_TEST_S = 45.0  # inside a run; a slow server is tested with `nexi models --probe`
 JUDGE: Literal["judge"] = "judge"
+PASSAGES = "passages"  # what the installed model judges
 PROBE = "test it by hand, with more time: nexi models --probe"
 
 
@@ -148,7 +153,7 @@ def _estimate_tokens(quiz: Quiz) -> int:
     """What a test of a judge takes, cautiously: the pairs, a reply for each, and the instructions of every request."""
     pairs = sum(len(p.premise) + len(p.hypothesis) for p in quiz.pairs) // CHARS_PER_TOKEN
     requests = -(-len(quiz.pairs) // MAX_ITEMS)
-    return pairs + 2 * TOKENS_PER_ITEM * len(quiz.pairs) + 600 * requests
+    return pairs + TOKENS_PER_ITEM * len(quiz.pairs) + 500 * requests
 
 
 def _keep_grade(config: Config, key: str, grade: Grade) -> None:
@@ -203,36 +208,47 @@ async def install_model(
 
 
 class RunJudge:
-    """The judge of one run: what it may spend, and its grade, kept, recorded or from a test that this run pays for."""
+    """The judge of one run: what it may spend, and its grade, kept, recorded or from a test that this run pays for.
+
+    Grade and allowance are a fact of the run, so that a replay, which has no budget, asks the same questions.
+    """
 
     def __init__(self, config: Config, llm: MeteredLLM, clock: Clock) -> None:
         self._config = config
         self._llm = llm
         self._clock = clock
-        self._judge = JudgePairModel(llm, clock, allowance=self._allowance, prompts_folder=config.prompts_dir)
+        self._judge = JudgePairModel(llm, clock, allowance=lambda: self._allowance, prompts_folder=config.prompts_dir)
+        self._allowance = 0
         self._test_tokens = 0
 
     def pair_model(self) -> GradedPairModel:
         return GradedPairModel(self._judge, self._grade)
 
-    def _allowance(self) -> int:
-        """Tokens for judging: a share of the run's limit or, without one, of what the run has spent apart from the judge."""
-        meter = self._llm.meter
-        if limit := meter.budget.max_tokens:
-            return int(limit * JUDGE_SHARE)
-        others = meter.usage.total - self._judge.spent.total - self._test_tokens
-        return max(MIN_ALLOWANCE_TOKENS, int(others * JUDGE_SHARE))
+    async def _grade(self, deadline: float | None) -> Grade:
+        if recorded := self._llm.replay.find_judgement(JUDGE):
+            grade, self._allowance = Grade.from_json(json.loads(recorded.items[0])), int(recorded.items[1])
+        else:
+            grade = await self._kept_or_tested(deadline)
+            self._allowance = self._remaining_share()
+        items = (json.dumps(grade.as_json()), str(self._allowance))
+        await self._llm.emit(Judged(JUDGE, self._judge.name, grade.balanced_accuracy, items))
+        return grade
+
+    def _remaining_share(self) -> int:
+        """Tokens for judging: a share of the run's limit, less a test, or without a limit of what else the run has spent."""
+        meter = self._llm.meter.root
+        if limit := meter.token_limit:
+            return int(limit * JUDGE_SHARE) - self._test_tokens
+        return max(MIN_ALLOWANCE_TOKENS, int((meter.usage.total - self._test_tokens) * JUDGE_SHARE))
 
     def _can_afford_test(self) -> bool:
-        meter = self._llm.meter
-        limit = meter.budget.max_tokens
-        return limit is None or limit - meter.usage.total - meter.reserved_tokens > _estimate_tokens(packaged_quiz())
-
-    async def _grade(self, deadline: float | None) -> Grade:
-        recorded = self._llm.replay.find_judgement(JUDGE)
-        grade = Grade.from_json(json.loads(recorded.items[0])) if recorded else await self._kept_or_tested(deadline)
-        await self._llm.emit(Judged(JUDGE, self._judge.name, grade.balanced_accuracy, (json.dumps(grade.as_json()),)))
-        return grade
+        """Whether a test fits into the judge's share of the limits, and into what is left of them."""
+        meter, quiz = self._llm.meter, packaged_quiz()
+        tokens, calls = _estimate_tokens(quiz), -(-len(quiz.pairs) // MAX_ITEMS)
+        limit, left = meter.root.token_limit, meter.tokens_left
+        if (limit is not None and tokens > limit * JUDGE_SHARE) or (left is not None and tokens > left):
+            return False
+        return meter.can_make_calls(calls + 1)
 
     async def _kept_or_tested(self, deadline: float | None) -> Grade:
         config, name = self._config, self._judge.name
@@ -246,7 +262,11 @@ class RunJudge:
         if failure := await asyncio.to_thread(book.failure, key, now):
             raise NexiError(f"{name} could not be tested", cause=failure, fix=PROBE)
         if not self._can_afford_test():
-            raise NexiError(f"{name} could not be tested", cause="the budget of this run is too small for it", fix=PROBE)
+            raise NexiError(
+                f"{name} could not be tested",
+                cause=f"the test does not fit into {JUDGE_SHARE:.0%} of the budget of this run",
+                fix=PROBE,
+            )
         limit = self._clock.monotonic() + MAX_TEST_S
         try:
             grade = await grade_judge(config, self._llm, self._clock, deadline=min(limit, deadline or limit))
@@ -256,6 +276,49 @@ class RunJudge:
         self._test_tokens = grade.tokens
         await self._llm.emit(Warned("judge_tested", f"the judge {name} was tested first: {describe_grade(grade)}"))
         return grade
+
+
+class RecordedPairModel:
+    """The PairModel port over an installed model, whose scores are a fact of the run: a replay has them without the model."""
+
+    def __init__(self, model: PairModel | None, replay: AgentReplay, emit: Emit) -> None:
+        self._model = model
+        self._replay = replay
+        self._emit = emit
+
+    @property
+    def name(self) -> str:
+        return self._model.name if self._model else "the installed model"
+
+    async def score(self, pairs: Sequence[tuple[str, str]], *, deadline: float | None = None) -> Sequence[PairScore]:
+        recorded = self._replay.find_judgement(PASSAGES)
+        scores = dict(map(_decode_score, recorded.items)) if recorded else {}
+        missing = [pair for pair in pairs if _digest_pair(pair) not in scores]
+        if missing and self._model and not self._replay.is_replay_only:
+            made = await self._model.score(missing, deadline=deadline)
+            scores |= {_digest_pair(pair): score for pair, score in zip(missing, made, strict=True)}
+        gap = build_gap(f"{self.name} did not judge this passage when the run was recorded")
+        result = [scores.get(_digest_pair(pair), gap) for pair in pairs]
+        items = tuple(_encode_score(pair, score) for pair, score in zip(pairs, result, strict=True))
+        await self._emit(Judged(PASSAGES, self.name, 0.0, items))
+        return result
+
+
+def judge_of_run(facts: Sequence[Fact]) -> str:
+    """The name of the judge that a run asked, or ""."""
+    return next((fact.by for fact in facts if isinstance(fact, Judged) and fact.about == JUDGE), "")
+
+
+def _digest_pair(pair: tuple[str, str]) -> str:
+    return content_digest("\0".join(pair))[:16]
+
+
+def _encode_score(pair: tuple[str, str], score: PairScore) -> str:
+    return msgspec.json.encode((_digest_pair(pair), score)).decode()
+
+
+def _decode_score(item: str) -> tuple[str, PairScore]:
+    return msgspec.json.decode(item, type=tuple[str, PairScore])
 
 
 def _keep_failure(book: GradeBook, key: str, error: NexiError, now: datetime) -> None:

@@ -27,7 +27,6 @@ from nexi.research.report import (
     render_document,
     render_front_matter,
 )
-from nexi.types import Verdict
 
 __all__ = ["front_matter_of", "report_text", "save_report"]
 
@@ -86,7 +85,6 @@ def _front_matter_fields(result: RunResult, started: RunStarted, today: str) -> 
     """The front matter: what was asked of whom, when, what it cost, and how much of it was checked."""
     end = result.finished
     review = result.answer.review
-    claims = review.proof.checked if review else ()
     return {
         "question": started.query,
         "model": started.model,
@@ -100,8 +98,9 @@ def _front_matter_fields(result: RunResult, started: RunStarted, today: str) -> 
         "model_calls": end.model_calls,
         "written_by": _writer_of(result),
         "stopped_by": end.stop.value,
-        "sentences_checked": len(claims) if review else None,
-        "sentences_supported": sum(c.verdict is Verdict.SUPPORTED for c in claims) if review else None,
+        "sentences_checked": len(review.proof.checked) if review else None,
+        "sentences_found": review.proof.passed if review else None,
+        "sentences_supported": review.proof.supported if review else None,
     }
 
 

@@ -27,7 +27,7 @@ def render_plot(title: str, found: Sequence[Figures], times: Sequence[tuple[floa
     top = 50
     for group in found:
         bars = [("right", "correct", group.correct)]
-        bars += [("proof", "sentences supported", group.sentences)] if group.checked else []
+        bars += [("proof", "sentences found", group.sentences)] if group.checked else []
         for kind, label, value in bars:
             parts.append(_render_bar(top, f"{_shorten_line(group.name, 12)}: {label}", value, kind))
             top += BAR + GAP

@@ -81,7 +81,7 @@ def _compute_figures(name: str, questions: Sequence[BenchQuestion], rows: Sequen
 def render_table(found: Sequence[Figures]) -> str:
     """Render the figures as a Markdown table."""
     heads = (
-        "questions", "asked", "correct % (95 %)", "F1", "sentences supported %", "words", "citations", "pages", "tokens",
+        "questions", "asked", "correct % (95 %)", "F1", "sentences found %", "words", "citations", "pages", "tokens",
         "seconds", "cost $", "failed",
     )  # fmt: skip
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]

@@ -22,7 +22,7 @@ SCHEMA = "nexi-bench-1"
 
 
 class BenchRow(Struct, frozen=True):
-    """The result of one question. `supported` of `checked` sentences were verified; `cost` is None if unknown."""
+    """The result of one question. `supported` of `checked` sentences are found in their pages; `cost` is None if unknown."""
 
     id: str
     answer: str = ""

@@ -116,7 +116,7 @@ def _result_row(name: str, result: RunResult, seconds: float) -> BenchRow:
         tokens=end.usage.total,
         cost=end.usage.cost,
         seconds=seconds,
-        supported=review.proof.supported if review else 0,
+        supported=review.proof.passed if review else 0,
         checked=len(review.proof.checked) if review else 0,
         conflicts=len(result.answer.conflicts),
         run=result.id,

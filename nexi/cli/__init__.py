@@ -168,7 +168,7 @@ def main() -> None:
 )
 @click.option("--plan", is_flag=True, help="Review and edit the research plan before it runs.")
 @click.option("--yes", is_flag=True, help="Don't prompt; accept the plan.")
-@click.option("--strict", is_flag=True, help="Omit sentences that the pages do not support.")
+@click.option("--strict", is_flag=True, help="Omit sentences that are not found in the pages, or that a judge rejects.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every model call, tool call and token count.")
 @click.option("--plain", is_flag=True, help="Disable colours and emoji.")
 @click.option("--no-stream", is_flag=True, help="Print the answer only when it is complete.")

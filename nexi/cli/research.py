@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Maximum number of tokens in total.")
 @click.option("-f", "--file", "files", multiple=True, metavar="PATH", help="Also use this file, folder or URL.")
 @click.option("--local", is_flag=True, help="Answer from the knowledge base only; no network access.")
-@click.option("--strict", is_flag=True, help="Omit sentences that the pages do not support.")
+@click.option("--strict", is_flag=True, help="Omit sentences that are not found in the pages, or that a judge rejects.")
 @click.option("-v", "--verbose", is_flag=True, help="Show every model call, tool call and token count.")
 @click.option("--plain", is_flag=True, help="Disable colours and emoji.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

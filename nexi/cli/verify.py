@@ -20,8 +20,8 @@ EXIT_NOT_VERIFIED = 5
 @click.command("verify", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("target", metavar="FILE|ID")
 @click.option("--refetch", is_flag=True, help="Fetch the pages again and report which are gone or changed.")
-@click.option("--strict", is_flag=True, help="Also fail for sentences that are partly supported or cite nothing.")
-@click.option("-v", "--verbose", is_flag=True, help="Also show supported sentences.")
+@click.option("--strict", is_flag=True, help="Also fail for sentences that cite nothing.")
+@click.option("-v", "--verbose", is_flag=True, help="Also show sentences that were found.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def verify_command(target: str, refetch: bool, strict: bool, verbose: bool, as_json: bool) -> None:
     """Check an answer, a report or any Markdown with links against the pages it cites.

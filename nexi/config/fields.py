@@ -156,7 +156,7 @@ class Settings:
         False, _checks.BOOLEAN, "Whether sentences that the pages do not support are left out instead of marked."
     )
     verify_judge: bool = setting(
-        False, _checks.BOOLEAN, "Whether the judge model also checks supported sentences; it can only lower a verdict."
+        True, _checks.BOOLEAN, "Whether a judge that passed its test decides which sentences the cited pages support."
     )
     stream: bool = setting(True, _checks.BOOLEAN, "Whether replies of the model are streamed.")
     suggestions: bool = setting(

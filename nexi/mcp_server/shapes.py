@@ -27,7 +27,7 @@ class FoundAnswer(BaseModel):
     question: str
     answer: str = Field(description="Markdown; [n] names a source.")
     sources: list[CitedSource]
-    verified: str = Field(description="How many sentences the cited pages support.")
+    verified: str = Field(description="How many sentences the cited pages support, or contain.")
     stop: str = Field(description="Why the search ended; final_answer unless a limit was reached.")
     warnings: list[str]
     model: str

@@ -218,7 +218,7 @@ class Tools:
         text: Annotated[str, Field(description="Markdown with [n] citations and a list of sources, or with links.")] = "",
         run_id: Annotated[str, Field(description="Or the id of a past run.", max_length=100)] = "",
         refetch: Annotated[bool, Field(description="Fetch the pages again and report which changed.")] = False,
-        strict: Annotated[bool, Field(description="Fail also for what is partly supported or cites nothing.")] = False,
+        strict: Annotated[bool, Field(description="Fail also for what cites nothing.")] = False,
     ) -> Annotated[CallToolResult, shapes.Checked]:
         """Check an answer, a report or any Markdown with links, sentence by sentence, against the pages it cites."""
         if bool(text.strip()) == bool(run_id.strip()):

@@ -97,7 +97,7 @@ def source_lines(sources: Iterable[Source], support: Mapping[int, tuple[int, int
         named = title if title and title != url else site
         good, total = support.get(source.number, (0, 0))
         verdict = (
-            (f"  {'✓' if good == total else '✗'} {good} of {total}", "green" if good == total else "yellow") if total else ""
+            (f"  {good} of {total} sentence{'s' * (total != 1)} found", "dim" if good == total else "yellow") if total else ""
         )
         yield Text.assemble((f"[{source.number}] ", "cyan"), named, (f"  {site}" if named != site else "", "green"), verdict)
         yield _address_text(url, clean_line(source.link))

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 VERIFICATION_SCHEMA = "nexi-verification-1"
 MAX_SPAN_CHARS = 300
+GOOD = ("supported", "found")
 _VERDICT_WORDS = {
     "supported": "supported",
-    "partly": "partly supported",
+    "found": "found",
     "contradicted": "contradicted",
     "not_found": "not found",
     "unchecked": "not checked",
@@ -30,6 +31,7 @@ def _proof_json(proof: Proof, marked: Collection[int] = ()) -> dict[str, Any]:
     return {
         "figures": proof.figures(),
         "supported": proof.supported,
+        "found": proof.found,
         "checked": len(proof.checked),
         "presence": round(proof.presence, 4),
         "fit": round(proof.fit, 4),
@@ -48,6 +50,8 @@ def review_json(review: Review | None) -> dict[str, Any] | None:
         "corrected": review.corrected,
         "asked": review.asked,
         "strict": review.strict,
+        "judges": [{"name": j.name, "accuracy": j.accuracy, "pairs": j.pairs} for j in review.judges],
+        "gap": review.gap,
     }
 
 
@@ -59,6 +63,7 @@ def _claim_json(claim: Claim) -> dict[str, Any]:
         "verdict": claim.verdict.value,
         "needs_citation": claim.needs_citation,
         "reason": claim.reason,
+        "judge": claim.judge,
         "evidence": [_evidence_json(evidence) for evidence in claim.evidence],
     }
 
@@ -86,7 +91,7 @@ def figures_line(review: Review | None) -> str:
     if review is None or not (review.proof.checked or review.dropped):
         return ""
     left_out = f", {len(review.dropped)} omitted" if review.dropped else ""
-    return f"Verified: {review.proof.figures()}{left_out}."
+    return f"Checked: {review.proof.figures()}{left_out}."
 
 
 def print_figures(review: Review | None, plain: bool | None = None) -> None:
@@ -98,30 +103,40 @@ def print_figures(review: Review | None, plain: bool | None = None) -> None:
         return write(f"\n{line}\n")
     from rich.text import Text
 
-    good = not review.dropped and review.proof.supported == len(review.proof.checked)
+    sign, style = _sign_of_review(review)
     screen = open_console("stdout")
     screen.print()
-    return screen.print(Text(f"{'✓' if good else '!'} {line}", style="green" if good else "yellow"), soft_wrap=True)
+    return screen.print(Text(f"{sign} {line}", style=style), soft_wrap=True)
+
+
+def _sign_of_review(review: Review) -> tuple[str, str]:
+    """A green tick needs a judge for every sentence; what is only found has a neutral sign."""
+    proof = review.proof
+    if review.dropped or proof.passed < len(proof.checked):
+        return "!", "yellow"
+    return ("○", "cyan") if proof.found else ("✓", "green")
 
 
 def support_by_source(proof: Proof) -> dict[int, tuple[int, int]]:
-    """For each source: how many of the sentences that cite it are supported, and how many cite it."""
+    """For each source: how many of the sentences that cite it are found there or supported, and how many cite it."""
     cited: Counter[int] = Counter()
     good: Counter[int] = Counter()
     for claim in proof.claims:
         for evidence in claim.evidence:
             cited[evidence.number] += 1
-            good[evidence.number] += claim.verdict == "supported" and evidence.verdict in ("supported", "partly")
+            good[evidence.number] += claim.verdict in GOOD and evidence.verdict in GOOD
     return {number: (good[number], total) for number, total in cited.items()}
 
 
 def claim_lines(review: Review) -> Iterator[tuple[str, str]]:
     """For `-v`: yield a line with its style for each sentence and for each passage found for it."""
     for claim in review.proof.checked:
-        good = claim.verdict == "supported"
+        good = claim.verdict in GOOD
         yield f"   {_verdict_words(claim)}: {clean_line(claim.text)}", "dim" if good else "yellow"
         for evidence in claim.evidence:
             yield f"      {_evidence_line(evidence)}", "dim"
+    if review.gap:
+        yield f"   {clean_line(review.gap)}", "yellow"
     for claim in review.dropped:
         yield f"   omitted, {_verdict_words(claim)}: {clean_line(claim.text)}", "yellow"
 
@@ -183,7 +198,7 @@ def _source_json(state: SourceState) -> dict[str, Any]:
 def verification_markdown(found: Verification, target: str, *, strict: bool, verbose: bool = False) -> str:
     """Render a report: figures, failed sentences with their evidence, and sources."""
     failed = {claim.index for claim in found.failed(strict=strict)}
-    shown = [c for c in found.proof.checked if verbose or c.verdict != "supported"]
+    shown = [c for c in found.proof.checked if verbose or c.verdict not in GOOD]
     parts = [f"# Verification of {clean_line(target)}", f"{found.proof.figures()}. {_outcome_sentence(len(failed))}"]
     if shown:
         before = {change.index: change.before.value for change in found.changes}
@@ -205,7 +220,7 @@ def _outcome_sentence(failed: int) -> str:
 
 def _claim_markdown(found: Verification, claim: Claim, failed: bool, before: Mapping[int, str]) -> Iterator[str]:
     was = f" (was {_VERDICT_WORDS[before[claim.index]]})" if claim.index in before else ""
-    mark = "✗" if failed else ("✓" if claim.verdict == "supported" else "·")
+    mark = "✗" if failed else {"supported": "✓", "found": "○"}.get(claim.verdict.value, "·")
     yield f"- {mark} line {found.line_of(claim)}, {_verdict_words(claim)}{was}: {clean_line(claim.text)}"
     if not claim.evidence and claim.reason:
         yield f"  - {clean_line(claim.reason)}"

@@ -52,7 +52,7 @@ class GradedPairModel:
         if not grade.may_be_asked:
             reason = f"{self.name} was right in {grade.balanced_accuracy:.0%} of its test, too rarely to be asked"
             return build_gaps(pairs, reason)
-        return [grade.apply(score) for score in await self._model.score(pairs, deadline=deadline)]
+        return [grade.apply(score, self.name) for score in await self._model.score(pairs, deadline=deadline)]
 
     async def _find_grade(self, deadline: float | None) -> Grade | None:
         async with self._turn:

@@ -81,9 +81,7 @@ class JudgePairModel:
         return _BLANK.sub(" ", self._llm.name).strip() or "judge"
 
     async def score(self, pairs: Sequence[tuple[str, str]], *, deadline: float | None = None) -> Sequence[PairScore]:
-        instructions = render(
-            "entailment", folder=self._folder
-        )  # here, so that a mistake in the user's own file is said plainly
+        instructions = render("entailment", folder=self._folder)  # raises here for a mistake in the user's own file
         scores = [build_gap(OVER_BUDGET)] * len(pairs)
         limit = asyncio.Semaphore(MAX_CONCURRENT)
 
@@ -161,8 +159,15 @@ def group_pairs(pairs: Sequence[tuple[str, str]]) -> list[JudgedItem]:
 
 def _item_text(n: int, item: JudgedItem) -> str:
     """Passages and claim as JSON strings, so that nothing in them can end the quotation."""
-    lines = [f"Item {n}", *(f"Passage: {_quote_text(p, MAX_PASSAGE_CHARS)}" for p in item.passages)]
+    lines = [f"Item {n}", *(f"Passage: {_quote_text(p, MAX_PASSAGE_CHARS)}" for p in drop_contained(item.passages))]
     return "\n".join([*lines, f"Claim: {_quote_text(item.claim, MAX_CLAIM_CHARS)}"])
+
+
+def drop_contained(passages: Sequence[str]) -> list[str]:
+    """The passages without those that are part of another one."""
+    return [
+        p for n, p in enumerate(passages) if not any(p in q and (p != q or m < n) for m, q in enumerate(passages) if m != n)
+    ]
 
 
 def _quote_text(text: str, most: int) -> str:

@@ -19,7 +19,7 @@ from msgspec.structs import asdict
 from nexi.errors import NexiError
 from nexi.pair_models.gaps import UNREADABLE, build_gap, build_gaps
 from nexi.ports import PairModel
-from nexi.types import PairScore, content_digest
+from nexi.types import JudgeFigure, PairScore, content_digest
 
 __all__ = ["Grade", "Quiz", "grade_scores", "packaged_quiz", "take_quiz"]
 
@@ -110,7 +110,7 @@ class Grade(Struct, frozen=True):
             return "it may raise and lower"
         return "it may only lower" if self.may_be_asked else "it is not asked"
 
-    def apply(self, score: PairScore) -> PairScore:
+    def apply(self, score: PairScore, name: str = "") -> PairScore:
         """The score with one half at the model's own thresholds; support by a model that may not raise is a gap."""
         if not score.known:
             return score
@@ -118,7 +118,8 @@ class Grade(Struct, frozen=True):
         contradicted = _rescale_score(score.contradicted, self.contradicted_from)
         if supported >= 0.5 and not self.may_raise:
             return build_gap(f"a judge that is right in {self.balanced_accuracy:.0%} of its test may only lower")
-        return PairScore(supported, contradicted, reason=score.reason)
+        figure = JudgeFigure(name, self.balanced_accuracy, self.pairs)
+        return PairScore(supported, contradicted, reason=score.reason, judge=figure)
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)

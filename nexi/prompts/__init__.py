@@ -26,7 +26,6 @@ NAMES = (
     "read_first",
     "passages",
     "correction",
-    "judge",
     "entailment",
     "completeness",
     "url_ranking",

@@ -96,7 +96,8 @@ Group = list[list[Statement]]  # the values that sources give for one thing, the
 def _find_disagreements(
     claim: Claim, pages: Mapping[int, Snapshot], about: Mapping[int, frozenset[str]], asked: frozenset[str]
 ) -> Iterator[Group]:
-    behind = [e.number for e in claim.evidence if e.verdict in (Verdict.SUPPORTED, Verdict.PARTLY) and e.number in pages]
+    said = [e for e in claim.evidence if e.verdict is Verdict.FOUND or (e.verdict is Verdict.NOT_FOUND and e.span)]
+    behind = [e.number for e in said if e.number in pages]
     sentence = parse_text(without_markers(claim.text))
     if not behind or len(claim.text) > MAX_SENTENCE_CHARS or sentence.text.endswith("?") or sentence.is_unspaced:
         return

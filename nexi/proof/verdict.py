@@ -37,12 +37,14 @@ COPY = 0.8  # share of a sentence in the order of one of the page's, which is th
 ALMOST = 0.1  # two near copies no further apart than this are equally near
 
 NOTHING = "no passage of the source says this"
-_TELLING = (Verdict.SUPPORTED, Verdict.CONTRADICTED, Verdict.PARTLY, Verdict.UNCHECKED, Verdict.NOT_FOUND)
-_ORDER = (Verdict.SUPPORTED, Verdict.PARTLY, Verdict.UNCHECKED, Verdict.NOT_FOUND, Verdict.CONTRADICTED)
+_TELLING = (Verdict.FOUND, Verdict.CONTRADICTED, Verdict.UNCHECKED, Verdict.NOT_FOUND)
 
 
 class Finding(Struct, frozen=True):
-    """What a page says to a claim: the verdict, the sentences from `first` to `last`, and why."""
+    """What a page says to a claim: the verdict, the sentences from `first` to `last`, and why.
+
+    `is_close` is for a passage that says most of a claim that is not found: it is shown, with what it lacks.
+    """
 
     verdict: Verdict
     reason: str
@@ -54,11 +56,12 @@ class Finding(Struct, frozen=True):
     follows: float = 0.0
     facts: int = 0  # values that the claim has
     is_negated: bool = False
+    is_close: bool = False
 
     @property
     def fit(self) -> float:
         """How much of the claim the page says; nothing where it says otherwise."""
-        said = self.verdict in (Verdict.SUPPORTED, Verdict.PARTLY)
+        said = self.verdict is Verdict.FOUND or self.is_close
         return self.share * max(0.0, 1 - len(self.missing) / (self.facts + 1)) if said else 0.0
 
 
@@ -83,7 +86,7 @@ def _check(sentence: Sentence, cited: Mapping[int, Snapshot | None], question: s
     parsed = parse_text(sentence.plain)
     findings = {number: find(parsed, page, question) for number, page in pages.items() if page is not None}
     evidence = tuple(_make_evidence(number, page, findings.get(number)) for number, page in cited.items())
-    best = min(evidence, key=lambda e: (_TELLING.index(e.verdict), -e.fit, -e.presence))
+    best = min(evidence, key=lambda e: (_rank_verdict(e.verdict, is_close=bool(e.span)), -e.fit, -e.presence))
     claim = replace(claim, verdict=best.verdict, reason=best.reason, evidence=evidence)
     return _check_by_clauses(claim, sentence, pages, findings)
 
@@ -98,9 +101,10 @@ def find(claim: ParsedText, page: Snapshot, question: str = "") -> Finding:
     lacks = [*missing_literals(claim, page), *absent_names(claim, page)]
     found = [_compare(claim, window, page, lacks) for window in find_windows(claim, page)]
     best = _choose(found)
-    if fragment and question and best.verdict is Verdict.SUPPORTED and not _answers(parse_text(question), best, page):
-        return replace(best, verdict=Verdict.PARTLY, reason="the passage does not speak of what was asked")
-    if best.verdict is Verdict.NOT_FOUND and not page.is_whole:
+    if fragment and question and best.verdict is Verdict.FOUND and not _answers(parse_text(question), best, page):
+        reason = "the passage does not speak of what was asked"
+        return replace(best, verdict=Verdict.NOT_FOUND, reason=reason, is_close=True)
+    if best.verdict is Verdict.NOT_FOUND and not best.is_close and not page.is_whole:
         return Finding(Verdict.UNCHECKED, f"not in the first {page.read_chars:,} characters; the rest of the page was not read")
     return best
 
@@ -116,10 +120,10 @@ def _choose(found: list[Finding]) -> Finding:
     copies = [f for f in found if f.follows >= max(NEAR_COPY, nearest - ALMOST)] or found
     best = min(
         copies,
-        key=lambda f: (_TELLING.index(f.verdict), -f.share, f.last - f.first),
+        key=lambda f: (_rank_verdict(f.verdict, is_close=f.is_close), -f.share, f.last - f.first),
         default=Finding(Verdict.NOT_FOUND, NOTHING),
     )
-    return next((f for f in copies if f.is_negated and f.share >= best.share and f.verdict is not Verdict.NOT_FOUND), best)
+    return next((f for f in copies if f.is_negated and f.share >= best.share and _is_telling(f)), best)
 
 
 def _compare(claim: ParsedText, window: Window, page: Snapshot, lacks: list[str]) -> Finding:
@@ -146,11 +150,11 @@ def _compare(claim: ParsedText, window: Window, page: Snapshot, lacks: list[str]
     if share < TOUCHED or (missing and share < enough):
         return made
     if missing:
-        return replace(made, verdict=Verdict.PARTLY, reason=f"the source does not say: {', '.join(missing[:4])}")
+        return replace(made, reason=f"the source does not say: {', '.join(missing[:4])}", is_close=True)
     if share < enough:
         unsaid = list(dict.fromkeys(w.text for w in claim.words if w.term and w.term not in known))
-        return replace(made, verdict=Verdict.PARTLY, reason=f"the source does not say: {', '.join(unsaid[:4])}")
-    return replace(made, verdict=Verdict.SUPPORTED, reason=_how_it_stands(claim, source))
+        return replace(made, reason=f"the source does not say: {', '.join(unsaid[:4])}", is_close=True)
+    return replace(made, verdict=Verdict.FOUND, reason=_how_it_stands(claim, source))
 
 
 def _align_at(at: int, claim: ParsedText, window: Window, page: Snapshot) -> Alignment:
@@ -183,10 +187,20 @@ def _make_evidence(number: int, page: Snapshot | None, finding: Finding | None) 
         number, page.url, page.digest, finding.verdict, round(finding.share, 3), round(finding.fit, 3),
         reason=finding.reason, missing=finding.missing, other=finding.other,
     )  # fmt: skip
-    if finding.first < 0 or finding.verdict is Verdict.NOT_FOUND:
+    if finding.first < 0 or not _is_telling(finding):
         return made
     start, end = page.stored_between(finding.first, finding.last)
     return replace(made, start=start, end=end, span=page.text[start:end], page=page_number(page.text, start))
+
+
+def _rank_verdict(verdict: Verdict, *, is_close: bool) -> float:
+    """The more a verdict tells, the lower it ranks; a passage that says most of a claim comes before a gap."""
+    return 1.5 if verdict is Verdict.NOT_FOUND and is_close else _TELLING.index(verdict)
+
+
+def _is_telling(finding: Finding) -> bool:
+    """Whether there is a passage to show."""
+    return finding.verdict is not Verdict.NOT_FOUND or finding.is_close
 
 
 # A sentence that several sources, or several places of one, say together.
@@ -201,17 +215,17 @@ def _check_by_clauses(
     placed = cut_at_markers(sentence.text)
     if len({clause.numbers for clause in placed if clause.numbers}) > 1:
         parts = [_find_clause(clause, pages) for clause in placed]
-        if all(finding.verdict is Verdict.SUPPORTED for _, _, finding in parts):
+        if all(finding.verdict is Verdict.FOUND for _, _, finding in parts):
             return _join_parts(claim, pages, parts)
         denied = next((finding for _, _, finding in parts if finding.verdict is Verdict.CONTRADICTED), None)
-        if denied and claim.verdict is not Verdict.SUPPORTED:
+        if denied and claim.verdict is not Verdict.FOUND:
             return replace(claim, verdict=Verdict.CONTRADICTED, reason=denied.reason)
         return claim
     copied = any(f.follows >= (NEAR_COPY if f.verdict is Verdict.CONTRADICTED else COPY) for f in findings.values())
-    if claim.verdict is not Verdict.SUPPORTED and not copied and any(f.share > 0 for f in findings.values()):
+    if claim.verdict is not Verdict.FOUND and not copied and any(f.share > 0 for f in findings.values()):
         for clauses in cut_at_joints(sentence.plain):
             parts = [_find_clause(clause, pages) for clause in clauses]
-            if all(finding.verdict is Verdict.SUPPORTED for _, _, finding in parts):
+            if all(finding.verdict is Verdict.FOUND for _, _, finding in parts):
                 return _join_parts(claim, pages, parts)
     return claim
 
@@ -221,7 +235,9 @@ def _find_clause(clause: Clause, pages: Mapping[int, Snapshot | None]) -> Part:
     cited = ((number, pages.get(number)) for number in clause.numbers or pages)
     found = ((clause, number, find(parsed, page)) for number, page in cited if page is not None)
     return min(
-        found, key=lambda part: _TELLING.index(part[2].verdict), default=(clause, 0, Finding(Verdict.UNCHECKED, NOTHING))
+        found,
+        key=lambda part: _rank_verdict(part[2].verdict, is_close=part[2].is_close),
+        default=(clause, 0, Finding(Verdict.UNCHECKED, NOTHING)),
     )
 
 
@@ -234,24 +250,10 @@ def _join_parts(claim: Claim, pages: Mapping[int, Snapshot | None], parts: list[
         if own:
             clause, finding = max(own, key=lambda pair: len(pair[0].text))
             e = _make_evidence(e.number, pages[e.number], finding)
-            e = e if len(numbers) == 1 else replace(e, verdict=Verdict.PARTLY, reason=f"says its part: {clause.text}")
+            e = e if len(numbers) == 1 else replace(e, reason=f"says its part: {clause.text}")
         elif e.verdict is not Verdict.UNCHECKED:
             e = Evidence(e.number, e.url, e.digest, Verdict.NOT_FOUND, reason="nothing here rests on it")
         evidence.append(e)
     named = " and ".join(f"[{number}]" for number in numbers)
     reason = f"said part by part by {named}" if len(numbers) > 1 else "said in several places of the source"
-    return replace(claim, verdict=Verdict.SUPPORTED, reason=reason, evidence=tuple(evidence))
-
-
-def lowered(claim: Claim, number: int, verdict: Verdict, reason: str = "") -> Claim:
-    """The claim after a judge has spoken on one of its sources; a higher verdict than before changes nothing."""
-    evidence = tuple(
-        replace(e, verdict=verdict, fit=0.0, reason=reason or "a judge does not find it said there")
-        if e.number == number and _ORDER.index(verdict) > _ORDER.index(e.verdict)
-        else e
-        for e in claim.evidence
-    )
-    if evidence == claim.evidence:
-        return claim
-    best = min((e.verdict for e in evidence), key=_ORDER.index)
-    return replace(claim, evidence=evidence, verdict=max(claim.verdict, best, key=_ORDER.index), reason=reason or claim.reason)
+    return replace(claim, verdict=Verdict.FOUND, reason=reason, evidence=tuple(evidence))

@@ -7,9 +7,9 @@ the stored pages and the LLM port. It decides what is released, put right, mende
 
 from __future__ import annotations
 
-from nexi.verify.checker import Checker, Doubt, Judge, Mend, Ruling
+from nexi.verify.checker import Checker, Doubt, JudgeClaims, Mend
 from nexi.verify.edits import MARK, failing
 from nexi.verify.snapshots import Snapshots
 from nexi.verify.writing import Verifier, Writing
 
-__all__ = ["MARK", "Checker", "Doubt", "Judge", "Mend", "Ruling", "Snapshots", "Verifier", "Writing", "failing"]
+__all__ = ["MARK", "Checker", "Doubt", "JudgeClaims", "Mend", "Snapshots", "Verifier", "Writing", "failing"]

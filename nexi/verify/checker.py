@@ -13,6 +13,7 @@ import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -29,10 +30,11 @@ from nexi.verify.edits import (
     substituted,
     without_idle_citations,
 )
+from nexi.verify.judging import JudgedClaims
 from nexi.verify.quotations import taken_as_quotation
 from nexi.verify.snapshots import Snapshots
 
-__all__ = ["Checker", "Doubt", "Judge", "Mend", "Ruling"]
+__all__ = ["Checker", "Doubt", "JudgeClaims", "Mend"]
 
 
 MOST_STRETCHES = 1000
@@ -48,18 +50,10 @@ class Doubt(Struct, frozen=True):
     hints: tuple[Evidence, ...] = ()
 
 
-class Ruling(Struct, frozen=True):
-    """What a judge thinks of a sentence and one of its sources."""
-
-    claim: int
-    number: int
-    reason: str = ""
-
-
 # New sentences by the position of the doubt, "" for one to leave out; None when the model was not asked.
 Mend: TypeAlias = Callable[[Sequence[Doubt]], Awaitable[Mapping[int, str] | None]]
-# The sources of these claims that do not say what the sentence says.
-Judge: TypeAlias = Callable[[Sequence[Claim]], Awaitable[Sequence[Ruling]]]
+# The same claims, judged.
+JudgeClaims: TypeAlias = Callable[[Sequence[Claim]], Awaitable[JudgedClaims]]
 
 
 @dataclass
@@ -73,7 +67,10 @@ class Piece:
 
 
 class Checker:
-    """One answer. `release` gets the checked text, stretch by stretch; joined it is `text`."""
+    """One answer. `release` gets the checked text, stretch by stretch; joined it is `text`.
+
+    A `judge` that is given here judges before anything is released, for a reader who wants nothing that it would not accept.
+    """
 
     def __init__(
         self,
@@ -82,7 +79,7 @@ class Checker:
         *,
         strict: bool = False,
         mends: bool = True,
-        judge: Judge | None = None,
+        judge: JudgeClaims | None = None,
     ) -> None:
         self._snapshots = snapshots
         self._release = release
@@ -103,7 +100,8 @@ class Checker:
         self._marked: list[int] = []
         self._dropped: list[Claim] = []
         self._recited = self._corrected = 0
-        self._asked = self._judged = False
+        self._asked = False
+        self._judged: JudgedClaims | None = None
 
     @property
     def text(self) -> str:
@@ -139,11 +137,10 @@ class Checker:
     async def finish(self, mend: Mend | None = None) -> Review:
         """Settle what is held and release it. Without `mend`, or a second time, nobody is asked."""
         await self.drain(last=True)
-        if self._judge and not self._judged:
-            self._judged = True
-            await self._lower(self._judge)
         if mend and not self._asked and (doubts := self._doubts()):
             await self._mend(mend, doubts)
+        if self._judge and self._judged is None:
+            self._judged = await self._judge_held(self._judge)
         self._add_beyond()
         self._let_out()
         return Review(
@@ -154,6 +151,8 @@ class Checker:
             self._corrected,
             self._asked,
             self._strict,
+            self._judged.judges if self._judged else (),
+            self._judged.gap if self._judged else "",
         )
 
     # checking
@@ -240,16 +239,13 @@ class Checker:
         piece.text, piece.claims, piece.hints = text, claims, {}
         self._take_out(piece, {c.index for c in failing(claims) if c.text in {g.text for g in gone}})
 
-    async def _lower(self, judge: Judge) -> None:
-        """A judge may only lower what was found."""
-        from nexi.proof import lowered
-
-        pairs = [(piece, claim) for piece in self._held for claim in piece.claims if claim.verdict is Verdict.SUPPORTED]
-        rulings = await judge([claim for _, claim in pairs]) if pairs else ()
-        for ruling in rulings:
-            piece, claim = pairs[ruling.claim]
-            changed = lowered(claim, ruling.number, Verdict.NOT_FOUND, ruling.reason)
-            piece.claims = tuple(changed if c.index == claim.index else c for c in piece.claims)
+    async def _judge_held(self, judge: JudgeClaims) -> JudgedClaims:
+        """Judge every claim that is held, all in one call."""
+        judged = await judge([claim for piece in self._held for claim in piece.claims])
+        claims = iter(judged.claims)
+        for piece in self._held:
+            piece.claims = tuple(islice(claims, len(piece.claims)))
+        return judged
 
     # release
 

@@ -1,7 +1,7 @@
-"""The two requests that checking makes of a model: mend these sentences, and, where it is wished, judge those.
+"""Asks the model to rewrite the sentences of its answer that failed the check.
 
 Above it is the loop, which says whether the budget allows a call; below it is the LLM port. A reply is JSON or it is nothing:
-what cannot be read changes no sentence. The judge is asked only what fails, so that it can only lower.
+what cannot be read changes no sentence.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from nexi.prompts import render
 from nexi.structured.json_reader import parse_lenient
 from nexi.structured.schema_check import check_schema
 from nexi.types import Claim, Evidence, Message
-from nexi.verify.checker import Doubt, Ruling
+from nexi.verify.checker import Doubt
 from nexi.verify.edits import opening
 
 MOST_SENTENCES = 40
@@ -59,16 +59,6 @@ class Request(Struct, frozen=True):
         entries = await self._ask("correction", task, _listing("sentences", "text", len(asked)))
         return {e["n"] - 1: _BLANK.sub(" ", e["text"]).strip() for e in entries if 1 <= e["n"] <= len(asked)}
 
-    async def judged(self, claims: Sequence[Claim]) -> list[Ruling]:
-        """The pairs of claim and source that the judge does not find supported. Raises LLMError."""
-        pairs = [(i, e) for i, claim in enumerate(claims[:MOST_SENTENCES]) for e in claim.evidence if e.span]
-        if not pairs:
-            return []
-        task = "\n\n".join(_pair_text(n, claims[i], e) for n, (i, e) in enumerate(pairs, 1))
-        entries = await self._ask("judge", task, _listing("unsupported", "reason", len(pairs)))
-        said = [(pairs[e["n"] - 1], _BLANK.sub(" ", e["reason"]).strip()) for e in entries if 1 <= e["n"] <= len(pairs)]
-        return [Ruling(i, evidence.number, f"the judge says: {reason[:300]}") for (i, evidence), reason in said]
-
     async def _ask(self, prompt: str, task: str, schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         name = next(iter(schema["properties"]))
         most = schema["properties"][name]["maxItems"]
@@ -106,10 +96,6 @@ def _problem(claim: Claim) -> str:
         if evidence.other:
             parts.append(f"[{evidence.number}] says {evidence.other} instead")
     return "; ".join(parts)
-
-
-def _pair_text(n: int, claim: Claim, evidence: Evidence) -> str:
-    return f"Item {n}\nSentence: {claim.text.strip()}\nPage: [{evidence.number}]\nPassage: {_quoted(evidence)}"
 
 
 def _quoted(evidence: Evidence) -> str:

@@ -23,7 +23,11 @@ MOST_SOURCES = 999  # a marker has at most three digits
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _RUN = re.compile(r"^run(?:[ _-]?id)?:\s*[\"']?([0-9a-f]{6})\b", re.MULTILINE)
-_FIGURES = re.compile(r"^\**(?:Verified:\s*)?\d+ of \d+ sentences? supported(?:, \d+ left out)?\.?\**[ \t]*$", re.MULTILINE)
+_FIGURES = re.compile(
+    r"^\**(?:(?:Verified|Checked):\s*)?\d+ of \d+ sentences? (?:supported(?:, \d+ more found)?|found in the cited pages)"
+    r"(?:, \d+ (?:left out|omitted))?\.?\**[ \t]*$",
+    re.MULTILINE,
+)
 _FOOTNOTE = re.compile(r"^ {0,3}\[\^(?P<label>[^\]\s]{1,100})\]:[ \t]*(?P<rest>.*(?:\n(?: {2,}|\t)\S.*)*)$", re.MULTILINE)
 _DEFINITION = re.compile(r"^ {0,3}\[(?P<label>[^\]\n^]{1,100})\]:[ \t]*<?(?P<url>https?://[^\s<>]+)>?.*$", re.MULTILINE)
 _ENTRY = re.compile(r"^\s*(?:[-*+•]\s+)?(?:\*\*)?(?:\[\^?(?P<a>[1-9]\d{0,2})\]|(?P<b>[1-9]\d{0,2})[.)])[:.]?\s*(?P<rest>.*)$")

@@ -19,10 +19,22 @@ from nexi.types import Claim, Evidence, Proof, Verdict
 if TYPE_CHECKING:
     from nexi.proof import Snapshot
 
-__all__ = ["MARK", "check", "edited", "failing", "opening", "repair", "substituted", "unmarked", "without_idle_citations"]
+__all__ = [
+    "MARK",
+    "PASSING",
+    "check",
+    "edited",
+    "failing",
+    "opening",
+    "repair",
+    "substituted",
+    "unmarked",
+    "without_idle_citations",
+]
 
 
 MARK = " [unverified]"  # stands behind a sentence whose support was not found
+PASSING = (Verdict.FOUND, Verdict.SUPPORTED)
 HINTS = 3
 _WORD = re.compile(r"\w")
 _OPENING = re.compile(r"\s*(?:>\s?)*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?")
@@ -40,7 +52,7 @@ class Repair(Struct, frozen=True):
 
 def failing(claims: Iterable[Claim]) -> list[Claim]:
     """The claims that may not pass as they stand."""
-    return [claim for claim in Proof(tuple(claims)).checked if claim.verdict is not Verdict.SUPPORTED]
+    return [claim for claim in Proof(tuple(claims)).checked if claim.verdict not in PASSING]
 
 
 def check(text: str, snapshots: Mapping[int, Snapshot | None]) -> tuple[Claim, ...]:
@@ -67,10 +79,10 @@ def repair(text: str, claims: Sequence[Claim], snapshots: Mapping[int, Snapshot 
 
 
 def without_idle_citations(text: str, claims: Sequence[Claim]) -> str:
-    """A supported sentence keeps the citations that say something to it; one that disagrees is kept as well."""
+    """A found sentence keeps the citations that say something to it; one that disagrees is kept as well."""
     for claim in reversed(claims):
-        idle = {e.number for e in claim.evidence if e.verdict is Verdict.NOT_FOUND}
-        if claim.verdict is Verdict.SUPPORTED and idle:
+        idle = {e.number for e in claim.evidence if e.verdict is Verdict.NOT_FOUND and not e.span}
+        if claim.verdict is Verdict.FOUND and idle:
             sentence, _ = drop_unknown(text[claim.start : claim.end], set(claim.numbers) - idle)
             text = text[: claim.start] + sentence + text[claim.end :]
     return text
@@ -138,18 +150,18 @@ def _others(claim: Claim, snapshots: Mapping[int, Snapshot | None]) -> list[Evid
     found: list[Evidence] = []
     for number in dict.fromkeys((*quoting, *others)):
         found += check_claim(set_citations(bare, [number]), {number: others[number]}).evidence
-        if not claim.evidence and found[-1].verdict is Verdict.SUPPORTED and found[-1].fit >= 1:
+        if not claim.evidence and found[-1].verdict is Verdict.FOUND and found[-1].fit >= 1:
             break
-    return sorted(found, key=lambda e: (e.verdict is not Verdict.SUPPORTED, -e.fit, -e.presence, e.number))
+    return sorted(found, key=lambda e: (e.verdict is not Verdict.FOUND, -e.fit, -e.presence, e.number))
 
 
 def _the_one(claim: Claim, others: Sequence[Evidence]) -> int | None:
     """The source that supports a sentence whose own do not. Of several, a sentence that names none takes the best; one that
     names another is not ours to guess about. Copies of a page count once."""
-    supporting = [e for e in others if e.verdict is Verdict.SUPPORTED]
-    if not supporting or (claim.evidence and len({e.digest for e in supporting}) > 1):
+    containing = [e for e in others if e.verdict is Verdict.FOUND]
+    if not containing or (claim.evidence and len({e.digest for e in containing}) > 1):
         return None
-    return supporting[0].number
+    return containing[0].number
 
 
 def _with_mark(body: str) -> str:

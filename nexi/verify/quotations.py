@@ -46,11 +46,11 @@ def _quotation(claim: Claim, snapshots: Mapping[int, Snapshot | None]) -> Claim:
         snapshot = snapshots.get(evidence.number)
         if snapshot is not None and is_quoted(sentence, snapshot.plain.text):
             reason = "quoted letter for letter"
-            good = replace(evidence, verdict=Verdict.SUPPORTED, presence=1.0, fit=1.0, reason=reason, missing=(), other="")
+            good = replace(evidence, verdict=Verdict.FOUND, presence=1.0, fit=1.0, reason=reason, missing=(), other="")
             others = (good if e is evidence else e for e in claim.evidence)
-            return replace(claim, verdict=Verdict.SUPPORTED, reason=reason, evidence=tuple(others))
+            return replace(claim, verdict=Verdict.FOUND, reason=reason, evidence=tuple(others))
     if _is_quoted_by_parts(claim.text, snapshots):
-        return replace(claim, verdict=Verdict.SUPPORTED, reason="quoted letter for letter, part by part")
+        return replace(claim, verdict=Verdict.FOUND, reason="quoted letter for letter, part by part")
     return claim
 
 

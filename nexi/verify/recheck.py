@@ -62,11 +62,11 @@ class Verification(Struct, frozen=True):
     def failed(self, *, strict: bool = False) -> tuple[Claim, ...]:
         """The sentences that make the verification fail.
 
-        Those are cited sentences that their sources do not support, whether the source says otherwise, says nothing or is
-        missing; what is partly supported and what cites nothing fails only when it is strict.
+        Those are cited sentences that are not found in their sources, whether the source says otherwise, says nothing or is
+        missing; what cites nothing fails only when it is strict.
         """
         wrong = failing(self.proof.claims)
-        return tuple(wrong if strict else (c for c in wrong if c.evidence and c.verdict is not Verdict.PARTLY))
+        return tuple(wrong if strict else (claim for claim in wrong if claim.evidence))
 
     def line_of(self, claim: Claim) -> int:
         return self.document.text.count("\n", 0, claim.start) + 1

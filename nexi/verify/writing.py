@@ -11,19 +11,25 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 
 from nexi.answers.streaming import AnswerStream
+from nexi.ports import PairModel
 from nexi.runs.session import Session
 from nexi.types import Review
 from nexi.urls import is_web_url
-from nexi.verify.checker import Checker, Doubt, Judge, Mend
+from nexi.verify.checker import Checker, Doubt, JudgeClaims, Mend
 from nexi.verify.snapshots import Snapshots
 
 
 class Verifier(Struct, frozen=True):
-    """How the answers of a run are checked. `mends` is for a model that can be asked to write a sentence again."""
+    """How the answers of a run are checked. `mends` is for a model that can be asked to write a sentence again.
+
+    `open_judge` opens the pair model that judges what rules found: all there is for the text of a model (True), for
+    quotations (False) what costs nothing.
+    """
 
     snapshots: Snapshots
     strict: bool = False
     mends: bool = True
+    open_judge: Callable[[bool], PairModel | None] = lambda by_model: None
 
 
 class Writing:
@@ -36,8 +42,9 @@ class Writing:
         release: Callable[[str], None],
         *,
         mends: bool = True,
-        judge: Judge | None = None,
+        judge: JudgeClaims | None = None,
     ) -> None:
+        self.by_model = mends
         self._session = session
         self._checker = None
         if verifier:

@@ -36,7 +36,8 @@ HELP: Mapping[str, tuple[str, str]] = {
     "nexi_runs_active": ("gauge", "Runs in progress in this process."),
     "nexi_completeness": ("summary", "Completeness of what was known, from 0 to 1, as judged."),
     "nexi_sentences_checked_total": ("counter", "Sentences of answers that were compared with their pages."),
-    "nexi_sentences_supported_total": ("counter", "Sentences of answers that their pages support."),
+    "nexi_sentences_found_total": ("counter", "Sentences of answers that were found in their pages and not judged."),
+    "nexi_sentences_supported_total": ("counter", "Sentences of answers that a tested judge found supported by their pages."),
     "nexi_searches_total": ("counter", "Searches, by the backend that answered; none where all failed."),
     "nexi_urls_found_total": ("counter", "URLs that searches found."),
     "nexi_urls_crawled_total": ("counter", "Pages that were read."),
@@ -119,6 +120,7 @@ class Metrics:
                 self.count("nexi_completeness_count")
             case AnswerChecked():
                 self.count("nexi_sentences_checked_total", len(event.review.proof.checked))
+                self.count("nexi_sentences_found_total", event.review.proof.found)
                 self.count("nexi_sentences_supported_total", event.review.proof.supported)
             case RunFinished() | RunFailed():
                 self.count("nexi_runs_ended_total", mode=mode, stop=event.stop.value)

@@ -22,9 +22,10 @@ from nexi.pair_models.quiz import Grade
 from nexi.runs.recording import AgentReplay
 from nexi.testing import FakeClock, ScriptedLLM
 from nexi.token_counter import TokenCounter
-from nexi.types import PairScore, Reply, Usage
+from nexi.types import JudgeFigure, PairScore, Reply, Usage
 from tests.pair_models.toys import TOY_QUIZ, judge_years
 
+YES = PairScore(0.95, judge=JudgeFigure("toy", 1.0, 20))
 PAIR = ("The bridge was opened in 1859.", "The bridge was opened in 1859.")
 GRADE = Grade(1.0, 1.0, 0.0, 0.5, pairs=20, tokens=2000, cost=0.0002, tested_at="2026-01-02")
 
@@ -74,7 +75,7 @@ def config(make_config: Callable[..., Config]) -> Config:
 async def test_the_first_use_of_a_judge_tests_it_says_so_and_counts_the_cost(config: Config) -> None:
     bench = Bench(config, *[judge_years] * 3)
 
-    assert await bench.score() == [PairScore(0.95)]
+    assert await bench.score() == [YES]
 
     assert kept_judge_grade(config) == GRADE
     assert bench.facts.of(Warned) == [
@@ -85,14 +86,14 @@ async def test_the_first_use_of_a_judge_tests_it_says_so_and_counts_the_cost(con
         )
     ]
     assert bench.meter.usage.total == 3_000
-    assert bench.facts.of(Judged) == [Judged("judge", "toy", 1.0, (json.dumps(GRADE.as_json()),))]
+    assert bench.facts.of(Judged) == [Judged("judge", "toy", 1.0, (json.dumps(GRADE.as_json()), "2000"))]
 
 
 async def test_a_judge_that_was_tested_is_not_tested_again(config: Config) -> None:
     await Bench(config, *[judge_years] * 3).score()
     bench = Bench(config, judge_years)
 
-    assert await bench.score() == [PairScore(0.95)]
+    assert await bench.score() == [YES]
     assert len(bench.llm.requests) == 1
     assert bench.facts.of(Warned) == []
 
@@ -135,9 +136,11 @@ async def test_a_judge_that_cannot_be_reached_is_not_tried_in_every_run(config: 
 
 async def test_a_budget_too_small_for_the_test_leaves_a_gap_for_this_run_alone(config: Config) -> None:
     bench = Bench(config, *[judge_years] * 3, budget=Budget(max_tokens=500))
-    assert await bench.score() == [build_gap("toy could not be tested: the budget of this run is too small for it")]
+    assert await bench.score() == [
+        build_gap("toy could not be tested: the test does not fit into 15% of the budget of this run")
+    ]
     assert bench.llm.requests == []
-    assert await Bench(config, *[judge_years] * 3).score() == [PairScore(0.95)]
+    assert await Bench(config, *[judge_years] * 3).score() == [YES]
 
 
 async def test_a_judge_spends_at_most_its_share_of_the_runs_tokens(config: Config) -> None:
@@ -157,7 +160,7 @@ async def test_a_replay_uses_the_recorded_grade_and_tests_nobody(config: Config)
     (config.state_dir / "judges.json").unlink()
 
     replayed = Bench(config, track=AgentReplay(original.facts.told, is_replay_only=True))
-    assert await replayed.score() == [PairScore(0.95)]
+    assert await replayed.score() == [YES]
     assert replayed.llm.requests == []
     assert len(replayed.facts.of(ModelAsked)) == 1
     assert replayed.facts.of(Judged) == original.facts.of(Judged)

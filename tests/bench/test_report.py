@@ -37,7 +37,7 @@ def test_a_question_that_was_not_asked_counts_for_nothing_and_a_failure_as_wrong
 
 def test_each_kind_has_its_own_line() -> None:
     assert render_table(group_figures(QUESTIONS, ROWS)) == (
-        "| questions | asked | correct % (95 %) | F1 | sentences supported % | words | citations | pages | tokens | seconds "
+        "| questions | asked | correct % (95 %) | F1 | sentences found % | words | citations | pages | tokens | seconds "
         "| cost $ | failed |\n"
         "|---|---|---|---|---|---|---|---|---|---|---|---|\n"
         "| all | 3 | 33.3 (6 to 79) | 22.2 | 50.0 of 2 | 2 | 1.0 | 2.0 | 133 | 3.0 | 0.7500 | 1 |\n"

@@ -189,7 +189,7 @@ def test_an_answer_is_written_to_a_new_file(online: Command, tmp_path: Path) -> 
     assert done.err.endswith(f"Saved the answer to {file}.\n")
     text, shown = file.read_text(encoding="utf-8"), online("--plain", QUESTION).out
     assert text.partition("\n\nSources:\n")[0] == shown.partition("\n\nSources:\n")[0]
-    assert text.endswith("\n\nVerified: 1 of 1 sentence supported.\n")
+    assert text.endswith("\n\nChecked: 1 of 1 sentence found in the cited pages.\n")
 
 
 def test_json_is_written_to_a_new_file(online: Command, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ def answered(online: Command) -> str:
 def test_an_answer_is_verified_offline_by_the_beginning_of_its_id(online: Command, answered: str) -> None:
     done = online("verify", answered[:5])
     assert done.code == 0
-    assert "1 of 1 sentence supported. No sentence failed." in done.out
+    assert "1 of 1 sentence found in the cited pages. No sentence failed." in done.out
     assert "(stored)" in done.out
 
 
@@ -53,7 +53,7 @@ def test_a_dead_page_is_reported(online: Command, answered: str, monkeypatch: py
     monkeypatch.setenv("NEXI_ALLOW_PRIVATE", "")
     done = online("verify", "--refetch", answered)
     assert done.code == 5
-    assert "(was supported)" in done.out
+    assert "(was found)" in done.out
     assert "(dead: " in done.out
 
 

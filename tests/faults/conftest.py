@@ -37,7 +37,9 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 @pytest.fixture
 def environment(web: str, tmp_path: Path) -> dict[str, str]:
-    return {"NEXI_HOME": str(tmp_path / "nexi"), "SEARXNG_URL": web, "NEXI_ALLOW_PRIVATE": urlsplit(web).netloc}
+    without_judge = {"MODEL_CHOICE": "extractive"}  # a scripted model has no replies for it
+    home = str(tmp_path / "nexi")
+    return {"NEXI_HOME": home, "SEARXNG_URL": web, "NEXI_ALLOW_PRIVATE": urlsplit(web).netloc, **without_judge}
 
 
 @pytest.fixture

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from nexi.app import Nexi, RunLimits, RunRequest, RunResult
+from nexi.app.pair_models import grade_book, judge_key
 from nexi.config import Config
 from nexi.errors import LLMError
-from nexi.events import ModelAsked, ModelFailed, Warned
-from nexi.types import Reply
+from nexi.events import ModelAsked, ModelFailed
+from nexi.pair_models.quiz import Grade, packaged_quiz
+from nexi.types import Reply, Verdict
 from tests.research.test_search_resume import FIRST, SearchModel
 from tests.research.world import PAGES, LoopClock, SlowWeb, play
 
@@ -49,6 +51,7 @@ class Judge:
 def test_an_answer_stands_when_its_judge_fails(make_config: Make, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda _: None)
     config = make_config(verify_judge=True, knowledge=False)
+    grade_book(config).put(judge_key(config, packaged_quiz()), Grade(0.9, 0.9, 0.1, 0.5, pairs=60))
 
     async def work() -> RunResult:
         llms: dict[str, Any] = {"answer": SearchModel(), "extract": SearchModel(), "judge": Judge(FAULTS[fault])}
@@ -61,10 +64,11 @@ def test_an_answer_stands_when_its_judge_fails(make_config: Make, fault: str, mo
 
     result = play(work)
     failed = [f.code for f in result.facts if isinstance(f, ModelFailed)]
-    warned = [f.code for f in result.facts if isinstance(f, Warned)]
     assert "384,400 km" in result.answer.text
     assert [f.purpose for f in result.facts if isinstance(f, ModelAsked)][-1] == "judge"
     known = FAULTS[fault]
-    code = known.code if isinstance(known, LLMError) else "timeout" if known is None else ""
+    code = known.code if isinstance(known, LLMError) else "cancelled" if known is None else ""
     assert failed == ([code] if code else [])
-    assert ("not_judged" in warned) == bool(code)
+    assert result.answer.review is not None
+    assert {claim.verdict for claim in result.answer.review.proof.checked} == {Verdict.FOUND}
+    assert result.answer.review.gap.startswith("The sentences were not judged: ")

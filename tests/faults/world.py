@@ -99,6 +99,7 @@ class Servers:
             allow_private=("127.0.0.0/8",),
             respect_robots=False,
             llm_max_retries=2,
+            verify_judge=False,
         )
 
 

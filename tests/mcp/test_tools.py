@@ -65,7 +65,7 @@ async def test_an_answer_comes_as_markdown_with_sources_and_as_structured_conten
     jsonschema.validate(found, tool.output_schema)
     lines = text_of(result).splitlines()
     assert lines[:5] == [ANSWER, "", "## Sources", "", f"[1] Moon facts: {web}/moon.test/facts"]
-    assert lines[6].startswith("Verified: 1 of 1 sentence supported. *")
+    assert lines[6].startswith("Checked: 1 of 1 sentence found in the cited pages. *")
     assert found["answer"] == ANSWER
     assert found["sources"] == [{"n": 1, "url": f"{web}/moon.test/facts", "title": "Moon facts"}]
     assert (found["stop"], found["model"], found["question"]) == ("final_answer", "extractive", QUESTION)
@@ -264,7 +264,7 @@ async def test_an_answer_can_be_verified_by_its_id_and_as_text(web: str, tmp_pat
         by_id = await client.call_tool("nexi_verify", {"run_id": answer["id"]})
         wrong = f"The Moon is 12 km from Earth. [1]\n\nSources:\n[1] {web}/moon.test/facts"
         as_text = await client.call_tool("nexi_verify", {"text": wrong, "refetch": True})
-    assert (by_id.structured_content["ok"], by_id.structured_content["proof"]["supported"]) == (True, 1)
+    assert (by_id.structured_content["ok"], by_id.structured_content["proof"]["found"]) == (True, 1)
     assert (as_text.is_error, as_text.structured_content["ok"]) == (False, False)
 
 

@@ -8,13 +8,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from nexi.errors import NexiError, StoreError
 from nexi.pair_models.gaps import UNREADABLE, build_gap
 from nexi.pair_models.graded import GradeBook, GradedPairModel
 from nexi.pair_models.overlap import OverlapPairModel
 from nexi.pair_models.quiz import NEVER, Grade, Quiz, grade_scores, take_quiz
-from nexi.types import PairScore
+from nexi.types import JudgeFigure, PairScore
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 
@@ -140,7 +141,11 @@ async def scored_with(grade: Grade, *scores: PairScore) -> list[PairScore]:
 
 async def test_scores_of_a_good_model_have_one_half_at_its_thresholds() -> None:
     scores = await scored_with(GOOD, PairScore(0.8), PairScore(0.4), PairScore(1.0), PairScore(0.0, 0.6, reason="not 1895"))
-    assert scores == [PairScore(0.5), PairScore(0.25), PairScore(1.0), PairScore(0.0, 0.5, reason="not 1895")]
+    figure = JudgeFigure("fixed", 0.9)
+    assert [replace(score, judge=None) for score in scores] == [
+        PairScore(0.5), PairScore(0.25), PairScore(1.0), PairScore(0.0, 0.5, reason="not 1895"),
+    ]  # fmt: skip
+    assert {score.judge for score in scores} == {figure}
     assert [score.supports for score in scores] == [True, False, True, False]
     assert [score.contradicts for score in scores] == [False, False, False, True]
 
@@ -148,7 +153,7 @@ async def test_scores_of_a_good_model_have_one_half_at_its_thresholds() -> None:
 async def test_a_middling_model_lowers_but_never_raises() -> None:
     raising, lowering = await scored_with(MIDDLING, PairScore(0.9), PairScore(0.2))
     assert raising == build_gap("a judge that is right in 70% of its test may only lower")
-    assert lowering == PairScore(pytest.approx(0.2))
+    assert lowering == PairScore(pytest.approx(0.2), judge=JudgeFigure("fixed", 0.7))
     assert lowering.known
 
 

@@ -18,14 +18,14 @@ def verdict(answer: str, page: str) -> Verdict:
 def test_a_page_beyond_the_cap_is_read_from_its_beginning_and_says_so() -> None:
     page = prepare("The house has 12 rooms. " + "Filler words stand here for long. " * (MAX_CHARS // 33))
     found = check_answer("The house has 12 rooms [1]. The garden has two old apple trees [1].", {1: page}).claims
-    assert [c.verdict for c in found] == [Verdict.SUPPORTED, Verdict.UNCHECKED]
+    assert [c.verdict for c in found] == [Verdict.FOUND, Verdict.UNCHECKED]
     assert found[1].reason == f"not in the first {MAX_CHARS:,} characters; the rest of the page was not read"
 
 
 def test_one_endless_line_is_read_in_pieces() -> None:
     assert (
         verdict("The bridge opened in 1932 [1].", "word " * 20_000 + "The bridge opened in 1932. " + "word " * 20)
-        is Verdict.SUPPORTED
+        is Verdict.FOUND
     )
 
 
@@ -40,7 +40,7 @@ def test_five_hundred_citations_of_one_sentence_are_answered_one_by_one() -> Non
         f"The cat sat on the mat {marks}.", {n: prepare("The cat sat on the mat.") for n in range(1, 501)}
     ).claims[0]
     assert len(claim.evidence) == 500
-    assert claim.verdict is Verdict.SUPPORTED
+    assert claim.verdict is Verdict.FOUND
     assert claim.evidence[-1].verdict is Verdict.UNCHECKED
 
 

@@ -15,8 +15,8 @@ OTHER_WORDS = (
 
 
 def claim(text: str, *numbers: int) -> Claim:
-    evidence = tuple(Evidence(number, verdict=Verdict.SUPPORTED) for number in numbers or (1,))
-    return Claim(0, text, 0, len(text), Verdict.SUPPORTED, True, "", evidence)
+    evidence = tuple(Evidence(number, verdict=Verdict.FOUND) for number in numbers or (1,))
+    return Claim(0, text, 0, len(text), Verdict.FOUND, True, "", evidence)
 
 
 def page(text: str, host: str, title: str = "Forth Bridge") -> Snapshot:

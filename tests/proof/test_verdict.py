@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.proof import check_answer, check_claim, lowered, prepare
+from nexi.proof import check_answer, check_claim, prepare
 from nexi.types import Verdict
 
 PAGE = """# Mary Mazzio
@@ -48,7 +48,7 @@ def verdict(text: str, question: str = "") -> Verdict:
     ],
 )
 def test_a_sentence_is_found_when_its_words_and_every_hard_fact_stand_there(text: str) -> None:
-    assert verdict(text) is Verdict.SUPPORTED
+    assert verdict(text) is Verdict.FOUND
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_another_value_in_the_same_slot_contradicts_and_is_shown(text: str, othe
 )
 def test_a_hard_fact_that_is_not_there_is_named_and_never_outweighed(text: str, missing: tuple[str, ...]) -> None:
     found = check_claim(text, {1: prepare(PAGE)})
-    assert found.verdict in (Verdict.PARTLY, Verdict.NOT_FOUND)
+    assert found.verdict is Verdict.NOT_FOUND
     assert found.evidence[0].missing == missing
 
 
@@ -117,7 +117,8 @@ def test_a_value_of_another_slot_unit_or_rounding_does_not_contradict(page: str,
     ],
 )
 def test_an_edit_of_a_near_copy_is_not_found(page: str, text: str) -> None:
-    assert check_claim(text, {1: prepare(page)}).verdict not in (Verdict.SUPPORTED, Verdict.NOT_FOUND)
+    claim = check_claim(text, {1: prepare(page)})
+    assert (claim.verdict is Verdict.FOUND, claim.evidence[0].span) == (False, page)  # the passage is shown all the same
 
 
 def test_a_pronoun_binds_a_sentence_to_the_one_before() -> None:
@@ -125,23 +126,23 @@ def test_a_pronoun_binds_a_sentence_to_the_one_before() -> None:
     loose = prepare("Ruth Levy lived in Molde before the war. Ann Hill painted large pictures of boats.")
     text = "Ruth Levy of Molde painted large pictures of boats."
     assert check_claim(text, {1: bound}).evidence[0].presence > check_claim(text, {1: loose}).evidence[0].presence
-    assert check_claim(text, {1: bound}).verdict is Verdict.SUPPORTED
+    assert check_claim(text, {1: bound}).verdict is Verdict.FOUND
 
 
 def test_a_heading_lends_its_words() -> None:
     page = prepare("# Intro\n\nSomething else.\n\n## Varn bridge\n\nThe main span measures 186 metres.\n")
-    assert check_claim("The main span of the Varn bridge measures 186 metres.", {1: page}).verdict is Verdict.SUPPORTED
+    assert check_claim("The main span of the Varn bridge measures 186 metres.", {1: page}).verdict is Verdict.FOUND
 
 
 @pytest.mark.parametrize(
     ("text", "question", "expected"),
     [
-        ("Columbia [1].", "What was the shuttle OV-102 named?", Verdict.SUPPORTED),
-        ("Columbia [1].", "What is the longest river of Asia?", Verdict.PARTLY),
+        ("Columbia [1].", "What was the shuttle OV-102 named?", Verdict.FOUND),
+        ("Columbia [1].", "What is the longest river of Asia?", Verdict.NOT_FOUND),
         ("Columbia [1].", "", Verdict.UNCHECKED),
-        ("5 May 1990 [1].", "When was the company 50 Eggs founded?", Verdict.SUPPORTED),
-        ("Ann Hill [1].", "Who beat Jane Roe in the final?", Verdict.SUPPORTED),
-        ("Ann Hill [1].", "Who discovered penicillin at the hospital?", Verdict.PARTLY),
+        ("5 May 1990 [1].", "When was the company 50 Eggs founded?", Verdict.FOUND),
+        ("Ann Hill [1].", "Who beat Jane Roe in the final?", Verdict.FOUND),
+        ("Ann Hill [1].", "Who discovered penicillin at the hospital?", Verdict.NOT_FOUND),
     ],
 )
 def test_a_fragment_is_read_together_with_the_question(text: str, question: str, expected: Verdict) -> None:
@@ -168,13 +169,13 @@ def test_presence_and_fit_are_two_figures() -> None:
 def test_a_sentence_of_two_sources_is_found_in_both_together() -> None:
     pages = {1: prepare("Oslo was founded in 1040 by King Harald."), 2: prepare("Bergen was founded in 1070 by Olav Kyrre.")}
     found = check_claim("Oslo was founded in 1040 and Bergen was founded in 1070 [1][2].", pages)
-    assert (found.verdict, [e.verdict for e in found.evidence]) == (Verdict.SUPPORTED, [Verdict.PARTLY, Verdict.PARTLY])
+    assert (found.verdict, [e.verdict for e in found.evidence]) == (Verdict.FOUND, [Verdict.FOUND, Verdict.FOUND])
 
 
 def test_sources_cited_at_each_others_part_are_not_a_pass() -> None:
     pages = {1: prepare("Oslo was founded in 1040 by King Harald."), 2: prepare("Bergen was founded in 1070 by Olav Kyrre.")}
     found = check_claim("Oslo was founded in 1040 [2] and Bergen was founded in 1070 [1].", pages)
-    assert found.verdict is not Verdict.SUPPORTED
+    assert found.verdict is not Verdict.FOUND
 
 
 def test_a_page_that_is_not_stored_is_a_stated_gap() -> None:
@@ -185,12 +186,7 @@ def test_a_page_that_is_not_stored_is_a_stated_gap() -> None:
 def test_a_sentence_without_a_source_says_whether_it_needs_one() -> None:
     proof = check_answer("Oslo was founded in 1040. What else is known?", {})
     assert [(c.verdict, c.needs_citation) for c in proof.claims] == [(Verdict.NOT_FOUND, True), (Verdict.NOT_FOUND, False)]
-    assert proof.figures() == "0 of 1 sentence supported"
-
-
-def test_raising_a_verdict_changes_nothing() -> None:
-    claim = check_claim("It has 1,300 members and earned $3 million in 2001 [1].", {1: prepare(PAGE)})
-    assert lowered(claim, 1, Verdict.SUPPORTED) == claim
+    assert proof.figures() == "0 of 1 sentence found in the cited pages"
 
 
 @pytest.mark.parametrize(
@@ -214,5 +210,5 @@ def test_raising_a_verdict_changes_nothing() -> None:
 )
 def test_other_languages_are_compared_too(page: str, true: str, false: str) -> None:
     found = [check_answer(text, {1: prepare(page)}).claims[0].verdict for text in (true, false)]
-    assert found[0] is Verdict.SUPPORTED
-    assert found[1] is not Verdict.SUPPORTED
+    assert found[0] is Verdict.FOUND
+    assert found[1] is not Verdict.FOUND

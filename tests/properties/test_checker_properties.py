@@ -63,6 +63,6 @@ def test_released_text_is_a_prefix_of_the_answer_and_the_proof_is_of_it(
     assert "".join(watch.desk.released) == answer == answer.strip()
     assert [answer[c.start : c.end] for c in review.proof.claims] == [c.text for c in review.proof.claims]
     assert watch.asked <= 1
-    unsupported = {c.index for c in review.proof.checked if c.verdict is not Verdict.SUPPORTED}
+    unsupported = {c.index for c in review.proof.checked if c.verdict is not Verdict.FOUND}
     assert unsupported == (set() if strict else set(review.marked))
     assert answer.count(MARK.strip()) == len(review.marked)

@@ -54,7 +54,7 @@ words = st.lists(
 @settings(max_examples=60)
 @given(words, st.lists(words, min_size=1, max_size=4))
 def test_a_disagreement_has_two_readings_of_pages_that_were_read(sentence: str, others: list[str]) -> None:
-    claim = Claim(0, sentence, 0, len(sentence), Verdict.SUPPORTED, True, "", (Evidence(1, verdict=Verdict.SUPPORTED),))
+    claim = Claim(0, sentence, 0, len(sentence), Verdict.FOUND, True, "", (Evidence(1, verdict=Verdict.FOUND),))
     pages = {number: prepare(text) for number, text in enumerate([sentence, *others], 1)}
     for conflict in find_conflicts("", [claim], pages):
         numbers = [n for reading in conflict.readings for n in reading.numbers]

@@ -53,7 +53,7 @@ async def test_the_same_question_asked_twice_fetches_no_page_the_second_time(mak
     assert web.asked == asked
     assert second.answer.text == first.answer.text
     assert [s.url for s in second.answer.sources] == [s.url for s in first.answer.sources]
-    assert second.answer.review.proof.supported == len(second.answer.review.proof.checked) > 0
+    assert second.answer.review.proof.found == len(second.answer.review.proof.checked) > 0
     assert all(fact.downloaded_bytes == 0 for fact in world.facts if isinstance(fact, PageFetched))
 
 
@@ -107,7 +107,7 @@ async def test_a_model_is_offered_the_store_only_when_something_is_in_it(make_co
     assert [names[0] for names in second.llm.offered] == ["local_search"] * 2
     assert second.web.asked == []
     assert [(s.number, s.url) for s in result.answer.sources] == [(1, MOON)]
-    assert [c.verdict for c in result.answer.review.proof.checked] == [Verdict.SUPPORTED]
+    assert [c.verdict for c in result.answer.review.proof.checked] == [Verdict.FOUND]
     assert any(isinstance(fact, KnowledgeSearched) and fact.urls == (MOON,) for fact in second.facts)
 
 

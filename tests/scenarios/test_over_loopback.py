@@ -55,6 +55,7 @@ def nexi(web: str, tmp_path: Path) -> Run:
             "SEARXNG_URL": web,
             "NEXI_ALLOW_PRIVATE": urlsplit(web).netloc,
             "PYTHONWARNINGS": "error",
+            "MODEL_CHOICE": "extractive",  # no judge
         }
         return subprocess.run(
             [sys.executable, "-m", "nexi", *args],
@@ -96,7 +97,7 @@ def test_json_is_one_versioned_object(nexi: Run, web: str) -> None:
     assert done.returncode == 0
     assert (answer["schema"], answer["question"], answer["stop"]) == ("nexi-answer-1", QUESTION, "final_answer")
     assert [(s["n"], s["url"], s["title"]) for s in answer["sources"]] == [(1, f"{web}/moon.test/facts", "Moon facts")]
-    assert (answer["proof"]["figures"], answer["proof"]["dropped"]) == ("1 of 1 sentence supported", [])
+    assert (answer["proof"]["figures"], answer["proof"]["dropped"]) == ("1 of 1 sentence found in the cited pages", [])
     assert answer["cost"] == 0.0
 
 

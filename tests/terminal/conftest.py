@@ -12,8 +12,9 @@ from rig import miniweb
 from tests.faults.command import MOON, PAGES
 
 SAID = (
-    "<p>The Moon is 384,400 km away on average. It has <code>Vec&lt;T&gt;</code> craters.</p><ul><li>near</li><li>far</li></ul>"
-    "<p>The Moon is far. It is far.</p><p>שלום 👩‍🚀 end.</p>"
+    "<p>The Moon is 384,400 km away on average. It has <code>Vec&lt;T&gt;</code> craters.</p>"
+    "<ul><li>It is near to the Earth.</li><li>far</li></ul>"
+    "<p>The Moon is far. It is far.</p><p>שלום 👩‍🚀 is how a letter to the Moon ends.</p>"
     "<p>Red text and a title link gnp.exe bell.</p></main>"
 )  # whatever the scripted models of these tests say, so that it passes the check
 
@@ -27,4 +28,6 @@ def web() -> Iterator[str]:
 
 @pytest.fixture
 def env(web: str, tmp_path: Path) -> dict[str, str]:
-    return {"NEXI_HOME": str(tmp_path / "nexi"), "SEARXNG_URL": web, "NEXI_ALLOW_PRIVATE": urlsplit(web).netloc}
+    without_judge = {"MODEL_CHOICE": "extractive"}  # a scripted model has no replies for it
+    home = str(tmp_path / "nexi")
+    return {"NEXI_HOME": home, "SEARXNG_URL": web, "NEXI_ALLOW_PRIVATE": urlsplit(web).netloc, **without_judge}

@@ -19,7 +19,7 @@ from tests.llm.server import Canned, call_delta, sse
 
 ANSWER = (
     "# The Moon\n\nThe Moon is **384,400 km** away on average [1]. It has `Vec<T>` craters [1].\n\n"
-    "- near [1]\n- far\n\nשלום 👩‍🚀 end [1]."
+    "- It is near to the Earth [1]\n- far\n\nשלום 👩‍🚀 is how a letter to the Moon ends [1]."
 )
 HOSTILE = (
     "Red \x1b[31mtext\x1b[0m and \x1b]0;owned\x07 a title \x1b]8;;http://evil.test\x1b\\link\x1b]8;;\x1b\\ \x9b2J "
@@ -41,15 +41,18 @@ def test_an_answer_is_drawn_as_markdown_with_sources_and_what_it_took(env: dict[
     with asking(env, web) as screen:
         assert screen.ending() == 0
     shown = re.sub(r"\x1b?\]8;[^;]*;[^\\\x07]*[\\\x07]", "", Picture(screen.raw).text)  # hyperlinks are for the mouse
-    took = r"\n\n\d+\.\d s, 3 iterations, 1 page read, 45 tokens, cost unknown(?:, \d of \d sentences supported)?$"
+    took = (
+        r"\n\n\d+\.\d s, 3 iterations, 1 page read, 45 tokens, cost unknown"
+        r"(?:, \d of \d sentences found in the cited pages)?$"
+    )
     assert re.search(took, shown)
     assert re.sub(took, "", shown) == (
         "The Moon\n\n"
         "The Moon is 384,400 km away on average [1]. It has Vec<T> craters [1].\n\n"
-        " • near [1]\n • far\n\n"
-        "שלום 👩‍🚀 end [1].\n\n"
-        f"Sources\n[1] Moon facts  127.0.0.1  ✓ 4 of 4\n    {web}/moon.test/facts\n\n"
-        "✓ Verified: 4 of 4 sentences supported."
+        " • It is near to the Earth [1]\n • far\n\n"
+        "שלום 👩‍🚀 is how a letter to the Moon ends [1].\n\n"
+        f"Sources\n[1] Moon facts  127.0.0.1  4 of 4 sentences found\n    {web}/moon.test/facts\n\n"
+        "○ Checked: 4 of 4 sentences found in the cited pages."
     )
     assert "\x1b[1m384,400 km\x1b[0m" in screen.raw
     assert "Starting" in screen.raw  # how much more is drawn depends on how quick it all is
@@ -102,7 +105,7 @@ def test_nothing_in_an_answer_commands_the_terminal(env: dict[str, str], web: st
     with asking(env, web, "-v", answer=HOSTILE) as screen:
         assert screen.ending() == 0
     shown = Picture(screen.raw).text
-    assert "Red text and a title link gnp.exe bell" in " ".join(shown.split())
+    assert "Red text and a title gnp.exe bell" in " ".join(shown.split())
     foreign = r"\x1b\](?!8;[^;]*;(?:http://127\.0\.0\.1|\x1b))|\x07|\x9b|[\u202a-\u202e\u2066-\u2069]|\x1b\[31mtext|\x1b\[2J"
     assert re.findall(foreign, screen.raw) == []  # links to sources are ours
 
@@ -111,7 +114,7 @@ def test_a_narrow_terminal_shows_everything(env: dict[str, str], web: str) -> No
     with asking(env, web, columns=20) as screen:
         assert screen.ending() == 0
     drawn = re.sub(r"\s+", " ", Picture(screen.raw).text)
-    assert "The Moon is 384,400 km away on average [1]. It has Vec<T> craters [1]. • near [1] • far" in drawn
+    assert "The Moon is 384,400 km away on average [1]. It has Vec<T> craters [1]. • It is near to the Earth [1] • far" in drawn
     status = [line for line in ESCAPE.sub("", screen.raw).replace("\r", "\n").split("\n") if "Starting" in line]
     assert status
     assert max(map(len, status)) <= 20
@@ -149,7 +152,7 @@ def test_progress_in_a_pipe_is_one_number_for_each_iteration(env: dict[str, str]
         err = screen.process.stderr.read().decode()
         assert screen.ending() == 0
     assert err == "[1][2][3]\n"
-    assert "• near [1]" in screen.text
+    assert "• It is near to the Earth [1]" in screen.text
 
 
 @pytest.mark.parametrize("redirection", ["| head -c 1", ">&- 2>&-", "> /dev/full"])

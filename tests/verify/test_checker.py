@@ -7,10 +7,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from nexi.types import Claim, Verdict
-from nexi.verify import Doubt, Ruling
+from nexi.types import Claim, JudgeFigure, PairScore, Verdict
+from nexi.verify import Doubt
+from nexi.verify.judging import JudgedClaims, apply_scores
 from tests.verify.shelf import Desk
 
+FIGURE = JudgeFigure("judge", 0.9, 60)
 TRUE = "The Eiffel Tower is 330 metres tall [1]."
 LIE = "The Tacoma bridge collapsed in March 1951 [2]."
 MENDED = "The Tacoma bridge collapsed in November 1940 [2]."
@@ -33,7 +35,7 @@ async def test_a_true_answer_passes_untouched_and_says_so() -> None:
     text = f"{TRUE} It was completed in 1889 [1].\n\n- The Loire flows into the Atlantic Ocean [3].\n"
     review = await desk.review(text)
     assert desk.text == text.strip()
-    assert review.proof.figures() == "3 of 3 sentences supported"
+    assert review.proof.figures() == "3 of 3 sentences found in the cited pages"
     assert (review.marked, review.dropped, review.recited, review.corrected, review.asked) == ((), (), 0, 0, False)
 
 
@@ -75,7 +77,7 @@ async def test_what_fails_is_marked_or_dropped() -> None:
     review = await strict.review(f"{TRUE} {LIE} {TRUE}")
     assert lax.text == f"{TRUE} {LIE} [unverified] {TRUE}"
     assert strict.text == f"{TRUE} {TRUE}"
-    assert ([c.text for c in review.dropped], review.proof.supported) == ([LIE], 2)
+    assert ([c.text for c in review.dropped], review.proof.found) == ([LIE], 2)
 
 
 async def test_where_nobody_mends_nothing_is_held() -> None:
@@ -102,7 +104,7 @@ async def test_a_wrong_number_is_put_right_when_one_other_source_supports_the_se
     desk = Desk()
     review = await desk.review("The Loire flows into the Atlantic Ocean [2].")
     assert desk.text == "The Loire flows into the Atlantic Ocean [3]."
-    assert (review.recited, review.proof.supported, review.marked) == (1, 1, ())
+    assert (review.recited, review.proof.found, review.marked) == (1, 1, ())
 
 
 async def test_a_wrong_number_is_not_guessed_between_two_sources() -> None:
@@ -157,17 +159,17 @@ async def test_a_mark_the_model_wrote_itself_means_nothing() -> None:
 async def test_a_judge_lowers_and_holds_everything_until_it_has_spoken() -> None:
     seen: list[list[str]] = []
 
-    async def judge(claims: Sequence[Claim]) -> list[Ruling]:
+    async def judge(claims: Sequence[Claim]) -> JudgedClaims:
         seen.append([claim.text for claim in claims])
-        return [Ruling(1, 3, "the judge says: no")]
+        return JudgedClaims((claims[0], apply_scores(claims[1], [PairScore(0.1, reason="no", judge=FIGURE)]), *claims[2:]))
 
     desk = Desk(judge=judge)
     await desk.write(f"{TRUE} The Loire flows into the Atlantic Ocean [3]. {LIE}")
     assert desk.released == []
     review = await desk.checker.finish()
-    assert seen == [[TRUE, "The Loire flows into the Atlantic Ocean [3]."]]
+    assert seen == [[TRUE, "The Loire flows into the Atlantic Ocean [3].", LIE]]
     assert desk.text == f"{TRUE} The Loire flows into the Atlantic Ocean [3]. [unverified] {LIE} [unverified]"
-    assert review.proof.claims[1].evidence[0].reason == "the judge says: no"
+    assert review.proof.claims[1].evidence[0].reason == "judge says that the passage does not support it: no"
 
 
 async def test_a_cancelled_check_loses_nothing() -> None:
@@ -189,7 +191,7 @@ async def test_a_writer_who_only_quotes_may_cut_a_date_in_two() -> None:
     cut = "… 22, 1877 to the French Academy of Sciences in Paris. [1]"
     quoting = Desk(page, mends=False)
     review = await quoting.review(cut)
-    assert (quoting.text, review.proof.figures()) == (cut, "1 of 1 sentence supported")
+    assert (quoting.text, review.proof.figures()) == (cut, "1 of 1 sentence found in the cited pages")
 
 
 async def test_the_head_of_a_table_is_no_sentence_and_gets_no_citation() -> None:

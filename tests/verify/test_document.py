@@ -53,10 +53,16 @@ def test_a_number_without_an_entry_is_lost() -> None:
     assert read_markdown("A [1]. B [7].\n\nSources:\n[1] https://a.example/").lost == (7,)
 
 
-def test_our_mark_and_our_figures_are_no_part_of_the_text() -> None:
-    document = read_markdown(
-        "A is B [1]. [unverified] C.\n\nSources:\n[1] https://a.example/\n\nVerified: 0 of 1 sentence supported.\n"
-    )
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Verified: 0 of 1 sentence supported.\n",
+        "Checked: 0 of 1 sentence found in the cited pages, 2 omitted.\n",
+        "*Checked: 1 of 3 sentences supported, 1 more found.*\n",
+    ],
+)
+def test_our_mark_and_our_figures_are_no_part_of_the_text(line: str) -> None:
+    document = read_markdown("A is B [1]. [unverified] C.\n\nSources:\n[1] https://a.example/\n\n" + line)
     assert document.text.split() == ["A", "is", "B", "[1].", "C."]
     assert document.sources == (Source(1, "https://a.example/"),)
 

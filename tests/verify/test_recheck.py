@@ -39,13 +39,13 @@ DOCUMENT = answer_document(TEXT, (Source(1, A), Source(2, B)))
 
 async def test_stored_pages_support_what_they_say() -> None:
     found = await recheck(DOCUMENT, shelf({A: LOIRE, B: TOWER}))
-    assert (found.proof.figures(), states(found)) == ("2 of 2 sentences supported", {A: "stored", B: "stored"})
+    assert (found.proof.figures(), states(found)) == ("2 of 2 sentences found in the cited pages", {A: "stored", B: "stored"})
     assert found.failed() == found.failed(strict=True) == ()
 
 
 async def test_a_missing_text_is_a_gap_and_never_support() -> None:
     found = await recheck(DOCUMENT, shelf({A: LOIRE, B: None}))
-    assert [claim.verdict for claim in found.proof.claims] == [Verdict.SUPPORTED, Verdict.UNCHECKED]
+    assert [claim.verdict for claim in found.proof.claims] == [Verdict.FOUND, Verdict.UNCHECKED]
     assert states(found) == {A: "stored", B: "missing"}
     assert [claim.index for claim in found.failed()] == [1]
 
@@ -54,7 +54,7 @@ async def test_fresh_pages_tell_what_died_and_what_changed() -> None:
     stored = shelf({A: LOIRE, B: TOWER})
     found = await recheck(DOCUMENT, stored, web({A: LOIRE + " Slowly."}))
     assert states(found) == {A: "changed", B: "dead"}
-    assert found.changes == (Change(1, Verdict.SUPPORTED, Verdict.UNCHECKED),)
+    assert found.changes == (Change(1, Verdict.FOUND, Verdict.UNCHECKED),)
     assert "dead" in found.proof.claims[1].evidence[0].reason
     same = await recheck(DOCUMENT, stored, web({A: LOIRE, B: TOWER}))
     assert (states(same), same.changes) == ({A: "same", B: "same"}, ())
@@ -62,7 +62,7 @@ async def test_fresh_pages_tell_what_died_and_what_changed() -> None:
 
 async def test_a_page_that_was_never_stored_is_fresh() -> None:
     found = await recheck(DOCUMENT, shelf({}), web({A: LOIRE, B: TOWER}))
-    assert (states(found), found.changes, found.proof.supported) == ({A: "fresh", B: "fresh"}, (), 2)
+    assert (states(found), found.changes, found.proof.found) == ({A: "fresh", B: "fresh"}, (), 2)
 
 
 async def test_a_number_that_is_not_listed_is_said_to_be() -> None:

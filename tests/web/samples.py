@@ -29,6 +29,7 @@ from nexi.types import (
     Evidence,
     Hit,
     Imprint,
+    JudgeFigure,
     Proof,
     Review,
     Source,
@@ -52,6 +53,7 @@ INJECTIONS = (
     "<a href=javascript:window.hurt=1>here</a><base href=https://evil.example/>",
 )
 
+JUDGE = JudgeFigure("a-judge", 0.91, 60)
 PLANETS = """# How large the planets are
 
 ## Sizes
@@ -113,7 +115,8 @@ def claim(index: int, text: str, answer: str, verdict: Verdict, *found: tuple[So
         )
         for s, page, quote in found
     )
-    return Claim(index, text, start, start + len(text), verdict, True, "" if found else "it names no source", evidence)
+    reason, judge = "" if found else "it names no source", JUDGE.name if verdict is Verdict.SUPPORTED else ""
+    return Claim(index, text, start, start + len(text), verdict, True, reason, evidence, judge)
 
 
 def planets() -> list[Fact]:
@@ -125,11 +128,11 @@ def planets() -> list[Fact]:
     claims = (
         claim(0, "The four outer planets are far larger than the four inner ones [1].", PLANETS, Verdict.SUPPORTED,
               (big, PLANET_PAGE, "The outer planets are far larger than the inner planets.")),
-        claim(1, "Jupiter has a diameter of 139,820 km [1].", PLANETS, Verdict.SUPPORTED,
+        claim(1, "Jupiter has a diameter of 139,820 km [1].", PLANETS, Verdict.FOUND,
               (big, PLANET_PAGE, "Jupiter has a mean diameter of 139,820 km and Saturn of 116,460 km.")),
         claim(2, "Pluto was a planet until 2016 [2].", PLANETS, Verdict.CONTRADICTED,
               (pluto, PLUTO_PAGE, "Pluto counted as a planet until 2006, when the term was defined.")),
-        claim(3, "| Mercury | 4,879 km [1] | 0 | 1631 |", PLANETS, Verdict.PARTLY,
+        claim(3, "| Mercury | 4,879 km [1] | 0 | 1631 |", PLANETS, Verdict.NOT_FOUND,
               (big, PLANET_PAGE, "Mercury is the smallest planet, 4,879 km across, and Earth measures 12,742 km.")),
     )  # fmt: skip
     dropped = Claim(9, "Saturn would sink in water.", 0, 0, Verdict.NOT_FOUND, True, "no page says so")
@@ -154,7 +157,7 @@ def right_to_left() -> list[Fact]:
     cited = sources(
         ("https://moon.example/ar", "القمر: حقائق وأرقام", page), ("https://moon.example/he", "הירח (Moon) 2031", "Moon")
     )
-    first = claim(0, "القمر يبعد عن الأرض 384,400 كم في المتوسط [1].", text, Verdict.SUPPORTED, (cited[0], page, page))
+    first = claim(0, "القمر يبعد عن الأرض 384,400 كم في المتوسط [1].", text, Verdict.FOUND, (cited[0], page, page))
     return finished("كم يبعد القمر عن الأرض؟", text, cited, (first,))
 
 
@@ -201,6 +204,7 @@ def finished(
     warnings: tuple[str, ...] = (),
     mode: str = "search",
 ) -> list[Fact]:
+    judges = (JUDGE,) if any(claim.judge for claim in claims) else ()
     usage = Usage(12_345, 678, cost=0.0123)
     who = "1.1" if mode == "research" else ""
     begun: list[Fact] = [AgendaSet((question,), 1), ResearcherStarted(who, 1, question)] if who else []
@@ -215,7 +219,7 @@ def finished(
         ModelFailed(2, "timeout", "no reply", "ask again", 0.2, who),
         ModelReplied(3, text, (), usage, "stop", 0.4, who),
         *ended,
-        AnswerChecked(Review(Proof(tuple(claims)), dropped=dropped)),
+        AnswerChecked(Review(Proof(tuple(claims)), dropped=dropped, judges=judges)),
         RunFinished(text, tuple(cited), StopReason.FINAL_ANSWER, 2, usage, 12.5, len(cited), 3, warnings, conflicts),
     ]
 

@@ -41,7 +41,7 @@ def body(text: str, **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("text", TASKS.values(), ids=TASKS)
 async def test_a_task_is_one_call_of_the_model_and_no_run(tmp_path: Path, text: str) -> None:
     model = ScriptedLLM(Reply('{"title": "The Moon"}', (), Usage(40, 8)))
-    config = Config(home=tmp_path, base_url="http://127.0.0.1:9/v1", model="scripted")
+    config = Config(home=tmp_path, base_url="http://127.0.0.1:9/v1", model="scripted", verify_judge=False)
     async with serving(tmp_path, config=config, llms={"answer": model, "extract": model, "judge": model}) as served:
         told = (await served.client.post(PATH, json=body(text))).json()
         assert told["choices"][0]["message"]["content"] == '{"title": "The Moon"}'
@@ -70,7 +70,7 @@ async def test_a_task_without_a_model_has_a_simple_reply(tmp_path: Path, text: s
 
 async def test_a_local_model_sends_no_task_to_the_configured_one(tmp_path: Path) -> None:
     model = ScriptedLLM()
-    config = Config(home=tmp_path, base_url="http://127.0.0.1:9/v1", model="scripted")
+    config = Config(home=tmp_path, base_url="http://127.0.0.1:9/v1", model="scripted", verify_judge=False)
     async with serving(tmp_path, config=config, llms={"answer": model, "extract": model, "judge": model}) as served:
         told = (await served.client.post(PATH, json=body(TAGS, model="nexi-local"))).json()
         assert json.loads(told["choices"][0]["message"]["content"]) == {"tags": ["General"]}
@@ -79,7 +79,7 @@ async def test_a_local_model_sends_no_task_to_the_configured_one(tmp_path: Path)
 
 async def test_a_client_can_say_that_its_message_is_a_task(tmp_path: Path) -> None:
     model = ScriptedLLM(Reply("Lunar distance", (), Usage(40, 8)))
-    config = Config(home=tmp_path, base_url="http://127.0.0.1:9/v1", model="scripted")
+    config = Config(home=tmp_path, base_url="http://127.0.0.1:9/v1", model="scripted", verify_judge=False)
     async with serving(tmp_path, config=config, llms={"answer": model, "extract": model, "judge": model}) as served:
         told = (await served.client.post(PATH, json=body(QUESTION, search=False))).json()
         assert told["choices"][0]["message"]["content"] == "Lunar distance"

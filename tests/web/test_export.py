@@ -91,7 +91,7 @@ async def test_a_report_holds_its_evidence_conflicts_gaps_and_timeline(runs: Run
     assert '<h2>Where sources disagree</h2><h3><bdi>the moons of Saturn</bdi></h3><ul class="sides">' in text
     assert "Saturn, with 146 moons, leads." in text
     assert "Saturn would sink in water." in text
-    assert "supports 0 of 1 sentence, 1 contradicted" in text
+    assert "0 of 1 sentence found, 1 contradicted" in text
     assert "Timeline of the run" in text
     assert "https://planets.example/facts#:~:text=The%20outer%20planets" in text
     assert "<summary>" in text
@@ -153,7 +153,7 @@ async def test_the_markdown_of_an_answer_has_its_question_conflicts_sources_and_
     assert (
         "- [1] [القمر: حقائق وأرقام](https://moon.example/ar) · The Almanac · Ada Moon · 2031-04-05 · read 2031-05-06" in text
     )
-    assert text.endswith("\n\n*Verified: 1 of 1 sentence supported.*\n")
+    assert text.endswith("\n\n*Checked: 1 of 1 sentence found in the cited pages.*\n")
 
 
 @pytest.mark.parametrize("mode", ["search", "research"])

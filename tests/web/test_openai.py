@@ -84,7 +84,7 @@ async def test_deep_is_research(tmp_path: Path) -> None:
 
 async def test_a_conversation_reaches_the_model_with_ones_own_instructions(tmp_path: Path) -> None:
     model = ScriptedLLM(searching("moon"), reading(MOON), answering("The Moon is 384,400 km from Earth on average [1]."))
-    config = Config(home=tmp_path, base_url="http://127.0.0.1:9/v1", model="scripted")
+    config = Config(home=tmp_path, base_url="http://127.0.0.1:9/v1", model="scripted", verify_judge=False)
     web = GatedWeb()
     async with serving(tmp_path, config=config, web=web, llms={"answer": model, "extract": model, "judge": model}) as served:
         said = [("system", "Answer in one sentence."), ("user", "Which moon?"), ("assistant", "Ours [3]."), ("user", QUESTION)]
@@ -129,7 +129,7 @@ async def test_text_in_parts_is_text(tmp_path: Path) -> None:
 
 async def test_a_failure_while_streaming_is_an_error_event(tmp_path: Path) -> None:
     model = ScriptedLLM(*[LLMError("the model is away", status=500)] * 20)
-    config = Config(home=tmp_path, base_url="http://127.0.0.1:9/v1", model="scripted")
+    config = Config(home=tmp_path, base_url="http://127.0.0.1:9/v1", model="scripted", verify_judge=False)
     async with serving(tmp_path, config=config, llms={"answer": model, "extract": model, "judge": model}) as served:
         streamed = await chunks(served)
         assert streamed[-1]["error"]["type"] in ("server_error", "invalid_request_error")
@@ -243,7 +243,7 @@ async def test_a_completion_fits_the_schema_it_is_asked_in(tmp_path: Path) -> No
     steps = [searching("moon"), reading(MOON), answering("The Moon is 384,400 km from Earth on average [1].")]
     steps.append(Reply('{"km": 384400}', (), Usage(50, 5)))
     model = ScriptedLLM(*steps, *steps)
-    config = Config(home=tmp_path, base_url="http://127.0.0.1:9/v1", model="scripted")
+    config = Config(home=tmp_path, base_url="http://127.0.0.1:9/v1", model="scripted", verify_judge=False)
     async with serving(tmp_path, config=config, llms={"answer": model, "extract": model, "judge": model}) as served:
         whole = (await served.client.post(PATH, json=body(response_format=JSON_FORM, sources=True))).json()
         assert json.loads(whole["choices"][0]["message"]["content"]) == {"km": 384400}
@@ -256,7 +256,7 @@ async def test_a_completion_fits_the_schema_it_is_asked_in(tmp_path: Path) -> No
 async def test_json_that_does_not_fit_is_an_error_of_the_model(tmp_path: Path) -> None:
     steps = [searching("moon"), reading(MOON), answering("The Moon is 384,400 km from Earth on average [1].")]
     model = ScriptedLLM(*steps, Reply('{"miles": 238855}', (), Usage(50, 5)))
-    config = Config(home=tmp_path, base_url="http://127.0.0.1:9/v1", model="scripted")
+    config = Config(home=tmp_path, base_url="http://127.0.0.1:9/v1", model="scripted", verify_judge=False)
     async with serving(tmp_path, config=config, llms={"answer": model, "extract": model, "judge": model}) as served:
         reply = await served.client.post(PATH, json=body(response_format=JSON_FORM))
         assert (reply.status_code, reply.json()["error"]["code"]) == (502, "bad_json")

@@ -26,7 +26,7 @@ def body(**more: Any) -> dict[str, Any]:
 def scripted(home: Path, *steps: Any) -> dict[str, Any]:
     """A config with a model, and the model, which replies in this order."""
     model = ScriptedLLM(*steps)
-    config = Config(home=home, base_url="http://127.0.0.1:9/v1", model="scripted", prefetch=False)
+    config = Config(home=home, base_url="http://127.0.0.1:9/v1", model="scripted", verify_judge=False, prefetch=False)
     return {"config": config, "llms": {"answer": model, "extract": model, "judge": model}}
 
 

@@ -19,7 +19,7 @@ FOLDER = Path(__file__).resolve().parent.parent.parent / "nexi" / "web" / "page"
 SOURCE = Source(1, "https://moon.example/", "Moon")
 
 
-def claim(index: int, text: str, answer: str, verdict: Verdict = Verdict.SUPPORTED) -> Claim:
+def claim(index: int, text: str, answer: str, verdict: Verdict = Verdict.FOUND) -> Claim:
     start = answer.index(text)
     evidence = Evidence(1, "https://moon.example/", "d", verdict, 1.0, 1.0, 0, 5, "The M", "said so")
     return Claim(index, text, start, start + len(text), verdict, True, "said so", (evidence,))
@@ -47,7 +47,11 @@ async def test_a_finished_run_is_shown_with_its_evidence_in_the_stored_page(tmp_
         run_id = await served.ask()
         await served.events(run_id)
         view = (await served.client.get(f"/page/runs/{run_id}")).json()
-        assert (view["question"], view["figures"], view["sources"][0]["url"]) == (QUESTION, "2 of 2 sentences supported", MOON)
+        assert (view["question"], view["figures"], view["sources"][0]["url"]) == (
+            QUESTION,
+            "2 of 2 sentences found in the cited pages",
+            MOON,
+        )
         assert {bar["lane"] for bar in view["timeline"]} == {"model", "search", "page"}
         evidence = view["claims"][0]["evidence"][0]
         asked = f"/page/runs/{run_id}/passage?source=1&start={evidence['start']}&end={evidence['end']}"
@@ -99,7 +103,7 @@ def test_citations_and_sentences_lead_to_their_claim_and_code_is_left_alone() ->
     claims = [claim(0, "The Moon is far [1].", answer), claim(1, "It is **bright** [1].", answer, Verdict.CONTRADICTED)]
     html = answer_html(answer, claims, [SOURCE])
     assert re.findall(r'data-n="1" data-claim="(\d)"', html) == ["0", "1"]
-    assert re.findall(r'class="check v-(\w+)" data-claim="(\d)"', html) == [("supported", "0"), ("contradicted", "1")]
+    assert re.findall(r'class="check v-(\w+)" data-claim="(\d)"', html) == [("found", "0"), ("contradicted", "1")]
     assert "<code>x[1]\n</code>" in html
 
 
@@ -142,7 +146,7 @@ async def test_the_whole_stored_text_is_given_on_asking_and_what_is_cut_is_said(
     long = f"{'before ' * 400}NEEDLE{' after' * 400}"
     about = Source(1, "https://moon.example/", "Moon", content_digest(long))
     answer = "It is there [1]."
-    found = samples.claim(0, answer, answer, Verdict.SUPPORTED, (about, long, "NEEDLE"))
+    found = samples.claim(0, answer, answer, Verdict.FOUND, (about, long, "NEEDLE"))
     async with serving(tmp_path) as served:
         runs = served.app.state.nexi.runs()
         await runs.pages.put(long)

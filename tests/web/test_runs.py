@@ -322,7 +322,7 @@ def judged(value: object) -> Reply:
 
 
 async def test_what_a_judge_said_before_a_restart_is_not_paid_for_again(tmp_path: Path) -> None:
-    config = Config(home=tmp_path, base_url="http://127.0.0.1:9/v1", model="scripted")
+    config = Config(home=tmp_path, base_url="http://127.0.0.1:9/v1", model="scripted", verify_judge=False)
     ranked = {"ranked": [{"i": 0, "score": 0.95, "reasoning": "the Moon"}, {"i": 1, "score": 0.1, "reasoning": "Mars"}]}
     first, held = ScriptedLLM(judged(ranked)), HeldPages()
     async with serving(tmp_path, web=held, config=config, llms={"judge": first}) as served:
@@ -341,7 +341,7 @@ async def test_what_a_judge_said_before_a_restart_is_not_paid_for_again(tmp_path
 
 
 async def test_an_agentic_search_keeps_to_the_budget_of_its_run(tmp_path: Path) -> None:
-    config = Config(home=tmp_path, base_url="http://127.0.0.1:9/v1", model="scripted")
+    config = Config(home=tmp_path, base_url="http://127.0.0.1:9/v1", model="scripted", verify_judge=False)
     judge = ScriptedLLM(*[judged({"ranked": [{"i": 0, "score": 0.95}]})] * 20)
     async with serving(tmp_path, config=config, llms={"judge": judge}) as served:
         run_id = await served.ask(mode="agentic", options={"max_cost": 0.01, "max_iterations": 3})

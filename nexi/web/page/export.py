@@ -209,7 +209,11 @@ def _left_out(answered: AnsweredRun) -> str:
         f'<span class="v-{claim.verdict.value}">{verdict_of(claim)}</span></li>'
         for claim in dropped
     )
-    return f"<section><h2>Left out</h2><p>No source supports these sentences.</p><ul>{items}</ul></section>" if items else ""
+    return (
+        f"<section><h2>Left out</h2><p>These sentences were not found in their sources.</p><ul>{items}</ul></section>"
+        if items
+        else ""
+    )
 
 
 # how it came about

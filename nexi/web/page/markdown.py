@@ -104,4 +104,4 @@ def _render_figures(answered: AnsweredRun) -> str:
     if review is None or not review.proof.checked:
         return ""
     left_out = f", {len(review.dropped)} left out" if review.dropped else ""
-    return f"*Verified: {review.proof.figures()}{left_out}.*"
+    return f"*Checked: {review.proof.figures()}{left_out}.*"

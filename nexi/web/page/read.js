@@ -5,7 +5,7 @@ import { draw } from "./timeline.js";
 
 const FORMS = [["md", "Markdown"], ["html", "HTML"], ["pdf", "PDF"], ["json", "JSON"], ["ris", "RIS"], ["bibtex", "BibTeX"], ["csl", "CSL"]];
 const SUFFIXES = { bibtex: "bib", csl: "csl.json" }, REFERENCES = ["ris", "bibtex", "csl"];
-const SIGNS = { supported: "✓", partly: "~", contradicted: "✗", not_found: "?", unchecked: "·" };
+const SIGNS = { supported: "✓", found: "○", contradicted: "✗", not_found: "?", unchecked: "·" };
 
 export async function showAnswer() {
   const id = state.id, run = await call(`/page/runs/${id}`);

@@ -8,7 +8,7 @@ export async function fillSetup() {
   $("doctor-go").onclick = examine;
   const parts = await call("/page/setup");
   $("setup-list").replaceChildren(...parts.flatMap((part) => [
-    element("dt", {}, part.name, " ", part.on ? "" : element("span", { className: "v-partly", textContent: "not set" })),
+    element("dt", {}, part.name, " ", part.on ? "" : element("span", { className: "v-unset", textContent: "not set" })),
     element("dd", {}, element("span", { textContent: part.value, dir: "auto" }), ...fixLines(part.fix)),
   ]));
 }

@@ -19,19 +19,20 @@ from nexi.urls import host_of
 OPEN, CLOSE = "\ue000", "\ue001"  # around the number of a claim, while Markdown is rendered
 SIGNS = {
     Verdict.SUPPORTED: "✓",
-    Verdict.PARTLY: "~",
+    Verdict.FOUND: "○",
     Verdict.CONTRADICTED: "✗",
     Verdict.NOT_FOUND: "?",
     Verdict.UNCHECKED: "·",
 }
 WORDS = {
     Verdict.SUPPORTED: "supported",
-    Verdict.PARTLY: "partly supported",
+    Verdict.FOUND: "found",
     Verdict.CONTRADICTED: "contradicted",
     Verdict.NOT_FOUND: "not found",
     Verdict.UNCHECKED: "not checked",
 }
-WORST = (Verdict.CONTRADICTED, Verdict.NOT_FOUND, Verdict.PARTLY, Verdict.UNCHECKED, Verdict.SUPPORTED)
+WORST = (Verdict.CONTRADICTED, Verdict.NOT_FOUND, Verdict.UNCHECKED, Verdict.FOUND, Verdict.SUPPORTED)
+GOOD = (Verdict.SUPPORTED, Verdict.FOUND)
 
 _MARKS = re.compile(f"[{OPEN}{CLOSE}]")
 _CLAIM = re.compile(f"{OPEN}([0-9]{{1,6}}){CLOSE}")
@@ -74,6 +75,8 @@ def view_of(answered: AnsweredRun) -> dict[str, Any]:
         "text": answered.text,
         "html": answer_html(answered.text, claims, end.sources),
         "figures": review.proof.figures() if review and review.proof.checked else "",
+        "judges": [{"name": j.name, "accuracy": j.accuracy, "pairs": j.pairs} for j in review.judges] if review else [],
+        "gap": review.gap if review else "",
         "claims": [_claim_to_dict(claim) for claim in claims],
         "dropped": [_claim_to_dict(claim) for claim in review.dropped] if review else [],
         "sources": [source_view(source, claims) for source in end.sources],
@@ -143,7 +146,7 @@ class _Marks(Struct, frozen=True):
         if claim is None:
             return ""
         said, sign = verdict_of(claim), SIGNS[claim.verdict]
-        shown = sign if claim.verdict is Verdict.SUPPORTED else f"{sign}\u00a0{said}"
+        shown = sign if claim.verdict in GOOD else f"{sign}\u00a0{said}"
         kind, label = f'class="check v-{claim.verdict.value}"', f'aria-label="{said}: show the evidence"'
         if self.in_file:
             return f'<a {kind} href="#claim-{index}" {label}>{shown}</a>'
@@ -217,7 +220,7 @@ def _claim_to_dict(claim: Claim) -> dict[str, Any]:
         for e in claim.evidence
     ]
     told = {"text": plain_claim(claim), "verdict": claim.verdict.value, "said": verdict_of(claim), "reason": claim.reason}
-    return {**told, "evidence": evidence}
+    return {**told, "judge": claim.judge, "evidence": evidence}
 
 
 def source_view(source: Source, claims: Sequence[Claim]) -> dict[str, Any]:
@@ -240,12 +243,13 @@ def source_view(source: Source, claims: Sequence[Claim]) -> dict[str, Any]:
 
 
 def _said_of(cited: Sequence[Verdict]) -> str:
-    """How many of the sentences that cite a source it supports, and the worst that it says to one."""
+    """How many of the sentences that cite a source are supported by it or found in it, and the worst that it says to one."""
     if not cited:
         return ""
     worst = next(v for v in WORST if v in cited)
-    good = f"supports {sum(v is Verdict.SUPPORTED for v in cited)} of {len(cited)} sentence{'s' * (len(cited) != 1)}"
-    return good if worst is Verdict.SUPPORTED else f"{good}, {sum(v is worst for v in cited)} {WORDS[worst]}"
+    best = Verdict.SUPPORTED if Verdict.SUPPORTED in cited else Verdict.FOUND
+    good = f"{sum(v is best for v in cited)} of {len(cited)} sentence{'s' * (len(cited) != 1)} {WORDS[best]}"
+    return good if worst is best else f"{good}, {sum(v is worst for v in cited)} {WORDS[worst]}"
 
 
 def is_web(url: str) -> bool:

@@ -1,0 +1,268 @@
+"""A judge decides which found sentences are supported: after the text is out, within its share, and only once it is tested."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from nexi.app.pair_models import grade_book, judge_key
+from nexi.config import Config
+from nexi.errors import LLMError, VerificationError
+from nexi.events import AnswerChecked, Judged, ModelAsked, TextDelta, Warned
+from nexi.pair_models.quiz import Grade, packaged_quiz
+from nexi.testing import FakeWeb, ScriptedLLM, answering, reading
+from nexi.types import Claim, JudgeFigure, Message, Reply, Review, Usage, Verdict
+from tests.scenarios.world import World
+
+Make = Callable[..., Config]
+BRIDGE, TOWER = "https://bridge.example/facts", "https://tower.example/facts"
+PAGES = {
+    BRIDGE: "Bridge facts\n\nThe Golden Gate Bridge opened to traffic on May 27, 1937. Its main span is 1,280 metres long. "
+    "The chief engineer was Joseph Strauss.",
+    TOWER: "Tower facts\n\nThe Eiffel Tower in Paris is 330 metres tall. It was completed in March 1889 for the World's Fair.",
+}
+OPENED = "The Golden Gate Bridge opened to traffic on May 27, 1937 [1]."
+SPAN = "Its main span is 1,280 metres long [1]."
+TALL = "The Eiffel Tower in Paris is 330 metres tall [2]."
+ANSWER = f"{OPENED} {SPAN} {TALL}"
+QUESTION = f"What do {BRIDGE} and {TOWER} say?"
+GOOD = Grade(0.9, 0.9, 0.1, 0.5, pairs=60, tokens=5_000)
+FIGURE = JudgeFigure("judge", 0.9, 60)
+Step = Reply | LLMError | Callable[[Sequence[Message]], Reply]
+
+
+def claims_in(messages: Sequence[Message]) -> list[str]:
+    """The claims of a request to a judge, in their order."""
+    return [json.loads(line.removeprefix("Claim: ")) for line in messages[1].content.splitlines() if line.startswith("Claim: ")]
+
+
+def verdicts(*entries: dict[str, Any]) -> Reply:
+    return Reply(json.dumps({"items": list(entries)}), usage=Usage(400, 60))
+
+
+def entry(n: int, verdict: str = "supported", differs: str = "") -> dict[str, Any]:
+    return {"n": n, "differs": differs, "verdict": verdict, "sure": 90}
+
+
+def judging(*refused: str, differs: str = "") -> Callable[[Sequence[Message]], Reply]:
+    """A judge that supports every claim but those with one of these words."""
+
+    def reply(messages: Sequence[Message]) -> Reply:
+        said = [any(word in claim for word in refused) for claim in claims_in(messages)]
+        return verdicts(
+            *(entry(n, "not_supported" if no else "supported", differs if no else "") for n, no in enumerate(said, 1))
+        )
+
+    return reply
+
+
+def take_quiz(messages: Sequence[Message]) -> Reply:
+    """A judge that knows the labels of the quiz."""
+    labels = {pair.hypothesis: pair.is_true for pair in packaged_quiz().pairs}
+    return verdicts(*(entry(n, "supported" if labels[c] else "not_supported") for n, c in enumerate(claims_in(messages), 1)))
+
+
+def world_of(config: Config, *steps: Step, grade: Grade | None = GOOD, answer: str = ANSWER) -> World:
+    """One answer over two pages, and a judge with these replies and this grade."""
+    if grade:
+        grade_book(config).put(judge_key(config, packaged_quiz()), grade)
+    judge = ScriptedLLM(*steps, name="judge")
+    return World(config, reading(BRIDGE, TOWER), answering(answer), web=FakeWeb(PAGES), judge=judge)
+
+
+async def review_of(world: World, **options: Any) -> Review:
+    review: Review = (await world.ask(QUESTION, **options)).answer.review
+    return review
+
+
+def words(review: Review) -> list[str]:
+    return [claim.verdict.value for claim in review.proof.claims]
+
+
+@pytest.fixture
+def config(make_config: Make) -> Config:
+    return make_config(verify_judge=True, knowledge=False)
+
+
+async def test_what_the_judge_accepts_is_supported_and_names_the_judge(config: Config) -> None:
+    world = world_of(config, judging())
+    review = await review_of(world)
+    assert [(c.verdict, c.judge, c.evidence[0].verdict) for c in review.proof.claims] == [
+        (Verdict.SUPPORTED, "judge", Verdict.SUPPORTED)
+    ] * 3
+    assert (review.judges, review.gap, review.proof.figures()) == ((FIGURE,), "", "3 of 3 sentences supported")
+
+
+async def test_all_claims_go_in_one_request_those_that_rules_are_least_sure_of_first(config: Config) -> None:
+    world = world_of(config, judging(), answer=f"{ANSWER} The chief engineer of the great work was Joseph Strauss [1].")
+    await review_of(world)
+    (request,) = world.roles["judge"].requests
+    assert claims_in(request) == [
+        "The chief engineer of the great work was Joseph Strauss.",
+        "The Golden Gate Bridge opened to traffic on May 27, 1937.",
+        "Its main span is 1,280 metres long.",
+        "The Eiffel Tower in Paris is 330 metres tall.",
+    ]
+
+
+async def test_what_the_judge_refuses_is_not_found_and_named_although_the_text_is_out(config: Config) -> None:
+    world = world_of(config, judging("330", differs="another tower"))
+    result = await world.ask(QUESTION)
+    review = result.answer.review
+    reason = "judge says that the passage does not support it: another tower"
+    assert words(review) == ["supported", "supported", "not_found"]
+    assert (review.proof.claims[2].reason, review.proof.claims[2].evidence[0].reason) == (reason, reason)
+    assert (result.answer.text, review.marked) == (ANSWER, ())
+    assert result.answer.warnings == (f"a judge finds no support in the cited pages for 1 of 3 sentences: “{TALL}”",)
+
+
+async def test_the_text_is_out_before_the_judge_is_asked(config: Config) -> None:
+    world = world_of(config, judging())
+    await review_of(world)
+    asked = next(n for n, e in enumerate(world.events) if isinstance(e, ModelAsked) and e.purpose == "judge")
+    shown = "".join(e.text for e in world.events[:asked] if isinstance(e, TextDelta))
+    checked = next(n for n, e in enumerate(world.events) if isinstance(e, AnswerChecked))
+    assert (shown, asked < checked) == (ANSWER, True)
+
+
+async def test_a_strict_answer_waits_for_the_judge_and_leaves_out_what_it_refuses(config: Config) -> None:
+    world = world_of(config.override(strict=True), judging("330"))
+    result = await world.ask(QUESTION)
+    assert result.answer.text == f"{OPENED} {SPAN}"
+    assert [claim.text for claim in result.answer.review.dropped] == [TALL]
+    with pytest.raises(VerificationError):
+        await world_of(config.override(strict=True), judging("a", "e")).ask(QUESTION)
+
+
+async def test_a_middling_judge_lowers_and_never_raises(config: Config) -> None:
+    grade = Grade(0.7, 0.7, 0.3, 0.5, pairs=60)
+    review = await review_of(world_of(config, judging("330"), grade=grade))
+    assert words(review) == ["found", "found", "not_found"]
+    assert review.gap == "2 of 3 sentences were not judged: a judge that is right in 70% of its test may only lower"
+
+
+async def test_a_judge_that_failed_its_test_is_not_asked(config: Config) -> None:
+    world = world_of(config, judging(), grade=Grade(0.5, 0.5, 0.5, 0.5, pairs=60))
+    review = await review_of(world)
+    assert (words(review), world.roles["judge"].requests) == (["found"] * 3, [])
+    assert review.gap == "The sentences were not judged: judge was right in 50% of its test, too rarely to be asked"
+
+
+async def test_the_first_use_of_a_judge_tests_it_shows_the_cost_and_counts_it(config: Config) -> None:
+    world = world_of(config, *[take_quiz] * 5, judging(), grade=None)
+    result = await world.ask(QUESTION)
+    assert words(result.answer.review) == ["supported"] * 3
+    (notice,) = [f for f in world.facts if isinstance(f, Warned)]
+    assert (notice.code, "right in 100% of a test of 60 pairs" in notice.message, "2,300 tokens" in notice.message) == (
+        "judge_tested",
+        True,
+        True,
+    )
+    assert result.finished.usage.total == sum(f.usage.total for f in world.facts if f.kind == "model_replied")
+    again = world_of(config, judging(), grade=None)
+    await again.ask(QUESTION)
+    assert len(again.roles["judge"].requests) == 1
+
+
+async def test_a_test_that_does_not_fit_into_the_share_is_a_stated_gap(config: Config) -> None:
+    world = world_of(config, *[take_quiz] * 5, judging(), grade=None)
+    review = await review_of(world, max_tokens=30_000)
+    assert (words(review), world.roles["judge"].requests) == (["found"] * 3, [])
+    assert review.gap == (
+        "The sentences were not judged: judge could not be tested: the test does not fit into 15% of the budget of this run"
+    )
+
+
+async def test_a_judge_spends_at_most_its_share_of_the_tokens(config: Config) -> None:
+    world = world_of(config, judging())
+    review = await review_of(world, max_tokens=4_300, max_output_tokens=400)
+    assert sorted(words(review)) == ["found", "supported", "supported"]
+    assert review.gap == "1 of 3 sentences were not judged: the judge's share of the budget is used up"
+
+
+# bad judges: a stated gap, never a tick
+
+
+UNREADABLE = "the judge gave no verdict that can be read"
+BAD: dict[str, tuple[Step, list[str]]] = {
+    "prose": (Reply("All three sentences look fine to me."), ["found"] * 3),
+    "nonsense": (Reply('{"items": [{"n": {}, "verdict": 7}, 12, null]}'), ["found"] * 3),
+    "empty": (Reply(""), ["found"] * 3),
+    "too few": (verdicts(entry(1)), ["supported", "found", "found"]),
+    "twice": (verdicts(entry(1), entry(1, "not_supported"), entry(2), entry(3)), ["found", "supported", "supported"]),
+    "extra numbers": (verdicts(entry(0), entry(4), entry(99), entry(-1)), ["found"] * 3),
+    "unknown word": (verdicts(*(entry(n, "probably") for n in (1, 2, 3))), ["found"] * 3),
+    "not sure in numbers": (verdicts(*({**entry(n), "sure": "very"} for n in (1, 2, 3))), ["found"] * 3),
+    "fault": (LLMError("the model's server has a fault", code="server"), ["found"] * 3),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+async def test_a_judge_that_cannot_be_read_leaves_a_stated_gap(config: Config, kind: str) -> None:
+    step, expected = BAD[kind]
+    review = await review_of(world_of(config, step))
+    assert words(review) == expected
+    gaps = [claim.reason for claim in review.proof.claims if claim.verdict is Verdict.FOUND]
+    assert all(reason.startswith("not judged: the judge ") for reason in gaps)
+    assert "not judged: " in review.gap
+
+
+async def test_verdicts_out_of_order_reach_their_sentences(config: Config) -> None:
+    step = verdicts(entry(3, "contradicted"), entry(1), entry(2))
+    assert words(await review_of(world_of(config, step))) == ["supported", "supported", "not_found"]
+
+
+class SilentJudge:
+    """Never replies."""
+
+    name = "judge"
+
+    async def complete(self, *_: Any, **__: Any) -> Reply:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+async def test_a_judge_that_never_replies_is_given_up(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nexi.agent.checking.JUDGE_PATIENCE_S", 0.05)
+    world = world_of(config)
+    world.roles["judge"] = SilentJudge()  # type: ignore[assignment]
+    review = await review_of(world)
+    assert (words(review), review.gap) == (
+        ["found"] * 3,
+        "The sentences were not judged: the time for checking was used up",
+    )
+
+
+# replay and resume
+
+
+async def test_a_replay_asks_the_same_within_the_same_share_and_comes_to_the_same_verdicts(config: Config) -> None:
+    world = world_of(config, judging("330"))
+    result = await world.ask(QUESTION, max_tokens=4_300, max_output_tokens=400)
+    (config.state_dir / "judges.json").unlink()
+    async with world.nexi() as nexi:
+        replay = await nexi.replay(result.id)
+    assert replay.is_same
+    assert replay.result.answer.review == result.answer.review
+    assert [f for f in replay.result.facts if isinstance(f, Judged)] == [f for f in world.facts if isinstance(f, Judged)]
+
+
+async def test_a_resumed_run_does_not_ask_the_judge_twice(config: Config) -> None:
+    first = world_of(config, judging())
+    result = await first.ask(QUESTION)
+    log = config.runs_dir / result.id / "log.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(line for line in lines if b"answer_checked" not in line and b"run_finished" not in line))
+    world = world_of(config)
+    async with world.nexi() as nexi, nexi.resume(result.id) as run:
+        async for _ in run:
+            pass
+    assert (run.result().answer.review, world.roles["judge"].requests) == (result.answer.review, [])
+
+
+def test_claims_without_a_judge_are_what_older_logs_hold() -> None:
+    assert Claim(0, "text", 0, 4).judge == ""
