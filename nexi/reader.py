@@ -21,6 +21,7 @@ from nexi.types import FetchLimits, Page
 from nexi.urls import hit_key
 
 MAX_PREFETCH_PER_SEARCH = 3
+NOT_RECORDED = "the log does not hold it"  # the cause of a page that a replay cannot have
 
 
 class Reader:
@@ -173,7 +174,7 @@ class Reader:
 
     async def _try_fetchers(self, url: str, fetchers: Sequence[ContentFetcher]) -> Page | FetchError:
         if self._replay.is_replay_only:
-            return FetchError("the page was not read", cause="the log does not hold it")
+            return FetchError("the page was not read", cause=NOT_RECORDED)
         failure = FetchError("the page was not read", cause="no fetcher is configured", fix="set content_fetcher")
         for fetcher in fetchers:
             try:

@@ -210,7 +210,7 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
         form = {
             "already_read_by_others": [{"url": url, "researcher": who} for url, who in known.items()],
             "note": f"Nothing was fetched yet. Call scrape again with at most {BATCH_SIZES[0]} URLs, "
-            "best those nobody has read.",
+            "best those that no other researcher has read.",
         }
         return ToolResult((), to_json(form))
 

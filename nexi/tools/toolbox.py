@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from nexi.errors import FetchError
 from nexi.events import SourceNumbered, ToolFinished, ToolStarted
 from nexi.ports import LLM, Clock, Emit
-from nexi.reader import Reader
+from nexi.reader import NOT_RECORDED, Reader
 from nexi.runs.session import Session
 from nexi.searcher import Searcher
 from nexi.structured.ranking import ENOUGH
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from nexi.knowledge.lookup import Known, Lookup
 
 MAX_PARALLEL_READS = 8
+OUT_OF_TIME = "stopped: the time target was reached"
 ANSWERED_BEFORE_NOTE = "The same question was answered from these pages before: answer from them unless they have grown old."
 LOCAL_BACKEND = "local"  # the backend name of the knowledge store
 
@@ -154,9 +155,10 @@ class Toolbox(Struct, frozen=True):
                 async with asyncio.timeout(self._seconds_left()):
                     page = await self.reader.read(url)
             except FetchError as error:
-                return PageView(url, error=f"{error.reason}: {error}"), None
+                # What a log does not hold had not arrived when the run was recorded, and is reported as it was then.
+                return PageView(url, error=OUT_OF_TIME if error.cause == NOT_RECORDED else f"{error.reason}: {error}"), None
             except TimeoutError:
-                return PageView(url, error="stopped: the time target was reached"), None
+                return PageView(url, error=OUT_OF_TIME), None
             text = await self.extract_text(page, arguments)
         return PageView(url, title=page.title, text=_cut_to_bytes(text, share)), page
 

@@ -83,6 +83,13 @@ def test_whenever_time_ends_it_the_same_words_come_again(make_config: Make, door
     assert "limit_applied" in kinds
 
 
+@pytest.mark.parametrize("time_target", [1.41, 1.42, 1.43])
+def test_a_researcher_whose_page_came_too_late_is_replayed_with_the_reason_it_had(
+    make_config: Make, time_target: float
+) -> None:
+    assert differences(make_config, "research", [{"time_target": time_target}])[0] == {}
+
+
 @pytest.mark.parametrize("door", DOORS)
 def test_whatever_budget_ends_it_the_same_words_come_again(make_config: Make, door: str) -> None:
     cases: list[dict[str, float]] = [{"max_tokens": n} for n in range(9000, 60000, 12000)]

@@ -142,7 +142,7 @@ async def test_the_handshake_fetches_nothing_and_names_who_has_read_what() -> No
     (result,) = await bench.run(scrape(MOON, TIDE))
     assert form(result) == {
         "already_read_by_others": [{"url": MOON, "researcher": "1.2"}],
-        "note": "Nothing was fetched yet. Call scrape again with at most 3 URLs, best those nobody has read.",
+        "note": "Nothing was fetched yet. Call scrape again with at most 3 URLs, best those that no other researcher has read.",
     }
     assert bench.web.fetched == []
 
