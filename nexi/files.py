@@ -43,6 +43,13 @@ def make_private_directory(path: Path) -> None:
     path.mkdir(mode=PRIVATE_DIRECTORY, exist_ok=True)
 
 
+def create_private_file(path: Path, data: bytes) -> None:
+    """Write a new file that only its owner can read. Raises FileExistsError instead of touching one that is there."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), PRIVATE_FILE)
+    with os.fdopen(fd, "wb") as file:
+        file.write(data)
+
+
 def write_all(fd: int, data: bytes) -> None:
     """One write; more only where the system took less, and then the next one says why."""
     view = memoryview(data)

@@ -27,6 +27,7 @@ _TRACKING_NAMES = frozenset((
 ))  # fmt: skip
 _UNPRINTABLE = re.compile(r"[\s\x00-\x1f\x7f]")
 _URL_IN_TEXT = re.compile(r"https?://[^\s<>\"`\x00-\x1f\x7f，。、；：！？「」『』【】《》（）]+", re.IGNORECASE)
+_USERINFO = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://)[^\s/?#\"<>]*@")
 _SENTENCE_END = frozenset(".,;:!?'\"*_~|…’”»")
 _CLOSING = {")": "(", "]": "[", "}": "{"}
 
@@ -65,6 +66,11 @@ class Url(Struct, frozen=True):
 
 
 @lru_cache(maxsize=4096)
+def hide_userinfo(text: str) -> str:
+    """The text with user names and passwords cut out of every address in it."""
+    return _USERINFO.sub(r"\1", text)
+
+
 def parse(url: str) -> Url:
     """Read one absolute URL; ValueError for what the WHATWG parser refuses."""
     # Reading a URL is needed late in a run, and the parser's library is not free to import.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import re
 import tarfile
 import zlib
@@ -17,7 +18,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from nexi.errors import StoreError
-from nexi.files import make_private_directory, store_error
+from nexi.files import PRIVATE_FILE, make_private_directory, store_error
 from nexi.runs.directory import RunDirectory
 from nexi.runs.log_format import digests_in, seal_record, unseal_line
 from nexi.runs.pages import FilePages
@@ -37,7 +38,8 @@ def write_bundle(runs: RunDirectory, run_id: str, path: Path, secrets: Iterable[
     try:
         log = (runs.runs_dir / run_id / "log.jsonl").read_bytes()
         pages = list(_pages_of(log, runs.pages))
-        with path.open("xb") as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), PRIVATE_FILE)
+        with os.fdopen(fd, "wb") as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
             _add_file(archive, "log.jsonl", _redacted_log(log, keys))
             for digest, text in pages:
                 _add_file(archive, f"pages/{digest}.txt", _redact_keys(text, keys).encode("utf-8", "surrogatepass"))

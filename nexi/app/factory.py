@@ -16,7 +16,7 @@ from nexi import __version__
 from nexi.app.clock import SystemClock
 from nexi.config import Config
 from nexi.errors import ConfigError, StoreError
-from nexi.files import make_private_directory
+from nexi.files import PRIVATE_FILE, make_private_directory
 from nexi.net.addresses import is_loopback_host
 from nexi.ports import LLM, Breaker, Clock, ContentFetcher, Emit, PageStore, SearchBackend
 from nexi.runs.directory import RunDirectory
@@ -308,7 +308,7 @@ class PortFactory:
             if stamp.exists() and self.clock.now().timestamp() - stamp.stat().st_mtime < TIDY_EVERY_S:
                 return
             make_private_directory(stamp.parent)
-            stamp.touch()
+            stamp.touch(mode=PRIVATE_FILE)
             self.runs().prune(self.config.runs_keep_days, self.config.pages_max_mb)
             self.page_cache().sweep()
         except (OSError, StoreError):

@@ -17,7 +17,7 @@ from msgspec import Struct
 from nexi.app.run import RunResult
 from nexi.errors import StoreError
 from nexi.events import RoundEvaluated, RunStarted
-from nexi.files import store_error
+from nexi.files import create_private_file, store_error
 from nexi.research.report import (
     LintedReport,
     SaveLocation,
@@ -27,6 +27,7 @@ from nexi.research.report import (
     render_document,
     render_front_matter,
 )
+from nexi.text.controls import clean_text
 
 __all__ = ["front_matter_of", "report_text", "save_report"]
 
@@ -117,6 +118,4 @@ def _any_pair() -> tuple[int, int]:
 
 def _create_file(path: Path, text: str) -> None:
     """A new file, whole; an existing one is never touched."""
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-    with os.fdopen(fd, "w", encoding="utf-8") as file:
-        file.write(text)
+    create_private_file(path, clean_text(text).encode("utf-8", "replace"))

@@ -179,8 +179,8 @@ async def _load_certificates(scheme: str, trust: Trust) -> ssl.SSLContext:
 
 
 def _translate_error(service: str, request: BackendRequest, error: Exception) -> BackendError:
-    cause = str(error) or type(error).__name__
-    where = request.url.partition("?")[0]
+    cause = urls.hide_userinfo(str(error)) or type(error).__name__
+    where = urls.hide_userinfo(request.url.partition("?")[0])
     if isinstance(error, (httpx2.TimeoutException, TimeoutError)):
         return BackendError(
             f"{service} did not answer in time",
@@ -229,5 +229,8 @@ def _root_cause(error: BaseException) -> BaseException:
 
 def _wrong_url(service: str, url: str, cause: str) -> BackendError:
     return BackendError(
-        f"the URL of {service} cannot be used", code="wrong_url", cause=cause, fix=f"correct {url[:200]!r} in the configuration"
+        f"the URL of {service} cannot be used",
+        code="wrong_url",
+        cause=urls.hide_userinfo(cause),
+        fix=f"correct {urls.hide_userinfo(url)[:200]!r} in the configuration",
     )

@@ -82,16 +82,17 @@ def write_answer(path: Path, result: RunResult, question: str, flags: OutputFlag
     import json
 
     from nexi.cli.runner import model_of
-    from nexi.output import answer_json, print_success
+    from nexi.files import create_private_file
+    from nexi.output import answer_json, clean_text, print_success
+    from nexi.output.controls import escape_json
 
     text = _markdown_text(result) if path.suffix.lower() in MARKDOWN_SUFFIXES else answer_text(result)
     if flags.is_references:
         text = _reference_text(result.answer.sources, flags.form)
     elif flags.as_json:
-        text = json.dumps(answer_json(result, question, model_of(result)), ensure_ascii=False) + "\n"
+        text = escape_json(json.dumps(answer_json(result, question, model_of(result)), ensure_ascii=False)) + "\n"
     try:
-        with path.open("x", encoding="utf-8", errors="replace") as file:
-            file.write(text)
+        create_private_file(path, clean_text(text).encode("utf-8", "replace"))
     except OSError as error:
         raise StoreError(
             f"could not write the answer to {path}", cause=error.strerror or str(error), fix="nexi --prev shows the answer"
@@ -120,8 +121,8 @@ def _save_report(result: RunResult, flags: OutputFlags) -> Path | None:
     """Save to --output, else where reports go by default; None with `-o -` or if the default place cannot be written."""
     from nexi.app.clock import SystemClock
     from nexi.app.report import report_text, save_report
-    from nexi.files import store_error
-    from nexi.output import print_warning
+    from nexi.files import create_private_file, store_error
+    from nexi.output import clean_text, print_warning
 
     if flags.output == STDOUT:
         return None
@@ -130,7 +131,7 @@ def _save_report(result: RunResult, flags: OutputFlags) -> Path | None:
         text, linted = report_text(result, today)
         notes = linted.notes
         try:
-            path.write_text(text, "utf-8")
+            create_private_file(path, clean_text(text).encode("utf-8", "replace"))
         except OSError as error:
             raise store_error("Could not save the report", path, error) from error
     else:

@@ -268,13 +268,13 @@ class _Conversation:
 
         from nexi.cli.delivery import answer_text
         from nexi.errors import StoreError
-        from nexi.output import print_success
+        from nexi.files import create_private_file
+        from nexi.output import clean_text, print_success
 
         text = f"# {' '.join(self._question.split())}\n\n{answer_text(self._last_result())}"
         path = Path(name).expanduser() if name else _unused_path(self._question)
         try:
-            with path.open("x", encoding="utf-8", errors="replace") as file:
-                file.write(text)
+            create_private_file(path, clean_text(text).encode("utf-8", "replace"))
         except (OSError, ValueError) as error:
             cause = getattr(error, "strerror", "") or str(error)
             raise StoreError(f"cannot write {path}", cause=cause, fix="choose another file: /save FILE") from error

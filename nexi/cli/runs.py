@@ -219,7 +219,7 @@ def export_command(run_id: str, bundle: bool, form: str | None, output: str | No
 def _write_export(body: bytes, output: str) -> None:
     """Write to stdout or a new file. Raises StoreError."""
     from nexi.errors import StoreError
-    from nexi.files import store_error
+    from nexi.files import create_private_file, store_error
     from nexi.output import print_success
 
     if output == "-":
@@ -227,8 +227,7 @@ def _write_export(body: bytes, output: str) -> None:
         return
     path = Path(output).expanduser()
     try:
-        with path.open("xb") as file:
-            file.write(body)
+        create_private_file(path, body)
     except FileExistsError as error:
         raise StoreError(
             f"{path} already exists", cause="files are never overwritten", fix="choose another name with -o"

@@ -34,7 +34,8 @@ ANY_PORT = 0
 ALLOW_FIX = "add the host, host:port or network to allow_private (NEXI_ALLOW_PRIVATE) if its pages may be read"
 
 _CLASSES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("cloud metadata", ("169.254.169.254/32", "169.254.170.2/32", "100.100.100.200/32", "fd00:ec2::254/128")),
+    ("cloud metadata", ("169.254.169.254/32", "169.254.170.2/32", "100.100.100.200/32", "168.63.129.16/32",
+                        "fd00:ec2::254/128")),
     ("unspecified", ("0.0.0.0/8", "::/128")),
     ("loopback", ("127.0.0.0/8", "::1/128")),
     ("private", ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")),

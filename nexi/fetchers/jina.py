@@ -66,6 +66,8 @@ class JinaFetcher:
         except (TimeoutError, httpx2.TimeoutException) as error:
             cause = f"it took more than {limits.timeout_s:g} s"
             raise FetchError("Jina's reader did not answer in time", reason="timeout", cause=cause) from error
+        except httpx2.InvalidURL as error:
+            raise FetchError("this is not a URL", reason="blocked", cause=str(error), fix="use a full http(s) URL") from error
         except httpx2.HTTPError as error:
             raise FetchError("Jina's reader cannot be reached", cause=str(error) or type(error).__name__) from error
         _check_status(status, body)

@@ -55,9 +55,15 @@ class HttpDoor:
 
 def build_http_app(server: MCPServer[Any], *, host: str, token: str = "", guarded: bool = False, **transport: Any) -> App:
     """The app of any MCP server under our rules. Raises ConfigError for an address that needs a token and has none."""
-    from nexi.net.addresses import is_loopback_host
+    from nexi.net.addresses import MIN_TOKEN_CHARS, is_loopback_host
 
     local = is_loopback_host(host)
+    if token and len(token) < MIN_TOKEN_CHARS and not (local or guarded):
+        raise ConfigError(
+            f"the MCP server does not listen on {host} with a token of {len(token)} characters",
+            cause=f"a token shorter than {MIN_TOKEN_CHARS} characters can be guessed",
+            fix="set NEXI_TOKEN to a longer random text, for example: openssl rand -hex 24",
+        )
     if not (local or token or guarded):
         raise ConfigError(
             f"the MCP server does not listen on {host} without a token",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ipaddress
 from urllib.parse import urlsplit
 
+MIN_TOKEN_CHARS = 16  # for a server beyond this machine: a client may try 600 a minute
+
 
 def is_loopback_host(host: str) -> bool:
     """Whether a host, as a name or an address, can only be this machine."""

@@ -64,6 +64,7 @@ SYSTEM_ROOTS = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sb
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 MIN_LETTERS = 40  # of a report, below which its language cannot be detected
 
+_MARKUP = re.compile(r"[<>\[\]]")
 _LEAKED = re.compile(
     r"<(think|thinking|reasoning|tool_call|tool_response|function_calls?)>.*?</\1>\s*"
     r"|</?(?:think|thinking|reasoning|answer|final|report|tool_call|tool_response|function_calls?|invoke|parameter)(?:\s[^<>]*)?>"
@@ -125,9 +126,17 @@ def make_slug(question: str) -> str:
 
 
 def render_front_matter(fields: Mapping[str, Any]) -> str:
-    """Render YAML front matter with JSON values, which every YAML parser reads and no text can break."""
-    lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in fields.items() if value is not None]
+    """Render YAML front matter with JSON values, which every YAML parser reads and no text can break.
+
+    What Markdown would take for a tag, a link or an image is escaped: not every reader knows front matter.
+    """
+    values = {name: json.dumps(value, ensure_ascii=False) for name, value in fields.items() if value is not None}
+    lines = [f"{name}: {_MARKUP.sub(_escape_char, value)}" for name, value in values.items()]
     return "\n".join(["---", *lines, "---", ""])
+
+
+def _escape_char(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
 
 
 def render_document(text: str, sources: Sequence[Source], fields: Mapping[str, Any], path: str = "") -> str:

@@ -8,7 +8,7 @@ configured key is sent in a query or URL.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -85,7 +85,7 @@ class Toolbox(Struct, frozen=True):
         arguments, problem = parse_arguments(call, next(s for s in self.specs if s.name == call.name))
         if problem:
             return error_result(problem)
-        if any(secret and secret in call.arguments for secret in self.secrets):
+        if any(secret and secret in text for secret in self.secrets for text in (call.arguments, *_texts_in(arguments))):
             return error_result("refused: the arguments contain a configured key")
         return await runner(arguments)
 
@@ -199,6 +199,19 @@ def _note_on_known(known: Known) -> str:
     if known.repeated:
         return ANSWERED_BEFORE_NOTE
     return "Search the web for what these pages leave open."
+
+
+def _texts_in(value: object) -> Iterator[str]:
+    """Every text in parsed arguments: in JSON a key can be spelled with escapes that a comparison of the source misses."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _texts_in(key)
+            yield from _texts_in(inner)
+    elif isinstance(value, Sequence):
+        for inner in value:
+            yield from _texts_in(inner)
 
 
 def _drop_repeated_hits(outcomes: Sequence[SearchOutcome]) -> tuple[SearchOutcome, ...]:

@@ -32,6 +32,7 @@ from nexi.web.problems import Problem, Refused, Shape, own_shape, problem_of, re
 log = logging.getLogger("nexi.web")
 FILES_PATH = "/page/files"
 MOST_FILE = 16_000_000
+MAX_HEAD_BYTES = 32_768
 MAX_CLIENTS = 10_000  # whose rates are remembered
 LOCAL_NAMES = ("localhost", "localhost.localdomain")
 HEADERS = (
@@ -119,6 +120,7 @@ class RequestGuard:
 
     def _admit_request(self, exchange: _Exchange) -> None:
         headers, scope = exchange.headers, exchange.scope
+        _check_framing(headers, scope)
         self._check_host(headers)
         self._check_origin(headers, scope)
         if wait := self._rates.try_take(exchange.client):
@@ -253,6 +255,20 @@ class _Exchange:
 
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+
+
+def _check_framing(headers: Headers, scope: Scope) -> None:
+    """Refuse what a proxy before this server could read as another request, and heads that are too large."""
+    if "content-length" in headers and "transfer-encoding" in headers:
+        fix = "send one of them"
+        raise _build_refusal(400, "bad_framing", "the request has both Content-Length and Transfer-Encoding", fix)
+    size = (
+        len(scope.get("raw_path") or b"")
+        + len(scope.get("query_string") or b"")
+        + sum(len(k) + len(v) + 4 for k, v in headers.raw)
+    )
+    if size > MAX_HEAD_BYTES:
+        raise _build_refusal(431, "large_head", f"the head of the request is larger than {MAX_HEAD_BYTES:,} bytes", "send less")
 
 
 def _given_token(headers: Headers) -> str:

@@ -24,9 +24,9 @@ from uvicorn.supervisors.multiprocess import Multiprocess, Process
 from nexi.app.search_service import settings_of
 from nexi.config import Config
 from nexi.errors import ConfigError
-from nexi.net.addresses import is_loopback_host
+from nexi.net.addresses import MIN_TOKEN_CHARS, is_loopback_host
 from nexi.web import logs
-from nexi.web.guard import GuardRules
+from nexi.web.guard import MAX_HEAD_BYTES, GuardRules
 from nexi.web.hosting import MAX_RUNS
 
 __all__ = ["HEAD_BYTES", "MAX_CONNECTIONS", "ServerOptions", "SlowClientTimeoutProtocol", "serve"]
@@ -35,7 +35,7 @@ __all__ = ["HEAD_BYTES", "MAX_CONNECTIONS", "ServerOptions", "SlowClientTimeoutP
 log = logging.getLogger("nexi.web")
 HEAD_TIMEOUT_S = 20.0
 STALL_TIMEOUT_S = 60.0  # a client that reads nothing for so long is not coming back
-HEAD_BYTES = 32_768
+HEAD_BYTES = MAX_HEAD_BYTES  # of a head that has not ended; the guard counts whole ones
 KEEP_ALIVE_S = 15
 MAX_CONNECTIONS = 1024
 MOST_GATHERED = 32_768
@@ -80,8 +80,17 @@ def serve(config: Config, options: ServerOptions, *, on_listening: Callable[[str
 
 
 def require_token(config: Config, options: ServerOptions) -> None:
-    """Beyond this machine only with a token."""
-    if not is_loopback_host(options.host) and not (options.token or config.token):
+    """Beyond this machine only with a token that cannot be guessed."""
+    if is_loopback_host(options.host):
+        return
+    token = options.token or config.token
+    if token and len(token) < MIN_TOKEN_CHARS:
+        raise ConfigError(
+            f"nexi does not listen on {options.host} with a token of {len(token)} characters",
+            cause=f"a token shorter than {MIN_TOKEN_CHARS} characters can be guessed",
+            fix="set NEXI_TOKEN to a longer random text, for example: openssl rand -hex 24",
+        )
+    if not token:
         raise ConfigError(
             f"nexi does not listen on {options.host} without a token",
             cause="anybody who reaches this address could use it",

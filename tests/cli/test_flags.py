@@ -190,6 +190,7 @@ def test_an_answer_is_written_to_a_new_file(online: Command, tmp_path: Path) -> 
     text, shown = file.read_text(encoding="utf-8"), online("--plain", QUESTION).out
     assert text.partition("\n\nSources:\n")[0] == shown.partition("\n\nSources:\n")[0]
     assert text.endswith("\n\nChecked: 1 of 1 sentence found in the cited pages.\n")
+    assert file.stat().st_mode & 0o777 == 0o600
 
 
 def test_json_is_written_to_a_new_file(online: Command, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ FORBIDDEN = {
     "10.0.0.1": "private",
     "100.64.0.1": "carrier-grade NAT",
     "100.100.100.200": "cloud metadata",
+    "168.63.129.16": "cloud metadata",
     "127.0.0.1": "loopback",
     "127.255.255.254": "loopback",
     "169.254.1.1": "link-local",

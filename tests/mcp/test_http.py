@@ -109,9 +109,10 @@ async def test_a_token_is_asked_for_and_told_how_to_send(web: str, tmp_path: Pat
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "nexi.example"])
 def test_off_loopback_a_token_is_needed(web: str, tmp_path: Path, host: str) -> None:
     nexi = Nexi(config_for(web, tmp_path))
-    with pytest.raises(ConfigError) as refused:
-        HttpDoor(nexi, host=host)
-    assert "NEXI_TOKEN" in refused.value.fix
+    for short in ("", "t" * 15):
+        with pytest.raises(ConfigError) as refused:
+            HttpDoor(nexi, host=host, token=short)
+        assert "NEXI_TOKEN" in refused.value.fix
     assert HttpDoor(nexi, host=host, token=TOKEN).app
 
 

@@ -49,6 +49,7 @@ def test_a_bundle_is_played_again_in_another_home_byte_for_byte(make_config: Mak
     path = tmp_path / "run.tar.gz"
     assert write_bundle(directory(config), whole.id, path, ["sk-unused"]) == len(list(config.pages_dir.rglob("*.txt")))
     there = config.override(home=tmp_path / "elsewhere")
+    assert path.stat().st_mode & 0o777 == 0o600
     assert read_bundle(path, directory(there)) == whole.id
     assert replayed(there, whole.id) == (True, whole.answer.text)
 

@@ -24,6 +24,7 @@ def test_the_report_goes_into_the_folder_made_for_it_with_front_matter_and_its_p
     result = research(make_config(), PromptModel())
     (tmp_path / "Research").mkdir()
     saved = save_report(result, tmp_path, "2026-01-02", pick=lambda: (1, 7))
+    assert saved.path.stat().st_mode & 0o777 == 0o600
     assert (saved.path, saved.notes) == (tmp_path / "Research" / f"{NAME}-b7.md", ())
     text = saved.path.read_text(encoding="utf-8")
     head, _, rest = text.partition("---\n\n")

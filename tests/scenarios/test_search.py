@@ -227,6 +227,14 @@ async def test_a_configured_key_in_the_arguments_is_refused(make_config: Make) -
     assert world.web.queries == ["moon"]
 
 
+async def test_a_configured_key_that_is_spelled_with_escapes_is_refused_too(make_config: Make) -> None:
+    spelled = "".join(f"\\u{ord(letter):04x}" for letter in "sk-very-secret-key")
+    leak = Reply("", tool_calls=(ToolCall("1", "web_search", f'{{"queries": ["moon {spelled}"]}}'),))
+    world = World(make_config(api_key="sk-very-secret-key"), leak, searching("moon"), reading(MOON), answering(ANSWER))
+    await world.ask()
+    assert world.web.queries == ["moon"]
+
+
 async def test_a_model_that_uses_no_tools_is_told_once_and_then_given_pages(make_config: Make) -> None:
     world = World(make_config(), Reply("I just know it."), Reply("I still know it."), Reply("It has no air [1]."))
     result = await world.ask()

@@ -61,6 +61,39 @@ async def made(runs: RunDirectory, facts: list[Fact], form: str = "html") -> str
     return (await export_run(runs, runs.pages, await samples.keep(runs, facts), form)).decode()
 
 
+CONTROLS = "\x1b]52;c;aGk=\x07\x1b[31m\x9b2J\u202e\u2066\x00"
+
+
+@pytest.mark.parametrize("form", ["html", "md", "json", "ris", "bibtex", "csl"])
+async def test_no_file_holds_what_a_terminal_would_execute(runs: RunDirectory, form: str) -> None:
+    facts = samples.hostile()
+    start, end = facts[0], facts[-1]
+    assert isinstance(start, RunStarted)
+    assert isinstance(end, RunFinished)
+    bad = tuple(replace(s, title=CONTROLS + s.title) for s in end.sources)
+    facts = [replace(start, query=CONTROLS + start.query), *facts[1:-1]]
+    text = await made(runs, [*facts, replace(end, answer=CONTROLS + end.answer, sources=bad)], form)
+    assert re.findall("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text) == []
+
+
+async def test_the_name_that_a_page_gives_itself_never_stands_without_its_host(runs: RunDirectory) -> None:
+    facts = samples.right_to_left()
+    end = facts[-1]
+    assert isinstance(end, RunFinished)
+    renamed = tuple(replace(s, imprint=replace(s.imprint, site="Acme Bank Official")) for s in end.sources)
+    for form, shown in (("html", "<bdi>moon.example</bdi> · <bdi>Acme Bank"), ("md", "moon.example · Acme Bank")):
+        assert shown in await made(runs, [*facts[:-1], replace(end, sources=renamed)], form)
+
+
+async def test_a_question_is_no_markup_for_a_reader_without_front_matter(runs: RunDirectory) -> None:
+    facts = samples.planets()
+    start = facts[0]
+    assert isinstance(start, RunStarted)
+    text = await made(runs, [replace(start, query="<img src=x> ![a](http://b)"), *facts[1:]], "md")
+    assert '"\\u003cimg src=x\\u003e !\\u005ba\\u005d(http://b)"' in text
+    assert is_tame(text)
+
+
 # html
 
 
@@ -150,9 +183,8 @@ async def test_the_markdown_of_an_answer_has_its_question_conflicts_sources_and_
     text = await made(runs, samples.right_to_left(), "md")
     assert text.startswith('---\nquestion: "كم يبعد القمر عن الأرض؟"\nmodel: "moon-1"\n')
     assert "\n---\n\n# كم يبعد القمر عن الأرض؟\n\nالقمر يبعد" in text
-    assert (
-        "- [1] [القمر: حقائق وأرقام](https://moon.example/ar) · The Almanac · Ada Moon · 2031-04-05 · read 2031-05-06" in text
-    )
+    about = "moon.example · The Almanac · Ada Moon · 2031-04-05 · read 2031-05-06"
+    assert f"- [1] [القمر: حقائق وأرقام](https://moon.example/ar) · {about}" in text
     assert text.endswith("\n\n*Checked: 1 of 1 sentence found in the cited pages.*\n")
 
 

@@ -199,6 +199,23 @@ async def test_a_body_that_is_too_large_is_refused_whether_its_length_is_told_or
         assert (await served.client.get("/healthz")).status_code == 200
 
 
+async def test_two_ways_to_say_where_a_body_ends_are_refused_and_the_connection_is_closed(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        sent = head("/v1/runs", "Content-Length: 4", "Transfer-Encoding: chunked") + b"0\r\n\r\n"
+        assert await raw(served.base, sent) == 400
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(served.base.rpartition(":")[2]))
+        writer.write(sent + b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert (await asyncio.wait_for(reader.read(), 10)).count(b"HTTP/1.1 ") == 1
+        writer.close()
+
+
+async def test_a_head_that_is_too_large_is_refused_also_when_it_comes_at_once(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        for size, status in ((30_000, 200), (33_000, 431), (60_000, 431)):
+            sent = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: " + b"x" * size + b"\r\n\r\n"
+            assert (size, await raw(served.base, sent)) == (size, status)
+
+
 async def test_a_body_that_does_not_come_in_time_is_refused(tmp_path: Path) -> None:
     async with serving(tmp_path, rules=GuardRules(body_s=0.05)) as served:
         assert await raw(served.base, head("/v1/runs", "Content-Length: 10") + b"{") == 408
@@ -336,5 +353,11 @@ def test_it_listens_beyond_this_machine_only_with_a_token(tmp_path: Path, host: 
     else:
         with pytest.raises(ConfigError, check=has_code("config", "NEXI_TOKEN")):
             require_token(config, ServerOptions(host=host))
-    require_token(config, ServerOptions(host=host, token="t"))
-    require_token(config.override(token="t"), ServerOptions(host=host))
+    require_token(config, ServerOptions(host=host, token="t" * 16))
+    require_token(config.override(token="t" * 16), ServerOptions(host=host))
+    for short in (ServerOptions(host=host, token="t" * 15), ServerOptions(host=host, token="tokA")):
+        if own:
+            require_token(config, short)
+        else:
+            with pytest.raises(ConfigError, check=has_code("config", "NEXI_TOKEN", len(short.token))):
+                require_token(config, short)

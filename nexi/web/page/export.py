@@ -140,7 +140,7 @@ def _render_source(source: Source, claims: Sequence[Claim]) -> str:
     title = _isolate_name(shown["title"] or source.url)
     linked = f'<a rel="noreferrer noopener" href="{_escape_text(shown["link"])}">{title}</a>' if shown["link"] else title
     read = f"read {shown['accessed']}" if shown["accessed"] else ""
-    facts = (shown["site"] or shown["host"], shown["author"], shown["published"], read)
+    facts = (shown["host"], shown["site"], shown["author"], shown["published"], read)
     about = " · ".join(_isolate_name(fact) for fact in facts if fact)
     said = f' · <span class="v-{shown["verdict"]}">{_escape_text(shown["said"])}</span>' if shown["said"] else ""
     address = f'<br><span class="soft"><bdi>{_escape_text(source.url)}</bdi></span>'

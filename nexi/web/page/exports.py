@@ -11,6 +11,7 @@ from nexi.answers.bibliography import FORMS as REFERENCES
 from nexi.app import ReadLog, RunDirectory
 from nexi.errors import NexiError
 from nexi.events import RunFinished, RunStarted
+from nexi.text.controls import clean_text
 from nexi.web.page.export import Exported, export_html
 from nexi.web.page.markdown import markdown_of, tame_document
 from nexi.web.page.printing import print_to_pdf
@@ -72,8 +73,8 @@ def _text_of(answered: AnsweredRun, form: str, today: str) -> str:
 
 
 def _encode_utf8(text: str) -> bytes:
-    """UTF-8, whatever halves of characters a page had."""
-    return text.encode("utf-8", "replace")
+    """UTF-8 without characters that a terminal would execute, whatever a page or a model had written."""
+    return clean_text(text).encode("utf-8", "replace")
 
 
 def answered_of(run_id: str, log: ReadLog) -> AnsweredRun:

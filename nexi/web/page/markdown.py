@@ -94,7 +94,7 @@ def _render_source(source: Source, shown: dict[str, Any]) -> str:
 
 
 def _source_facts(shown: dict[str, Any]) -> Iterator[str]:
-    yield from (escape_line(shown[name]) for name in ("site", "author", "published") if shown[name])
+    yield from (escape_line(shown[name]) for name in ("host", "site", "author", "published") if shown[name])
     if shown["accessed"]:
         yield f"read {escape_line(shown['accessed'])}"
 

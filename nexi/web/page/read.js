@@ -48,7 +48,7 @@ const sourceOf = (number) => state.run?.sources.find((source) => source.n === nu
 function sourceItem(source) {
   const name = source.title || source.url;
   const title = isWeb(source.link) ? outside(source.link, name) : element("span", { textContent: name, dir: "auto" });
-  const about = [source.site || source.host, source.author, source.published, source.accessed ? `read ${source.accessed}` : ""].filter(Boolean).join(" · ");
+  const about = [source.host, source.site, source.author, source.published, source.accessed ? `read ${source.accessed}` : ""].filter(Boolean).join(" · ");
   const item = element("li", { id: `source-${source.n}`, tabIndex: -1 }, element("span", { className: "n", textContent: `[${source.n}]` }), element("div", {},
     title, element("p", { className: "site", textContent: about, dir: "auto" }), element("p", {}, ...(source.said ? [verdict(source), " "] : []))));
   if (state.run.kept) item.querySelector("p:last-child").append(button("Stored text", `Stored text of source ${source.n}`, () => showStored(source)));
@@ -110,7 +110,7 @@ async function fillFound(part, one) {
 }
 
 function heading(source, number) {
-  const about = source ? [source.site || source.host, source.published].filter(Boolean).join(" · ") : "";
+  const about = source ? [source.host, source.site, source.published].filter(Boolean).join(" · ") : "";
   return element("h3", { dir: "auto" }, `[${number}] ${source?.title || source?.url || ""} `, element("span", { className: "site", textContent: about }));
 }
 

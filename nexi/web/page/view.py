@@ -227,13 +227,14 @@ def source_view(source: Source, claims: Sequence[Claim]) -> dict[str, Any]:
     """A source with its site, its date and the best that it says to the sentences that cite it."""
     cited = [e.verdict for c in claims for e in c.evidence if e.number == source.number]
     best = next((v for v in reversed(WORST) if v in cited), None)
+    host = host_of(source.url) if is_web(source.url) else "your file"
     return {
         "n": source.number,
         "url": source.url,
         "link": (source.link or source.url) if is_web(source.url) else "",
         "title": " ".join(source.title.split()),
-        "host": host_of(source.url) if is_web(source.url) else "your file",
-        "site": source.imprint.site,
+        "host": host,
+        "site": "" if source.imprint.site.lower() == host else source.imprint.site,  # a page's own word: never shown alone
         "author": source.imprint.author,
         "published": source.imprint.published[:10],
         "accessed": source.imprint.accessed[:10],
