@@ -30,6 +30,7 @@ from nexi.types import FetchLimits, Message, Query, StoreStats, ToolSpec
 
 if TYPE_CHECKING:
     from nexi.app import RunDirectory
+    from nexi.app.plugins import PluginInfo
     from nexi.config import EndpointRole
 
 __all__ = ["Check", "DoctorReport", "examine_setup"]
@@ -141,6 +142,7 @@ def _plan_checks(nexi: Nexi, environment: DoctorEnvironment) -> list[NamedCheck]
         ),
         *_plan_search_checks(nexi),
         ("fetch", _check_fetch(nexi)),
+        ("plug-ins", _check_plugins(config)),
         ("fetch DNS", _check_dns(config, environment)),
         ("store", _check_store(config)),
         ("runs", _check_runs(nexi)),
@@ -306,6 +308,22 @@ async def _check_fetch(nexi: Nexi) -> list[Check]:
         return [Check("fetch", True, names), wide, *browser]
     proxy = "; a proxy is set, so addresses are checked but cannot be pinned" if config.http_proxy or config.https_proxy else ""
     return [Check("fetch", True, f"{names}; private addresses are refused{proxy}"), *browser]
+
+
+async def _check_plugins(config: Config) -> list[Check]:
+    """One line for each plug-in that is installed; none where there is none."""
+    from nexi.app.plugins import list_plugins
+
+    return [_plugin_check(plugin) for plugin in await asyncio.to_thread(list_plugins, config)]
+
+
+def _plugin_check(plugin: PluginInfo) -> Check:
+    name = f"plug-in {plugin.name}"
+    if plugin.error:
+        return Check(name, False, f"{plugin.origin} cannot be used", plugin.error)
+    told = f"{' and '.join(plugin.kinds)} from {plugin.origin}"
+    settings = " and ".join("search_backend" if kind == "backend" else "content_fetcher" for kind in plugin.kinds)
+    return Check(name, True, told if plugin.is_used else f"{told}; to use it, add it to {settings}")
 
 
 def _check_browser() -> list[Check]:

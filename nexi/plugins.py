@@ -1,16 +1,27 @@
-"""Puts the seeds' plug-ins behind the ports.
+"""Plug-ins: backends and fetchers that are not nexi's own, behind the ports.
 
-The seeds' plug-in takes lists and a key with every call: `search(queries, api_key, timeout, verbose)` and
-`fetch(urls, api_key, timeout, verbose)`. One wrapper each makes it a backend or fetcher like any other.
+They come from a program that embeds nexi, from an installed package (entry points), or from one file in the folder `plugins`.
+Whatever such code raises or returns, the caller sees a BackendError or FetchError that names it, so that the next backend or
+fetcher is asked. A plug-in of the seeds takes lists and a key with every call: `search(queries, api_key, timeout, verbose)` and
+`fetch(urls, api_key, timeout, verbose)`; one wrapper each makes it a backend or fetcher like any other.
 """
 
 from __future__ import annotations
 
+import asyncio
 import inspect
-from collections.abc import Mapping
+import re
+import stat
+import sys
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from nexi.errors import BackendError, FetchError
+from msgspec import Struct
+
+from nexi.errors import BackendError, ConfigError, FetchError
 from nexi.types import FetchLimits, Hit, Page, Query
 
 
@@ -54,6 +65,146 @@ class FetchPlugin:
             raise FetchError(f"the plug-in {self.name} has no text of the page", cause=str(entry.get("error") or "empty"))
         cut = text[: limits.max_chars]
         return Page(url, cut, title=str(entry.get("title") or ""), truncated=len(cut) < len(text), fetcher=self.name)
+
+
+class GuardedBackend:
+    """A backend of other people's code: plain functions and hits as dictionaries work too, and every fault is named."""
+
+    def __init__(self, backend: Any, *, name: str = "") -> None:
+        self._backend = backend
+        self.name = name or str(getattr(backend, "name", "") or type(backend).__name__)
+
+    def __getattr__(self, name: str) -> Any:
+        """What the searcher honours beside `search` (filters, interval_s, local) and `aclose` are the backend's own."""
+        return getattr(self._backend, name)
+
+    async def search(self, query: Query) -> list[Hit]:
+        try:
+            answer = await _call(self._backend.search, query)
+            return _read_hits(answer, self.name)
+        except BackendError:
+            raise
+        except Exception as error:
+            fix = "fix the plug-in, or take it out of search_backend"
+            raise BackendError(f"the plug-in {self.name} failed", cause=_describe(error), fix=fix, code="plugin") from error
+
+
+class GuardedFetcher:
+    """A fetcher of other people's code; `check` refuses addresses before it is asked."""
+
+    def __init__(self, fetcher: Any, *, name: str = "", check: Callable[[str], object] | None = None) -> None:
+        self._fetcher, self._check = fetcher, check
+        self.name = name or str(getattr(fetcher, "name", "") or type(fetcher).__name__)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._fetcher, name)
+
+    async def fetch(self, url: str, limits: FetchLimits) -> Page:
+        if self._check:
+            self._check(url)
+        try:
+            return _read_page(await _call(self._fetcher.fetch, url, limits), url, limits, self.name)
+        except FetchError:
+            raise
+        except Exception as error:
+            fix = "fix the plug-in, or take it out of content_fetcher"
+            raise FetchError(f"the plug-in {self.name} failed", cause=_describe(error), fix=fix) from error
+
+
+async def _call(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function gives, of either kind; a plain one may block, so it runs in a thread."""
+    if inspect.iscoroutinefunction(function):
+        return await function(*arguments)
+    answer = await asyncio.to_thread(function, *arguments)
+    return await answer if inspect.isawaitable(answer) else answer
+
+
+def _read_hits(answer: Any, name: str) -> list[Hit]:
+    if isinstance(answer, list) and all(isinstance(hit, Hit) for hit in answer):
+        return answer  # as it is: it may carry the failures of its parts
+    if not isinstance(answer, list | tuple):
+        raise TypeError(f"search returned {type(answer).__name__}, not a list of hits")
+    return [hit if isinstance(hit, Hit) else _hit(_as_mapping(hit, "a hit"), name) for hit in answer]
+
+
+def _read_page(answer: Any, url: str, limits: FetchLimits, name: str) -> Page:
+    if isinstance(answer, Page):
+        return answer
+    fields = {"text": answer} if isinstance(answer, str) else _as_mapping(answer, "a page")
+    text = str(fields.get("text") or fields.get("content") or "")
+    if not text.strip():
+        raise ValueError("the page has no text")
+    cut = text[: limits.max_chars]
+    return Page(url, cut, title=str(fields.get("title") or ""), truncated=len(cut) < len(text), fetcher=name)
+
+
+def _as_mapping(value: Any, what: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{what} is {type(value).__name__}, not a dictionary")
+    return value
+
+
+def _describe(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:300]
+
+
+# single files
+
+
+class PluginFile(Struct, frozen=True):
+    """A file of the folder: its name, what it offers, and why it cannot be used where it cannot."""
+
+    name: str
+    path: Path
+    searches: bool = False
+    fetches: bool = False
+    error: str = ""
+
+
+_FILE_NAME = re.compile(r"[a-z][a-z0-9_-]{0,49}")
+
+
+def list_plugin_files(folder: Path) -> list[PluginFile]:
+    """The plug-in files of a folder, by name."""
+    paths = sorted(path for path in folder.glob("*.py") if not path.name.startswith(("_", ".")))
+    return [_examine_file(path) for path in paths]
+
+
+def _examine_file(path: Path) -> PluginFile:
+    try:
+        module = load_plugin_file(path.parent, path.stem)
+    except ConfigError as error:
+        return PluginFile(path.stem, path, error=str(error))
+    return PluginFile(path.stem, path, hasattr(module, "search"), hasattr(module, "fetch"))
+
+
+def load_plugin_file(folder: Path, name: str) -> ModuleType | None:
+    """The module of a plug-in file; None where there is no such file. Raises ConfigError when it cannot be used.
+
+    The file runs with the rights of nexi, so one that any user of the machine may change is refused.
+    """
+    path = folder / f"{name}.py"
+    if not _FILE_NAME.fullmatch(name) or not path.is_file():
+        return None
+    if sys.platform != "win32" and path.stat().st_mode & stat.S_IWOTH:
+        raise ConfigError(f"the plug-in {path} is not loaded", cause="every user may change it", fix=f"chmod o-w {path}")
+    return _run_file(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _run_file(path: Path, _modified_ns: int) -> ModuleType:
+    """The module of a file, run once until the file changes."""
+    module = ModuleType(f"nexi_plugin_{path.stem.replace('-', '_')}")
+    module.__file__ = str(path)
+    try:
+        exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)  # noqa: S102 - the user's own file
+    except (Exception, SystemExit) as error:
+        fix = "fix the file, or move it elsewhere"
+        raise ConfigError(f"the plug-in {path} cannot be loaded", cause=f"{type(error).__name__}: {error}", fix=fix) from error
+    if not (callable(getattr(module, "search", None)) or callable(getattr(module, "fetch", None))):
+        cause, fix = "it has neither a function search(query) nor fetch(url, limits)", "add one of them"
+        raise ConfigError(f"the plug-in {path} cannot be used", cause=cause, fix=fix)
+    return module
 
 
 def takes_lists(method: Any, first: str) -> bool:

@@ -238,6 +238,7 @@ class PortFactory:
         return {name: self._backend_settings(name) for name in names}
 
     def _backend_settings(self, name: str) -> BackendSettings:
+        from nexi.app.plugins import backend_plugin
         from nexi.backends import Settings
 
         config = self.config
@@ -251,6 +252,7 @@ class PortFactory:
             config.grep_root,
             config.ssl_cert_file,
             self._container() if name == "searxng" else None,
+            backend_plugin(config, name),
         )
 
     def _container(self) -> ContainerOptions | None:
@@ -315,10 +317,12 @@ class PortFactory:
             return
 
     def _fetcher_settings(self, name: str) -> FetcherSettings:
+        from nexi.app.plugins import fetcher_plugin
         from nexi.fetchers import Settings
 
         config = self.config
         return Settings(
+            plugin=fetcher_plugin(config, name),
             clock=self.clock,
             api_key=next(iter(config.keys_for(name)), ""),
             allow_private=config.allow_private,

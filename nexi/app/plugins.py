@@ -1,29 +1,155 @@
-"""The seeds' plug-in signature, both ways: their objects behind our ports, and our adapters asked in their way."""
+"""Backends and fetchers of others: objects, installed packages and single files behind our ports, and what there is of them.
+
+Also the seeds' plug-in signature the other way: our own adapters asked in their way.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from nexi import __version__
 from nexi.app.clock import SystemClock
 from nexi.app.emit import QuietEmit
-from nexi.errors import FetchError
-from nexi.plugins import FetchPlugin, SearchPlugin, takes_lists
+from nexi.config import Config
+from nexi.errors import ConfigError, FetchError, NexiError
+from nexi.plugins import (
+    FetchPlugin,
+    GuardedBackend,
+    GuardedFetcher,
+    SearchPlugin,
+    list_plugin_files,
+    load_plugin_file,
+    takes_lists,
+)
 from nexi.ports import ContentFetcher, SearchBackend
 from nexi.searcher import Searcher
 from nexi.types import FetchLimits, PageView, Query, SearchOutcome
 
+if TYPE_CHECKING:
+    from nexi.backends import Factory as BackendFactory
+    from nexi.fetchers import Factory as FetcherFactory
 
-def as_backend(backend: Any) -> SearchBackend:
-    wrapped: SearchBackend = SearchPlugin(backend) if takes_lists(backend.search, "queries") else backend
-    return wrapped
+
+def as_backend(backend: Any, *, name: str = "", api_key: str = "", timeout_s: float = 30.0) -> SearchBackend:
+    """A backend that others wrote, guarded. Raises ConfigError for an object that has no `search`."""
+    if not callable(getattr(backend, "search", None)):
+        raise _no_method(backend, name, "search(query)")
+    if takes_lists(backend.search, "queries"):
+        return SearchPlugin(backend, name=name, api_key=api_key, timeout_s=timeout_s)
+    return GuardedBackend(backend, name=name)
 
 
-def as_fetcher(fetcher: Any) -> ContentFetcher:
-    wrapped: ContentFetcher = FetchPlugin(fetcher) if takes_lists(fetcher.fetch, "urls") else fetcher
-    return wrapped
+def as_fetcher(
+    fetcher: Any, *, name: str = "", api_key: str = "", check: Callable[[str], object] | None = None
+) -> ContentFetcher:
+    """A fetcher that others wrote, guarded. Raises ConfigError for an object that has no `fetch`."""
+    if not callable(getattr(fetcher, "fetch", None)):
+        raise _no_method(fetcher, name, "fetch(url, limits)")
+    if takes_lists(fetcher.fetch, "urls"):
+        return FetchPlugin(fetcher, name=name, api_key=api_key)
+    return GuardedFetcher(fetcher, name=name, check=check)
+
+
+def _no_method(plugin: object, name: str, method: str) -> ConfigError:
+    return ConfigError(
+        f"{name or type(plugin).__name__} is no plug-in",
+        cause=f"it has no {method}",
+        fix="give it that method, as docs/search-and-pages.md shows",
+    )
+
+
+def backend_plugin(config: Config, name: str) -> BackendFactory | None:
+    """What makes the backend of a plug-in file or an installed package; None where there is none. Raises ConfigError."""
+    from nexi.backends import BACKENDS, ENTRY_POINTS
+
+    if name in BACKENDS:
+        return None
+    module = load_plugin_file(config.plugins_dir, name)
+    if module is not None and hasattr(module, "search"):
+        return lambda settings, sender: as_backend(module, name=name, api_key=settings.api_key, timeout_s=settings.timeout_s)
+    factory = _load_entry_point(ENTRY_POINTS, name)
+    return (lambda *given: as_backend(_build(factory, name, *given), name=name)) if factory else None
+
+
+def fetcher_plugin(config: Config, name: str) -> FetcherFactory | None:
+    """What makes the fetcher of a plug-in file or an installed package; None where there is none. Raises ConfigError."""
+    from nexi.fetchers import ENTRY_POINTS, FETCHERS
+
+    if name in FETCHERS:
+        return None
+    from nexi.fetchers.guard import AddressGuard
+
+    check, module = AddressGuard(config.allow_private).check_url, load_plugin_file(config.plugins_dir, name)
+    if module is not None and hasattr(module, "fetch"):
+        return lambda settings: as_fetcher(module, name=name, api_key=settings.api_key, check=check)
+    factory = _load_entry_point(ENTRY_POINTS, name)
+    return (lambda *given: as_fetcher(_build(factory, name, *given), name=name, check=check)) if factory else None
+
+
+def _load_entry_point(group: str, name: str) -> Callable[..., Any] | None:
+    from importlib.metadata import entry_points
+
+    for entry in entry_points(group=group, name=name):
+        try:
+            factory: Callable[..., Any] = entry.load()
+        except Exception as error:
+            fix = "update or remove the package that provides it"
+            raise ConfigError(f"the plug-in {name} cannot be loaded", cause=repr(error)[:300], fix=fix) from error
+        return factory
+    return None
+
+
+def _build(factory: Callable[..., Any], name: str, *given: Any) -> Any:
+    try:
+        return factory(*given)
+    except NexiError:
+        raise
+    except Exception as error:
+        fix = "update or remove the package that provides it"
+        raise ConfigError(f"the plug-in {name} cannot be started", cause=repr(error)[:300], fix=fix) from error
+
+
+class PluginInfo(Struct, frozen=True):
+    """A plug-in that is installed, used or not. `kinds` are among backend and fetcher."""
+
+    name: str
+    kinds: tuple[str, ...]
+    origin: str
+    is_used: bool
+    error: str = ""
+
+
+def list_plugins(config: Config) -> list[PluginInfo]:
+    """Every plug-in of installed packages and of the folder `plugins`, loaded to see whether it works."""
+    from importlib.metadata import entry_points
+
+    from nexi import backends, fetchers
+
+    chains = {"backend": config.search_chain(), "fetcher": config.fetch_chain()}
+    own = {"backend": backends.BACKENDS, "fetcher": fetchers.FETCHERS}
+    found = []
+    for file in list_plugin_files(config.plugins_dir):
+        kinds = tuple(kind for kind, offers in (("backend", file.searches), ("fetcher", file.fetches)) if offers)
+        taken = [kind for kind in kinds if file.name in own[kind]]
+        error = f"nexi has a {taken[0]} of that name: rename the file" if taken else file.error
+        found.append(PluginInfo(file.name, kinds, str(file.path), any(file.name in chains[k] for k in kinds), error))
+    for kind, group in (("backend", backends.ENTRY_POINTS), ("fetcher", fetchers.ENTRY_POINTS)):
+        for entry in entry_points(group=group):
+            origin = f"the package {entry.dist.name}" if entry.dist else entry.value
+            found.append(PluginInfo(entry.name, (kind,), origin, entry.name in chains[kind], _load_error(group, entry.name)))
+    return found
+
+
+def _load_error(group: str, name: str) -> str:
+    try:
+        _load_entry_point(group, name)
+    except ConfigError as error:
+        return str(error)
+    return ""
 
 
 def _connections() -> dict[str, Any]:

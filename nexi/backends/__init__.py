@@ -32,6 +32,7 @@ class Settings(Struct, frozen=True):
     root: str = ""
     certificates: str = ""  # a file, for a library that has clients of its own
     container: ContainerOptions | None = None  # what is started in the place of an endpoint
+    plugin: Factory | None = None  # what makes a backend that is not nexi's own
 
 
 Factory: TypeAlias = "Callable[[Settings, Sender], SearchBackend]"
@@ -108,7 +109,7 @@ NEEDS_KEY = ("jina", "tavily", "brave", "exa", "serper", "firecrawl")
 
 def require_backend(name: str, settings: Settings) -> Factory:
     """What makes the backend of that name; ConfigError when nobody provides it or its settings are incomplete."""
-    factory = BACKENDS.get(name) or _third_party(name)
+    factory = BACKENDS.get(name) or settings.plugin or _third_party(name)
     if name == "searxng" and not settings.base_url and settings.container is None:
         raise ConfigError(
             "the searxng backend has no URL",
@@ -147,6 +148,6 @@ def _third_party(name: str) -> Factory:
         return factory
     raise ConfigError(
         f"there is no search backend called {name!r}",
-        cause=f"nexi has {', '.join(BACKENDS)}, and no installed package adds it",
-        fix="set search_backend to one of these, or install the package that provides it",
+        cause=f"nexi has {', '.join(BACKENDS)}, and no installed package or plug-in file adds it",
+        fix="set search_backend to one of these, or install the plug-in that provides it",
     )

@@ -275,6 +275,11 @@ class Config(Settings):
         return self.root / "prompts"
 
     @property
+    def plugins_dir(self) -> Path:
+        """The folder of the user's own backends and fetchers, one file each, if there is one."""
+        return self.root / "plugins"
+
+    @property
     def cache_dir(self) -> Path:
         """The folder for files that may be deleted at any time."""
         if self.origin.cache and not self._has_moved():

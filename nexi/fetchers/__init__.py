@@ -33,9 +33,10 @@ class Settings(Struct, frozen=True):
     per_host_rate: float = 4.0
     cache_folder: Path | None = None  # None keeps nothing
     cache_ttl_s: float = 86_400.0
+    plugin: Factory | None = None  # what makes a fetcher that is not nexi's own
 
 
-Factory: TypeAlias = Callable[[Settings], ContentFetcher]
+Factory: TypeAlias = "Callable[[Settings], ContentFetcher]"
 
 
 def _build_http(settings: Settings) -> ContentFetcher:
@@ -95,7 +96,7 @@ def is_available(name: str) -> bool:
 
 def create_fetcher(name: str, settings: Settings) -> ContentFetcher:
     """The fetcher of that name; ConfigError when nobody provides it."""
-    factory = FETCHERS.get(name) or _third_party(name)
+    factory = FETCHERS.get(name) or settings.plugin or _third_party(name)
     fetcher = factory(settings)
     return _wrap_in_cache(fetcher, settings.cache_folder, settings) if settings.cache_folder else fetcher
 
@@ -116,6 +117,6 @@ def _third_party(name: str) -> Factory:
         return factory
     raise ConfigError(
         f"there is no content fetcher called {name!r}",
-        cause=f"nexi has {', '.join(FETCHERS)}, and no installed package adds it",
-        fix="set content_fetcher to one of these, or install the package that provides it",
+        cause=f"nexi has {', '.join(FETCHERS)}, and no installed package or plug-in file adds it",
+        fix="set content_fetcher to one of these, or install the plug-in that provides it",
     )
