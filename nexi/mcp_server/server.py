@@ -1,6 +1,6 @@
 """The server: tools, resources and the prompt registered with the SDK, and every failure put into words for people.
 
-Above are the transports; below are `tools`, `resources` and the desk. A client sees a message, its cause and what fixes it,
+Above are the transports; below are `tools`, `resources` and the registry. A client sees a message, its cause and what fixes it,
 never a traceback; what is a fault of ours is told as that, without its text, which might hold anything.
 """
 
@@ -22,10 +22,10 @@ from pydantic import AnyUrl, ValidationError
 from nexi import __version__
 from nexi.app import Nexi
 from nexi.errors import InternalError, NexiError, QuestionError
-from nexi.mcp_server import knowledge, resources, shown
-from nexi.mcp_server.desk import ResearchRunRegistry
-from nexi.mcp_server.prompts import research_prompt
-from nexi.mcp_server.tools import Tools, annotations_of
+from nexi.mcp_server import _knowledge, _resources, _views
+from nexi.mcp_server._prompts import research_prompt
+from nexi.mcp_server._runs import ResearchRunRegistry
+from nexi.mcp_server._tools import Tools, annotations_of
 
 INSTRUCTIONS = (
     "nexi answers from the live web with verified citations. nexi_search answers a question in seconds; nexi_research writes a "
@@ -41,7 +41,7 @@ class NexiServer(MCPServer[None]):
     """An MCP server over one Nexi, which stays the caller's to close."""
 
     def __init__(self, nexi: Nexi) -> None:
-        self.desk = ResearchRunRegistry(nexi)
+        self.registry = ResearchRunRegistry(nexi)
         with _no_log_handlers():
             super().__init__(
                 "nexi",
@@ -52,13 +52,13 @@ class NexiServer(MCPServer[None]):
                 log_level="WARNING",
                 lifespan=self._lifespan,
             )
-        self._add_tools(Tools(self.desk))
-        resources.register_resources(self, self.desk)
+        self._add_tools(Tools(self.registry))
+        _resources.register_resources(self, self.registry)
         self.prompt(name="research", title="Research a question")(research_prompt)
 
     @asynccontextmanager
     async def _lifespan(self, _: MCPServer[None]) -> AsyncIterator[None]:
-        async with self.desk.accept_runs():
+        async with self.registry.accept_runs():
             yield None
 
     def _add_tools(self, tools: Tools) -> None:
@@ -73,9 +73,9 @@ class NexiServer(MCPServer[None]):
             (tools.nexi_research_cancel, "End research", {**acts, "open_world": False}),
             (tools.nexi_verify, "Verify cited text", {}),
         ]
-        if knowledge.can_search(self.desk.nexi):
+        if _knowledge.can_search(self.registry.nexi):
             table.append((tools.agentic_search, "Search the knowledge base, then the web", acts))
-        if knowledge.can_index(self.desk.nexi):
+        if _knowledge.can_index(self.registry.nexi):
             table.append((tools.nexi_index, "Keep pages in the knowledge store", acts))
         for function, title, hints in table:
             about = getdoc(function)
@@ -86,7 +86,7 @@ class NexiServer(MCPServer[None]):
         found = await super().list_tools()
         for tool in found:
             if tool.name == "agentic_search":
-                for name, value in knowledge.agentic_defaults(self.desk.nexi).items():
+                for name, value in _knowledge.agentic_defaults(self.registry.nexi).items():
                     tool.input_schema["properties"][name]["default"] = value
         return found
 
@@ -95,7 +95,7 @@ class NexiServer(MCPServer[None]):
     ) -> CallToolResult | InputRequiredResult:
         known = [tool.name for tool in await self.list_tools()]
         if name not in known:
-            message = f"Unknown tool: {shown.replace_surrogates(name[:VALUE_CHARS])}; the tools are {', '.join(sorted(known))}"
+            message = f"Unknown tool: {_views.replace_surrogates(name[:VALUE_CHARS])}; the tools are {', '.join(sorted(known))}"
             raise MCPError(code=INVALID_PARAMS, message=message)  # the client's mistake, not a tool's result
         try:
             return await super().call_tool(name, arguments, context)
@@ -118,10 +118,10 @@ class NexiServer(MCPServer[None]):
         try:
             return await super().get_prompt(name, arguments, context)
         except ValueError as error:
-            raise MCPError(code=INVALID_PARAMS, message=shown.replace_surrogates(str(error))) from error
+            raise MCPError(code=INVALID_PARAMS, message=_views.replace_surrogates(str(error))) from error
 
     async def list_resources(self) -> list[Resource]:
-        return [*await super().list_resources(), *await resources.recent_resources(self.desk)]
+        return [*await super().list_resources(), *await _resources.recent_resources(self.registry)]
 
     async def read_resource(
         self, uri: AnyUrl | str, context: Context[None, Any] | None = None
@@ -136,7 +136,7 @@ class NexiServer(MCPServer[None]):
 
 def _in_words(error: NexiError) -> str:
     """What happened, why, and what fixes it."""
-    text: str = shown.replace_surrogates("\n".join([str(error), *([f"To fix it: {error.fix}"] if error.fix else [])]))
+    text: str = _views.replace_surrogates("\n".join([str(error), *([f"To fix it: {error.fix}"] if error.fix else [])]))
     return text
 
 
@@ -145,7 +145,7 @@ def _error_result(error: NexiError) -> CallToolResult:
     return CallToolResult(
         content=[TextContent(type="text", text=f"Error: {_in_words(error)}")],
         is_error=True,
-        _meta={"nexi/error": shown.replace_surrogates(told)},
+        _meta={"nexi/error": _views.replace_surrogates(told)},
     )
 
 

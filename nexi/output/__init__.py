@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nexi.output.controls import clean_line, clean_text
-from nexi.output.messages import (
+from nexi.output._messages import (
     ANSWER_SCHEMA,
     answer_json,
     cost_text,
@@ -25,6 +24,7 @@ from nexi.output.messages import (
     print_success,
     print_warning,
 )
+from nexi.output.controls import clean_line, clean_text
 from nexi.output.streams import is_plain, is_tty, set_plain_mode, takes_colors, write
 
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ from nexi.events import (
     StatusDelta,
     is_fact,
 )
+from nexi.output._live import LiveDisplay
+from nexi.output._messages import cost_text, print_note
 from nexi.output.controls import clean_line
-from nexi.output.live import LiveDisplay
-from nexi.output.messages import cost_text, print_note
 from nexi.output.screen import ProgressDisplay, ProgressLines
 from nexi.output.status import detail_of
 from nexi.output.streams import open_console, takes_colors
@@ -100,7 +100,7 @@ class _Panel(LiveDisplay, ProgressDisplay):
             overflow="ellipsis",
         )
         if self._body.strip():
-            from nexi.output.region import _draw_tail
+            from nexi.output._region import _draw_tail
 
             yield from _draw_tail(self._body, self._apart, console, options)
             yield head

@@ -13,16 +13,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from nexi.events import Event, ModelAsked, TextDelta, Warned
+from nexi.output._messages import cost_text, print_note, print_result_summary, print_sources, print_warning
 from nexi.output.blocks import BlockStream
 from nexi.output.controls import clean_text
-from nexi.output.messages import cost_text, print_note, print_result_summary, print_sources, print_warning
 from nexi.output.proof import claim_lines, print_figures, support_by_source
 from nexi.output.status import RunTally, detail_of, progress_of
 from nexi.output.streams import is_tty, open_console, takes_colors, write
 
 if TYPE_CHECKING:
     from nexi.app import RunResult
-    from nexi.output.region import StatusRegion
+    from nexi.output._region import StatusRegion
 
 
 class ProgressDisplay:
@@ -83,7 +83,7 @@ class _StatusLine(ProgressDisplay):
     """A redrawn status line below the end of the answer; with `verbose` also every detail, above both."""
 
     def __init__(self, verbose: bool, clock: Callable[[], float]) -> None:
-        from nexi.output.region import StatusRegion
+        from nexi.output._region import StatusRegion
 
         self._details = ProgressLines(verbose) if verbose else None
         self._tally, self._clock, self._started = RunTally(), clock, clock()
@@ -167,7 +167,7 @@ class _MarkdownOutput(_AnswerOutput):
     def _print_block(self, block: str) -> None:
         if not block.strip():
             return
-        from nexi.output.markdown import render_markdown
+        from nexi.output._markdown import render_markdown
 
         with self._progress.pause_drawing():
             self._progress.show_tail("")
@@ -263,7 +263,7 @@ class Screen:
         shown = "".join(self._shown).rstrip()
         rest = answer[len(shown) :] if answer.startswith(shown) else answer
         if not shown or rest.strip():
-            from nexi.output.messages import print_answer
+            from nexi.output._messages import print_answer
 
             print_answer(rest)
 

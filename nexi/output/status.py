@@ -20,8 +20,8 @@ from nexi.events import (
     ToolFinished,
     ToolStarted,
 )
+from nexi.output._sites import site_of
 from nexi.output.controls import clean_line
-from nexi.output.sites import site_of
 
 PURPOSE_STATUS = {
     "answer": "Thinking",

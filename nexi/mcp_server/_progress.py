@@ -14,7 +14,7 @@ from mcp.server.mcpserver import Context
 
 from nexi.app import RunOpening, RunResult
 from nexi.events import Event
-from nexi.mcp_server.shown import replace_surrogates
+from nexi.mcp_server._views import replace_surrogates
 from nexi.output.controls import clean_line
 from nexi.output.status import detail_of, progress_of, status_of
 

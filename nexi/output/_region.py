@@ -12,8 +12,8 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.segment import Segment
 from rich.text import Text
 
-from nexi.output.live import REDRAWS_PER_S, LiveDisplay
-from nexi.output.markdown import render_markdown
+from nexi.output._live import REDRAWS_PER_S, LiveDisplay
+from nexi.output._markdown import render_markdown
 
 FRAMES, PLAIN_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "|/-\\"
 ROWS_BELOW = 3  # the blank line above, the status line, and the cursor line

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from nexi.app.report import report_text
-from nexi.mcp_server import shapes
+from nexi.mcp_server import _schemas
 from nexi.output.proof import figures_line, verification_json
 from nexi.output.proof import verification_markdown as verification_markdown
 
 if TYPE_CHECKING:
     from nexi.app import RunResult, RunSummary
-    from nexi.mcp_server.desk import RunSnapshot
+    from nexi.mcp_server._runs import RunSnapshot
     from nexi.types import Page, SearchOutcome, Source
     from nexi.verify.recheck import Verification
 
@@ -51,13 +51,13 @@ def replace_surrogates(value: Any) -> Any:
     return [replace_surrogates(item) for item in value] if isinstance(value, list) else value
 
 
-def cited_sources(sources: Sequence[Source]) -> list[shapes.CitedSource]:
-    return [shapes.CitedSource(n=s.number, url=s.url, title=s.title) for s in sources]
+def cited_sources(sources: Sequence[Source]) -> list[_schemas.CitedSource]:
+    return [_schemas.CitedSource(n=s.number, url=s.url, title=s.title) for s in sources]
 
 
-def show_answer(result: RunResult) -> shapes.FoundAnswer:
+def show_answer(result: RunResult) -> _schemas.FoundAnswer:
     end, started = result.finished, result.facts[0]
-    return shapes.FoundAnswer(
+    return _schemas.FoundAnswer(
         id=result.id,
         question=getattr(started, "query", ""),
         answer=result.answer.text,
@@ -89,20 +89,20 @@ def answer_markdown(result: RunResult, steps: Sequence[str] = ()) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _sources_markdown(sources: Sequence[shapes.CitedSource]) -> str:
+def _sources_markdown(sources: Sequence[_schemas.CitedSource]) -> str:
     listed = "\n".join(f"[{s.n}] {' '.join(s.title.split()) or s.url}: {s.url}" for s in sources)
     return f"## Sources\n\n{listed}" if listed else ""
 
 
-def show_hits(outcome: SearchOutcome) -> shapes.FoundHits:
-    return shapes.FoundHits(
+def show_hits(outcome: SearchOutcome) -> _schemas.FoundHits:
+    return _schemas.FoundHits(
         query=outcome.query,
         backend=outcome.backend,
         hits=[
-            shapes.SearchHit(url=h.url, title=h.title, snippet=h.snippet, published=h.published, backend=h.backend)
+            _schemas.SearchHit(url=h.url, title=h.title, snippet=h.snippet, published=h.published, backend=h.backend)
             for h in outcome.hits
         ],
-        failures=[shapes.Trouble(provider=f.provider, code=f.code, message=f.message, fix=f.fix) for f in outcome.failures],
+        failures=[_schemas.Trouble(provider=f.provider, code=f.code, message=f.message, fix=f.fix) for f in outcome.failures],
     )
 
 
@@ -116,10 +116,10 @@ def hits_markdown(outcome: SearchOutcome) -> str:
     return "\n".join(lines) + "\n"
 
 
-def show_page_part(page: Page, start: int, most: int) -> shapes.ReadPage:
+def show_page_part(page: Page, start: int, most: int) -> _schemas.ReadPage:
     """A part of a page, and where it goes on."""
     end = min(len(page.text), start + most)
-    return shapes.ReadPage(
+    return _schemas.ReadPage(
         url=page.url,
         final_url=page.final_url or page.url,
         title=page.title,
@@ -135,7 +135,7 @@ def show_page_part(page: Page, start: int, most: int) -> shapes.ReadPage:
     )
 
 
-def page_markdown(page: shapes.ReadPage) -> str:
+def page_markdown(page: _schemas.ReadPage) -> str:
     more = (
         f"\n\n[There are {page.chars - page.next_start:,} more characters: start={page.next_start}]" if page.next_start else ""
     )
@@ -143,9 +143,9 @@ def page_markdown(page: shapes.ReadPage) -> str:
     return f"{head if not page.start else ''}{page.text}{more}"
 
 
-def show_research(seen: RunSnapshot) -> shapes.ResearchShown:
+def show_research(seen: RunSnapshot) -> _schemas.ResearchShown:
     state, failure = seen.research_state, seen.failure()
-    return shapes.ResearchShown(
+    return _schemas.ResearchShown(
         id=seen.id,
         question=seen.start_fact.query,
         state=seen.state,
@@ -153,7 +153,7 @@ def show_research(seen: RunSnapshot) -> shapes.ResearchShown:
         progress=1.0 if seen.state == "finished" else state.progress,
         round=state.round,
         researchers=[
-            shapes.ResearcherShown(id=r.id, task=r.task, phase=r.phase, last_action=r.last_action) for r in state.researchers
+            _schemas.ResearcherShown(id=r.id, task=r.task, phase=r.phase, last_action=r.last_action) for r in state.researchers
         ],
         tokens=state.usage.total,
         cost=state.usage.cost,
@@ -162,7 +162,7 @@ def show_research(seen: RunSnapshot) -> shapes.ResearchShown:
     )
 
 
-def research_markdown(shown: shapes.ResearchShown) -> str:
+def research_markdown(shown: _schemas.ResearchShown) -> str:
     lines = [f"{shown.status} (run {shown.id}, {shown.tokens:,} tokens)"]
     lines += [f"- {r.id} {r.phase}: {r.task}" + (f" ({r.last_action})" if r.last_action else "") for r in shown.researchers]
     if shown.error:
@@ -172,15 +172,15 @@ def research_markdown(shown: shapes.ResearchShown) -> str:
     return "\n".join(lines) + "\n"
 
 
-def show_report(seen: RunSnapshot) -> shapes.ResearchReport:
+def show_report(seen: RunSnapshot) -> _schemas.ResearchReport:
     """The report of a run that has ended; one without text of a run that has not."""
     shown, result = show_research(seen), seen.result()
     if result is None:
-        return shapes.ResearchReport(
+        return _schemas.ResearchReport(
             id=seen.id, state=seen.state, status=shown.status, progress=shown.progress, report="", sources=[], warnings=[]
         )
     text, linted = report_text(result, seen.created[:10])
-    return shapes.ResearchReport(
+    return _schemas.ResearchReport(
         id=seen.id,
         state=seen.state,
         status=shown.status,
@@ -193,14 +193,14 @@ def show_report(seen: RunSnapshot) -> shapes.ResearchReport:
     )
 
 
-def waiting_message(shown: shapes.ResearchReport) -> str:
+def waiting_message(shown: _schemas.ResearchReport) -> str:
     if shown.state == "running":
         return f"{shown.status}. There is no report yet; ask again in a while, or with wait_s."
     return f"Run {shown.id} was cut off before it ended; resume it with `nexi resume {shown.id}`."
 
 
-def show_verification(found: Verification, target: str, *, strict: bool) -> shapes.Checked:
-    return shapes.Checked.model_validate(verification_json(found, target, strict=strict))
+def show_verification(found: Verification, target: str, *, strict: bool) -> _schemas.Checked:
+    return _schemas.Checked.model_validate(verification_json(found, target, strict=strict))
 
 
 def run_listed(run: RunSummary) -> dict[str, Any]:
@@ -208,7 +208,7 @@ def run_listed(run: RunSummary) -> dict[str, Any]:
     return {"id": run.id, "created": run.created, "question": run.query, "mode": run.mode, "state": run.state}
 
 
-def indexed_markdown(done: shapes.Indexed) -> str:
+def indexed_markdown(done: _schemas.Indexed) -> str:
     lines = [f"{done.stored} stored, {done.unchanged + done.linked} already in the knowledge base, {done.chunks} new passages."]
     lines += [f"- {page.url}: {page.outcome}" for page in done.pages]
     lines += [f"Warning: {warning}" for warning in done.warnings]

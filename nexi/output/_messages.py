@@ -29,7 +29,7 @@ def print_answer(
 
     titles = url_to_title or {}
     if takes_colors(sys.stdout, plain):
-        from nexi.output.markdown import render_markdown
+        from nexi.output._markdown import render_markdown
 
         open_console("stdout").print(render_markdown(answer))
     else:
@@ -50,7 +50,7 @@ def print_sources(
         numbers = {source.number: clean_line(source.url) for source in found}
         titles = {clean_line(source.url): clean_line(source.title) for source in found}
         return write(f"\n{format_citations_section(numbers, url_to_title=titles)}\n")
-    from nexi.output.markdown import source_lines
+    from nexi.output._markdown import source_lines
 
     screen = open_console("stdout")
     for line in source_lines(found, support or {}):
@@ -128,8 +128,8 @@ def print_json(value: Mapping[str, Any] | Sequence[Any]) -> None:
 
 def answer_json(result: RunResult, question: str, model: str) -> dict[str, Any]:
     """The versioned object that `--json` prints."""
+    from nexi.output._sources import conflict_json, source_json
     from nexi.output.proof import review_json
-    from nexi.output.sources import conflict_json, source_json
 
     end = result.finished
     return {

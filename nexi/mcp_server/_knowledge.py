@@ -12,8 +12,8 @@ from typing import Any
 
 from nexi.app import Nexi, RunRequest
 from nexi.errors import QuestionError
-from nexi.mcp_server import shapes
-from nexi.mcp_server.following import ProgressReporter, follow_run
+from nexi.mcp_server import _schemas
+from nexi.mcp_server._progress import ProgressReporter, follow_run
 from nexi.urls import is_web_url
 
 SETTINGS = (
@@ -46,7 +46,7 @@ async def search_agentic(nexi: Nexi, query: str, asked: Mapping[str, Any], telle
     return response
 
 
-async def index_pages(nexi: Nexi, urls: Sequence[str], tags: Sequence[str], teller: ProgressReporter) -> shapes.Indexed:
+async def index_pages(nexi: Nexi, urls: Sequence[str], tags: Sequence[str], teller: ProgressReporter) -> _schemas.Indexed:
     """Pages into the store, and what became of each. Raises NexiError where the store fails."""
     from nexi.app.intake import DocumentIndexing, Step
 
@@ -61,4 +61,4 @@ async def index_pages(nexi: Nexi, urls: Sequence[str], tags: Sequence[str], tell
         await teller.report_progress(number, len(urls), f"{steps[-1].outcome}: {url}" if steps else url)
     told = taking.taken.as_json()
     counts = {name: told[name] for name in ("stored", "unchanged", "linked", "chunks", "warnings")}
-    return shapes.Indexed(pages=[shapes.IndexedPageOutcome(url=s.name, outcome=s.outcome) for s in steps], **counts)
+    return _schemas.Indexed(pages=[_schemas.IndexedPageOutcome(url=s.name, outcome=s.outcome) for s in steps], **counts)

@@ -15,9 +15,9 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 
+from nexi.output._sites import site_of
 from nexi.output.blocks import BlockStream
 from nexi.output.controls import clean_line, clean_text
-from nexi.output.sites import site_of
 from nexi.types import Source
 
 

@@ -1,6 +1,6 @@
 """Past runs and reports as resources: `nexi://runs`, `nexi://runs/{id}`, `nexi://runs/{id}/events`, `nexi://reports/{id}`.
 
-Above is the server; below is the desk, which reads run logs. Nothing is written here.
+Above is the server; below is the registry of runs, which reads run logs. Nothing is written here.
 """
 
 from __future__ import annotations
@@ -13,81 +13,81 @@ from mcp_types import Completion, CompletionArgument, CompletionContext, PromptR
 
 from nexi.errors import StoreError
 from nexi.events import encode
-from nexi.mcp_server import shown
+from nexi.mcp_server import _views
 from nexi.output import answer_json
 from nexi.output.proof import figures_line
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
-    from nexi.mcp_server.desk import ResearchRunRegistry
+    from nexi.mcp_server._runs import ResearchRunRegistry
 
 JSON, MARKDOWN, LINES = "application/json", "text/markdown", "application/jsonl"
 NAME_CHARS = 80
 DEPTHS = ("1", "2", "3")
 
 
-def register_resources(server: MCPServer[Any], desk: ResearchRunRegistry) -> None:
-    """Offer the runs of a desk."""
+def register_resources(server: MCPServer[Any], registry: ResearchRunRegistry) -> None:
+    """Offer the runs of a registry."""
 
     @server.resource("nexi://runs", name="runs", title="Past runs", mime_type=JSON)
     async def runs() -> str:
         """The latest runs, newest first, with their state."""
-        return _to_json({"runs": [shown.run_listed(run) for run in await desk.latest_runs(200)]})
+        return _to_json({"runs": [_views.run_listed(run) for run in await registry.latest_runs(200)]})
 
     @server.resource("nexi://runs/{run_id}", name="run", title="A run", mime_type=JSON)
     async def run(run_id: str) -> str:
         """One run: the answer with its sources and proof, or how far it is."""
-        return _to_json(await _run_json(desk, run_id))
+        return _to_json(await _run_json(registry, run_id))
 
     @server.resource("nexi://runs/{run_id}/events", name="events", title="The events of a run", mime_type=LINES)
     async def events(run_id: str) -> str:
         """Everything that happened in a run, one JSON object a line."""
-        seen = await desk.snapshot_of(run_id)
-        return "".join(json.dumps(shown.replace_surrogates(encode(fact)), ensure_ascii=False) + "\n" for fact in seen.facts)
+        seen = await registry.snapshot_of(run_id)
+        return "".join(json.dumps(_views.replace_surrogates(encode(fact)), ensure_ascii=False) + "\n" for fact in seen.facts)
 
     @server.resource("nexi://reports/{run_id}", name="report", title="A report", mime_type=MARKDOWN)
     async def report(run_id: str) -> str:
         """The answer or report of a run as a Markdown document."""
-        return await _report_markdown(desk, run_id)
+        return await _report_markdown(registry, run_id)
 
     @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]  # the SDK leaves it untyped
     async def complete(
         ref: PromptReference | ResourceTemplateReference, argument: CompletionArgument, context: CompletionContext | None
     ) -> Completion:
-        return Completion(values=await _complete_argument(desk, ref, argument.name, argument.value))
+        return Completion(values=await _complete_argument(registry, ref, argument.name, argument.value))
 
 
-async def _run_json(desk: ResearchRunRegistry, run_id: str) -> dict[str, Any]:
-    seen = await desk.snapshot_of(run_id)
+async def _run_json(registry: ResearchRunRegistry, run_id: str) -> dict[str, Any]:
+    seen = await registry.snapshot_of(run_id)
     if result := seen.result():
         return {**answer_json(result, seen.start_fact.query, seen.start_fact.model), "read": _read_in(seen.facts)}
-    return {"schema": "nexi-run-1", **shown.show_research(seen).model_dump(mode="json"), "mode": seen.start_fact.mode}
+    return {"schema": "nexi-run-1", **_views.show_research(seen).model_dump(mode="json"), "mode": seen.start_fact.mode}
 
 
 def _read_in(facts: Sequence[Any]) -> list[str]:
     return list(dict.fromkeys(fact.source.url for fact in facts if fact.kind == "source_numbered"))
 
 
-async def _report_markdown(desk: ResearchRunRegistry, run_id: str) -> str:
-    seen = await desk.snapshot_of(run_id)
+async def _report_markdown(registry: ResearchRunRegistry, run_id: str) -> str:
+    seen = await registry.snapshot_of(run_id)
     result = seen.result()
     if result is None:
         fix = "wait for it" if seen.state == "running" else f"resume it: nexi resume {run_id}"
         raise StoreError(f"run {run_id} has no answer", cause=f"it is {seen.state}", fix=fix)
     told = figures_line(result.answer.review)
-    text: str = shown.replace_surrogates("\n".join(filter(None, [shown.show_report(seen).report, told and f"{told}\n"])))
+    text: str = _views.replace_surrogates("\n".join(filter(None, [_views.show_report(seen).report, told and f"{told}\n"])))
     return text
 
 
-async def recent_resources(desk: ResearchRunRegistry) -> list[Resource]:
+async def recent_resources(registry: ResearchRunRegistry) -> list[Resource]:
     """The latest finished runs, so that a client can offer them by name."""
-    runs = [run for run in await desk.latest_runs() if run.state == "finished"]
+    runs = [run for run in await registry.latest_runs() if run.state == "finished"]
     return [
         Resource(
             uri=f"nexi://reports/{run.id}",
             name=f"report-{run.id}",
-            title=shown.replace_surrogates(" ".join(run.query.split())[:NAME_CHARS]) or run.id,
+            title=_views.replace_surrogates(" ".join(run.query.split())[:NAME_CHARS]) or run.id,
             description=f"{'Report' if run.mode == 'research' else 'Answer'} of {run.created[:10]}, run {run.id}.",
             mime_type=MARKDOWN,
         )
@@ -95,12 +95,12 @@ async def recent_resources(desk: ResearchRunRegistry) -> list[Resource]:
     ]
 
 
-async def _complete_argument(desk: ResearchRunRegistry, ref: object, name: str, begun: str) -> list[str]:
+async def _complete_argument(registry: ResearchRunRegistry, ref: object, name: str, begun: str) -> list[str]:
     """The ids of runs for a resource, the depths for the prompt."""
     if isinstance(ref, ResourceTemplateReference) and name == "run_id":
-        return [run.id for run in await desk.latest_runs(100) if run.id.startswith(begun)]
+        return [run.id for run in await registry.latest_runs(100) if run.id.startswith(begun)]
     return [d for d in DEPTHS if d.startswith(begun)] if name == "depth" else []
 
 
 def _to_json(value: object) -> str:
-    return json.dumps(shown.replace_surrogates(value), ensure_ascii=False, indent=2)
+    return json.dumps(_views.replace_surrogates(value), ensure_ascii=False, indent=2)

@@ -1,4 +1,4 @@
-"""The desk: research that goes on after the call that began it, and every run that a client may ask about.
+"""Research that goes on after the call that began it, and every run that a client may ask about.
 
 Above are the tools and resources; below are `Nexi` and the run log. A run of this process is known by its facts, any other by
 its log, so that a client may ask another server, or the same one after a restart. How a state is shown is not known here.
@@ -17,7 +17,7 @@ from nexi.app import DamagedLogError, Nexi, Run, RunOpening, RunRequest, RunResu
 from nexi.app.research_state import ResearchState, fold
 from nexi.errors import NexiError, ResearchError, StoreError
 from nexi.events import TERMINAL, AnswerChecked, Fact, RunFailed, RunFinished, RunStarted
-from nexi.mcp_server.shapes import RunState
+from nexi.mcp_server._schemas import RunState
 from nexi.types import Answer
 
 log = logging.getLogger("nexi.mcp")
