@@ -28,6 +28,7 @@ from typing import TypeVar
 
 from evals import labelled, redteam
 from evals.checkers import CHECKERS, Outcome, check_word_share, read_claims
+from evals.mark_figures import save_mark_figures
 from evals.planted import Case, Page, cases, read_page
 from evals.redteam.pairs import HALVES, HERE, KINDS, read_pairs
 from evals.scores import Judged, Score, below_floors, render_scores, score
@@ -300,6 +301,8 @@ def main() -> int:
     taken = time.process_time() - start
     checked = sum(s.pairs for (name, checker), s in rows.items() if checker == "nexi" and ", " not in name)
     print(f"\n{checked} claims, {taken:.0f} s CPU, {checked / max(taken, 0.001):.0f} claims a second")
+    if options.save_figures or (options.save and not options.sample):
+        save_mark_figures(rows)
     if options.save:
         TABLE.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return _report_failures(rows, classes, whole=not options.sample)
@@ -315,7 +318,8 @@ def _parse_options() -> argparse.Namespace:
     parser.add_argument("--part", choices=("held-out", "development"), default="held-out")
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="N pairs of each set, and few planted errors")
     parser.add_argument("--sealed", action="store_true", help="also the half of the hand-written pairs that is not looked at")
-    parser.add_argument("--save", action="store_true", help=f"write {TABLE.name}")
+    parser.add_argument("--save", action="store_true", help=f"write {TABLE.name}, and the figures that nexi shows")
+    parser.add_argument("--save-figures", action="store_true", help="write the figures that nexi shows alone")
     parser.add_argument(
         "--keep", default="", metavar="NAME", help="keep the figures of this run under a name beside later ones"
     )

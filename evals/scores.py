@@ -32,6 +32,8 @@ class Score:
     contradicted: int
     accused: float | None
     ms: float
+    true: int = 0
+    kept: int = 0
 
 
 def score(judged: Sequence[Judged], cpu_s: float) -> Score:
@@ -52,6 +54,8 @@ def score(judged: Sequence[Judged], cpu_s: float) -> Score:
         contradicted=accused + caught,
         accused=_share(accused, len(true)),
         ms=1000 * cpu_s / max(1, len(judged)),
+        true=len(true),
+        kept=kept_true + kept_lies,
     )
 
 

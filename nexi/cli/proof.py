@@ -59,16 +59,19 @@ def _install_command(model: str, yes: bool, mirror: str, as_json: bool) -> None:
 @proof_command.command("status", context_settings=_HELP)
 @_as_json
 def _status_command(as_json: bool) -> None:
-    """Show the installed model, check its files, and show its test result."""
+    """Show the installed model, check its files, and show how often each mark is right."""
     with report_errors(as_json=as_json):
-        from nexi.app.pair_models import installed_model, kept_model_grade, model_root
+        from nexi.app.pair_models import installed_model, kept_judge_grade, kept_model_grade, model_root
         from nexi.config import load_config
+        from nexi.output import write
 
         config = load_config()
         installed = installed_model(model_root(config))
         if installed:
             installed.check_files()
         _print_model(installed, kept_model_grade(config, installed) if installed else None, as_json=as_json)
+        if not as_json:
+            write(_marks_text(kept_judge_grade(config)))
 
 
 @proof_command.command("remove", context_settings=_HELP)
@@ -179,3 +182,13 @@ def _model_text(installed: ModelFolder | None, grade: Grade | None) -> str:
         describe_grade(grade) if grade else "not tested yet; it will be tested on first use",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _marks_text(judge: Grade | None) -> str:
+    """What each mark means and how often it is right: by rules on labelled sentences, and by the configured judge."""
+    from nexi.app.mark_figures import describe_marks
+    from nexi.app.pair_models import describe_grade
+
+    lines = [f"{word.replace('_', ' ')}: {text}" for word, text in describe_marks().items()]
+    tested = describe_grade(judge) if judge else "not tested yet; test it with nexi models --probe, or by asking a question"
+    return "\n".join(["", "Marks", *lines, f"The configured judge: {tested}"]) + "\n"

@@ -91,7 +91,8 @@ def figures_line(review: Review | None) -> str:
     if review is None or not (review.proof.checked or review.dropped):
         return ""
     left_out = f", {len(review.dropped)} omitted" if review.dropped else ""
-    return f"Checked: {review.proof.figures()}{left_out}."
+    gap = f" {clean_line(review.gap).rstrip('.')}." if review.gap else ""
+    return f"Checked: {review.proof.figures()}{left_out}.{gap}"
 
 
 def print_figures(review: Review | None, plain: bool | None = None) -> None:

@@ -141,7 +141,7 @@ async def test_the_file_of_a_printer_has_everything_unfolded(runs: RunDirectory,
     monkeypatch.setattr("nexi.web.page.exports.print_to_pdf", keep)
     run_id = await samples.keep(runs, samples.planets())
     assert await export_run(runs, runs.pages, run_id, "pdf") == b"%PDF-"
-    assert (seen[0].count("<details open>"), seen[0].count("<details>")) == (4, 0)
+    assert (seen[0].count("<details open>"), seen[0].count("<details>")) == (5, 0)
 
 
 async def test_a_run_without_sources_is_exported_without_what_it_lacks(runs: RunDirectory) -> None:

@@ -15,7 +15,8 @@ from typing import Any
 from msgspec import Struct
 
 from nexi.answers.citations import strip_sources_section
-from nexi.types import Claim, Conflict, Evidence, Source
+from nexi.app.mark_figures import describe_mark
+from nexi.types import Claim, Conflict, Evidence, Review, Source
 from nexi.web.page.charts import with_charts
 from nexi.web.page.timeline import timeline_svg, totals_of
 from nexi.web.page.view import SIGNS, WORDS, AnsweredRun, answer_html, is_web, plain_claim, source_view, verdict_of
@@ -158,7 +159,18 @@ def _render_evidence(exported: Exported) -> str:
     review = exported.answered.review
     figures = f"<p>{_escape_text(review.proof.figures())}.</p>" if review else ""
     shown = "".join(_render_claim(claim, exported) for claim in claims)
-    return f'<section class="evidence"><h2>Evidence</h2>{figures}{shown}</section>'
+    legend = _render_legend(claims, review, exported.opened)
+    return f'<section class="evidence"><h2>Evidence</h2>{figures}{shown}{legend}</section>'
+
+
+def _render_legend(claims: Sequence[Claim], review: Review | None, is_open: bool) -> str:
+    """What the marks in this file mean and how often they are right, and why sentences were not judged."""
+    used = [verdict for verdict in SIGNS if any(claim.verdict is verdict for claim in claims)]
+    judges = review.judges if review else ()
+    lines = [f"<li>{SIGNS[v]} {WORDS[v]}: {_escape_text(describe_mark(v, judges))}</li>" for v in used]
+    gap = f"<p>{_escape_text(review.gap)}</p>" if review and review.gap else ""
+    summary = f"<details{' open' if is_open else ''}><summary>What the marks mean</summary>"
+    return f'{summary}<div class="soft"><ul>{"".join(lines)}</ul>{gap}</div></details>'
 
 
 def _render_claim(claim: Claim, exported: Exported) -> str:

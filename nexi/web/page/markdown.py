@@ -104,4 +104,5 @@ def _render_figures(answered: AnsweredRun) -> str:
     if review is None or not review.proof.checked:
         return ""
     left_out = f", {len(review.dropped)} left out" if review.dropped else ""
-    return f"*Checked: {review.proof.figures()}{left_out}.*"
+    gap = f" {escape_line(review.gap).rstrip('.')}." if review.gap else ""
+    return f"*Checked: {review.proof.figures()}{left_out}.{gap}*"

@@ -13,7 +13,7 @@ export async function showAnswer() {
   setFinishedRun(run);
   $("answer").innerHTML = run.html; // made safe by the server
   const cost = run.cost ? `$${run.cost.toFixed(4)}` : "";
-  $("figures").textContent = [run.figures, `${run.seconds} s`, `${run.tokens.toLocaleString("en")} tokens`, cost].filter(Boolean).join(" · ");
+  $("figures").textContent = [run.figures, run.gap, `${run.seconds} s`, `${run.tokens.toLocaleString("en")} tokens`, cost].filter(Boolean).join(" · ");
   $("status").textContent = ["final_answer", "plain_answer", ""].includes(run.stop) ? "" : `Ended early: ${run.stop.replaceAll("_", " ")}`;
   setBars(run.timeline);
   draw();
@@ -93,8 +93,9 @@ export async function showEvidence(claim, number) {
   const some = found.evidence.filter((one) => !number || one.n === number);
   const parts = some.map((one) => element("section", { className: "found" }, element("p", { textContent: "Looking it up" })));
   const words = element("p", { className: "sentence", textContent: found.text, dir: "auto" });
-  const why = some.length ? "" : found.reason || "no source is named for it";
-  openDialog("Evidence", words, element("p", {}, verdict(found), why ? ` ${why}` : ""), ...parts);
+  const why = some.length ? (found.reason.startsWith("not judged") ? found.reason : "") : found.reason || "no source is named for it";
+  const meaning = element("p", { className: "site meaning", textContent: state.run.marks?.[found.verdict] || "" });
+  openDialog("Evidence", words, element("p", {}, verdict(found), why ? ` ${why}` : ""), meaning, ...parts);
   await Promise.all(some.map((one, i) => fillFound(parts[i], one)));
   if (parts[0]) toMark(parts[0]);
 }

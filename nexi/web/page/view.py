@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from nexi.app.mark_figures import describe_marks
 from nexi.events import AnswerChecked, Fact, RunFinished, RunStarted
 from nexi.types import Claim, Conflict, Review, Source, Verdict
 from nexi.urls import host_of
@@ -77,6 +78,7 @@ def view_of(answered: AnsweredRun) -> dict[str, Any]:
         "figures": review.proof.figures() if review and review.proof.checked else "",
         "judges": [{"name": j.name, "accuracy": j.accuracy, "pairs": j.pairs} for j in review.judges] if review else [],
         "gap": review.gap if review else "",
+        "marks": describe_marks(review.judges) if review else {},
         "claims": [_claim_to_dict(claim) for claim in claims],
         "dropped": [_claim_to_dict(claim) for claim in review.dropped] if review else [],
         "sources": [source_view(source, claims) for source in end.sources],
