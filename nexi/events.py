@@ -19,6 +19,8 @@ from msgspec import Struct
 
 from nexi.errors import FetchReason
 from nexi.types import (
+    Answer,
+    Answered,
     Conflict,
     Failure,
     Finish,
@@ -367,6 +369,11 @@ class RunFinished(Struct, frozen=True):
     model_calls: int
     warnings: tuple[str, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
+    answered: Answered = ""
+
+    def build_answer(self, review: Review | None) -> Answer:
+        """The answer as the run gave it, with the check that the log holds beside it."""
+        return Answer(self.answer, self.sources, self.stop, self.warnings, self.conflicts, review, self.answered)
 
 
 class RunFailed(Struct, frozen=True):

@@ -15,7 +15,9 @@ from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from nexi import files
 
@@ -86,7 +88,7 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
 }
 
 
-class HistoryRead(NamedTuple):
+class HistoryRead(Struct, frozen=True):
     """Entries, most recent first, and how many lines could not be read."""
 
     entries: list[HistoryEntry]

@@ -288,8 +288,14 @@ class Conflict(Struct, frozen=True):
         return f"Sources disagree{about}: {', '.join(told[:-1])} and {told[-1]}."
 
 
+Answered: TypeAlias = Literal["yes", "likely", "no", ""]  # "" where nothing rated it, as in logs of older versions
+
+
 class Answer(Struct, frozen=True):
-    """What the user gets: the text with [n] and the sources those numbers name."""
+    """What the user gets: the text with [n] and the sources those numbers name.
+
+    `answered` says whether the pages answer the question; whether a sentence stands in its source is in `review`.
+    """
 
     text: str
     sources: tuple[Source, ...] = ()
@@ -297,6 +303,7 @@ class Answer(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
     review: Review | None = None
+    answered: Answered = ""
 
 
 class Verdict(StrEnum):

@@ -59,7 +59,6 @@ LAYER = {
     **dict.fromkeys(
         [
             "search",
-            "sync",
             "compat",
             "cli",
             "bench",

@@ -19,7 +19,7 @@ from nexi.answers.citations import extract_citation_markers
 from nexi.errors import LLMError, VerificationError
 from nexi.events import AnswerChecked, ConflictsFound, TextDelta
 from nexi.ports import LLM, PairModel
-from nexi.types import Answer, Claim, Conflict, Message, Proof, Reply, Review, Source, StopReason, Verdict
+from nexi.types import Answer, Answered, Claim, Conflict, Message, PageView, Proof, Reply, Review, Source, StopReason, Verdict
 from nexi.verify import MARK, Doubt, Verifier, Writing
 from nexi.verify.disagreements import disagreements, linked
 from nexi.verify.judging import JudgedClaims, judge_claims
@@ -84,7 +84,27 @@ class AnswerChecker:
         context.session.messages.append(Message("assistant", clean))
         numbers = extract_citation_markers(clean)
         cited = tuple(s for s in context.session.book.sources if s.number in numbers)
-        return Answer(clean, await self._link_sources(cited, review), stop, tuple(context.warnings), conflicts, review)
+        linked_sources, answered = await self._link_sources(cited, review), await self._rate_answer(review)
+        return Answer(clean, linked_sources, stop, tuple(context.warnings), conflicts, review, answered)
+
+    async def _rate_answer(self, review: Review | None) -> Answered:
+        """Whether the pages that were read, in their own words and those of sentences that passed, answer the question."""
+        context = self.context
+        if context.rate_pages is None or not context.question:
+            return ""
+        checked = review.proof.checked if review else ()
+        passed = [claim for claim in checked if claim.verdict in (Verdict.FOUND, Verdict.SUPPORTED)]
+        if checked and not passed:
+            return "no"
+        session = context.session
+        views = [
+            PageView(source.url, source.number, source.title, page.text)
+            for source in session.book.sources
+            if (page := session.find_page(source.url))
+        ]
+        if views and self.verifier and self.verifier.mends:  # a model has words of its own; quotations have not
+            views.append(PageView("", 0, "", "\n\n".join(claim.text for claim in passed)))
+        return await asyncio.to_thread(context.rate_pages, context.question, views) if views else ""
 
     async def warn_if_cut_off(self, reply: Reply, *, is_broken: bool, is_unfinished: bool) -> None:
         """Warn of an answer that has no end. `is_broken`: the stream failed; `is_unfinished`: the answer argument is open."""

@@ -7,10 +7,10 @@ It records limits, raises warnings and stops work on request; what a step does w
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -24,9 +24,10 @@ from nexi.ports import Clock, Emit
 from nexi.runs.session import Session
 from nexi.tasks import wait_uninterrupted
 from nexi.token_counter import TokenCounter
-from nexi.types import Message, Reply, StopReason, ToolResult
+from nexi.types import Answered, Message, PageView, Reply, StopReason, ToolResult
 
 T = TypeVar("T")
+RatePages: TypeAlias = Callable[[str, Sequence[PageView]], Answered]  # whether pages answer a question
 
 GRACE_S = 15.0  # a call in flight at the time target may still finish: it is paid for already
 # Limits that depend on neither clock nor budget, so a replay recomputes them.
@@ -58,6 +59,7 @@ class RunContext:
     counter: TokenCounter
     settings: AgentSettings
     stop: asyncio.Event
+    rate_pages: RatePages | None = None
     repeats: RepeatedCalls = field(default_factory=RepeatedCalls)
     warnings: list[str] = field(default_factory=list)
 

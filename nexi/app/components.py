@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from nexi.agent import AgentLoop, AgentSettings, AnswerChecker, RunContext
 from nexi.app.environment import RunEnvironment
-from nexi.app.factory import built_in_llm
+from nexi.app.factory import built_in_llm, rate_pages
 from nexi.budget import Meter
 from nexi.compaction import CompactionSettings
 from nexi.config import EXTRACTIVE, Config
@@ -207,6 +207,7 @@ class RunComponents:
             session=self.session,
             meter=self.meter,
             emit=self.emit,
+            rate_pages=rate_pages,
             clock=self.ports.clock,
             counter=self.counter,
             settings=self._agent_settings(answering.max_context),

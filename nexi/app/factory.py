@@ -23,7 +23,7 @@ from nexi.runs.directory import RunDirectory
 from nexi.runs.pages import FilePages
 from nexi.runs.recording import AgentReplay
 from nexi.searcher import BackendConcurrency, Searcher
-from nexi.types import content_digest
+from nexi.types import Answered, PageView, content_digest
 from nexi.urls import host_of
 
 if TYPE_CHECKING:
@@ -420,6 +420,13 @@ def built_in_llm() -> LLM:
     from nexi.llm.extractive.model import Extractive
 
     return Extractive()
+
+
+def rate_pages(question: str, pages: Sequence[PageView]) -> Answered:
+    """Whether pages answer a question."""
+    from nexi.llm.extractive.answerability import rate_pages as rate
+
+    return rate(question, pages)
 
 
 def factory_for(config: Config, clock: Clock | None = None) -> PortFactory:

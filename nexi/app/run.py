@@ -167,7 +167,7 @@ class Run:
         end = next((f for f in reversed(self.facts) if isinstance(f, TERMINAL)), None)
         if isinstance(end, RunFinished):
             review = next((f.review for f in reversed(self.facts) if isinstance(f, AnswerChecked) and not f.agent), None)
-            answer = Answer(end.answer, end.sources, end.stop, end.warnings, end.conflicts, review)
+            answer = end.build_answer(review)
             return RunResult(self.id, answer, end, self.facts, self.session)
         if isinstance(end, RunFailed):
             raise error_of(end)
@@ -271,6 +271,7 @@ class Run:
                 self.meter.model_calls,
                 (*answer.warnings, *failures),
                 answer.conflicts,
+                answer.answered,
             )
         )
 

@@ -52,6 +52,7 @@ SEED_NAMES: Mapping[str, str] = {
     "_show_by_id": "nexi.cli.history",
     "EXIT_FAILURE": "nexi.cli.exits",
     "EXIT_USAGE": "nexi.cli.exits",
+    "EXIT_NOT_ANSWERED": "nexi.cli.exits",
     "EXIT_CANCELLED": "nexi.cli.exits",
     "EXIT_TERMINATED": "nexi.cli.exits",
 }

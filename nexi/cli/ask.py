@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nexi.cli.exits import Interrupts
+from nexi.cli.exits import Interrupts, exit_unless_answered
 from nexi.cli.stdin import append_piped_text, read_question
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ def _run_search_command(question: str, flags: AskFlags) -> None:
             screen.finish(result)
         if output.copy:
             copy_answer(result)
+    exit_unless_answered(result)
 
 
 async def _search(config: Config, question: str, flags: AskFlags, screen: Screen, interrupts: Interrupts) -> RunResult:

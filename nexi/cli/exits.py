@@ -5,11 +5,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NoReturn, Self
+from typing import TYPE_CHECKING, NoReturn, Self
 
 from nexi.errors import NexiError
 
-EXIT_FAILURE, EXIT_USAGE, EXIT_CANCELLED, EXIT_TERMINATED = 1, 2, 130, 143
+if TYPE_CHECKING:
+    from nexi.app import RunResult
+
+EXIT_FAILURE, EXIT_USAGE, EXIT_NOT_ANSWERED, EXIT_CANCELLED, EXIT_TERMINATED = 1, 2, 6, 130, 143
+
+
+def exit_unless_answered(result: RunResult) -> None:
+    """Exit with a code of its own where the pages do not answer the question."""
+    if result.answer.answered == "no":
+        raise SystemExit(EXIT_NOT_ANSWERED)
 
 
 class report_errors:  # noqa: N801 - read as a statement: with failing_politely()

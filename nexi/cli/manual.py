@@ -27,6 +27,7 @@ EXITS = (
     ("1", "Failure."),
     ("2", "Usage or configuration error."),
     ("5", "No evidence: no page was read, so there is no answer, or a verification failed."),
+    ("6", "Not answered: the pages that were read do not answer the question; the closest passages were printed."),
     ("130", "Ctrl\\-C."),
     ("143", "SIGTERM."),
 )

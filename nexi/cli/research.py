@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nexi.cli.exits import Interrupts, report_errors
+from nexi.cli.exits import Interrupts, exit_unless_answered, report_errors
 from nexi.cli.filters import filter_options
 from nexi.cli.flags import parse_flags
 
@@ -86,6 +86,7 @@ def run_research(question: str, flags: AskFlags) -> None:
         screen = research_screen(flags.output, ResearchState())
         result = asyncio.run(_run_to_report(config, question, flags, interrupts, screen))
         deliver_report(result, flags.output, screen)
+    exit_unless_answered(result)
 
 
 async def _run_to_report(config: Config, question: str, flags: AskFlags, interrupts: Interrupts, screen: Screen) -> RunResult:

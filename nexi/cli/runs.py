@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nexi.cli.exits import Interrupts, report_errors
+from nexi.cli.exits import Interrupts, exit_unless_answered, report_errors
 
 if TYPE_CHECKING:
     from nexi.app import RunDirectory, RunResult, RunSummary
@@ -99,6 +99,7 @@ def resume_command(run_id: str, **options: Any) -> None:
         output_path(flags.output)  # fail before anything is spent
         result, screen = asyncio.run(_run_to_result(config, run_id, flags, interrupts))
         _deliver_result(result, flags.output, screen)
+        exit_unless_answered(result)
 
 
 async def _run_to_result(config: Config, run_id: str, flags: AskFlags, interrupts: Interrupts) -> tuple[RunResult, Screen]:

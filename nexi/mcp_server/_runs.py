@@ -18,7 +18,6 @@ from nexi.app.research_state import ResearchState, fold
 from nexi.errors import NexiError, ResearchError, StoreError
 from nexi.events import TERMINAL, AnswerChecked, Fact, RunFailed, RunFinished, RunStarted
 from nexi.mcp_server._schemas import RunState
-from nexi.types import Answer
 
 log = logging.getLogger("nexi.mcp")
 AT_ONCE = 4
@@ -52,7 +51,7 @@ class RunSnapshot(Struct, frozen=True):
         if not isinstance(end, RunFinished):
             return None
         review = next((f.review for f in reversed(self.facts) if isinstance(f, AnswerChecked) and not f.agent), None)
-        answer = Answer(end.answer, end.sources, end.stop, end.warnings, end.conflicts, review)
+        answer = end.build_answer(review)
         return RunResult(self.id, answer, end, self.facts, Session())
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from nexi.answers.answered import describe_answered
 from nexi.app.report import report_text
 from nexi.mcp_server import _schemas
 from nexi.output.proof import figures_line, verification_json
@@ -61,6 +62,7 @@ def show_answer(result: RunResult) -> _schemas.FoundAnswer:
         id=result.id,
         question=getattr(started, "query", ""),
         answer=result.answer.text,
+        answered=result.answer.answered,
         sources=cited_sources(result.answer.sources),
         verified=figures_line(result.answer.review),
         stop=end.stop.value,
@@ -81,6 +83,7 @@ def answer_markdown(result: RunResult, steps: Sequence[str] = ()) -> str:
     took = f"{told.iterations} iterations, {told.pages} pages, {told.seconds:.1f} s, {told.tokens:,} tokens{spent}"
     parts = [
         told.answer,
+        describe_answered(result.answer.answered) if told.answered == "no" else "",
         _sources_markdown(told.sources),
         "\n".join(f"Warning: {warning}" for warning in told.warnings),
         " ".join(filter(None, [told.verified, f"*{took}; run {told.id}, model {told.model}.*"])),

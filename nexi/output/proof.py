@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from nexi.answers.answered import describe_answered
 from nexi.output.controls import clean_line
-from nexi.output.streams import open_console, takes_colors, write
+from nexi.output.streams import is_tty, open_console, takes_colors, write
 
 if TYPE_CHECKING:
-    from nexi.types import Claim, Evidence, Proof, Review
+    from nexi.types import Answered, Claim, Evidence, Proof, Review
     from nexi.verify.recheck import SourceState, Verification
 
 VERIFICATION_SCHEMA = "nexi-verification-1"
@@ -116,6 +117,22 @@ def _sign_of_review(review: Review) -> tuple[str, str]:
     if review.dropped or proof.passed < len(proof.checked):
         return "!", "yellow"
     return ("○", "cyan") if proof.found else ("✓", "green")
+
+
+def print_answered(answered: Answered, plain: bool | None = None) -> None:
+    """Print whether the question is answered, unless it is: as part of the answer on a terminal, else as a warning."""
+    line = describe_answered(answered)
+    if not line:
+        return None
+    if not is_tty():
+        return write(f"{line}\n", sys.stderr) if answered == "no" else None
+    if not takes_colors(sys.stdout, plain):
+        return write(f"\n{line}\n")
+    from rich.text import Text
+
+    screen = open_console("stdout")
+    screen.print()
+    return screen.print(Text(f"? {line}", style="yellow" if answered == "no" else "dim"), soft_wrap=True)
 
 
 def support_by_source(proof: Proof) -> dict[int, tuple[int, int]]:

@@ -16,7 +16,7 @@ from nexi.events import Event, ModelAsked, TextDelta, Warned
 from nexi.output._messages import cost_text, print_note, print_result_summary, print_sources, print_warning
 from nexi.output.blocks import BlockStream
 from nexi.output.controls import clean_text
-from nexi.output.proof import claim_lines, print_figures, support_by_source
+from nexi.output.proof import claim_lines, print_answered, print_figures, support_by_source
 from nexi.output.status import RunTally, detail_of, progress_of
 from nexi.output.streams import is_tty, open_console, takes_colors, write
 
@@ -226,6 +226,7 @@ class Screen:
         review = result.answer.review
         self._write_rest(result.answer.text)
         print_sources(result.answer.sources, support=support_by_source(review.proof) if review else None)
+        print_answered(result.answer.answered)
         if is_tty():
             print_figures(review)
         self.sum_up(result)

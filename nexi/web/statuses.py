@@ -26,7 +26,7 @@ from nexi.events import (
     SearchFinished,
     SourceNumbered,
 )
-from nexi.types import Answer, Usage
+from nexi.types import Usage
 from nexi.urls import hit_key
 
 __all__ = ["FORMATS", "html_of", "passages_of", "render_result", "result_of", "state_of", "status_of", "summary_of"]
@@ -104,7 +104,7 @@ def result_of(run_id: str, facts: Sequence[Fact]) -> RunResult:
     review = next((f.review for f in reversed(facts) if isinstance(f, AnswerChecked) and not f.agent), None)
     session = Session()
     session.book = CitationBook(hit_key, {f.source.number: f.source for f in facts if isinstance(f, SourceNumbered)}.values())
-    answer = Answer(end.answer, end.sources, end.stop, end.warnings, end.conflicts, review)
+    answer = end.build_answer(review)
     return RunResult(run_id, answer, end, tuple(facts), session)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
@@ -71,6 +71,25 @@ class SentenceRanking:
         scored = [s for number in range(len(self.pages)) for s in self._score_page(number)]
         self.ranked = sorted(scored, key=lambda s: (-s.score, s.page, s.place))
 
+    def words_by_place(self, scored: Scored) -> tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str]]:
+        """The words in a sentence, beside it, in the heading above it and in the title of its page."""
+        page, place = self.sentences[scored.page], scored.place
+        near = (i for i in (place - 1, place + 1) if 0 <= i < len(page) and page[i].block == page[place].block)
+        beside = frozenset(self.rarity.keys() & {stem for i in near for stem in self._stems[scored.page][i]})
+        return scored.covered, beside, frozenset(self.words.stems(scored.sentence.label)), self._titles[scored.page]
+
+    def shared_pairs(self, scored: Scored) -> int:
+        """How many words stand side by side in a sentence as they do in the question."""
+        return len(self.question.pairs.intersection(pairwise(self._stems[scored.page][scored.place])))
+
+    def all_words(self) -> frozenset[str]:
+        """The words of all pages and their titles."""
+        return frozenset().union(*self._titles, *(stems for page in self._stems for stems in page))
+
+    def sentences_with(self) -> Counter[str]:
+        """For each word of the question, the number of sentences it stands in."""
+        return Counter(s for page in self._stems for stems in page for s in self.question.weights.keys() & stems)
+
     def _wanted_kind(self) -> Wants:
         """The wanted kind; on pages full of code, a thing without a kind of its own is a name in code."""
         if self.question.wants not in ("name", ""):
@@ -82,7 +101,7 @@ class SentenceRanking:
     def _word_rarity(self) -> dict[str, float]:
         """How much each word of the question says: words in few sentences say more."""
         wanted = self.question.weights
-        seen = Counter(s for page in self._stems for stems in page for s in wanted.keys() & stems)
+        seen = self.sentences_with()
         total = sum(map(len, self._stems))
         return {s: w * math.log(1 + (total - seen[s] + 0.5) / (seen[s] + 0.5)) for s, w in wanted.items()}
 
@@ -115,8 +134,7 @@ class SentenceRanking:
         return frozenset().union(*(held[i] for i in around))
 
     def _words_score(self, own: frozenset[str], near: frozenset[str], label: frozenset[str], title: frozenset[str]) -> float:
-        shares = ((own, 1.0), (near, NEAR), (label, LABEL), (title, TITLE))
-        return sum(r * max((share for have, share in shares if s in have), default=0.0) for s, r in self.rarity.items())
+        return weigh_words(self.rarity, (own, near, label, title))
 
     def _pairs_score(self, stems: Sequence[str]) -> float:
         asked = self.question.pairs
@@ -130,6 +148,12 @@ class SentenceRanking:
         if _holds_wanted(self.question, self.wants, sentence, self.words):
             form *= 1 + WANTED
         return form * (FRAGMENT if sentence.kind in ("label", "code") or length < 4 else 1.0)
+
+
+def weigh_words(weights: Mapping[str, float], places: Sequence[frozenset[str]]) -> float:
+    """The weight of words in a sentence, beside it, above it and in a title, each where it counts most."""
+    shares = tuple(zip(places, (1.0, NEAR, LABEL, TITLE), strict=True))
+    return sum(w * max((share for have, share in shares if word in have), default=0.0) for word, w in weights.items())
 
 
 def _holds_wanted(question: Question, wants: Wants, sentence: PassageSentence, words: ContentWords) -> bool:

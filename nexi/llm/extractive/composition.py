@@ -15,9 +15,10 @@ from msgspec import Struct
 from nexi.llm.extractive._comparison import Side, compare_sides, find_dates
 from nexi.llm.extractive._evidence import MIN_NAME, Scored, SentenceRanking, flatten_words, is_named
 from nexi.llm.extractive._lexicon import RELATIONS, SECTIONS
+from nexi.llm.extractive.answerability import rate_ranking
 from nexi.llm.extractive.passages import ContentWords
 from nexi.llm.extractive.questions import Question, find_names
-from nexi.types import PageView
+from nexi.types import Answered, PageView
 
 MAX_WORDS = 57
 MAX_PAGES = 2
@@ -35,10 +36,14 @@ _ASIDE = re.compile(r"\s*\([^()]*\)")
 
 
 class ExtractiveAnswer(Struct, frozen=True):
-    """Quoted sentences with their citation numbers, after an optional short answer."""
+    """Quoted sentences with their citation numbers, after an optional short answer.
+
+    Where `answered` is "no", the lines are the closest passages.
+    """
 
     lines: tuple[tuple[str, int], ...] = ()
     short: str = ""
+    answered: Answered = "no"
 
 
 def compose_answer(question: Question, pages: Sequence[PageView]) -> ExtractiveAnswer:
@@ -47,10 +52,12 @@ def compose_answer(question: Question, pages: Sequence[PageView]) -> ExtractiveA
     usable = [s for s in evidence.ranked if _is_quotable(s)]
     if not usable:
         return ExtractiveAnswer()
+    answered = rate_ranking(question, evidence)
     graph = _Subjects(evidence, usable)
     if (sides := graph.sides()) and (short := compare_sides(question, *(s for s, _ in sides))):
-        return ExtractiveAnswer(_fill_room(evidence, [s for _, s in sides], (), len(short.split())), short)
-    return ExtractiveAnswer(_fill_room(evidence, graph.linked_pair() or [usable[0]], usable, 0))
+        return ExtractiveAnswer(_fill_room(evidence, [s for _, s in sides], (), len(short.split())), short, "yes")
+    chosen = (graph.linked_pair() or [usable[0]]) if answered != "no" else usable[:1]
+    return ExtractiveAnswer(_fill_room(evidence, chosen, usable, 0), answered=answered)
 
 
 def missing_name(question: Question, pages: Sequence[PageView]) -> str:

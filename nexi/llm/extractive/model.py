@@ -32,6 +32,7 @@ MAX_READS = 3
 MAX_PICKED = 5
 CONTEXT_QUESTIONS = 3
 NOTHING_FOUND = "Nothing on the pages that could be read answers this question."
+NOT_ANSWERED = "None of the pages that were read answers this question; the closest passages say:"
 NOTHING_READ = "No page could be read, so this question has no answer from the web."
 SEARCHING = ("web_search", "search")  # what the tools that search and those that read may be called
 READING = ("web_get", "scrape")
@@ -167,6 +168,8 @@ def _draft_text(draft: ExtractiveAnswer) -> str:
     if not draft.lines:
         return NOTHING_FOUND
     quoted = " ".join(f"{text} [{number}]" for text, number in draft.lines)
+    if draft.answered == "no":
+        return f"{NOT_ANSWERED}\n\n{quoted}"
     return f"{draft.short} {quoted}" if draft.short else quoted
 
 

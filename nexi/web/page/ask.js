@@ -35,7 +35,7 @@ export function clearRun(question) {
   hidePlan();
   showOptions(false);
   continueRun("");
-  $("figures").textContent = ""; $("status").textContent = "Starting"; $("asked").textContent = question;
+  $("figures").textContent = ""; $("answered").hidden = true; $("status").textContent = "Starting"; $("asked").textContent = question;
   $("run").hidden = false;
   for (const section of document.querySelectorAll("main > section:not(#run)")) section.hidden = true;
   for (const button of document.querySelectorAll("nav [aria-expanded]")) button.setAttribute("aria-expanded", "false");

@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from nexi.answers.answered import describe_answered
 from nexi.answers.citations import strip_sources_section
 from nexi.app.mark_figures import describe_mark
 from nexi.types import Claim, Conflict, Evidence, Review, Source
@@ -46,6 +47,7 @@ def export_html(exported: Exported) -> str:
     parts = [
         _render_head(answered),
         f'<article dir="auto">{_render_body(answered)}</article>',
+        _render_answered(answered),
         _render_conflicts(answered.end.conflicts, answered.end.sources),
         _render_sources(answered.end.sources, answered.claims),
         _render_evidence(exported),
@@ -99,6 +101,11 @@ def _render_body(answered: AnsweredRun) -> str:
 
 
 # where sources disagree
+
+
+def _render_answered(answered: AnsweredRun) -> str:
+    note = describe_answered(answered.end.answered)
+    return f"<p><em>{_escape_text(note)}</em></p>" if note else ""
 
 
 def _render_conflicts(conflicts: Sequence[Conflict], sources: Sequence[Source]) -> str:

@@ -124,6 +124,8 @@ def read_from_history(nexi: Nexi, run_id: str) -> dict[str, Any] | None:
         "created": entry.ts,
         "text": entry.answer,
         "html": answer_html(entry.answer, (), sources),
+        "answered": "",
+        "answered_note": "",
         "figures": "",
         "claims": [],
         "dropped": [],

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from nexi.answers.answered import describe_answered
 from nexi.answers.citations import outside_code, strip_sources_section
 from nexi.types import Source
 from nexi.web.page.view import AnsweredRun, source_view
@@ -35,11 +36,17 @@ def markdown_of(answered: AnsweredRun, front: str = "") -> str:
         front.strip(),
         heading,
         make_inert(body).strip(),
+        _render_answered(answered),
         _render_conflicts(answered),
         _render_sources(answered),
         _render_figures(answered),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _render_answered(answered: AnsweredRun) -> str:
+    note = describe_answered(answered.end.answered)
+    return f"*{note}*" if note else ""
 
 
 def make_inert(text: str) -> str:

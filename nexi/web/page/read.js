@@ -13,6 +13,9 @@ export async function showAnswer() {
   setFinishedRun(run);
   $("answer").innerHTML = run.html; // made safe by the server
   const cost = run.cost ? `$${run.cost.toFixed(4)}` : "";
+  $("answered").textContent = run.answered_note || "";
+  $("answered").className = `answered a-${run.answered || "yes"}`;
+  $("answered").hidden = !run.answered_note;
   $("figures").textContent = [run.figures, run.gap, `${run.seconds} s`, `${run.tokens.toLocaleString("en")} tokens`, cost].filter(Boolean).join(" · ");
   $("status").textContent = ["final_answer", "plain_answer", ""].includes(run.stop) ? "" : `Ended early: ${run.stop.replaceAll("_", " ")}`;
   setBars(run.timeline);

@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from nexi.answers.answered import describe_answered
 from nexi.app.mark_figures import describe_marks
 from nexi.events import AnswerChecked, Fact, RunFinished, RunStarted
 from nexi.types import Claim, Conflict, Review, Source, Verdict
@@ -74,6 +75,8 @@ def view_of(answered: AnsweredRun) -> dict[str, Any]:
         "mode": answered.started.mode,
         "model": answered.started.model,
         "text": answered.text,
+        "answered": end.answered,
+        "answered_note": describe_answered(end.answered),
         "html": answer_html(answered.text, claims, end.sources),
         "figures": review.proof.figures() if review and review.proof.checked else "",
         "judges": [{"name": j.name, "accuracy": j.accuracy, "pairs": j.pairs} for j in review.judges] if review else [],

@@ -1,0 +1,17 @@
+"""What doors say about whether an answer answers its question. The words about sentences and sources are elsewhere."""
+
+from __future__ import annotations
+
+from nexi.types import Answered
+
+__all__ = ["describe_answered"]
+
+_TEXTS: dict[Answered, str] = {
+    "likely": "Likely an answer: the pages that were read match the question in part.",
+    "no": "Not answered: the pages that were read do not seem to answer the question.",
+}
+
+
+def describe_answered(answered: Answered) -> str:
+    """A sentence for the reader; "" where the question is answered, or where nothing rated it."""
+    return _TEXTS.get(answered, "")

@@ -1,0 +1,115 @@
+"""Whether pages answer a question at all: yes, likely or no.
+
+Above `evidence`, beside `composition`; the app hands `rate_pages` to the loop, so that every answer is rated in the same way.
+The rating is about the question and says nothing of whether a sentence stands in its source.
+
+Five figures decide, weighted by a logistic regression over questions asked of a web that answers them and of one that does not
+(`python -m evals.answerable`): the best sentence's share of the question's words by rarity, the share of the two best sentences
+together, the share of its names that occur anywhere, whether a page is about something the question names, and whether words
+stand side by side as in the question.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from nexi.llm.extractive._evidence import Scored, SentenceRanking, is_named, weigh_words
+from nexi.llm.extractive.questions import Question, read_question
+from nexi.types import Answered, PageView
+
+__all__ = ["rate_pages", "rate_ranking"]
+
+
+BIAS = -7.24
+BEST, TOGETHER, NAMES, SUBJECT, PAIRS = 5.72, 3.35, 1.86, 2.48, 3.46
+MIN_LIKELY = -0.9  # below: not answered
+MIN_YES = 1.5
+MIN_WORDS = 2  # of a question; a shorter one, such as a follow-up, says too little to be refused
+MAX_SENTENCES = 40  # the best ones; further down nothing answers
+COMMON_SENTENCES = 100
+MEASURE = 0.2
+_MEASURE = re.compile(r"\bhow (\w+)", re.I)
+_WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
+_AND = re.compile(r",?\s+and\s+(?=(?:what|how|when|where|why|who|whom|whose|which|is|are|was|were|do|does|did)\b)", re.I)
+_URL = re.compile(r"https?://|\bfile:")
+
+
+def rate_pages(question: str, pages: Sequence[PageView]) -> Answered:
+    """Whether pages answer a question; a question of several parts is likely answered where one of them is."""
+    readable = [page for page in pages if page.text and not page.error]
+    if not readable:
+        return "no"
+    read = read_question(question)
+    return rate_ranking(read, SentenceRanking(read, readable))
+
+
+def rate_ranking(question: Question, ranking: SentenceRanking) -> Answered:
+    """The same for pages that were ranked already."""
+    rating = _rate_whole(question, ranking)
+    parts = _AND.split(question.text) if rating == "no" else []
+    for part in map(read_question, parts if len(parts) > 1 else ()):
+        if _rate_whole(part, SentenceRanking(part, ranking.pages)) != "no":
+            return "likely"
+    return rating
+
+
+def _rate_whole(question: Question, ranking: SentenceRanking) -> Answered:
+    if _URL.search(question.text):
+        return "likely"
+    score = answer_score(question, ranking)
+    is_short = sum(weight >= 1 for weight in question.weights.values()) < MIN_WORDS
+    return "yes" if score >= MIN_YES else "likely" if score >= MIN_LIKELY or is_short else "no"
+
+
+def answer_score(question: Question, ranking: SentenceRanking) -> float:
+    """How well the best sentences answer a question, as log odds."""
+    best = [s for s in ranking.ranked if s.score > 0][:MAX_SENTENCES]
+    weights = word_weights(question, ranking)
+    if not best or not any(weights.values()):
+        return BIAS
+    share = max(weigh_words(weights, ranking.words_by_place(s)) for s in best)
+    return (
+        BIAS
+        + BEST * share
+        + TOGETHER * _share_together(ranking, best, weights)
+        + NAMES * _share_of_names(question, ranking, weights, share)
+        + SUBJECT * any(is_named(subject, question.text) for subject in ranking.subjects)
+        + PAIRS * max(ranking.shared_pairs(s) for s in best) / max(1, len(question.pairs))
+    )
+
+
+def word_weights(question: Question, ranking: SentenceRanking) -> dict[str, float]:
+    """What each word of the question counts; together they are 1.
+
+    Rarity is taken over the pages and as many common sentences more, so that on a short page no word counts for nothing. The
+    word after "how" asks for a measure and need not stand in an answer.
+    """
+    measures = {stem for word in _MEASURE.findall(question.text) for stem in ranking.words.stems(word)}
+    seen = ranking.sentences_with()
+    total = sum(map(len, ranking.sentences)) + COMMON_SENTENCES
+    raw = {
+        word: (MEASURE if word in measures else weight) * math.log(1 + (total - seen[word] + 0.5) / (seen[word] + 0.5))
+        for word, weight in question.weights.items()
+    }
+    whole = sum(raw.values()) or 1.0
+    return {word: value / whole for word, value in raw.items()}
+
+
+def _sum_of(weights: Mapping[str, float], words: Iterable[str]) -> float:
+    return sum(weights.get(word, 0.0) for word in set(words))
+
+
+def _share_together(ranking: SentenceRanking, best: Sequence[Scored], weights: Mapping[str, float]) -> float:
+    """The share of the question's words in the best sentence and one more, each with what stands around it."""
+    around = [frozenset[str]().union(*ranking.words_by_place(s)) for s in best]
+    return max(_sum_of(weights, around[0] | other) for other in around)
+
+
+def _share_of_names(question: Question, ranking: SentenceRanking, weights: Mapping[str, float], share: float) -> float:
+    """The share of the question's names and numbers that occur on any page; for a question without one, the best share."""
+    marked = [word for word in _WORD.findall(question.text)[1:] if word[0].isupper() or word[0].isdigit()]
+    names = {stem for word in marked for stem in ranking.words.stems(word)} & weights.keys()
+    whole = _sum_of(weights, names)
+    return _sum_of(weights, names & ranking.all_words()) / whole if whole else share

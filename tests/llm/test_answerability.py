@@ -1,0 +1,54 @@
+"""Whether pages answer a question: rated by the words, names and subjects that question and pages share."""
+
+from __future__ import annotations
+
+import pytest
+
+from nexi.llm.extractive.answerability import rate_pages
+from nexi.types import PageView
+
+MOON = PageView(
+    "https://moon.example/", 1, "The Moon", "The Moon is 384,400 km from Earth on average.\n\nIt has no air to speak of."
+)
+BAND = PageView(
+    "https://band.example/",
+    2,
+    "Newsboys",
+    "Newsboys are a rock band.\n\nTheir singer left in 2009 and was taken on by another group.\n\nThe band plays in public.",
+)
+
+
+def test_a_page_that_says_it_answers_the_question() -> None:
+    assert rate_pages("How far is the Moon from Earth?", [BAND, MOON]) == "yes"
+
+
+def test_a_question_in_small_letters_is_answered_too() -> None:
+    assert rate_pages("how far is the moon from earth", [MOON]) in ("yes", "likely")
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["When was Northern Rock taken into public hands?", "What is the boiling point of hafnium carbide?"],
+)
+def test_pages_that_share_stray_words_do_not_answer(question: str) -> None:
+    assert rate_pages(question, [BAND, MOON]) == "no"
+
+
+def test_no_page_answers_nothing() -> None:
+    assert rate_pages("How far is the Moon?", []) == "no"
+    assert (
+        rate_pages("How far is the Moon?", [PageView("https://moon.example/", 1, "Moon", "", "it could not be read")]) == "no"
+    )
+
+
+def test_a_question_about_a_given_address_is_never_refused() -> None:
+    assert rate_pages("Sum up https://moon.example/ in one line", [BAND]) == "likely"
+
+
+def test_a_question_without_content_words_is_never_refused() -> None:
+    assert rate_pages("and what about that?", [MOON]) == "likely"
+
+
+def test_a_question_of_two_parts_is_likely_answered_where_one_of_them_is() -> None:
+    assert rate_pages("how far is the moon from earth and what makes it glow red in the evening sky?", [MOON]) == "likely"
+    assert rate_pages("what makes it glow red in the evening sky?", [MOON]) == "no"
