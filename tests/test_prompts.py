@@ -100,22 +100,18 @@ def test_a_folder_without_the_file_leaves_the_packaged_prompt(tmp_path: Path) ->
 
 
 def test_a_missing_value_is_named() -> None:
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError, check=has_code("config", "force_answer.md", "{reason}")):
         render("force_answer")
-    assert caught.value.message == "the prompt force_answer.md asks for {reason}"
 
 
 def test_an_unused_value_is_named() -> None:
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError, check=has_code("config", "read_first.md", "{mood}")):
         render("read_first", mood="kind")
-    assert caught.value.message == "the prompt read_first.md does not use {mood}"
 
 
 def test_a_mistake_in_an_own_file_names_the_file_and_what_it_may_use(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError, check=has_code("config", tmp_path / "force_answer.md", "{fault}", "{reason}")):
         render("force_answer", folder=own(tmp_path, "force_answer", "{reason} {fault}"), reason="x")
-    assert caught.value.message == f"{tmp_path / 'force_answer.md'} asks for {{fault}}"
-    assert caught.value.fix == "the values it may use are {reason}"
 
 
 @pytest.mark.parametrize("text", ["{reason}\n{", "{reason}\n}", "{reason}\n{Not a name}", "{reason}\n{0}", "{reason}\n{}"])
@@ -128,15 +124,14 @@ def test_an_own_file_that_is_not_text_is_an_error_with_a_fix(tmp_path: Path) -> 
     (tmp_path / "force_answer.md").write_bytes(b"\xff\xfe{reason}")
     with pytest.raises(ConfigError) as caught:
         render("force_answer", folder=tmp_path, reason="x")
-    assert caught.value.message == f"{tmp_path / 'force_answer.md'} is not UTF-8 text"
-    assert caught.value.fix
+    assert (str(tmp_path / "force_answer.md") in caught.value.message, bool(caught.value.fix)) == (True, True)
 
 
 def test_a_folder_in_the_place_of_an_own_file_is_an_error_with_a_fix(tmp_path: Path) -> None:
     (tmp_path / "force_answer.md").mkdir()
     with pytest.raises(ConfigError) as caught:
         render("force_answer", folder=tmp_path, reason="x")
-    assert caught.value.message == f"{tmp_path / 'force_answer.md'} cannot be read"
+    assert (str(tmp_path / "force_answer.md") in caught.value.message, bool(caught.value.fix)) == (True, True)
 
 
 @pytest.mark.parametrize("name", ["", "../errors", "System", "nothing"])

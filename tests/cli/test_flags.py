@@ -279,7 +279,7 @@ def query_in_history(nexi: Command) -> str:
 
 def test_config_comes_before_history_before_a_question(online: Command, asked: list[Query]) -> None:
     assert online("--config", "--prev", QUESTION).out == f"{online.home / 'config.json'}\n"
-    assert "the history is empty" in online("--prev", QUESTION, "-q", "another question").err
+    assert online("--prev", QUESTION, "-q", "another question").code == 1
     assert asked == []
 
 
@@ -411,8 +411,7 @@ def test_the_log_of_a_follow_up_names_the_run_and_the_sources_it_goes_on_from(on
 
 def test_there_must_be_something_to_go_on_from(online: Command) -> None:
     done = online("--plain", "-c", FOLLOW_UP)
-    assert (done.code, done.out) == (1, "")
-    assert "there is no answer to follow up" in done.err
+    assert (done.code, done.out, done.err.count("Error: ")) == (1, "", 1)
 
 
 def test_the_search_service_sees_sites_and_time(web: str) -> None:

@@ -123,4 +123,4 @@ def test_a_probe_tests_the_judge_shows_the_cost_and_keeps_the_grade(nexi: Comman
 def test_without_a_model_there_is_no_judge_to_probe(nexi: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEXI_MODEL", "extractive")
     said = nexi("models", "--probe")
-    assert (said.code, "there is no judge to test" in said.err) == (1, True)
+    assert (said.code, "nexi config setup" in said.err) == (1, True)

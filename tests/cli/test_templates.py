@@ -50,11 +50,11 @@ def test_an_empty_list_says_where_to_write_one(nexi: Command) -> None:
     assert str(nexi.home / "templates" / "NAME.md") in done.err
 
 
-@pytest.mark.parametrize(("name", "cause"), [("shrt", "did you mean short?"), ("xyz", "available: compare, short")])
-def test_a_missing_one_suggests_another(folder: Path, nexi: Command, name: str, cause: str) -> None:
+@pytest.mark.parametrize(("name", "suggested"), [("shrt", "short"), ("xyz", "compare, short")])
+def test_a_missing_one_suggests_another(folder: Path, nexi: Command, name: str, suggested: str) -> None:
     done = nexi("--template", name, QUESTION)
     assert (done.code, done.out) == (2, "")
-    assert f"no template named '{name}': {cause}" in done.err
+    assert (f"'{name}'" in done.err, suggested in done.err) == (True, True)
 
 
 @pytest.mark.parametrize("name", ["../config", "a/b", "", ".", "..", "\x00"])

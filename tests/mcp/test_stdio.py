@@ -48,7 +48,7 @@ async def test_a_client_lists_calls_hears_progress_and_leaves(web: str, tmp_path
     assert told == sorted(set(told))
     assert len(told) > 3
     assert report.structured_content["state"] == "finished"
-    assert (wrong.is_error, text_of(wrong).splitlines()[0]) == (True, "Error: the question is empty")
+    assert (wrong.is_error, (wrong.meta or {})["nexi/error"]["code"]) == (True, "question")
 
 
 async def test_a_cancelled_call_ends_its_run_and_the_server_goes_on(web: str, tmp_path: Path) -> None:
@@ -130,15 +130,10 @@ def test_broken_lines_leave_stdout_to_the_protocol_and_no_key_appears_anywhere(w
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["http", "0.0.0.0", "0"], "does not listen on 0.0.0.0 without a token"),
-        (["http", "203.0.113.9", "8000"], "does not listen on 203.0.113.9 without a token"),
-        (["http", "0.0.0.0:1", "8000"], "does not listen on 0.0.0.0:1 without a token"),
-    ],
+    "arguments", [["http", "0.0.0.0", "0"], ["http", "203.0.113.9", "8000"], ["http", "0.0.0.0:1", "8000"]]
 )
 def test_an_address_it_may_not_or_cannot_use_is_refused_with_the_way_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str]
 ) -> None:
     from nexi.mcp_server_cli import main
 
@@ -146,7 +141,7 @@ def test_an_address_it_may_not_or_cannot_use_is_refused_with_the_way_out(
     assert main(arguments) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert said in shown.err
+    assert (arguments[1] in shown.err, "NEXI_TOKEN" in shown.err) == (True, True)
 
 
 @pytest.mark.parametrize("arguments", [["http", "127.0.0.1", "99999"], ["http", "127.0.0.1", "x"], ["carrier-pigeon"]])
