@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from nexi.proof.pages import Snapshot
 from nexi.proof.parsed import ParsedText, Word
+from nexi.proof.values import DOTTED_THOUSANDS
 from nexi.text.visible import folded
 from nexi.text.wordforms import WORD, normalise_word, word_terms
 
@@ -33,7 +34,7 @@ def missing_literals(claim: ParsedText, page: Snapshot) -> Iterator[str]:
         if not is_quoted(quote, page):
             yield f'"{quote}"'
     text = _ADDRESS.sub(" ", claim.text)
-    codes = [c.rstrip("().,=") for c in _CODE.findall(text) if not c.replace(".", "").isdigit() or c.count(".") > 1]
+    codes = [code.rstrip("().,=") for code in _CODE.findall(text) if not DOTTED_THOUSANDS.fullmatch(code)]
     for code in dict.fromkeys([*codes, *_IDENTIFIER.findall(text)]):
         if code.casefold() not in page.folded:
             yield code

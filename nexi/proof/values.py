@@ -98,12 +98,25 @@ _SPELLED = re.compile(
     rf"(?i)(?<![\w-])(?:(?P<a>an?) (?=(?:{_SCALE_WORDS}|{_any_of(FRACTIONS)})\b))?(?P<run>(?:{_NUMBER_WORD})"
     rf"(?:(?: and |-| )(?:{_NUMBER_WORD}))*)(?![\w])(?P<unit>{_UNIT})?"
 )
-_HALF = re.compile(rf"(?i)\bhalf (?:an? )?({_SCALE_WORDS})\b")
+_PART_OF_SCALE = re.compile(
+    rf"(?i)\b(?:half (?:an? )?|(?P<count>an?|one|two|three) (?P<part>{_any_of(FRACTIONS)}) of an? )(?P<scale>{_SCALE_WORDS})\b"
+)
+_COUNT = rf"{_any_of(SMALL_NUMBERS)}|\d{{1,2}}"
+_AND_A_HALF = re.compile(
+    rf"(?i)(?<![\w-])(?P<count>an?|{_COUNT}) (?:(?P<of>{_any_of(u for u in UNITS if u.isalpha())}) )?and a half(?![\w-])"
+    rf"(?P<unit>{_UNIT})?"
+)
+_ONE_IN_FIVE = re.compile(
+    rf"(?i)(?<![\w.,-])(?P<top>{_COUNT}) (?:in|out of)(?: every)? (?P<bottom>{_COUNT}|100)"
+    rf"(?![\w.,%-]*\d|{_UNIT}|[ -](?:{_SCALE_WORDS})\b|\w)"
+)
 _LETTERS = re.compile("[a-z]+")
+DOTTED_THOUSANDS = re.compile(r"\d{1,3}(?:\.\d{3})+")  # 1.500.000
 _ROUNDED_BY = re.compile(r"(?:[\w.]+[ ~]+|~){1,3}$")
 _JOINED = re.compile(r"(?i)(?<![\w-])(?!(?:mid|pre|post|early|late|to|and|in|of)-)[^\W\d_][\w.]{0,7}-$")
 _BETWEEN = re.compile(r"\s*(?:-|to|and|or|until|through)\s*$")
 _OF = re.compile(r"(?i)\s+(?:of|as)\b")
+_JOINS_PARTS = re.compile(r"(?i)\s*(?:and\s+)?")
 
 
 def parse_numbers(text: str) -> list[Number]:
@@ -112,7 +125,7 @@ def parse_numbers(text: str) -> list[Number]:
     for number in sorted([*_in_digits(text), *_fractions(text), *_in_words(text)], key=lambda n: (n.start, -n.end)):
         if not kept or number.start >= kept[-1].end:
             kept.append(replace(number, rounding=_rounding_before(text, number.start)))
-    return _with_shared_units(text, kept)
+    return _with_shared_units(text, _join_compounds(text, kept))
 
 
 def _in_digits(text: str) -> Iterator[Number]:
@@ -123,7 +136,7 @@ def _in_digits(text: str) -> Iterator[Number]:
         after = text[match.end() : match.end() + 1]
         if not match["unit"] and not match["scale"] and (after.isalpha() or after == "_"):
             continue  # 3D and 5th-generation names are words
-        if body.count(".") > 1:
+        if body.count(".") > 1 and not DOTTED_THOUSANDS.fullmatch(body):
             continue  # a version or an address
         scale = _LETTER_SCALES.get(scale_word) or SCALES.get(scale_word.lower(), 1.0)
         unit, factor = _unit_of(match["unit"], match["money"] or match["tail"])
@@ -149,8 +162,8 @@ def _in_digits(text: str) -> Iterator[Number]:
 def _readings(body: str) -> tuple[float, ...]:
     """What digits with points and commas may mean: 1,200 is one thing, 1.200 and 1,5 are two."""
     packed = body.replace("'", "").replace(" ", "")[:300]
-    readings = [float(packed.replace(",", ""))]
-    if re.fullmatch(r"\d{1,3}(?:\.\d{3})+", packed):
+    readings = [float(packed.replace(",", ""))] if packed.count(".") < 2 else []
+    if DOTTED_THOUSANDS.fullmatch(packed):
         readings.append(float(packed.replace(".", "")))
     if re.fullmatch(r"\d+,\d{1,2}", packed):
         readings.append(float(packed.replace(",", ".")))
@@ -176,10 +189,20 @@ def _fractions(text: str) -> Iterator[Number]:
 
 
 def _in_words(text: str) -> Iterator[Number]:
-    if _NUMBER_WORDS.isdisjoint(_LETTERS.findall(text.lower())):
+    words = _LETTERS.findall(text.lower())
+    if _NUMBER_WORDS.isdisjoint(words) and "in" not in words and "out" not in words:
         return
-    for match in _HALF.finditer(text):
-        yield Number(match[0], *match.span(), (SCALES[match[1].lower()] / 2,), digits=2, is_scaled=True)
+    for match in _PART_OF_SCALE.finditer(text):
+        part = _read_count(match["count"] or "a") * FRACTIONS[(match["part"] or "half").lower()]
+        yield Number(match[0], *match.span(), (part * SCALES[match["scale"].lower()],), digits=2, is_scaled=True)
+    for match in _AND_A_HALF.finditer(text):
+        unit, factor = _unit_of(match["unit"] or match["of"], None)
+        if unit or match["count"][0] not in "aA":
+            yield Number(match[0].strip(), *match.span(), (_read_count(match["count"]) + 0.5,), unit, factor, digits=2)
+    for match in _ONE_IN_FIVE.finditer(text):
+        top, bottom = _read_count(match["top"]), _read_count(match["bottom"])
+        if 0 < top < bottom:
+            yield Number(match[0], *match.span(), (100 * top / bottom,), "share", digits=2, is_scaled=True)
     for match in _SPELLED.finditer(text):
         words = [word for word in re.split(r"[ -]+", match["run"].lower()) if word != "and"]
         start, shown = match.start(), match[0].strip()
@@ -194,6 +217,11 @@ def _in_words(text: str) -> Iterator[Number]:
         weak = len(words) == 1 and not unit and (words[0] in ("one", "first", "second", "third") or words[0].endswith("s"))
         if value is not None:
             yield Number(shown, start, match.end(), (value,), unit, factor, ordinal, weak, 2, words[-1] in SCALES)
+
+
+def _read_count(word: str) -> float:
+    """A small number in digits or letters; "a" and "an" are one."""
+    return float(word) if word.isdecimal() else SMALL_NUMBERS.get(word.lower(), 1.0)
 
 
 def _fraction_of(words: list[str], article: str | None, is_of_something: bool) -> float:
@@ -224,6 +252,25 @@ def _rounding_before(text: str, start: int) -> str:
     lead = _ROUNDED_BY.search(text, max(0, start - 40), start)
     words = re.findall(r"\w+|~", lead[0].lower())[-ROUNDING_WORDS:] if lead else []
     return next((ROUNDING[word] for word in reversed(words) if word in ROUNDING), "")
+
+
+def _join_compounds(text: str, numbers: list[Number]) -> list[Number]:
+    """1 hour 30 minutes and 5 feet 10 inches are one number."""
+    out: list[Number] = []
+    for number in numbers:
+        last = out[-1] if out else None
+        if last and last.unit and last.unit == number.unit and _is_smaller_part(text, last, number):
+            value = last.values[0] + number.values[0] * number.factor / last.factor
+            shown = text[last.start : number.end].strip()
+            out[-1] = replace(last, text=shown, end=number.end, values=(value,), digits=last.digits + number.digits)
+        else:
+            out.append(number)
+    return out
+
+
+def _is_smaller_part(text: str, whole: Number, part: Number) -> bool:
+    is_next = _JOINS_PARTS.fullmatch(text, whole.end, part.start) is not None
+    return is_next and 0 < part.values[0] * part.factor < whole.factor and whole.values[0] > 0
 
 
 def _with_shared_units(text: str, numbers: list[Number]) -> list[Number]:

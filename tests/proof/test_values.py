@@ -48,6 +48,15 @@ def only_date(text: str) -> Date:
         ("5-10 million", [(5_000_000.0, ""), (10_000_000.0, "")]),
         ("an F-16 with COVID-19 in HTML5", []),
         ("version 3.11.2", []),
+        ("one in five members", [(20.0, "share")]),
+        ("3 out of 4 farms", [(75.0, "share")]),
+        ("two in ten minutes", [(2.0, ""), (10.0, "time")]),
+        ("an hour and a half", [(1.5, "time")]),
+        ("two and a half kilograms", [(2.5, "mass")]),
+        ("a quarter of a million people", [(250_000.0, "")]),
+        ("1 hour 30 minutes", [(1.5, "time")]),
+        ("10 km and 12 km", [(10.0, "length"), (12.0, "length")]),
+        ("1.500.000 Einwohner", [(1_500_000.0, "")]),
     ],
 )
 def test_a_number_is_read_with_scale_and_unit(text: str, expected: list[tuple[float, str]]) -> None:
@@ -58,6 +67,10 @@ def test_a_number_is_read_with_scale_and_unit(text: str, expected: list[tuple[fl
     ("claimed", "stated"),
     [
         ("1,200", "1.2 thousand"),
+        ("one in five", "20 %"),
+        ("90 minutes", "an hour and a half"),
+        ("2h 15min", "135 minutes"),
+        ("1.500.000", "1,5 Millionen"),
         ("1.200", "1200"),
         ("two million people", "2,000,000 people"),
         ("2 million people", "2m people"),
