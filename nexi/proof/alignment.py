@@ -122,7 +122,7 @@ def differ(claimed: Value, stated: Value) -> bool:
         one, other = claimed.values[0] * claimed.factor, stated.values[0] * stated.factor
         if (claimed.rounding == "above" and other > one) or (claimed.rounding == "below" and other < one):
             return False
-        rough = claimed.rounding or stated.rounding
+        rough = (claimed.rounding or stated.rounding) and not (claimed.year and stated.year)
         return not (rough and abs(one - other) <= ROUGHLY * max(abs(one), abs(other)))
     dates = list_dates((claimed, stated))
     return len(dates) == 2 and dates_differ(*dates)

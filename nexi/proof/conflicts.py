@@ -40,8 +40,8 @@ SUBJECT_WORDS = 8  # within these a sentence names its subject
 TITLE_WORDS, SUBJECT_TERMS = 12, 4
 WORDS_BEFORE, WORDS_AFTER = 8, 4  # of the answer's words around a value, to name what is disagreed on
 QUOTE_CHARS = 240
-RANGE_CHARS = 5  # between the ends of "10 to 15", which are not compared one by one
 
+_BETWEEN_ENDS = re.compile(r"\s*(?:-|/|to|and|or|until|through)\s*")  # 10 to 15, which are not compared one by one
 _SITE = re.compile(r"\s+[-–—|·:»]+\s+")
 
 
@@ -142,9 +142,12 @@ def _find_value(number: int, value: Value, ours: Sentence, theirs: Sentence) -> 
         return None
     met = match_values(ours.text, theirs.text)
     there = [their for our, their in met if our is value]
-    gaps = [max(our.start - value.end, value.start - our.end) for our, _ in met if our is not value]
-    is_range = any(gap <= RANGE_CHARS for gap in gaps)
+    is_range = any(_are_ends(our, value, ours.text) or _are_ends(value, our, ours.text) for our, _ in met)
     return Statement(number, theirs.text, there[0]) if len(there) == 1 and not is_range else None
+
+
+def _are_ends(first: Value, last: Value, text: ParsedText) -> bool:
+    return first.end <= last.start and _BETWEEN_ENDS.fullmatch(text.text, first.end, last.start) is not None
 
 
 def _find_negation(number: int, ours: Sentence, theirs: Sentence) -> Statement | None:
@@ -160,8 +163,8 @@ def _find_negation(number: int, ours: Sentence, theirs: Sentence) -> Statement |
 def _is_same_time(value: Value, ours: ParsedText, theirs: ParsedText) -> bool:
     """A number holds for its time: two of different years are no disagreement. For a date, the numbers must agree."""
     if not list_dates([value]):
-        one, two = list_dates(ours.values), list_dates(theirs.values)
-        return len(one) == len(two) and all(any(not differ(a, b) for b in two) for a in one)
+        few, many = sorted((list_dates(ours.values), list_dates(theirs.values)), key=len)
+        return bool(few) == bool(many) and all(any(not differ(a, b) for b in many) for a in few)
     firm = [n for n in ours.numbers if not n.is_weak and not n.is_ordinal and not n.year]
     peers = {n.unit: [m for m in theirs.numbers if m.unit == n.unit and not m.year] for n in firm}
     return all(any(not differ(n, m) for m in peers[n.unit]) for n in firm if peers[n.unit])
@@ -169,15 +172,15 @@ def _is_same_time(value: Value, ours: ParsedText, theirs: ParsedText) -> bool:
 
 def _is_same_thing(ours: Sentence, theirs: Sentence) -> bool:
     """Whether the words of two sentences, with what their pages are about, name the same thing; one of them may say more."""
-    if theirs.text.text.endswith("?") or _ordinals(ours.text) != _ordinals(theirs.text):
-        return False
     short, long = sorted((ours, theirs), key=lambda sentence: len(sentence.text.terms))
+    if theirs.text.text.endswith("?") or not _ordinals(short.text) <= _ordinals(long.text):
+        return False
     one, two = frozenset(short.text.terms), frozenset(long.text.terms)
     here, there = one | short.about, two | long.about
     if len(one & two) < MIN_SHARED or len(one & there) < SAME_SHARE * len(one):
         return False
     names, others = _name_terms(short.text), _name_terms(long.text)
-    if not names <= there or not (others <= here or len(one) < MUCH_SHORTER * len(two)):
+    if not names <= there or not (others <= here or one <= two or len(one) < MUCH_SHORTER * len(two)):
         return False
     if not names & others and (len(one & two) < MIN_SHARED_WITHOUT_NAME or not _is_related(short.about, long.about)):
         return False

@@ -17,6 +17,7 @@ from nexi.proof.lexicon import CURRENCIES, FRACTIONS, MONTH_NUMBERS, ORDINALS, R
 
 MAX_CONVERSION_ERROR = 0.015
 MAX_ABOUT_ERROR = 0.05  # how far "about 160" may be from the value
+MAX_ABOUT_YEARS = 3  # how far "about 1924" may be from the year
 MAX_BOUND_ERROR = 0.25  # how far "more than 2,400" may be below it
 MAX_FRACTION_ERROR = 0.02  # "two thirds" for 67 %
 ROUNDING_WORDS = 3  # words before a number that may round it
@@ -314,7 +315,7 @@ def _rounds(claimed: float, stated: float, number: Number) -> bool:
     if not claimed or not 0.5 < stated / claimed < 2.0:
         return False
     if number.rounding == "about":
-        return _is_close(claimed, stated, MAX_ABOUT_ERROR)
+        return abs(claimed - stated) <= MAX_ABOUT_YEARS if number.year else _is_close(claimed, stated, MAX_ABOUT_ERROR)
     if number.rounding:
         low, high = (claimed, stated) if number.rounding == "above" else (stated, claimed)
         return low <= high <= low * (1 + MAX_BOUND_ERROR)

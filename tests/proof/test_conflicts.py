@@ -178,3 +178,31 @@ def test_at_most_three_disagreements_are_shown() -> None:
     others = [s.replace(",467", ",999") for s in sentences]
     pages: dict[int, Snapshot | None] = {1: page(" ".join(sentences), "one.org"), 2: page(" ".join(others), "two.org")}
     assert len(find_conflicts("", [claim(s) for s in sentences], pages)) <= 3
+
+
+@pytest.mark.parametrize(
+    ("sentence", "other", "values"),
+    [
+        (
+            "The Forth Bridge is a 1890 railway bridge in Scotland designed by John Fowler and Benjamin Baker.",
+            "The Forth Bridge is a 1899 railway bridge in Scotland.",
+            "1890 [1] and 1899 [2]",
+        ),
+        (
+            "The Forth Bridge carried 190 trains a day in 2013 and got its third coat of paint in 2011.",
+            "The Forth Bridge carried 240 trains a day in 2013.",
+            "190 [1] and 240 [2]",
+        ),
+        (
+            "The Forth Bridge was painted red around 1924.",
+            "The Forth Bridge was painted red around 1941.",
+            "1924 [1] and 1941 [2]",
+        ),
+    ],
+)
+def test_a_shorter_sentence_about_the_same_thing_disagrees_by_its_value(sentence: str, other: str, values: str) -> None:
+    assert [shown.endswith(f": {values}.") for shown in found(sentence, other)] == [True]
+
+
+def test_the_ends_of_a_range_are_not_compared_one_by_one() -> None:
+    assert found("The Forth Bridge needs 10 to 15 painters.", "The Forth Bridge needs 12 to 15 painters.") == []

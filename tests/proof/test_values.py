@@ -100,6 +100,7 @@ def test_two_spellings_of_a_number_agree(claimed: str, stated: str) -> None:
 @pytest.mark.parametrize(
     ("claimed", "stated"),
     [
+        ("about 1941", "1924"),
         ("10 miles", "10 km"),
         ("1.3 million", "1,234,567"),
         ("1,200,000", "1,234,567"),
