@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import asdict
+
 from nexi.agent import AgentLoop, AnswerChecker
 from nexi.app.components import RunComponents
 from nexi.app.environment import RunEnvironment
@@ -195,16 +197,17 @@ class ResearchAssembly:
         others = self._extra_searchers(emit, agent, components)
         attached, question = self._environment.attached, self._environment.question
         plain = components.build_toolbox(built_in_llm())
-        toolbox = ResearchToolbox(
-            **{name: getattr(plain, name) for name in _TOOLBOX_FIELDS},
-            part_of=question if question != task else "",
-            specs=build_specs(others, attached.about if attached else ""),
-            researcher=agent,
-            pool=shared.link_pool,
-            extra_searchers=others,
-            context=ContextUsage(lambda: components.counter.upper_bound(session.messages) // 3, context.llm.max_context),
-            replay=components.track,
-        )
+        own: dict[str, Any] = {
+            "part_of": question if question != task else "",
+            "specs": build_specs(others, attached.about if attached else ""),
+            "lookup": None,
+            "researcher": agent,
+            "pool": shared.link_pool,
+            "extra_searchers": others,
+            "context": ContextUsage(lambda: components.counter.upper_bound(session.messages) // 3, context.llm.max_context),
+            "replay": components.track,
+        }
+        toolbox = ResearchToolbox(**{**asdict(plain), **own})
         return AgentLoop(context, toolbox, built_in_llm)  # without a verifier: the report of the run is checked as a whole
 
     def _extra_searchers(self, emit: Emit, agent: str, components: RunComponents) -> Mapping[str, Searcher]:
@@ -237,23 +240,6 @@ class ResearchAssembly:
             components.reader.cancel()
             await components.reader.report_prefetch()
         await self._indexer.close(at_once=at_once)
-
-
-_TOOLBOX_FIELDS = (
-    "session",
-    "searcher",
-    "reader",
-    "extractor",
-    "emit",
-    "clock",
-    "question",
-    "free_bytes",
-    "query_template",
-    "prompts_folder",
-    "secrets",
-    "deadline",
-    "extract_bytes",
-)
 
 
 def _only(backend: SearchBackend | None) -> Callable[[], tuple[SearchBackend, ...]]:
