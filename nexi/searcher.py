@@ -107,7 +107,7 @@ class Searcher:
         empty_backend = ""
         backends = self._chain()
         for number, backend in enumerate(backends, 1):
-            if suspension := await self._find_suspension(backend):
+            if suspension := (await self._breaker.admit(backend.name) if self._breaker else None):
                 failures[backend.name] = (_suspension_failure(backend.name, suspension, self._clock.now().timestamp()),)
                 suspended += [] if suspension.is_refused_by_service else [backend]
                 continue
@@ -151,9 +151,6 @@ class Searcher:
             return SearchOutcome(query.text, hits, name, (*partial, *_ignored_filters(backend, query)))
         why = "its results are all of other sites" if kept else "it answered and has no result for this query"
         return SearchOutcome(query.text, (), name, (*partial, Failure(name, "empty", why, "try other words")))
-
-    async def _find_suspension(self, backend: SearchBackend) -> Suspension | None:
-        return await self._breaker.admit(backend.name) if self._breaker else None
 
     async def _search_with_retries(self, backend: SearchBackend, query: Query, max_wait_s: float) -> list[Hit]:
         async def report_delay(error: RetryableError, wait_s: float) -> None:

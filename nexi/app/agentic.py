@@ -37,7 +37,7 @@ async def _search_with_web(components: RunComponents, asked: Mapping[str, Any]) 
     if ports.is_offline:
         return await _search_store_alone(components, asked)
     judge = None if ports.config.endpoint("judge").is_extractive else components.metered_llm("judge")
-    web = Web(ports.searcher(components.emit, components.track).search, components.reader.read)
+    web = Web(ports.searcher(components.emit, components.replay).search, components.reader.read)
     return await _run_search(components, asked, judge, web)
 
 

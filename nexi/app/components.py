@@ -55,7 +55,7 @@ class RunComponents:
         session: Session | None = None,
         meter: Meter | None = None,
         emit: Emit | None = None,
-        track: AgentReplay | None = None,
+        replay: AgentReplay | None = None,
         calls: CallCounter | None = None,
         reads_ahead: bool = True,
         has_knowledge: bool = False,
@@ -74,7 +74,7 @@ class RunComponents:
         self.emit: Emit = emit or environment.emit
         self.counter = TokenCounter(ports.config.tokenizer_encoding)
         self.calls = calls or CallCounter(environment.recorded.calls)
-        self.track = track or environment.recorded.recording.for_agent("")
+        self.replay = replay or environment.recorded.recording.for_agent("")
         self.has_knowledge = has_knowledge
         self._pages_before = pages_before
         self.reader = Reader(
@@ -87,7 +87,7 @@ class RunComponents:
             clock=ports.clock,
             tasks=tasks,
             ahead=lambda fetcher: reads_ahead and ports.config.prefetch and fetcher.name in FREE_FETCHERS,
-            replay=self.track,
+            replay=self.replay,
             keep=index_page,
         )
 
@@ -107,7 +107,7 @@ class RunComponents:
 
     def _build_searcher(self) -> Searcher:
         if not self.request.is_local:
-            return self.ports.searcher(self.emit, self.track, backends=self._in_focus)
+            return self.ports.searcher(self.emit, self.replay, backends=self._in_focus)
         return self.local_searcher()
 
     def _in_focus(self) -> tuple[SearchBackend, ...]:
@@ -123,7 +123,7 @@ class RunComponents:
         from nexi.app.local import LocalBackend
 
         backends = (LocalBackend(self.knowledge, self.emit),) if self.has_knowledge else ()
-        return Searcher(lambda: backends, emit=self.emit, clock=self.ports.clock, replay=self.track)
+        return Searcher(lambda: backends, emit=self.emit, clock=self.ports.clock, replay=self.replay)
 
     def _build_lookup(self) -> Lookup | None:
         if not self.has_knowledge or self.request.is_local:
@@ -142,7 +142,7 @@ class RunComponents:
         ports = self.ports
         window = ports.config.endpoint(role).max_context
         llm = ports.llm(role)
-        return MeteredLLM(llm, role, self.meter, self.emit, ports.clock, self.counter, window, self.calls, self.track)
+        return MeteredLLM(llm, role, self.meter, self.emit, ports.clock, self.counter, window, self.calls, self.replay)
 
     def build_toolbox(self, extractor: LLM) -> Toolbox:
         config, lookup = self.ports.config, self._build_lookup()
@@ -183,11 +183,11 @@ class RunComponents:
             return None
         from nexi.app.pair_models import JUDGE, PASSAGES, RecordedPairModel, RunJudge, joined_models
 
-        config, track, is_replay = self.ports.config, self.track, self.track.is_replay_only
+        config, replay, is_replay = self.ports.config, self.replay, self.replay.is_replay_only
         local = None if is_replay else self.ports.local_model().pair_model()
-        if local or track.find_judgement(PASSAGES):
-            local = RecordedPairModel(local, track, self.emit)
-        is_asked = bool(track.find_judgement(JUDGE)) if is_replay else not config.endpoint(JUDGE).is_extractive
+        if local or replay.find_judgement(PASSAGES):
+            local = RecordedPairModel(local, replay, self.emit)
+        is_asked = bool(replay.find_judgement(JUDGE)) if is_replay else not config.endpoint(JUDGE).is_extractive
         judge = RunJudge(config, self.metered_llm(JUDGE), self.ports.clock).pair_model() if by_model and is_asked else None
         return joined_models(local, judge)
 

@@ -135,7 +135,7 @@ class PortFactory:
     def searcher(
         self,
         emit: Emit,
-        track: AgentReplay | None = None,
+        replay: AgentReplay | None = None,
         *,
         backends: Callable[[], Sequence[SearchBackend]] | None = None,
         retries: int = 1,
@@ -147,7 +147,7 @@ class PortFactory:
             clock=self.clock,
             breaker=self.breaker(),
             concurrency=self.shared.backend_concurrency,
-            replay=track,
+            replay=replay,
             retries=retries,
         )
 

@@ -205,17 +205,17 @@ class ResearchAssembly:
             "pool": shared.link_pool,
             "extra_searchers": others,
             "context": ContextUsage(lambda: components.counter.upper_bound(session.messages) // 3, context.llm.max_context),
-            "replay": components.track,
+            "replay": components.replay,
         }
         toolbox = ResearchToolbox(**{**asdict(plain), **own})
         return AgentLoop(context, toolbox, built_in_llm)  # without a verifier: the report of the run is checked as a whole
 
     def _extra_searchers(self, emit: Emit, agent: str, components: RunComponents) -> Mapping[str, Searcher]:
         """A searcher over the one backend of each tool; over none where a tool is only remembered."""
-        ports, track = self._environment.ports, self._environment.recorded.recording.for_agent(agent)
+        ports, replay = self._environment.ports, self._environment.recorded.recording.for_agent(agent)
         tools = self._engine.tools()
         backends = {tool: ports.extra_backend(EXTRA_TOOLS[tool]) for tool in tools if tool in EXTRA_TOOLS}
-        others = {t: Searcher(_only(backend), emit=emit, clock=ports.clock, replay=track) for t, backend in backends.items()}
+        others = {t: Searcher(_only(backend), emit=emit, clock=ports.clock, replay=replay) for t, backend in backends.items()}
         return {**others, LOCAL_SEARCH.name: components.local_searcher()} if LOCAL_SEARCH.name in tools else others
 
     def _build(self, agent: str, session: Session, meter: Meter, emit: Emit, question: str) -> RunComponents:
@@ -226,7 +226,7 @@ class ResearchAssembly:
             session=session,
             meter=meter,
             emit=emit,
-            track=self._environment.recorded.recording.for_agent(agent),
+            replay=self._environment.recorded.recording.for_agent(agent),
             calls=self._calls,
             reads_ahead=False,  # researchers would fetch the same pages ahead, each on its own
             has_knowledge=self._has_knowledge,

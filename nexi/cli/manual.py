@@ -72,12 +72,8 @@ def _commands_lines() -> Iterator[str]:
     for name in sorted(COMMANDS):
         command, ctx = _load_command(name)
         yield from _command_lines(command, ctx, f"nexi {name}")
-        for inner, child in _subcommands(command):
+        for inner, child in sorted(command.commands.items()) if isinstance(command, click.Group) else []:
             yield from _command_lines(child, click.Context(child, info_name=inner, parent=ctx), f"nexi {name} {inner}")
-
-
-def _subcommands(command: click.Command) -> list[tuple[str, click.Command]]:
-    return sorted(command.commands.items()) if isinstance(command, click.Group) else []
 
 
 def _command_lines(command: click.Command, ctx: click.Context, name: str) -> Iterator[str]:

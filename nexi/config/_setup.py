@@ -64,7 +64,7 @@ def ensure_config(
 ) -> Config:
     """Load the configuration, or run the first-time setup if there is no file and the input is a terminal."""
     config = load_config(path, env)
-    at_terminal = _is_terminal() if interactive is None else interactive
+    at_terminal = (sys.stdin is not None and sys.stdin.isatty()) if interactive is None else interactive
     if config.config_path.exists() or not at_terminal:
         return config
     return (setup or run_first_time_setup)(path, env)
@@ -130,10 +130,6 @@ def _ask_question(question: SetupQuestion, config: Config, ask: Ask, say: Callab
         if not problems:
             return given
         say("; ".join(problems))
-
-
-def _is_terminal() -> bool:
-    return sys.stdin is not None and sys.stdin.isatty()
 
 
 def _print_line(text: str) -> None:

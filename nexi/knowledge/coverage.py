@@ -136,7 +136,7 @@ def refine_queries(question: str, current: str) -> tuple[str, ...]:
     bare = [w for w in words if any(stem(t) in weights for t in extract_terms(w))]
     names = [w for i, w in enumerate(words) if i and w[0].isupper()] or bare[:4]
     drafts = [
-        _last_name(question),
+        next(iter(_NAME.findall(question)[::-1]), "").strip(),
         " ".join(bare),
         " ".join(names),
         " ".join(sorted(bare, key=lambda w: -len(w))[:4]),
@@ -145,11 +145,6 @@ def refine_queries(question: str, current: str) -> tuple[str, ...]:
     used = {current.casefold().strip(), question.casefold().strip()}
     fresh = [q for q in dict.fromkeys(drafts) if q and q.casefold() not in used]
     return tuple(fresh[:MAX_QUERIES]) or (current,)
-
-
-def _last_name(question: str) -> str:
-    """The last run of capitalised words after the first word: the thing a question comes to."""
-    return next(iter(_NAME.findall(question)[::-1]), "").strip()
 
 
 def hint_queries(question: str, pages: Sequence[tuple[str, Sequence[str]]]) -> tuple[str, ...]:

@@ -164,11 +164,8 @@ class Indexer:
             indexed.append(IndexedPage(one.source, chunks, own))
             reports.append(IndexReport(one.page.url, "stored", len(chunks), len(own), contexts, (*failures, *refusal)))
         if indexed:
-            await self._store.put(indexed, embedder=self._embedder_name(vectors))
+            await self._store.put(indexed, embedder=self._embedder.name if self._embedder and vectors else "")
         return reports
-
-    def _embedder_name(self, vectors: Sequence[Vector]) -> str:
-        return self._embedder.name if self._embedder and vectors else ""
 
     # --- context
 

@@ -18,7 +18,7 @@ from nexi.knowledge import scoring
 from nexi.ports import LLM, Clock, Embedder, Emit, KnowledgeStore
 from nexi.prompts import render
 from nexi.structured.ranking import first_ones, pick_or_first, pick_schema
-from nexi.types import EVERYTHING, Message, Passage, Scope, Vector
+from nexi.types import EVERYTHING, Message, Passage, Scope
 
 DEPTH = 100
 RERANKED = 20
@@ -95,15 +95,12 @@ class Retriever:
             return []
         try:
             vector = (await self._embedder.embed([query], query=True)).vectors[0]
-            return await self._nearest_passages(self._embedder, vector, scope)
+            return await self._store.dense(vector, embedder=self._embedder.name, count=DEPTH, scope=scope)
         except (LLMError, StoreError) as error:
             if isinstance(error, StoreError) and error.code != "store_embedder":
                 raise
             await self._warn_once("vectors_unused", f"searched by words alone: {error}. {error.fix}".strip())
             return []
-
-    async def _nearest_passages(self, embedder: Embedder, vector: Vector, scope: Scope) -> list[Passage]:
-        return await self._store.dense(vector, embedder=embedder.name, count=DEPTH, scope=scope)
 
     async def _rerank_passages(self, llm: LLM, query: str, found: list[Passage]) -> list[Passage]:
         """The order a model gives; what it leaves out follows as it was."""

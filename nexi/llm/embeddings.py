@@ -87,7 +87,7 @@ class OpenAIEmbedder:
         vectors: list[Vector] = []
         usage = Usage()
         for start in range(0, len(texts), BATCH):
-            batch = [self._prepare_text(text, query) for text in texts[start : start + BATCH]]
+            batch = [(self._prefixes[query] + (text.strip() or NOTHING))[:MAX_CHARS] for text in texts[start : start + BATCH]]
             try:
                 embedded = await self._embed_batch(batch)
             except LLMError as fault:
@@ -97,9 +97,6 @@ class OpenAIEmbedder:
             vectors.extend(embedded.vectors)
             usage += embedded.usage
         return Embedded(tuple(vectors), usage)
-
-    def _prepare_text(self, text: str, query: bool) -> str:
-        return (self._prefixes[query] + (text.strip() or NOTHING))[:MAX_CHARS]
 
     async def _embed_batch(self, batch: Sequence[str]) -> Embedded:
         asked: dict[str, Any] = {"model": self._model, "input": list(batch), "encoding_format": "float"}

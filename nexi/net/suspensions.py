@@ -94,7 +94,7 @@ class FileBreaker:
         allowed, after = step(before)
         if after != before:
             entries.pop(backend, None)
-            save({**entries, **({backend: self._state_to_entry(after, backend)} if after else {})})
+            save({**entries, **({backend: {**asdict(after), "mark": self._marks.get(backend, "")}} if after else {})})
         return allowed, after
 
     def _load_states(self) -> States:
@@ -117,9 +117,6 @@ class FileBreaker:
 
     def _remember_states(self, entries: States) -> None:
         self._memory = entries
-
-    def _state_to_entry(self, state: Suspension, backend: str) -> dict[str, Any]:
-        return {**asdict(state), "mark": self._marks.get(backend, "")}
 
     def _entry_to_state(self, entry: Mapping[str, Any] | None, backend: str) -> State:
         """The state an entry stands for; a damaged one, or one of another set-up, stands for none."""

@@ -192,7 +192,7 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
             return error_result("all scraping batches are used; write the report with final_answer")
         batch = self._choose_batch(urls)
         if not batch:
-            full, limit = self._format_context_share(), f"{MAX_CONTEXT_SHARE:.0%}"
+            full, limit = f"{self.context.count_used() / max(1, self.context.window):.0%}", f"{MAX_CONTEXT_SHARE:.0%}"
             return error_result(f"skipped: the context is {full} full and pages are read up to {limit}; write the report")
         return await self._read_batch(batch, urls)
 
@@ -228,9 +228,6 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
         if not read:
             return min(DEFAULT_PAGE_TOKENS, max(1, self.context.window // 20))
         return max(1, sum(read) // len(read) // BYTES_PER_TOKEN)
-
-    def _format_context_share(self) -> str:
-        return f"{self.context.count_used() / max(1, self.context.window):.0%}"
 
     def _scraping_note(self) -> str:
         left = len(BATCH_SIZES) - self.phases.batches

@@ -34,7 +34,7 @@ def scope_condition(scope: Scope) -> Condition:
 def _scope_clauses(scope: Scope) -> list[tuple[str, list[Value]]]:
     found: list[tuple[str, list[Value]]] = []
     if scope.urls:
-        found.append((f"s.key IN ({_placeholders(scope.urls)})", [urls.hit_key(url) for url in scope.urls]))
+        found.append((f"s.key IN ({', '.join('?' * len(scope.urls))})", [urls.hit_key(url) for url in scope.urls]))
     if scope.domains:
         found.append(_domain_clause(scope.domains, ""))
     if scope.excluded_domains:
@@ -62,10 +62,6 @@ def _language_clause(languages: tuple[str, ...]) -> tuple[str, list[Value]]:
     clause = " OR ".join(["s.language = ? OR (s.language >= ? AND s.language < ?)"] * len(languages))
     names = [language.lower() for language in languages]
     return f"({clause})", [bound for name in names for bound in (name, name + "-", name + ".")]
-
-
-def _placeholders(values: tuple[str, ...]) -> str:
-    return ", ".join("?" * len(values))
 
 
 def reverse_domain(domain: str) -> str:

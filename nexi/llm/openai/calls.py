@@ -51,7 +51,11 @@ def calls_from_text(text: str, tools: Sequence[ToolSpec]) -> tuple[str, tuple[To
     if not fitting:
         return text, ()
     calls = tuple(
-        ToolCall(f"call{number:05d}", offered_name(written.name, tools), _dump_arguments(_parse_arguments(written.arguments)))
+        ToolCall(
+            f"call{number:05d}",
+            offered_name(written.name, tools),
+            json.dumps(_parse_arguments(written.arguments), ensure_ascii=False),
+        )
         for number, written in enumerate(fitting, 1)
     )
     return _remove_calls(text, fitting), calls
@@ -175,10 +179,6 @@ def _parse_arguments(arguments: object) -> object:
         return json_reader.parse_lenient(arguments)
     except ValueError:
         return arguments
-
-
-def _dump_arguments(arguments: object) -> str:
-    return json.dumps(arguments, ensure_ascii=False)
 
 
 def _remove_calls(text: str, fitting: Sequence[_Written]) -> str:

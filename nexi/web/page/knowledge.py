@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from nexi.app import Nexi
 from nexi.errors import NexiError
-from nexi.types import Hit, Query, StoredSource, StoreStats
+from nexi.types import Query, StoredSource, StoreStats
 from nexi.web.page.history import limit_of, words_of
 from nexi.web.payload import json_reply, read_json
 from nexi.web.problems import build_refusal
@@ -96,11 +96,9 @@ async def _search_passages(request: Request) -> Response:
     if not outcome.hits and outcome.failures:
         failure = outcome.failures[0]
         raise NexiError(failure.message, fix=failure.fix, code=failure.code)
-    return json_reply({"hits": [_hit_to_dict(hit) for hit in outcome.hits]})
-
-
-def _hit_to_dict(hit: Hit) -> dict[str, Any]:
-    return {"url": hit.url, "title": hit.title, "snippet": hit.snippet[:SNIPPET_CHARS]}
+    return json_reply(
+        {"hits": [{"url": hit.url, "title": hit.title, "snippet": hit.snippet[:SNIPPET_CHARS]} for hit in outcome.hits]}
+    )
 
 
 async def _remove_sources(request: Request) -> Response:

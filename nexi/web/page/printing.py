@@ -47,7 +47,7 @@ async def print_to_pdf(made: str, *, patience_s: float = PRINT_S) -> bytes:
             [
                 browser,
                 *SWITCHES,
-                *_sandbox_flags(),
+                *(["--no-sandbox"] if os.geteuid() == 0 else []),
                 f"--user-data-dir={folder}/profile",
                 f"--print-to-pdf={out}",
                 page.as_uri(),
@@ -59,10 +59,6 @@ async def print_to_pdf(made: str, *, patience_s: float = PRINT_S) -> bytes:
     if not body.startswith(b"%PDF-"):
         raise NexiError("the PDF was not made", cause=said, fix="export html and print that", code="not_printed")
     return body
-
-
-def _sandbox_flags() -> list[str]:
-    return ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium refuses its sandbox to root
 
 
 async def _run_chromium(command: list[str], folder: str, patience_s: float) -> str:
