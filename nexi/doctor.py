@@ -25,6 +25,7 @@ from nexi.app import Nexi, SystemClock
 from nexi.app.local_models import PORTS, LocalServer, describe_server, find_servers
 from nexi.config import Config, load_config
 from nexi.errors import ConfigError, FetchError, LLMError, NexiError, StoreError
+from nexi.install import install_command, other_package
 from nexi.ports import LLM, Clock, SearchBackend
 from nexi.types import FetchLimits, Message, Query, StoreStats, ToolSpec
 
@@ -327,10 +328,10 @@ def _plugin_check(plugin: PluginInfo) -> Check:
 
 
 def _check_browser() -> list[Check]:
-    from nexi.app import INSTALL_FIX, installed_browser, missing_parts
+    from nexi.app import browser_install_fix, installed_browser, missing_parts
 
     if lack := missing_parts():
-        return [Check("fetch crawl4ai", False, "cannot read pages that need JavaScript", lack, INSTALL_FIX)]
+        return [Check("fetch crawl4ai", False, "cannot read pages that need JavaScript", lack, browser_install_fix())]
     return [Check("fetch crawl4ai", True, f"{installed_browser()} reads pages that need JavaScript")]
 
 
@@ -444,7 +445,7 @@ async def _check_embedder(nexi: Nexi) -> list[Check]:
         return [Check("embedder", True, "off: use_hybrid_search is false, so search is by keyword only")]
     embedder = await asyncio.to_thread(knowledge.embedder)
     if embedder is None:
-        return [Check("embedder", True, "none: search is by keyword only", fix='pip install "nexi[vectors]"')]
+        return [Check("embedder", True, "none: search is by keyword only", fix=install_command("vectors"))]
     try:
         length = len((await embedder.embed(["test"])).vectors[0])
         stats = await (await knowledge.open_store()).stats() if knowledge.may_hold_something() else StoreStats()
@@ -485,7 +486,7 @@ async def _check_proof_model(config: Config) -> list[Check]:
         return [Check("proof model", True, "not installed", fix="list published models: nexi proof status")]
     await asyncio.to_thread(folder.check_files)
     if missing := [name for name in ("onnxruntime", "tokenizers", "numpy") if not _installed_version(name)]:
-        fix = 'pip install "nexi[proof]"'
+        fix = install_command("proof")
         return [Check("proof model", False, f"{folder.name} cannot run", f"not installed: {', '.join(missing)}", fix)]
     grade = await asyncio.to_thread(kept_model_grade, config, folder)
     return [Check("proof model", True, f"{folder.name}: {describe_grade(grade) if grade else 'not tested yet'}")]
@@ -556,9 +557,17 @@ def _plan_version_check(environment: DoctorEnvironment) -> NamedCheck:
         if missing:
             fix = f"{Path(sys.executable).name} -m pip install {' '.join(missing)}"
             return [Check("versions", False, message, f"not installed: {', '.join(missing)}", fix)]
-        return [Check("versions", True, message)]
+        return [Check("versions", True, message), *await asyncio.to_thread(_check_other_package)]
 
     return "versions", check()
+
+
+def _check_other_package() -> list[Check]:
+    """Another project's package `nexi` overwrites files of this one."""
+    if not (theirs := other_package()):
+        return []
+    fix = f"{sys.executable} -m pip uninstall nexi, then install nexi-engine again"
+    return [Check("versions of nexi", False, "another project's package `nexi` is installed beside nexi-engine", theirs, fix)]
 
 
 def _installed_version(name: str) -> str:

@@ -29,6 +29,7 @@ LAYER = {
             "net",
             "token_counter",
             "files",
+            "install",
             "tasks",
             "focus",
             "links",

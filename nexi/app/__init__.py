@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from nexi.app.run import RunResult as RunResult
     from nexi.app.run import error_of as error_of
     from nexi.app.verification import Target as Target
-    from nexi.fetchers.browser import INSTALL_FIX as INSTALL_FIX
+    from nexi.fetchers.browser import browser_install_fix as browser_install_fix
     from nexi.fetchers.browser import installed_browser as installed_browser
     from nexi.fetchers.browser import missing_parts as missing_parts
     from nexi.fetchers.guard import resolve_host as resolve_host
@@ -55,7 +55,7 @@ else:
         "nexi.app.request": ("LAST_RUN", "MAX_QUESTION_CHARS", "RunLimits", "RunRequest", "clean_question"),
         "nexi.app.run": ("Run", "RunOpening", "RunResult", "error_of"),
         "nexi.app.verification": ("Target",),
-        "nexi.fetchers.browser": ("INSTALL_FIX", "installed_browser", "missing_parts"),
+        "nexi.fetchers.browser": ("browser_install_fix", "installed_browser", "missing_parts"),
         "nexi.fetchers.guard": ("resolve_host",),
         "nexi.runs.directory": ("RunDirectory", "RunSummary"),
         "nexi.runs.log_format": ("DamagedLogError", "ReadLog", "check_run_id"),

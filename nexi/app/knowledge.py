@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nexi.errors import StoreError
+from nexi.install import install_command
 from nexi.ports import LLM, Clock, Embedder, Emit, KnowledgeStore, PageStore
 from nexi.types import EVERYTHING, Page, Passage, Scope, StoredSource
 
@@ -269,7 +270,7 @@ def _open_qdrant(config: Config) -> Any:
         from nexi.stores.qdrant import QdrantStore
     except ImportError as error:
         raise StoreError(
-            "Qdrant cannot be asked", cause=f"{error.name} is not installed", fix="Install it: pip install nexi[qdrant]"
+            "Qdrant cannot be asked", cause=f"{error.name} is not installed", fix=f"Install it: {install_command('qdrant')}"
         ) from error
     return QdrantStore.at(
         config.qdrant_url,

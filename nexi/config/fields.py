@@ -241,7 +241,7 @@ class Settings:
     qdrant_url: str = setting(
         "",
         _checks.OPTIONAL_WEB_URL,
-        "URL of a Qdrant server for the knowledge base, instead of the file `knowledge.db`; needs `nexi[qdrant]`.",
+        "URL of a Qdrant server for the knowledge base, instead of the file `knowledge.db`; needs `nexi-engine[qdrant]`.",
         variables=("QDRANT_URL",),
         mask=hide_password,
     )
@@ -253,7 +253,7 @@ class Settings:
         "",
         _checks.OPTIONAL_WEB_URL,
         "Base URL of an API with `/embeddings`. Without it and `embedding_model`: "
-        "static vectors on this machine (`nexi[vectors]`), else words alone.",
+        "static vectors on this machine (`nexi-engine[vectors]`), else words alone.",
         variables=("NEXI_EMBEDDING_BASE_URL",),
         mask=hide_password,
     )
@@ -261,7 +261,7 @@ class Settings:
         "",
         _checks.OPTIONAL_LINE,
         "Its model; `text-embedding-3-small` if only the URL is set. `model2vec:FOLDER`, `model2vec:NAME` and `fastembed:NAME` "
-        "run on this machine (`nexi[model2vec]`, `nexi[fastembed]`).",
+        "run on this machine (`nexi-engine[model2vec]`, `nexi-engine[fastembed]`).",
         variables=("NEXI_EMBEDDING_MODEL",),
     )
     contextual_embedding_model: str = setting(

@@ -17,7 +17,7 @@ BARE = 200
 HEAD_BYTES = 200_000
 
 BROWSER_FIX = (
-    "try another page, or add a fetcher with a browser to content_fetcher: crawl4ai (nexi[crawl4ai] and Chromium on this"
+    "try another page, or add a fetcher with a browser to content_fetcher: crawl4ai (nexi-engine[crawl4ai] and Chromium on this"
     " machine), or jina, which learns what you read"
 )
 OTHER_FIX = "try another page"

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nexi.errors import ConfigError
+from nexi.install import install_command
 
 if TYPE_CHECKING:
     from nexi.app import Nexi
@@ -30,7 +31,7 @@ def require_sdk() -> None:
         raise ConfigError(
             "the MCP server cannot start",
             cause="the mcp package, 2.3 or newer, is not installed",
-            fix="install it: pip install 'nexi[mcp]', or in a checkout: uv sync --group mcp",
+            fix=f"install it: {install_command('mcp')}",
         )
 
 

@@ -19,6 +19,7 @@ from typing import Any
 from msgspec import Struct
 
 from nexi.errors import NexiError, StoreError
+from nexi.install import install_command
 from nexi.pair_models.folder import MODEL, REINSTALL, TOKENIZER, Labels, ModelFolder
 from nexi.pair_models.gaps import TOO_LATE, build_gap, build_gaps
 from nexi.ports import Clock
@@ -28,7 +29,6 @@ from nexi.types import PairScore
 __all__ = ["OnnxPairModel"]
 
 
-INSTALL = 'Install it: pip install "nexi[proof]"'
 MAX_BATCH_PAIRS = 8
 MAX_BATCH_TOKENS = 2_048
 MAX_PREMISE_CHARS = 20_000
@@ -210,7 +210,8 @@ def load_encoder(folder: ModelFolder) -> CrossEncoder:
         runtime, tokenizers = import_module("onnxruntime"), import_module("tokenizers")
         import_module("numpy")
     except ImportError as error:
-        raise NexiError(f"{folder.name} cannot run", cause=f"{error.name} is not installed", fix=INSTALL) from None
+        fix = f"Install it: {install_command('proof')}"
+        raise NexiError(f"{folder.name} cannot run", cause=f"{error.name} is not installed", fix=fix) from None
     path = folder.path / MODEL
     try:
         session = runtime.InferenceSession(str(path), _session_options(runtime), providers=["CPUExecutionProvider"])

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from nexi import files
 from nexi.errors import StoreError
+from nexi.install import install_command
 
 REPAIR = "Run `nexi doctor --repair`: it saves what can be read into a sound file and keeps the damaged one beside it."
-INSTALL = 'Install them with: pip install "nexi[vectors]"'
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
 
@@ -89,8 +89,12 @@ def bad_vectors(cause: str) -> StoreError:
     )
 
 
+def vectors_fix() -> str:
+    return f"Install them with: {install_command('vectors')}"
+
+
 def no_numpy() -> StoreError:
-    return StoreError("Vectors need a part of nexi that is not installed", cause="numpy is missing", fix=INSTALL)
+    return StoreError("Vectors need a part of nexi that is not installed", cause="numpy is missing", fix=vectors_fix())
 
 
 def too_many_chunks(url: str, count: int, most: int) -> StoreError:

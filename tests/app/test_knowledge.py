@@ -15,6 +15,7 @@ from nexi.app.local import LocalBackend, LocalFetcher
 from nexi.config import Config
 from nexi.errors import BackendError, FetchError, StoreError
 from nexi.events import Delta, Fact, Warned
+from nexi.install import install_command
 from nexi.knowledge.indexing import cut_text
 from nexi.types import Embedded, FetchLimits, Page, Passage, Query
 from tests.raising import has_code
@@ -173,7 +174,7 @@ async def test_qdrant_without_its_library_says_what_to_install(make_config: Make
     async with Nexi(make_config(qdrant_url="http://127.0.0.1:6333")) as nexi:
         with pytest.raises(StoreError, check=has_code("store", "nexi.stores.qdrant")) as failed:
             await nexi.knowledge().open_store()
-    assert "pip install nexi[qdrant]" in failed.value.fix
+    assert install_command("qdrant") in failed.value.fix
 
 
 async def test_the_bound_of_the_store_is_kept(make_config: Make, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ import pytest
 from mcp import Client
 
 from nexi.app import SystemClock
+from nexi.install import install_command
 from nexi.runs.directory import RunDirectory
 from tests.mcp.world import ANSWER, QUESTION, command, text_of, until
 
@@ -171,4 +172,4 @@ def test_without_the_sdk_it_says_what_to_install(tmp_path: Path) -> None:
         check=False,
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert "pip install 'nexi[mcp]'" in done.stderr
+    assert install_command("mcp") in done.stderr

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from nexi.errors import StoreError
+from nexi.install import install_command
 from nexi.stores import schema
 from nexi.stores.sqlite import SqliteStore, StoreLimits
 from nexi.stores.vectors import FirstPass
@@ -179,7 +180,7 @@ async def test_without_numpy_words_are_found_and_vectors_name_what_is_missing(
     assert [p.text for p in await store.hybrid("moon", array("f", [1.0]), embedder="e")] == ["The moon is far."]
     with pytest.raises(StoreError) as missing:
         await store.put([page(1, "alpha")], embedder="e")
-    assert 'pip install "nexi[vectors]"' in missing.value.fix
+    assert install_command("vectors") in missing.value.fix
     assert (await store.repair()).sources == 1
 
 
@@ -189,4 +190,4 @@ def test_without_its_client_qdrant_names_the_line_that_installs_it(monkeypatch: 
     monkeypatch.setitem(sys.modules, "qdrant_client", None)
     with pytest.raises(StoreError) as missing:
         importlib.import_module("nexi.stores.qdrant")
-    assert 'pip install "nexi[qdrant]"' in missing.value.fix
+    assert install_command("qdrant") in missing.value.fix

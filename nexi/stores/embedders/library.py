@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from nexi.errors import LLMError
+from nexi.install import install_command
 from nexi.types import Embedded, Vector
 
 LONGEST = 50_000  # characters; no such model reads further
@@ -94,7 +95,7 @@ def _missing_error(library: str, error: ImportError) -> LLMError:
     return LLMError(
         f"{library} cannot make vectors",
         cause=f"{error.name} is not installed",
-        fix=f'Install it: pip install "nexi[{library}]"',
+        fix=f"Install it: {install_command(library)}",
     )
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from nexi.errors import StoreError
+from nexi.install import install_command
 from nexi.stores import _faults
 from nexi.stores.embedders.pieces import Pieces
 from nexi.stores.vectors import load_numpy
@@ -83,7 +84,7 @@ def _package_folder() -> Path:
     spec = find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         raise StoreError(
-            "Vectors need a part of nexi that is not installed", cause=f"{PACKAGE} is missing", fix=_faults.INSTALL
+            "Vectors need a part of nexi that is not installed", cause=f"{PACKAGE} is missing", fix=_faults.vectors_fix()
         )
     return Path(spec.submodule_search_locations[0])
 
@@ -121,5 +122,5 @@ def _broken_error(path: Path, error: object) -> StoreError:
     return StoreError(
         "The static vectors cannot be read",
         cause=f"{error} ({path})",
-        fix='Install them again with: pip install --force-reinstall "nexi[vectors]"',
+        fix=f"Install them again with: {install_command('vectors')} --force-reinstall",
     )

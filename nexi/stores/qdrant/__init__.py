@@ -1,6 +1,7 @@
 """Knowledge in Qdrant, for those who outgrow one file: `store` is the port, `points` what is kept, `filters` what is asked."""
 
 from nexi.errors import StoreError
+from nexi.install import install_command
 
 try:
     from nexi.stores.qdrant.store import QdrantStore
@@ -10,7 +11,7 @@ except ModuleNotFoundError as missing:
     raise StoreError(
         "Qdrant needs a part of nexi that is not installed",
         cause="qdrant-client is missing",
-        fix='Install it with: pip install "nexi[qdrant]", or unset QDRANT_URL',
+        fix=f"Install it with: {install_command('qdrant')}; or unset QDRANT_URL",
     ) from None
 
 __all__ = ["QdrantStore"]

@@ -13,6 +13,7 @@ import pytest
 from nexi.app.knowledge import embedder_named, fetches_its_model
 from nexi.config import Config
 from nexi.errors import LLMError
+from nexi.install import install_command
 from nexi.stores.embedders.library import LibraryEmbedder
 
 np = pytest.importorskip("numpy")
@@ -82,7 +83,7 @@ async def test_a_library_that_is_not_installed_names_its_extra(
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(LLMError) as failed:
         await LibraryEmbedder(f"{name}:maker/model", tmp_path).embed(["moon"])
-    assert failed.value.fix == f'Install it: pip install "nexi[{name}]"'
+    assert failed.value.fix == f"Install it: {install_command(name)}"
 
 
 async def test_a_folder_that_is_not_there_is_looked_for_nowhere_else(library: Library, tmp_path: Path) -> None:

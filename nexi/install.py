@@ -1,0 +1,70 @@
+"""How a missing part of nexi gets into this very installation: the command for pipx, uv or pip, whichever made it.
+
+Adapters and doors put it into the fix of an error. The distribution is called nexi-engine; `nexi` on PyPI is another project's,
+so a command names the packages of an extra themselves where it can.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+DISTRIBUTION = "nexi-engine"
+FORMER_NAME = "nexi"  # of ours before, and of another project on PyPI
+
+
+def install_command(extra: str) -> str:
+    """The command that installs an extra of nexi where this nexi runs."""
+    packages = list_requirements(extra) or [f"{DISTRIBUTION}[{extra}]"]
+    quoted = " ".join(f'"{package}"' for package in packages)
+    prefix = Path(sys.prefix)
+    if prefix.parent.name == "venvs" and "pipx" in prefix.parts:
+        return f"pipx inject {prefix.name} {quoted}"
+    if (prefix / "uv-receipt.toml").is_file():
+        added = " ".join(f'--with "{package}"' for package in packages)
+        return f'uv tool install {added} "{_find_source()}"'
+    python = f'"{sys.executable}"' if " " in sys.executable else sys.executable
+    return f"{python} -m pip install {quoted}" if find_spec("pip") else f"uv pip install --python {python} {quoted}"
+
+
+def list_requirements(extra: str) -> list[str]:
+    """The packages of an extra, as the installed nexi names them; none where it is not installed as a package."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    for name in (DISTRIBUTION, FORMER_NAME):
+        try:
+            rows = [row.partition(";") for row in requires(name) or ()]
+        except PackageNotFoundError:
+            continue
+        named = [package.strip() for package, _, marker in rows if marker.strip().replace("'", '"') == f'extra == "{extra}"']
+        if named:
+            return named
+    return []
+
+
+def _find_source() -> str:
+    """What nexi was installed from: its name, or the file, folder or repository."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        direct = json.loads(distribution(DISTRIBUTION).read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):
+        direct = {}
+    if not direct.get("url"):
+        return DISTRIBUTION
+    scheme = f"{direct['vcs_info']['vcs']}+" if direct.get("vcs_info") else ""
+    return f"{DISTRIBUTION} @ {scheme}{direct['url']}"
+
+
+def other_package() -> str:
+    """What the package `nexi` of another project says of itself, where it is installed beside this one; else ""."""
+    from importlib.metadata import PackageNotFoundError, metadata
+
+    try:
+        theirs = metadata(FORMER_NAME)
+    except PackageNotFoundError:
+        return ""
+    provides = set(theirs.get_all("Provides-Extra") or ())
+    return "" if {"mcp", "vectors"} <= provides else f"{theirs['Name']} {theirs['Version']}: {theirs['Summary']}"

@@ -1,0 +1,118 @@
+"""Hints name the command that works in this installation: pip, pipx, uv; another project's `nexi` is noticed."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import sys
+import tomllib
+from email.message import Message
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nexi import doctor, install
+from nexi.install import install_command, list_requirements, other_package
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ["numpy>=2.0", "qdrant-client>=1.15"]
+
+
+class Installed:
+    """The metadata of a package that is installed."""
+
+    def __init__(self, direct: object = None) -> None:
+        self.direct = direct
+
+    def read_text(self, name: str) -> str | None:
+        return json.dumps(self.direct) if name == "direct_url.json" and self.direct else None
+
+
+@pytest.fixture(autouse=True)
+def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = ["click>=8.2", *(f'{package}; extra == "qdrant"' for package in PACKAGES), "mcp<3,>=2.3; extra == 'mcp'"]
+    monkeypatch.setattr(importlib.metadata, "requires", lambda name: rows if name == "nexi-engine" else None)
+    monkeypatch.setattr(importlib.metadata, "distribution", lambda name: Installed())
+    monkeypatch.setattr(install, "find_spec", lambda name: object())
+
+
+def test_pip_is_that_of_the_interpreter_that_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", "/opt/nexi/bin/python")
+    assert install_command("mcp") == '/opt/nexi/bin/python -m pip install "mcp<3,>=2.3"'
+    monkeypatch.setattr(sys, "executable", "/opt/my nexi/bin/python")
+    assert install_command("qdrant") == '"/opt/my nexi/bin/python" -m pip install "numpy>=2.0" "qdrant-client>=1.15"'
+
+
+def test_an_environment_without_pip_is_one_of_uv(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", "/opt/nexi/bin/python")
+    monkeypatch.setattr(install, "find_spec", lambda name: None)
+    assert install_command("mcp") == 'uv pip install --python /opt/nexi/bin/python "mcp<3,>=2.3"'
+
+
+def test_pipx_injects_into_the_environment_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "prefix", "/home/a/.local/share/pipx/venvs/nexi-engine")
+    assert install_command("mcp") == 'pipx inject nexi-engine "mcp<3,>=2.3"'
+
+
+@pytest.mark.parametrize(
+    ("direct", "source"),
+    [
+        (None, "nexi-engine"),
+        ({"url": "file:///src/nexi", "dir_info": {}}, "nexi-engine @ file:///src/nexi"),
+        (
+            {"url": "https://git.example/nexi", "vcs_info": {"vcs": "git", "commit_id": "0"}},
+            "nexi-engine @ git+https://git.example/nexi",
+        ),
+    ],
+)
+def test_a_tool_of_uv_is_installed_again_from_where_it_came(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, direct: Any, source: str
+) -> None:
+    (tmp_path / "uv-receipt.toml").touch()
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(importlib.metadata, "distribution", lambda name: Installed(direct))
+    assert install_command("qdrant") == f'uv tool install --with "numpy>=2.0" --with "qdrant-client>=1.15" "{source}"'
+
+
+def test_a_source_tree_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def missing(name: str) -> list[str]:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "requires", missing)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    assert list_requirements("mcp") == []
+    assert install_command("mcp").endswith('-m pip install "nexi-engine[mcp]"')
+
+
+@pytest.mark.parametrize(("extras", "expected"), [((), "nexi 1.0.7: Neurites"), (("mcp", "vectors"), "")])
+async def test_the_package_of_another_project_is_noticed(
+    monkeypatch: pytest.MonkeyPatch, extras: tuple[str, ...], expected: str
+) -> None:
+    theirs = Message()
+    for name, value in [
+        ("Name", "nexi"),
+        ("Version", "1.0.7"),
+        ("Summary", "Neurites"),
+        *(("Provides-Extra", e) for e in extras),
+    ]:
+        theirs[name] = value
+    monkeypatch.setattr(importlib.metadata, "metadata", lambda name: theirs)
+    assert other_package() == expected
+    assert [(check.ok, check.cause) for check in doctor._check_other_package()] == ([(False, expected)] if expected else [])
+
+
+def test_the_distribution_has_its_own_name_and_every_version_of_python() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    versions = [row.rpartition(" ")[2] for row in project["classifiers"] if "Python :: 3." in row]
+    assert (project["name"], list(project["scripts"])) == ("nexi-engine", ["nexi"])
+    assert versions == ["3.11", "3.12", "3.13", "3.14"]
+
+
+def test_no_hint_installs_the_package_of_another_project() -> None:
+    files = [*(ROOT / "nexi").rglob("*.py"), *(ROOT / "docs").glob("*.md"), ROOT / "README.md"]
+    hints = ("pip install nexi", 'pip install "nexi[', "pip install 'nexi[", "`nexi[")
+    texts = {path: path.read_text(encoding="utf-8").replace("nexi-engine", "") for path in files}
+    assert [(path.name, hint) for path, text in texts.items() for hint in hints if hint in text] == []
