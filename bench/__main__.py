@@ -1,9 +1,11 @@
 """Speed and size of one search, as ratios in one run.
 
     python -m bench [--save]
+    python -m bench --against CHECKOUT
 
 Servers run in processes of their own: the scripted model with 300 ms a call, the mini-web with 120 ms a page and a search.
-The corpus is nexi's own handbook. Numbers are printed beside the reference they are a ratio of; nothing here is a test.
+The corpus is nexi's own handbook. `--against` measures only how commands start, here and in another checkout, such as one of
+an earlier commit, in turns. Numbers are printed beside the reference they are a ratio of; nothing here is a test.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ RESULTS = ROOT / "bench" / "results.md"
 MODEL_MS, PAGE_MS = 300, 120
 QUESTION = "Which addresses does nexi refuse to fetch?"
 ROUNDS = 7
+STARTS = {"nexi --version": ["--version"], "nexi --help": ["--help"], "nexi --last 3": ["--last", "3"]}
+ASK = [sys.executable, "-m", "nexi", "--plain", QUESTION]
 PEAK = """
 import resource, subprocess, sys
 subprocess.run(sys.argv[1:], stdout=2)
@@ -40,10 +44,10 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 """
 
 
-def user_cpu(command: Sequence[str], env: dict[str, str] | None = None) -> float:
+def user_cpu(command: Sequence[str], env: dict[str, str] | None = None, checkout: Path = ROOT) -> float:
     """User CPU of one run of a command, in seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    subprocess.run(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    subprocess.run(command, env=env, cwd=checkout, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
 
 
@@ -54,8 +58,8 @@ class FirstByte:
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port = self._socket.getsockname()[1]
 
-    def cpu_of(self, command: Sequence[str], env: dict[str, str]) -> float:
-        process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    def cpu_of(self, command: Sequence[str], env: dict[str, str], checkout: Path = ROOT) -> float:
+        process = subprocess.Popen(command, env=env, cwd=checkout, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self._socket.settimeout(20)
         connection, _ = self._socket.accept()
         connection.recv(1)
@@ -70,27 +74,51 @@ def first_byte() -> tuple[float, float]:
     """(user CPU until the first byte of the first request, user CPU of importing httpx2), means of the same run."""
     listener = FirstByte()
     with tempfile.TemporaryDirectory() as home:
-        env = bare(
-            home, OPENAI_BASE_URL=f"http://127.0.0.1:{listener.port}/v1", NEXI_MODEL="m", SEARXNG_URL="http://127.0.0.1:9"
-        )
-        # With a window of its own choice nexi does not ask the server for one: the first request is the model's.
-        Path(f"{home}/nexi").mkdir()
-        Path(f"{home}/nexi/config.json").write_text('{"max_context": 100000}', encoding="utf-8")
-        command = [sys.executable, "-m", "nexi", "--plain", QUESTION]
+        env = model_environment(home, listener)
         ours, reference = [], []
         for _ in range(2 * ROUNDS):  # side by side, so that a busy moment of the machine counts for both
             reference.append(user_cpu([sys.executable, "-c", "import httpx2"]))
-            ours.append(listener.cpu_of(command, env))
+            ours.append(listener.cpu_of(ASK, env))
     return statistics.mean(ours), statistics.mean(reference)
+
+
+def model_environment(home: str, listener: FirstByte) -> dict[str, str]:
+    """The environment of a question whose model is the listener.
+
+    With a window of its own choice nexi does not ask the server for one: the first request is the model's.
+    """
+    Path(f"{home}/nexi").mkdir(exist_ok=True)
+    Path(f"{home}/nexi/config.json").write_text('{"max_context": 100000}', encoding="utf-8")
+    url = f"http://127.0.0.1:{listener.port}/v1"
+    return bare(home, OPENAI_BASE_URL=url, NEXI_MODEL="m", SEARXNG_URL="http://127.0.0.1:9")
+
+
+def compare_starts(other: Path) -> list[tuple[str, str, str, str]]:
+    """(what, there, here, ratio) of the user CPU of starting, the two checkouts in turns; medians."""
+    listener = FirstByte()
+    measured: dict[str, tuple[list[float], list[float]]] = {}
+    with tempfile.TemporaryDirectory() as home:
+        fill_history(Path(home) / "nexi")
+        env = model_environment(home, listener)
+        for _ in range(3 * ROUNDS):
+            for name, arguments in STARTS.items():
+                command = [sys.executable, "-m", "nexi", *arguments]
+                for place, checkout in enumerate((other, ROOT)):
+                    spent = user_cpu(command, {**bare(home), "PYTHONPATH": str(checkout)}, checkout)
+                    measured.setdefault(f"user CPU of `{name}`", ([], []))[place].append(spent)
+            for place, checkout in enumerate((other, ROOT)):
+                spent = listener.cpu_of(ASK, {**env, "PYTHONPATH": str(checkout)}, checkout)
+                measured.setdefault("user CPU to the first byte of the first request", ([], []))[place].append(spent)
+    rows = [(name, *map(statistics.median, both)) for name, both in measured.items()]
+    return [(name, f"{there * 1000:.0f} ms", f"{here * 1000:.0f} ms", f"{here / there:.2f}x") for name, there, here in rows]
 
 
 def starts() -> list[tuple[str, float, float]]:
     """(command, its user CPU, user CPU of importing click) for the commands that start at once, means of the same run."""
-    commands = {"nexi --version": ["--version"], "nexi --help": ["--help"], "nexi --last 3": ["--last", "3"]}
     rows = []
     with tempfile.TemporaryDirectory() as home:
         fill_history(Path(home) / "nexi")
-        for name, arguments in commands.items():
+        for name, arguments in STARTS.items():
             ours, reference = [], []
             for _ in range(2 * ROUNDS):
                 reference.append(user_cpu([sys.executable, "-c", "import click"]))
@@ -259,16 +287,21 @@ def table() -> list[tuple[str, str, str, str]]:
     ]
 
 
+def markdown(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    return "\n".join("| " + " | ".join(row) + " |" for row in [head, tuple("---" for _ in head), *rows])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--save", action="store_true", help=f"write {RESULTS.name}")
-    save = parser.parse_args().save
-    rows = table()
-    head = ("what", "measured", "as a ratio or detail", "target")
-    lines = ["| " + " | ".join(row) + " |" for row in [head, tuple("---" for _ in head), *rows]]
-    text = "\n".join(lines)
+    parser.add_argument("--against", type=Path, metavar="CHECKOUT", help="compare the start of commands with another checkout")
+    options = parser.parse_args()
+    if options.against:
+        print(markdown(("what", "there", "here", "ratio"), compare_starts(options.against.resolve())))
+        return
+    text = markdown(("what", "measured", "as a ratio or detail", "target"), table())
     print(text)
-    if save:
+    if options.save:
         machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
         RESULTS.write_text(
             f"# One search: speed and size\n\n`make bench` on {machine}; the scripted model takes {MODEL_MS} ms a call, "

@@ -15,9 +15,7 @@ from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any
-
-from msgspec import Struct
+from typing import Any, NamedTuple
 
 from nexi import files
 
@@ -88,7 +86,7 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
 }
 
 
-class HistoryRead(Struct, frozen=True):
+class HistoryRead(NamedTuple):
     """Entries, most recent first, and how many lines could not be read."""
 
     entries: list[HistoryEntry]

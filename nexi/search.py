@@ -1,6 +1,6 @@
 """The seeds' face of the search: `run_search` and its result, over `nexi.app`.
 
-Nothing is decided here. `run_search_sync` is the only synchronous door of the library.
+Nothing is decided here. `nexi.sync` has more calls for code without an event loop.
 """
 
 from __future__ import annotations

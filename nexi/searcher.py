@@ -103,13 +103,13 @@ class Searcher:
         if self._replay.is_replay_only:
             return SearchOutcome(query.text, failures=(Failure("search", "not_recorded", "the log does not hold this search"),))
         failures: dict[str, tuple[Failure, ...]] = {}
-        suspended: list[SearchBackend] = []
+        suspended: list[tuple[SearchBackend, Suspension]] = []
         empty_backend = ""
         backends = self._chain()
         for number, backend in enumerate(backends, 1):
             if suspension := (await self._breaker.admit(backend.name) if self._breaker else None):
                 failures[backend.name] = (_suspension_failure(backend.name, suspension, self._clock.now().timestamp()),)
-                suspended += [] if suspension.is_refused_by_service else [backend]
+                suspended.append((backend, suspension))
                 continue
             max_pause = MAX_PAUSE_S if number < len(backends) else MAX_LAST_PAUSE_S
             answer = await self._ask_backend(backend, query, self._max_wait(max_pause, deadline))
@@ -117,9 +117,9 @@ class Searcher:
             if answer.hits:
                 return _build_outcome(query, answer, failures)
             empty_backend = empty_backend or answer.backend
-        for backend in suspended if not empty_backend else ():
+        for backend, suspension in suspended if not empty_backend else ():
             answer = await self._ask_backend(backend, query, self._max_wait(MAX_PAUSE_S, deadline))
-            failures[backend.name] = answer.failures
+            failures[backend.name] = answer.failures if answer.backend else self._say_suspended(answer.failures, suspension)
             if answer.hits:
                 return _build_outcome(query, answer, failures)
             empty_backend = empty_backend or answer.backend
@@ -127,6 +127,12 @@ class Searcher:
             fix = "set SEARXNG_URL, or see nexi doctor"
             failures["search"] = (Failure("search", "no_backend", "no search backend is configured", fix),)
         return _build_outcome(query, SearchOutcome(query.text, (), empty_backend), failures)
+
+    def _say_suspended(self, failures: Sequence[Failure], suspension: Suspension) -> tuple[Failure, ...]:
+        """Add to failures of a suspended backend, asked as the last resort, how long others skip it and how to test it."""
+        left = format_duration(max(suspension.until, suspension.trial_until) - self._clock.now().timestamp())
+        note = f"it was asked although it is suspended for {left} more, because no other backend is left"
+        return tuple(replace(f, message=f"{f.message}; {note}", fix=_add_doctor(f.fix)) for f in failures)
 
     def _max_wait(self, max_pause: float, deadline: float | None) -> float:
         return max_pause if deadline is None else min(max_pause, deadline - self._clock.monotonic())
@@ -185,8 +191,12 @@ def _build_outcome(query: Query, answer: SearchOutcome, failures: dict[str, tupl
 def _suspension_failure(name: str, suspension: Suspension, now: float) -> Failure:
     left = format_duration(max(suspension.until, suspension.trial_until) - now)
     why = suspension.reason or suspension.code
-    fix = f"{suspension.fix or 'fix the cause'}; `nexi doctor` retries it now and lifts the suspension if it answers"
+    fix = _add_doctor(suspension.fix)
     return Failure(name, "suspended", f"it is not asked for {left} more, because of {suspension.code}: {why}", fix)
+
+
+def _add_doctor(fix: str) -> str:
+    return f"{fix or 'fix the cause'}; `nexi doctor` retries it now and lifts the suspension if it answers"
 
 
 def _ignored_filters(backend: SearchBackend, query: Query) -> tuple[Failure, ...]:

@@ -119,7 +119,7 @@ class TestValue:
     )
     def test_refuses_a_value_that_its_setting_cannot_have(self, values: dict[str, Any], cause: str) -> None:
         for act in (lambda: Config(**values), lambda: Config().override(**values)):
-            assert (failure(act).message, failure(act).cause) == ("a setting cannot be used", cause)
+            assert (failure(act).code, failure(act).cause) == ("config", cause)
 
     def test_is_frozen(self) -> None:
         with pytest.raises(dataclasses.FrozenInstanceError):
@@ -543,7 +543,7 @@ class TestPlaces:
 
     def test_without_any_home_are_an_error_that_says_what_to_set(self) -> None:
         error = failure(lambda: load_config(env={}))
-        assert (error.cause, "NEXI_HOME" in error.fix) == ("HOME is not set", True)
+        assert ("HOME" in error.cause, "NEXI_HOME" in error.fix) == (True, True)
 
     def test_of_a_config_lie_together(self, tmp_path: Path) -> None:
         config = load_config(env={"NEXI_HOME": str(tmp_path)})
@@ -596,7 +596,7 @@ class TestEditor:
         assert editor_command({"EDITOR": " "}, windows=True) == ["notepad"]
 
     def test_with_open_quotes_is_an_error(self) -> None:
-        assert failure(lambda: editor_command({"EDITOR": "vi 'x"}, windows=False)).message == "EDITOR cannot be used"
+        assert "EDITOR" in failure(lambda: editor_command({"EDITOR": "vi 'x"}, windows=False)).fix
 
 
 class TestLoading:
@@ -608,26 +608,24 @@ class TestLoading:
         assert loaded(tmp_path) == Config(model="m", time_target=9)
 
     @pytest.mark.parametrize(
-        ("content", "message", "cause"),
+        ("content", "cause"),
         [
-            (b'{\n  "model": "m",\n}', "is not valid JSON", "line 3, column 1"),
-            (b"", "is not valid JSON", "line 1, column 1"),
-            (b"[1, 2]", "is no configuration", "it holds [1, 2]"),
-            (b"null", "is no configuration", "it holds null"),
-            (b'{"model": "\xff"}', "is not UTF-8 text", "byte 11"),
-            (b"[" * 200_000, "is not valid JSON", ""),
-            (b'{"max_context": ' + b"9" * 5000 + b"}", "is not valid JSON", "digits"),
-            (b'{"model": "' + b"x" * 1_000_001 + b'"}', "is too large", "1,000,000 bytes"),
-            (b'{"max_context": NaN}', "has settings that cannot be used", "max_context must be"),
+            (b'{\n  "model": "m",\n}', "line 3, column 1"),
+            (b"", "line 1, column 1"),
+            (b"[1, 2]", "[1, 2]"),
+            (b"null", "null"),
+            (b'{"model": "\xff"}', "byte 11"),
+            (b"[" * 200_000, ""),
+            (b'{"max_context": ' + b"9" * 5000 + b"}", "digits"),
+            (b'{"model": "' + b"x" * 1_000_001 + b'"}', "1,000,000 bytes"),
+            (b'{"max_context": NaN}', "max_context"),
         ],
     )
-    def test_a_broken_file_says_what_why_and_the_way_out(
-        self, tmp_path: Path, content: bytes, message: str, cause: str
-    ) -> None:
+    def test_a_broken_file_says_what_why_and_the_way_out(self, tmp_path: Path, content: bytes, cause: str) -> None:
         path = tmp_path / "config.json"
         path.write_bytes(content)
         error = failure(lambda: load_config(path, {}))
-        assert error.message == f"{path} {message}"
+        assert error.message.startswith(str(path))
         assert cause in error.cause
         assert "nexi --edit-config" in error.fix
         assert error.exit_code == 2
@@ -637,7 +635,7 @@ class TestLoading:
         os.mkfifo(tmp_path / "pipe")
         for name in ("folder", "pipe"):
             error = failure(lambda name=name: load_config(tmp_path / name, {}))
-            assert (error.message, error.cause) == (f"{tmp_path / name} cannot be read", "it is not a regular file")
+            assert (error.code, str(tmp_path / name) in error.message) == ("config", True)
 
     def test_a_file_that_may_not_be_read_is_an_error(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def refuse(path: Path) -> bytes:
@@ -645,7 +643,7 @@ class TestLoading:
 
         monkeypatch.setattr("nexi.config._files._read_bytes", refuse)
         error = failure(lambda: loaded(tmp_path))
-        assert (error.message, error.cause) == (f"{tmp_path / 'config.json'} cannot be read", "Permission denied")
+        assert (str(tmp_path / "config.json") in error.message, error.cause) == (True, "Permission denied")
 
     def test_a_file_under_a_file_is_an_error(self, tmp_path: Path) -> None:
         (tmp_path / "file").touch()
@@ -738,7 +736,7 @@ class TestSaving:
         with pytest.raises(StoreError) as caught:
             save_config(Config(model="new"), path)
         monkeypatch.undo()
-        assert (caught.value.message, caught.value.cause) == (f"{path} was not saved", "No space left on device")
+        assert (str(path) in caught.value.message, caught.value.cause) == (True, "No space left on device")
         assert caught.value.fix
         assert [p.name for p in tmp_path.iterdir()] == ["config.json"]
         assert load_config(path, {}).model == "old"
@@ -793,7 +791,7 @@ class TestFirstRun:
 
     def test_that_ends_early_saves_nothing_and_says_how_to_go_on(self, tmp_path: Path) -> None:
         error = failure(lambda: Dialogue(LOCAL).run(tmp_path / "config.json"))
-        assert (error.message, error.fix) == ("setup was not completed", "run `nexi config setup` again")
+        assert "nexi config setup" in error.fix
         assert list(tmp_path.iterdir()) == []
 
     def test_speaks_on_stderr_only(
@@ -830,7 +828,7 @@ class TestPromptFaces:
         assert "at most 5 iterations" in get_system_prompt("l", 5)
 
     def test_an_unknown_effort_is_an_error(self) -> None:
-        assert failure(lambda: get_system_prompt("xl")).fix == "use one of s, m, l"
+        assert "s, m, l" in failure(lambda: get_system_prompt("xl")).fix
 
     def test_own_words_come_first_and_the_rules_stay(self, tmp_path: Path) -> None:
         text = get_system_prompt("s", today="today", config=Config(home=tmp_path, system_prompt="Use {curly} braces."))

@@ -60,6 +60,7 @@ LAYER = {
     **dict.fromkeys(
         [
             "search",
+            "sync",
             "compat",
             "cli",
             "bench",

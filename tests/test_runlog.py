@@ -150,12 +150,8 @@ async def test_an_id_in_use_is_never_given_again(runs: RunDirectory) -> None:
 def test_when_every_id_is_taken_it_says_so(tmp_path: Path, clock: FakeClock) -> None:
     runs = RunDirectory(tmp_path / "runs", tmp_path / "pages", clock, new_id=lambda: "abcdef")
     (tmp_path / "runs" / "abcdef").mkdir(parents=True)
-    with pytest.raises(StoreError) as caught:
+    with pytest.raises(StoreError, check=has_code("store", tmp_path / "runs")):
         runs.create()
-    assert (caught.value.message, caught.value.fix) == (
-        "Could not find a free run id",
-        "Delete old folders under runs.",
-    )
 
 
 async def test_only_what_costs_money_or_ends_a_run_is_flushed(runs: RunDirectory, disk: Disk) -> None:
@@ -427,7 +423,7 @@ async def test_a_newer_schema_is_refused(runs: RunDirectory) -> None:
     log_file(runs, run_id).write_bytes(log_format.seal_record(newer) + facts)
     with pytest.raises(StoreError) as caught:
         runs.open_log(run_id)
-    assert (caught.value.code, caught.value.message) == ("newer_log", "Run aaaaaa was written by a newer nexi")
+    assert (caught.value.code, "aaaaaa" in caught.value.message) == ("newer_log", True)
     assert f"schema {log_format.SCHEMA + 1}" in caught.value.cause
 
 
@@ -460,9 +456,8 @@ def test_a_run_of_another_process_is_running_and_can_only_be_asked_to_stop(
 ) -> None:
     assert [(run.id, run.state) for run in runs.list_runs()] == [("facade", "running")]
     for forbidden in (runs.remove, runs.reopen):
-        with pytest.raises(StoreError) as caught:
+        with pytest.raises(StoreError, check=has_code("run_locked", "facade")):
             forbidden("facade")
-        assert (caught.value.code, caught.value.message) == ("run_locked", "Run facade is still running")
     assert runs.prune(0, 0) == PruneReport()
     assert runs.request_stop("facade") is True
     assert (runs.runs_dir / "facade" / "stop").exists()
@@ -508,9 +503,8 @@ def test_what_is_no_id_never_becomes_a_path(runs: RunDirectory, bad: str) -> Non
 
 def test_a_run_that_is_not_there_is_told(runs: RunDirectory) -> None:
     for method in (runs.open_log, runs.remove, runs.request_stop, runs.reopen):
-        with pytest.raises(StoreError) as caught:
+        with pytest.raises(StoreError, check=has_code("no_such_run", "123abc")):
             method("123abc")
-        assert (caught.value.code, caught.value.message) == ("no_such_run", "There is no run 123abc")
     assert runs.is_running("123abc") is False
     assert runs.list_runs() == []
 

@@ -59,29 +59,45 @@ async def test_a_limited_backend_rests_and_the_next_one_is_asked(tmp_path: Path)
     one, two = Scripted("one", LIMITED, [HIT]), Scripted("two", [HIT])
     rig = Rig(tmp_path, one, two)
     assert codes(await rig.search()) == [("one", "rate_limit")]
-    rig.clock.advance(600)
+    rig.clock.advance(3)
     outcome = await rig.search()
     assert outcome.backend == "two"
     assert outcome.failures == (
         Failure(
             "one",
             "suspended",
-            "it is not asked for 50 min more, because of rate_limit: too often: HTTP 429",
+            "it is not asked for 7 s more, because of rate_limit: too often: HTTP 429",
             "wait; `nexi doctor` retries it now and lifts the suspension if it answers",
         ),
     )
     assert one.asked == 1
-    rig.clock.advance(3000)
+    rig.clock.advance(7)
     assert ((await rig.search()).backend, one.asked) == ("one", 2)
     assert codes(await rig.search()) == []
 
 
-async def test_the_only_backend_stays_suspended_when_it_turned_us_away(tmp_path: Path) -> None:
-    one = Scripted("one", LIMITED)
+async def test_the_only_backend_is_asked_although_it_refused_us_and_an_answer_ends_the_suspension(tmp_path: Path) -> None:
+    one = Scripted("one", LIMITED, LIMITED, [HIT])
     rig = Rig(tmp_path, one)
     await rig.search()
+    rig.clock.advance(4)
     outcome = await rig.search()
-    assert (codes(outcome), outcome.hits, one.asked) == ([("one", "suspended")], (), 1)
+    assert outcome.failures == (
+        Failure(
+            "one",
+            "rate_limit",
+            "too often: HTTP 429; it was asked although it is suspended for 6 s more, because no other backend is left",
+            "wait; `nexi doctor` retries it now and lifts the suspension if it answers",
+        ),
+    )
+    assert ((await rig.search()).hits, one.asked, rig.breaker.suspended_backends()) == ((HIT,), 3, {})
+
+
+async def test_a_backend_that_refused_us_is_left_alone_while_another_answers_without_hits(tmp_path: Path) -> None:
+    one, two = Scripted("one", LIMITED), Scripted("two", [])
+    rig = Rig(tmp_path, one, two)
+    await rig.search()
+    assert (codes(await rig.search()), one.asked) == ([("one", "suspended"), ("two", "empty")], 1)
 
 
 async def test_a_backend_that_only_broke_is_asked_again_when_nobody_else_answers(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ class Fallbacks:
             raise NoEvidenceError(
                 "there is no answer with evidence",
                 cause=f"{name} answered without reading a page" + self._describe_search_failures(),
-                fix="ask in other words, try another model with -m, or check the search service",
+                fix="ask in other words, try another model with -m, or check the search service: nexi doctor",
             )
         text = await self._answer_from_passages(views)
         by_model = bool(text)

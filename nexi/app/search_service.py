@@ -16,6 +16,7 @@ from nexi.errors import ConfigError
 from nexi.fetchers.cache import CachedFetcher, PageCache
 from nexi.model import MeteredLLM
 from nexi.ports import LLM, ContentFetcher, Emit, SearchBackend
+from nexi.search_api.crawl import CrawlRequest, crawl_site, map_site
 from nexi.search_api.excerpt import best_paragraphs
 from nexi.search_api.pack import Outcome, RankedHit
 from nexi.search_api.relevance import Relevance
@@ -46,6 +47,7 @@ __all__ = [
     "QUERY_TEXT",
     "RANK_REQUEST",
     "SEARCH_REQUEST",
+    "CrawlRequest",
     "Limits",
     "Outcome",
     "RankedHit",
@@ -55,6 +57,8 @@ __all__ = [
     "best_paragraphs",
     "build_search_service",
     "clean_query",
+    "crawl_site",
+    "map_site",
     "read_language",
     "settings_of",
 ]

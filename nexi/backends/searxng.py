@@ -107,7 +107,7 @@ def _check_status(status: int, headers: Mapping[str, str], body: bytes) -> None:
             "SearXNG limits how often it may be asked",
             code="limiter",
             cause="HTTP 429: its limiter counted too many requests, or does not take us for a browser",
-            fix="set server.limiter to false in its settings.yml, or wait an hour",
+            fix="set server.limiter to false in its settings.yml, or wait",
             retry_after=wish,
             retryable=wish is not None,
         )

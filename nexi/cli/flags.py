@@ -1,16 +1,14 @@
 """The flags of a question as typed values, built once from what click parsed.
 
 Field names are click's parameter names. A command that lacks a flag leaves its default, so that one function can serve
-`nexi "QUESTION"`, `nexi research`, `nexi resume` and the prompt.
+`nexi "QUESTION"`, `nexi research`, `nexi resume` and the prompt. Named tuples, because they cost
+`nexi --last` and its like the least time to start.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
-
-from msgspec import Struct
-from msgspec.structs import replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from nexi.types import Query
@@ -18,12 +16,11 @@ if TYPE_CHECKING:
 __all__ = ["REFERENCE_FORMATS", "AskFlags", "HistoryFlags", "OutputFlags", "parse_filters", "parse_flags"]
 
 
-Flags = TypeVar("Flags", bound=Struct)
-
 REFERENCE_FORMATS = ("ris", "bibtex", "csl")
+DEFAULT_HITS = 10
 
 
-class FilterFlags(Struct, frozen=True):
+class FilterFlags(NamedTuple):
     """Which hits a search may bring."""
 
     num: int | None = None
@@ -35,17 +32,17 @@ class FilterFlags(Struct, frozen=True):
         """Build the query for a search service."""
         from nexi.types import Query
 
-        query = Query(
+        return Query(
             text,
+            count=self.num or DEFAULT_HITS,
             sites=tuple(site for site in self.sites if not site.startswith("-")),
             excluded_sites=tuple(site[1:] for site in self.sites if site.startswith("-")),
             time_range=self.time_range,
             focus=self.focus,
         )
-        return replace(query, count=self.num) if self.num else query
 
 
-class _LimitFlags(Struct, frozen=True):
+class _LimitFlags(NamedTuple):
     """What a run may use."""
 
     max_iter: int | None = None
@@ -55,7 +52,7 @@ class _LimitFlags(Struct, frozen=True):
     max_tokens: int | None = None
 
 
-class OutputFlags(Struct, frozen=True):
+class OutputFlags(NamedTuple):
     """How an answer is shown, and where it goes."""
 
     verbose: bool = False
@@ -73,7 +70,7 @@ class OutputFlags(Struct, frozen=True):
         return self.form in REFERENCE_FORMATS
 
 
-class HistoryFlags(Struct, frozen=True):
+class HistoryFlags(NamedTuple):
     """The flags that show or clear past answers instead of asking."""
 
     last: int | None = None
@@ -86,7 +83,7 @@ class HistoryFlags(Struct, frozen=True):
         return bool(self.last or self.prev or self.show is not None or self.clear_history)
 
 
-class AskFlags(Struct, frozen=True):
+class AskFlags(NamedTuple):
     """All flags of a question."""
 
     query_text: str = ""
@@ -114,6 +111,9 @@ class AskFlags(Struct, frozen=True):
         return bool(self.deep or self.depth or self.plan)
 
 
+Flags = TypeVar("Flags", FilterFlags, _LimitFlags, OutputFlags, HistoryFlags, AskFlags)
+
+
 def parse_flags(options: Mapping[str, Any]) -> AskFlags:
     """Build the flags of a question from click's parameters."""
     given = dict(options)
@@ -124,7 +124,7 @@ def parse_flags(options: Mapping[str, Any]) -> AskFlags:
         "filters": _take_fields(FilterFlags, given),
         "limits": _take_fields(_LimitFlags, given),
         "history": _take_fields(HistoryFlags, given),
-        "output": replace(output, as_json=as_json, plain=plain),
+        "output": output._replace(as_json=as_json, plain=plain),
     }
     flags = _take_fields(AskFlags, given, groups)
     if given:
@@ -138,6 +138,6 @@ def parse_filters(options: Mapping[str, Any]) -> FilterFlags:
 
 def _take_fields(kind: type[Flags], given: dict[str, Any], groups: Mapping[str, Any] | None = None) -> Flags:
     """Build a value from the parameters named like its fields, and remove them; None leaves the default."""
-    names = [name for name in kind.__struct_fields__ if name not in (groups or {})]
+    names = [name for name in kind._fields if name not in (groups or {})]
     own = {name: given.pop(name) for name in names if name in given}
     return kind(**{name: value for name, value in own.items() if value is not None}, **(groups or {}))

@@ -186,7 +186,7 @@ class _Conversation:
         screen = research_screen(self._flags.output, ResearchState())
         request = self._build_request(question, "research")
         if await self._run_to_answer(self._nexi.run(request, session=self._session), screen):
-            deliver_report(self._last_result(), replace(self._flags.output, copy=False, output=None), screen)
+            deliver_report(self._last_result(), self._flags.output._replace(copy=False, output=None), screen)
             write("\n", sys.stderr)
 
     def _build_request(self, question: str, mode: RunMode) -> RunRequest:

@@ -6,7 +6,8 @@ no clock, no file and no backend: times are seconds that somebody passes in.
     closed (None) --failure--> open --its time passes--> half-open --one trial: success--> closed
                                  ^------------------------------------ failure --'
 
-The times are SearXNG's own defaults for its engines, so both layers rest and wake alike.
+A rest begins short, because one refusal says little, and doubles with every further one. The searcher asks a suspended
+backend anyway when no other one is left.
 """
 
 from __future__ import annotations
@@ -20,22 +21,20 @@ from msgspec import Struct
 __all__ = ["State", "Suspension", "after_failure", "after_success", "current_standing", "format_duration", "try_admit"]
 
 
-DAY, HOUR = 86_400.0, 3_600.0
-ACCESS_DENIED_S = DAY
-CAPTCHA_S = DAY
-TOO_MANY_REQUESTS_S = HOUR
+DAY, HOUR, MINUTE = 86_400.0, 3_600.0, 60.0
 ERROR_STEP_S = 5.0
 LONGEST_ERROR_S = 120.0
 TRIAL_S = 30.0
 LONGEST_WISH_S = DAY
 
-HELD_S: Mapping[str, float] = {
-    "captcha": CAPTCHA_S,
-    "refused_us": ACCESS_DENIED_S,
-    "wrong_key": ACCESS_DENIED_S,
-    "limiter": TOO_MANY_REQUESTS_S,
-    "rate_limit": TOO_MANY_REQUESTS_S,
-    "quota": TOO_MANY_REQUESTS_S,
+# The first rest and the longest one after a refusal; each refusal in a row doubles it.
+REFUSAL_RESTS_S: Mapping[str, tuple[float, float]] = {
+    "limiter": (10.0, HOUR),
+    "rate_limit": (10.0, HOUR),
+    "captcha": (MINUTE, 6 * HOUR),
+    "refused_us": (MINUTE, 6 * HOUR),
+    "quota": (5 * MINUTE, 6 * HOUR),
+    "wrong_key": (5 * MINUTE, DAY),
 }
 # These say nothing of the backend's health: the query, this installation, or an answer that may just be empty.
 NO_FAULT = frozenset({"bad_query", "not_installed", "empty_or_blocked", "empty"})
@@ -53,11 +52,6 @@ class Suspension(Struct, frozen=True):
     fix: str = ""
     errors: int = 1
     trial_until: float = 0.0
-
-    @property
-    def is_refused_by_service(self) -> bool:
-        """Whether the service refused us; a service that only failed may be asked as a last resort."""
-        return self.code in HELD_S
 
 
 State = Suspension | None
@@ -101,10 +95,11 @@ def after_failure(
 
 def rest_seconds(code: str, errors: int, retry_after: float | None = None) -> float:
     """How long a backend rests; a service's own wish goes before our table."""
-    if code not in HELD_S:
+    if code not in REFUSAL_RESTS_S:
         return min(LONGEST_ERROR_S, ERROR_STEP_S * max(1, errors))
     if retry_after is None or not math.isfinite(retry_after):
-        return HELD_S[code]
+        first, longest = REFUSAL_RESTS_S[code]
+        return min(longest, first * 2.0 ** min(errors - 1, 20))
     return min(LONGEST_WISH_S, max(1.0, retry_after))
 
 

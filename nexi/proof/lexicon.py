@@ -50,6 +50,12 @@ def _opposites() -> Iterator[tuple[str, str]]:
         yield from ((one, other), (other, one))
 
 
+def _strong_words() -> Iterator[tuple[str, frozenset[str]]]:
+    """Each strong word with those by which a source may say the same."""
+    for name, entries in _ROWS["strong"]:
+        yield from ((word, frozenset((name + " " + entries).split())) for word in name.split())
+
+
 SMALL_NUMBERS = {word: float(value) for value, word in enumerate(_words("small"))} | {
     word: 10.0 * value for value, word in enumerate(_words("tens"), start=2)
 }
@@ -67,7 +73,10 @@ CURRENCIES = {word: name for name, entries in _ROWS["currency"] for word in entr
 ROUNDING = {word: kind for kind in ("about", "above", "below") for word in _words(kind)}
 PRONOUNS, NEGATIONS = frozenset(_words("pronouns")), frozenset(_words("negations"))
 ASKING_WORDS, AUXILIARIES = frozenset(_words("asking")), frozenset(_words("auxiliaries"))
-PARTICLES = frozenset(_words("particles"))
+PARTICLES, DETERMINERS = frozenset(_words("particles")), frozenset(_words("determiners"))
+HEDGES, CONDITIONS = frozenset(_words("hedges")), frozenset(_words("conditions"))
+WEAK_WORDS = HEDGES | CONDITIONS | frozenset(_words("weak"))
+STRONG_WORDS = dict(_strong_words())
 OPPOSITES = frozenset(_opposites())
 SECOND_LEVEL_DOMAINS, SHARED_HOSTS = frozenset(_words("second")), frozenset(_words("shared"))
 ABOUT_ITSELF, ATTRIBUTIONS = ([pattern for _, pattern in _ROWS[kind]] for kind in ("itself", "attribution"))

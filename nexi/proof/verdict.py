@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from nexi.links import page_number
-from nexi.proof.alignment import NEAR_COPY, Alignment, align
+from nexi.proof.alignment import NEAR_COPY, Alignment, align, find_other_doers, find_overstatements
 from nexi.proof.lexicon import ASKING_WORDS, AUXILIARIES
 from nexi.proof.literals import absent_names, missing_literals
 from nexi.proof.pages import Snapshot
@@ -131,13 +131,11 @@ def _compare(claim: ParsedText, window: Window, page: Snapshot, lacks: list[str]
     source = page.parse_between(window.first, window.last)
     context = [page.parse_between(at, at) for at in window.context]
     known = frozenset(term for text in (source, *context) for term in text.terms)
-    aligned: Alignment = max(
-        (align(claim, page.parse_between(at, at)) for at in range(window.first, window.last + 1)),
-        key=lambda a: a.follows,
-        default=Alignment(),
-    )
+    aligned = max((_align_at(at, claim, window, page) for at in range(window.first, window.last + 1)), key=lambda a: a.follows)
+    sentences = [page.parse_between(at, at) for at in range(window.first, window.last + 1)]
     absent = [v.text.strip() for v in find_missing(claim.values, [v for text in (source, *context) for v in text.values])]
-    lacks = list(dict.fromkeys([*absent, *lacks, *aligned.changes]))
+    soft = [*aligned.changes, *find_overstatements(claim, source), *find_other_doers(claim, sentences)]
+    lacks = list(dict.fromkeys([*absent, *lacks, *soft]))
     missing = tuple(lack for at, lack in enumerate(lacks) if not any(lack in other.split() for other in lacks[:at]))
     values = len(claim.firm_values)
     share = (window.share * len(claim.terms) + values - len(absent)) / (len(claim.terms) + values) if claim.words else 0.0
@@ -157,6 +155,12 @@ def _compare(claim: ParsedText, window: Window, page: Snapshot, lacks: list[str]
         unsaid = list(dict.fromkeys(w.text for w in claim.words if w.term and w.term not in known))
         return replace(made, reason=f"the source does not say: {', '.join(unsaid[:4])}", is_close=True)
     return replace(made, verdict=Verdict.FOUND, reason=_how_it_stands(claim, source))
+
+
+def _align_at(at: int, claim: ParsedText, window: Window, page: Snapshot) -> Alignment:
+    """Lay the claim along one sentence of a window, which the others and the context lend their words."""
+    lending = {*window.context, *range(window.first, window.last + 1)} - {at}
+    return align(claim, page.parse_between(at, at), {t for i in lending for t in page.parse_between(i, i).terms}, page.places)
 
 
 def _how_it_stands(claim: ParsedText, source: ParsedText) -> str:

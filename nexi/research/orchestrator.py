@@ -336,7 +336,7 @@ class Orchestrator:
             fix = (
                 "raise the budget, or ask again later"
                 if self.state.limit
-                else "ask in other words, or check the search service"
+                else "ask in other words, or check the search service: nexi doctor"
             )
             return NoEvidenceError("there is no report", cause=step.message, fix=fix)
         return ResearchError(

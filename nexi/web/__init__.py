@@ -28,7 +28,20 @@ from starlette.routing import BaseRoute, Match
 
 from nexi.app import Nexi
 from nexi.config import Config
-from nexi.web import openai, openai_legacy, openai_responses, openwebui, operations, page, runs, search, searxng, tavily
+from nexi.web import (
+    openai,
+    openai_legacy,
+    openai_responses,
+    openwebui,
+    operations,
+    page,
+    runs,
+    search,
+    searxng,
+    tavily,
+    tavily_crawl,
+    tavily_research,
+)
 from nexi.web.guard import GuardRules, RequestGuard
 from nexi.web.hosting import MAX_RUNS, RunHost
 from nexi.web.mcp import McpDoor
@@ -44,6 +57,8 @@ CONTRACTS: tuple[ModuleType, ...] = (
     search,
     searxng,
     tavily,
+    tavily_crawl,
+    tavily_research,
     openwebui,
     operations,
 )

@@ -1,5 +1,7 @@
 """Passes as Tavily: `POST /tavily/search` and `/tavily/extract`, in the shapes its own client knows.
 
+`tavily_crawl` and `tavily_research` above have its other paths.
+
 A request may hold anything Tavily documents; what nexi has no counterpart for (images, a country, usage in credits) is
 accepted and changes nothing. `include_answer` asks nexi's engine for a short answer beside the results. Errors are
 `{"detail": {"error": ...}}`.
@@ -39,7 +41,7 @@ from nexi.web.payload import build_operation, json_reply, read_json, with_error_
 from nexi.web.problems import Problem, bad_request
 from nexi.web.search import service_of
 
-__all__ = ["tavily_error"]
+__all__ = ["closing_fields", "error_schema", "extract_text", "monotonic", "object_schema", "tavily_error"]
 
 
 TAG = "Tavily"
@@ -109,7 +111,7 @@ def tavily_error(problem: Problem) -> dict[str, Any]:
 @with_error_shape(tavily_error)
 async def search_web(request: Request) -> Response:
     body = await read_json(request, SEARCH_BODY)
-    started = _now(request)
+    started = monotonic(request)
     query, days = _parse_query(body), _day_range(body)
     async with asyncio.TaskGroup() as tasks:
         answering = tasks.create_task(_answer_question(request, query.text, body.get("include_answer") or False))
@@ -124,14 +126,14 @@ async def search_web(request: Request) -> Response:
             "answer": answering.result(),
             "images": [],
             "results": results,
-            **_closing_fields(request, started),
+            **closing_fields(request, started),
         }
     )
 
 
 async def _extract_pages(request: Request, *, timeouts_s: Mapping[str, float] = EXTRACT_S) -> Response:
     body = await read_json(request, EXTRACT_BODY)
-    started = _now(request)
+    started = monotonic(request)
     urls: list[str] = list(dict.fromkeys([body["urls"]] if isinstance(body["urls"], str) else body["urls"]))
     patience = float(body.get("timeout") or timeouts_s[body.get("extract_depth") or "basic"])
     limits = FetchLimits(timeout_s=patience)
@@ -141,9 +143,9 @@ async def _extract_pages(request: Request, *, timeouts_s: Mapping[str, float] = 
     failed = [(url, error) for url, error in zip(urls, outcomes, strict=True) if isinstance(error, FetchError)]
     return json_reply(
         {
-            "results": [{"url": url, "raw_content": _extract_text(page, body), "images": []} for url, page in read],
+            "results": [{"url": url, "raw_content": extract_text(page, body), "images": []} for url, page in read],
             "failed_results": [{"url": url, "error": str(error)} for url, error in failed],
-            **_closing_fields(request, started),
+            **closing_fields(request, started),
         }
     )
 
@@ -213,7 +215,7 @@ async def _answer_question(request: Request, question: str, wanted: object) -> s
     return _CITATION.sub("", result.answer.text)
 
 
-def _extract_text(page: Page, body: Mapping[str, Any]) -> str:
+def extract_text(page: Page, body: Mapping[str, Any]) -> str:
     """The whole text, or its best paragraphs where a query says for what."""
     query = " ".join((body.get("query") or "").split())
     if not query:
@@ -255,19 +257,18 @@ def _parse_day(body: Mapping[str, Any], name: str) -> str:
         raise bad_request(f"{name} must be a day like 2026-01-31", parameter=name) from error
 
 
-def _now(request: Request) -> float:
+def monotonic(request: Request) -> float:
     clock: Clock = request.app.state.nexi.clock
     return clock.monotonic()
 
 
-def _closing_fields(request: Request, started: float) -> dict[str, Any]:
-    return {"response_time": round(_now(request) - started, 2), "request_id": str(uuid.uuid4())}
+def closing_fields(request: Request, started: float) -> dict[str, Any]:
+    return {"response_time": round(monotonic(request) - started, 2), "request_id": str(uuid.uuid4())}
 
 
 def openapi() -> dict[str, Any]:
     """The paths of this module."""
-    detail = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
-    error = {"type": "object", "properties": {"detail": detail}, "required": ["detail"]}
+    error = error_schema()
     text, maybe, number = {"type": "string"}, {"type": ["string", "null"]}, {"type": "number"}
     result = {
         "type": "object",
@@ -288,13 +289,18 @@ def openapi() -> dict[str, Any]:
     pages = {"results": {"type": "array", "items": read}, "failed_results": {"type": "array", "items": failed}, **closing}
     return {
         "/tavily/search": {
-            "post": build_operation("Search as Tavily does.", TAG, body=SEARCH_BODY, ok=_object_schema(found), error=error)
+            "post": build_operation("Search as Tavily does.", TAG, body=SEARCH_BODY, ok=object_schema(found), error=error)
         },
         "/tavily/extract": {
-            "post": build_operation("Read pages as Tavily does.", TAG, body=EXTRACT_BODY, ok=_object_schema(pages), error=error)
+            "post": build_operation("Read pages as Tavily does.", TAG, body=EXTRACT_BODY, ok=object_schema(pages), error=error)
         },
     }
 
 
-def _object_schema(properties: dict[str, Any]) -> dict[str, Any]:
+def error_schema() -> dict[str, Any]:
+    detail = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
+    return {"type": "object", "properties": {"detail": detail}, "required": ["detail"]}
+
+
+def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties)}

@@ -126,7 +126,7 @@ def test_unset_puts_the_default_back(nexi: Command) -> None:
     assert nexi("config", "unset", "max_context").code == 0
     assert nexi("config", "get", "max_context").out == "128000\n"
     done = nexi("config", "unset", "api_keys.brave")
-    assert (done.code, "api_keys.brave is not set" in done.err) == (2, True)
+    assert (done.code, "api_keys.brave" in done.err) == (2, True)
 
 
 def test_a_change_that_the_environment_hides_is_said_to_be_hidden(nexi: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +160,7 @@ def test_its_path_is_the_one_of_the_option(nexi: Command) -> None:
 def test_get_of_what_is_not_there_says_how_to_set_it(nexi: Command) -> None:
     done = nexi("config", "get", "api_keys.brave")
     assert (done.code, done.out) == (2, "")
-    assert "Fix: nexi config set api_keys.brave VALUE" in done.err
+    assert "nexi config set api_keys.brave" in done.err
 
 
 # the setup
@@ -225,7 +225,7 @@ def test_the_offers_are_the_models_that_servers_have() -> None:
 def test_the_setup_needs_a_terminal(nexi: Command) -> None:
     done = nexi("config", "setup")
     assert (done.code, done.out) == (2, "")
-    assert "nexi config set KEY VALUE" in done.err
+    assert "nexi config set" in done.err
 
 
 @pytest.mark.parametrize(("answer", "runs"), [("y\n", True), ("\n", True), ("n\n", False)])
@@ -250,4 +250,4 @@ def test_the_setup_that_ends_early_names_a_command_that_exists(tmp_path: Path) -
 
     with pytest.raises(ConfigError) as caught:
         run_first_time_setup(tmp_path / "config.json", {}, ask=end, say=lambda _: None, offers=OFFERS)
-    assert caught.value.fix == "run `nexi config setup` again"
+    assert "nexi config setup" in caught.value.fix

@@ -161,11 +161,9 @@ def test_a_run_that_failed_cannot_be_replayed_and_says_what_can_be_done(nexi: Co
     nexi("research", "--plain", DEEP)
     (run,) = (nexi.home / "runs").iterdir()
     done = nexi("replay", run.name)
-    said = f"Error: Run {run.name} cannot be replayed: it did not end with an answer\n"
-    said += f"  Fix: resume it: nexi resume {run.name}\n"
-    assert (done.code, done.err) == (1, said)
     stopped = nexi("stop", run.name)
-    assert stopped.err == f"Warning: run {run.name} is not running; to continue it: nexi resume {run.name}\n"
+    assert (done.code, stopped.code) == (1, 0)
+    assert [text.count(f"nexi resume {run.name}") for text in (done.err, stopped.err)] == [1, 1]
 
 
 def test_a_bundle_is_exported_once_and_played_again(online: Command) -> None:
@@ -173,7 +171,7 @@ def test_a_bundle_is_exported_once_and_played_again(online: Command) -> None:
     assert online("export", form["id"], "--bundle").code == 0
     path = Path(f"nexi-run-{form['id']}.tar.gz")
     again = online("export", form["id"], "--bundle")
-    assert (again.code, "is not overwritten: it exists" in again.err) == (1, True)
+    assert (again.code, path.name in again.err) == (1, True)
     online("runs", "rm", form["id"])
     done = json.loads(online("replay", "--json", str(path)).out)
     assert done == {"schema": "nexi-replay-1", "run": form["id"], "same": True, "answer": ANSWER}
@@ -185,7 +183,7 @@ def test_what_is_no_bundle_is_refused_for_people_and_for_programs(online: Comman
     Path("report.md").write_text("# A report\n", encoding="utf-8")
     done = online("replay", "--json", "report.md")
     form = json.loads(done.out)
-    assert (done.code, form["code"], form["fix"]) == (1, "store", "nexi export ID --bundle makes one")
+    assert (done.code, form["code"], "--bundle" in form["fix"]) == (1, "store", True)
 
 
 def test_several_runs_are_removed_and_a_missing_one_is_named(online: Command) -> None:
@@ -193,7 +191,7 @@ def test_several_runs_are_removed_and_a_missing_one_is_named(online: Command) ->
     assert online("runs", "rm", *ids).code == 0
     assert online("runs").err == "No runs.\n"
     done = online("runs", "rm", ids[0])
-    assert (done.code, f"There is no run {ids[0]}" in done.err) == (1, True)
+    assert (done.code, ids[0] in done.err) == (1, True)
 
 
 def test_the_list_shows_the_newest_first_and_only_as_many_as_asked_for(online: Command) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from evals.redteam import judge, statements
 
-FLOOR_TRUE, FLOOR_LIES = 0.87, 0.70  # about our own pages, by rules alone: most lies that pass exchange meaning, no facts
+FLOOR_TRUE, FLOOR_LIES = 0.87, 0.80  # about our own pages, by rules alone
 
 
 def test_there_are_enough_of_both_kinds() -> None:

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nexi.net.breaker import (
-    HELD_S,
     LONGEST_ERROR_S,
     LONGEST_WISH_S,
     NO_FAULT,
+    REFUSAL_RESTS_S,
     TRIAL_S,
     State,
     Suspension,
@@ -23,7 +23,7 @@ from nexi.net.breaker import (
 )
 
 times = st.floats(0, 4e9, allow_nan=False)
-codes = st.sampled_from([*HELD_S, *NO_FAULT, "timeout", "dns", "server_error", "of a plug-in"])
+codes = st.sampled_from([*REFUSAL_RESTS_S, *NO_FAULT, "timeout", "dns", "server_error", "of a plug-in"])
 faults = codes.filter(lambda code: code not in NO_FAULT)
 wishes = st.none() | st.floats(allow_nan=True, allow_infinity=True)
 suspensions = st.builds(
@@ -101,19 +101,37 @@ def test_errors_rest_five_seconds_more_each_time_up_to_two_minutes() -> None:
 @pytest.mark.parametrize(
     ("code", "seconds"),
     [
-        ("captcha", 86_400),
-        ("refused_us", 86_400),
-        ("wrong_key", 86_400),
-        ("rate_limit", 3_600),
-        ("limiter", 3_600),
-        ("quota", 3_600),
+        ("captcha", 60),
+        ("refused_us", 60),
+        ("wrong_key", 300),
+        ("rate_limit", 10),
+        ("limiter", 10),
+        ("quota", 300),
         ("timeout", 5),
         ("engines_suspended", 5),
         ("json_disabled", 5),
     ],
 )
-def test_the_times_are_those_of_searxng(code: str, seconds: float) -> None:
+def test_a_first_failure_rests_seconds_to_minutes(code: str, seconds: float) -> None:
     assert rest_seconds(code, 1) == seconds
+
+
+@pytest.mark.parametrize(
+    ("code", "rests"),
+    [
+        ("rate_limit", [10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600, 3600]),
+        ("captcha", [60, 120, 240, 480, 960, 1920, 3840, 7680, 15360, 21600, 21600]),
+    ],
+)
+def test_each_refusal_in_a_row_doubles_the_rest_up_to_the_longest(code: str, rests: list[float]) -> None:
+    now, seen = 0.0, []
+    state: State = None
+    for _ in rests:
+        state = after_failure(state, now, code)
+        assert state is not None
+        seen.append(state.until - now)
+        now = state.until
+    assert seen == rests
 
 
 def test_the_wish_of_a_service_goes_before_the_table() -> None:

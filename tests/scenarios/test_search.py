@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,7 @@ from nexi.events import (
 from nexi.history import get_entry_by_id
 from nexi.runs.directory import RunDirectory
 from nexi.runs.session import Session
-from nexi.testing import FakeWeb, answering, calling, reading, searching
+from nexi.testing import FakeWeb, ScriptedLLM, answering, calling, reading, searching
 from nexi.types import Message, Reply, Source, StopReason, ToolCall, Usage, content_digest
 from tests.raising import has_code
 from tests.scenarios.world import MARS, MOON, PAGES, QUESTION, VENUS, World
@@ -363,8 +364,16 @@ async def test_a_system_message_of_the_caller_stays(make_config: Make) -> None:
 
 
 async def test_the_best_hits_are_read_ahead_and_the_unused_are_reported(make_config: Make) -> None:
+    class PatientLLM(ScriptedLLM):
+        """Answers once three pages were read ahead, however slow the disk is."""
+
+        async def complete(self, messages: Sequence[Message], *rest: Any, **options: Any) -> Reply:
+            while len(self.steps) == 1 and sum(isinstance(f, PageFetched) for f in world.facts) < 3:
+                await asyncio.sleep(0)
+            return await super().complete(messages, *rest, **options)
+
     web = FakeWeb({**PAGES, **{f"https://moon.example/{i}": f"Moon page {i}" for i in range(5)}})
-    world = World(make_config(), searching("moon"), reading(MOON), answering(ANSWER), web=web)
+    world = World(make_config(), web=web, answer=PatientLLM(searching("moon"), reading(MOON), answering(ANSWER)))
     await world.ask()
     ahead = [f.url for f in world.facts if isinstance(f, PageFetched) and f.ahead]
     ended = next(f for f in world.facts if isinstance(f, PrefetchEnded))

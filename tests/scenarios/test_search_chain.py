@@ -13,6 +13,7 @@ import pytest
 from nexi.app import Nexi
 from nexi.config import Config
 from nexi.doctor import TEST_QUERY
+from nexi.net.suspensions import FileBreaker
 from nexi.testing import FakeClock, FakeWeb
 from nexi.types import Query, ToolCall
 from tests.fetchers.site import response, serving
@@ -27,7 +28,9 @@ def codes(outcome: Any) -> list[str]:
     return [f.code for f in outcome.failures]
 
 
-async def test_a_limited_searxng_is_left_alone_by_the_next_process_for_an_hour(make_config: Callable[..., Config]) -> None:
+async def test_the_only_searxng_is_asked_again_by_the_next_process_although_it_limited_us(
+    make_config: Callable[..., Config],
+) -> None:
     clock = FakeClock()
     pages = {"/search?q=moon&format=json&pageno=1": LIMITED}
     async with serving(pages) as site:
@@ -36,9 +39,8 @@ async def test_a_limited_searxng_is_left_alone_by_the_next_process_for_an_hour(m
         for _ in range(2):
             async with Nexi(config, clock=clock) as nexi:
                 found.append(codes(await nexi.find("moon")))
-        assert (found, len(site.paths)) == ([["limiter"], ["suspended"]], 1)
+        assert (found, len(site.paths)) == ([["limiter"], ["limiter"]], 2)
         site.answers["/search?q=moon&format=json&pageno=1"] = ANSWER
-        clock.advance(3600)
         async with Nexi(config, clock=clock) as nexi:
             outcome = await nexi.find("moon")
             assert ([h.url for h in outcome.hits], codes(outcome)) == (["http://a.test/"], [])
@@ -62,10 +64,11 @@ async def test_what_doctor_hears_from_a_backend_ends_its_rest(make_config: Calla
     pages = {path.format("moon"): LIMITED, path.format(TEST_QUERY.replace(" ", "+")): ANSWER}
     async with serving(pages) as site, Nexi(make_config(searxng_url=site.url())) as nexi:
         await nexi.find("moon")
-        site.answers[path.format("moon")] = ANSWER
-        assert codes(await nexi.find("moon")) == ["suspended"]
+        breaker = nexi.ports.breaker()
+        assert isinstance(breaker, FileBreaker)
+        assert list(breaker.suspended_backends()) == ["searxng"]
         assert [check.ok for check in await _check_search(nexi, nexi.backends()[0])] == [True]
-        assert codes(await nexi.find("moon")) == []
+        assert breaker.suspended_backends() == {}
 
 
 async def test_ports_that_were_given_have_no_breaker(make_config: Callable[..., Config]) -> None:

@@ -137,31 +137,26 @@ def test_whatever_else_tavily_knows_is_accepted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "error"),
+    ("body", "named"),
     [
-        ({}, "query: required, but missing. see /openapi.json for the fields"),
-        ({"query": ""}, "query: expected 1 to 2000 characters, got 0. see /openapi.json for the fields"),
-        (
-            {"query": "x", "max_results": 21},
-            "max_results: expected 0 to 20, got 21. see /openapi.json for the fields",
-        ),
-        ({"query": "x", "start_date": "soon"}, "start_date must be a day like 2026-01-31"),
-        ({"query": "x", "start_date": "2026-02-01", "end_date": "2026-01-01"}, "start_date must not be after end_date"),
+        ({}, "query"),
+        ({"query": ""}, "query"),
+        ({"query": "x", "max_results": 21}, "max_results"),
+        ({"query": "x", "start_date": "soon"}, "start_date"),
+        ({"query": "x", "start_date": "2026-02-01", "end_date": "2026-01-01"}, "end_date"),
     ],
 )
-def test_errors_have_the_shape_of_tavily(tmp_path: Path, body: Any, error: str) -> None:
+def test_errors_have_the_shape_of_tavily(tmp_path: Path, body: Any, named: str) -> None:
     with client(tmp_path) as http:
         got = http.post("/tavily/search", json=body)
-    assert (got.status_code, got.json()) == (400, {"detail": {"error": error}})
+    detail = got.json()["detail"]
+    assert (got.status_code, list(got.json()), list(detail), named in detail["error"]) == (400, ["detail"], ["error"], True)
 
 
 def test_a_search_that_nobody_answered_is_an_error(tmp_path: Path) -> None:
     with client(tmp_path, Backend(errors=[down("searxng")])) as http:
         got = http.post("/tavily/search", json={"query": "x"})
-    assert (got.status_code, got.json()) == (
-        502,
-        {"detail": {"error": "the search failed: searxng: searxng is down. start searxng"}},
-    )
+    assert (got.status_code, "searxng is down" in got.json()["detail"]["error"]) == (502, True)
 
 
 def test_a_search_without_results_is_an_answer(tmp_path: Path) -> None:

@@ -1,0 +1,140 @@
+"""A site from one page on: level by level along its links, as far and as wide as a request allows.
+
+Doors stand above and give the function that reads pages, with the guard, robots.txt and the cache behind it. Pages of other
+sites may be read where a request allows them, but their links are not followed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+
+from msgspec import Struct
+
+from nexi.errors import FetchError, QuestionError
+from nexi.types import Page
+from nexi.urls import hit_key, host_of, is_web_url, parse
+
+MAX_PATTERN_CHARS = 200
+MAX_MATCHED_CHARS = 300
+MAX_REPETITIONS = 2
+_GROUP_REPEATED = re.compile(r"\)[*+?{]")
+_REPETITION = re.compile(r"(?<!\\)(?:[*+]|\{[0-9]*,[0-9]*\})")
+
+ReadPages = Callable[[Sequence[str]], Awaitable[Sequence[Page | FetchError]]]
+
+
+class CrawlRequest(Struct, frozen=True):
+    """Where a crawl begins and which links it follows; patterns are regular expressions for a path or a host."""
+
+    url: str
+    max_depth: int = 1
+    max_breadth: int = 20  # links of one page
+    limit: int = 50  # pages in all
+    select_paths: tuple[str, ...] = ()
+    exclude_paths: tuple[str, ...] = ()
+    select_domains: tuple[str, ...] = ()
+    exclude_domains: tuple[str, ...] = ()
+    allow_external: bool = True
+
+
+class CrawledPage(Struct, frozen=True):
+    """A page of a crawl, under the URL it was found by."""
+
+    url: str
+    page: Page
+
+
+async def crawl_site(request: CrawlRequest, read: ReadPages) -> list[CrawledPage]:
+    """The pages that could be read, level by level. Raises the FetchError of the first page, and QuestionError."""
+    rules = LinkRules(request)
+    found: list[CrawledPage] = []
+    level, seen, tried = [request.url], {hit_key(request.url)}, 0
+    for depth in range(request.max_depth + 1):
+        level = level[: request.limit - tried]
+        tried += len(level)
+        outcomes = await read(level) if level else ()
+        if depth == 0 and isinstance(outcomes[0], FetchError):
+            raise outcomes[0]
+        pages = [CrawledPage(url, page) for url, page in zip(level, outcomes, strict=True) if isinstance(page, Page)]
+        found += pages
+        level = rules.links_of(pages, seen)
+    return found
+
+
+async def map_site(request: CrawlRequest, read: ReadPages) -> list[str]:
+    """The URLs a crawl would reach; the last level is not read. Raises the FetchError of the first page, and QuestionError."""
+    rules = LinkRules(request)
+    level, seen, urls = [request.url], {hit_key(request.url)}, [request.url]
+    for depth in range(request.max_depth):
+        if not level or len(urls) >= request.limit:
+            break
+        outcomes = await read(level)
+        if depth == 0 and isinstance(outcomes[0], FetchError):
+            raise outcomes[0]
+        pages = [CrawledPage(url, page) for url, page in zip(level, outcomes, strict=True) if isinstance(page, Page)]
+        level = rules.links_of(pages, seen)
+        urls += level
+    return urls[: request.limit]
+
+
+class LinkRules:
+    """Which links of a page belong to a crawl."""
+
+    def __init__(self, request: CrawlRequest) -> None:
+        self._request = request
+        self._host = host_of(request.url)
+        self._paths = [compile_pattern(text) for text in request.select_paths]
+        self._not_paths = [compile_pattern(text) for text in request.exclude_paths]
+        self._hosts = [compile_pattern(text) for text in request.select_domains]
+        self._not_hosts = [compile_pattern(text) for text in request.exclude_domains]
+
+    def links_of(self, pages: Sequence[CrawledPage], seen: set[str]) -> list[str]:
+        """The next level: links that were not seen, at most `max_breadth` of each page. They count as seen from now on."""
+        links: list[str] = []
+        for crawled in pages:
+            if not self._is_inside(host_of(crawled.page.final_url or crawled.url)):
+                continue
+            new = [url for url in map(_without_fragment, crawled.page.links) if self.allows(url) and hit_key(url) not in seen]
+            chosen = list({hit_key(url): url for url in reversed(new)}.values())[::-1][: self._request.max_breadth]
+            seen.update(map(hit_key, chosen))
+            links += chosen
+        return links
+
+    def allows(self, url: str) -> bool:
+        if not is_web_url(url):
+            return False
+        host, path = host_of(url), parse(url).target
+        if not self._request.allow_external and not self._is_inside(host):
+            return False
+        return (
+            (not self._paths or _matches_any(self._paths, path))
+            and not _matches_any(self._not_paths, path)
+            and (not self._hosts or _matches_any(self._hosts, host))
+            and not _matches_any(self._not_hosts, host)
+        )
+
+    def _is_inside(self, host: str) -> bool:
+        """The same host, or a part of it."""
+        base = self._host.removeprefix("www.")
+        return host == base or host.endswith(f".{base}")
+
+
+def compile_pattern(text: str) -> re.Pattern[str]:
+    """A regular expression that cannot take long on a path of MAX_MATCHED_CHARS. Raises QuestionError."""
+    try:
+        pattern = re.compile(text)
+    except re.error as error:
+        raise QuestionError(f"{text[:100]!r} is not a regular expression", cause=str(error)) from error
+    if len(text) > MAX_PATTERN_CHARS or _GROUP_REPEATED.search(text) or len(_REPETITION.findall(text)) > MAX_REPETITIONS:
+        cause = f"a pattern may have {MAX_PATTERN_CHARS} characters, {MAX_REPETITIONS} repetitions and no repeated group"
+        raise QuestionError(f"the pattern {text[:100]!r} is not accepted", cause=cause, fix="use several simple patterns")
+    return pattern
+
+
+def _matches_any(patterns: Sequence[re.Pattern[str]], text: str) -> bool:
+    return any(pattern.search(text[:MAX_MATCHED_CHARS]) for pattern in patterns)
+
+
+def _without_fragment(url: str) -> str:
+    return url.partition("#")[0]

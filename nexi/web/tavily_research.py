@@ -1,0 +1,149 @@
+"""Passes as Tavily: `POST /tavily/research` starts research and gives its id, `GET /tavily/research/ID` its report.
+
+The id is that of a run, so `/v1/runs/ID` knows it too; it goes on when the client leaves. With `stream` the report is sent as
+it is written, and ends with its request. Below are `hosting`, the run log, and the shapes of `tavily`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from nexi.app import RunRequest, check_run_id
+from nexi.errors import NexiError
+from nexi.events import Fact, RunFailed, RunFinished, TextDelta
+from nexi.types import Source
+from nexi.web.hosting import DOOR, HostedRun, RunHost
+from nexi.web.openai_shapes import BEAT_S, format_comment, format_event, progress_line
+from nexi.web.payload import build_operation, json_reply, read_json, with_error_shape
+from nexi.web.problems import bad_request, problem_of
+from nexi.web.schemas import build_parameters
+from nexi.web.streams import EventStream
+from nexi.web.tavily import TAG, error_schema, monotonic, object_schema, tavily_error
+
+DEPTHS: Mapping[str, int] = {"mini": 1, "auto": 0, "pro": 3}
+BODY: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "input": {"type": "string", "minLength": 1, "maxLength": 100_000},
+        "model": {"enum": [*DEPTHS, None], "default": "auto"},
+        "stream": {"type": ["boolean", "null"]},
+        "output_schema": {"type": ["object", "null"]},
+        "citation_format": {"enum": ["numbered", "mla", "apa", "chicago", None], "default": "numbered"},
+    },
+    "required": ["input"],
+}
+
+
+def routes(_state: object = None) -> list[Route]:
+    return [
+        Route("/tavily/research", start_research, methods=["POST"]),
+        Route("/tavily/research/{id}", show_research, methods=["GET"]),
+    ]
+
+
+@with_error_shape(tavily_error)
+async def start_research(request: Request) -> Response:
+    host: RunHost = request.app.state.host
+    body = await read_json(request, BODY)
+    if body.get("output_schema"):
+        fix = "leave it out, and put the report into your schema; or ask nexi-deep at /v1/responses with text.format"
+        raise bad_request("output_schema is not supported", fix=fix, parameter="output_schema")
+    model, streams, started = body.get("model") or "auto", bool(body.get("stream")), monotonic(request)
+    door = "tavily" if streams else DOOR  # what is streamed ends with its request, the rest is resumed after a restart
+    hosted = await host.start(RunRequest(body["input"], mode="research", depth=DEPTHS[model], door=door))
+    if streams:
+        return EventStream(_stream_report(hosted, model, int(host.nexi.clock.now().timestamp())))
+    return json_reply(
+        {
+            "request_id": hosted.id,
+            "created_at": hosted.created,
+            "status": "pending",
+            "input": body["input"],
+            "model": model,
+            "response_time": round(monotonic(request) - started, 2),
+        }
+    )
+
+
+@with_error_shape(tavily_error)
+async def show_research(request: Request) -> Response:
+    host: RunHost = request.app.state.host
+    run_id = check_run_id(request.path_params["id"])
+    if (hosted := host.get(run_id)) and host.is_active(run_id):
+        return json_reply({"request_id": run_id, "created_at": hosted.created, "status": "in_progress"}, 202)
+    runs = host.nexi.runs()
+    read = await asyncio.to_thread(runs.open_log, run_id)
+    told: dict[str, Any] = {"request_id": run_id, "created_at": read.header.created}
+    return _show_end(told, [fact for _, fact in read.facts])
+
+
+def _show_end(told: dict[str, Any], facts: Sequence[Fact]) -> Response:
+    match facts[-1] if facts else None:
+        case RunFinished(answer=answer, sources=sources, seconds=seconds):
+            report = {"content": answer, "sources": _source_list(sources), "response_time": seconds}
+            return json_reply({**told, "status": "completed", **report})
+        case RunFailed(message=message, cause=cause, seconds=seconds):
+            why = f"{message}: {cause}" if cause else message
+            return json_reply({**told, "status": "failed", "error": why, "response_time": seconds})
+        case _:
+            return json_reply({**told, "status": "in_progress"}, 202)
+
+
+def _source_list(sources: Sequence[Source]) -> list[dict[str, Any]]:
+    return [{"title": s.title or s.url, "url": s.url, "favicon": None, "citation": f"[{s.number}]"} for s in sources]
+
+
+async def _stream_report(hosted: HostedRun, model: str, created: int) -> AsyncGenerator[bytes, None]:
+    head = {"id": hosted.id, "object": "chat.completion.chunk", "model": model, "created": created}
+
+    def chunk(**delta: Any) -> bytes:
+        return format_event({**head, "choices": [{"delta": {"role": "assistant", **delta}}]})
+
+    said = ""
+    try:
+        async for item in hosted.feed.follow(beat_s=BEAT_S):
+            match item.event if item else None:
+                case None:
+                    yield format_comment("working")
+                case TextDelta(text=text):
+                    said += text
+                    yield chunk(content=text)
+                case RunFinished(answer=answer, sources=sources):
+                    yield chunk(content=answer[len(said) :] if answer.startswith(said) else "")
+                    yield chunk(sources=_source_list(sources))
+                case RunFailed():
+                    yield format_event(_failure(hosted), "error")
+                case event if event is not None and (line := progress_line(event)):
+                    yield format_comment(line)
+                case _:
+                    pass
+        yield b"event: done\n\n"
+    finally:
+        await hosted.cancel()
+
+
+def _failure(hosted: HostedRun) -> dict[str, Any]:
+    try:
+        hosted.run.result()
+    except NexiError as error:
+        return tavily_error(problem_of(error))
+    return {"detail": {"error": "the run ended without a report"}}
+
+
+def openapi() -> dict[str, Any]:
+    """The paths of this module."""
+    text, error = {"type": "string"}, error_schema()
+    begun = object_schema(dict.fromkeys(("request_id", "created_at", "status", "input", "model"), text))
+    ended = object_schema(dict.fromkeys(("request_id", "created_at", "status"), text))
+    identifier = build_parameters({"id": ("The id of the research.", {"type": "string", "pattern": "^[0-9a-f]{6}$"})})
+    shown = build_operation("The report as Tavily gives it.", TAG, ok=ended, error=error, parameters=identifier)
+    shown["responses"]["202"] = {"description": "Not ended yet.", "content": shown["responses"]["200"]["content"]}
+    started = build_operation("Research as Tavily does.", TAG, body=BODY, ok=begun, error=error)
+    started["responses"]["200"]["content"]["text/event-stream"] = {"schema": {"type": "string"}}
+    return {"/tavily/research": {"post": started}, "/tavily/research/{id}": {"get": shown}}

@@ -1,0 +1,60 @@
+"""Sentences that repeat a source nearly word by word and change what it says; and such that change nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from nexi.proof import check_claim, prepare
+from nexi.types import Claim, Verdict
+
+PAGE = """# Tenancy deposits
+
+A landlord must pay the deposit into an approved scheme within 30 days of receiving it. A tenant may refer a dispute to the
+scheme free of charge. The decision of the scheme is binding on the landlord only if both parties have agreed to it.
+
+Blue light in the evening may delay sleep in adolescents. Amber glasses were associated with earlier sleep in the trial.
+The council voted to extend the tram line from Moor Lane to the Royal Infirmary, ending a dispute of many years. In 2021
+Brightwater acquired the pump maker Delmont from Castell Group. Ferry Road is closed to trams. The shelf stores objects when
+they are assigned. Brazil is the second largest producer of soybeans, after the United States. Without any parameter
+the plain form cannot be executed inside a transaction block.
+"""
+
+
+def check(text: str) -> Claim:
+    return check_claim(text, {1: prepare(PAGE)})
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("Blue light in the evening delays sleep in adolescents.", "“may” is left out"),
+        ("The decision of the scheme is binding on the landlord.", "“if” is left out"),
+        ("A tenant must pay the deposit into an approved scheme within 30 days.", "tenant"),
+        ("The council voted to extend the tram line from Moor Lane to Ferry Road.", "Ferry"),
+        ("Amber glasses caused earlier sleep in the trial.", "caused"),
+        ("The shelf always stores objects when they are assigned.", "always"),
+        ("Brazil is the largest producer of soybeans.", "largest"),
+        ("Castell Group acquired the pump maker Delmont from Brightwater in 2021.", "Castell Group"),
+        ("Without any parameter the plain form can be executed inside a transaction block.", "executed"),
+    ],
+)
+def test_a_near_copy_that_says_more_than_the_source_names_what_it_changed(text: str, missing: str) -> None:
+    claim = check(text)
+    assert (claim.verdict, claim.evidence[0].missing[:1]) == (Verdict.NOT_FOUND, (missing,))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "In the evening, blue light could delay sleep in adolescents.",
+        "The landlord is bound by the decision of the scheme if both parties have agreed to it.",
+        "Within 30 days a landlord must pay the deposit into an approved scheme.",
+        "The council voted to extend the tram line to the Royal Infirmary.",
+        "In the trial amber glasses were linked to earlier sleep.",
+        "Brazil is the second largest producer of soybeans.",
+        "Brightwater acquired Delmont, a pump maker, from Castell Group in 2021.",
+        "Delmont was acquired by Brightwater in 2021.",
+    ],
+)
+def test_a_copy_in_another_order_or_voice_changes_nothing(text: str) -> None:
+    assert check(text).verdict is Verdict.FOUND
