@@ -20,12 +20,12 @@ from nexi.errors import LLMError, VerificationError
 from nexi.events import AnswerChecked, ConflictsFound, TextDelta
 from nexi.ports import LLM, PairModel
 from nexi.types import Answer, Answered, Claim, Conflict, Message, PageView, Proof, Reply, Review, Source, StopReason, Verdict
-from nexi.verify import MARK, Doubt, Verifier, Writing
-from nexi.verify.disagreements import disagreements, linked
+from nexi.verify import MARK, AnswerCheck, FailedClaim, Verifier
+from nexi.verify.disagreements import find_disagreements, link_sources
 from nexi.verify.judging import JudgedClaims, judge_claims
 
 if TYPE_CHECKING:
-    from nexi.verify.correction import Request
+    from nexi.verify.correction import CorrectionRequest
 
 
 JUDGE_PATIENCE_S = 60.0  # of a run without a time target
@@ -36,14 +36,14 @@ MAX_NAMED_CHARS = 160
 class StreamedAnswerCheck:
     """Checks a text while it is still being written; `tasks` owns the checking."""
 
-    def __init__(self, check: Writing, tasks: asyncio.TaskGroup) -> None:
+    def __init__(self, check: AnswerCheck, tasks: asyncio.TaskGroup) -> None:
         self.check = check
         self._tasks = tasks
         self._checking: asyncio.Task[None] | None = None
 
     def feed(self, text: str) -> None:
         self.check.feed(text)
-        if self.check.waiting and (self._checking is None or self._checking.done()):
+        if self.check.is_waiting and (self._checking is None or self._checking.done()):
             self._checking = self._tasks.create_task(self.check.drain(), name="check the answer")
 
 
@@ -54,12 +54,12 @@ class AnswerChecker:
         self.context = context
         self.verifier = verifier
 
-    def open_check(self, *, by_model: bool = True) -> Writing:
+    def open_check(self, *, by_model: bool = True) -> AnswerCheck:
         """Begin the check of one answer. `by_model` is False for quotations, which are never rewritten."""
         release: Callable[[str], None] = lambda text: self.context.emit.delta(TextDelta(text))  # noqa: E731 - shorter than a function
         is_strict = self.verifier is not None and self.verifier.strict
         judge = partial(self._judge_claims, by_model=by_model) if is_strict else None
-        return Writing(self.context.session, self.verifier, release, mends=by_model, judge=judge)
+        return AnswerCheck(self.context.session, self.verifier, release, rewrites=by_model, judge=judge)
 
     def check_stream(self, tasks: asyncio.TaskGroup) -> StreamedAnswerCheck:
         """Begin the check of an answer that is fed piece by piece."""
@@ -69,7 +69,7 @@ class AnswerChecker:
         """Check and release a text that is complete."""
         return await self.finish_check(self.open_check(by_model=by_model), stop, text)
 
-    async def finish_check(self, check: Writing, stop: StopReason, rest: str = "") -> Answer:
+    async def finish_check(self, check: AnswerCheck, stop: StopReason, rest: str = "") -> Answer:
         """Check the rest of an answer and add the answer, as it was shown, to the conversation."""
         context = self.context
         check.feed(rest)
@@ -102,7 +102,7 @@ class AnswerChecker:
             for source in session.book.sources
             if (page := session.find_page(source.url))
         ]
-        if views and self.verifier and self.verifier.mends:  # a model has words of its own; quotations have not
+        if views and self.verifier and self.verifier.rewrites:  # a model has words of its own; quotations have not
             views.append(PageView("", 0, "", "\n\n".join(claim.text for claim in passed)))
         return await asyncio.to_thread(context.rate_pages, context.question, views) if views else ""
 
@@ -118,7 +118,7 @@ class AnswerChecker:
         if review is None or self.verifier is None:
             return ()
         titles = {source.number: source.title for source in self.context.session.book.sources}
-        conflicts = await disagreements(self.context.question, review, self.verifier.snapshots, titles)
+        conflicts = await find_disagreements(self.context.question, review, self.verifier.snapshots, titles)
         if conflicts:
             await self.context.emit(ConflictsFound(conflicts))
         for conflict in conflicts:
@@ -126,13 +126,13 @@ class AnswerChecker:
         return conflicts
 
     async def _link_sources(self, cited: tuple[Source, ...], review: Review | None) -> tuple[Source, ...]:
-        return await linked(cited, review, self.verifier.snapshots) if review and self.verifier else cited
+        return await link_sources(cited, review, self.verifier.snapshots) if review and self.verifier else cited
 
-    async def _rewrite_failed(self, doubts: Sequence[Doubt]) -> Mapping[int, str] | None:
+    async def _rewrite_failed(self, failed: Sequence[FailedClaim]) -> Mapping[int, str] | None:
         """Ask the model to rewrite the sentences that failed; None when it could not be asked."""
         request = self._build_request(self.context.llm.as_role("correct"))
         try:
-            rewritten = await self.context.run_unless_cancelled(request.mended(doubts))
+            rewritten = await self.context.run_unless_cancelled(request.rewrite_sentences(failed))
         except LLMError as error:
             if error.code in ("budget_spent", "not_recorded"):
                 return None
@@ -167,18 +167,18 @@ class AnswerChecker:
         )
 
     def _open_judge(self, *, by_model: bool) -> PairModel | None:
-        return self.verifier.open_judge(by_model and self.verifier.mends) if self.verifier else None
+        return self.verifier.open_judge(by_model and self.verifier.rewrites) if self.verifier else None
 
     def _judge_deadline(self) -> float:
         patience, deadline = self.context.clock.monotonic() + JUDGE_PATIENCE_S, self.context.meter.deadline
         return patience if deadline is None else min(patience, deadline)
 
-    def _build_request(self, llm: LLM) -> Request:
-        from nexi.verify.correction import Request
+    def _build_request(self, llm: LLM) -> CorrectionRequest:
+        from nexi.verify.correction import CorrectionRequest
 
         settings = self.context.settings
         deadline = self.context.call_deadline()
-        return Request(llm, self.context.question, settings.max_output_tokens, deadline, settings.prompts_folder)
+        return CorrectionRequest(llm, self.context.question, settings.max_output_tokens, deadline, settings.prompts_folder)
 
     async def _warn_about_review(self, review: Review) -> None:
         """Warn of sentences that failed. Raises VerificationError for a strict answer without a sentence left."""
@@ -197,13 +197,13 @@ class AnswerChecker:
                 fix="ask without --strict to see it marked, try another model with -m, or ask more narrowly",
             )
 
-    async def _warn_about_citations(self, check: Writing, clean: str) -> None:
+    async def _warn_about_citations(self, check: AnswerCheck, clean: str) -> None:
         warn = self.context.warn
-        if check.dropped:
-            numbers = ", ".join(f"[{n}]" for n in sorted(check.dropped))
+        if check.unknown_citations:
+            numbers = ", ".join(f"[{n}]" for n in sorted(check.unknown_citations))
             await warn("unknown_citation", f"the model cited {numbers}, which names no page that was read; removed")
-        if check.removed:
-            addresses = ", ".join(sorted(check.removed))[:300]
+        if check.unknown_addresses:
+            addresses = ", ".join(sorted(check.unknown_addresses))[:300]
             await warn("unknown_address", f"the model wrote {addresses}, which is on no page that was read; removed")
         if not extract_citation_markers(clean):
             await warn("no_citation", "the answer cites none of the pages that were read")

@@ -21,7 +21,7 @@ from nexi.text.fusion import by_reciprocal_rank
 from nexi.token_counter import TokenCounter
 from nexi.tools.toolbox import Toolbox
 from nexi.types import Answer, Message, PageView, Reply, StopReason, ToolCall, ToolResult
-from nexi.verify import Writing
+from nexi.verify import AnswerCheck
 
 MAX_QUERY_CHARS = 300
 MAX_PAGES = 3
@@ -54,7 +54,7 @@ class Fallbacks:
         self._toolbox = toolbox
         self._fallback_llm = fallback_llm
 
-    async def finish_streamed_answer(self, reason: StopReason, check: Writing | None) -> Answer:
+    async def finish_streamed_answer(self, reason: StopReason, check: AnswerCheck | None) -> Answer:
         """End the answer that was partly shown (`check`); with nothing shown, answer from what was read."""
         if check is None:
             return await self.answer_after_limit(reason)

@@ -21,7 +21,7 @@ from nexi.tools.results import error_result
 from nexi.tools.specs import FINAL_ANSWER
 from nexi.tools.toolbox import Toolbox
 from nexi.types import Reply, StopReason, ToolCall, ToolResult
-from nexi.verify import Writing
+from nexi.verify import AnswerCheck
 
 TOOL_GRACE_S = 1.0
 OUT_OF_TIME_MESSAGE = "stopped: the time target was reached"
@@ -31,7 +31,7 @@ class ModelTurn:
     """One model request and its tool calls. `tasks` owns the calls; `refusal` says why an answer was not accepted."""
 
     def __init__(self, context: RunContext, toolbox: Toolbox, checker: AnswerChecker, tasks: asyncio.TaskGroup) -> None:
-        self.answer_check: Writing | None = None
+        self.answer_check: AnswerCheck | None = None
         self.refusal = ""
         self.repeated_calls = 0
         self.is_broken = False
@@ -44,9 +44,9 @@ class ModelTurn:
         self._preparing: asyncio.Task[None] | None = None
 
     @property
-    def released_check(self) -> Writing | None:
+    def released_check(self) -> AnswerCheck | None:
         """The check of an answer of which a part was already shown."""
-        return self.answer_check if self.answer_check and self.answer_check.released else None
+        return self.answer_check if self.answer_check and self.answer_check.has_released else None
 
     @property
     def is_unfinished(self) -> bool:
@@ -91,7 +91,7 @@ class ModelTurn:
     def _prepare_pages(self) -> None:
         """Prepare the pages for comparison with an answer while the model thinks."""
         if verifier := self._checker.verifier:
-            self._preparing = self._tasks.create_task(verifier.snapshots.warm(), name="prepare pages")
+            self._preparing = self._tasks.create_task(verifier.snapshots.prepare_all(), name="prepare pages")
 
     def _check_arguments(self, tool: str, piece: str) -> None:
         """Check and release the answer while it is being written, once there is evidence to cite."""

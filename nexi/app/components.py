@@ -170,9 +170,9 @@ class RunComponents:
 
     def build_verifier(self) -> Verifier:
         """How the answer is checked; the built-in model quotes, so it has nothing to mend."""
-        mends = self.ports.llm("answer").name != EXTRACTIVE
+        rewrites = self.ports.llm("answer").name != EXTRACTIVE
         snapshots = Snapshots(self.session, self.ports.pages())
-        return Verifier(snapshots, strict=self.ports.config.strict, mends=mends, open_judge=self._open_judge)
+        return Verifier(snapshots, strict=self.ports.config.strict, rewrites=rewrites, open_judge=self._open_judge)
 
     def _open_judge(self, by_model: bool) -> PairModel | None:
         """What says whether passages support a sentence: the installed model and then the judge, each as far as it is tested.

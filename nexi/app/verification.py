@@ -20,7 +20,7 @@ from nexi.runs.directory import RunDirectory
 from nexi.runs.log_format import DamagedLogError
 from nexi.types import Source, content_digest
 from nexi.urls import dedup_key, is_web_url
-from nexi.verify.document import Document, answer_document, read_answer, read_markdown
+from nexi.verify.document import Document, build_answer_document, read_answer, read_markdown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -137,14 +137,16 @@ def _document_from_log(run_id: str, facts: list[Fact]) -> Document | None:
     numbered = {fact.source.number: fact.source for fact in facts if isinstance(fact, SourceNumbered)}
     sources = {**numbered, **{source.number: source for source in end.sources}}
     cited = extract_citation_markers(end.answer)
-    return answer_document(end.answer, tuple(s for n, s in sorted(sources.items()) if n in cited), run_id, question)
+    return build_answer_document(end.answer, tuple(s for n, s in sorted(sources.items()) if n in cited), run_id, question)
 
 
 def _document_from_history(entry: HistoryEntry | None) -> Document | None:
     """The history keeps URLs in the order of their numbers, and no digests."""
     if entry is None:
         return None
-    return answer_document(entry.answer, tuple(Source(n, url) for n, url in enumerate(entry.urls, 1)), entry.id, entry.query)
+    return build_answer_document(
+        entry.answer, tuple(Source(n, url) for n, url in enumerate(entry.urls, 1)), entry.id, entry.query
+    )
 
 
 def _no_such_target(prefix: str, found: list[str]) -> NexiError:

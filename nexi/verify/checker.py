@@ -2,8 +2,7 @@
 
 Above it, the loop feeds stretches and shows what is released; below it are `proof` and the stored pages. What is out is never
 taken back: a sentence that fails is held, and all that follows with it, until the answer is complete and the model was asked
-once to mend it. What then still fails is marked, or left out where the reader wants strictness. Where nobody can mend, nothing
-is held.
+once to rewrite it. What still fails is marked, or left out of a strict answer. Where no model can rewrite, nothing is held.
 """
 
 from __future__ import annotations
@@ -24,34 +23,34 @@ from nexi.types import Claim, Evidence, Proof, Review, Verdict
 from nexi.verify.edits import (
     MARK,
     check,
-    edited,
-    failing,
+    drop_idle_citations,
+    edit_stretch,
+    find_failing,
     repair,
-    substituted,
-    without_idle_citations,
+    substitute_sentences,
 )
 from nexi.verify.judging import JudgedClaims
-from nexi.verify.quotations import taken_as_quotation
+from nexi.verify.quotations import accept_quotations
 from nexi.verify.snapshots import Snapshots
 
-__all__ = ["Checker", "Doubt", "JudgeClaims", "Mend"]
+__all__ = ["Checker", "FailedClaim", "JudgeClaims", "RewriteSentences"]
 
 
-MOST_STRETCHES = 1000
-MOST_CHARS = 400_000  # of one answer
-SHOWN_CHARS = 200
+MAX_STRETCHES = 1000
+MAX_CHARS = 400_000  # of one answer
+MAX_SHOWN_CHARS = 200
 _OWN_MARK = re.compile(re.escape(MARK.strip()) + " ?")  # written by the model it says nothing
 
 
-class Doubt(Struct, frozen=True):
+class FailedClaim(Struct, frozen=True):
     """A sentence that failed, and what sources it does not cite say to it."""
 
     claim: Claim
     hints: tuple[Evidence, ...] = ()
 
 
-# New sentences by the position of the doubt, "" for one to leave out; None when the model was not asked.
-Mend: TypeAlias = Callable[[Sequence[Doubt]], Awaitable[Mapping[int, str] | None]]
+# New sentences by the position of the failed_claim, "" for one to leave out; None when the model was not asked.
+RewriteSentences: TypeAlias = Callable[[Sequence[FailedClaim]], Awaitable[Mapping[int, str] | None]]
 # The same claims, judged.
 JudgeClaims: TypeAlias = Callable[[Sequence[Claim]], Awaitable[JudgedClaims]]
 
@@ -78,13 +77,13 @@ class Checker:
         release: Callable[[str], None],
         *,
         strict: bool = False,
-        mends: bool = True,
+        rewrites: bool = True,
         judge: JudgeClaims | None = None,
     ) -> None:
         self._snapshots = snapshots
         self._release = release
         self._strict = strict
-        self._mends = mends
+        self._rewrites = rewrites
         self._judge = judge
         self._queue: deque[tuple[str, bool]] = deque()
         self._held: list[Piece] = []
@@ -109,14 +108,14 @@ class Checker:
         return "".join(self._out)
 
     @property
-    def waiting(self) -> bool:
+    def is_waiting(self) -> bool:
         return bool(self._queue)
 
-    def take(self, stretch: str, is_code: bool = False) -> None:
+    def add_stretch(self, stretch: str, is_code: bool = False) -> None:
         """One more stretch to check; what is beyond all measure is kept for the end, unchecked."""
         self._taken += 1
         self._chars += len(stretch)
-        if self._taken > MOST_STRETCHES or self._chars > MOST_CHARS:
+        if self._taken > MAX_STRETCHES or self._chars > MAX_CHARS:
             self._beyond.append(stretch)
         elif stretch:
             self._queue.append((stretch if is_code else _OWN_MARK.sub("", stretch), is_code))
@@ -128,21 +127,21 @@ class Checker:
         """
         async with self._turn:
             while self._queue and (last or len(self._queue) > 1 or not self._begins_table(self._queue[0][0])):
-                piece = await self._inspected(*self._queue[0])
+                piece = await self._inspect_stretch(*self._queue[0])
                 self._queue.popleft()
                 self._held.append(piece)
-                if not self._holds():
-                    self._let_out()
+                if not self._must_hold():
+                    self._release_held()
 
-    async def finish(self, mend: Mend | None = None) -> Review:
-        """Settle what is held and release it. Without `mend`, or a second time, nobody is asked."""
+    async def finish(self, rewrite: RewriteSentences | None = None) -> Review:
+        """Settle what is held and release it. Without `rewrite`, or a second time, nobody is asked."""
         await self.drain(last=True)
-        if mend and not self._asked and (doubts := self._doubts()):
-            await self._mend(mend, doubts)
+        if rewrite and not self._asked and (failed := self._find_failed()):
+            await self._rewrite_failed(rewrite, failed)
         if self._judge and self._judged is None:
             self._judged = await self._judge_held(self._judge)
         self._add_beyond()
-        self._let_out()
+        self._release_held()
         return Review(
             Proof(tuple(self._claims)),
             tuple(self._marked),
@@ -157,7 +156,7 @@ class Checker:
 
     # checking
 
-    async def _inspected(self, stretch: str, is_code: bool) -> Piece:
+    async def _inspect_stretch(self, stretch: str, is_code: bool) -> Piece:
         piece = Piece(stretch, begins_line=not self._line_is_open)
         after = self._queue[1][0] if len(self._queue) > 1 else ""
         heads = self._begins_table(stretch) and _is_head_of_table(stretch, after)
@@ -171,14 +170,14 @@ class Checker:
         return not self._line_is_open and not self._in_table and is_row(stretch)
 
     async def _check(self, piece: Piece) -> None:
-        """Check a stretch; put citations right where that is beyond doubt, and check again."""
+        """Check a stretch; put citations right where that is beyond failed_claim, and check again."""
         text, claims = piece.text, await self._claims_of(piece.text)
         repaired = None
-        if failing(claims):
+        if find_failing(claims):
             everything = await self._snapshots.of(self._snapshots.numbers)
             repaired = await asyncio.to_thread(repair, text, claims, everything)
             text, claims = repaired.text, await self._claims_of(repaired.text) if repaired.recited else claims
-        trimmed = without_idle_citations(text, claims)
+        trimmed = drop_idle_citations(text, claims)
         if trimmed != text:
             text, claims = trimmed, await self._claims_of(trimmed)
         piece.text, piece.claims = text, claims
@@ -190,7 +189,7 @@ class Checker:
         if text not in self._known:
             snapshots = await self._snapshots.of(sorted(extract_citation_markers(text)))
             claims = await asyncio.to_thread(check, text, snapshots)
-            self._known[text] = claims if self._mends else await asyncio.to_thread(taken_as_quotation, claims, snapshots)
+            self._known[text] = claims if self._rewrites else await asyncio.to_thread(accept_quotations, claims, snapshots)
         return self._known[text]
 
     def _add_beyond(self) -> None:
@@ -198,28 +197,28 @@ class Checker:
         text, self._beyond = "".join(self._beyond), []
         if text.strip():
             end = len(text.rstrip())
-            reason = f"only {MOST_STRETCHES} sentences or {MOST_CHARS} characters of an answer are checked"
-            self._held.append(Piece(text, (Claim(0, text[:SHOWN_CHARS], 0, end, Verdict.UNCHECKED, reason=reason),)))
+            reason = f"only {MAX_STRETCHES} sentences or {MAX_CHARS} characters of an answer are checked"
+            self._held.append(Piece(text, (Claim(0, text[:MAX_SHOWN_CHARS], 0, end, Verdict.UNCHECKED, reason=reason),)))
 
-    # holding and mending
+    # holding and rewriting
 
-    def _holds(self) -> bool:
-        return self._judge is not None or (self._mends and any(failing(piece.claims) for piece in self._held))
+    def _must_hold(self) -> bool:
+        return self._judge is not None or (self._rewrites and any(find_failing(piece.claims) for piece in self._held))
 
-    def _doubts(self) -> list[tuple[Piece, Doubt]]:
-        """What failed and may be mended; a sentence without a stored source cannot be."""
+    def _find_failed(self) -> list[tuple[Piece, FailedClaim]]:
+        """What failed and may be rewrite_cleanly; a sentence without a stored source cannot be."""
         return [
-            (piece, Doubt(claim, piece.hints.get(claim.index, ())))
+            (piece, FailedClaim(claim, piece.hints.get(claim.index, ())))
             for piece in self._held
-            for claim in failing(piece.claims)
+            for claim in find_failing(piece.claims)
             if claim.verdict is not Verdict.UNCHECKED
         ]
 
-    async def _mend(self, mend: Mend, doubts: Sequence[tuple[Piece, Doubt]]) -> None:
-        answers = await mend([doubt for _, doubt in doubts])
+    async def _rewrite_failed(self, rewrite: RewriteSentences, failed: Sequence[tuple[Piece, FailedClaim]]) -> None:
+        answers = await rewrite([failed_claim for _, failed_claim in failed])
         self._asked = answers is not None
         for piece in self._held:
-            mine = {d.claim.index: (answers or {}).get(n) for n, (owner, d) in enumerate(doubts) if owner is piece}
+            mine = {d.claim.index: (answers or {}).get(n) for n, (owner, d) in enumerate(failed) if owner is piece}
             await self._replace(piece, {index: text for index, text in mine.items() if text is not None})
 
     async def _replace(self, piece: Piece, sentences: Mapping[int, str]) -> None:
@@ -228,16 +227,16 @@ class Checker:
         for index, text in sentences.items():
             offered = Piece(text)
             await self._check(offered)
-            if text and not failing(offered.claims) and _fits(text, piece):
+            if text and not find_failing(offered.claims) and _can_replace(text, piece):
                 good[index] = offered.text
         gone = [claim for claim in piece.claims if sentences.get(claim.index) == ""]
         if not good and not gone:
             return
-        text = substituted(piece.text, piece.claims, good)
+        text = substitute_sentences(piece.text, piece.claims, good)
         claims = await self._claims_of(text)
         self._corrected += len(good)
         piece.text, piece.claims, piece.hints = text, claims, {}
-        self._take_out(piece, {c.index for c in failing(claims) if c.text in {g.text for g in gone}})
+        self._drop_claims(piece, {c.index for c in find_failing(claims) if c.text in {g.text for g in gone}})
 
     async def _judge_held(self, judge: JudgeClaims) -> JudgedClaims:
         """Judge every claim that is held, all in one call."""
@@ -249,24 +248,24 @@ class Checker:
 
     # release
 
-    def _let_out(self) -> None:
+    def _release_held(self) -> None:
         for piece in self._held:
-            doubtful = {claim.index for claim in failing(piece.claims)}
+            doubtful = {claim.index for claim in find_failing(piece.claims)}
             if self._strict:
-                self._take_out(piece, doubtful)
+                self._drop_claims(piece, doubtful)
                 doubtful = set()
-            text, claims = edited(piece.text, piece.claims, marked=doubtful, begins_line=piece.begins_line)
-            self._put(text, claims, doubtful)
+            text, claims = edit_stretch(piece.text, piece.claims, marked=doubtful, begins_line=piece.begins_line)
+            self._release_text(text, claims, doubtful)
         self._held = []
 
-    def _take_out(self, piece: Piece, indexes: set[int]) -> None:
+    def _drop_claims(self, piece: Piece, indexes: set[int]) -> None:
         if indexes:
             before = piece.claims
-            piece.text, piece.claims = edited(piece.text, before, dropped=indexes, begins_line=piece.begins_line)
+            piece.text, piece.claims = edit_stretch(piece.text, before, dropped=indexes, begins_line=piece.begins_line)
             kept = {claim.index for claim in piece.claims}
             self._dropped += [claim for claim in before if claim.index not in kept]
 
-    def _put(self, text: str, claims: Sequence[Claim], marked: set[int]) -> None:
+    def _release_text(self, text: str, claims: Sequence[Claim], marked: set[int]) -> None:
         """Blanks wait for what follows them, so that the answer begins and ends with a word."""
         lead = len(text) - len(text.lstrip()) if not self._out else 0
         base = self._length + len(self._blanks) - lead
@@ -284,7 +283,7 @@ class Checker:
             self._release(body)
 
 
-def _fits(sentence: str, piece: Piece) -> bool:
+def _can_replace(sentence: str, piece: Piece) -> bool:
     """Only a row can stand in for a row of a table."""
     return is_row(sentence) == is_row(piece.text)
 

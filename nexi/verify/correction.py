@@ -19,19 +19,19 @@ from nexi.prompts import render
 from nexi.structured.json_reader import parse_lenient
 from nexi.structured.schema_check import check_schema
 from nexi.types import Claim, Evidence, Message
-from nexi.verify.checker import Doubt
-from nexi.verify.edits import opening
+from nexi.verify.checker import FailedClaim
+from nexi.verify.edits import find_opening
 
-MOST_SENTENCES = 40
-SPAN_CHARS = 600
+MAX_SENTENCES = 40
+MAX_SPAN_CHARS = 600
 TOKENS_PER_SENTENCE = 120
-FEWEST_TOKENS = 300
+MIN_TOKENS = 300
 
 _BLANK = re.compile(r"\s+")
 _TEXT = {"type": "string"}
 
 
-def _listing(name: str, text: str, most: int) -> dict[str, Any]:
+def _reply_schema(name: str, text: str, most: int) -> dict[str, Any]:
     """The schema of a reply: a list of numbers with a text each."""
     entry = {
         "type": "object",
@@ -43,7 +43,7 @@ def _listing(name: str, text: str, most: int) -> dict[str, Any]:
     return {"type": "object", "properties": {name: entries}, "required": [name], "additionalProperties": False}
 
 
-class Request(Struct, frozen=True):
+class CorrectionRequest(Struct, frozen=True):
     """How a model is asked: whose, until when, and with which prompts."""
 
     llm: LLM
@@ -52,11 +52,11 @@ class Request(Struct, frozen=True):
     deadline: float | None = None
     prompts_folder: Path | None = None
 
-    async def mended(self, doubts: Sequence[Doubt]) -> dict[int, str]:
-        """New sentences by position in `doubts`, "" for one to leave out. Raises LLMError."""
-        asked = doubts[:MOST_SENTENCES]
-        task = f"Question: {self.question}\n\n" + "\n\n".join(_doubt_text(n, d) for n, d in enumerate(asked, 1))
-        entries = await self._ask("correction", task, _listing("sentences", "text", len(asked)))
+    async def rewrite_sentences(self, failed: Sequence[FailedClaim]) -> dict[int, str]:
+        """New sentences by position in `failed`, "" for one to leave out. Raises LLMError."""
+        asked = failed[:MAX_SENTENCES]
+        task = f"Question: {self.question}\n\n" + "\n\n".join(_failed_text(n, d) for n, d in enumerate(asked, 1))
+        entries = await self._ask("correction", task, _reply_schema("sentences", "text", len(asked)))
         return {e["n"] - 1: _BLANK.sub(" ", e["text"]).strip() for e in entries if 1 <= e["n"] <= len(asked)}
 
     async def _ask(self, prompt: str, task: str, schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -64,7 +64,7 @@ class Request(Struct, frozen=True):
         most = schema["properties"][name]["maxItems"]
         reply = await self.llm.complete(
             [Message("system", render(prompt, folder=self.prompts_folder)), Message("user", task)],
-            max_tokens=min(self.max_tokens, max(FEWEST_TOKENS, TOKENS_PER_SENTENCE * most)),
+            max_tokens=min(self.max_tokens, max(MIN_TOKENS, TOKENS_PER_SENTENCE * most)),
             temperature=0.0,
             deadline=self.deadline,
             schema=schema,
@@ -76,18 +76,21 @@ class Request(Struct, frozen=True):
         return list(value[name]) if isinstance(value, dict) and not check_schema(value, schema) else []
 
 
-def _doubt_text(n: int, doubt: Doubt) -> str:
-    claim = doubt.claim
-    lines = [f"Sentence {n}: {claim.text[len(opening(claim.text)) :].strip()}", f"What is wrong: {_problem(claim)}"]
+def _failed_text(n: int, failed_claim: FailedClaim) -> str:
+    claim = failed_claim.claim
+    lines = [
+        f"Sentence {n}: {claim.text[len(find_opening(claim.text)) :].strip()}",
+        f"What is wrong: {_describe_problem(claim)}",
+    ]
     seen: set[str] = set()
-    for evidence in (*claim.evidence, *doubt.hints):
+    for evidence in (*claim.evidence, *failed_claim.hints):
         if evidence.span and evidence.span not in seen:
             seen.add(evidence.span)
-            lines.append(f"Page [{evidence.number}] says: {_quoted(evidence)}")
+            lines.append(f"Page [{evidence.number}] says: {_quote_span(evidence)}")
     return "\n".join(lines)
 
 
-def _problem(claim: Claim) -> str:
+def _describe_problem(claim: Claim) -> str:
     """The verdict in words, with what is missing and what the page has instead."""
     parts = [claim.reason or claim.verdict.value.replace("_", " ")]
     for evidence in claim.evidence:
@@ -98,6 +101,6 @@ def _problem(claim: Claim) -> str:
     return "; ".join(parts)
 
 
-def _quoted(evidence: Evidence) -> str:
+def _quote_span(evidence: Evidence) -> str:
     """A passage as a JSON string, so that nothing in it can end the quotation."""
-    return json.dumps(_BLANK.sub(" ", evidence.span)[:SPAN_CHARS], ensure_ascii=False)
+    return json.dumps(_BLANK.sub(" ", evidence.span)[:MAX_SPAN_CHARS], ensure_ascii=False)

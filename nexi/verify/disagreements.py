@@ -16,19 +16,21 @@ if TYPE_CHECKING:
     from nexi.proof import Snapshot
 
 
-async def disagreements(question: str, review: Review, snapshots: Snapshots, titles: Mapping[int, str]) -> tuple[Conflict, ...]:
+async def find_disagreements(
+    question: str, review: Review, snapshots: Snapshots, titles: Mapping[int, str]
+) -> tuple[Conflict, ...]:
     """Where the pages that were read disagree on what the answer says."""
     pages = await snapshots.of(snapshots.numbers)
-    return await asyncio.to_thread(_conflicts, question, review.proof.claims, pages, titles) if len(pages) > 1 else ()
+    return await asyncio.to_thread(_find_conflicts, question, review.proof.claims, pages, titles) if len(pages) > 1 else ()
 
 
-async def linked(sources: Sequence[Source], review: Review, snapshots: Snapshots) -> tuple[Source, ...]:
+async def link_sources(sources: Sequence[Source], review: Review, snapshots: Snapshots) -> tuple[Source, ...]:
     """The sources of an answer with links that open them at their evidence."""
     pages = await snapshots.of([source.number for source in sources])
-    return await asyncio.to_thread(_links, sources, review.proof.claims, pages)
+    return await asyncio.to_thread(_link_sources, sources, review.proof.claims, pages)
 
 
-def _conflicts(
+def _find_conflicts(
     question: str, claims: Sequence[Claim], pages: Mapping[int, Snapshot | None], titles: Mapping[int, str]
 ) -> tuple[Conflict, ...]:
     from nexi.proof.conflicts import find_conflicts
@@ -36,7 +38,9 @@ def _conflicts(
     return find_conflicts(question, claims, pages, titles)
 
 
-def _links(sources: Sequence[Source], claims: Sequence[Claim], pages: Mapping[int, Snapshot | None]) -> tuple[Source, ...]:
+def _link_sources(
+    sources: Sequence[Source], claims: Sequence[Claim], pages: Mapping[int, Snapshot | None]
+) -> tuple[Source, ...]:
     from nexi.links import with_links
 
     return with_links(sources, claims, pages)

@@ -17,9 +17,9 @@ from nexi.answers.citations import extract_citation_markers, normalise_markers, 
 from nexi.answers.streaming import keep_given_addresses
 from nexi.types import Source
 from nexi.urls import dedup_key, find_urls, is_web_url
-from nexi.verify.edits import unmarked
+from nexi.verify.edits import remove_marks
 
-MOST_SOURCES = 999  # a marker has at most three digits
+MAX_SOURCES = 999  # a marker has at most three digits
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _RUN = re.compile(r"^run(?:[ _-]?id)?:\s*[\"']?([0-9a-f]{6})\b", re.MULTILINE)
@@ -67,7 +67,7 @@ class _Places(Struct, frozen=True):
         if known:
             return known
         number = max(self.sources, default=0) + 1
-        if number > MOST_SOURCES:
+        if number > MAX_SOURCES:
             self.unread.append(url)
             return 0
         self.add(number, url, title)
@@ -76,15 +76,15 @@ class _Places(Struct, frozen=True):
 
 def read_markdown(text: str) -> Document:
     """A Markdown text as a document."""
-    text = unmarked(text.replace("\r\n", "\n").removeprefix("\ufeff"))
+    text = remove_marks(text.replace("\r\n", "\n").removeprefix("\ufeff"))
     run = ""
     if front := _FRONT_MATTER.match(text):
         run = named[1] if (named := _RUN.search(front[0])) else ""
         text = _blank(front) + text[front.end() :]
     places = _Places()
-    text = _without_list(_FIGURES.sub(_blank, text), places)
-    text, labels = _without_definitions(text, places)
-    text = outside_code(text, lambda part: _resolved(part, labels, places))
+    text = _read_list(_FIGURES.sub(_blank, text), places)
+    text, labels = _read_definitions(text, places)
+    text = outside_code(text, lambda part: _resolve_references(part, labels, places))
     text, _ = keep_given_addresses(normalise_markers(text), places.number)
     lost = tuple(sorted(extract_citation_markers(text) - set(places.sources)))
     return Document(text, tuple(places.sources.values()), lost, run, unread=len(places.unread))
@@ -99,17 +99,17 @@ def read_answer(data: Mapping[str, Any]) -> Document:
         for entry in data.get("sources") or ()
         if isinstance(entry, Mapping) and isinstance(entry.get("n"), int) and entry.get("url")
     )
-    return answer_document(data["answer"], sources, str(data.get("id", "")), str(data.get("question", "")))
+    return build_answer_document(data["answer"], sources, str(data.get("id", "")), str(data.get("question", "")))
 
 
-def answer_document(answer: str, sources: tuple[Source, ...], run: str = "", question: str = "") -> Document:
+def build_answer_document(answer: str, sources: tuple[Source, ...], run: str = "", question: str = "") -> Document:
     """An answer of ours, whose numbers need no reading."""
-    text = unmarked(answer)
+    text = remove_marks(answer)
     lost = tuple(sorted(extract_citation_markers(text) - {source.number for source in sources}))
     return Document(text, sources, lost, run, question)
 
 
-def _without_list(text: str, places: _Places) -> str:
+def _read_list(text: str, places: _Places) -> str:
     """The list of sources at the end is read, then blank."""
     body = strip_sources_section(text.rstrip())
     number, told = 0, ""
@@ -123,13 +123,13 @@ def _without_list(text: str, places: _Places) -> str:
     return body + "\n" * text[len(body) :].count("\n")
 
 
-def _without_definitions(text: str, places: _Places) -> tuple[str, dict[str, str]]:
+def _read_definitions(text: str, places: _Places) -> tuple[str, dict[str, str]]:
     """Footnotes and reference definitions are read, then blank; a label that is a number is that number."""
     labels: dict[str, str] = {}
 
     def define(label: str, url: str, title: str = "") -> None:
         labels.setdefault(label.casefold(), url)
-        if label.isdecimal() and 0 < int(label) <= MOST_SOURCES:
+        if label.isdecimal() and 0 < int(label) <= MAX_SOURCES:
             places.add(int(label), url, title)
 
     def footnote(found: re.Match[str]) -> str:
@@ -145,7 +145,7 @@ def _without_definitions(text: str, places: _Places) -> tuple[str, dict[str, str
     return outside_code(text, lambda part: _DEFINITION.sub(definition, part)), labels
 
 
-def _resolved(part: str, labels: Mapping[str, str], places: _Places) -> str:
+def _resolve_references(part: str, labels: Mapping[str, str], places: _Places) -> str:
     """Named footnotes and links by reference as [n]."""
 
     def note(found: re.Match[str]) -> str:

@@ -23,23 +23,23 @@ __all__ = [
     "MARK",
     "PASSING",
     "check",
-    "edited",
-    "failing",
-    "opening",
+    "drop_idle_citations",
+    "edit_stretch",
+    "find_failing",
+    "find_opening",
+    "remove_marks",
     "repair",
-    "substituted",
-    "unmarked",
-    "without_idle_citations",
+    "substitute_sentences",
 ]
 
 
 MARK = " [unverified]"  # stands behind a sentence whose support was not found
 PASSING = (Verdict.FOUND, Verdict.SUPPORTED)
-HINTS = 3
+MAX_HINTS = 3
 _WORD = re.compile(r"\w")
 _OPENING = re.compile(r"\s*(?:>\s?)*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?")
 _BLANKS = " \t"
-LONGEST_COMPARED = 2000  # characters of a sentence that is looked for in sources it does not cite
+MAX_COMPARED_CHARS = 2000  # characters of a sentence that is looked for in sources it does not cite
 
 
 class Repair(Struct, frozen=True):
@@ -50,7 +50,7 @@ class Repair(Struct, frozen=True):
     hints: Mapping[int, tuple[Evidence, ...]] = {}
 
 
-def failing(claims: Iterable[Claim]) -> list[Claim]:
+def find_failing(claims: Iterable[Claim]) -> list[Claim]:
     """The claims that may not pass as they stand."""
     return [claim for claim in Proof(tuple(claims)).checked if claim.verdict not in PASSING]
 
@@ -64,21 +64,21 @@ def check(text: str, snapshots: Mapping[int, Snapshot | None]) -> tuple[Claim, .
 
 
 def repair(text: str, claims: Sequence[Claim], snapshots: Mapping[int, Snapshot | None]) -> Repair:
-    """Give each sentence the citation that supports it, where there is no doubt which that is."""
+    """Give each sentence the citation that supports it, where there is no failed_claim which that is."""
     hints: dict[int, tuple[Evidence, ...]] = {}
     recited = 0
-    for claim in reversed(failing(claims)):
-        others = _others(claim, snapshots)
+    for claim in reversed(find_failing(claims)):
+        others = _search_other_sources(claim, snapshots)
         sentence = text[claim.start : claim.end]
-        if (number := _the_one(claim, others)) is None:
-            hints[claim.index] = tuple(others[:HINTS])
+        if (number := _choose_source(claim, others)) is None:
+            hints[claim.index] = tuple(others[:MAX_HINTS])
             continue
         recited += 1
         text = text[: claim.start] + set_citations(sentence, [number]) + text[claim.end :]
     return Repair(text, recited, hints)
 
 
-def without_idle_citations(text: str, claims: Sequence[Claim]) -> str:
+def drop_idle_citations(text: str, claims: Sequence[Claim]) -> str:
     """A found sentence keeps the citations that say something to it; one that disagrees is kept as well."""
     for claim in reversed(claims):
         idle = {e.number for e in claim.evidence if e.verdict is Verdict.NOT_FOUND and not e.span}
@@ -88,7 +88,7 @@ def without_idle_citations(text: str, claims: Sequence[Claim]) -> str:
     return text
 
 
-def edited(
+def edit_stretch(
     text: str, claims: Sequence[Claim], *, dropped: Collection[int] = (), marked: Collection[int] = (), begins_line: bool = True
 ) -> tuple[str, tuple[Claim, ...]]:
     """The stretch without the claims of the dropped indexes and with the mark behind the others, and the claims that stay."""
@@ -114,27 +114,27 @@ def edited(
     return out, tuple(kept)
 
 
-def substituted(text: str, claims: Sequence[Claim], sentences: Mapping[int, str]) -> str:
+def substitute_sentences(text: str, claims: Sequence[Claim], sentences: Mapping[int, str]) -> str:
     """The stretch with other sentences in place of these claims; what opens a line stays."""
     for claim in reversed(claims):
         if claim.index in sentences:
-            start = claim.start + len(opening(claim.text))
+            start = claim.start + len(find_opening(claim.text))
             text = text[:start] + sentences[claim.index] + text[claim.end :]
     return text
 
 
-def opening(sentence: str) -> str:
+def find_opening(sentence: str) -> str:
     """The bullet, number or quotation mark of a line; a row of a table is one whole."""
     found = _OPENING.match(sentence)
     return found[0] if found else ""
 
 
-def unmarked(text: str) -> str:
+def remove_marks(text: str) -> str:
     """A text of the same length with blanks where our mark stood, so that places stay what they are."""
     return text.replace(MARK, " " * len(MARK))
 
 
-def _others(claim: Claim, snapshots: Mapping[int, Snapshot | None]) -> list[Evidence]:
+def _search_other_sources(claim: Claim, snapshots: Mapping[int, Snapshot | None]) -> list[Evidence]:
     """What every source that the sentence does not cite says to it, the best first.
 
     A sentence that cites nothing needs one source, so none is asked after one that says it word for word.
@@ -142,7 +142,7 @@ def _others(claim: Claim, snapshots: Mapping[int, Snapshot | None]) -> list[Evid
     from nexi.proof import check_claim
     from nexi.proof.literals import is_quoted
 
-    if len(claim.text) > LONGEST_COMPARED:
+    if len(claim.text) > MAX_COMPARED_CHARS:
         return []
     bare = set_citations(claim.text, ())
     others = {number: s for number, s in snapshots.items() if s is not None and number not in claim.numbers}
@@ -155,7 +155,7 @@ def _others(claim: Claim, snapshots: Mapping[int, Snapshot | None]) -> list[Evid
     return sorted(found, key=lambda e: (e.verdict is not Verdict.FOUND, -e.fit, -e.presence, e.number))
 
 
-def _the_one(claim: Claim, others: Sequence[Evidence]) -> int | None:
+def _choose_source(claim: Claim, others: Sequence[Evidence]) -> int | None:
     """The source that supports a sentence whose own do not. Of several, a sentence that names none takes the best; one that
     names another is not ours to guess about. Copies of a page count once."""
     containing = [e for e in others if e.verdict is Verdict.FOUND]

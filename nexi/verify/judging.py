@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from nexi.answers.citations import set_citations
 from nexi.ports import PairModel
 from nexi.types import Claim, Evidence, JudgeFigure, PairScore, Verdict
-from nexi.verify.edits import opening
+from nexi.verify.edits import find_opening
 from nexi.verify.snapshots import Snapshots
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def describe_gap(scores_of_claims: Sequence[Sequence[PairScore]]) -> str:
 
 def hypothesis_of(claim: Claim) -> str:
     """The sentence without its citations and without the bullet or number before it."""
-    return set_citations(claim.text[len(opening(claim.text)) :], ()).strip()
+    return set_citations(claim.text[len(find_opening(claim.text)) :], ()).strip()
 
 
 def choose_windows(claim: Claim, snapshots: Mapping[int, Snapshot | None]) -> tuple[str, ...]:

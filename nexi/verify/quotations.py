@@ -15,17 +15,17 @@ from msgspec.structs import replace
 
 from nexi.answers.citations import set_citations
 from nexi.types import Claim, Verdict
-from nexi.verify.edits import failing
+from nexi.verify.edits import find_failing
 
 if TYPE_CHECKING:
     from nexi.proof import Snapshot
 
-__all__ = ["taken_as_quotation"]
+__all__ = ["accept_quotations"]
 
 
-SHORTEST = 30  # characters of a quotation; less may stand anywhere
-SHORTEST_BODY = 20  # the same behind the line that names what it is about
-REACH = 8_000  # characters that a line may stand above what it names
+MIN_QUOTATION_CHARS = 30  # characters of a quotation; less may stand anywhere
+MIN_BODY_CHARS = 20  # the same behind the line that names what it is about
+MAX_DISTANCE_CHARS = 8_000  # characters that a line may stand above what it names
 
 _DECORATION = re.compile(r"[*_`\[\]\u00ad\\\\]|…|\.{3}")
 _BRACKETS = re.compile(r"\s*\([^()]{0,300}\)")
@@ -34,9 +34,9 @@ _PART = re.compile(r"(.+?)((?:\s*\[\d{1,3}\])+)", re.DOTALL)
 _CELLS = " – "
 
 
-def taken_as_quotation(claims: Sequence[Claim], snapshots: Mapping[int, Snapshot | None]) -> tuple[Claim, ...]:
+def accept_quotations(claims: Sequence[Claim], snapshots: Mapping[int, Snapshot | None]) -> tuple[Claim, ...]:
     """The claims, where a quotation is supported by the page it stands in."""
-    doubtful = {claim.index for claim in failing(claims)}
+    doubtful = {claim.index for claim in find_failing(claims)}
     return tuple(_quotation(claim, snapshots) if claim.index in doubtful else claim for claim in claims)
 
 
@@ -65,46 +65,48 @@ def _is_quoted_by_parts(text: str, snapshots: Mapping[int, Snapshot | None]) -> 
 
 def is_quoted(sentence: str, text: str) -> bool:
     """Whether a sentence was put together from letters of a page alone."""
-    words = _bare(sentence)
-    if len(words) < SHORTEST:
+    words = _strip_decoration(sentence)
+    if len(words) < MIN_QUOTATION_CHARS:
         return False
-    plain = _bare(text)
+    plain = _strip_decoration(text)
     if words in plain or _is_row(sentence, text):
         return True
-    words, plain = _bare(_unbracketed(sentence)), _bare(_unbracketed(text))
-    return (len(words) >= SHORTEST and words in plain) or _is_under_its_line(sentence, text)
+    words, plain = _strip_decoration(_remove_brackets(sentence)), _strip_decoration(_remove_brackets(text))
+    return (len(words) >= MIN_QUOTATION_CHARS and words in plain) or _is_under_its_line(sentence, text)
 
 
 def _is_row(sentence: str, text: str) -> bool:
     """The cells of one row of a table, each as it stands there."""
-    cells = [bare for cell in sentence.split(_CELLS) if (bare := _bare(cell).rstrip("."))]
+    cells = [bare for cell in sentence.split(_CELLS) if (bare := _strip_decoration(cell).rstrip("."))]
     return len(cells) > 1 and any(
-        all(cell in row for cell in cells) for line in text.split("\n") if line.startswith("|") and (row := _bare(line))
+        all(cell in row for cell in cells)
+        for line in text.split("\n")
+        if line.startswith("|") and (row := _strip_decoration(line))
     )
 
 
 def _is_under_its_line(sentence: str, text: str) -> bool:
     """`line: sentence`, where the page has the line above the sentence."""
-    plain = _bare(text)
+    plain = _strip_decoration(text)
     for colon in re.finditer(r":\s", sentence):
-        head, body = _bare(sentence[: colon.start()]), _bare(sentence[colon.end() :])
-        if len(body) < SHORTEST_BODY or not head:
+        head, body = _strip_decoration(sentence[: colon.start()]), _strip_decoration(sentence[colon.end() :])
+        if len(body) < MIN_BODY_CHARS or not head:
             return False
         at = plain.find(body)
-        if at >= 0 and head in plain[max(0, at - REACH) : at]:
+        if at >= 0 and head in plain[max(0, at - MAX_DISTANCE_CHARS) : at]:
             return True
-        bare, shorter = _bare(_unbracketed(body)), _bare(_unbracketed(text))
-        at = shorter.find(bare) if len(bare) >= SHORTEST_BODY else -1
-        if at >= 0 and _bare(_unbracketed(head)) in shorter[max(0, at - REACH) : at]:
+        bare, shorter = _strip_decoration(_remove_brackets(body)), _strip_decoration(_remove_brackets(text))
+        at = shorter.find(bare) if len(bare) >= MIN_BODY_CHARS else -1
+        if at >= 0 and _strip_decoration(_remove_brackets(head)) in shorter[max(0, at - MAX_DISTANCE_CHARS) : at]:
             return True
     return False
 
 
-def _unbracketed(text: str) -> str:
+def _remove_brackets(text: str) -> str:
     """Without what stands in brackets, and in brackets inside them."""
     return _BRACKETS.sub(" ", _BRACKETS.sub("", text))
 
 
-def _bare(text: str) -> str:
+def _strip_decoration(text: str) -> str:
     """Letters without emphasis, ellipses and the shape of blanks and quotation marks."""
     return " ".join(_DECORATION.sub("", text).translate(_QUOTES).split()).replace(" ,", ",").replace(" .", ".")

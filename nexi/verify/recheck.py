@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from nexi.errors import FetchError
 from nexi.types import Claim, Page, Proof, Source, Verdict, content_digest
 from nexi.verify.document import Document
-from nexi.verify.edits import failing
+from nexi.verify.edits import find_failing
 
 if TYPE_CHECKING:
     from nexi.proof import Snapshot
@@ -28,7 +28,7 @@ __all__ = ["SourceState", "Verification", "recheck"]
 State: TypeAlias = Literal["stored", "missing", "same", "changed", "dead", "fresh"]
 Stored: TypeAlias = Callable[[Source], Awaitable[str | None]]
 Fetch: TypeAlias = Callable[[str], Awaitable[Page]]
-AT_ONCE = 4
+MAX_CONCURRENT_FETCHES = 4
 LOST = "no source with this number is listed"
 
 
@@ -65,7 +65,7 @@ class Verification(Struct, frozen=True):
         Those are cited sentences that are not found in their sources, whether the source says otherwise, says nothing or is
         missing; what cites nothing fails only when it is strict.
         """
-        wrong = failing(self.proof.claims)
+        wrong = find_failing(self.proof.claims)
         return tuple(wrong if strict else (claim for claim in wrong if claim.evidence))
 
     def line_of(self, claim: Claim) -> int:
@@ -75,43 +75,43 @@ class Verification(Struct, frozen=True):
 async def recheck(document: Document, stored: Stored, fetch: Fetch | None = None) -> Verification:
     """Check every sentence of a document against the pages it cites."""
     kept = {source.number: await stored(source) for source in document.sources}
-    before = await asyncio.to_thread(_proof, document, kept)
+    before = await asyncio.to_thread(_check_document, document, kept)
     if fetch is None:
         states = tuple(_stored_state(source, kept[source.number]) for source in document.sources)
         return Verification(document, before, states)
-    pages = await _fetched(document.sources, fetch)
+    pages = await _fetch_pages(document.sources, fetch)
     fresh = {n: page.text if isinstance(page, Page) else None for n, page in pages.items()}
-    after = await asyncio.to_thread(_proof, document, fresh)
+    after = await asyncio.to_thread(_check_document, document, fresh)
     states = tuple(_fresh_state(source, kept[source.number], pages[source.number]) for source in document.sources)
-    return Verification(document, _told(after, pages), states, _changes(before, after, kept), refetched=True)
+    return Verification(document, _name_dead_pages(after, pages), states, _find_changes(before, after, kept), refetched=True)
 
 
-def _proof(document: Document, texts: Mapping[int, str | None]) -> Proof:
+def _check_document(document: Document, texts: Mapping[int, str | None]) -> Proof:
     from nexi.proof import check_answer, prepare
 
     snapshots: dict[int, Snapshot | None] = dict.fromkeys(document.lost)
     for source in document.sources:
         text = texts[source.number]
         snapshots[source.number] = None if text is None else prepare(text, source.url, content_digest(text))
-    return _named(check_answer(document.text, snapshots), document)
+    return _add_addresses(check_answer(document.text, snapshots), document)
 
 
-def _named(proof: Proof, document: Document) -> Proof:
+def _add_addresses(proof: Proof, document: Document) -> Proof:
     """Every piece of evidence with its address, also where there was no text to compare."""
     urls = {source.number: source.url for source in document.sources}
 
-    def named(claim: Claim) -> Claim:
+    def add_addresses(claim: Claim) -> Claim:
         evidence = tuple(
             e if e.url else replace(e, url=urls.get(e.number, ""), reason=LOST if e.number in document.lost else e.reason)
             for e in claim.evidence
         )
         return replace(claim, evidence=evidence)
 
-    return Proof(tuple(map(named, proof.claims)))
+    return Proof(tuple(map(add_addresses, proof.claims)))
 
 
-async def _fetched(sources: Sequence[Source], fetch: Fetch) -> dict[int, Page | FetchError]:
-    limit = asyncio.Semaphore(AT_ONCE)
+async def _fetch_pages(sources: Sequence[Source], fetch: Fetch) -> dict[int, Page | FetchError]:
+    limit = asyncio.Semaphore(MAX_CONCURRENT_FETCHES)
 
     async def one(source: Source) -> Page | FetchError:
         async with limit:
@@ -125,17 +125,17 @@ async def _fetched(sources: Sequence[Source], fetch: Fetch) -> dict[int, Page | 
     return {number: task.result() for number, task in tasks.items()}
 
 
-def _told(proof: Proof, pages: Mapping[int, Page | FetchError]) -> Proof:
+def _name_dead_pages(proof: Proof, pages: Mapping[int, Page | FetchError]) -> Proof:
     """A page that could not be fetched says so in the evidence that misses it."""
 
-    def told(claim: Claim) -> Claim:
+    def name_dead_pages(claim: Claim) -> Claim:
         evidence = []
         for e in claim.evidence:
             page = pages.get(e.number)
             evidence.append(replace(e, reason=f"the page is dead: {page}") if isinstance(page, FetchError) else e)
         return replace(claim, evidence=tuple(evidence))
 
-    return Proof(tuple(map(told, proof.claims)))
+    return Proof(tuple(map(name_dead_pages, proof.claims)))
 
 
 def _stored_state(source: Source, text: str | None) -> SourceState:
@@ -153,7 +153,7 @@ def _fresh_state(source: Source, kept: str | None, page: Page | FetchError) -> S
     return SourceState(source, "same" if known == page.digest else "changed", digest=page.digest)
 
 
-def _changes(before: Proof, after: Proof, kept: Mapping[int, str | None]) -> tuple[Change, ...]:
+def _find_changes(before: Proof, after: Proof, kept: Mapping[int, str | None]) -> tuple[Change, ...]:
     """What fresh pages did to sentences that could be checked before."""
     pairs = zip(before.claims, after.claims, strict=True)
     return tuple(Change(a.index, b.verdict, a.verdict) for b, a in pairs if a.verdict is not b.verdict and any(kept.values()))

@@ -42,7 +42,7 @@ class Snapshots:
                     await self._prepare(number)
         return {number: self._prepared.get(number) for number in wanted}
 
-    async def warm(self) -> None:
+    async def prepare_all(self) -> None:
         """Prepare whatever was numbered, so that the first sentence need not wait for it."""
         for number in self.numbers:
             await self.of([number])
@@ -51,7 +51,7 @@ class Snapshots:
         source = self._session.book.by_number(number)
         text = await self._text(source) if source else None
         if source and text is not None:
-            self._prepared[number] = await asyncio.to_thread(_prepared, text, source)
+            self._prepared[number] = await asyncio.to_thread(_prepare_snapshot, text, source)
 
     async def _text(self, source: Source) -> str | None:
         page = self._session.find_page(source.url)
@@ -63,7 +63,7 @@ class Snapshots:
             return None
 
 
-def _prepared(text: str, source: Source) -> Snapshot:
+def _prepare_snapshot(text: str, source: Source) -> Snapshot:
     from nexi.proof import prepare
 
     return prepare(text, source.url, source.digest)

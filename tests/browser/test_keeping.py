@@ -98,7 +98,7 @@ def test_verdicts_are_told_in_words_and_conflicts_stand_side_by_side(served: Sta
     assert (left["y"], left["x"] < right["x"]) == (right["y"], True)
     second = page.locator("#source-list li").all_inner_texts()[1].split("\n")
     assert [line for line in second if line][:4] == [
-        "[2]", "Pluto", "The Almanac · Ada Moon · 2031-04-05 · read 2031-05-06",
+        "[2]", "Pluto", "pluto.example · The Almanac · Ada Moon · 2031-04-05 · read 2031-05-06",
         "✗ 0 of 1 sentence found, 1 contradicted Stored text",
     ]  # fmt: skip
     assert "Saturn would sink in water." in page.inner_text("#left-out")

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nexi.types import Review, Verdict
-from nexi.verify import MARK, Doubt
+from nexi.verify import MARK, FailedClaim
 from tests.verify.shelf import Desk
 
 SENTENCES = (
@@ -34,10 +34,10 @@ settle = settings(max_examples=60, deadline=None)
 class Watch:
     """Writes an answer and notes what was out at every step."""
 
-    def __init__(self, text: str, *, strict: bool, mends: bool, replies: Sequence[str]) -> None:
+    def __init__(self, text: str, *, strict: bool, rewrites: bool, replies: Sequence[str]) -> None:
         self.seen: list[str] = []
         self.asked = 0
-        self.desk = Desk(strict=strict, mends=mends)
+        self.desk = Desk(strict=strict, rewrites=rewrites)
         self.review: Review = asyncio.run(self._write(text, replies))
 
     async def _write(self, text: str, replies: Sequence[str]) -> Review:
@@ -45,19 +45,19 @@ class Watch:
         self.desk.checker._release = lambda piece: (release(piece), self.seen.append("".join(self.desk.released)))[0]
         await self.desk.write(text, 17)
 
-        async def mend(doubts: Sequence[Doubt]) -> dict[int, str]:
+        async def rewrite(failed: Sequence[FailedClaim]) -> dict[int, str]:
             self.asked += 1
-            return dict(zip(range(len(doubts)), replies, strict=False))
+            return dict(zip(range(len(failed)), replies, strict=False))
 
-        return await self.desk.checker.finish(mend)
+        return await self.desk.checker.finish(rewrite)
 
 
 @settle
 @given(answers, st.booleans(), st.booleans(), st.lists(st.sampled_from((*SENTENCES[:5], "", "gibberish [1]")), max_size=3))
 def test_released_text_is_a_prefix_of_the_answer_and_the_proof_is_of_it(
-    text: str, strict: bool, mends: bool, replies: list[str]
+    text: str, strict: bool, rewrites: bool, replies: list[str]
 ) -> None:
-    watch = Watch(text, strict=strict, mends=mends, replies=replies)
+    watch = Watch(text, strict=strict, rewrites=rewrites, replies=replies)
     answer, review = watch.desk.text, watch.review
     assert all(answer.startswith(seen) for seen in watch.seen)
     assert "".join(watch.desk.released) == answer == answer.strip()

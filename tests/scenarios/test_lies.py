@@ -56,7 +56,7 @@ def released(world: World) -> str:
     return "".join(e.text for e in world.events if isinstance(e, TextDelta))
 
 
-def asked_to_mend(world: World) -> int:
+def count_rewrites(world: World) -> int:
     return sum(isinstance(f, ModelAsked) and f.purpose == "correct" for f in world.facts)
 
 
@@ -94,17 +94,17 @@ async def test_a_wrong_page_is_put_right_when_another_supports_the_sentence(make
     world = lying(make_config(), "The Eiffel Tower in Paris is 330 metres tall [1].")
     result = await world.ask(QUESTION)
     assert (result.answer.text, result.answer.review.recited) == ("The Eiffel Tower in Paris is 330 metres tall [2].", 1)
-    assert asked_to_mend(world) == 0
+    assert count_rewrites(world) == 0
 
 
-async def test_the_model_is_asked_once_for_all_that_failed_and_its_mending_is_checked(make_config: Make) -> None:
+async def test_the_model_is_asked_once_for_all_that_failed_and_what_it_rewrites_is_checked(make_config: Make) -> None:
     answer = f"{TRUE} {LIES['wrong number']} {LIES['wrong date']} {LIES['negation']}"
-    mended = "The main span of the Golden Gate Bridge is 1,280 metres long [1]."
-    world = lying(make_config(), answer, corrections(mended, "Still in June 1937 [1].", ""), corrections("never asked"))
+    rewritten = "The main span of the Golden Gate Bridge is 1,280 metres long [1]."
+    world = lying(make_config(), answer, corrections(rewritten, "Still in June 1937 [1].", ""), corrections("never asked"))
     result = await world.ask(QUESTION)
-    assert result.answer.text == released(world) == f"{TRUE} {mended} {LIES['wrong date']}{MARK}"
+    assert result.answer.text == released(world) == f"{TRUE} {rewritten} {LIES['wrong date']}{MARK}"
     review = result.answer.review
-    assert (asked_to_mend(world), review.corrected, len(review.dropped), review.asked) == (1, 1, 1, True)
+    assert (count_rewrites(world), review.corrected, len(review.dropped), review.asked) == (1, 1, 1, True)
     prompt = world.llm.requests[-1][-1].content
     assert all(LIES[lie] in prompt for lie in ("wrong number", "wrong date", "negation"))
     assert "1,280 metres" in prompt
@@ -121,7 +121,7 @@ async def test_a_spent_budget_allows_no_correction(make_config: Make) -> None:
     world = lying(make_config(max_tokens=30_000), LIES["wrong number"], corrections(TRUE))
     world.llm.steps[1] = Reply("", answering(LIES["wrong number"]).tool_calls, Usage(29_800, 150), "tool_calls")
     result = await world.ask(QUESTION)
-    assert (result.answer.text, asked_to_mend(world)) == (LIES["wrong number"] + MARK, 0)
+    assert (result.answer.text, count_rewrites(world)) == (LIES["wrong number"] + MARK, 0)
     assert not result.answer.review.asked
 
 
@@ -134,7 +134,7 @@ async def test_a_stop_allows_no_correction_and_keeps_the_answer(make_config: Mak
 
     result = await world.ask(QUESTION, on_event=stop)
     assert result.answer.text == released(world) == f"{TRUE} {LIES['negation']}{MARK}"
-    assert asked_to_mend(world) == 0
+    assert count_rewrites(world) == 0
 
 
 async def test_a_stop_while_the_model_corrects_marks_what_failed(make_config: Make) -> None:

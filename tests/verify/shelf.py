@@ -36,15 +36,15 @@ class Desk:
     async def write(self, text: str, size: int = 9) -> None:
         """Write all of a text, draining as a loop would."""
         numbers = {source.number for source in self.session.book.sources}
-        stream = AnswerStream(numbers, self.checker.take)
+        stream = AnswerStream(numbers, self.checker.add_stretch)
         for start in range(0, len(text), size):
             stream.feed(text[start : start + size])
             await self.checker.drain()
         stream.finish()
 
-    async def review(self, text: str, mend: Any = None) -> Review:
+    async def review(self, text: str, rewrite: Any = None) -> Review:
         await self.write(text)
-        return await self.checker.finish(mend)
+        return await self.checker.finish(rewrite)
 
     @property
     def text(self) -> str:

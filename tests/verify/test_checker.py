@@ -8,14 +8,14 @@ from collections.abc import Sequence
 import pytest
 
 from nexi.types import Claim, JudgeFigure, PairScore, Verdict
-from nexi.verify import Doubt
+from nexi.verify import FailedClaim
 from nexi.verify.judging import JudgedClaims, apply_scores
 from tests.verify.shelf import Desk
 
 FIGURE = JudgeFigure("judge", 0.9, 60)
 TRUE = "The Eiffel Tower is 330 metres tall [1]."
 LIE = "The Tacoma bridge collapsed in March 1951 [2]."
-MENDED = "The Tacoma bridge collapsed in November 1940 [2]."
+REWRITTEN = "The Tacoma bridge collapsed in November 1940 [2]."
 
 
 class Model:
@@ -25,8 +25,8 @@ class Model:
         self.sentences = sentences
         self.asked: list[list[str]] = []
 
-    async def __call__(self, doubts: Sequence[Doubt]) -> dict[int, str]:
-        self.asked.append([doubt.claim.text for doubt in doubts])
+    async def __call__(self, failed: Sequence[FailedClaim]) -> dict[int, str]:
+        self.asked.append([one.claim.text for one in failed])
         return dict(enumerate(self.sentences))
 
 
@@ -40,7 +40,7 @@ async def test_a_true_answer_passes_untouched_and_says_so() -> None:
 
 
 async def test_places_of_claims_are_places_in_the_text() -> None:
-    desk = Desk(mends=False)
+    desk = Desk(rewrites=False)
     review = await desk.review(f"\n\n{LIE} {TRUE}\n\n- The Loire flows into the Atlantic Ocean [3].\n{LIE}")
     assert [desk.text[c.start : c.end] for c in review.proof.claims] == [c.text for c in review.proof.claims]
     assert [c.index for c in review.proof.claims] == list(range(len(review.proof.claims)))
@@ -53,9 +53,9 @@ async def test_a_failed_sentence_holds_back_all_that_follows_until_the_end() -> 
     await desk.write(f"{TRUE} {LIE} The Loire flows into the Atlantic Ocean [3]. ")
     await desk.checker.drain()
     assert desk.released == [TRUE]
-    model = Model(MENDED)
+    model = Model(REWRITTEN)
     review = await desk.checker.finish(model)
-    assert desk.text == f"{TRUE} {MENDED} The Loire flows into the Atlantic Ocean [3]."
+    assert desk.text == f"{TRUE} {REWRITTEN} The Loire flows into the Atlantic Ocean [3]."
     assert "".join(desk.released) == desk.text
     assert (model.asked, review.corrected, review.asked, review.marked) == ([[LIE]], 1, True, ())
 
@@ -72,7 +72,7 @@ async def test_all_that_failed_is_given_back_together_and_once() -> None:
 
 
 async def test_what_fails_is_marked_or_dropped() -> None:
-    lax, strict = Desk(mends=False), Desk(mends=False, strict=True)
+    lax, strict = Desk(rewrites=False), Desk(rewrites=False, strict=True)
     await lax.review(f"{TRUE} {LIE} {TRUE}")
     review = await strict.review(f"{TRUE} {LIE} {TRUE}")
     assert lax.text == f"{TRUE} {LIE} [unverified] {TRUE}"
@@ -80,22 +80,22 @@ async def test_what_fails_is_marked_or_dropped() -> None:
     assert ([c.text for c in review.dropped], review.proof.found) == ([LIE], 2)
 
 
-async def test_where_nobody_mends_nothing_is_held() -> None:
-    desk = Desk(mends=False)
+async def test_where_no_model_rewrites_nothing_is_held() -> None:
+    desk = Desk(rewrites=False)
     await desk.write(f"{LIE} {TRUE} And more")
     await desk.checker.drain()
     assert desk.text.startswith(f"{LIE} [unverified] {TRUE}")
 
 
 async def test_lines_of_lists_and_tables_go_whole() -> None:
-    desk = Desk(mends=False, strict=True)
+    desk = Desk(rewrites=False, strict=True)
     text = f"Facts:\n\n- {TRUE}\n- {LIE}\n\n| what | when |\n|---|---|\n| {LIE} | 7 |\n"
     await desk.review(text)
     assert desk.text == f"Facts:\n\n- {TRUE}\n\n| what | when |\n|---|---|"
 
 
 async def test_a_marked_row_stays_a_row() -> None:
-    desk = Desk(mends=False)
+    desk = Desk(rewrites=False)
     await desk.review("| The tower is made of 900 kg of cheese [1] |\n| more |\n")
     assert desk.text.split("\n")[0] == "| The tower is made of 900 kg of cheese [1] [unverified] |"
 
@@ -109,7 +109,7 @@ async def test_a_wrong_number_is_put_right_when_one_other_source_supports_the_se
 
 async def test_a_wrong_number_is_not_guessed_between_two_sources() -> None:
     copies = {f"https://{name}.example/": f"{name}. The Loire flows into the Atlantic Ocean." for name in ("a", "b")}
-    desk = Desk({**copies, "https://c.example/": "The sky is blue."}, mends=False)
+    desk = Desk({**copies, "https://c.example/": "The sky is blue."}, rewrites=False)
     await desk.review("The Loire flows into the Atlantic Ocean [3].")
     assert desk.text == "The Loire flows into the Atlantic Ocean [3]. [unverified]"
 
@@ -133,7 +133,7 @@ async def test_a_citation_that_adds_nothing_is_taken_out() -> None:
     assert desk.text == "The Loire flows into the Atlantic Ocean [3]."
 
 
-async def test_a_page_without_a_stored_text_is_a_gap_that_nobody_is_asked_to_mend() -> None:
+async def test_a_page_without_a_stored_text_is_a_gap_that_no_model_is_asked_to_rewrite() -> None:
     desk = Desk()
     source = desk.session.book.number_for("https://gone.example/", digest="0" * 64)
     model = Model(TRUE)
@@ -173,9 +173,9 @@ async def test_a_judge_lowers_and_holds_everything_until_it_has_spoken() -> None
 
 
 async def test_a_cancelled_check_loses_nothing() -> None:
-    desk = Desk(mends=False)
+    desk = Desk(rewrites=False)
     for stretch in (f"{TRUE} ", f"{LIE} ", TRUE):
-        desk.checker.take(stretch)
+        desk.checker.add_stretch(stretch)
     task = asyncio.create_task(desk.checker.drain())
     await asyncio.sleep(0)
     task.cancel()
@@ -189,13 +189,13 @@ async def test_a_cancelled_check_loses_nothing() -> None:
 async def test_a_writer_who_only_quotes_may_cut_a_date_in_two() -> None:
     page = {"https://a.example/": "He wrote on Dec. 22, 1877 to the French Academy of Sciences in Paris. Nothing more."}
     cut = "… 22, 1877 to the French Academy of Sciences in Paris. [1]"
-    quoting = Desk(page, mends=False)
+    quoting = Desk(page, rewrites=False)
     review = await quoting.review(cut)
     assert (quoting.text, review.proof.figures()) == (cut, "1 of 1 sentence found in the cited pages")
 
 
 async def test_the_head_of_a_table_is_no_sentence_and_gets_no_citation() -> None:
-    desk = Desk(mends=False)
+    desk = Desk(rewrites=False)
     table = "| river that flows | into the Atlantic Ocean |\n|---|---|\n| Loire | The Loire flows into the Atlantic Ocean |\n"
     head, _, rest = table.partition("\n")
     await desk.write(f"{head}\n")
@@ -207,6 +207,6 @@ async def test_the_head_of_a_table_is_no_sentence_and_gets_no_citation() -> None
 
 
 async def test_a_row_that_heads_nothing_is_checked_as_any_sentence() -> None:
-    desk = Desk(mends=False)
+    desk = Desk(rewrites=False)
     await desk.review(f"| {LIE} |\n")
     assert desk.text == f"| {LIE} [unverified] |"

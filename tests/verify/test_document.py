@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from nexi.answers.citations import extract_citation_markers
 from nexi.types import Source
-from nexi.verify.document import MOST_SOURCES, read_answer, read_markdown
+from nexi.verify.document import MAX_SOURCES, read_answer, read_markdown
 
 
 def cited(text: str) -> tuple[str, dict[int, str]]:
@@ -68,8 +68,8 @@ def test_our_mark_and_our_figures_are_no_part_of_the_text(line: str) -> None:
 
 
 def test_a_document_with_too_many_addresses_says_how_many_were_left() -> None:
-    document = read_markdown(" ".join(f"https://a.example/{n}" for n in range(MOST_SOURCES + 5)))
-    assert (len(document.sources), document.unread) == (MOST_SOURCES, 5)
+    document = read_markdown(" ".join(f"https://a.example/{n}" for n in range(MAX_SOURCES + 5)))
+    assert (len(document.sources), document.unread) == (MAX_SOURCES, 5)
 
 
 def test_an_answer_as_json_is_read_with_its_digests() -> None:

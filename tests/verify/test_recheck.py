@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from nexi.errors import FetchError
 from nexi.types import Page, Source, Verdict
-from nexi.verify.document import answer_document, read_markdown
+from nexi.verify.document import build_answer_document, read_markdown
 from nexi.verify.recheck import Change, Verification, recheck
 
 A, B = "https://a.example/", "https://b.example/"
@@ -34,7 +34,7 @@ def states(found: Verification) -> dict[str, str]:
     return {state.source.url: state.state for state in found.sources}
 
 
-DOCUMENT = answer_document(TEXT, (Source(1, A), Source(2, B)))
+DOCUMENT = build_answer_document(TEXT, (Source(1, A), Source(2, B)))
 
 
 async def test_stored_pages_support_what_they_say() -> None:
@@ -73,7 +73,7 @@ async def test_a_number_that_is_not_listed_is_said_to_be() -> None:
 
 async def test_what_cites_nothing_fails_only_when_it_is_strict() -> None:
     text = f"The Loire flows into the Atlantic Ocean. {TOWER.removesuffix('.')} [2]."
-    found = await recheck(answer_document(text, (Source(2, B),)), shelf({B: TOWER}))
+    found = await recheck(build_answer_document(text, (Source(2, B),)), shelf({B: TOWER}))
     assert (found.failed(), len(found.failed(strict=True))) == ((), 1)
 
 

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from nexi.events import ModelReplied, PageFailed, SearchFinished, Warned
 from nexi.types import Claim, Evidence, Source, Usage, Verdict, content_digest
@@ -155,3 +156,11 @@ async def test_the_whole_stored_text_is_given_on_asking_and_what_is_cut_is_said(
         some, whole = (await served.client.get(path)).json(), (await served.client.get(f"{path}&whole=1")).json()
     assert (some["span"], some["cut"], some["left"], len(some["before"])) == ("NEEDLE", True, True, 1500)
     assert (whole["before"] + whole["span"] + whole["after"], whole["cut"], whole["left"]) == (long, False, False)
+
+
+def test_a_contradicted_sentence_names_the_value_of_the_page_as_text() -> None:
+    answer = "It opened in 2016 [1]."
+    found = claim(0, answer, answer, Verdict.CONTRADICTED)
+    evidence = replace(found.evidence[0], other="<b>2006</b>")
+    html = answer_html(answer, (replace(found, evidence=(evidence,)),), (SOURCE,))
+    assert "✗\u00a0contradicted: the page has &lt;b&gt;2006&lt;/b&gt;</button>" in html

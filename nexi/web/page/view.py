@@ -6,6 +6,7 @@ that no answer can contain. In the page a mark is a button; in a file of its own
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -35,6 +36,7 @@ WORDS = {
 }
 WORST = (Verdict.CONTRADICTED, Verdict.NOT_FOUND, Verdict.UNCHECKED, Verdict.FOUND, Verdict.SUPPORTED)
 GOOD = (Verdict.SUPPORTED, Verdict.FOUND)
+MAX_VALUE_CHARS = 60
 
 _MARKS = re.compile(f"[{OPEN}{CLOSE}]")
 _CLAIM = re.compile(f"{OPEN}([0-9]{{1,6}}){CLOSE}")
@@ -150,12 +152,21 @@ class _Marks(Struct, frozen=True):
         claim = self.claims.get(index)
         if claim is None:
             return ""
-        said, sign = verdict_of(claim), SIGNS[claim.verdict]
+        said, sign = html.escape(_say_verdict(claim)), SIGNS[claim.verdict]
         shown = sign if claim.verdict in GOOD else f"{sign}\u00a0{said}"
         kind, label = f'class="check v-{claim.verdict.value}"', f'aria-label="{said}: show the evidence"'
         if self.in_file:
             return f'<a {kind} href="#claim-{index}" {label}>{shown}</a>'
         return f'<button type="button" {kind} data-claim="{index}" {label}>{shown}</button>'
+
+
+def _say_verdict(claim: Claim) -> str:
+    """The verdict of a sentence in words; a contradicted one names the value of the page beside its own."""
+    other = next((e.other for e in claim.evidence if e.verdict is Verdict.CONTRADICTED and e.other), "")
+    shown = " ".join(other.split())[:MAX_VALUE_CHARS]
+    return (
+        f"{verdict_of(claim)}: the page has {shown}" if claim.verdict is Verdict.CONTRADICTED and shown else verdict_of(claim)
+    )
 
 
 def verdict_of(claim: Claim) -> str:

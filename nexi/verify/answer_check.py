@@ -1,7 +1,7 @@
 """An answer under way: what the model writes goes in, checked text comes out.
 
 It joins the stream that cuts the text with the checker that lets it out, for one answer of one session. The loop above owns the
-tasks and says whether the model may be asked to mend; without a verifier the text passes as it comes.
+tasks and says whether the model may be asked to rewrite; without a verifier the text passes as it comes.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from nexi.ports import PairModel
 from nexi.runs.session import Session
 from nexi.types import Review
 from nexi.urls import is_web_url
-from nexi.verify.checker import Checker, Doubt, JudgeClaims, Mend
+from nexi.verify.checker import Checker, FailedClaim, JudgeClaims, RewriteSentences
 from nexi.verify.snapshots import Snapshots
 
 
 class Verifier(Struct, frozen=True):
-    """How the answers of a run are checked. `mends` is for a model that can be asked to write a sentence again.
+    """How the answers of a run are checked. `rewrites` is for a model that can be asked to write a sentence again.
 
     `open_judge` opens the pair model that judges what rules found: all there is for the text of a model (True), for
     quotations (False) what costs nothing.
@@ -28,12 +28,12 @@ class Verifier(Struct, frozen=True):
 
     snapshots: Snapshots
     strict: bool = False
-    mends: bool = True
+    rewrites: bool = True
     open_judge: Callable[[bool], PairModel | None] = lambda by_model: None
 
 
-class Writing:
-    """One answer. Feed it, let it `drain` now and then, and `finish` it; `released` says whether there is anything of it."""
+class AnswerCheck:
+    """One answer. Feed it, let it `drain` now and then, and `finish` it; `has_released` says whether any of it is out."""
 
     def __init__(
         self,
@@ -41,35 +41,35 @@ class Writing:
         verifier: Verifier | None,
         release: Callable[[str], None],
         *,
-        mends: bool = True,
+        rewrites: bool = True,
         judge: JudgeClaims | None = None,
     ) -> None:
-        self.by_model = mends
+        self.by_model = rewrites
         self._session = session
         self._checker = None
         if verifier:
             self._checker = Checker(
-                verifier.snapshots, release, strict=verifier.strict, mends=mends and verifier.mends, judge=judge
+                verifier.snapshots, release, strict=verifier.strict, rewrites=rewrites and verifier.rewrites, judge=judge
             )
-        take = self._checker.take if self._checker else lambda stretch, _: release(stretch)
+        add_stretch = self._checker.add_stretch if self._checker else lambda stretch, _: release(stretch)
         known = {source.number for source in session.book.sources}
-        self._stream = AnswerStream(known, take, place=self._place)
+        self._stream = AnswerStream(known, add_stretch, place=self._place)
 
     @property
-    def released(self) -> bool:
+    def has_released(self) -> bool:
         return self._stream.has_released
 
     @property
-    def waiting(self) -> bool:
-        return bool(self._checker and self._checker.waiting)
+    def is_waiting(self) -> bool:
+        return bool(self._checker and self._checker.is_waiting)
 
     @property
-    def dropped(self) -> set[int]:
+    def unknown_citations(self) -> set[int]:
         """Citation numbers that name nothing."""
         return self._stream.dropped
 
     @property
-    def removed(self) -> set[str]:
+    def unknown_addresses(self) -> set[str]:
         """Addresses that nobody gave."""
         return self._stream.removed
 
@@ -80,22 +80,22 @@ class Writing:
         if self._checker:
             await self._checker.drain()
 
-    async def finish(self, mend: Mend | None = None) -> tuple[str, Review | None]:
+    async def finish(self, rewrite: RewriteSentences | None = None) -> tuple[str, Review | None]:
         """The whole answer, and how it was checked."""
         text = self._stream.finish()
         if not self._checker:
             return text, None
-        review = await self._checker.finish(self._cleaned(mend) if mend else None)
+        review = await self._checker.finish(self._clean_rewritten(rewrite) if rewrite else None)
         return self._checker.text, review
 
-    def _cleaned(self, mend: Mend) -> Mend:
+    def _clean_rewritten(self, rewrite: RewriteSentences) -> RewriteSentences:
         """New sentences obey the same rules as the first ones."""
 
-        async def mended(doubts: Sequence[Doubt]) -> Mapping[int, str] | None:
-            sentences = await mend(doubts)
+        async def rewrite_cleanly(failed: Sequence[FailedClaim]) -> Mapping[int, str] | None:
+            sentences = await rewrite(failed)
             return None if sentences is None else {n: self._stream.clean(text).strip() for n, text in sentences.items()}
 
-        return mended
+        return rewrite_cleanly
 
     def _place(self, url: str) -> int | None:
         """The number of a read page; 0 for an address that stands in the question or in a page that was read."""
