@@ -226,11 +226,10 @@ class SilentJudge:
         raise AssertionError
 
 
-async def test_a_judge_that_never_replies_is_given_up(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nexi.agent.checking.JUDGE_PATIENCE_S", 0.05)
+async def test_a_judge_that_never_replies_is_given_up(config: Config) -> None:
     world = world_of(config)
     world.roles["judge"] = SilentJudge()  # type: ignore[assignment]
-    review = await review_of(world)
+    review = await review_of(world, time_target=0.05)
     assert (words(review), review.gap) == (
         ["found"] * 3,
         "The sentences were not judged: the time for checking was used up",
