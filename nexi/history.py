@@ -19,24 +19,6 @@ from typing import Any, NamedTuple
 
 from nexi import files
 
-__all__ = [
-    "HistoryEntry",
-    "HistoryRead",
-    "add_history_entry",
-    "clear_history",
-    "create_entry",
-    "find_entries",
-    "format_entry_full",
-    "format_entry_preview",
-    "get_entry_by_id",
-    "get_last_n_entries",
-    "get_latest_entry",
-    "read_history",
-    "read_last",
-    "remove_entry",
-]
-
-
 PREVIEW_CHARS = 200
 PREVIEW_URLS = 3
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")

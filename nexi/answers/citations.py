@@ -13,20 +13,6 @@ from typing import Any
 
 from nexi.types import Imprint, Source
 
-__all__ = [
-    "CitationBook",
-    "SentenceStream",
-    "drop_unknown",
-    "extract_citation_markers",
-    "format_citations_section",
-    "is_row",
-    "normalise_markers",
-    "outside_code",
-    "set_citations",
-    "strip_sources_section",
-]
-
-
 UNSAID = Imprint()
 
 _NUMBER = r"[1-9][0-9]{0,2}"  # [2024] is a year

@@ -21,24 +21,6 @@ if TYPE_CHECKING:
     from nexi.types import Page, SearchOutcome, Source
     from nexi.verify.recheck import Verification
 
-__all__ = [
-    "answer_markdown",
-    "hits_markdown",
-    "indexed_markdown",
-    "page_markdown",
-    "replace_surrogates",
-    "research_markdown",
-    "run_listed",
-    "show_answer",
-    "show_hits",
-    "show_page_part",
-    "show_report",
-    "show_research",
-    "show_verification",
-    "waiting_message",
-]
-
-
 MOST_STEPS = 200
 _HALVES = re.compile("[\ud800-\udfff]")
 

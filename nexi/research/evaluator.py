@@ -25,17 +25,6 @@ from nexi.text.words import drop_stop_words
 from nexi.token_counter import BYTES_PER_TOKEN
 from nexi.types import Message
 
-__all__ = [
-    "CUT_OFF",
-    "EvaluationLimits",
-    "cut_to_bytes",
-    "describe_budget",
-    "evaluate_round",
-    "judge_without_model",
-    "sort_researchers",
-]
-
-
 MIN_REPORT_BYTES = 500
 PROMPT_TOKENS = 900
 MAX_BUILT_IN_ROUNDS = 2  # word coverage cannot tell whether more rounds would help

@@ -20,17 +20,6 @@ from nexi.text.stopwords import language_of
 from nexi.text.words import find_words
 from nexi.types import Source
 
-__all__ = [
-    "LintedReport",
-    "SaveLocation",
-    "choose_folder",
-    "lint_report",
-    "make_file_name",
-    "render_document",
-    "render_front_matter",
-]
-
-
 FILE_PREFIX = "nexi-research"
 MAX_SLUG_CHARS = 60
 MAX_SLUG_BYTES = 200  # a file name holds 255

@@ -19,22 +19,6 @@ from nexi import events
 from nexi.errors import StoreError
 from nexi.events import Fact
 
-__all__ = [
-    "RUN_ID",
-    "DamagedLogError",
-    "ReadLog",
-    "check_run_id",
-    "digests_in",
-    "encode_fact",
-    "encode_header",
-    "new_run_id",
-    "parse_log",
-    "seal_record",
-    "to_aware",
-    "unseal_line",
-]
-
-
 SCHEMA = 1
 RUN_ID = re.compile(r"[0-9a-f]{6}")
 _DIGESTS_IN_LOG = re.compile(rb'"(?:digest|links)":"([0-9a-f]{64})"')

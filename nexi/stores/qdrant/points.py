@@ -20,25 +20,6 @@ from nexi.stores._writing import clean_text, domain_of, fingerprint_of
 from nexi.text import stems, terms
 from nexi.types import IndexedPage, Passage, StoredSource, content_digest
 
-__all__ = [
-    "TERMS",
-    "Payload",
-    "about_source",
-    "asked_words",
-    "build_passage",
-    "chunk_id",
-    "chunk_payload",
-    "indexed_texts",
-    "key_of",
-    "slugify",
-    "source_id",
-    "source_payload",
-    "sparse_vector",
-    "stored_source",
-    "to_seconds",
-]
-
-
 SPACE = uuid.UUID("6f0d3c0e-6a3b-5f0e-9a53-0f4e6e657869")
 TYPICAL = 150  # terms in a chunk; BM25 wants the mean, which no server tells
 SATURATION, LENGTH = 1.2, 0.75
