@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from nexi.errors import BackendError
@@ -24,7 +25,7 @@ from nexi.runs.recording import AgentReplay
 from nexi.types import Failure, Hit, Query, SearchOutcome
 from nexi.urls import dedup_key, host_of, is_web_url
 
-__all__ = ["BackendConcurrency", "Searcher"]
+__all__ = ["BackendConcurrency", "SearchPatience", "Searcher"]
 
 
 MAX_PAUSE_S = 5.0  # while other backends can be asked
@@ -52,6 +53,18 @@ class BackendConcurrency:
             yield
 
 
+class SearchPatience(Struct, frozen=True):
+    """How long one backend is waited for, and all of them together; a backend that hangs leaves time for those after it."""
+
+    backend_s: float
+    total_s: float
+    fair_share_s: float = 3.0  # a backend that was given less than this is not suspended for being late
+
+    def share_s(self, elapsed_s: float, backends_left: int) -> float:
+        """The time of the next backend: an equal part of what is left, and no more than one backend may take."""
+        return max(0.0, min(self.backend_s, (self.total_s - elapsed_s) / max(1, backends_left)))
+
+
 class Searcher:
     def __init__(
         self,
@@ -63,8 +76,10 @@ class Searcher:
         concurrency: BackendConcurrency | None = None,
         replay: AgentReplay | None = None,
         retries: int = 1,
+        patience: SearchPatience | None = None,
     ) -> None:
         self._retries = retries
+        self._patience = patience
         self._chain = backends
         self._emit = emit
         self._clock = clock
@@ -106,19 +121,27 @@ class Searcher:
         suspended: list[tuple[SearchBackend, Suspension]] = []
         empty_backend = ""
         backends = self._chain()
+        started = asyncio.get_running_loop().time()
+
+        def share_s(backends_left: int) -> float | None:
+            elapsed_s = asyncio.get_running_loop().time() - started
+            return self._patience.share_s(elapsed_s, backends_left) if self._patience else None
+
         for number, backend in enumerate(backends, 1):
             if suspension := (await self._breaker.admit(backend.name) if self._breaker else None):
                 failures[backend.name] = (_suspension_failure(backend.name, suspension, self._clock.now().timestamp()),)
                 suspended.append((backend, suspension))
                 continue
             max_pause = MAX_PAUSE_S if number < len(backends) else MAX_LAST_PAUSE_S
-            answer = await self._ask_backend(backend, query, self._max_wait(max_pause, deadline))
+            share = share_s(len(backends) - number + 1)
+            answer = await self._ask_backend(backend, query, self._max_wait(max_pause, deadline), share)
             failures[backend.name] = answer.failures
             if answer.hits:
                 return _build_outcome(query, answer, failures)
             empty_backend = empty_backend or answer.backend
-        for backend, suspension in suspended if not empty_backend else ():
-            answer = await self._ask_backend(backend, query, self._max_wait(MAX_PAUSE_S, deadline))
+        for number, (backend, suspension) in enumerate(suspended if not empty_backend else (), 1):
+            share = share_s(len(suspended) - number + 1)
+            answer = await self._ask_backend(backend, query, self._max_wait(MAX_PAUSE_S, deadline), share)
             failures[backend.name] = answer.failures if answer.backend else self._say_suspended(answer.failures, suspension)
             if answer.hits:
                 return _build_outcome(query, answer, failures)
@@ -137,14 +160,18 @@ class Searcher:
     def _max_wait(self, max_pause: float, deadline: float | None) -> float:
         return max_pause if deadline is None else min(max_pause, deadline - self._clock.monotonic())
 
-    async def _ask_backend(self, backend: SearchBackend, query: Query, max_wait_s: float) -> SearchOutcome:
-        """Ask one backend; the outcome's `backend` is empty if it failed."""
+    async def _ask_backend(
+        self, backend: SearchBackend, query: Query, max_wait_s: float, share_s: float | None
+    ) -> SearchOutcome:
+        """Ask one backend; the outcome's `backend` is empty if it failed. Beyond `share_s` it is not waited for."""
         name = backend.name
         query = query if "focus" in getattr(backend, "filters", ()) else within_focus(query)
         try:
-            answered = await self._search_with_retries(backend, query, max_wait_s)
+            answered = await self._search_in_time(backend, query, max_wait_s, share_s)
         except BackendError as error:
-            if self._breaker:
+            fair_share_s = self._patience.fair_share_s if self._patience else 0.0
+            was_hurried = error.code == "timeout" and share_s is not None and share_s < fair_share_s
+            if self._breaker and not was_hurried:
                 await self._breaker.record_failure(name, error)
             return SearchOutcome(query.text, (), "", (Failure(name, error.code, str(error), error.fix),))
         if self._breaker:
@@ -157,6 +184,20 @@ class Searcher:
             return SearchOutcome(query.text, hits, name, (*partial, *_ignored_filters(backend, query)))
         why = "its results are all of other sites" if kept else "it answered and has no result for this query"
         return SearchOutcome(query.text, (), name, (*partial, Failure(name, "empty", why, "try other words")))
+
+    async def _search_in_time(
+        self, backend: SearchBackend, query: Query, max_wait_s: float, share_s: float | None
+    ) -> list[Hit]:
+        """Raises BackendError, also for a backend that does not answer in its share of the time."""
+        try:
+            async with asyncio.timeout(share_s) as limit:
+                return await self._search_with_retries(backend, query, max_wait_s)
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            cause = f"it was given {share_s:.2g} s of the time of this request"
+            fix = "raise the time limits of the request, or take the backend out of the chain"
+            raise BackendError(f"{backend.name} did not answer in time", cause=cause, fix=fix, code="timeout") from error
 
     async def _search_with_retries(self, backend: SearchBackend, query: Query, max_wait_s: float) -> list[Hit]:
         async def report_delay(error: RetryableError, wait_s: float) -> None:

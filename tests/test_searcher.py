@@ -13,7 +13,7 @@ from nexi.errors import BackendError
 from nexi.events import Fact, SearchDelayed, SearchFinished
 from nexi.net.suspensions import FileBreaker
 from nexi.ports import SearchBackend
-from nexi.searcher import MAX_PARALLEL_QUERIES, BackendConcurrency, Searcher, is_wanted_site
+from nexi.searcher import MAX_PARALLEL_QUERIES, BackendConcurrency, Searcher, SearchPatience, is_wanted_site
 from nexi.testing import FakeClock
 from nexi.types import Failure, Hit, Query, SearchOutcome
 
@@ -310,4 +310,56 @@ async def test_a_wait_is_told_before_it_begins() -> None:
     assert told == [
         (SearchDelayed("q", "one", "rate_limit", 2.0), []),
         (SearchFinished("q", "one", (HIT,), (), 2.0), [2.0]),
+    ]
+
+
+class RecordingBreaker:
+    """Admits every backend and records the failures it is told."""
+
+    def __init__(self) -> None:
+        self.failed: list[tuple[str, str]] = []
+
+    async def admit(self, backend: str) -> None:
+        return None
+
+    async def record_success(self, backend: str) -> None:
+        return None
+
+    async def record_failure(self, backend: str, error: BackendError) -> None:
+        self.failed.append((backend, error.code))
+
+
+class HangingBackend:
+    name = "hanging"
+
+    async def search(self, query: Query) -> list[Hit]:
+        await asyncio.Event().wait()
+        return []
+
+
+@pytest.mark.parametrize(("fair_share_s", "suspended"), [(0.001, [("hanging", "timeout")]), (5.0, [])])
+async def test_a_late_backend_is_suspended_only_if_it_had_a_fair_share_of_the_time(
+    fair_share_s: float, suspended: list[tuple[str, str]]
+) -> None:
+    breaker = RecordingBreaker()
+    searcher = Searcher(
+        lambda: [HangingBackend()],
+        emit=QuietEmit(),
+        clock=FakeClock(),
+        breaker=breaker,
+        patience=SearchPatience(0.01, 0.01, fair_share_s),
+    )
+    outcome = await searcher.search(Query("q"))
+    assert [(f.provider, f.code) for f in outcome.failures] == [("hanging", "timeout")]
+    assert breaker.failed == suspended
+
+
+def test_each_backend_has_an_equal_share_of_the_time_that_is_left() -> None:
+    patience = SearchPatience(8.0, 12.0)
+    assert [patience.share_s(elapsed, left) for elapsed, left in [(0.0, 1), (0.0, 2), (6.0, 1), (0.0, 4), (13.0, 1)]] == [
+        8.0,
+        6.0,
+        6.0,
+        3.0,
+        0.0,
     ]

@@ -22,7 +22,7 @@ from nexi.ports import LLM, Breaker, Clock, ContentFetcher, Emit, PageStore, Sea
 from nexi.runs.directory import RunDirectory
 from nexi.runs.pages import FilePages
 from nexi.runs.recording import AgentReplay
-from nexi.searcher import BackendConcurrency, Searcher
+from nexi.searcher import BackendConcurrency, Searcher, SearchPatience
 from nexi.types import Answered, PageView, content_digest
 from nexi.urls import host_of
 
@@ -139,6 +139,7 @@ class PortFactory:
         *,
         backends: Callable[[], Sequence[SearchBackend]] | None = None,
         retries: int = 1,
+        patience: SearchPatience | None = None,
     ) -> Searcher:
         """The one way to ask backends: those of the chain, or others that were chosen among them."""
         return Searcher(
@@ -149,6 +150,7 @@ class PortFactory:
             concurrency=self.shared.backend_concurrency,
             replay=replay,
             retries=retries,
+            patience=patience,
         )
 
     def breaker(self) -> Breaker | None:

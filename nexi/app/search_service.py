@@ -34,6 +34,7 @@ from nexi.search_api.schema import (
 from nexi.search_api.service import Ports, SearchService
 from nexi.search_api.settings import FILE, SearcherSettings, read_settings
 from nexi.search_api.snippets import RANK_REQUEST
+from nexi.searcher import SearchPatience
 from nexi.token_counter import TokenCounter
 from nexi.types import FetchLimits, Page, Query, SearchOutcome
 
@@ -86,8 +87,9 @@ def build_search_service(ports: PortFactory, settings: SearcherSettings, emit: E
     cache = _open_cache(ports, settings)
     fetchers = _choose_fetchers(ports, settings, cache)
 
-    async def search(query: Query, chain: Sequence[SearchBackend], retries: int) -> SearchOutcome:
-        return await ports.searcher(emit, backends=lambda: chain, retries=retries).search(query)
+    async def search(query: Query, chain: Sequence[SearchBackend], limits: Limits) -> SearchOutcome:
+        patience = SearchPatience(limits.search_s, limits.total_s)
+        return await ports.searcher(emit, backends=lambda: chain, retries=limits.retries, patience=patience).search(query)
 
     async def read(url: str, limits: FetchLimits) -> Page:
         return await read_page(ports, url, limits, fetchers=fetchers, emit=emit)

@@ -19,19 +19,20 @@ from nexi.errors import FetchError
 from nexi.ports import LLM, Clock, Emit, SearchBackend
 from nexi.search_api import pack, snippets
 from nexi.search_api.pack import SEEDS, Outcome, RankedHit
-from nexi.search_api.schema import MAX_ITEMS, SearchRequest, pick_ids, read_request
+from nexi.search_api.schema import MAX_ITEMS, Limits, SearchRequest, pick_ids, read_request
 from nexi.types import Failure, FetchLimits, Page, Query, SearchOutcome
 
 __all__ = ["Ports", "SearchService"]
 
 
 AT_ONCE = 4
+LAST_WORDS_S = 0.25  # for a chain to say which of its backends were late
 
 
 class Search(Protocol):
     """The one searcher over a chain of backends."""
 
-    async def __call__(self, query: Query, chain: Sequence[SearchBackend], retries: int) -> SearchOutcome: ...
+    async def __call__(self, query: Query, chain: Sequence[SearchBackend], limits: Limits) -> SearchOutcome: ...
 
 
 class Read(Protocol):
@@ -151,8 +152,8 @@ class SearchService:
         limits = request.limits
         query = replace(query, count=_hits_to_ask(request, query.count))
         try:
-            async with asyncio.timeout(min(limits.search_s, limits.total_s)):
-                found = await self._ports.search(query, chain, limits.retries)
+            async with asyncio.timeout(limits.total_s + LAST_WORDS_S):
+                found = await self._ports.search(query, chain, limits)
         except TimeoutError:
             late = Failure("search", "timeout", "no backend answered in the time of this request", "raise its time limits")
             found = SearchOutcome(query.text, failures=(late,))

@@ -137,7 +137,7 @@ def test_an_answer_comes_before_clients_give_up(tmp_path: Path) -> None:
     app.state.nexi = nexi(tmp_path, Stuck())
     with TestClient(app) as http:
         got = http.get("/searxng/search", params={"q": "x"}).json()
-    assert got["unresponsive_engines"] == [["search", "no backend answered in the time of this request"]]
+    assert [name for name, _ in got["unresponsive_engines"]] == ["searxng"]
 
 
 def test_nexi_itself_reads_it_as_a_searxng(tmp_path: Path) -> None:
