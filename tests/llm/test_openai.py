@@ -703,8 +703,8 @@ async def test_a_reply_that_never_finishes_ends_at_the_deadline_with_what_came()
     heard = Heard()
     async with model(sse(delta(content="Once upon"), done=False, usage=False, then="hang")) as (llm, server):
         with pytest.raises(LLMError) as caught:
-            await ask(llm, heard=heard, deadline=100.15)
-        await asyncio.wait_for(server.gone.wait(), 5)
+            await ask(llm, heard=heard, deadline=101.0)
+        await asyncio.wait_for(server.gone.wait(), 60)
     assert (caught.value.code, caught.value.retryable, caught.value.partial) == ("timeout", False, "Once upon")
     assert "time" in caught.value.fix
 
@@ -718,7 +718,7 @@ async def test_after_the_deadline_nothing_is_sent() -> None:
 
 async def test_a_server_that_falls_silent_is_left_and_asked_again() -> None:
     script = (sse(delta(content="a"), done=False, then="hang"), Canned(then="hang"), said("ok"))
-    async with model(*script, idle_timeout_s=0.1) as (llm, server):
+    async with model(*script, idle_timeout_s=0.5) as (llm, server):
         assert (await ask(llm)).text == "ok"
     assert len(server.asked) == 3
 
@@ -727,11 +727,11 @@ async def test_cancelling_closes_the_connection() -> None:
     started = asyncio.Event()
     async with model(sse(delta(content="a"), done=False, then="hang")) as (llm, server):
         task = asyncio.create_task(llm.complete(QUESTION, max_tokens=9, on_text=lambda _: started.set()))
-        await asyncio.wait_for(started.wait(), 5)
+        await asyncio.wait_for(started.wait(), 60)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await asyncio.wait_for(server.gone.wait(), 5)
+        await asyncio.wait_for(server.gone.wait(), 60)
 
 
 def _ten_megabytes() -> dict[str, Canned]:
@@ -969,7 +969,7 @@ async def test_the_models_are_listed() -> None:
     ],
 )
 async def test_a_list_of_models_that_cannot_be_had_is_a_failure(canned: Canned, code: str) -> None:
-    async with model(canned, idle_timeout_s=0.1) as (llm, _):
+    async with model(canned, idle_timeout_s=0.5) as (llm, _):
         with pytest.raises(LLMError) as caught:
             await llm.models()
     assert caught.value.code == code
