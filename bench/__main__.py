@@ -200,6 +200,7 @@ async def one_search(web: str, llm: str, home: Path, *, prefetch: bool) -> dict[
         home=home,
         prefetch=prefetch,
         page_cache=False,  # every round reads its pages
+        verify_judge=False,  # a scripted model judges nothing
     )
     async with Nexi(config) as nexi:
         await nexi.llm("answer").models()  # connections are open in a session; the first one is start-up
@@ -233,6 +234,7 @@ def peak_memory_mb() -> float:
             home,
             OPENAI_BASE_URL=f"{llm}/v1",
             NEXI_MODEL="scripted",
+            MODEL_CHOICE="extractive",
             SEARXNG_URL=web,
             NEXI_ALLOW_PRIVATE=f"127.0.0.1:{port}",
         )

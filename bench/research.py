@@ -144,6 +144,7 @@ def _config(home: Path, model: str, web: str) -> Config:
         searxng_url=web,
         allow_private=("127.0.0.0/8",),
         respect_robots=False,
+        verify_judge=False,  # a scripted model judges nothing
     )
 
 

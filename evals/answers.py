@@ -80,7 +80,9 @@ async def ask_all(
     Each has a Nexi of its own: a whole web behind one loopback host would otherwise be paced as one site.
     """
     allowed = (base_url.removeprefix("http://"),)
-    config = Config(searxng_url=base_url, allow_private=allowed, home=home, page_cache=False, knowledge=False, **model)
+    config = Config(
+        searxng_url=base_url, allow_private=allowed, home=home, page_cache=False, knowledge=False, verify_judge=False, **model
+    )
     return {q["id"]: await ask(config, q) for q in questions}
 
 

@@ -103,6 +103,7 @@ async def attack_one(attack: dict[str, Any], base: str, home: Path) -> tuple[lis
         allow_private=(f"127.0.0.1:{port}",),
         home=home,
         max_pages=40,
+        verify_judge=False,
     )
     llm = ObedientLLM(attack)
     facts: Sequence[Fact] = ()

@@ -178,7 +178,14 @@ def main() -> int:
     if len(webs) < 2:
         print(f"evals: the mini-webs are not in {args.data}; give their folder with --data")
         return 0
-    config = Config(base_url=args.base_url, model=args.model, max_context=args.context, llm_timeout=600, page_cache=False)
+    config = Config(
+        base_url=args.base_url,
+        model=args.model,
+        max_context=args.context,
+        llm_timeout=600,
+        page_cache=False,
+        verify_judge=False,
+    )
     outcomes = asyncio.run(gather(config, webs, {"dev": args.questions, "multi": args.reports}))
     print(table(outcomes))
     if args.save:

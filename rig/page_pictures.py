@@ -106,7 +106,11 @@ def child(home: str, model: str) -> None:
 
     web = Slow(PAGES)
     config = Config(
-        home=Path(home), base_url=f"{model}/v1", model="scripted", prices={"scripted": {"input": 0.4, "output": 1.6}}
+        home=Path(home),
+        base_url=f"{model}/v1",
+        model="scripted",
+        prices={"scripted": {"input": 0.4, "output": 1.6}},
+        verify_judge=False,
     )
     app = create_app(config, nexi=Nexi(config, backends=(web,), fetchers=(web,)))
     serve_here(app, config)

@@ -64,6 +64,7 @@ def screen_of(address: str, home: str) -> str:
             "NEXI_ALLOW_PRIVATE": address,
             "OPENAI_BASE_URL": server.url,
             "NEXI_MODEL": "scripted",
+            "MODEL_CHOICE": "extractive",
         }
         with terminal([], env, columns=COLUMNS, rows=60) as screen:
             screen.expect("nexi>")

@@ -83,6 +83,13 @@ class Stage:
         return self.server.base
 
 
+def _turn_judge_off(home: Path) -> None:
+    """A scripted model judges nothing; the server would only wait for it."""
+    home.mkdir(parents=True, exist_ok=True)
+    if not (home / "config.json").exists():
+        (home / "config.json").write_text('{"verify_judge": false}', encoding="utf-8")
+
+
 @contextmanager
 def stage(
     home: Path, pages: Sequence[Mapping[str, Any]], script: Script | None, *options: str, latency_ms: float = 0, **env: str
@@ -95,6 +102,7 @@ def stage(
         given = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": str(home), "NEXI_HOME": str(home / "nexi")}
         given |= {"SEARXNG_URL": web, "NEXI_ALLOW_PRIVATE": address}
         given |= {"OPENAI_BASE_URL": f"{root}/v1", "NEXI_MODEL": "scripted"} if script else {"NEXI_MODEL": "extractive"}
+        _turn_judge_off(home / "nexi")
         server = Server({**given, **env}, home / "serve.log", *options)
         server.start()
         try:
