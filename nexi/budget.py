@@ -43,6 +43,9 @@ class Meter:
         self.iterations = 0
         self.pages = 0
         self._reserved_tokens = 0
+        self._calls_in_flight = 0
+        self._unreplayed_usage = Usage()
+        self._unreplayed_calls = 0
 
     def child(self, budget: Budget, *, started: float) -> Meter:
         return Meter(budget, started=started, parent=self)
@@ -51,6 +54,29 @@ class Meter:
     def reserved_tokens(self) -> int:
         """Tokens set aside for calls in flight."""
         return self._reserved_tokens
+
+    @property
+    def reply_room(self) -> int | None:
+        """Tokens that a new call may take, of this meter and those above it; None without a limit on tokens."""
+        limit = self.budget.max_tokens
+        own = None if limit is None else limit - self._paid_usage.total - self._reserved_tokens
+        above = self.parent.reply_room if self.parent else None
+        return min((left for left in (own, above) if left is not None), default=None)
+
+    @property
+    def _paid_usage(self) -> Usage:
+        """Everything that was paid for, also in an earlier life of the run and not replayed."""
+        return self.usage + self._unreplayed_usage if self._unreplayed_calls else self.usage
+
+    def describe_spent(self) -> str:
+        """Why no further model call is allowed: a limit is used up, or too little of it is left for one."""
+        left = self.reply_room
+        if left is None or left <= 0 or self._is_spent():
+            return "the budget is spent"
+        return f"the budget has {left:,} tokens left, too few for another model call"
+
+    def _is_spent(self) -> bool:
+        return self._would_overrun(0, unreplayed=True) or (self.parent is not None and self.parent._is_spent())
 
     @property
     def deadline(self) -> float | None:
@@ -133,7 +159,7 @@ class Meter:
 
     def reserve_call(self, tokens: int) -> Reservation | StopReason:
         """Set `tokens` aside for one model call, or say which limit forbids it."""
-        if self._would_overrun(tokens):
+        if self._would_overrun(tokens, unreplayed=True):
             return StopReason.BUDGET_SPENT
         if self.parent:
             above = self.parent.reserve_call(tokens)
@@ -141,11 +167,13 @@ class Meter:
                 return above
         self.model_calls += 1
         self._reserved_tokens += tokens
+        self._calls_in_flight += 1
         return Reservation(tokens)
 
     def settle_call(self, reservation: Reservation, usage: Usage) -> None:
         """Replace the reservation by what the call really cost."""
         self._reserved_tokens -= reservation.tokens
+        self._calls_in_flight -= 1
         self.usage += usage
         if self.parent:
             self.parent.settle_call(reservation, usage)
@@ -154,6 +182,16 @@ class Meter:
         """Count a call that was paid for before; a meter above has it in its books already."""
         self.model_calls += 1
         self.usage += usage
+        if self._unreplayed_calls:
+            self._unreplayed_calls -= 1
+            self._unreplayed_usage = _subtract_usage(self._unreplayed_usage, usage)
+
+    def carry_over(self, usage: Usage, calls: int) -> None:
+        """Hold calls that an earlier life of the run paid for against new calls until they are replayed.
+
+        Recorded steps cost nothing, so these calls do not end the run by themselves.
+        """
+        self._unreplayed_usage, self._unreplayed_calls = usage, calls
 
     def take_page(self, *, ahead: bool = False) -> bool:
         """Count one page; `ahead` is for pages nobody asked for yet."""
@@ -180,11 +218,28 @@ class Meter:
             return StopReason.MAX_ITERATIONS
         return StopReason.BUDGET_SPENT if self._would_overrun(0) else None
 
-    def _would_overrun(self, tokens: int) -> bool:
-        limits = self.budget
-        if limits.max_model_calls is not None and self.model_calls >= limits.max_model_calls:
+    def _cost_in_flight(self) -> float:
+        """What calls in flight will cost if they cost as much as those before them."""
+        settled = self.model_calls - self._calls_in_flight
+        return self._calls_in_flight * (self.usage.cost or 0.0) / settled if settled else 0.0
+
+    def _would_overrun(self, tokens: int, *, unreplayed: bool = False) -> bool:
+        limits, usage = self.budget, self._paid_usage if unreplayed else self.usage
+        calls = self.model_calls + (self._unreplayed_calls if unreplayed else 0)
+        if limits.max_model_calls is not None and calls >= limits.max_model_calls:
             return True
-        if limits.max_cost is not None and (self.usage.cost or 0.0) >= limits.max_cost:
+        cost = (usage.cost or 0.0) + (self._cost_in_flight() if unreplayed else 0.0)
+        if limits.max_cost is not None and cost >= limits.max_cost:
             return True
-        spent = self.usage.total + self._reserved_tokens
+        spent = usage.total + self._reserved_tokens
         return limits.max_tokens is not None and (spent + tokens > limits.max_tokens or spent >= limits.max_tokens)
+
+
+def _subtract_usage(total: Usage, part: Usage) -> Usage:
+    cost = None if total.cost is None or part.cost is None else max(0.0, total.cost - part.cost)
+    return Usage(
+        max(0, total.input_tokens - part.input_tokens),
+        max(0, total.output_tokens - part.output_tokens),
+        total.estimated,
+        cost,
+    )

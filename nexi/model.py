@@ -29,6 +29,7 @@ from nexi.types import Message, Purpose, Reply, StopReason, ToolCall, ToolSpec, 
 CallbackArgs = TypeVarTuple("CallbackArgs")
 
 MIN_OUTPUT_TOKENS = 256
+MIN_AFFORDABLE_TOKENS = 1_024  # a shorter reply would break off in the middle
 
 
 @dataclass
@@ -83,7 +84,7 @@ class MeteredLLM(Struct, frozen=True):
         if recorded := await self.replay.next_reply(digest):
             return await self._replay_reply(*recorded, stream)
         await self._refuse_unrecorded(digest)
-        max_tokens = min(max_tokens, max_reply)
+        max_tokens = self._affordable_tokens(prompt, min(max_tokens, max_reply))
         reservation = await self._reserve(prompt + max_tokens, digest)
         call, started = self.calls.next(), self.clock.monotonic()
         await self.emit(ModelAsked(call, self.purpose, self.name, prompt, digest))
@@ -131,6 +132,11 @@ class MeteredLLM(Struct, frozen=True):
             )
         return free
 
+    def _affordable_tokens(self, prompt: int, wanted: int) -> int:
+        """Shorten a reply to what the token budget still allows, so that a small budget is used and not called spent."""
+        left = self.meter.reply_room
+        return wanted if left is None else min(wanted, max(MIN_AFFORDABLE_TOKENS, left - prompt))
+
     def _seconds_since(self, started: float) -> float:
         return round(self.clock.monotonic() - started, 3)
 
@@ -159,7 +165,7 @@ class MeteredLLM(Struct, frozen=True):
 
     async def _refuse(self, digest: str) -> NoReturn:
         await self.emit(LimitApplied(f"call {digest}", StopReason.BUDGET_SPENT))
-        raise LLMError("the model was not asked", cause="the budget of this run is spent", code="budget_spent")
+        raise LLMError("the model was not asked", cause=self.meter.describe_spent(), code="budget_spent")
 
 
 class _StreamRecorder:

@@ -202,3 +202,33 @@ def test_a_call_may_use_the_last_token_but_none_follows_it() -> None:
     assert meter.reserve_call(100) == Reservation(100)
     assert meter.reserve_call(0) is StopReason.BUDGET_SPENT
     assert meter.stop_reason(0) is StopReason.BUDGET_SPENT
+
+
+def test_calls_of_an_earlier_life_count_against_new_calls_and_not_against_recorded_ones() -> None:
+    meter = Meter(Budget(max_cost=0.01, max_tokens=1000))
+    meter.carry_over(Usage(500, 300, cost=0.008), 4)
+    assert meter.stop_reason(0.0) is None
+    assert meter.reserve_call(300) is StopReason.BUDGET_SPENT
+    reserved = meter.reserve_call(150)
+    assert isinstance(reserved, Reservation)
+    meter.settle_call(reserved, Usage(0, 0))
+    for _ in range(4):
+        meter.replay_call(Usage(125, 75, cost=0.002))
+    assert (meter.usage, meter.reply_room) == (Usage(500, 300, cost=0.008), 200)
+
+
+def test_a_budget_is_called_spent_only_when_it_is() -> None:
+    meter = Meter(Budget(max_tokens=1000))
+    meter.replay_call(Usage(200, 76))
+    assert meter.describe_spent() == "the budget has 724 tokens left, too few for another model call"
+    meter.replay_call(Usage(700, 24))
+    assert meter.describe_spent() == "the budget is spent"
+    assert meter.child(Budget(), started=0.0).describe_spent() == "the budget is spent"
+
+
+def test_the_cost_of_calls_in_flight_counts_before_they_end() -> None:
+    meter = Meter(Budget(max_cost=0.01))
+    meter.replay_call(Usage(10, 10, cost=0.004))
+    assert isinstance(meter.reserve_call(10), Reservation)
+    assert isinstance(meter.reserve_call(10), Reservation)
+    assert meter.reserve_call(10) is StopReason.BUDGET_SPENT

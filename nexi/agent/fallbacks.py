@@ -68,13 +68,18 @@ class Fallbacks:
             await self._toolbox.number_read_pages()
         description, fix = LIMIT_DESCRIPTIONS[reason], LIMIT_FIXES.get(reason, "")
         if not self._context.session.has_evidence:
-            cause = f"{description} before any page was read" + self._describe_search_failures()
+            cause = f"{self._describe_limit(reason)} before any page was read" + self._describe_search_failures()
             raise NoEvidenceError("there is no answer", cause=cause, fix=fix)
-        await self._context.warn(reason.value, f"{description}; this answer uses what was read until then. {fix}")
+        await self._context.warn(
+            reason.value, f"{self._describe_limit(reason)}; this answer uses what was read until then. {fix}"
+        )
         text = await self._context.run_unless_cancelled(self._request_final_answer(description)) if by_model else ""
         if isinstance(text, StopReason) or not text.strip():
             return await self._checker.check_answer(await self.extractive_answer(), reason, by_model=False)
         return await self._checker.check_answer(text, reason)
+
+    def _describe_limit(self, reason: StopReason) -> str:
+        return self._context.meter.describe_spent() if reason is StopReason.BUDGET_SPENT else LIMIT_DESCRIPTIONS[reason]
 
     async def answer_after_model_failure(self, error: LLMError) -> Answer:
         """Answer from what was read when the model fails. Raises the error when nothing was read."""

@@ -69,6 +69,30 @@ class RecordedRun(Struct, frozen=True):
         usage = sum((f.usage for f in replies), Usage())
         return usage, len(replies), sum(isinstance(f, PageFetched) for f in counted)
 
+    def unreplayed_usage(self, mode: str) -> tuple[Usage, int]:
+        """Usage and calls that limit new calls of a resumed run although they are not in its meter.
+
+        Calls in flight when the run was killed were paid for, too. A search also meets its recorded calls one by one, while
+        research has restored them in its meter.
+        """
+        known, calls, _ = self.usage_so_far(agents=False)
+        ended = {f.call for f in self.facts if isinstance(f, ModelReplied | ModelFailed)}
+        asked = [f for f in self.facts if isinstance(f, ModelAsked)]
+        lost = [f for f in asked if f.call not in ended]
+        usage = _estimate_lost_calls(lost, [f for f in asked if f.call in ended], known)
+        return (usage, len(lost)) if mode == "research" else (usage + known, len(lost) + calls)
+
+
+def _estimate_lost_calls(lost: Sequence[ModelAsked], ended: Sequence[ModelAsked], known: Usage) -> Usage:
+    """What calls without a known end cost, by their prompts and by what those that ended did cost."""
+    prompts, known_prompts = (sum(f.prompt_tokens for f in calls) for calls in (lost, ended))
+    if not lost:
+        return Usage()
+    scale = prompts / known_prompts if known_prompts else 0.0
+    tokens_in = round(known.input_tokens * scale) if known_prompts else prompts
+    cost = None if known.cost is None else known.cost * scale
+    return Usage(tokens_in, round(known.output_tokens * scale), estimated=True, cost=cost)
+
 
 def read_recorded_run(
     run: str,

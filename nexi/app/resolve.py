@@ -83,7 +83,27 @@ async def resolve(request: RunRequest, base: Config, probe: ModelProbe) -> Resol
         config = config.override(max_context=model.context)
     request = check_request(request, config)
     parallel = server.max_parallel if server else 0
-    return ResolvedRun(request, config, budget_of_run(request, config), parallel, notices)
+    budget = budget_of_run(request, config)
+    if not endpoint.is_extractive and (notice := _describe_small_budget(request, config, budget)):
+        notices = (*notices, notice)
+    return ResolvedRun(request, config, budget, parallel, notices)
+
+
+def _describe_small_budget(request: RunRequest, config: Config, budget: Budget) -> str:
+    """Say, before anything is spent, that a limit of a research run is below the lowest estimate; "" if it is not."""
+    if request.mode != "research" or (budget.max_tokens is None and budget.max_cost is None):
+        return ""
+    from nexi.llm.openai.prices import price_of, price_table
+    from nexi.research.estimate import estimate_cost
+
+    endpoint = config.endpoint("answer")
+    price = price_of(endpoint.model, price_table(config.prices))
+    least = estimate_cost(request.depth or 1, 1, endpoint.max_context, (price.input, price.output) if price else None)
+    if budget.max_tokens is not None and budget.max_tokens < least.tokens[0]:
+        return f"{budget.max_tokens:,} tokens are few for research, which takes at least about {least.tokens[0]:,}"
+    if budget.max_cost is not None and least.cost and budget.max_cost < least.cost[0]:
+        return f"${budget.max_cost:g} is little for research, which takes at least about ${least.cost[0]:.2g}"
+    return ""
 
 
 def resolve_config(request: RunRequest, base: Config) -> tuple[Config, tuple[str, ...]]:

@@ -106,6 +106,8 @@ class Run:
         self.id = log.run_id
         self.emit = RunEmit(log, self._publish, recorded.facts if recorded.log else ())
         self.meter = Meter(resolved.budget, started=self._started - recorded.seconds)
+        if recorded.run and not recorded.recording.is_replay_only:
+            self.meter.carry_over(*recorded.unreplayed_usage(resolved.request.mode))
         self.session.book.reserve(recorded.sources)
         knows = has_store(ports, resolved.request, recorded, attached)
         self.environment = RunEnvironment(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from nexi.app import Nexi, RunLimits, RunRequest, RunResult
 from nexi.budget import Budget, Meter
 from nexi.config import Config
-from nexi.errors import LLMError
+from nexi.errors import LLMError, NoEvidenceError
 from nexi.events import LimitReached, ModelAsked, ModelFailed, ModelReplied, PageFetched, ResearcherReported, Warned
 from nexi.runs.directory import RunDirectory
 from nexi.types import Reply, StopReason, Usage
@@ -67,7 +68,7 @@ def test_a_run_whose_money_is_spent_ends_with_a_report_and_overruns_by_the_calls
     assert LimitReached(StopReason.BUDGET_SPENT) in result.facts
     assert result.answer.sources
     assert any("the budget is spent" in warning for warning in result.answer.warnings)
-    assert result.finished.usage.cost <= 0.008 + 0.001 * AT_ONCE
+    assert result.finished.usage.cost <= 0.008 + 0.001  # by one call in flight
     assert result.finished.model_calls == len(model.asked)
 
 
@@ -284,3 +285,47 @@ def test_a_run_killed_when_its_budget_was_all_but_spent_still_uses_what_it_had_r
     assert result.answer.stop is StopReason.BUDGET_SPENT
     assert result.answer.sources
     assert [f for f in result.facts if isinstance(f, ModelAsked)]
+
+
+def test_a_limit_of_the_question_holds_through_kills_at_any_fact_with_the_calls_in_flight_counted(
+    make_config: Make,
+) -> None:
+    config, first = make_config(max_output_tokens=2000), PromptModel()
+
+    async def work() -> RunResult:
+        nexi = nexi_over(config, SlowWeb(PAGES), first)
+        async with nexi, nexi.research(RunRequest(QUESTION, limits=RunLimits(max_cost=0.012))) as run:
+            async for _ in run:
+                pass
+            return run.result()
+
+    whole = play(work)
+    path = config.runs_dir / whole.id / "log.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    for cut in range(4, len(lines), 9):
+        path.write_bytes(b"".join(lines[:cut]))
+        paid = sum(b'"kind":"model_asked"' in line for line in lines[:cut])
+        again = PromptModel()
+        with suppress(NoEvidenceError):
+            resumed(config, whole.id, again)
+        assert (cut, paid + len(again.asked)) <= (cut, 13)  # a call costs $0.001: the limit and one in flight
+
+
+def test_a_research_budget_below_the_estimate_is_named_before_anything_is_spent(make_config: Make) -> None:
+    model = PromptModel()
+    seen: list[int] = []
+
+    def note(run: Any, event: Any) -> None:
+        if isinstance(event, Warned) and "15,000 tokens" in event.message:
+            seen.append(len(model.asked))
+
+    config = make_config(max_tokens=15_000, base_url="http://127.0.0.1:9/v1", model="prompted", api_key="k")
+    research(config, model, within=note)
+    assert seen == [0]
+
+
+def test_a_small_token_budget_is_used_by_shorter_replies_and_never_called_spent_while_it_is_not(make_config: Make) -> None:
+    model = PromptModel()
+    result = research(make_config(max_tokens=9_000), model)
+    assert len(model.asked) > 3
+    assert result.finished.usage.total <= 9_000
