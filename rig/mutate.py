@@ -114,8 +114,12 @@ def make_mutants(source: str) -> list[Mutant]:
             apply(_nth_node(mutated, number))
             text = ast.unparse(ast.fix_missing_locations(mutated))
             if text != ast.unparse(tree):
-                mutants.append(Mutant(getattr(node, "lineno", 0), change, text))
+                mutants.append(Mutant(_line_of(node), change, text))
     return sorted(mutants, key=lambda mutant: (mutant.line, mutant.change))
+
+
+def _line_of(node: ast.AST) -> int:
+    return node.target.lineno if isinstance(node, ast.comprehension) else getattr(node, "lineno", 0)
 
 
 def _nth_node(tree: ast.AST, number: int) -> ast.AST:

@@ -232,3 +232,48 @@ def test_the_cost_of_calls_in_flight_counts_before_they_end() -> None:
     assert isinstance(meter.reserve_call(10), Reservation)
     assert isinstance(meter.reserve_call(10), Reservation)
     assert meter.reserve_call(10) is StopReason.BUDGET_SPENT
+
+
+def settle(meter: Meter, usage: Usage) -> None:
+    reservation = meter.reserve_call(0)
+    assert isinstance(reservation, Reservation)
+    meter.settle_call(reservation, usage)
+
+
+def test_the_tokens_left_are_the_least_of_a_meter_and_those_above_it() -> None:
+    run = Meter(Budget(max_tokens=100))
+    agent = run.child(Budget(), started=0)
+    call = agent.child(Budget(max_tokens=40), started=0)
+    assert (call.token_limit, agent.token_limit, call.root, run.root) == (40, 100, run, run)
+    settle(agent, Usage(30, 5))
+    reservation = call.reserve_call(7)
+    assert isinstance(reservation, Reservation)
+    assert (call.tokens_left, agent.tokens_left, run.tokens_left) == (33, 58, 58)
+    settle(agent, Usage(30, 5))
+    assert (call.tokens_left, run.tokens_left) == (23, 23)
+
+
+def test_without_a_limit_on_tokens_none_is_left_to_count() -> None:
+    meter = Meter(Budget()).child(Budget(max_cost=1.0), started=0)
+    assert (meter.token_limit, meter.tokens_left) == (None, None)
+
+
+def test_a_cost_limit_counts_in_tokens_at_the_price_paid_so_far() -> None:
+    meter = Meter(Budget(max_cost=1.0, max_tokens=900))
+    assert meter.token_limit == 900
+    settle(meter, Usage(60, 40, cost=0.25))
+    assert (meter.token_limit, meter.tokens_left) == (400, 300)
+    free = Meter(Budget(max_cost=1.0))
+    settle(free, Usage(60, 40, cost=0.0))
+    assert (free.token_limit, free.tokens_left) == (None, None)
+
+
+def test_calls_can_be_made_up_to_the_limit_of_any_meter() -> None:
+    run = Meter(Budget(max_model_calls=3))
+    agent = run.child(Budget(max_model_calls=9), started=0)
+    assert [agent.can_make_calls(count) for count in (3, 4)] == [True, False]
+    settle(agent, Usage(1, 1))
+    assert [agent.can_make_calls(count) for count in (2, 3)] == [True, False]
+    narrow = run.child(Budget(max_model_calls=1), started=0)
+    assert [narrow.can_make_calls(count) for count in (1, 2)] == [True, False]
+    assert Meter(Budget()).can_make_calls(10**9)

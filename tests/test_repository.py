@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from rig.mutate import CORES, Mutant, Result, make_mutants, save_results
+from rig.mutate import CORES, MIN_KILLED, TABLE, Mutant, Result, make_mutants, save_results
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGETS = set(re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
@@ -63,6 +63,12 @@ def test_no_test_patches_a_constant() -> None:
     sources = [path for path in sorted((ROOT / "tests").rglob("*.py")) if path != Path(__file__)]
     assert [f"{path.name}: {hit}" for path in sources for hit in patched.findall(path.read_text(encoding="utf-8"))] == []
     assert patched.findall('monkeypatch.setattr(house, "MAX_HOSTS", 2)\nm.setattr("nexi.a.PACE_S", 0)\nsetitem(a.TIMES_S, 1)')
+
+
+def test_the_table_of_mutants_has_every_core_above_the_floor() -> None:
+    rows = re.findall(r"^\| (\w+) \| `(\S+)` \| (\d+) \| (\d+) \|", TABLE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert [(name, path) for name, path, _, _ in rows] == [(core.name, core.path) for core in CORES]
+    assert [name for name, _, total, killed in rows if int(killed) < MIN_KILLED * int(total)] == []
 
 
 def test_saving_one_core_keeps_the_rows_of_the_others(tmp_path: Path) -> None:

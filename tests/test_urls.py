@@ -203,3 +203,14 @@ def test_a_huge_text_of_brackets_is_searched_without_delay() -> None:
 )
 def test_no_proxy_names_hosts_suffixes_networks_and_ports(url: str, no_proxy: list[str], bypassed: bool) -> None:
     assert urls.bypasses_proxy(urls.parse(url), no_proxy) is bypassed
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("see http://user:secret@a.test/b@c, or SOCKS5://u@b.test", "see http://a.test/b@c, or SOCKS5://b.test"),
+        ("mail someone@example.com about http://a.test/", "mail someone@example.com about http://a.test/"),
+    ],
+)
+def test_names_and_passwords_are_cut_out_of_addresses(text: str, hidden: str) -> None:
+    assert urls.hide_userinfo(text) == hidden
