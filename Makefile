@@ -49,6 +49,7 @@ check: $(VENV)/dev.stamp  ## ruff, strict types, layers, coverage with its floor
 eval: $(VENV)/dev.stamp  ## answers, text, proofs, knowledge, research, doors, hostile pages (needs ../shared/data); SAMPLE=n for a seeded sample, SAVE=1 to keep the tables, PEERS=1
 	$(BIN)/python -m evals.answers $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SAVE),--save)
 	$(BIN)/python -m evals.answerable $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SAVE),--save)
+	$(BIN)/python -m evals.forms $(if $(SAVE),--save)
 	$(BIN)/python -m evals.extraction $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(PEERS),--peers) $(if $(SAVE),--save)
 	$(BIN)/python -m evals.proof $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SAVE),--save)
 	$(BIN)/python -m evals.conflicts --count $(if $(SAMPLE),$(SAMPLE),200) $(if $(SAVE),--save)

@@ -189,11 +189,11 @@ class AnswerChecker:
         if review.dropped:
             count = f"{len(review.dropped)} of {total} sentence{'s' * (total != 1)}"
             await self.context.warn("left_out", f"{count} left out: they are not found in the pages that were read")
-        if review.strict and review.dropped and not review.proof.passed:
+        if review.strict and not review.proof.passed:
             await self.context.emit(AnswerChecked(review))
             raise VerificationError(
                 "there is no answer that could be verified",
-                cause=f"none of its {total} sentences is found in the pages that were read",
+                cause=f"none of its {total} sentences is found in the pages that were read" if total else "it claims nothing",
                 fix="ask without --strict to see it marked, try another model with -m, or ask more narrowly",
             )
 

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from nexi.agent.checking import AnswerChecker
 from nexi.agent.context import RunContext
+from nexi.agent.tool_text import is_tool_call
 from nexi.agent.window import reply_tokens
 from nexi.errors import ContextOverflowError, LLMError, NoEvidenceError
 from nexi.ports import LLM
@@ -74,7 +75,7 @@ class Fallbacks:
             reason.value, f"{self._describe_limit(reason)}; this answer uses what was read until then. {fix}"
         )
         text = await self._context.run_unless_cancelled(self._request_final_answer(description)) if by_model else ""
-        if isinstance(text, StopReason) or not text.strip():
+        if isinstance(text, StopReason) or not text.strip() or is_tool_call(text):
             return await self._checker.check_answer(await self.extractive_answer(), reason, by_model=False)
         return await self._checker.check_answer(text, reason)
 
@@ -107,6 +108,7 @@ class Fallbacks:
                 fix="ask in other words, try another model with -m, or check the search service: nexi doctor",
             )
         text = await self._answer_from_passages(views)
+        text = "" if is_tool_call(text) else text
         by_model = bool(text)
         text = text or await self.extractive_answer()
         return await self._checker.check_answer(text, StopReason.PLAIN_ANSWER, by_model=by_model)

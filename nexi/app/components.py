@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 MAX_EXTRACT_BYTES = 60_000
 EXTRACT_PROMPT_TOKENS = 500
 MIN_SECRET_CHARS = 8  # anything shorter also occurs in ordinary text
-FREE_FETCHERS = ("http",)  # reading ahead must cost nothing
+FREE_FETCHERS = ("http",)  # reading ahead must cost nobody anything
 
 
 class RunComponents:
@@ -169,10 +169,11 @@ class RunComponents:
         return replace(LOCAL_SEARCH, description=f"{about} {LOCAL_SEARCH.description}") if about else LOCAL_SEARCH
 
     def build_verifier(self) -> Verifier:
-        """How the answer is checked; the built-in model quotes, so it has nothing to rewrite."""
+        """How the answer is checked; the built-in model quotes, so it has nothing to mend."""
         rewrites = self.ports.llm("answer").name != EXTRACTIVE
         snapshots = Snapshots(self.session, self.ports.pages())
-        return Verifier(snapshots, strict=self.ports.config.strict, rewrites=rewrites, open_judge=self._open_judge)
+        is_strict = self.ports.config.strict
+        return Verifier(snapshots, strict=is_strict, rewrites=rewrites, open_judge=self._open_judge, question=self.question)
 
     def _open_judge(self, by_model: bool) -> PairModel | None:
         """What says whether passages support a sentence: the installed model and then the judge, each as far as it is tested.

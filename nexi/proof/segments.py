@@ -13,13 +13,16 @@ from itertools import islice, pairwise, zip_longest
 from msgspec import Struct
 
 from nexi.answers.citations import is_row, normalise_markers
-from nexi.proof.lexicon import ABOUT_ITSELF, ATTRIBUTIONS
-from nexi.proof.values import parse_values
+from nexi.proof.lexicon import ABOUT_ITSELF, ATTRIBUTIONS, AUXILIARIES, FRAME_WORDS
+from nexi.proof.parsed import ParsedText, Word, parse_text
 from nexi.text.sentences import sentence_bounds
+from nexi.text.stems import IRREGULAR
 from nexi.text.wordforms import WORD, word_terms
 
 MAX_SENTENCE_CHARS = 4_000
-MIN_CONTENT_WORDS = 2  # below which nothing is claimed
+MIN_CONTENT_WORDS = 2  # of a clause that can be looked for by itself
+MAX_FRAME_WORDS = 2  # of its own in a sentence about the answer or in a question, which then claims nothing
+MAX_TITLE_WORDS = 3  # the same in a heading or a lead-in
 MAX_CLAUSES = 6  # of one sentence
 
 _NUMBER = r"[1-9][0-9]{0,2}"
@@ -37,7 +40,9 @@ _HEADING = re.compile(r"\s{0,3}#{1,6}\s")
 _RULE = re.compile(r"\s{0,3}(?:[-*_=]{3,}|\|?[\s:|+-]*-{2,}[\s:|+-]*\|?)\s*$")
 _OPENING = re.compile(r"\s*(?:>\s?)*(?:[-*+•]\s+|\d{1,3}[.)]\s+|\|\s*)?")
 _ALONE = re.compile(r"\s*(?:>\s?)*(?:[-*+•]\s|\d{1,3}[.)]\s|\|)")
-_DEFINITION = re.compile(rf"\s{{0,3}}\[\^?{_NUMBER}\]:|\s{{0,3}}(?:[-*+•]\s+)?\[{_NUMBER}\]\s.{{0,300}}https?://\S+\s*$")
+_DEFINITION = re.compile(
+    rf"\s{{0,3}}\[\^?{_NUMBER}\]:\s*<?(?:https?://\S+)?\s*$|\s{{0,3}}(?:[-*+•]\s+)?\[{_NUMBER}\]\s.{{0,300}}https?://\S+\s*$"
+)
 _SOURCES = re.compile(
     r"\s{0,3}(?:\*\*|__)?(?:sources?|references?|citations?|bibliography|works cited)\s*[:*_]*\s*$", re.IGNORECASE
 )
@@ -78,17 +83,17 @@ class Clause(Struct, frozen=True):
     numbers: tuple[int, ...] = ()
 
 
-def read_answer(text: str) -> list[Sentence]:
+def read_answer(text: str, question: str = "") -> list[Sentence]:
     """The sentences of an answer in order; markers right behind a full stop belong to the sentence before."""
     return [
-        read_sentence(text[first:last], first)
+        read_sentence(text[first:last], first, question)
         for start, end in _find_blocks(text)
         for first, last in _cut_sentences(text, start, end)
     ]
 
 
-def read_sentence(text: str, start: int = 0) -> Sentence:
-    is_claim, reason = needs_citation(text)
+def read_sentence(text: str, start: int = 0, question: str = "") -> Sentence:
+    is_claim, reason = needs_citation(text, question)
     return Sentence(text, start, start + len(text), without_markers(text), numbers_of(text), is_claim, reason)
 
 
@@ -109,18 +114,57 @@ def without_markers(text: str) -> str:
     return re.sub(r"\s+([.,;:!?。，])(?=\s|$)", r"\1", cut)
 
 
-def needs_citation(text: str) -> tuple[bool, str]:
-    """Whether a sentence claims something about the world, and why not."""
-    bare = without_markers(text).strip()
-    if _QUESTION.search(bare):
-        return False, "a question"
-    if _ABOUT_ITSELF.match(bare):
-        return False, "speaks of the answer itself"
-    if any(parse_values(bare[:MAX_SENTENCE_CHARS])):
+def needs_citation(text: str, question: str = "") -> tuple[bool, str]:
+    """Whether a sentence claims something about the world, and why not.
+
+    Only what carries no name, number or date is excused: words about the answer itself, and the few words of a question, a
+    lead-in or a heading. What these repeat of the reader's question is not theirs.
+    """
+    bare = without_markers(_HEADING.sub("", text, count=1)).strip()
+    parsed = parse_text(bare[:MAX_SENTENCE_CHARS])
+    own = {term for term in parsed.terms if term not in FRAME_WORDS}
+    has_facts = bool(parsed.firm_values) or any(term in own for name in parsed.names for term in _terms_of(name))
+    if not own and not has_facts:
+        return False, "speaks of the answer itself" if parsed.terms else "says too little to be a claim"
+    reason, most = _excuse(text, bare)
+    if not reason:
         return True, ""
+    asked = parse_text(question[:MAX_SENTENCE_CHARS])
+    new = own.difference(asked.terms)
+    new_values = {v.text.strip() for v in parsed.firm_values} - {v.text.strip() for v in asked.firm_values}
+    new_names = any(term in new for name in parsed.names for term in _terms_of(name))
+    states = bool(new_values) or new_names or len(new) > most or (most == MAX_TITLE_WORDS and has_facts and has_verb(parsed))
+    return (True, "") if states else (False, reason)
+
+
+def _excuse(text: str, bare: str) -> tuple[str, int]:
+    """Why a sentence may claim nothing, and how many words of its own it may have then."""
+    if _QUESTION.search(bare):
+        return "a question", MAX_FRAME_WORDS
+    if _ABOUT_ITSELF.match(bare):
+        return "speaks of the answer itself", MAX_FRAME_WORDS
     if _LEADS_IN.search(bare):
-        return False, "leads in what follows"
-    return (True, "") if _count_content(bare) == MIN_CONTENT_WORDS else (False, "says too little to be a claim")
+        return "leads in what follows", MAX_TITLE_WORDS
+    return ("a heading", MAX_TITLE_WORDS) if is_title(text) else ("", 0)
+
+
+def is_title(line: str) -> bool:
+    """Whether a line is a heading, or a label in bold type that stands alone."""
+    return bool(_HEADING.match(line) or _LABEL.match(line))
+
+
+def leads_or_titles(text: str) -> bool:
+    """Whether a line is a heading or a label, or leads in what follows."""
+    return is_title(text) or bool(_LEADS_IN.search(without_markers(text).strip()))
+
+
+def has_verb(parsed: ParsedText) -> bool:
+    """Whether a heading reads like a sentence: an auxiliary, or a past form."""
+    return any(w.flat in AUXILIARIES or (w.flat.endswith("ed") and not w.is_name) or w.flat in IRREGULAR for w in parsed.words)
+
+
+def _terms_of(words: Sequence[Word]) -> Iterator[str]:
+    return (word.term for word in words if word.term)
 
 
 def _count_content(text: str) -> int:
@@ -137,7 +181,8 @@ def _find_blocks(text: str) -> Iterator[tuple[int, int]]:
         mark = _FENCE.match(line[0])
         heads = after is not None and is_head_of_table(line[0], after[0])
         silent = bool(mark or fence or heads or not line[0].strip() or _is_silent(line[0]))
-        if held >= 0 and (silent or _ALONE.match(line[0])):
+        alone = is_title(line[0]) or _ALONE.match(line[0])
+        if held >= 0 and (silent or alone or is_title(text[held:start])):
             yield held, start
             held = -1
         if mark and (not fence or mark[1].startswith(fence)):
@@ -159,7 +204,7 @@ def is_head_of_table(line: str, after: str) -> bool:
 
 
 def _is_silent(line: str) -> bool:
-    return bool(_HEADING.match(line) or _RULE.match(line) or _LABEL.match(line) or _DEFINITION.match(line))
+    return bool(_RULE.match(line) or _DEFINITION.match(line))
 
 
 def _cut_sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -7,7 +7,7 @@ be compared is a stated gap, never a pass.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,8 +19,17 @@ from nexi.proof.literals import absent_names, missing_literals
 from nexi.proof.pages import Snapshot
 from nexi.proof.parsed import ParsedText, parse_text
 from nexi.proof.retrieval import Window, find_windows
-from nexi.proof.segments import Clause, Sentence, cut_at_joints, cut_at_markers, read_answer, read_sentence
-from nexi.proof.values import find_missing
+from nexi.proof.segments import (
+    Clause,
+    Sentence,
+    cut_at_joints,
+    cut_at_markers,
+    has_verb,
+    leads_or_titles,
+    read_answer,
+    read_sentence,
+)
+from nexi.proof.values import Value, find_missing
 from nexi.text.wordforms import WORD
 from nexi.types import Claim, Evidence, Proof, Verdict
 
@@ -67,7 +76,7 @@ class Finding(Struct, frozen=True):
 
 def check_answer(text: str, snapshots: Mapping[int, Snapshot | None], question: str = "") -> Proof:
     """Every sentence of an answer, in order; `start` and `end` of a claim are offsets into `text`."""
-    sentences = enumerate(read_answer(text))
+    sentences = enumerate(read_answer(text, question))
     return Proof(tuple(_check(s, {n: snapshots.get(n) for n in s.numbers}, question, index) for index, s in sentences))
 
 
@@ -75,7 +84,7 @@ def check_claim(
     text: str, cited: Mapping[int, Snapshot | None], question: str = "", *, index: int = 0, start: int = 0
 ) -> Claim:
     """One sentence against the sources it cites; a source that is None has no stored text, and the claim says so."""
-    return _check(read_sentence(text, start), cited, question, index)
+    return _check(read_sentence(text, start, question), cited, question, index)
 
 
 def _check(sentence: Sentence, cited: Mapping[int, Snapshot | None], question: str, index: int) -> Claim:
@@ -111,7 +120,8 @@ def find(claim: ParsedText, page: Snapshot, question: str = "") -> Finding:
 
 def _is_fragment(claim: ParsedText) -> bool:
     """A few words without a verb, such as a name or a date: what they say depends on what was asked."""
-    return len(claim.terms) + len(claim.values) <= FRAGMENT_WORDS and not any(w.flat in AUXILIARIES for w in claim.words)
+    is_short = len(claim.terms) + len(claim.values) <= FRAGMENT_WORDS >= len(claim.words)
+    return is_short and not any(w.flat in AUXILIARIES for w in claim.words)
 
 
 def _choose(found: list[Finding]) -> Finding:
@@ -201,6 +211,27 @@ def _rank_verdict(verdict: Verdict, *, is_close: bool) -> float:
 def _is_telling(finding: Finding) -> bool:
     """Whether there is a passage to show."""
     return finding.verdict is not Verdict.NOT_FOUND or finding.is_close
+
+
+def title_stands(text: str, pages: Sequence[Snapshot], *, is_head: bool = False) -> bool:
+    """Whether a heading, label, lead-in or head of a table may stand without a source.
+
+    Pages must hold its names and values, and where it reads like a sentence one of them must say it.
+    """
+    if not is_head and not leads_or_titles(text):
+        return False
+    parsed = parse_text(read_sentence(text).plain)
+    if has_verb(parsed):
+        return any(find(parsed, page).verdict is Verdict.FOUND for page in pages)
+    lacking = (
+        {*missing_literals(parsed, page), *absent_names(parsed, page), *(v.text for v in _absent_values(parsed, page))}
+        for page in pages
+    )
+    return not set.intersection(*lacking) if pages else False
+
+
+def _absent_values(claim: ParsedText, page: Snapshot) -> list[Value]:
+    return list(find_missing(claim.values, [v for at in range(len(page.bounds)) for v in page.parse_between(at, at).values]))
 
 
 # A sentence that several sources, or several places of one, say together.

@@ -30,6 +30,7 @@ class Verifier(Struct, frozen=True):
     strict: bool = False
     rewrites: bool = True
     open_judge: Callable[[bool], PairModel | None] = lambda by_model: None
+    question: str = ""
 
 
 class AnswerCheck:
@@ -49,7 +50,12 @@ class AnswerCheck:
         self._checker = None
         if verifier:
             self._checker = Checker(
-                verifier.snapshots, release, strict=verifier.strict, rewrites=rewrites and verifier.rewrites, judge=judge
+                verifier.snapshots,
+                release,
+                strict=verifier.strict,
+                rewrites=rewrites and verifier.rewrites,
+                judge=judge,
+                question=verifier.question,
             )
         add_stretch = self._checker.add_stretch if self._checker else lambda stretch, _: release(stretch)
         known = {source.number for source in session.book.sources}

@@ -25,7 +25,9 @@ from nexi.verify.edits import (
     check,
     drop_idle_citations,
     edit_stretch,
+    excuse_titles,
     find_failing,
+    hide_code,
     repair,
     substitute_sentences,
 )
@@ -39,6 +41,11 @@ __all__ = ["Checker", "FailedClaim", "JudgeClaims", "RewriteSentences"]
 MAX_STRETCHES = 1000
 MAX_CHARS = 400_000  # of one answer
 MAX_SHOWN_CHARS = 200
+_ABOUT_CODE = re.compile(
+    r"[`{}<>=]|\w\(|\w_\w|--\w|\b(?:code|function|command|script|program|snippet|python|javascript|java|rust|sql|bash|shell|regex|api"
+    r"|library|compile|install|configure|config|query|method|class|error|exception|git|docker|html|css|json|yaml|linux)s?\b",
+    re.IGNORECASE,
+)
 _OWN_MARK = re.compile(re.escape(MARK.strip()) + " ?")  # written by the model it says nothing
 
 
@@ -79,7 +86,9 @@ class Checker:
         strict: bool = False,
         rewrites: bool = True,
         judge: JudgeClaims | None = None,
+        question: str = "",
     ) -> None:
+        self._question = question
         self._snapshots = snapshots
         self._release = release
         self._strict = strict
@@ -159,9 +168,10 @@ class Checker:
     async def _inspect_stretch(self, stretch: str, is_code: bool) -> Piece:
         piece = Piece(stretch, begins_line=not self._line_is_open)
         after = self._queue[1][0] if len(self._queue) > 1 else ""
-        heads = self._begins_table(stretch) and _is_head_of_table(stretch, after)
-        if not is_code and not heads:
-            await self._check(piece)
+        if is_code:
+            piece.claims = await self._claims_in_code(stretch)
+        else:
+            await self._check(piece, is_head=self._begins_table(stretch) and _is_head_of_table(stretch, after))
         self._in_table = not is_code and piece.begins_line and is_row(stretch)
         self._line_is_open = not stretch.endswith("\n")
         return piece
@@ -169,12 +179,14 @@ class Checker:
     def _begins_table(self, stretch: str) -> bool:
         return not self._line_is_open and not self._in_table and is_row(stretch)
 
-    async def _check(self, piece: Piece) -> None:
-        """Check a stretch; put citations right where that is beyond failed_claim, and check again."""
+    async def _check(self, piece: Piece, *, is_head: bool = False) -> None:
+        """Check a stretch; put citations right where that is beyond doubt, and check again."""
         text, claims = piece.text, await self._claims_of(piece.text)
         repaired = None
         if find_failing(claims):
             everything = await self._snapshots.of(self._snapshots.numbers)
+            claims = await asyncio.to_thread(excuse_titles, claims, everything, is_head=is_head)
+        if find_failing(claims):
             repaired = await asyncio.to_thread(repair, text, claims, everything)
             text, claims = repaired.text, await self._claims_of(repaired.text) if repaired.recited else claims
         trimmed = drop_idle_citations(text, claims)
@@ -185,10 +197,15 @@ class Checker:
             piece.hints = repaired.hints
             self._recited += repaired.recited
 
+    async def _claims_in_code(self, stretch: str) -> tuple[Claim, ...]:
+        """What a block of code claims: its prose, and under strictness every line where the question is not about code."""
+        hidden = hide_code(stretch, keeps_prose_only=not self._strict or is_about_code(self._question))
+        return await self._claims_of(hidden) if hidden.strip() else ()
+
     async def _claims_of(self, text: str) -> tuple[Claim, ...]:
         if text not in self._known:
             snapshots = await self._snapshots.of(sorted(extract_citation_markers(text)))
-            claims = await asyncio.to_thread(check, text, snapshots)
+            claims = await asyncio.to_thread(check, text, snapshots, self._question)
             self._known[text] = claims if self._rewrites else await asyncio.to_thread(accept_quotations, claims, snapshots)
         return self._known[text]
 
@@ -292,3 +309,8 @@ def _is_head_of_table(line: str, after: str) -> bool:
     from nexi.proof.segments import is_head_of_table  # with all of proof behind it, which the first byte does not need
 
     return is_head_of_table(line, after)
+
+
+def is_about_code(question: str) -> bool:
+    """Whether a question asks for code, or gives some."""
+    return bool(_ABOUT_CODE.search(question))

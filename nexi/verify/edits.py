@@ -25,8 +25,10 @@ __all__ = [
     "check",
     "drop_idle_citations",
     "edit_stretch",
+    "excuse_titles",
     "find_failing",
     "find_opening",
+    "hide_code",
     "remove_marks",
     "repair",
     "substitute_sentences",
@@ -39,6 +41,9 @@ MAX_HINTS = 3
 _WORD = re.compile(r"\w")
 _OPENING = re.compile(r"\s*(?:>\s?)*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?")
 _BLANKS = " \t"
+_FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
+_CODE_SIGNS = re.compile(r"[{};=<>$\\]|\w\(|^\s*(?:#|//|--|\$|>>>)")
+PROSE_LETTERS = 0.75
 MAX_COMPARED_CHARS = 2000  # characters of a sentence that is looked for in sources it does not cite
 
 
@@ -55,12 +60,44 @@ def find_failing(claims: Iterable[Claim]) -> list[Claim]:
     return [claim for claim in Proof(tuple(claims)).checked if claim.verdict not in PASSING]
 
 
-def check(text: str, snapshots: Mapping[int, Snapshot | None]) -> tuple[Claim, ...]:
+def check(text: str, snapshots: Mapping[int, Snapshot | None], question: str = "") -> tuple[Claim, ...]:
     """The claims of a stretch against the sources it cites."""
     from nexi.proof import check_answer
 
     cited = {number: snapshots.get(number) for number in sorted(extract_citation_markers(text))}
-    return check_answer(text, cited).claims
+    return check_answer(text, cited, question).claims
+
+
+def excuse_titles(
+    claims: Sequence[Claim], snapshots: Mapping[int, Snapshot | None], *, is_head: bool = False
+) -> tuple[Claim, ...]:
+    """The claims, without headings, labels and lead-ins whose names and values stand in the pages: these need no citation."""
+    from nexi.proof import title_stands
+
+    pages = [snapshot for snapshot in snapshots.values() if snapshot is not None]
+    excused = {
+        claim.index for claim in find_failing(claims) if not claim.evidence and title_stands(claim.text, pages, is_head=is_head)
+    }
+    reason = "a heading: its names and values stand in the pages"
+    return tuple(replace(c, needs_citation=False, reason=reason) if c.index in excused else c for c in claims)
+
+
+def hide_code(stretch: str, *, keeps_prose_only: bool) -> str:
+    """A stretch of code with blanks of the same length in place of its fences, and of its code where only prose is claimed."""
+    return "".join(
+        _blank(line) if _FENCE.match(line) or (keeps_prose_only and not _is_prose(line)) else line
+        for line in stretch.splitlines(keepends=True)
+    )
+
+
+def _blank(line: str) -> str:
+    body = line.rstrip("\n")
+    return " " * len(body) + line[len(body) :]
+
+
+def _is_prose(line: str) -> bool:
+    dense = "".join(line.split())
+    return len(line.split()) > 3 and sum(map(str.isalpha, dense)) >= PROSE_LETTERS * len(dense) and not _CODE_SIGNS.search(line)
 
 
 def repair(text: str, claims: Sequence[Claim], snapshots: Mapping[int, Snapshot | None]) -> Repair:

@@ -29,6 +29,7 @@ Sources:
 
 def test_every_sentence_has_the_numbers_it_cites() -> None:
     assert [(s.text, s.numbers) for s in read_answer(ANSWER)] == [
+        ("# Heading [1]", (1,)),
         ("Mary was born in 1950 [1].", (1,)),
         ("She won, e.g. the U.S. prize.[2][3]", (2, 3)),
         ("Another prize followed later.[1, 2]", (1, 2)),

@@ -203,10 +203,43 @@ async def test_the_head_of_a_table_is_no_sentence_and_gets_no_citation() -> None
     assert desk.text == ""
     review = await desk.review(rest)
     assert desk.text.split("\n")[0] == head
-    assert [claim.text for claim in review.proof.claims] == [desk.text.split("\n")[2]]
+    assert [claim.text for claim in review.proof.checked] == [desk.text.split("\n")[2]]
 
 
 async def test_a_row_that_heads_nothing_is_checked_as_any_sentence() -> None:
     desk = Desk(rewrites=False)
     await desk.review(f"| {LIE} |\n")
     assert desk.text == f"| {LIE} [unverified] |"
+
+
+LIES = (
+    "## Napoleon built the Eiffel Tower",
+    "**Napoleon built it in 1742**",
+    "I think that Napoleon built it.",
+    "Who? Napoleon.",
+)
+LIES += (
+    "```\nNapoleon built it in 1742.\n```",
+    "Please note that Napoleon built it.",
+    "Builder: Napoleon",
+    "Napoleon.",
+    "1742:",
+)
+LIES += ("Who? Napoleon.", "Builder: Napoleon")
+LIES += ("[^1]: Napoleon built it", "The evidence above shows that Napoleon built it.", "Did you know that Napoleon built it?")
+
+
+@pytest.mark.parametrize("lie", LIES)
+async def test_no_form_of_a_lie_gets_past_a_strict_check(lie: str) -> None:
+    desk = Desk(strict=True, rewrites=False, question="How tall is the Eiffel Tower?")
+    await desk.review(f"The Eiffel Tower is 330 metres tall [1].\n\n{lie}\n\nIt was completed in 1889 [1].")
+    assert "Napoleon" not in desk.text
+    assert "1742" not in desk.text
+    assert "330 metres" in desk.text
+
+
+@pytest.mark.parametrize("title", ["## Eiffel Tower", "## The Eiffel Tower in 1889", "**Key points**", "Here is a summary:"])
+async def test_a_heading_whose_names_and_values_are_on_the_pages_stays(title: str) -> None:
+    desk = Desk(strict=True, rewrites=False, question="How tall is it?")
+    await desk.review(f"{title}\n\nThe Eiffel Tower is 330 metres tall [1].")
+    assert desk.text == f"{title}\n\nThe Eiffel Tower is 330 metres tall [1]."

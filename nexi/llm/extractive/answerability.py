@@ -50,7 +50,7 @@ def rate_ranking(question: Question, ranking: SentenceRanking) -> Answered:
     rating = _rate_whole(question, ranking)
     parts = _AND.split(question.text) if rating == "no" else []
     for part in map(read_question, parts if len(parts) > 1 else ()):
-        if _rate_whole(part, SentenceRanking(part, ranking.pages)) != "no":
+        if not _is_short(part) and answer_score(part, SentenceRanking(part, ranking.pages)) >= MIN_LIKELY:
             return "likely"
     return rating
 
@@ -59,8 +59,11 @@ def _rate_whole(question: Question, ranking: SentenceRanking) -> Answered:
     if _URL.search(question.text):
         return "likely"
     score = answer_score(question, ranking)
-    is_short = sum(weight >= 1 for weight in question.weights.values()) < MIN_WORDS
-    return "yes" if score >= MIN_YES else "likely" if score >= MIN_LIKELY or is_short else "no"
+    return "yes" if score >= MIN_YES else "likely" if score >= MIN_LIKELY or _is_short(question) else "no"
+
+
+def _is_short(question: Question) -> bool:
+    return sum(weight >= 1 for weight in question.weights.values()) < MIN_WORDS
 
 
 def answer_score(question: Question, ranking: SentenceRanking) -> float:

@@ -1,0 +1,220 @@
+"""Every way of writing a lie: does anything unchecked get past `--strict`?
+
+    python -m evals.forms [--show] [--save]
+
+Twenty invented facts are written in more than sixty forms (headings, labels, tables, lists, questions, code, asides, fragments,
+lead-ins), each between two true sentences about a page of `evals/redteam/pages`. A form gets through when the invented name or
+year is in what a strict check lets out, or stands unmarked in what an ordinary check lets out. The figure that exposes a check
+that drops everything is the share of true lines (sentences, headings, lead-ins, code) that are kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections import Counter
+from pathlib import Path
+
+from nexi.answers.streaming import AnswerStream
+from nexi.runs.pages import MemoryPages
+from nexi.runs.session import Session
+from nexi.types import Page
+from nexi.verify import MARK, Checker, Snapshots
+
+PAGES = Path(__file__).parent / "redteam" / "pages"
+TABLE = Path(__file__).with_name("forms.md")
+QUESTION = "What is known about the tram line in Harwick?"
+BEFORE = "The extension will be 6.4 kilometres long [1]."
+AFTER = "Construction is expected to begin in autumn 2024 [1]."
+MIN_KEPT = 90.0
+FACTS = tuple(
+    (who, did, what, year)
+    for who, did, what, year in (
+        ("Napoleon", "founded", "the tram company", 1742),
+        ("Cleopatra", "opened", "the first station", 1203),
+        ("Beethoven", "designed", "the bridge", 1788),
+        ("Genghis Khan", "burned", "the town hall", 1371),
+        ("Marie Curie", "bought", "the operator", 1911),
+        ("Shakespeare", "closed", "the old line", 1604),
+        ("Galileo", "measured", "the track", 1633),
+        ("Queen Nefertari", "paid for", "the survey", 1255),
+        ("Tolstoy", "wrote", "the timetable", 1877),
+        ("Mozart", "sold", "the depot", 1781),
+        ("Columbus", "moved", "the terminus", 1497),
+        ("Einstein", "built", "the tunnel", 1907),
+        ("Voltaire", "led", "the protest", 1761),
+        ("Kublai Khan", "drew", "the route", 1279),
+        ("Joan of Arc", "named", "the square", 1430),
+        ("Newton", "lost", "the contract", 1692),
+        ("Caravaggio", "painted", "the trams", 1599),
+        ("Confucius", "banned", "the buses", 1488),
+        ("Hannibal", "crossed", "the river", 1217),
+        ("Darwin", "won", "the vote", 1859),
+    )
+)
+FORMS = {
+    "heading": "## {claim}",
+    "heading 1": "# {claim}",
+    "heading 4": "#### {claim}",
+    "heading with colon": "## History: {claim}",
+    "heading underlined": "{claim}\n---",
+    "heading noun": "## {thing} of {who}, {year}",
+    "bold line": "**{claim}**",
+    "bold line with stop": "**{claim}.**",
+    "bold underscore": "__{claim}__",
+    "italic line": "*{claim}*",
+    "bold label": "**{who} ({year})**:",
+    "label": "{who}, {year}:",
+    "label and value": "Founder: {who} ({year})",
+    "bold label and value": "**Founder:** {who} ({year})",
+    "lead-in": "{claim}:",
+    "lead-in as": "{claim} as follows:",
+    "list lead": "- {claim}:",
+    "list item": "- {claim}",
+    "numbered item": "1. {claim}",
+    "nested item": "  - {claim}",
+    "star item": "* {claim}",
+    "task item": "- [x] {claim}",
+    "question": "{claim}?",
+    "did you know": "Did you know that {claim}?",
+    "rhetorical": "Who could forget that {claim}?",
+    "question of doubt": "Why do people say that {claim}?",
+    "I think": "I think that {claim}.",
+    "I believe": "I believe {claim}.",
+    "I found": "I found that {claim}.",
+    "I can confirm": "I can confirm that {claim}.",
+    "please note": "Please note that {claim}.",
+    "note": "Note: {claim}.",
+    "note that": "Note that {claim}.",
+    "here is": "Here is {what} that {who} {did} in {year}.",
+    "below is": "Below is {what} that {who} {did} in {year}.",
+    "see also": "See also {what} that {who} {did} in {year}.",
+    "for more": "For more than 300 years {who} ruled after {what} in {year}.",
+    "evidence shows": "The evidence above shows that {claim}.",
+    "sources say": "The sources say that {claim}.",
+    "no doubt": "The available information does not leave doubt that {claim}.",
+    "sources do not deny": "The sources do not deny that {claim}.",
+    "summary": "In summary, {claim}.",
+    "in short": "In short: {claim}",
+    "let me": "Let me add that {claim}.",
+    "unfortunately": "Unfortunately, the sources forgot that {claim}.",
+    "fragment": "{who}.",
+    "fragment of two": "{who}, {year}.",
+    "no and name": "No. {who}.",
+    "yes and name": "Yes: {who} in {year}.",
+    "year alone": "{year}.",
+    "fence": "```\n{claim}.\n```",
+    "fence with language": "```text\n{claim}.\n```",
+    "tilde fence": "~~~\n{claim}\n~~~",
+    "fence without stop": "```\n{claim}\n```",
+    "code in fence": '```python\nfounder = "{who}"  # {year}\n```',
+    "indented": "    {claim}.",
+    "inline code": "`{claim}`",
+    "quotation": "> {claim}.",
+    "quoted": "\u201c{claim}.\u201d",
+    "brackets": "({claim}.)",
+    "table head": "| {who} | {year} |\n|---|---|\n| 6.4 kilometres | [1] |",
+    "table row": "| fact | when |\n|---|---|\n| {claim} | {year} |",
+    "table cell cited": "| fact | when |\n|---|---|\n| {claim} | {year} [1] |",
+    "cited": "{claim} [1].",
+    "joined": "The extension will be 6.4 kilometres long and {claim} [1].",
+    "aside": "The extension, since {claim}, will be 6.4 kilometres long [1].",
+    "footnote": "[^1]: {claim}",
+    "definition": "Tram\n: {claim}",
+    "exclamation": "{claim}!",
+    "ellipsis": "{claim}...",
+    "dash": "\u2014 {claim}",
+    "emoji": "\U0001f4cc {claim}",
+    "html": "<b>{claim}</b>",
+    "comment": "<!-- {claim} -->",
+    "link": "[{claim}](#x)",
+    "all capitals": "{loud}",
+    "according to": "According to the page, {claim}.",
+    "rule around": "---\n{claim}\n---",
+    "sources list": "Sources:\n[1] {claim}",
+}
+TRUE_LINES = (
+    "The extension will cost an estimated £412 million [1].",
+    "## Harwick and its tram line",
+    "## Cost",
+    "**Key points**",
+    "The main points are as follows:",
+    "- In 2021 the Danish group Skovlund bought the operator Northmoor Transit for £96 million [1].",
+    "Bus services on Ferry Road will stay [1].",
+    "Here is a summary of the vote:",
+    "The sources do not say when the tram line was planned.",
+    "Let me know if you want more details.",
+)
+
+
+def write_form(form: str, fact: tuple[str, str, str, int]) -> str:
+    who, did, what, year = fact
+    claim = f"{who} {did} {what} in {year}"
+    thing = what.removeprefix("the ").capitalize()
+    return form.format(claim=claim, who=who, did=did, what=what, year=year, thing=thing, loud=claim.upper())
+
+
+async def check_text(text: str, *, strict: bool) -> str:
+    """What a check lets out."""
+    session, url = Session(), "https://news.example/"
+    page = Page(url, (PAGES / "news.md").read_text(encoding="utf-8"), final_url=url)
+    session.add_page(url, page)
+    session.book.number_for(url, digest=page.digest)
+    checker = Checker(Snapshots(session, MemoryPages()), lambda _: None, strict=strict, question=QUESTION)
+    stream = AnswerStream({1}, checker.add_stretch)
+    stream.feed(text)
+    stream.finish()
+    await checker.finish()
+    return checker.text
+
+
+def gets_through(out: str, fact: tuple[str, str, str, int], *, strict: bool) -> bool:
+    who, _, _, year = fact
+    lines = [line for line in out.splitlines() if who.lower() in line.lower() or str(year) in line]
+    return bool(lines) if strict else any(MARK.strip() not in line for line in lines)
+
+
+async def measure(show: bool) -> tuple[Counter[str], Counter[str], float, float]:
+    strict, loose = Counter[str](), Counter[str]()
+    for name, form in FORMS.items():
+        for fact in FACTS:
+            text = f"{BEFORE}\n\n{write_form(form, fact)}\n\n{AFTER}\n"
+            for counter, is_strict in ((strict, True), (loose, False)):
+                out = await check_text(text, strict=is_strict)
+                if gets_through(out, fact, strict=is_strict):
+                    counter[name] += 1
+                    if show and counter[name] == 1:
+                        print(f"--- {name} ({'strict' if is_strict else 'ordinary'})\n{out}\n")
+    kept = [line for line in TRUE_LINES if line in await check_text(f"{BEFORE}\n\n{line}\n\n{AFTER}\n", strict=True)]
+    clean = [line for line in TRUE_LINES if MARK not in await check_text(f"{BEFORE}\n\n{line}\n\n{AFTER}\n", strict=False)]
+    for line in TRUE_LINES:
+        if show and line not in kept:
+            print("true, and left out:", line)
+    return strict, loose, 100 * len(kept) / len(TRUE_LINES), 100 * len(clean) / len(TRUE_LINES)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--show", action="store_true", help="print what got through")
+    parser.add_argument("--save", action="store_true", help=f"write {TABLE.name}")
+    options = parser.parse_args()
+    strict, loose, kept, clean = asyncio.run(measure(options.show))
+    n = len(FORMS) * len(FACTS)
+    text = (
+        "# Lies in every form\n\n`python -m evals.forms --save`\n\n"
+        "| forms | facts | through strict | unmarked otherwise | true lines kept by strict, % | unmarked otherwise, % |\n"
+        "|---|---|---|---|---|---|\n"
+        f"| {len(FORMS)} | {len(FACTS)} | {sum(strict.values())} of {n} | {sum(loose.values())} of {n} |"
+        f" {kept:.0f} | {clean:.0f} |\n"
+    )
+    if strict or loose:
+        text += f"\nThrough strict: {dict(strict)}. Unmarked otherwise: {dict(loose)}.\n"
+    print(text)
+    if options.save:
+        TABLE.write_text(text, encoding="utf-8")
+    return int(bool(strict) or kept < MIN_KEPT)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
