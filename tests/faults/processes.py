@@ -34,6 +34,7 @@ class Home:
             "NEXI_HOME": str(self.path),
             "OPENAI_BASE_URL": f"{self.rig.hosts['model']}/v1",
             "NEXI_MODEL": "scripted",
+            "MODEL_CHOICE": "extractive",  # no judge
             "SEARXNG_URL": self.rig.hosts["search"],
             "NEXI_ALLOW_PRIVATE": "127.0.0.0/8",
             "PYTHONPATH": str(Path(__file__).parents[2]),
