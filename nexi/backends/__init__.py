@@ -40,10 +40,11 @@ Factory: TypeAlias = "Callable[[Settings, Sender], SearchBackend]"
 
 def _build_searxng(settings: Settings, sender: Sender) -> SearchBackend:
     from nexi.backends.searxng import Searxng
+    from nexi.backends.searxng_pages import PagedSearxng
     from nexi.backends.sender import HttpBackend
 
     def at(url: str) -> SearchBackend:
-        return HttpBackend(Searxng(url, settings.timeout_s), sender)
+        return PagedSearxng(lambda page: HttpBackend(Searxng(url, settings.timeout_s, page=page), sender))
 
     if settings.base_url or settings.container is None:
         return at(settings.base_url)

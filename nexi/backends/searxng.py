@@ -32,10 +32,11 @@ class Searxng(Struct, frozen=True):
     base_url: str
     timeout_s: float = 10.0
     name: str = NAME
+    page: int = 1
     filters = frozenset({"site", "time", "language", "focus"})
 
     def request(self, query: Query) -> BackendRequest:
-        params = {"q": _query_with_sites(query), "format": "json", "pageno": "1"}
+        params = {"q": _query_with_sites(query), "format": "json", "pageno": str(self.page)}
         if query.language:
             params["language"] = query.language
         if (focus := FOCUSES.get(query.focus)) and focus.categories:
