@@ -76,7 +76,7 @@ class Extractive:
         return reply
 
 
-class _QuestionContext(Struct, frozen=True):
+class _ExtractiveQuestion(Struct, frozen=True):
     """What the conversation holds about its last question."""
 
     question: Question
@@ -112,7 +112,7 @@ def next_reply(messages: Sequence[Message], tools: frozenset[str], max_tokens: i
     return _next_call(turn, tools, len(messages)) or _answer_reply(turn, tools, len(messages))
 
 
-def _next_call(turn: _QuestionContext, tools: frozenset[str], step: int) -> Reply | None:
+def _next_call(turn: _ExtractiveQuestion, tools: frozenset[str], step: int) -> Reply | None:
     """A search or a read that may still help, else None. What is known comes first; the web is for what is missing."""
     begins = turn.known is None and not turn.searches and not turn.reads and not _URL.search(turn.question.text)
     if LOCAL in tools and begins:
@@ -130,19 +130,19 @@ def _next_call(turn: _QuestionContext, tools: frozenset[str], step: int) -> Repl
     return None
 
 
-def _knows_only_where(turn: _QuestionContext) -> bool:
+def _knows_only_where(turn: _ExtractiveQuestion) -> bool:
     """Whether what is known was searched and not read, as a researcher does it: the web is searched too, then both read."""
     return turn.known is not None and not turn.stored and not turn.searches and not turn.reads
 
 
-def _pages_to_read(turn: _QuestionContext) -> int:
+def _pages_to_read(turn: _ExtractiveQuestion) -> int:
     """The first pages; the next ones when those failed; a few for a name that was looked up."""
     if turn.reads == 0 or (turn.reads < MAX_READS and not turn.quotable_pages):
         return FIRST_PAGES
     return MORE_PAGES if turn.reads < min(turn.searches, MAX_READS) else 0
 
 
-def _choose_queries(turn: _QuestionContext) -> list[str]:
+def _choose_queries(turn: _ExtractiveQuestion) -> list[str]:
     if not turn.searches and not turn.reads:
         return search_queries(turn.question)
     if turn.searches != 1:
@@ -153,13 +153,13 @@ def _choose_queries(turn: _QuestionContext) -> list[str]:
     return [name] if name else []
 
 
-def _wanted_urls(turn: _QuestionContext) -> list[str]:
+def _wanted_urls(turn: _ExtractiveQuestion) -> list[str]:
     own = [u.rstrip(".,;:!?") for u in _URL.findall(turn.question.text)]
     latest = turn.outcomes[-1:] if turn.searches > 1 else turn.outcomes
     return list(dict.fromkeys([*own, *rank_hits(turn.question, latest)]))
 
 
-def _answer_reply(turn: _QuestionContext, tools: frozenset[str], step: int) -> Reply:
+def _answer_reply(turn: _ExtractiveQuestion, tools: frozenset[str], step: int) -> Reply:
     text = _draft_text(compose_answer(turn.question, turn.quotable_pages)) if turn.quotable_pages else NOTHING_READ
     return _call_reply("final_answer", {"answer": text}, step) if "final_answer" in tools else _text_reply(text)
 
@@ -173,7 +173,7 @@ def _draft_text(draft: ExtractiveAnswer) -> str:
     return f"{draft.short} {quoted}" if draft.short else quoted
 
 
-def _read_turn(messages: Sequence[Message]) -> _QuestionContext:
+def _read_turn(messages: Sequence[Message]) -> _ExtractiveQuestion:
     """The last question, what was searched and read for it, and every page of the conversation."""
     results = _result_places(messages)
     at = _question_place(messages, results)
@@ -185,7 +185,7 @@ def _read_turn(messages: Sequence[Message]) -> _QuestionContext:
     here = [messages[i] for i in results if i > at]
     stored = [m for m in here if names.get(m.tool_call_id) == LOCAL]
     used = [names.get(m.tool_call_id, "") for m in here]
-    return _QuestionContext(
+    return _ExtractiveQuestion(
         question,
         tuple(o for m in here for o in _typed_items(m, SearchOutcome)),
         tuple(p for i in results for p in _pages_of(messages[i])),
