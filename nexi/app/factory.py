@@ -29,6 +29,7 @@ from nexi.urls import host_of
 if TYPE_CHECKING:
     from nexi.app.knowledge import Knowledge
     from nexi.app.pair_models import InstalledPairModel
+    from nexi.app.retention import RetentionNotice
     from nexi.backends import Settings as BackendSettings
     from nexi.backends.container import Lifecycle
     from nexi.backends.container import Options as ContainerOptions
@@ -305,15 +306,20 @@ class PortFactory:
 
         return PageCache(self.config.page_cache_dir, clock=self.clock, ttl_s=self.config.page_cache_ttl_s)
 
+    def retention(self) -> RetentionNotice:
+        from nexi.app.retention import RetentionNotice
+
+        return RetentionNotice(self.config.state_dir / "retention.json", self.runs(), self.clock)
+
     def tidy(self) -> None:
-        """Once a day, delete runs and pages beyond what the config keeps. Errors are ignored: this is best effort."""
+        """Once a day, announce and later delete runs beyond what the config keeps. Errors are ignored: best effort."""
         stamp = self.config.state_dir / "tidied"
         try:
             if stamp.exists() and self.clock.now().timestamp() - stamp.stat().st_mtime < TIDY_EVERY_S:
                 return
             make_private_directory(stamp.parent)
             stamp.touch(mode=PRIVATE_FILE)
-            self.runs().prune(self.config.runs_keep_days, self.config.pages_max_mb)
+            self.retention().tidy(self.config.runs_keep_days, self.config.pages_max_mb)
             self.page_cache().sweep()
         except (OSError, StoreError):
             return

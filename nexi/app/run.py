@@ -202,6 +202,8 @@ class Run:
             self._ports.check()
         for notice in self.resolved.notices:
             await self.emit(Warned("model_not_asked", notice))
+        if self.request.keeps_log and not self.environment.is_replay and (notice := await self._take_retention_notice()):
+            await self.emit(Warned("runs_expire", notice))
         if self._log_warning:
             await self.emit(Warned("log_not_kept", self._log_warning))
         for source in self.session.book.sources:
@@ -288,6 +290,13 @@ class Run:
     async def _end_as_cancelled(self) -> None:
         await self._fail(NexiError("the search was cancelled", code="cancelled"), StopReason.CANCELLED)
         await self.emit.log.close()
+
+    async def _take_retention_notice(self) -> str:
+        keep_days = self._ports.config.runs_keep_days
+        try:
+            return await asyncio.to_thread(self._ports.retention().take_message, keep_days)
+        except OSError:
+            return ""  # it is shown by a run that can note that it was
 
     async def _internal_error(self, error: BaseException) -> NexiError:
         name = self._ports.config.runs_dir / self.id / "traceback.txt"

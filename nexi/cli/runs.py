@@ -49,6 +49,37 @@ def _remove_command(ids: tuple[str, ...]) -> None:
             print_success(f"Deleted run {run_id}.")
 
 
+@runs_command.command("keep", context_settings=HELP)
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@click.option("--undo", is_flag=True, help="Let cleanups delete them again.")
+def _keep_command(ids: tuple[str, ...], undo: bool) -> None:
+    """Keep runs and their pages, however old they are."""
+    from nexi.output import print_success
+
+    with report_errors():
+        directory = _run_directory()
+        for run_id in ids:
+            directory.keep(run_id, is_kept=not undo)
+            print_success(f"Run {run_id} is {'no longer' if undo else 'now'} exempt from cleanups.")
+
+
+@runs_command.command("tidy", context_settings=HELP)
+@click.option("--dry-run", is_flag=True, help="Only list what would be deleted.")
+def _tidy_command(dry_run: bool) -> None:
+    """Delete runs older than runs_keep_days, and the oldest beyond pages_max_mb, now."""
+    from nexi.config import load_config
+    from nexi.output import print_success
+
+    with report_errors():
+        config, directory = load_config(), _run_directory()
+        due = set(directory.find_expired(config.runs_keep_days, config.pages_max_mb))
+        if dry_run:
+            return _print_runs([run for run in directory.list_runs() if run.id in due], as_json=False)
+        report = directory.prune(config.runs_keep_days, config.pages_max_mb)
+        megabytes = report.bytes_freed / 1e6
+        return print_success(f"Deleted {len(report.runs)} runs and {report.pages} page texts ({megabytes:.1f} MB).")
+
+
 @click.command("stop", context_settings=HELP)
 @click.argument("run_id", metavar="ID")
 def stop_command(run_id: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -40,6 +40,7 @@ __all__ = ["RunDirectory", "RunSummary"]
 RunState: TypeAlias = Literal["running", "finished", "failed", "unfinished", "damaged"]
 _ATTEMPTS = 100
 _PAGE_GRACE = timedelta(hours=1)  # a page is put before the fact that names it, so young ones are left alone
+_CLOCK_TOLERANCE = timedelta(hours=1)
 _ENDED: dict[str, RunState] = {"run_finished": "finished", "run_failed": "failed"}
 
 
@@ -179,9 +180,38 @@ class RunDirectory:
         except OSError as error:
             raise files.store_error(f"Could not remove run {run_id}", self._run_folder(run_id), error) from error
 
-    def prune(self, keep_days: float, max_mb: float) -> PruneReport:
-        """Keep the newest runs, with their pages, that are young enough and fit; running ones always stay."""
-        doomed, wanted = self._choose_removals(self._clock.now() - timedelta(days=keep_days), int(max_mb * 1_000_000))
+    def keep(self, run_id: str, *, is_kept: bool = True) -> None:
+        """Exempt a run from every cleanup, or end the exemption. Raises StoreError."""
+        self._require_run(run_id)
+        mark = self._run_folder(run_id) / "keep"
+        try:
+            mark.touch(mode=files.PRIVATE_FILE) if is_kept else mark.unlink(missing_ok=True)
+        except OSError as error:
+            raise files.store_error(f"Could not mark run {run_id}", mark, error) from error
+
+    def find_expired(self, keep_days: float, max_mb: float) -> list[str]:
+        """The runs that `prune` would remove."""
+        doomed, _ = self._choose_removals(self._clock.now() - timedelta(days=keep_days), int(max_mb * 1_000_000))
+        return [run.id for run in doomed]
+
+    def has_clock_jumped(self, keep_days: float) -> bool:
+        """Whether the ages of runs mean nothing: one is from the future, or all but the newest would expire at once."""
+        now = self._clock.now()
+        ages = sorted(now - self._creation_time(run) for run in self.list_runs())
+        is_ahead = bool(ages) and ages[0] < -_CLOCK_TOLERANCE
+        return is_ahead or (len(ages) > 1 and ages[0] < _CLOCK_TOLERANCE and ages[1] > timedelta(days=keep_days))
+
+    def prune(self, keep_days: float, max_mb: float, *, only: Collection[str] | None = None) -> PruneReport:
+        """Keep the newest runs, with their pages, that are young enough and fit; running and kept ones always stay.
+
+        `only` names the runs that may be removed.
+        """
+        oldest, room = self._clock.now() - timedelta(days=keep_days), int(max_mb * 1_000_000)
+        doomed, wanted = self._choose_removals(oldest, room)
+        if only is not None:
+            for run in doomed:
+                wanted |= set() if run.id in only else self._named_digests(run.id)
+            doomed = [run for run in doomed if run.id in only]
         for run in doomed:
             self.remove(run.id)
         pages = [path for path in self._page_files() if path.stem not in wanted and self._is_stale(path)]
@@ -200,13 +230,16 @@ class RunDirectory:
         for run in self.list_runs():
             digests = self._named_digests(run.id)
             cost = run.size + sum(size_of(self.pages.path_of(digest)) for digest in digests - wanted)
-            if run.state != "running" and (cost > room or self._creation_time(run) < oldest):
+            if run.state != "running" and not self._is_kept(run.id) and (cost > room or self._creation_time(run) < oldest):
                 doomed.append(run)
                 room = 0 if cost > room else room  # nothing older than a run that did not fit is kept in its place
             else:
                 room -= cost
                 wanted |= digests
         return doomed, wanted
+
+    def _is_kept(self, run_id: str) -> bool:
+        return (self._run_folder(run_id) / "keep").exists()
 
     def _claim_folder(self) -> Path:
         for _ in range(_ATTEMPTS):

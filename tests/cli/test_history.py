@@ -183,3 +183,18 @@ def test_a_read_only_history_is_not_changed_and_says_why(nexi: Command) -> None:
     (nexi.home / "history.jsonl").chmod(0o400)
     done = nexi("history", "rm", "000000")
     assert (done.code, "write access" in done.err) == (1, True)
+
+
+def test_runs_are_kept_and_tidied_by_command(nexi: Command) -> None:
+    from datetime import UTC, datetime, timedelta
+
+    from nexi.runs.log_format import encode_header
+
+    for run_id, days in (("aaaaaa", 40), ("bbbbbb", 50), ("cccccc", 1)):
+        folder = nexi.home / "runs" / run_id
+        folder.mkdir(parents=True)
+        (folder / "log.jsonl").write_bytes(encode_header(run_id, datetime.now(UTC) - timedelta(days=days)))
+    assert nexi("runs", "keep", "aaaaaa").code == 0
+    assert [line[:6] for line in nexi("runs", "tidy", "--dry-run").out.splitlines()] == ["bbbbbb"]
+    assert nexi("runs", "tidy").code == 0
+    assert sorted(path.name for path in (nexi.home / "runs").iterdir()) == ["aaaaaa", "cccccc"]

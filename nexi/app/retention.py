@@ -1,0 +1,73 @@
+"""Retention: old runs are deleted, but only after a notice that a person has seen, and never because a clock jumped.
+
+`factory` tidies with it once a day, a run shows its notice, and `nexi runs tidy` calls the run directory itself. Below is the
+run directory; the notice lies in a small file of state.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from nexi import files
+from nexi.ports import Clock
+from nexi.runs.directory import RunDirectory
+
+__all__ = ["NOTICE_DAYS", "RetentionNotice"]
+
+NOTICE_DAYS = 7  # between the notice and the first deletion
+
+
+class RetentionNotice:
+    """The notice of one home: which runs are due for deletion, and since when someone knows."""
+
+    def __init__(self, path: Path, runs: RunDirectory, clock: Clock) -> None:
+        self._path, self._runs, self._clock = path, runs, clock
+
+    def tidy(self, keep_days: float, max_mb: float) -> None:
+        """Delete what a notice announced long enough ago; announce what is due now. Raises StoreError, OSError."""
+        if self._runs.has_clock_jumped(keep_days):
+            return
+        due, kept = self._runs.find_expired(keep_days, max_mb), self._read_notice()
+        shown, announced = str(kept.get("shown") or ""), set(kept.get("runs", ()))
+        if shown and announced and not self._is_old_enough(shown):
+            return  # one notice at a time: what became due since is in the next one
+        may_go = [run for run in due if shown and run in announced]
+        self._runs.prune(keep_days, max_mb, only=may_go)
+        left = [run for run in due if run not in may_go]
+        self._write_notice({"runs": left, "shown": ""} if left else {})
+
+    def take_message(self, keep_days: float) -> str:
+        """What to tell the user, once for each notice; the time until the deletion starts now. "" if there is nothing."""
+        kept = self._read_notice()
+        if not kept.get("runs") or kept.get("shown"):
+            return ""
+        now = self._clock.now()
+        self._write_notice({**kept, "shown": now.isoformat()})
+        count, day = len(kept["runs"]), (now + timedelta(days=NOTICE_DAYS)).date().isoformat()
+        runs = f"{count} old run{'s' * (count != 1)}"
+        return (
+            f"{runs} will be deleted after {day} (runs_keep_days is {keep_days:g}); "
+            "nexi runs tidy --dry-run lists them, nexi runs keep ID keeps one"
+        )
+
+    def _is_old_enough(self, shown: str) -> bool:
+        try:
+            return datetime.fromisoformat(shown) <= self._clock.now() - timedelta(days=NOTICE_DAYS)
+        except (ValueError, TypeError):
+            return False
+
+    def _read_notice(self) -> dict[str, Any]:
+        try:
+            found = json.loads(self._path.read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) and isinstance(found.get("runs", []), list) else {}
+
+    def _write_notice(self, notice: dict[str, Any]) -> None:
+        if notice == self._read_notice():
+            return
+        files.make_private_directory(self._path.parent)
+        files.replace_file(self._path, json.dumps(notice).encode())

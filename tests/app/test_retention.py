@@ -1,0 +1,96 @@
+"""Old runs go only after a notice that was shown, never because a clock jumped, and kept ones stay."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from nexi.app.retention import RetentionNotice
+from nexi.runs.directory import RunDirectory
+from nexi.testing import FakeClock
+from tests.test_runlog import FINISHED, STARTED, age_pages, fetched, write
+
+DAY = 86_400
+
+
+class Home:
+    def __init__(self, path: Path) -> None:
+        ids = (f"{number:06x}" for number in itertools.count(1))
+        self.clock = FakeClock(datetime(2026, 3, 1, 12, tzinfo=UTC))
+        self.runs = RunDirectory(path / "runs", path / "pages", self.clock, new_id=lambda: next(ids))
+        self.notice = RetentionNotice(path / "state" / "retention.json", self.runs, self.clock)
+
+    async def ask(self) -> str:
+        return await write(self.runs, STARTED, FINISHED)
+
+    def tidy(self) -> list[str]:
+        """A day's cleanup; the ids that are left."""
+        self.notice.tidy(30, 1000)
+        return sorted(run.id for run in self.runs.list_runs())
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+async def test_an_old_run_goes_a_week_after_its_notice_was_shown_and_not_before(home: Home) -> None:
+    old = await home.ask()
+    home.clock.advance(20 * DAY)
+    middle = await home.ask()
+    home.clock.advance(11 * DAY)
+    new = await home.ask()
+    assert home.tidy() == [old, middle, new]
+    home.clock.advance(10 * DAY)
+    assert home.tidy() == [old, middle, new], "the notice was not shown yet"
+    message = home.notice.take_message(30)
+    assert message.startswith("1 old run will be deleted after 2026-04-18 (runs_keep_days is 30); nexi runs tidy --dry-run")
+    assert home.notice.take_message(30) == ""
+    home.clock.advance(6 * DAY)
+    assert home.tidy() == [old, middle, new]
+    home.clock.advance(1.1 * DAY)
+    assert home.tidy() == [middle, new]
+
+
+async def test_a_clock_that_jumped_deletes_and_announces_nothing(home: Home) -> None:
+    first = await home.ask()
+    home.clock.advance(400 * DAY)
+    jumped = await home.ask()
+    assert home.tidy() == [first, jumped]
+    assert home.notice.take_message(30) == ""
+    home.clock.advance(-400 * DAY)
+    assert home.tidy() == [first, jumped], "a run from the future"
+    assert home.notice.take_message(30) == ""
+
+
+async def test_a_kept_run_stays_with_its_pages_until_that_is_undone(home: Home) -> None:
+    digest = await home.runs.pages.put("evidence")
+    kept = await write(home.runs, STARTED, fetched(digest), FINISHED)
+    home.clock.advance(40 * DAY)
+    await home.ask()
+    home.runs.keep(kept)
+    age_pages(home.runs, home.clock, 2)
+    assert (home.runs.find_expired(30, 1000), home.runs.prune(30, 1000).runs) == ([], ())
+    assert await home.runs.pages.get(digest) == "evidence"
+    home.runs.keep(kept, is_kept=False)
+    assert home.runs.prune(30, 1000).runs == (kept,)
+
+
+async def test_a_size_limit_announces_first_too(home: Home) -> None:
+    ids = [await home.ask() for _ in range(3)]
+    home.clock.advance(2 * 3600)
+    home.notice.tidy(30, 0)
+    assert sorted(run.id for run in home.runs.list_runs()) == ids
+    assert home.notice.take_message(30).startswith("3 old runs will be deleted")
+
+
+async def test_only_named_runs_are_removed_and_pages_of_the_others_stay(home: Home) -> None:
+    digest = await home.runs.pages.put("shared")
+    first, second = [await write(home.runs, STARTED, fetched(digest), FINISHED) for _ in range(2)]
+    home.clock.advance(40 * DAY)
+    age_pages(home.runs, home.clock, 2)
+    assert home.runs.prune(30, 1000, only=[first]).runs == (first,)
+    assert ([run.id for run in home.runs.list_runs()], await home.runs.pages.get(digest)) == ([second], "shared")
