@@ -22,9 +22,9 @@ from nexi.types import Answered, PageView
 __all__ = ["rate_pages", "rate_ranking"]
 
 
-BIAS = -7.24
-BEST, TOGETHER, NAMES, SUBJECT, PAIRS = 5.72, 3.35, 1.86, 2.48, 3.46
-MIN_LIKELY = -0.9  # below: not answered
+BIAS = -7.67
+BEST, TOGETHER, NAMES, SUBJECT, PAIRS = 6.10, 3.46, 1.87, 2.84, 3.84
+MIN_LIKELY = -0.75  # below: not answered
 MIN_YES = 1.5
 MIN_WORDS = 2  # of a question; a shorter one, such as a follow-up, says too little to be refused
 MAX_SENTENCES = 40  # the best ones; further down nothing answers
