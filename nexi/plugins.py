@@ -67,7 +67,7 @@ class FetchPlugin:
         return Page(url, cut, title=str(entry.get("title") or ""), truncated=len(cut) < len(text), fetcher=self.name)
 
 
-class GuardedBackend:
+class PluginBackend:
     """A backend of other people's code: plain functions and hits as dictionaries work too, and every fault is named."""
 
     def __init__(self, backend: Any, *, name: str = "") -> None:
@@ -89,7 +89,7 @@ class GuardedBackend:
             raise BackendError(f"the plug-in {self.name} failed", cause=_describe(error), fix=fix, code="plugin") from error
 
 
-class GuardedFetcher:
+class PluginFetcher:
     """A fetcher of other people's code; `check` refuses addresses before it is asked."""
 
     def __init__(self, fetcher: Any, *, name: str = "", check: Callable[[str], object] | None = None) -> None:

@@ -18,8 +18,8 @@ from nexi.config import Config
 from nexi.errors import ConfigError, FetchError, NexiError
 from nexi.plugins import (
     FetchPlugin,
-    GuardedBackend,
-    GuardedFetcher,
+    PluginBackend,
+    PluginFetcher,
     SearchPlugin,
     list_plugin_files,
     load_plugin_file,
@@ -40,7 +40,7 @@ def as_backend(backend: Any, *, name: str = "", api_key: str = "", timeout_s: fl
         raise _no_method(backend, name, "search(query)")
     if takes_lists(backend.search, "queries"):
         return SearchPlugin(backend, name=name, api_key=api_key, timeout_s=timeout_s)
-    return GuardedBackend(backend, name=name)
+    return PluginBackend(backend, name=name)
 
 
 def as_fetcher(
@@ -51,7 +51,7 @@ def as_fetcher(
         raise _no_method(fetcher, name, "fetch(url, limits)")
     if takes_lists(fetcher.fetch, "urls"):
         return FetchPlugin(fetcher, name=name, api_key=api_key)
-    return GuardedFetcher(fetcher, name=name, check=check)
+    return PluginFetcher(fetcher, name=name, check=check)
 
 
 def _no_method(plugin: object, name: str, method: str) -> ConfigError:
