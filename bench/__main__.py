@@ -244,7 +244,7 @@ def peak_memory_mb() -> float:
 
 
 def installed_mb() -> float:
-    """What `pip install nexi` puts on the disk, by the records of the packages in its closure."""
+    """What `pip install nexi-engine` puts on the disk, by the records of the packages in its closure."""
     from importlib.metadata import distributions
 
     wanted = set(re.findall(r"^([a-z0-9._-]+)==", (ROOT / "requirements.txt").read_text(encoding="utf-8"), re.MULTILINE))

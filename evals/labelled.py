@@ -60,9 +60,7 @@ def _decompress(file: Path) -> bytes:
             return data
     command = shutil.which("zstd")
     if command is None:
-        raise SystemExit(
-            "proof: reading the labelled sets needs zstandard (pip install 'nexi[compression]') or the command zstd"
-        )
+        raise SystemExit("proof: reading the labelled sets needs zstandard (pip install zstandard) or the command zstd")
     return subprocess.run([command, "-dc", str(file)], check=True, capture_output=True).stdout
 
 

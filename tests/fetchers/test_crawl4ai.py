@@ -236,13 +236,13 @@ async def test_what_the_driver_says_is_shortened_to_its_cause(tmp_path: Path) ->
 async def test_a_browser_that_does_not_start_says_how_to_install_one(driver: str, cause: str, tmp_path: Path) -> None:
     async with driven(tmp_path, driver) as made:
         error = await failed(made, "page")
-    assert (error.cause, error.fix) == (cause, browser.INSTALL_FIX)
+    assert (error.cause, error.fix) == (cause, browser.browser_install_fix())
 
 
 async def test_a_machine_that_lacks_a_part_says_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     error = await failed(Browser(AddressGuard(), user_agent="nexi", python="/other/python"), "page")
-    assert (error.cause, error.fix) == ("no Chromium is on the PATH", browser.INSTALL_FIX)
+    assert (error.cause, error.fix) == ("no Chromium is on the PATH", browser.browser_install_fix())
     assert browser.missing_parts(program="chromium", library="no_such_library") == "no_such_library is not installed"
     assert browser.missing_parts("/other/python", "chromium", library="no_such_library") == ""
 
