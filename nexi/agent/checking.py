@@ -94,8 +94,6 @@ class AnswerChecker:
             return ""
         checked = review.proof.checked if review else ()
         passed = [claim for claim in checked if claim.verdict in (Verdict.FOUND, Verdict.SUPPORTED)]
-        if checked and not passed:
-            return "no"
         session = context.session
         views = [
             PageView(source.url, source.number, source.title, page.text)
