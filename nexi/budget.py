@@ -194,7 +194,7 @@ class Meter:
         self._unreplayed_usage, self._unreplayed_calls = usage, calls
 
     def take_page(self, *, ahead: bool = False) -> bool:
-        """Count one page; `ahead` is for pages nobody asked for yet."""
+        """Count one page; `ahead` is for pages that were not asked for yet."""
         limit = self.budget.max_pages
         if limit is not None and self.pages >= (int(limit * PREFETCH_SHARE) if ahead else limit):
             return False
@@ -204,7 +204,7 @@ class Meter:
         return True
 
     def restore(self, usage: Usage, calls: int, pages: int) -> None:
-        """Take over what was spent before a run was taken up again."""
+        """Take over what was spent before a run was resumed."""
         self.usage += usage
         self.model_calls += calls
         self.pages += pages

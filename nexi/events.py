@@ -50,7 +50,7 @@ class RunStarted(Struct, frozen=True):
 
 
 class RunResumed(Struct, frozen=True):
-    """A run was taken up again after this many facts, having worked for so many seconds."""
+    """A run was resumed after this many facts, having worked for so many seconds."""
 
     kind: ClassVar[str] = "run_resumed"
     after: int

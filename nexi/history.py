@@ -214,7 +214,7 @@ def format_entry_full(entry: HistoryEntry) -> str:
     plural = "" if entry.iterations == 1 else "s"
     work = f"{entry.iterations} iteration{plural}" if entry.iterations else "research"
     facts = f"{work}, {entry.duration_s:.1f}s, {entry.tokens} tokens"
-    urls = ["", "URLs:", *(f"  {_one_line(url)}" for url in entry.urls)] if entry.urls else []
+    urls = ["", "URLs:", *(f"  [{number}] {_one_line(url)}" for number, url in enumerate(entry.urls, 1))] if entry.urls else []
     head = [
         f"Query: {_one_line(entry.query)}",
         f"ID: {_one_line(entry.id)} · {_one_line(entry.ts)} · effort {_one_line(entry.effort)} · {facts}",

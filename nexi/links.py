@@ -69,21 +69,21 @@ def page_number(text: str, start: int, content_type: str = "application/pdf", ur
 def text_directive(text: str, start: int, end: int) -> str:
     """The value of `text=`: a quote, or its first and last words, with what stands before it where it is not the only one."""
     start, end = _whole_words(text, start, end)
-    blocks = _blocks(text[start:end])
+    blocks = _cut_blocks(text[start:end])
     if not blocks:
         return ""
-    page = _searchable(text)
+    page = _fold_page(text)
     if len(blocks) == 1 and len(blocks[0]) <= MAX_QUOTE_CHARS:
-        parts = [_encoded(blocks[0])]
+        parts = [_encode_words(blocks[0])]
         lone = _is_alone(blocks[0], page)
     else:
-        head, tail = _beginning(blocks[0], page), _ending(blocks[-1])
+        head, tail = _find_head(blocks[0], page), _find_tail(blocks[-1])
         if not head or not tail:
             return ""
-        parts = [_encoded(head), _encoded(tail)]
+        parts = [_encode_words(head), _encode_words(tail)]
         lone = _is_alone(head, page)
-    if not lone and (before := _before(text, start)):
-        parts.insert(0, f"{_encoded(before)}-")
+    if not lone and (before := _words_before(text, start)):
+        parts.insert(0, f"{_encode_words(before)}-")
     return ",".join(parts)
 
 
@@ -94,29 +94,29 @@ def with_links(
     first: dict[int, Evidence] = {}
     for evidence in (e for claim in claims for e in claim.evidence if e.verdict in SAID and e.start < e.end):
         first.setdefault(evidence.number, evidence)
-    return tuple(_linked(source, first.get(source.number), snapshots.get(source.number)) for source in sources)
+    return tuple(_add_link(source, first.get(source.number), snapshots.get(source.number)) for source in sources)
 
 
-def _linked(source: Source, evidence: Evidence | None, snapshot: Snapshot | None) -> Source:
+def _add_link(source: Source, evidence: Evidence | None, snapshot: Snapshot | None) -> Source:
     if evidence is None or snapshot is None:
         return source
     link = link_to(source.url, snapshot.text, evidence.start, evidence.end, source.imprint.content_type)
     return replace(source, link="" if link == source.url else link)
 
 
-def visible(line: str) -> str:
+def show_line(line: str) -> str:
     """A line of Markdown as a browser shows it."""
     line = _LINK.sub(r"\1", _IMAGE.sub(" ", _LEAD.sub("", line)))
     line = _ESCAPE.sub(r"\1", _MARKS.sub("", line))
     return " ".join(line.split())
 
 
-def _blocks(span: str) -> list[str]:
+def _cut_blocks(span: str) -> list[str]:
     """The shown pieces of a span: a browser finds a quote only inside one block."""
     found: list[str] = []
     for line in span.split("\n"):
         cells = _CELLS.split(line) if line.lstrip().startswith("|") else [line]
-        found += [_EDGES.sub("", visible(cell)) for cell in cells if not _RULE.fullmatch(cell)]
+        found += [_EDGES.sub("", show_line(cell)) for cell in cells if not _RULE.fullmatch(cell)]
     return [block for block in found if block]
 
 
@@ -134,8 +134,8 @@ def _is_word(char: str) -> bool:
     return char.isalnum() and char.isascii()
 
 
-def _searchable(text: str) -> str:
-    return "\n".join(_blocks(text[:MAX_PAGE_CHARS])).casefold()
+def _fold_page(text: str) -> str:
+    return "\n".join(_cut_blocks(text[:MAX_PAGE_CHARS])).casefold()
 
 
 def _is_alone(quote_: str, page: str) -> bool:
@@ -144,21 +144,21 @@ def _is_alone(quote_: str, page: str) -> bool:
     return first < 0 or page.find(wanted, first + 1) < 0
 
 
-def _beginning(block: str, page: str) -> str:
+def _find_head(block: str, page: str) -> str:
     """As few of the first words as stand nowhere else."""
-    pieces = _pieces(block)
+    pieces = _cut_pieces(block)
     for count in range(min(MIN_WORDS, len(pieces)), min(MAX_WORDS, len(pieces)) + 1):
-        head = _EDGES.sub("", _joined(block, pieces[:count]))
+        head = _EDGES.sub("", _join_pieces(block, pieces[:count]))
         if _is_alone(head, page):
             break
     return head
 
 
-def _ending(block: str) -> str:
-    return _EDGES.sub("", _joined(block, _pieces(block)[-MIN_WORDS:], last=True))
+def _find_tail(block: str) -> str:
+    return _EDGES.sub("", _join_pieces(block, _cut_pieces(block)[-MIN_WORDS:], last=True))
 
 
-def _pieces(block: str) -> list[tuple[int, int]]:
+def _cut_pieces(block: str) -> list[tuple[int, int]]:
     """The words of a block by their places; a script without spaces is cut at its punctuation."""
     words = [(m.start(), m.end()) for m in re.finditer(r"\S+", block)]
     if max(end - start for start, end in words) <= MAX_PIECE_CHARS and not _CLAUSE.search(block):
@@ -167,18 +167,18 @@ def _pieces(block: str) -> list[tuple[int, int]]:
     return clauses or words
 
 
-def _joined(block: str, pieces: Sequence[tuple[int, int]], *, last: bool = False) -> str:
+def _join_pieces(block: str, pieces: Sequence[tuple[int, int]], *, last: bool = False) -> str:
     if _CLAUSE.search(block):
         return block[slice(*pieces[-1 if last else 0])]  # a clause is enough
     return block[pieces[0][0] : pieces[-1][1]]
 
 
-def _before(text: str, start: int) -> str:
+def _words_before(text: str, start: int) -> str:
     """The last words in front of a place."""
-    blocks = _blocks(text[max(0, start - 400) : start])
+    blocks = _cut_blocks(text[max(0, start - 400) : start])
     return " ".join(blocks[-1].split()[-CONTEXT_WORDS:]) if blocks else ""
 
 
-def _encoded(words: str) -> str:
+def _encode_words(words: str) -> str:
     """Percent-encoded; a dash, a comma and an ampersand are syntax in a text directive."""
     return quote(_INVISIBLE.sub("", words), safe="").replace("-", "%2D")

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 Role = Literal["system", "user", "assistant", "tool"]
 Finish = Literal["stop", "tool_calls", "length", "content_filter"]
-Vector: TypeAlias = "array[float]"  # as an embedder gives it: numpy reads it without a copy, and nobody else needs numpy
+Vector: TypeAlias = "array[float]"  # as an embedder gives it: numpy reads it without a copy, and nothing else needs numpy
 Purpose = Literal["answer", "extract", "judge", "compact", "correct"]
 
 
@@ -172,7 +172,7 @@ class ToolSpec(Struct, frozen=True):
 
 
 class ToolCall(Struct, frozen=True):
-    """A call as the model wrote it: `arguments` is JSON text that nobody has checked yet."""
+    """A call as the model wrote it: `arguments` is unchecked JSON text."""
 
     id: str
     name: str

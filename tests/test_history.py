@@ -264,7 +264,7 @@ def test_a_whole_entry_is_shown_with_its_figures() -> None:
             "Two[2J [1].",
             "",
             "URLs:",
-            "  https://a.example/1",
+            "  [1] https://a.example/1",
         ]
     )
     assert "1 iteration," in format_entry_full(entry(iterations=1, urls=[]))

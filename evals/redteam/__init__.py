@@ -35,6 +35,10 @@ class Statement:
     text: str
 
     @property
+    def half(self) -> str:
+        return "held-out" if self.held_out else "development"
+
+    @property
     def held_out(self) -> bool:
         return hashlib.sha256(f"half {self.page}".encode()).digest()[0] % 2 == 1
 
@@ -78,9 +82,9 @@ def judge(data: Path | None, part: str) -> Iterator[tuple[Statement, bool, Proof
     for statement in statements(data):
         if part != "both" and statement.held_out != (part == "held-out"):
             continue
-        proof = check_answer(_cited(statement.text), {1: ready[statement.page]})
+        proof = check_answer(add_marker(statement.text), {1: ready[statement.page]})
         yield statement, read_claims(proof.checked).kept, proof
 
 
-def _cited(text: str) -> str:
+def add_marker(text: str) -> str:
     return f"{text[:-1]} [1]{text[-1]}" if text[-1] in ".。" else f"{text} [1]"

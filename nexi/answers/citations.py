@@ -291,7 +291,7 @@ class SentenceStream:
     No marker is ever split, and the stretches joined are the text.
     """
 
-    LONGEST = 20_000  # a stretch nobody ends is released anyway, so that no input costs more than linear time
+    LONGEST = 20_000  # a stretch that never ends is released anyway, so that no input costs more than linear time
     _BITE = 4096
 
     def __init__(self) -> None:

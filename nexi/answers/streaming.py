@@ -30,7 +30,7 @@ Place = Callable[[str], int | None]
 
 
 def keep_given_addresses(text: str, place: Place) -> tuple[str, set[str]]:
-    """The text with addresses of read pages as citations and without those nobody gave, and which those were."""
+    """The text with addresses of read pages as citations and without those that are in no result, and which those were."""
     removed: set[str] = set()
     if "://" not in text:
         return text, removed

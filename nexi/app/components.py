@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 MAX_EXTRACT_BYTES = 60_000
 EXTRACT_PROMPT_TOKENS = 500
 MIN_SECRET_CHARS = 8  # anything shorter also occurs in ordinary text
-FREE_FETCHERS = ("http",)  # reading ahead must cost nobody anything
+FREE_FETCHERS = ("http",)  # reading ahead must cost nothing
 
 
 class RunComponents:
@@ -169,7 +169,7 @@ class RunComponents:
         return replace(LOCAL_SEARCH, description=f"{about} {LOCAL_SEARCH.description}") if about else LOCAL_SEARCH
 
     def build_verifier(self) -> Verifier:
-        """How the answer is checked; the built-in model quotes, so it has nothing to mend."""
+        """How the answer is checked; the built-in model quotes, so it has nothing to rewrite."""
         rewrites = self.ports.llm("answer").name != EXTRACTIVE
         snapshots = Snapshots(self.session, self.ports.pages())
         is_strict = self.ports.config.strict

@@ -95,7 +95,7 @@ async def read_document(path: Path, url: str) -> Page:
         text=text,
         title=path.name if kind in CODE else found.title or path.name,
         content_type=content_type,
-        links=(),  # what a file of the user links to, nobody asked to read
+        links=(),  # the user did not ask to read what a file links to
         fetcher="file",
         downloaded_bytes=len(data),
     )

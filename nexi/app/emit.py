@@ -17,7 +17,7 @@ from nexi.tasks import wait_uninterrupted
 
 
 class QuietEmit:
-    """For work outside a run: nothing is logged and nobody listens."""
+    """For work outside a run: nothing is logged or shown."""
 
     async def __call__(self, fact: Fact) -> None:
         return None
@@ -27,9 +27,9 @@ class QuietEmit:
 
 
 class RunEmit:
-    """Commits facts whole, then hands events to the door. A log that cannot be written to is left, aloud, for memory.
+    """Commits facts whole, then hands events to the door. If the log cannot be written, it warns and goes on in memory.
 
-    `before` are the facts of a run that is taken up again: they are in the log, and what repeats them is not written twice.
+    `before` are the facts of a run that is resumed: they are in the log, and what repeats them is not written twice.
     """
 
     def __init__(self, log: RunLog, publish: Callable[[Event], None], before: Sequence[Fact] = ()) -> None:
@@ -41,7 +41,7 @@ class RunEmit:
         self._sealed = False
 
     def seal(self) -> None:
-        """Commit nothing more: the log stays as it is, for whoever takes the run up."""
+        """Commit nothing more: the log stays as it is, so that the run can be resumed."""
         self._sealed = True
 
     async def __call__(self, fact: Fact) -> None:
@@ -68,7 +68,7 @@ class RunEmit:
         return None
 
     async def _write_elsewhere(self, broken: RunLog, fact: Fact, trouble: StoreError) -> None:
-        """The disk is left once, aloud; what was on its way to it follows."""
+        """Switch to memory once, with a warning; queued facts follow."""
         if self.log is broken:
             self.log = MemoryRunLog(broken.run_id, after=len(self.facts))
             await broken.close()

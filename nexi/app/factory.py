@@ -249,7 +249,7 @@ class PortFactory:
         return Settings(
             config.searxng_url if name == "searxng" else "",
             keys[0],
-            config.search_timeout,
+            config.jina_timeout if name == "jina" else config.search_timeout,
             config.https_proxy or config.http_proxy,
             tuple(keys[1:]),
             config.grep_root,
@@ -331,6 +331,7 @@ class PortFactory:
         config = self.config
         return Settings(
             plugin=fetcher_plugin(config, name),
+            timeout_s=config.jina_timeout if name == "jina" else None,
             clock=self.clock,
             api_key=next(iter(config.keys_for(name)), ""),
             allow_private=config.allow_private,

@@ -191,7 +191,7 @@ class BackgroundIndexer:
 
 
 class _OnlyWarnings:
-    """An emit for work behind a run: its progress is nobody's concern, its trouble is."""
+    """An emit for work behind a run: only its warnings are passed on."""
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit

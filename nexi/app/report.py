@@ -1,7 +1,7 @@
 """Report files: a finished piece of research as a Markdown document in the user's folder.
 
 `research.report` says what it contains and where it belongs; here it is put together from a run's result and written under a
-name nobody has.
+new name.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ATTEMPTS = 260  # as many as there are names for one question
 
 
 class Saved(Struct, frozen=True):
-    """Where a report went, and what was mended in it."""
+    """Where a report went, and what was corrected in it."""
 
     path: Path
     notes: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Resume and replay: a run from its log, taken up where it stopped, or played again without a network.
+"""Resume and replay: a run from its log, continued where it stopped, or replayed without a network.
 
 Above, `assembly` offers both; below are the run log and `run`. A run that was cut off goes on in its own log. A run that has
 ended, by a spent budget or a dead provider, is repeated in a new log from everything the old one holds. A replay may ask for

@@ -166,7 +166,7 @@ class Ripgrep:
             )
 
     async def _run_command(self, command: Sequence[str]) -> bytes:
-        """The output, cut at a size; the process is ended when it is late, too loud, or nobody waits any more."""
+        """The output, cut at a size; the process is ended when it is late, too loud, or its caller is gone."""
         process = await asyncio.create_subprocess_exec(
             *command,
             cwd=self._root,

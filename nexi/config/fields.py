@@ -106,9 +106,7 @@ class Settings:
         _checks.LINE,
         "How tokens are counted: `cl100k_base`, `o200k_base`, or another encoding of tiktoken if that package is installed.",
     )
-    jina_timeout: float = setting(
-        30, _checks.POSITIVE_NUMBER, "Timeout of one request to Jina in seconds. No built-in part uses it yet."
-    )
+    jina_timeout: float = setting(30, _checks.POSITIVE_NUMBER, "Timeout of one request to Jina's search or reader in seconds.")
     llm_max_retries: int = setting(3, _checks.NON_NEGATIVE_INT, "How often a failed request to the model is retried.")
 
     search_backend: str | tuple[str, ...] = setting(

@@ -107,15 +107,15 @@ def _as_units(layout: Layout, scores: list[float]) -> list[float]:
 def _keep_gaps(blocks: list[Block], kept: list[bool]) -> list[bool]:
     """Code stays with the text beside it, and so does what stands between two kept blocks of the same box."""
     around = [False, *kept, False]
-    mended = []
+    smoothed = []
     for index, block in enumerate(blocks):
         before, keep, after = around[index : index + 3]
         if not keep and block.box.tag == "pre":
             keep = before or after
         elif not keep and before and after:
             keep = blocks[index - 1].box.parent is block.box.parent is blocks[index + 1].box.parent
-        mended.append(keep)
-    return mended
+        smoothed.append(keep)
+    return smoothed
 
 
 def _keep_code_boxes(layout: Layout, kept: list[bool]) -> list[bool]:

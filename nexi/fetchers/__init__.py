@@ -33,6 +33,7 @@ class Settings(Struct, frozen=True):
     per_host_rate: float = 4.0
     cache_folder: Path | None = None  # None keeps nothing
     cache_ttl_s: float = 86_400.0
+    timeout_s: float | None = None  # in the place of a run's own limit, for a service that reads pages itself
     plugin: Factory | None = None  # what makes a fetcher that is not nexi's own
 
 
@@ -67,6 +68,7 @@ def _build_jina(settings: Settings) -> ContentFetcher:
         proxy=settings.proxy,
         no_proxy=settings.no_proxy,
         trust=settings.trust,
+        timeout_s=settings.timeout_s,
     )
 
 

@@ -1,6 +1,6 @@
 """The fetcher that reads pages with a browser on this machine: crawl4ai on an installed Chromium, for pages that scripts write.
 
-Above sits whoever holds the ContentFetcher port; below, `browser` renders a page and reaches only what the guard allows,
+Callers hold the ContentFetcher port; below, `browser` renders a page and reaches only what the guard allows,
 and `nexi.extract` makes text of what came out. robots.txt, pacing, statuses and obstacles are those of the fetcher `http`.
 It refuses to know how a browser is driven.
 """

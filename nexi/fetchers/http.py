@@ -1,6 +1,6 @@
 """The fetcher that reads the web itself: one URL in, one Page out, or a FetchError that says why not.
 
-Above sits whoever holds the ContentFetcher port; below, `guard` decides what may be connected to, `transport` sends one
+Callers hold the ContentFetcher port; below, `guard` decides what may be connected to, `transport` sends one
 request, `body` reads under a cap, `robots` and the rate limiter keep manners, and `nexi.extract` makes text of the bytes. This
 file is the order of these steps, what a status means, and nothing else: no retries beyond one, no cache, no fallback. A
 cache that holds an old copy passes it in, and gets it back when the site says that nothing changed.

@@ -47,7 +47,9 @@ class JinaFetcher:
         no_proxy: Sequence[str] = (),
         resolve: Resolver = resolve_host,
         trust: Trust = MACHINE,
+        timeout_s: float | None = None,
     ) -> None:
+        """`timeout_s` is used in the place of a run's limit: the reader opens a page with a browser, which takes longer."""
         self._guard = guard
         self._clock = clock
         self._api_key = api_key
@@ -55,11 +57,13 @@ class JinaFetcher:
         self._proxy = "" if urls.bypasses_proxy(urls.parse(self._base_url), tuple(no_proxy)) else proxy
         self._resolve = resolve
         self._trust = trust
+        self._timeout_s = timeout_s
         self._client: httpx2.AsyncClient | None = None
         self._opening = asyncio.Lock()
 
     async def fetch(self, url: str, limits: FetchLimits) -> Page:
         await self._check_url(url)
+        limits = replace(limits, timeout_s=self._timeout_s or limits.timeout_s)
         try:
             async with asyncio.timeout(limits.timeout_s):
                 status, body, cut = await self._read_body(url, limits)

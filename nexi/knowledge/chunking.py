@@ -237,7 +237,7 @@ def _goes_on(line: str, number: int, closing: dict[int, tuple[int, str]]) -> boo
 def _closing_fences(text: str, lines: Sequence[tuple[int, int]]) -> dict[int, tuple[int, str]]:
     """For each line that opens a fence: the line that closes it, and the language.
 
-    A fence nobody closes is plain text, and what follows it is looked at again, a bounded number of times.
+    An unclosed fence is plain text, and what follows it is looked at again, a bounded number of times.
     """
     fences: dict[int, tuple[int, str]] = {}
     start = 0

@@ -143,7 +143,7 @@ class Indexer:
         return _New(page, source, chunks)
 
     async def _cut_text(self, text: str) -> tuple[Chunk, ...]:
-        """A long text is cut in a thread: whoever waits for the event loop is not held up."""
+        """Cut a long text in a thread, so that the event loop is not blocked."""
         if len(text) < LONG:
             return cut_text(text, self._chunk_size)
         return await asyncio.to_thread(cut_text, text, self._chunk_size)
@@ -174,20 +174,20 @@ class Indexer:
         llm = self._context_llm
         if llm is None:
             return chunks, (), 0
-        lanes = asyncio.Semaphore(AT_ONCE)
+        limit = asyncio.Semaphore(AT_ONCE)
         async with asyncio.TaskGroup() as tasks:
-            asked = [tasks.create_task(self._describe_context(llm, page, chunk, lanes)) for chunk in chunks]
+            asked = [tasks.create_task(self._describe_context(llm, page, chunk, limit)) for chunk in chunks]
         lines = [task.result() for task in asked]
         missing = sum(not line for line in lines)
         failures = (f"{missing} of {len(chunks)} chunks of {page.url} have no context line",) if missing else ()
         placed = zip(chunks, lines, strict=True)
         return tuple(replace(chunk, context=line) if line else chunk for chunk, line in placed), failures, len(chunks) - missing
 
-    async def _describe_context(self, llm: LLM, page: Page, chunk: Chunk, lanes: asyncio.Semaphore) -> str:
+    async def _describe_context(self, llm: LLM, page: Page, chunk: Chunk, limit: asyncio.Semaphore) -> str:
         beginning, part = page.text[:CONTEXT_CHARS], chunk.text[:CONTEXT_CHARS]
         asked = f"Page: {page.title}\n\n{beginning}\n\n---\nChunk ({chunk.heading}):\n\n{part}"
         messages = [Message("system", render("chunk_context", folder=self._prompts_folder)), Message("user", asked)]
-        async with lanes:
+        async with limit:
             try:
                 reply = await llm.complete(messages, max_tokens=CONTEXT_TOKENS, temperature=0.0)
             except LLMError:

@@ -83,7 +83,7 @@ class OpenAIEmbedder:
         await self._endpoint.aclose()
 
     async def embed(self, texts: Sequence[str], *, query: bool = False) -> Embedded:
-        """Batches one after another: endpoints limit requests, and whoever embeds much runs several of these calls."""
+        """Batches one after another: endpoints limit requests, and a caller with many texts runs several of these calls."""
         vectors: list[Vector] = []
         usage = Usage()
         for start in range(0, len(texts), BATCH):

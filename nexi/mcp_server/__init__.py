@@ -1,6 +1,6 @@
 """The Model Context Protocol door: nexi's tools, past runs and a research prompt, for any MCP client.
 
-Above are `mcp_server_cli` (stdio, streamable HTTP) and whoever mounts `/mcp` in a web server; below is `nexi.app`. The tools
+Above are `mcp_server_cli` (stdio, streamable HTTP) and a web server that mounts `/mcp`; below is `nexi.app`. The tools
 decide nothing: they call `Nexi`, follow the events of its runs and show what came out. The SDK is imported here alone, and
 only when a server is made.
 

@@ -167,7 +167,7 @@ def _describe_input(problem: Any) -> str:
 
 @contextmanager
 def _no_log_handlers() -> Any:
-    """The SDK sets up logging for the whole process where nobody has; that is the caller's to do."""
+    """The SDK sets up logging for the whole process unless it is set up; the caller does that."""
     quiet = logging.NullHandler()
     logging.root.addHandler(quiet)
     try:

@@ -65,7 +65,7 @@ class Statement(Struct, frozen=True):
         return not differ(self.value, other.value)
 
     @property
-    def shown(self) -> str:
+    def value_text(self) -> str:
         return self.value.text.strip() if self.value else _shorten(self.text.text)
 
 
@@ -235,7 +235,7 @@ def _make_conflict(group: Group, origins: Mapping[int, int]) -> Conflict:
     readings = []
     for statements in group[:MAX_READINGS]:
         numbers, first = tuple(sorted({s.number for s in statements})), statements[0]
-        readings.append(ConflictValue(first.shown, numbers, count_origins(numbers, origins), _shorten(first.text.text)))
+        readings.append(ConflictValue(first.value_text, numbers, count_origins(numbers, origins), _shorten(first.text.text)))
     readings.sort(key=lambda r: -r.origins)  # stable: the answer's own comes first among equals
     kind: Literal["number", "date", "polarity"]
     kind = "polarity" if ours.value is None else "date" if list_dates([ours.value]) else "number"

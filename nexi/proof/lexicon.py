@@ -28,15 +28,15 @@ def _read_rows() -> dict[str, Rows]:
 _ROWS = _read_rows()
 
 
-def _words(kind: str) -> list[str]:
+def _read_words(kind: str) -> list[str]:
     return [word for _, entries in _ROWS[kind] for word in entries.split()]
 
 
-def _scaled(kind: str) -> dict[str, float]:
+def _read_scales(kind: str) -> dict[str, float]:
     return {word: float(name) for name, entries in _ROWS[kind] for word in entries.split()}
 
 
-def _measures(kind: str) -> dict[str, tuple[str, float]]:
+def _read_measures(kind: str) -> dict[str, tuple[str, float]]:
     """Spelling to dimension and factor."""
     measures: dict[str, tuple[str, float]] = {}
     for name, entries in _ROWS[kind]:
@@ -45,40 +45,40 @@ def _measures(kind: str) -> dict[str, tuple[str, float]]:
     return measures
 
 
-def _opposites() -> Iterator[tuple[str, str]]:
-    for pair in _words("opposites"):
+def _read_opposites() -> Iterator[tuple[str, str]]:
+    for pair in _read_words("opposites"):
         one, other = map(stem, pair.split("/"))
         yield from ((one, other), (other, one))
 
 
-def _strong_words() -> Iterator[tuple[str, frozenset[str]]]:
+def _read_strong_words() -> Iterator[tuple[str, frozenset[str]]]:
     """Each strong word with those by which a source may say the same."""
     for name, entries in _ROWS["strong"]:
         yield from ((word, frozenset((name + " " + entries).split())) for word in name.split())
 
 
-SMALL_NUMBERS = {word: float(value) for value, word in enumerate(_words("small"))} | {
-    word: 10.0 * value for value, word in enumerate(_words("tens"), start=2)
+SMALL_NUMBERS = {word: float(value) for value, word in enumerate(_read_words("small"))} | {
+    word: 10.0 * value for value, word in enumerate(_read_words("tens"), start=2)
 }
-ORDINALS = {word: float(value) for value, word in enumerate(_words("ordinals"), start=1)} | {
-    word: 10.0 * value for value, word in enumerate(_words("tenfold"), start=2)
+ORDINALS = {word: float(value) for value, word in enumerate(_read_words("ordinals"), start=1)} | {
+    word: 10.0 * value for value, word in enumerate(_read_words("tenfold"), start=2)
 }
-SCALES = _scaled("scale")
-FRACTIONS = {word: 1 / parts for word, parts in _scaled("fraction").items()}
+SCALES = _read_scales("scale")
+FRACTIONS = {word: 1 / parts for word, parts in _read_scales("fraction").items()}
 MONTH_NUMBERS = {name: number for number, name in enumerate(MONTHS, start=1)} | {
     name: int(number) for number, entries in _ROWS["month"] for name in entries.split()
 }
-UNITS, SYMBOLS = _measures("unit"), _measures("symbol")
+UNITS, SYMBOLS = _read_measures("unit"), _read_measures("symbol")
 CURRENCIES = {word: name for name, entries in _ROWS["currency"] for word in entries.split()}
 
-ROUNDING = {word: kind for kind in ("about", "above", "below") for word in _words(kind)}
-PRONOUNS, NEGATIONS = frozenset(_words("pronouns")), frozenset(_words("negations"))
-ASKING_WORDS, AUXILIARIES = frozenset(_words("asking")), frozenset(_words("auxiliaries"))
-PARTICLES, DETERMINERS = frozenset(_words("particles")), frozenset(_words("determiners"))
-HEDGES, CONDITIONS = frozenset(_words("hedges")), frozenset(_words("conditions"))
-WEAK_WORDS = HEDGES | CONDITIONS | frozenset(_words("weak"))
-STRONG_WORDS = dict(_strong_words())
-OPPOSITES = frozenset(_opposites())
-SECOND_LEVEL_DOMAINS, SHARED_HOSTS = frozenset(_words("second")), frozenset(_words("shared"))
-FRAME_WORDS = frozenset(stem(word) for word in (*_words("frame"), *STOP, *_words("asking"), *_words("auxiliaries")))
+ROUNDING = {word: kind for kind in ("about", "above", "below") for word in _read_words(kind)}
+PRONOUNS, NEGATIONS = frozenset(_read_words("pronouns")), frozenset(_read_words("negations"))
+ASKING_WORDS, AUXILIARIES = frozenset(_read_words("asking")), frozenset(_read_words("auxiliaries"))
+PARTICLES, DETERMINERS = frozenset(_read_words("particles")), frozenset(_read_words("determiners"))
+HEDGES, CONDITIONS = frozenset(_read_words("hedges")), frozenset(_read_words("conditions"))
+WEAK_WORDS = HEDGES | CONDITIONS | frozenset(_read_words("weak"))
+STRONG_WORDS = dict(_read_strong_words())
+OPPOSITES = frozenset(_read_opposites())
+SECOND_LEVEL_DOMAINS, SHARED_HOSTS = frozenset(_read_words("second")), frozenset(_read_words("shared"))
+FRAME_WORDS = frozenset(stem(word) for word in (*_read_words("frame"), *STOP, *ASKING_WORDS, *AUXILIARIES))
 ABOUT_ITSELF, ATTRIBUTIONS = ([pattern for _, pattern in _ROWS[kind]] for kind in ("itself", "attribution"))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from nexi.proof.pages import Snapshot
 from nexi.proof.parsed import ParsedText, Word
 from nexi.proof.values import DOTTED_THOUSANDS
-from nexi.text.visible import folded
+from nexi.text.visible import fold_text
 from nexi.text.wordforms import WORD, normalise_word, word_terms
 
 MAX_PLACES = 50  # of a page that are looked at for one quotation
@@ -36,7 +36,7 @@ def missing_literals(claim: ParsedText, page: Snapshot) -> Iterator[str]:
     text = _ADDRESS.sub(" ", claim.text)
     codes = [code.rstrip("().,=") for code in _CODE.findall(text) if not DOTTED_THOUSANDS.fullmatch(code)]
     for code in dict.fromkeys([*codes, *_IDENTIFIER.findall(text)]):
-        if code.casefold() not in page.folded:
+        if code.casefold() not in page.folded_text:
             yield code
 
 
@@ -61,14 +61,14 @@ def _is_abbreviated(words: list[Word], page: Snapshot) -> bool:
     if len(words) != 1 or not words[0].text.isupper() or not 2 < len(letters) < 7:
         return False
     initials = _NEXT_INITIAL.join(map(re.escape, letters))
-    return re.search(rf"\b{initials}\w+", page.folded) is not None
+    return re.search(rf"\b{initials}\w+", page.folded_text) is not None
 
 
 def is_quoted(quote: str, page: Snapshot) -> bool:
     """Whether a quotation stands in the page, word for word."""
-    words = [normalise_word(word) for word in WORD.findall(folded(quote))]
+    words = [normalise_word(word) for word in WORD.findall(fold_text(quote))]
     wanted = f" {' '.join(words)} "
-    places = [page.places.get(term, []) for word in WORD.findall(folded(quote)) for term in word_terms(word)]
+    places = [page.places.get(term, []) for word in WORD.findall(fold_text(quote)) for term in word_terms(word)]
     if not places:
         return not words or wanted in _plain_words(page, 0, len(page.bounds) - 1)
     near = ((max(0, at - 2), min(len(page.bounds) - 1, at + 2)) for at in min(places, key=len)[:MAX_PLACES])
@@ -78,4 +78,4 @@ def is_quoted(quote: str, page: Snapshot) -> bool:
 def _plain_words(page: Snapshot, first: int, last: int) -> str:
     if last < first:
         return ""
-    return f" {' '.join(normalise_word(word) for word in WORD.findall(folded(page.words_between(first, last))))} "
+    return f" {' '.join(normalise_word(word) for word in WORD.findall(fold_text(page.words_between(first, last))))} "

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from nexi.proof.parsed import ParsedText, parse_text
 from nexi.text.sentences import sentence_bounds
-from nexi.text.visible import Plain, folded, plain
+from nexi.text.visible import Plain, fold_text, plain
 from nexi.text.wordforms import WORD, word_terms
 from nexi.types import content_digest
 
@@ -50,9 +50,9 @@ class Snapshot:
         return self.read_chars >= len(self.text)
 
     @cached_property
-    def folded(self) -> str:
+    def folded_text(self) -> str:
         """The plain text in one spelling and without case."""
-        return folded(self.plain.text).casefold()
+        return fold_text(self.plain.text).casefold()
 
     @cached_property
     def _prefixes(self) -> frozenset[str]:
@@ -89,7 +89,7 @@ class Snapshot:
     def stored_between(self, first: int, last: int) -> tuple[int, int]:
         """The same as offsets into the stored text."""
         start, end = self.bounds[first][0], self.bounds[last][1]
-        return self.plain.stored(start), min(len(self.text), self.plain.stored(end - 1) + 1)
+        return self.plain.stored_place(start), min(len(self.text), self.plain.stored_place(end - 1) + 1)
 
 
 def prepare(text: str, url: str = "", digest: str = "") -> Snapshot:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from nexi.proof.lexicon import PARTICLES, PRONOUNS
 from nexi.proof.values import Date, Number, Value, parse_values
-from nexi.text.visible import folded
+from nexi.text.visible import fold_text
 from nexi.text.wordforms import WORD, normalise_word, word_terms
 from nexi.text.words import has_unspaced
 
@@ -78,7 +78,7 @@ class ParsedText:
 
 def parse_text(text: str) -> ParsedText:
     """Read a sentence of an answer, or a few of a page."""
-    text = folded(text)
+    text = fold_text(text)
     numbers, dates = parse_values(text)
     values: list[Value] = sorted([*(n for n in numbers if not n.is_weak), *dates], key=lambda value: value.start)
     words = tuple(_parse_words(text, values))

@@ -73,7 +73,7 @@ class RunDirectory:
         self._new_id = new_id or new_run_id
 
     def create(self) -> FileRunLog:
-        """A new run under an id nobody has. Raises StoreError."""
+        """A new run under an unused id. Raises StoreError."""
         try:
             files.make_private_directory(self.runs_dir)
             folder = self._claim_folder()
@@ -159,7 +159,7 @@ class RunDirectory:
             os.close(fd)
 
     def request_stop(self, run_id: str) -> bool:
-        """Ask a run to answer from what it has; False when nobody is running it."""
+        """Ask a run to answer from what it has; False when it is not running."""
         if not self.is_running(run_id):
             self._require_run(run_id)
             return False

@@ -1,4 +1,4 @@
-"""The response: a universal context pack, "ucp-1", from what one request found and read. Pure; it asks nobody.
+"""The response: a universal context pack, "ucp-1", from what one request found and read. Pure: no I/O.
 
 An item is a hit with its place in the backend's order (`rank`, from 1), how much of the query it holds (`relevance`), and
 what became of its page (`fetch`). The seed knows four reasons for a page that is not there; ours are told in those.

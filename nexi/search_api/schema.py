@@ -1,7 +1,7 @@
 """What a request may say, and the request as a value.
 
 The JSON schema here is what `check` holds a request against and what the API's own description shows, so the two cannot
-differ. Fields nobody knows are let through, so that a newer client can talk to an older service. Limits of the service lie
+differ. Unknown fields are let through, so that a newer client can talk to an older service. Limits of the service lie
 over limits of the client: a larger number is taken as the service's own.
 """
 

@@ -53,7 +53,7 @@ class SqliteThread:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self.run_here, work)
 
     def run_here(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do the work here; only for the lane's own thread and for code that has no event loop."""
+        """Do the work here; only for this thread itself and for code that has no event loop."""
         return self._run_translating(lambda: work(self._open_connection()))
 
     def _run_translating(self, work: Callable[[], T]) -> T:
@@ -65,7 +65,7 @@ class SqliteThread:
             raise files.store_error("The knowledge store could not be used", self._path, error) from error
 
     async def run_plainly(self, work: Callable[[], T]) -> T:
-        """Do work in the lane's thread that opens and closes the file itself."""
+        """Do work in this thread that opens and closes the file itself."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._run_translating, work)
 
     async def aclose(self) -> None:
@@ -138,7 +138,7 @@ def _file_identity(path: Path) -> tuple[int, int]:
 
 
 def in_transaction(db: sqlite3.Connection, work: Callable[[], T]) -> T:
-    """All of the work or none of it. The write lock is taken at the start, so nobody waits in the middle."""
+    """All of the work or none of it. The write lock is taken at the start, so nothing waits in the middle."""
     db.execute("BEGIN IMMEDIATE")
     try:
         result = work()

@@ -2,7 +2,7 @@
 
 Readers and the writer of the embedded store sit above; the slots they name are given out in SQLite, in the transaction
 that stores the page, after the vectors are on the disk: what a crash leaves beyond the last slot is written over. A row
-whose first number is no number holds nothing any more; whoever maps a slot to a page asks SQLite, which knows for sure.
+whose first number is no number holds nothing any more; a reader that maps a slot to a page asks SQLite, which is authoritative.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _vector_directory(path: Path) -> Path:
 
 
 class VectorWriter:
-    """Writes rows to their slots. One for each writing lane."""
+    """Writes rows to their slots. One for each writing thread."""
 
     def __init__(self, store: Path) -> None:
         self.store = store
@@ -147,7 +147,7 @@ class Chosen(Struct, frozen=True):
 
 
 class VectorReader:
-    """Maps the files, and maps them again when they have grown or another epoch has begun. One for each reading lane."""
+    """Maps the files, and maps them again when they have grown or another epoch has begun. One for each reading thread."""
 
     def __init__(self, store: Path) -> None:
         self._directory = _vector_directory(store)

@@ -271,7 +271,7 @@ def fix_surrogates(text: str) -> str:
 
 
 def mend_value(value: Any) -> Any:
-    """The same JSON value with every string mended."""
+    """The same JSON value with the surrogates of every string fixed."""
     if isinstance(value, str):
         return fix_surrogates(value)
     if isinstance(value, list):

@@ -42,7 +42,7 @@ class Plain(Struct, frozen=True):
     places: tuple[int, ...] = ()
     shifts: tuple[int, ...] = ()
 
-    def stored(self, place: int) -> int:
+    def stored_place(self, place: int) -> int:
         """The offset in the stored text of an offset in this one."""
         index = bisect_right(self.places, place) - 1
         return place + self.shifts[index] if index >= 0 else place
@@ -76,7 +76,7 @@ def _replacement(odd: re.Match[str]) -> str:
     return " " if odd["break"] else ""
 
 
-def folded(text: str) -> str:
+def fold_text(text: str) -> str:
     """One spelling of dashes, quotes, spaces, ligatures, wide letters and digits; case is kept."""
     if text.isascii():
         return text.replace("`", "'") if "`" in text else text

@@ -1,4 +1,4 @@
-"""Hosting: runs that live in the server, whoever listens.
+"""Hosting: runs that live in the server, with or without a listener.
 
 A run that was asked for over HTTP goes on when its client leaves; it is left open in its log when the server ends, and taken
 up again when one starts. A run that answers a request which waits for it ends with that request. Above are `runs` and

@@ -1,4 +1,4 @@
-"""MCP inside `nexi serve`: `/mcp`, begun by the first request to it, so that a server nobody asks over MCP starts without it.
+"""MCP inside `nexi serve`: `/mcp`, begun by the first request to it, so that a server without MCP clients starts without it.
 
 The guard of this package stands in front, so the endpoint wants no token of its own. Below is `nexi.mcp_server`, which says
 what to install where its library is missing.

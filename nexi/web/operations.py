@@ -1,4 +1,4 @@
-"""Operations: `/healthz`, `/readyz`, `/metrics` and `/openapi.json`, for whoever runs the server.
+"""Operations: `/healthz`, `/readyz`, `/metrics` and `/openapi.json`, for the operator.
 
 The OpenAPI document is put together from the modules that serve the paths, so that it says what is there.
 """

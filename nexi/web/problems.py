@@ -68,7 +68,7 @@ def bad_request(message: str, *, fix: str = "", parameter: str = "") -> Refused:
 
 
 def problem_of(error: NexiError) -> Problem:
-    """An error of ours as a status. The caller's own doing is 4xx; what the operator or a provider must mend is 5xx."""
+    """An error of ours as a status. The caller's own doing is 4xx; what the operator or a provider must fix is 5xx."""
     status = STATUSES.get(error.code) or _status_of(error)
     wait = getattr(error, "retry_after", None) if status in (429, 502, 503) else None
     message = error.message if isinstance(error, InternalError) else str(error)  # our own faults are told in the log of the run

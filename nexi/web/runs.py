@@ -57,7 +57,7 @@ def routes() -> list[Route]:
 
 
 async def _start_run(request: Request) -> Response:
-    """An id at once; the run goes on whoever stays."""
+    """An id at once; the run goes on when its client leaves."""
     host: RunHost = request.app.state.host
     hosted = await host.start(_parse_run_request(await read_json(request, NEW_RUN)))
     return json_reply(_status_of(hosted), 202, {"location": f"/v1/runs/{hosted.id}"})

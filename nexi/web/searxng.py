@@ -1,7 +1,7 @@
 """Passes as a SearXNG: `GET` and `POST /searxng/search`, `GET /searxng/?q=`.
 
 Programs that read SearXNG's JSON work with it unchanged: always JSON, every field they look for, and their tolerance for
-engines and categories nobody has. Refusals are `{"error": ...}` with status 400. What backends did not answer is in
+engines and categories that do not exist. Refusals are `{"error": ...}` with status 400. What backends did not answer is in
 `unresponsive_engines`, and the status is 200 then too.
 """
 

@@ -38,7 +38,7 @@ FORMATS = {"md": "text/markdown", "json": "application/json", "html": "text/html
 
 
 def state_of(facts: Sequence[Fact]) -> str:
-    """How a run that nobody works on ended, if it did."""
+    """How a run that is not running ended, if it did."""
     last = facts[-1] if facts else None
     return "finished" if isinstance(last, RunFinished) else "failed" if isinstance(last, RunFailed) else "unfinished"
 

@@ -16,7 +16,7 @@ HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 
 class EventStream(Response):
-    """Frames as they come. They are closed when the reader leaves, so that nobody works for one who is not there."""
+    """Frames as they come. They are closed when the reader leaves, so that no work is done for a reader who has left."""
 
     media_type = "text/event-stream"
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import pytest
 
+from nexi.app.factory import factory_for
+from nexi.config import Config
 from nexi.errors import FetchError
 from nexi.fetchers.guard import AddressGuard
 from nexi.fetchers.jina import JinaFetcher, parse_reader
@@ -86,3 +89,33 @@ def test_the_headings_and_code_languages_of_a_page_are_told() -> None:
     text = "Title: Tea\n\nMarkdown Content:\n# Tea\n\nHot.\n\n## Milk\n\n```sh\npour\n```\n"
     page = parse_reader("https://tea.example/", text, FetchLimits())
     assert (page.headings, page.code_languages) == (("Tea", "Milk"), ("sh",))
+
+
+async def test_its_own_timeout_takes_the_place_of_the_runs_limit() -> None:
+    heads: list[bytes] = []
+    left = asyncio.Event()
+
+    async def stay_silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
+        await reader.read()
+        writer.close()
+        left.set()
+
+    async def public(host: str, port: int) -> list[str]:
+        return ["93.184.216.34"]
+
+    server = await asyncio.start_server(stay_silent, "127.0.0.1", 0)
+    base = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    made = JinaFetcher(guard=AddressGuard(), clock=FakeClock(), base_url=base, resolve=public, timeout_s=1.25)
+    with pytest.raises(FetchError, check=has_code("timeout", 1.25)):
+        await made.fetch("http://moon.test/facts", FetchLimits(timeout_s=30.0))
+    await made.aclose()
+    await left.wait()
+    server.close()
+    assert b"x-timeout: 1\r\n" in heads[0].lower()
+
+
+def test_the_setting_reaches_the_search_and_the_reader_and_nothing_else() -> None:
+    ports = factory_for(Config(jina_timeout=45, search_timeout=9))
+    assert [ports._backend_settings(name).timeout_s for name in ("jina", "wikipedia")] == [45, 9]
+    assert [ports._fetcher_settings(name).timeout_s for name in ("jina", "http")] == [45, None]

@@ -10,6 +10,8 @@ from nexi.proof import check_answer, prepare
 from nexi.proof.pages import MAX_CHARS
 from nexi.types import Verdict
 
+TABLE = "| City | People |\n|---|---|\n| Oslo | 709,037 |\n| Bergen | 285,601 |"
+
 
 def verdict(answer: str, page: str) -> Verdict:
     return check_answer(answer, {1: prepare(page)}).claims[0].verdict
@@ -62,3 +64,19 @@ def test_time_grows_with_length_and_no_faster(unit: str) -> None:
 
 def test_a_sentence_without_end_is_a_stated_gap() -> None:
     assert verdict("The cat sat " * 200 + "[1].", "The cat sat on the mat.") is Verdict.UNCHECKED
+
+
+@pytest.mark.parametrize(
+    ("answer", "page", "expected"),
+    [
+        ("The bridge opened in 1932 [1].", "La brücke öffnete. The bridge opened in 1932. 大桥于1932年通车。", Verdict.FOUND),
+        ("大桥于1932年通车 [1]。", "La brücke öffnete. The bridge opened in 1932. 大桥于1932年通车。", Verdict.FOUND),
+        ("Oslo has 709,037 people [1].", TABLE, Verdict.FOUND),
+        ("Oslo has 285,601 people [1].", TABLE, Verdict.CONTRADICTED),
+        ("Call `run(x, y=2)` first [1].", "```python\nrun(x, y=2)\n```\nCall `run(x, y=2)` first.", Verdict.FOUND),
+        ("Call `stop_all()` first [1].", "```python\nrun(x, y=2)\n```\nCall `run(x, y=2)` first.", Verdict.NOT_FOUND),
+        ("The energy is $E = mc^2$ [1].", "Einstein wrote that the energy is $E = mc^2$.", Verdict.FOUND),
+    ],
+)
+def test_mixed_languages_tables_code_and_formulas_get_a_verdict(answer: str, page: str, expected: Verdict) -> None:
+    assert verdict(answer, page) is expected

@@ -42,7 +42,7 @@ def test_sentences_never_overlap_and_lie_in_order(pieces: list[str]) -> None:
 @given(TEXT)
 def test_the_way_back_to_the_stored_text_never_goes_backwards(text: str) -> None:
     seen = plain(text)
-    back = [seen.stored(i) for i in range(len(seen.text))]
+    back = [seen.stored_place(i) for i in range(len(seen.text))]
     assert back == sorted(back)
     assert all(0 <= place <= len(text) for place in back)
 

@@ -9,13 +9,18 @@ from typing import Any
 
 import pytest
 
-from nexi.app.pair_models import grade_book, judge_key
+from nexi.app import RunResult
+from nexi.app.pair_models import InstalledPairModel, grade_book, judge_key
+from nexi.app.resume import Replay
 from nexi.config import Config
 from nexi.errors import LLMError, VerificationError
 from nexi.events import AnswerChecked, Judged, ModelAsked, TextDelta, Warned
 from nexi.pair_models.quiz import Grade, packaged_quiz
 from nexi.testing import FakeWeb, ScriptedLLM, answering, reading
-from nexi.types import Claim, JudgeFigure, Message, Reply, Review, Usage, Verdict
+from nexi.types import JudgeFigure, Message, PairScore, Reply, Review, Usage, Verdict
+from tests.research.world import PAGES as RESEARCH_PAGES
+from tests.research.world import QUESTION as RESEARCH_QUESTION
+from tests.research.world import PromptModel, SlowWeb, nexi_over, play
 from tests.scenarios.world import World
 
 Make = Callable[..., Config]
@@ -263,5 +268,79 @@ async def test_a_resumed_run_does_not_ask_the_judge_twice(config: Config) -> Non
     assert (run.result().answer.review, world.roles["judge"].requests) == (result.answer.review, [])
 
 
-def test_claims_without_a_judge_are_what_older_logs_hold() -> None:
-    assert Claim(0, "text", 0, 4).judge == ""
+# whose answers are judged, and by whom
+
+
+class JudgingResearcher(PromptModel):
+    """Researches as it is scripted to, and as a judge supports every claim."""
+
+    def reply(self, messages: Sequence[Message], tools: Sequence[str]) -> Reply:
+        return judging()(messages) if messages[0].content.startswith("You check claims") else super().reply(messages, tools)
+
+
+def test_a_report_of_research_is_judged_once_and_replays_to_the_same_verdicts(config: Config) -> None:
+    grade_book(config).put(judge_key(config, packaged_quiz()), GOOD)
+
+    async def work() -> tuple[RunResult, Replay]:
+        async with nexi_over(config, SlowWeb(RESEARCH_PAGES), JudgingResearcher()) as nexi:
+            async with nexi.research(RESEARCH_QUESTION) as run:
+                async for _ in run:
+                    pass
+            return run.result(), await nexi.replay(run.id)
+
+    result, replay = play(work)
+    review = result.answer.review
+    assert review is not None
+    assert (review.proof.supported, review.proof.found, review.gap) == (len(review.proof.checked), 0, "")
+    assert [f.purpose for f in result.facts if isinstance(f, ModelAsked)].count("judge") == 1
+    assert (replay.is_same, replay.result.answer.review) == (True, review)
+
+
+async def test_quotations_of_the_built_in_model_stay_found_and_no_judge_is_asked(config: Config) -> None:
+    config = config.override(model="extractive", roles={"judge": {"model": "judge", "base_url": "http://127.0.0.1:9/v1"}})
+    judge = ScriptedLLM(judging(), name="judge")
+    world = World(config, web=FakeWeb(PAGES), judge=judge)
+    world.roles = {"judge": judge}
+    review = await review_of(world)
+    assert (set(words(review)), judge.requests, review.gap) == ({"found"}, [], "")
+
+
+class AcceptingModel:
+    """An installed model that supports every pair."""
+
+    name = "installed"
+
+    async def score(self, pairs: Sequence[tuple[str, str]], *, deadline: float | None = None) -> Sequence[PairScore]:
+        return [PairScore(0.9, judge=JudgeFigure("installed", 0.8, 60))] * len(pairs)
+
+
+async def test_an_installed_model_judges_quotations_and_its_scores_are_replayed_without_it(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(InstalledPairModel, "pair_model", lambda self: AcceptingModel())
+    world = World(config.override(model="extractive"), web=FakeWeb(PAGES))
+    world.roles = {}
+    result = await world.ask(QUESTION)
+    assert {claim.judge for claim in result.answer.review.proof.checked} == {"installed"}
+    monkeypatch.setattr(InstalledPairModel, "pair_model", lambda self: None)
+    async with world.nexi() as nexi:
+        replay = await nexi.replay(result.id)
+    assert (replay.is_same, replay.result.answer.review) == (True, result.answer.review)
+
+
+async def test_what_the_installed_model_decides_the_judge_is_not_asked(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(InstalledPairModel, "pair_model", lambda self: AcceptingModel())
+    world = world_of(config)
+    review = await review_of(world)
+    assert ({claim.judge for claim in review.proof.claims}, world.roles["judge"].requests) == ({"installed"}, [])
+
+
+async def test_a_model_that_is_damaged_leaves_a_stated_gap(config: Config) -> None:
+    folder = config.root / "proof" / "model"
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_text("{}")
+    world = World(config.override(model="extractive"), web=FakeWeb(PAGES))
+    world.roles = {}
+    review = await review_of(world)
+    assert set(words(review)) == {"found"}
+    assert review.gap.startswith("The sentences were not judged: The installed model cannot be used")

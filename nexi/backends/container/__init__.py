@@ -114,7 +114,7 @@ class Lifecycle:
         return _loopback_url(state.port)
 
     def keep(self, patience: Patience) -> ContainerStatus:
-        """Have it run until it is stopped, whoever uses it. Raises NexiError."""
+        """Have it run until it is stopped, used or not. Raises NexiError."""
         with self._file.hold_lock(patience):
             state = replace(self._ensure_running(self._file.read(), patience), kept=True).without_seat(self._me.seat)
             self._file.write(state)
@@ -150,7 +150,7 @@ class Lifecycle:
     # under the lock
 
     def _save_or_stop(self, state: State, patience: Patience) -> ContainerStatus:
-        """Write the state down, or end a container that nobody wants any more."""
+        """Write the state down, or end a container that is no longer wanted."""
         engine = ContainerEngine(state.command, self._runner)
         if not state.is_wanted:
             self._end_container(engine, state, patience)
@@ -188,7 +188,7 @@ class Lifecycle:
         return self._start_container(engine, fresh, patience)
 
     def _is_usable(self, state: State, wanted: tuple[str, str], patience: Patience) -> bool:
-        """A container with other settings is replaced as soon as nobody works with it."""
+        """A container with other settings is replaced as soon as it is unused."""
         if not state.port or ((state.image, state.settings) != wanted and not state.users):
             return False
         engine = ContainerEngine(state.command, self._runner)

@@ -64,7 +64,7 @@ def draft_settings(own: Path, proxies: tuple[str, ...]) -> SettingsDraft:
 
 
 def write_settings(wanted: SettingsDraft, path: Path) -> None:
-    """The file to mount, with a secret that nobody has seen."""
+    """The file to mount, with a new secret."""
     try:
         make_private_directory(path.parent)
         replace_file(path, wanted.fill_in(secrets.token_hex(32)).encode())

@@ -154,7 +154,7 @@ class Browser:
         )  # fmt: skip
 
     def _retire_worker(self, worker: _BrowserWorker) -> None:
-        """The next page gets a new worker; this one ends when nobody reads in it any more."""
+        """The next page gets a new worker; this one ends with its last reader."""
         if self._worker and self._worker.done() and not self._worker.cancelled() and self._worker.result() is worker:
             self._worker = None
             task = asyncio.ensure_future(_put_away(worker))

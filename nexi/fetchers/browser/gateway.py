@@ -51,7 +51,7 @@ class _ProxyRequest(Struct, frozen=True):
 
 
 class Gateway:
-    """Serves inside `async with gateway.open()`. `refusals` are what it let nobody reach, and why, in order."""
+    """Serves inside `async with gateway.open()`. `refusals` are what it refused, and why, in order."""
 
     def __init__(
         self,

@@ -57,7 +57,7 @@ def chromium_arguments(program: str, folder: str, proxy_port: int, *, sandbox: b
         "--js-flags": "--max-old-space-size=256",
         "--blink-settings": "imagesEnabled=false",
         "--disable-features": ",".join(_UNWANTED),
-        # A browser greets its maker unless told otherwise; nobody lives at these.
+        # Chromium contacts Google unless told otherwise; these hosts do not exist.
         **dict.fromkeys(_GREETINGS, "http://127.0.0.1:9"),
     }
     switches = [

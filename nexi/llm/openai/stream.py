@@ -1,7 +1,7 @@
 """From the bytes of a chat completion to its text and tool calls.
 
 The adapter above feeds bytes and reads the draft; a Listener hears pieces as they come. Nothing is assumed of the server:
-it may stream or not, split anything anywhere, repeat ids or leave them out, think aloud, never finish, or never stop.
+it may stream or not, split anything anywhere, repeat ids or leave them out, stream its reasoning, never finish, or never stop.
 No network, no clock, no retry here.
 """
 
@@ -162,7 +162,7 @@ class BodyReader:
         if self.kind == "events":
             self._read_events(self._events.end())
         elif self.kind != "html":
-            value = _load_json(self._body.decode("utf-8", "replace"), mend=self.cut)
+            value = _load_json(self._body.decode("utf-8", "replace"), lenient=self.cut)
             if isinstance(value, Mapping):
                 self.draft.take(value)
                 self.closed = not self.cut
@@ -195,21 +195,21 @@ class BodyReader:
         if data.strip() == "[DONE]":
             self.closed = True
             return
-        value = _load_json(data, mend=self.cut)
+        value = _load_json(data, lenient=self.cut)
         if isinstance(value, Mapping):
             self.draft.take(value)
         elif "\n" in data:  # servers that leave out the blank line between events
             self._read_events(data.split("\n"))
 
 
-def _load_json(text: str, *, mend: bool) -> object:
+def _load_json(text: str, *, lenient: bool) -> object:
     """JSON or None. Surrogate halves stay as they are, since the other half may come in the next event."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         pass
     try:
-        return json_reader.parse_lenient(text) if mend else None
+        return json_reader.parse_lenient(text) if lenient else None
     except ValueError:
         return None
 
@@ -410,7 +410,7 @@ def _call_pieces(part: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _content_text(content: object) -> str:
-    """Text of a content field: a string, or parts of which only the text ones are said aloud."""
+    """Text of a content field: a string, or parts of which only those with text are used."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):

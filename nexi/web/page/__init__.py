@@ -1,7 +1,7 @@
 """The page: a few static files, and what they ask for besides the runs themselves.
 
 HTML is made here, on the server, from Markdown in which nothing is raw: no markup, no images, no addresses but web addresses.
-The browser is told to run our scripts alone, to load nothing from elsewhere, and to be framed by nobody.
+The browser is told to run our scripts alone, to load nothing from elsewhere, and to let no page frame it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Printing: an HTML document as a PDF, by an installed Chromium that reaches nobody.
+"""Printing: an HTML document as a PDF, by an installed Chromium without a network.
 
 Above, `exports`. The document lies in a folder of its own that goes with the process, whatever ends it.
 """

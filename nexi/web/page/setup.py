@@ -124,7 +124,7 @@ def _proof(config: Config) -> Iterator[tuple[str, bool, str, str]]:
 
 
 async def _run_doctor(request: Request) -> Response:
-    """What works, what does not, why, and how to mend it. One examination at a time: each asks the services once."""
+    """What works, what does not, why, and how to fix it. One check at a time: each asks the services once."""
     from nexi.doctor import examine_setup
 
     state = request.app.state

@@ -212,12 +212,12 @@ def _mark_text(part: str, ahead: int, marks: _Marks) -> str:
 
 def plain_claim(claim: Claim) -> str:
     """A sentence as it is read, without its Markdown; the cells of a row side by side."""
-    from nexi.links import visible
+    from nexi.links import show_line
 
     if not claim.text.lstrip().startswith("|"):
-        return " ".join(visible(line) for line in claim.text.split("\n"))
+        return " ".join(show_line(line) for line in claim.text.split("\n"))
     cells = re.split(r"(?<!\\)\|", claim.text.strip().strip("|"))
-    return " · ".join(cell for cell in map(visible, cells) if cell)
+    return " · ".join(cell for cell in map(show_line, cells) if cell)
 
 
 def _claim_to_dict(claim: Claim) -> dict[str, Any]:
