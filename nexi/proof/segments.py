@@ -52,6 +52,7 @@ _ABOUT_ITSELF = re.compile(rf"^(?:{'|'.join(ABOUT_ITSELF)})", re.IGNORECASE)
 _ATTRIBUTION = re.compile(rf"^(?:{'|'.join(ATTRIBUTIONS)})", re.IGNORECASE)
 _LEADS_IN = re.compile(r"[:：]\s*$")
 _QUESTION = re.compile(r"[?？؟][\"'”’»)\]]*\s*$")
+_ASKS = re.compile(r"(?:what|who|whom|whose|when|where|which|why|how)\b", re.IGNORECASE)
 _MASKED = re.compile(rf"{_INLINE_CODE.pattern}|{MARKERS.pattern}")
 _GLUED = re.compile(rf"[.!?。！？][\"'”’)]*(?=(?:{MARKERS.pattern}))")
 _JOINT = re.compile(
@@ -139,7 +140,7 @@ def needs_citation(text: str, question: str = "") -> tuple[bool, str]:
 
 def _excuse(text: str, bare: str) -> tuple[str, int]:
     """Why a sentence may claim nothing, and how many words of its own it may have then."""
-    if _QUESTION.search(bare):
+    if _QUESTION.search(bare) or (is_title(text) and _ASKS.match(bare)):
         return "a question", MAX_FRAME_WORDS
     if _ABOUT_ITSELF.match(bare):
         return "speaks of the answer itself", MAX_FRAME_WORDS
