@@ -52,6 +52,7 @@ class ScriptedLLM:
         self.steps = list(steps)
         self.requests: list[tuple[Message, ...]] = []
         self.offered: list[tuple[str, ...]] = []
+        self.deadlines: list[float | None] = []
 
     async def complete(
         self,
@@ -68,6 +69,7 @@ class ScriptedLLM:
     ) -> Reply:
         self.requests.append(tuple(messages))
         self.offered.append(tuple(t.name for t in tools))
+        self.deadlines.append(deadline)
         await asyncio.sleep(0)
         if not self.steps:
             raise LLMError("the script has no more replies", code="script_ended")

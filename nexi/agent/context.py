@@ -41,6 +41,7 @@ class AgentSettings(Struct, frozen=True):
     compaction: CompactionSettings
     prompts_folder: Path | None = None
     temperature: float | None = None
+    final_answer_s: float = 30.0  # for the call that writes the last answer, where there is no time target
 
 
 @dataclass
@@ -104,8 +105,10 @@ class RunContext:
 
     def final_deadline(self) -> float:
         """When the call that writes the last answer must end."""
-        patience, deadline = self.clock.monotonic() + GRACE_S * 2, self.meter.deadline
-        return patience if deadline is None else min(patience, deadline + self.meter.grace(GRACE_S * 2, part=1.0))
+        now, deadline = self.clock.monotonic(), self.meter.deadline
+        if deadline is None:
+            return now + max(GRACE_S * 2, self.settings.final_answer_s)
+        return min(now + GRACE_S * 2, deadline + self.meter.grace(GRACE_S * 2, part=1.0))
 
     async def run_unless_cancelled(self, work: Coroutine[Any, Any, T]) -> T | StopReason:
         """Return the work's result, or CANCELLED as soon as the run is asked to stop."""

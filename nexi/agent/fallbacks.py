@@ -25,6 +25,7 @@ from nexi.types import Answer, Message, PageView, Reply, StopReason, ToolCall, T
 from nexi.verify import AnswerCheck
 
 MAX_QUERY_CHARS = 300
+MAX_PAGE_BYTES = 1_500_000
 MAX_PAGES = 3
 MAX_SUMMARY_TOKENS = 250  # small models lose track of long passages
 LIMIT_DESCRIPTIONS = {
@@ -162,7 +163,12 @@ class Fallbacks:
 
     async def _search_and_read(self) -> list[PageView]:
         """Search for the question and read the best pages, as calls the model might have made."""
-        toolbox = replace(self._toolbox, extractor=self._fallback_llm(), summary_tokens=MAX_SUMMARY_TOKENS)
+        toolbox = replace(
+            self._toolbox,
+            extractor=self._fallback_llm(),
+            summary_tokens=MAX_SUMMARY_TOKENS,
+            extract_bytes=MAX_PAGE_BYTES,  # the built-in model reads the page, so the window of the other is no limit
+        )
         queries = dict.fromkeys(q[:MAX_QUERY_CHARS] for q in (toolbox.question, toolbox.part_of) if q)
         search = ToolCall("guided_search", "web_search", json.dumps({"queries": list(queries)}))
         hits = await toolbox.run(search)

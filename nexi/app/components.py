@@ -225,7 +225,8 @@ class RunComponents:
             config.tokenizer_encoding,
             config.prompts_dir,
         )
-        return AgentSettings(self.request.limits.max_output_tokens or config.max_output_tokens, compaction, config.prompts_dir)
+        most = self.request.limits.max_output_tokens or config.max_output_tokens
+        return AgentSettings(most, compaction, config.prompts_dir, final_answer_s=config.llm_timeout)
 
     def urls_of(self, call: ToolCall) -> list[str]:
         from nexi.tools.specs import WEB_GET, parse_arguments

@@ -246,6 +246,20 @@ async def test_a_model_that_uses_no_tools_is_told_once_and_then_given_pages(make
     assert any("did not use its tools" in w for w in result.answer.warnings)
 
 
+async def test_a_small_window_does_not_cut_the_pages_that_a_model_without_tools_is_given(make_config: Make) -> None:
+    late = "Stones lie about. " * 3_000 + "The Moon is 384,400 km from Earth on average."
+    replies = (Reply("I just know it."), Reply("I still know it."), Reply("It is 384,400 km away on average [1]."))
+    world = World(make_config(max_context=4_096), *replies, web=FakeWeb({MOON: late}))
+    await world.ask()
+    assert "The Moon is 384,400 km from Earth on average." in world.llm.requests[2][1].content
+
+
+async def test_the_last_answer_gets_the_time_that_a_model_call_may_take(make_config: Make) -> None:
+    world = World(make_config(llm_timeout=900, time_target=None), searching("moon"), reading(MOON), Reply("It has no air [1]."))
+    await world.ask(max_iterations=2)
+    assert world.llm.deadlines[-1] == world.clock.monotonic() + 900
+
+
 async def test_an_answer_without_evidence_is_refused_when_nothing_can_be_read(make_config: Make) -> None:
     world = World(make_config(), answering("I just know it."), answering("I still know it."), web=FakeWeb({}))
     with pytest.raises(NoEvidenceError) as caught:
