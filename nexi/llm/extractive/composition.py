@@ -20,6 +20,7 @@ from nexi.llm.extractive.passages import ContentWords
 from nexi.llm.extractive.questions import Question, find_names
 from nexi.types import Answered, PageView
 
+NOT_ANSWERED = "None of the pages that were read answers this question; the closest passages say:"
 MAX_WORDS = 57
 MAX_PAGES = 2
 ENOUGH = 0.4  # the share of the best score from which a further sentence is worth its words
@@ -57,7 +58,8 @@ def compose_answer(question: Question, pages: Sequence[PageView]) -> ExtractiveA
     if (sides := graph.sides()) and (short := compare_sides(question, *(s for s, _ in sides))):
         return ExtractiveAnswer(_fill_room(evidence, [s for _, s in sides], (), len(short.split())), short, "yes")
     chosen = (graph.linked_pair() or [usable[0]]) if answered != "no" else usable[:1]
-    return ExtractiveAnswer(_fill_room(evidence, chosen, usable, 0), answered=answered)
+    spent = len(NOT_ANSWERED.split()) if answered == "no" else 0
+    return ExtractiveAnswer(_fill_room(evidence, chosen, usable, spent), answered=answered)
 
 
 def missing_name(question: Question, pages: Sequence[PageView]) -> str:

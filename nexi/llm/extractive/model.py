@@ -18,7 +18,7 @@ from msgspec import Struct
 from nexi.errors import LLMError
 from nexi.llm.extractive._evidence import rank_hits
 from nexi.llm.extractive._summary import page_views, pick_parts, summarise_text
-from nexi.llm.extractive.composition import ExtractiveAnswer, compose_answer, missing_name
+from nexi.llm.extractive.composition import NOT_ANSWERED, ExtractiveAnswer, compose_answer, missing_name
 from nexi.llm.extractive.questions import MAX_QUESTION_CHARS, Question, extract_keywords, read_question, search_queries
 from nexi.structured.ranking import ENOUGH, Assessment
 from nexi.types import Finish, Message, PageView, Reply, SearchOutcome, ToolCall, ToolSpec, Usage
@@ -32,7 +32,6 @@ MAX_READS = 3
 MAX_PICKED = 5
 CONTEXT_QUESTIONS = 3
 NOTHING_FOUND = "Nothing on the pages that could be read answers this question."
-NOT_ANSWERED = "None of the pages that were read answers this question; the closest passages say:"
 NOTHING_READ = "No page could be read, so this question has no answer from the web."
 SEARCHING = ("web_search", "search")  # what the tools that search and those that read may be called
 READING = ("web_get", "scrape")
