@@ -17,6 +17,7 @@ from starlette.routing import Route
 from nexi.app.search_service import MAX_QUERY_CHARS, CrawlRequest, crawl_site, map_site
 from nexi.errors import FetchError
 from nexi.types import FetchLimits, Page
+from nexi.urls import is_web_url
 from nexi.web.payload import build_operation, json_reply, read_json, with_error_shape
 from nexi.web.problems import bad_request
 from nexi.web.search import service_of
@@ -86,10 +87,14 @@ async def map_pages(request: Request) -> Response:
 
 
 def parse_crawl(body: Mapping[str, Any]) -> CrawlRequest:
+    """What to crawl. Raises a bad request for what is no address of the web."""
     url = body["url"].strip()
+    url = url if "://" in url else f"https://{url}"
+    if not is_web_url(url):
+        raise bad_request(f"{url[:200]!r} is not a web address", parameter="url")
     usual = CrawlRequest(url)
     return CrawlRequest(
-        url if "://" in url else f"https://{url}",
+        url,
         body.get("max_depth") or usual.max_depth,
         body.get("max_breadth") or usual.max_breadth,
         body.get("limit") or usual.limit,

@@ -51,6 +51,8 @@ async def test_a_map_lists_urls(tmp_path: Path) -> None:
         ("crawl", {}),
         ("crawl", {"url": ""}),
         ("crawl", {"url": "https://nothing.example/"}),
+        ("crawl", {"url": "1,000.00"}),
+        ("map", {"url": "<script>alert(1)</script>"}),
         ("crawl", {"url": "http://169.254.169.254/"}),
         ("map", {"url": "https://nothing.example/"}),
         ("map", {"url": MOON, "max_depth": 9}),
