@@ -155,6 +155,8 @@ async def test_what_is_known_is_listed_searched_and_forgotten(tmp_path: Path) ->
         assert [s["url"] for s in (await get(served, "/page/knowledge"))["sources"]] == [MOON]
         again = await served.client.post("/page/knowledge/forget", json={"urls": [ATOLL]})
         assert (again.status_code, again.json()["error"]["code"]) == (404, "not_found")
+        assert (await served.client.post("/page/knowledge/forget", json={"urls": [MOON]})).json() == {"removed": 1}
+        assert await get(served, "/page/knowledge/find?q=lagoon") == {"hits": []}
 
 
 @pytest.mark.parametrize("body", [{}, {"urls": []}, {"urls": [1]}, {"urls": "x"}, {"urls": ["a"], "more": 1}])

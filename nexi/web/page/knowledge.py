@@ -93,8 +93,8 @@ async def _search_passages(request: Request) -> Response:
     if not wanted or not nexi.knowledge().may_hold_something():
         return json_reply({"hits": []})
     outcome = await nexi.find_known(Query(wanted, FOUND))
-    if not outcome.hits and outcome.failures:
-        failure = outcome.failures[0]
+    failure = next((f for f in outcome.failures if f.code != "empty"), None)
+    if not outcome.hits and failure:
         raise NexiError(failure.message, fix=failure.fix, code=failure.code)
     return json_reply(
         {"hits": [{"url": hit.url, "title": hit.title, "snippet": hit.snippet[:SNIPPET_CHARS]} for hit in outcome.hits]}
