@@ -7,8 +7,8 @@ from nexi.types import Answered
 __all__ = ["describe_answered"]
 
 _TEXTS: dict[Answered, str] = {
-    "likely": "Likely an answer: the pages that were read match the question in part.",
-    "no": "Not answered: the pages that were read do not seem to answer the question.",
+    "likely": "Likely answer: the pages match only part of the question.",
+    "no": "Not answered: the pages do not seem to answer the question.",
 }
 
 
