@@ -22,6 +22,7 @@ from nexi.ports import LLM, PairModel
 from nexi.types import Answer, Answered, Claim, Conflict, Message, PageView, Proof, Reply, Review, Source, StopReason, Verdict
 from nexi.verify import MARK, AnswerCheck, FailedClaim, Verifier
 from nexi.verify.disagreements import find_disagreements, link_sources
+from nexi.verify.edits import PASSING
 from nexi.verify.judging import JudgedClaims, judge_claims
 
 if TYPE_CHECKING:
@@ -93,13 +94,8 @@ class AnswerChecker:
         if context.rate_pages is None or not context.question:
             return ""
         checked = review.proof.checked if review else ()
-        passed = [claim for claim in checked if claim.verdict in (Verdict.FOUND, Verdict.SUPPORTED)]
-        session = context.session
-        views = [
-            PageView(source.url, source.number, source.title, page.text)
-            for source in session.book.sources
-            if (page := session.find_page(source.url))
-        ]
+        passed = [claim for claim in checked if claim.verdict in PASSING]
+        views = context.read_pages()
         if views and self.verifier and self.verifier.rewrites:  # a model has words of its own; quotations have not
             views.append(PageView("", 0, "", "\n\n".join(claim.text for claim in passed)))
         return await asyncio.to_thread(context.rate_pages, context.question, views) if views else ""
@@ -191,7 +187,9 @@ class AnswerChecker:
             await self.context.emit(AnswerChecked(review))
             raise VerificationError(
                 "there is no answer that could be verified",
-                cause=f"none of its {total} sentences is found in the pages that were read" if total else "it claims nothing",
+                cause=f"none of its {total} sentences is found in the pages that were read"
+                if total
+                else "nothing in it could be checked",
                 fix="ask without --strict to see it marked, try another model with -m, or ask more narrowly",
             )
 

@@ -77,6 +77,11 @@ class RunContext:
         for call, result in zip(reply.tool_calls, results, strict=True):
             self.session.messages.append(Message("tool", result.text, tool_call_id=call.id, result=result))
 
+    def read_pages(self) -> list[PageView]:
+        """Every numbered page whose text the run has, whole."""
+        find = self.session.find_page
+        return [PageView(s.url, s.number, s.title, page.text) for s in self.session.book.sources if (page := find(s.url))]
+
     # limits
 
     def current_limit(self) -> StopReason | None:

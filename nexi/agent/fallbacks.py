@@ -118,9 +118,7 @@ class Fallbacks:
         """Assemble an answer from cited passages of the pages that were read, without a model, with a warning."""
         session = self._context.session
         last_question = next((m.content for m in reversed(session.messages) if m.role == "user"), "")
-        views = tuple(
-            PageView(s.url, s.number, s.title, page.text) for s in session.book.sources if (page := session.find_page(s.url))
-        )
+        views = tuple(self._context.read_pages())
         call = ToolCall("read", "web_get", "{}")
         messages = [
             Message("user", self._context.question or last_question),

@@ -7,7 +7,8 @@ and the shapes of `tavily`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from starlette.requests import Request
@@ -66,10 +67,8 @@ def routes(_state: object = None) -> list[Route]:
 async def crawl_pages(request: Request) -> Response:
     body = await read_json(request, CRAWL_BODY)
     started, asked = monotonic(request), parse_crawl(body)
-    try:
+    with _refuse_unreadable(asked.url):
         pages = await crawl_site(asked, _reader(request, body))
-    except FetchError as error:
-        raise bad_request(f"{asked.url[:200]} cannot be read: {error}", parameter="url") from error
     as_query = {"query": body.get("instructions"), "chunks_per_source": body.get("chunks_per_source")}
     results = [{"url": c.url, "raw_content": extract_text(c.page, as_query), "images": []} for c in pages]
     return json_reply({"base_url": asked.url, "results": results, **closing_fields(request, started)})
@@ -79,11 +78,18 @@ async def crawl_pages(request: Request) -> Response:
 async def map_pages(request: Request) -> Response:
     body = await read_json(request, MAP_BODY)
     started, asked = monotonic(request), parse_crawl(body)
-    try:
+    with _refuse_unreadable(asked.url):
         urls = await map_site(asked, _reader(request, body))
-    except FetchError as error:
-        raise bad_request(f"{asked.url[:200]} cannot be read: {error}", parameter="url") from error
     return json_reply({"base_url": asked.url, "results": urls, **closing_fields(request, started)})
+
+
+@contextmanager
+def _refuse_unreadable(url: str) -> Iterator[None]:
+    """Make a first page that cannot be read a bad request."""
+    try:
+        yield
+    except FetchError as error:
+        raise bad_request(f"{url[:200]} cannot be read: {error}", parameter="url") from error
 
 
 def parse_crawl(body: Mapping[str, Any]) -> CrawlRequest:

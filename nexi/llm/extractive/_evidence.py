@@ -73,10 +73,9 @@ class SentenceRanking:
 
     def words_by_place(self, scored: Scored) -> tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str]]:
         """The words in a sentence, beside it, in the heading above it and in the title of its page."""
-        page, place = self.sentences[scored.page], scored.place
-        near = (i for i in (place - 1, place + 1) if 0 <= i < len(page) and page[i].block == page[place].block)
-        beside = frozenset(self.rarity.keys() & {stem for i in near for stem in self._stems[scored.page][i]})
-        return scored.covered, beside, frozenset(self.words.stems(scored.sentence.label)), self._titles[scored.page]
+        beside = {stem for i in self._neighbours(scored.page, scored.place) for stem in self._stems[scored.page][i]}
+        label = frozenset(self.words.stems(scored.sentence.label))
+        return scored.covered, frozenset(self.rarity.keys() & beside), label, self._titles[scored.page]
 
     def shared_pairs(self, scored: Scored) -> int:
         """How many words stand side by side in a sentence as they do in the question."""
@@ -121,17 +120,17 @@ class SentenceRanking:
         for place, sentence in enumerate(page):
             label = labels[sentence.label]
             if held[place] or label & self.rarity.keys():
-                near = self._nearby_words(page, held, place)
+                near = frozenset[str]().union(*(held[i] for i in self._neighbours(number, place)))
                 score = prior * self._words_score(held[place], near, label, self._titles[number])
                 score += prior * self._pairs_score(self._stems[number][place])
                 score *= self._form_score(sentence)
                 out.append(Scored(score, number, place, sentence, held[place]))
         return out
 
-    @staticmethod
-    def _nearby_words(page: Sequence[PassageSentence], held: Sequence[frozenset[str]], place: int) -> frozenset[str]:
-        around = (i for i in (place - 1, place + 1) if 0 <= i < len(page) and page[i].block == page[place].block)
-        return frozenset().union(*(held[i] for i in around))
+    def _neighbours(self, number: int, place: int) -> list[int]:
+        """The places of the sentences beside one, in the same paragraph."""
+        page = self.sentences[number]
+        return [i for i in (place - 1, place + 1) if 0 <= i < len(page) and page[i].block == page[place].block]
 
     def _words_score(self, own: frozenset[str], near: frozenset[str], label: frozenset[str], title: frozenset[str]) -> float:
         return weigh_words(self.rarity, (own, near, label, title))
