@@ -17,6 +17,7 @@ from nexi.events import PageFailed, PageFetched, PrefetchEnded, Warned
 from nexi.ports import Clock, ContentFetcher, Emit, PageStore
 from nexi.runs.recording import AgentReplay
 from nexi.runs.session import Session
+from nexi.tasks import start_task
 from nexi.types import FetchLimits, Page
 from nexi.urls import hit_key
 
@@ -114,7 +115,7 @@ class Reader:
     def _start_fetch(
         self, url: str, key: str, fetchers: Sequence[ContentFetcher], *, ahead: bool
     ) -> asyncio.Task[Page | FetchError]:
-        task = self._tasks.create_task(self._fetch(url, fetchers, ahead=ahead), name=f"fetch {url[:80]}")
+        task = start_task(self._tasks, self._fetch(url, fetchers, ahead=ahead), name=f"fetch {url[:80]}")
         self._running[key] = task
         return task
 

@@ -7,7 +7,7 @@ committed, a tool that started and never finished. Pure asyncio; what the tasks 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 from nexi.errors import NexiError
@@ -27,6 +27,18 @@ async def wait_uninterrupted(task: asyncio.Future[Any]) -> None:
     if was_cancelled and caller:
         caller.uncancel()  # the request stays counted once, as `asyncio.timeout` and task groups expect
         caller.cancel()
+
+
+def start_task(tasks: asyncio.TaskGroup, work: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:
+    """Start work in a group that other code owns. A group that is ending cancels its caller, as it cancels its other tasks.
+
+    `TaskGroup.create_task` raises RuntimeError there and leaves the coroutine open, which Python reports as never awaited.
+    """
+    try:
+        return tasks.create_task(work, name=name)
+    except RuntimeError as error:
+        work.close()
+        raise asyncio.CancelledError(str(error)) from error
 
 
 async def run_in_group(work: Callable[[asyncio.TaskGroup], Awaitable[T]]) -> T:

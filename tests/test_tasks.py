@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 import pytest
 
-from nexi.tasks import wait_uninterrupted
+from nexi.tasks import start_task, wait_uninterrupted
 
 
 async def pass_turns(count: int) -> None:
@@ -95,3 +96,31 @@ async def test_a_group_that_is_cancelled_meanwhile_ends_as_cancelled() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert ended == ["child"]
+
+
+async def test_work_offered_to_a_group_that_is_ending_is_closed_and_its_caller_is_cancelled() -> None:
+    offered = list[str]()
+
+    async def step() -> None:
+        offered.append("never")
+
+    async def offer_late(tasks: asyncio.TaskGroup) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            with pytest.raises(asyncio.CancelledError):
+                start_task(tasks, step(), name="late")
+            offered.append("refused")
+
+    async def fail() -> None:
+        raise ValueError
+
+    async def run_both() -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(offer_late(tasks))
+            tasks.create_task(fail())
+
+    with pytest.raises(ExceptionGroup):
+        await run_both()
+    gc.collect()
+    assert offered == ["refused"]

@@ -19,6 +19,7 @@ from nexi.answers.citations import extract_citation_markers
 from nexi.errors import LLMError, VerificationError
 from nexi.events import AnswerChecked, ConflictsFound, TextDelta
 from nexi.ports import LLM, PairModel
+from nexi.tasks import start_task
 from nexi.types import Answer, Answered, Claim, Conflict, Message, PageView, Proof, Reply, Review, Source, StopReason, Verdict
 from nexi.verify import MARK, AnswerCheck, FailedClaim, Verifier
 from nexi.verify.disagreements import find_disagreements, link_sources
@@ -45,7 +46,7 @@ class StreamedAnswerCheck:
     def feed(self, text: str) -> None:
         self.check.feed(text)
         if self.check.is_waiting and (self._checking is None or self._checking.done()):
-            self._checking = self._tasks.create_task(self.check.drain(), name="check the answer")
+            self._checking = start_task(self._tasks, self.check.drain(), name="check the answer")
 
 
 class AnswerChecker:

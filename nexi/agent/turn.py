@@ -17,6 +17,7 @@ from nexi.answers.streaming import AnswerArgument
 from nexi.errors import LLMError
 from nexi.events import ToolFinished, ToolStarted
 from nexi.runs.recording import CANCELLED
+from nexi.tasks import start_task
 from nexi.tools.results import error_result
 from nexi.tools.specs import FINAL_ANSWER
 from nexi.tools.toolbox import Toolbox
@@ -91,7 +92,7 @@ class ModelTurn:
     def _prepare_pages(self) -> None:
         """Prepare the pages for comparison with an answer while the model thinks."""
         if verifier := self._checker.verifier:
-            self._preparing = self._tasks.create_task(verifier.snapshots.prepare_all(), name="prepare pages")
+            self._preparing = start_task(self._tasks, verifier.snapshots.prepare_all(), name="prepare pages")
 
     def _check_arguments(self, tool: str, piece: str) -> None:
         """Check and release the answer while it is being written, once there is evidence to cite."""
@@ -107,7 +108,7 @@ class ModelTurn:
     def _start_call(self, call: ToolCall) -> None:
         if call.id in self._started or call.name == FINAL_ANSWER.name:
             return
-        self._started[call.id] = (call, self._tasks.create_task(self._run_with_timeout(call), name=f"tool {call.name[:40]}"))
+        self._started[call.id] = (call, start_task(self._tasks, self._run_with_timeout(call), name=f"tool {call.name[:40]}"))
 
     async def _result_of(self, call: ToolCall) -> ToolResult:
         if call.name == FINAL_ANSWER.name:
