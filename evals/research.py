@@ -75,7 +75,9 @@ async def report_on(config: Config, question: Mapping[str, Any], mode: str) -> d
         reply |= {
             "answer": text,
             "citations": [s.url for s in result.answer.sources if s.number in cited],
+            "sources": {s.number: s.url for s in result.answer.sources},
             "fetched": [f.url for f in result.facts if isinstance(f, PageFetched)],
+            "calls": result.finished.model_calls,
             "sections": len(re.findall(r"^## ", text, re.MULTILINE)),
             "checked": len(checked),
             "verified": sum(claim.verdict in (Verdict.FOUND, Verdict.SUPPORTED) for claim in checked),
