@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from nexi.app.components import RunComponents
 from nexi.app.environment import RunEnvironment
-from nexi.app.knowledge import settings_of
+from nexi.app.knowledge import Knowledge, open_temporary_knowledge, settings_of
 from nexi.config import Config
 from nexi.errors import ConfigError, NexiError
 from nexi.events import Fact
@@ -56,22 +57,33 @@ async def _run_search(components: RunComponents, asked: Mapping[str, Any], judge
     from nexi.knowledge.judge import Judge
 
     config = components.ports.config
-    settings, knowledge = _agentic_settings(config, asked), components.ports.knowledge()
-    return await search(
-        components.question,
-        retriever=await knowledge.retriever(components.emit),
-        indexer=await knowledge.indexer(components.emit, embeds=await knowledge.embeds_behind_a_run()),
-        judge=Judge(
-            judge,
+    settings = _agentic_settings(config, asked)
+    async with _open_knowledge(components) as knowledge:
+        return await search(
+            components.question,
+            retriever=await knowledge.retriever(components.emit),
+            indexer=await knowledge.indexer(components.emit, embeds=await knowledge.embeds_behind_a_run()),
+            judge=Judge(
+                judge,
+                emit=components.emit,
+                temperature=settings.llm_temperature,
+                deadline=components.meter.deadline,
+                prompts_folder=config.prompts_dir,
+            ),
+            web=web,
             emit=components.emit,
-            temperature=settings.llm_temperature,
-            deadline=components.meter.deadline,
-            prompts_folder=config.prompts_dir,
-        ),
-        web=web,
-        emit=components.emit,
-        settings=settings,
-    )
+            settings=settings,
+        )
+
+
+@asynccontextmanager
+async def _open_knowledge(components: RunComponents) -> AsyncIterator[Knowledge]:
+    """The knowledge base; in a replay an empty one, which takes in the recorded pages and leaves the user's as it is."""
+    if not components.replay.is_replay_only:
+        yield components.ports.knowledge()
+        return
+    async with open_temporary_knowledge(components.ports, "") as knowledge:
+        yield knowledge
 
 
 def _agentic_settings(config: Config, asked: Mapping[str, Any]) -> KnowledgeSettings:

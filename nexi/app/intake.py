@@ -262,24 +262,17 @@ def _why_not(error: Exception) -> str:
 @asynccontextmanager
 async def attach_files(nexi: Nexi, ports: PortFactory, targets: Sequence[str]) -> AsyncIterator[Knowledge]:
     """A store for one question with these files in it, gone with the block. Raises NexiError when none can be read."""
-    import tempfile
+    from nexi.app.knowledge import open_temporary_knowledge
 
-    from nexi.app.knowledge import Knowledge
-    from nexi.stores.sqlite import SqliteStore
-
-    with tempfile.TemporaryDirectory(prefix="nexi-files-", ignore_cleanup_errors=True) as folder:
-        names = ", ".join(target.rstrip("/").rpartition("/")[2] for target in targets)[:300]
-        about = f"Search the files the user gave with this question: {names}. Ask here first."
-        attached = Knowledge(ports, store=SqliteStore(Path(folder) / "files.db"), about=about)
-        try:
-            taking = DocumentIndexing(nexi, attached, embeds=False)
-            for target in targets:
-                await taking.take(target)
-            if not sum(taking.taken.outcomes.values()):
-                raise _nothing_in(names, taking.taken)
-            yield attached
-        finally:
-            await attached.aclose()
+    names = ", ".join(target.rstrip("/").rpartition("/")[2] for target in targets)[:300]
+    about = f"Search the files the user gave with this question: {names}. Ask here first."
+    async with open_temporary_knowledge(ports, about) as attached:
+        taking = DocumentIndexing(nexi, attached, embeds=False)
+        for target in targets:
+            await taking.take(target)
+        if not sum(taking.taken.outcomes.values()):
+            raise _nothing_in(names, taking.taken)
+        yield attached
 
 
 def _nothing_in(names: str, taken: Intake) -> NexiError:

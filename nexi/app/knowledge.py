@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nexi.errors import StoreError
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from nexi.knowledge.retrieval import Retriever
     from nexi.knowledge.settings import KnowledgeSettings
 
-__all__ = ["Knowledge", "fetches_its_model", "settings_of"]
+__all__ = ["Knowledge", "fetches_its_model", "open_temporary_knowledge", "settings_of"]
 
 
 BATCH = 64
@@ -278,3 +280,18 @@ def _open_qdrant(config: Config) -> Any:
         shards=config.qdrant_shards or None,
         replicas=config.qdrant_replicas,
     )
+
+
+@asynccontextmanager
+async def open_temporary_knowledge(ports: PortFactory, about: str) -> AsyncIterator[Knowledge]:
+    """An empty knowledge base in a file of its own, deleted with the block."""
+    import tempfile
+
+    from nexi.stores.sqlite import SqliteStore
+
+    with tempfile.TemporaryDirectory(prefix="nexi-knowledge-", ignore_cleanup_errors=True) as folder:
+        knowledge = Knowledge(ports, store=SqliteStore(Path(folder) / "knowledge.db"), about=about)
+        try:
+            yield knowledge
+        finally:
+            await knowledge.aclose()

@@ -28,6 +28,7 @@ from nexi.events import (
     ReportsShared,
     ResearcherStarted,
     RoundEvaluated,
+    RunStarted,
     SearchFinished,
     SourceNumbered,
     ToolFinished,
@@ -244,7 +245,12 @@ def rebuild_error(failed: ModelFailed) -> LLMError:
 
 
 def _find_late_pages(facts: Sequence[Fact]) -> frozenset[str]:
-    """Find pages that arrived after the last tool had ended and were not handed to the model."""
+    """Find pages that arrived after the last tool had ended and were not handed to the model.
+
+    An agentic search has neither tools nor citation numbers: it reads a page only when it needs it.
+    """
+    if any(isinstance(fact, RunStarted) and fact.mode == "agentic" for fact in facts):
+        return frozenset()
     last = max((i for i, fact in enumerate(facts) if isinstance(fact, ToolFinished)), default=-1)
     after = facts[last + 1 :]
     handed_over = {fact.source.digest for fact in after if isinstance(fact, SourceNumbered)}

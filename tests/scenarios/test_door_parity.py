@@ -214,6 +214,17 @@ def test_research_is_resolved_alike(row: str, caught: list[RunRequest], monkeypa
     assert {run.max_parallel_researchers for run in runs} == {1}
 
 
+@pytest.mark.parametrize(("mode", "rows"), [("search", SEARCH_ROWS), ("research", RESEARCH_ROWS)])
+def test_a_local_question_has_no_model_elsewhere_at_any_door(
+    mode: str, rows: Mapping[str, Mapping[str, Any]], caught: list[RunRequest], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://192.0.2.7:8000/v1")
+    runs = check_row(mode, rows["scope"], caught, monkeypatch)
+    endpoints = [run.config.endpoint(role) for run in runs for role in ("answer", "extract", "judge")]
+    assert [endpoint.is_extractive for endpoint in endpoints] == [True] * 3 * len(rows["scope"])
+    assert [run.request.is_local for run in runs] == [True] * len(rows["scope"])
+
+
 def check_row(
     mode: str, row: Mapping[str, Any], caught: list[RunRequest], monkeypatch: pytest.MonkeyPatch
 ) -> list[ResolvedRun]:
