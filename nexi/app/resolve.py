@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["LocalModelProbe", "ModelProbe", "NoProbe", "ResolvedRun", "resolve", "resolve_config"]
 
 
-PROBE_S = 0.5  # a server on this machine that takes longer to describe itself is not waited for
+MAX_PROBE_S = 3.0  # for a server on this machine to describe itself, also while a model keeps every core busy
 PROBE_AGAIN_S = 60.0
 
 
@@ -54,8 +54,9 @@ class NoProbe:
 class LocalModelProbe:
     """Asks the model server of this machine what it offers, at most once a minute for each address."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, *, patience_s: float = MAX_PROBE_S) -> None:
         self._clock = clock
+        self._patience_s = patience_s
         self._seen: dict[str, tuple[float, LocalServer | None]] = {}
 
     async def server_at(self, base_url: str) -> LocalServer | None:
@@ -68,7 +69,7 @@ class LocalModelProbe:
         if self._clock.monotonic() - when >= PROBE_AGAIN_S:
             from nexi.llm.local import describe_server
 
-            server = await describe_server(base_url, patience_s=PROBE_S)
+            server = await describe_server(base_url, patience_s=self._patience_s)
             self._seen[base_url] = self._clock.monotonic(), server
         return server
 

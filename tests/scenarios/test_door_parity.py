@@ -198,7 +198,7 @@ def ask(monkeypatch: pytest.MonkeyPatch, door: str, mode: str, said: Any) -> Non
 
 def resolved(request: RunRequest) -> ResolvedRun:
     """The run a request stands for, without the name of its door."""
-    run = asyncio.run(resolve(request, load_config(), LocalModelProbe(FakeClock())))
+    run = asyncio.run(resolve(request, load_config(), LocalModelProbe(FakeClock(), patience_s=60)))
     return replace(run, request=replace(run.request, door=""))
 
 
