@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from nexi.proof.pages import Snapshot
 from nexi.proof.parsed import ParsedText, Word
 from nexi.proof.values import DOTTED_THOUSANDS
-from nexi.text.visible import fold_text
+from nexi.text.plain import fold_text
 from nexi.text.wordforms import WORD, normalise_word, word_terms
 
 MAX_PLACES = 50  # of a page that are looked at for one quotation

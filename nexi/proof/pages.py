@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from nexi.proof.parsed import ParsedText, parse_text
+from nexi.text.plain import Plain, fold_text, plain
 from nexi.text.sentences import sentence_bounds
-from nexi.text.visible import Plain, fold_text, plain
 from nexi.text.wordforms import WORD, word_terms
 from nexi.types import content_digest
 

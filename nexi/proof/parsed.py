@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from nexi.proof.lexicon import PARTICLES, PRONOUNS
 from nexi.proof.values import Date, Number, Value, parse_values
-from nexi.text.visible import fold_text
+from nexi.text.plain import fold_text
 from nexi.text.wordforms import WORD, normalise_word, word_terms
 from nexi.text.words import has_unspaced
 

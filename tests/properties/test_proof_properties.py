@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from nexi.proof import check_answer, check_claim, prepare
 from nexi.proof.segments import read_answer
-from nexi.text.visible import plain
+from nexi.text.plain import plain
 from nexi.types import Verdict
 
 TEXT = st.text(st.characters(exclude_categories=()), max_size=300)
