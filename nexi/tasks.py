@@ -7,7 +7,8 @@ committed, a tool that started and never finished. Pure asyncio; what the tasks 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from nexi.errors import NexiError
@@ -27,6 +28,21 @@ async def wait_uninterrupted(task: asyncio.Future[Any]) -> None:
     if was_cancelled and caller:
         caller.uncancel()  # the request stays counted once, as `asyncio.timeout` and task groups expect
         caller.cancel()
+
+
+@contextmanager
+def pause_timeout(timer: asyncio.Timeout) -> Iterator[None]:
+    """Stop the time of `asyncio.timeout` inside the block, where a caller waits for what its limit is not about."""
+    expires_at, loop = timer.when(), asyncio.get_running_loop()
+    if expires_at is None or timer.expired():
+        yield
+        return
+    left = expires_at - loop.time()
+    timer.reschedule(None)
+    try:
+        yield
+    finally:
+        timer.reschedule(loop.time() + left)
 
 
 def start_task(tasks: asyncio.TaskGroup, work: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from nexi.net.limits import RateLimiter
 from nexi.testing import FakeClock
 
@@ -12,6 +14,58 @@ async def test_a_burst_goes_at_once_and_then_the_rate_holds() -> None:
     for _ in range(10):
         await pacer.wait("a.test")
     assert clock.slept == [0.25, 0.25]
+
+
+class StandingClock(FakeClock):
+    """Time stands still while others sleep."""
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        await asyncio.Event().wait()
+
+
+async def test_waiters_that_give_up_leave_no_debt_behind() -> None:
+    clock = StandingClock()
+    pacer = RateLimiter(clock, burst=1, rate=4.0)
+    await pacer.wait("a.test")
+    waiters = [asyncio.create_task(pacer.wait("a.test")) for _ in range(400)]
+    await asyncio.sleep(0)
+    for waiter in waiters:
+        waiter.cancel()
+    await asyncio.wait(waiters)
+    assert pacer.try_take("a.test") == 0.25
+    clock.advance(0.25)
+    await pacer.wait("a.test")
+    assert clock.slept == [0.25]
+
+
+async def test_the_next_in_line_moves_up_when_one_before_it_gives_up() -> None:
+    clock, served = StandingClock(), list[int]()
+    pacer = RateLimiter(clock, burst=1, rate=4.0)
+
+    async def take(number: int) -> None:
+        await pacer.wait("a.test")
+        served.append(number)
+
+    await take(0)
+    first, second = asyncio.create_task(take(1)), asyncio.create_task(take(2))
+    await asyncio.sleep(0)
+    clock.advance(0.25)
+    first.cancel()
+    await asyncio.wait({first, second})
+    assert served == [0, 2]
+
+
+async def test_all_who_ask_at_once_are_served_in_their_order_at_the_rate() -> None:
+    clock, served = FakeClock(), list[tuple[int, float]]()
+    pacer, start = RateLimiter(clock, burst=2, rate=4.0), clock.monotonic()
+
+    async def take(number: int) -> None:
+        await pacer.wait("a.test")
+        served.append((number, clock.monotonic() - start))
+
+    await asyncio.gather(*(take(n) for n in range(5)))
+    assert served == [(0, 0.0), (1, 0.0), (2, 0.25), (3, 0.5), (4, 0.75)]
 
 
 async def test_hosts_do_not_wait_for_each_other() -> None:

@@ -7,7 +7,7 @@ import gc
 
 import pytest
 
-from nexi.tasks import start_task, wait_uninterrupted
+from nexi.tasks import pause_timeout, start_task, wait_uninterrupted
 
 
 async def pass_turns(count: int) -> None:
@@ -124,3 +124,30 @@ async def test_work_offered_to_a_group_that_is_ending_is_closed_and_its_caller_i
         await run_both()
     gc.collect()
     assert offered == ["refused"]
+
+
+async def test_a_timeout_that_is_paused_does_not_end_the_wait_and_has_its_time_afterwards() -> None:
+    async with asyncio.timeout(3600) as timer:
+        expires_at = timer.when()
+        with pause_timeout(timer):
+            assert timer.when() is None
+            await asyncio.sleep(0)
+        assert expires_at is not None
+        assert expires_at <= (timer.when() or 0.0) < expires_at + 60
+
+
+async def test_a_paused_block_can_be_cancelled_and_a_timeout_without_a_limit_has_nothing_to_pause() -> None:
+    async def wait_paused() -> None:
+        async with asyncio.timeout(3600) as timer:
+            with pause_timeout(timer):
+                await asyncio.Event().wait()
+
+    task = asyncio.create_task(wait_paused())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    async with asyncio.timeout(None) as timer:
+        with pause_timeout(timer):
+            pass
+        assert timer.when() is None

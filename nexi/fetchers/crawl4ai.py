@@ -17,6 +17,7 @@ from nexi.fetchers import obstacles, statuses
 from nexi.fetchers.browser import PageRenderer, RenderedPage
 from nexi.fetchers.guard import AddressGuard
 from nexi.ports import Clock
+from nexi.tasks import pause_timeout
 from nexi.types import FetchLimits, Page
 from nexi.urls import Url
 
@@ -43,10 +44,11 @@ class Crawl4aiFetcher:
     async def fetch(self, url: str, limits: FetchLimits) -> Page:
         asked = self._guard.check_url(url)
         try:
-            async with asyncio.timeout(limits.timeout_s):
-                await self._admit(asked)
+            async with asyncio.timeout(limits.timeout_s) as timer:
+                with pause_timeout(timer):
+                    await self._admit(asked)
                 rendered = await self._browser.render(asked.href, limits.timeout_s)
-                await self._check_obstacles(asked, rendered)
+                await self._check_obstacles(asked, rendered, timer)
                 return await self._build_page(url, rendered, limits)
         except TimeoutError as error:
             raise FetchError(
@@ -61,10 +63,11 @@ class Crawl4aiFetcher:
         if self._close:
             await self._close()
 
-    async def _check_obstacles(self, asked: Url, rendered: RenderedPage) -> None:
+    async def _check_obstacles(self, asked: Url, rendered: RenderedPage, timer: asyncio.Timeout) -> None:
         final = self._guard.check_url(rendered.url)
         if final.origin != asked.origin:
-            await self._admit(final)
+            with pause_timeout(timer):
+                await self._admit(final)
         statuses.check_status(rendered.status, {}, final)
         kind = media_type(rendered.content_type)
         if kind not in TYPES:

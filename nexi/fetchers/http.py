@@ -29,6 +29,7 @@ from nexi.net.limits import RateLimiter
 from nexi.net.retry import RetryPolicy, call_with_retries
 from nexi.net.trust import MACHINE, Trust
 from nexi.ports import Clock
+from nexi.tasks import pause_timeout
 from nexi.types import FetchLimits, Page
 from nexi.urls import Url
 
@@ -91,8 +92,8 @@ class HttpFetcher:
     async def fetch(self, url: str, limits: FetchLimits, known: Page | None = None) -> Page:
         """One page; `known`, stamped anew, when the site says that it is still the same."""
         try:
-            async with asyncio.timeout(limits.timeout_s):
-                download = await self._download_plainly(url, limits, known)
+            async with asyncio.timeout(limits.timeout_s) as timer:
+                download = await self._download_plainly(url, limits, known, timer)
                 if download is None and known:
                     return replace(known, fetched_at=self._clock.now().isoformat())
                 assert download is not None  # noqa: S101 - only a known page can be unchanged
@@ -116,23 +117,25 @@ class HttpFetcher:
             await self._robots.aclose()
         await self._transport.aclose()
 
-    async def _download_plainly(self, url: str, limits: FetchLimits, known: Page | None) -> _Download | None:
+    async def _download_plainly(
+        self, url: str, limits: FetchLimits, known: Page | None, timer: asyncio.Timeout
+    ) -> _Download | None:
         """By the plain endpoint of a page where it has one; the page itself where that one does not know it."""
         if plain := github.plain_form(self._guard.check_url(url)):
             try:
-                return await self._download(plain, limits, known)
+                return await self._download(plain, limits, known, timer)
             except FetchError as error:
                 if error.status != 404:
                     raise
-        return await self._download(url, limits, known)
+        return await self._download(url, limits, known, timer)
 
-    async def _download(self, url: str, limits: FetchLimits, known: Page | None) -> _Download | None:
+    async def _download(self, url: str, limits: FetchLimits, known: Page | None, timer: asyncio.Timeout) -> _Download | None:
         """Follow redirects by hand: each target is parsed, checked and paced like a URL of its own."""
         current, seen = self._guard.check_url(url), set[str]()
         while True:
             seen.add(current.href)
             await self._allowed_by_robots(current)
-            request = partial(self._send_request, current, limits, _cache_validators(current, known))
+            request = partial(self._send_request, current, limits, _cache_validators(current, known), timer)
             got = await call_with_retries(request, RETRIES, self._clock)
             if not isinstance(got, str):
                 return got
@@ -151,9 +154,12 @@ class HttpFetcher:
                 fix="choose another page, or set respect_robots to false if you have the site's permission",
             )
 
-    async def _send_request(self, url: Url, limits: FetchLimits, validators: dict[str, str]) -> _Download | str | None:
+    async def _send_request(
+        self, url: Url, limits: FetchLimits, validators: dict[str, str], timer: asyncio.Timeout
+    ) -> _Download | str | None:
         """One request: what was read, the URL it redirects to, or None for what has not changed."""
-        await self._pacer.wait(url.host)
+        with pause_timeout(timer):  # the pace is ours, so the site is not blamed for it
+            await self._pacer.wait(url.host)
         async with self._transport.get(url, {**self._headers, **validators}) as answer:
             if target := _redirect_target(answer, url):
                 return target

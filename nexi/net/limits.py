@@ -6,6 +6,8 @@ here.
 
 from __future__ import annotations
 
+import asyncio
+
 from nexi.ports import Clock
 
 MAX_KEYS = 4_096
@@ -26,6 +28,7 @@ class RateLimiter:
         self._max_keys = max_keys
         self._evicts = evicts
         self._full_at: dict[str, float] = {}
+        self._queues: dict[str, _Queue] = {}
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -33,22 +36,27 @@ class RateLimiter:
         return tuple(self._full_at)
 
     async def wait(self, key: str) -> None:
-        """Take the next slot of a key and return when it comes; slots are given in the order of asking."""
-        delay = self._take(key, wait=True)
-        if delay:
-            await self._clock.sleep(delay)
+        """Take a token when there is one, in the order of asking. A caller that is cancelled takes none; others move up."""
+        if key not in self._queues and not self.try_take(key):
+            return
+        queue = self._queues.setdefault(key, _Queue())
+        queue.waiting += 1
+        try:
+            async with queue.lock:
+                while delay := self.try_take(key):
+                    await self._clock.sleep(delay)
+        finally:
+            queue.waiting -= 1
+            if not queue.waiting:
+                del self._queues[key]
 
     def try_take(self, key: str) -> float:
         """Take a token if there is one, and return 0.0; else the seconds after which there is."""
-        return self._take(key, wait=False)
-
-    def _take(self, key: str, *, wait: bool) -> float:
-        """Seconds until a token is there; it is taken at once, or ahead of time with `wait`."""
         now = self._clock.monotonic()
         full_at = max(self._full_at.pop(key, now), now)
         delay = full_at - self._slack - now
         delay = delay if delay > ROUNDING_S else 0.0
-        self._full_at[key] = full_at + self._step if wait or not delay else full_at
+        self._full_at[key] = full_at if delay else full_at + self._step
         if len(self._full_at) > self._max_keys:
             self._forget(now)
         return delay
@@ -58,3 +66,11 @@ class RateLimiter:
             del self._full_at[next(iter(self._full_at))]
         else:
             self._full_at = {key: full_at for key, full_at in self._full_at.items() if full_at > now}
+
+
+class _Queue:
+    """Callers that wait for a token of one key; the one that holds the lock is next."""
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.waiting = 0

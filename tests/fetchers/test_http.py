@@ -415,3 +415,37 @@ async def test_a_fault_of_a_parser_costs_the_page_and_nothing_else(monkeypatch: 
     monkeypatch.setattr("nexi.extract.markup.read_html", broken)
     error = await failure({"/": page("<p>text</p>")})
     assert (error.reason, "uninitialized collection" in error.cause) == ("error", True)
+
+
+async def test_the_wait_for_a_turn_at_a_host_is_not_counted_against_a_page() -> None:
+    clock, asked = HeldClock(), ["/1", "/2"]
+    limits = FetchLimits(timeout_s=3600.0)
+    async with fetching({path: page(path) for path in asked}, clock=clock, per_host_burst=1, respect_robots=False) as (
+        got,
+        site,
+    ):
+        await got.fetch(site.url("/1"), limits)
+        second = asyncio.create_task(got.fetch(site.url("/2"), limits))
+        await clock.sleeping.wait()
+        timers = [when - asyncio.get_running_loop().time() for when in scheduled_times()]
+        assert [left for left in timers if 3000 < left <= 3600] == []
+        clock.release.set()
+        assert (await second).text == "/2"
+
+
+class HeldClock(FakeClock):
+    """Sleeps until it is released."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sleeping, self.release = asyncio.Event(), asyncio.Event()
+
+    async def sleep(self, seconds: float) -> None:
+        self.sleeping.set()
+        await self.release.wait()
+        await super().sleep(seconds)
+
+
+def scheduled_times() -> list[float]:
+    loop: Any = asyncio.get_running_loop()
+    return [handle.when() for handle in loop._scheduled if not handle.cancelled()]
