@@ -88,7 +88,10 @@ async def follow_run(
     on_event: Callable[[Run, Event, KeyEcho], Awaitable[None]] | None = None,
 ) -> RunResult:
     """Show a run until it ends or a signal ends it; `on_event` may prompt the user after an event."""
+    import asyncio
+
     from nexi.cli.keys import hide_keys
+    from nexi.output import print_note
 
     async with opening as run:
         with interrupts.stop_on_signal(run.stop), hide_keys() as keys:
@@ -97,6 +100,10 @@ async def follow_run(
                     screen.show(event)
                     if on_event:
                         await on_event(run, event, keys)
+            except asyncio.CancelledError:
+                if run.request.keeps_log:
+                    print_note(f"Stopped. To go on with it: nexi resume {run.id}")
+                raise
             finally:
                 screen.end()
         return run.result()

@@ -33,6 +33,7 @@ log = logging.getLogger("nexi.web")
 FILES_PATH = "/page/files"
 MOST_FILE = 16_000_000
 MAX_HEAD_BYTES = 32_768
+CROWDED = "crowded"  # in the state of a scope: its client, or the server, has too many connections
 MAX_CLIENTS = 10_000  # whose rates are remembered
 LOCAL_NAMES = ("localhost", "localhost.localdomain")
 HEADERS = (
@@ -127,7 +128,7 @@ class RequestGuard:
             raise _build_refusal(429, "rate_limited", "too many requests from this client", "ask less often", math.ceil(wait))
         if not self._is_public(scope["path"]):
             self._check_token(headers)
-            self._check_room()
+            self._check_room(scope)
         if headers.get("content-encoding", "identity").lower() != "identity":
             raise _build_refusal(415, "packed_body", "packed bodies are not unpacked here", "send the body as it is")
         length = headers.get("content-length", "")
@@ -169,9 +170,11 @@ class RequestGuard:
             fix = "send it as `Authorization: Bearer TOKEN`"
             raise _build_refusal(401, "unauthorized", "the token is missing or wrong", fix)
 
-    def _check_room(self) -> None:
+    def _check_room(self, scope: Scope) -> None:
         if self._host.draining:
             raise _build_refusal(503, "draining", "the server is shutting down", "ask again soon", 5)
+        if scope.get("state", {}).get(CROWDED):
+            raise _build_refusal(503, "overloaded", "too many connections are open", "ask again soon", 1)
         if self._open > self._rules.most_requests:
             raise _build_refusal(503, "overloaded", "too many requests are open", "ask again soon", 1)
 

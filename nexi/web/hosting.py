@@ -14,7 +14,7 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
-from nexi.app import Nexi, ReadLog, Run, RunOpening, RunRequest, RunResult, Session
+from nexi.app import Nexi, ReadLog, Run, RunDirectory, RunOpening, RunRequest, RunResult, Session
 from nexi.errors import NexiError, StoreError
 from nexi.events import Event, RunResumed, RunStarted
 from nexi.web.feeds import Feed
@@ -66,6 +66,7 @@ class RunHost:
         self._most = most
         self._active: dict[str, HostedRun] = {}
         self._kept: OrderedDict[str, HostedRun] = OrderedDict()
+        self._left: dict[str, str] | None = None  # runs to resume, with their times; None until they are known
         self._room = asyncio.Event()
         self._starting = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -84,6 +85,10 @@ class RunHost:
 
     def is_active(self, run_id: str) -> bool:
         return run_id in self._active
+
+    def will_resume(self, run_id: str) -> bool:
+        """Whether an unfinished run, left by an earlier server, may still be resumed by this one."""
+        return not self.draining and (self._left is None or run_id in self._left)
 
     async def start(self, request: RunRequest, session: Session | None = None) -> HostedRun:
         """Begin a run; it has its id and its log when this returns. Raises Refused when there is no room, or NexiError."""
@@ -169,22 +174,27 @@ class RunHost:
         self._spawn_task(self._watch_cancel_files())
 
     async def _resume_left_runs(self) -> None:
-        runs = self.nexi.runs()
-        for summary in await asyncio.to_thread(runs.list_runs):
-            if summary.state != "unfinished":
-                continue
+        left: dict[str, str] = {}
+        try:
+            left = await asyncio.to_thread(_find_left_runs, self.nexi.runs())
+        finally:
+            self._left = left
+        for run_id, created in list(left.items()):
             try:
-                read = await asyncio.to_thread(runs.open_log, summary.id)
-                if _was_left_open(read):
-                    await self._resume_when_free(summary.id, read.header.created)
+                await self._resume_when_free(run_id, created)
             except NexiError as error:
-                log.warning("run not resumed", extra={"run": summary.id, "why": str(error), "code": error.code})
+                log.warning("run not resumed", extra={"run": run_id, "why": str(error), "code": error.code})
+            finally:
+                del left[run_id]
 
     async def _resume_when_free(self, run_id: str, created: str) -> None:
         while self.is_full and not self.draining:
             self._room.clear()
             await self._room.wait()
-        if not self.draining:
+        has_ended = (
+            await asyncio.to_thread(self.nexi.runs().open_log, run_id)
+        ).has_ended  # another server may have been faster
+        if not (self.draining or has_ended):
             log.info("run resumed", extra={"run": run_id})
             await self._begin_run(self.nexi.resume(run_id, changes=RESUMED_HERE), created)
 
@@ -224,6 +234,18 @@ class RunHost:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
+
+
+def _find_left_runs(runs: RunDirectory) -> dict[str, str]:
+    """The ids of the runs that a server began and left open, with the times at which they began."""
+    left = {}
+    for summary in runs.list_runs():
+        try:
+            if summary.state == "unfinished" and _was_left_open(read := runs.open_log(summary.id)):
+                left[summary.id] = read.header.created
+        except NexiError as error:
+            log.warning("run not resumed", extra={"run": summary.id, "why": str(error), "code": error.code})
+    return left
 
 
 def _was_left_open(read: ReadLog) -> bool:

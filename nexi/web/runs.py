@@ -191,7 +191,8 @@ async def _stream_events(request: Request) -> Response:
         return EventStream(hosted.feed.frames(mark, beat_s=BEAT_S))
     runs = host.nexi.runs()
     read = await asyncio.to_thread(runs.open_log, run_id)
-    if mark.fact >= len(read.facts) and not await asyncio.to_thread(runs.is_running, run_id):
+    is_over = read.has_ended or not (host.will_resume(run_id) or await asyncio.to_thread(runs.is_running, run_id))
+    if is_over and mark.fact >= len(read.facts):
         return Response(status_code=204)
     return EventStream(_follow_log(runs, run_id, mark, host))
 
@@ -205,10 +206,15 @@ def _last_seen(request: Request) -> Mark:
 
 
 async def _follow_log(runs: RunDirectory, run_id: str, mark: Mark, host: RunHost) -> AsyncGenerator[bytes, None]:
-    """Facts of a run of another process, as its log grows; its deltas are not in the log."""
+    """Facts of a run of another process, as its log grows; its deltas are not in the log. A run that this server resumes is
+    waited for, and then followed here."""
     seen, quiet = mark.fact, 0.0
     while True:
-        running = await asyncio.to_thread(runs.is_running, run_id)
+        if hosted := host.get(run_id):
+            async for frame in hosted.feed.frames(Mark(seen) if seen > mark.fact else mark, beat_s=BEAT_S):
+                yield frame
+            return
+        running = host.will_resume(run_id) or await asyncio.to_thread(runs.is_running, run_id)
         read = await asyncio.to_thread(runs.open_log, run_id)
         for number, fact in read.facts[seen:]:
             yield format_sse(FeedItem(Mark(number), fact))

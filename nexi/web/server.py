@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import gc
 import logging
 import os
+import signal
 import socket
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +30,7 @@ from nexi.config import Config
 from nexi.errors import ConfigError
 from nexi.net.addresses import MIN_TOKEN_CHARS, is_loopback_host
 from nexi.web import logs
-from nexi.web.guard import MAX_HEAD_BYTES, GuardRules
+from nexi.web.guard import CROWDED, MAX_HEAD_BYTES, GuardRules
 from nexi.web.hosting import MAX_RUNS
 
 __all__ = ["HEAD_BYTES", "MAX_CONNECTIONS", "ServerOptions", "SlowClientTimeoutProtocol", "serve"]
@@ -38,6 +42,10 @@ STALL_TIMEOUT_S = 60.0  # a client that reads nothing for so long is not coming 
 HEAD_BYTES = MAX_HEAD_BYTES  # of a head that has not ended; the guard counts whole ones
 KEEP_ALIVE_S = 15
 MAX_CONNECTIONS = 1024
+MAX_CLIENT_CONNECTIONS = 512  # from one address, which may be a proxy before this server
+MAX_CLIENT_HALF_OPEN = 64  # with more of them, one address has less time for each head
+CROWDED_HEAD_TIMEOUT_S = 2.0
+GC_THRESHOLDS = (700, 10, 10)  # the command line collects less often, for a quick start
 MOST_GATHERED = 32_768
 
 
@@ -70,6 +78,7 @@ def serve(config: Config, options: ServerOptions, *, on_listening: Callable[[str
     settings_of(config.root, _settings_file(options))  # a file that cannot be used is refused now, not at the first search
     listener = bind_socket(options)
     web = uvicorn_config(config, options)
+    gc.set_threshold(*GC_THRESHOLDS)
     on_listening(address_of(listener))
     if options.workers > 1:
         _Workers(web, [listener]).run()
@@ -131,7 +140,6 @@ def uvicorn_config(config: Config, options: ServerOptions) -> uvicorn.Config:
         proxy_headers=False,
         server_header=False,
         workers=options.workers,
-        limit_concurrency=MAX_CONNECTIONS,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=max(1, round(options.drain_s)),
         h11_max_incomplete_event_size=HEAD_BYTES,
@@ -163,6 +171,20 @@ def secrets_of(config: Config, options: ServerOptions) -> tuple[str, ...]:
 class Server(uvicorn.Server):
     """Drains runs between the last connection that is taken and the end of those that are open."""
 
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """A hangup drains like SIGTERM, unless it is ignored, as under nohup."""
+        hangup = getattr(signal, "SIGHUP", None)
+        with super().capture_signals():
+            if hangup is None or threading.current_thread() is not threading.main_thread() or _is_ignored(hangup):
+                yield
+                return
+            before = signal.signal(hangup, self.handle_exit)
+            try:
+                yield
+            finally:
+                signal.signal(hangup, before)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         log.info("draining", extra={"pid": os.getpid()})
         for server in self.servers:
@@ -170,6 +192,10 @@ class Server(uvicorn.Server):
         app: Any = self.config.loaded_app
         await app.state.host.drain(app.state.drain_s)
         await super().shutdown(sockets)
+
+
+def _is_ignored(number: int) -> bool:
+    return signal.getsignal(number) is signal.SIG_IGN
 
 
 class _CoalescingTransport:
@@ -202,16 +228,31 @@ class _CoalescingTransport:
 
 
 class SlowClientTimeoutProtocol(H11Protocol):
-    """HTTP/1.1 with limits on the time until the head of a request is there, and until a client reads on."""
+    """HTTP/1.1 with limits on the time until the head of a request is there, until a client reads on, and on the connections
+    of one client. What comes beyond those is marked in the scope, so that the guard can refuse it in the shape of its path."""
 
     head_timeout_s = HEAD_TIMEOUT_S
+    max_connections = MAX_CONNECTIONS
+    max_client_connections = MAX_CLIENT_CONNECTIONS
+    max_client_half_open = MAX_CLIENT_HALF_OPEN
     stall_timeout_s = STALL_TIMEOUT_S
     _head: asyncio.TimerHandle | None = None
     _stall: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(_CoalescingTransport(transport, self.loop))  # type: ignore[arg-type]
+        self._limit_client()
         self._watch_head()
+
+    def _limit_client(self) -> None:
+        host = self.client[0] if self.client else ""
+        every: list[Any] = list(self.connections)
+        same = [other for other in every if other.client and other.client[0] == host]
+        if sum(other._head is not None for other in same) >= self.max_client_half_open:
+            self.head_timeout_s = min(self.head_timeout_s, CROWDED_HEAD_TIMEOUT_S)
+        if len(self.connections) > self.max_connections or len(same) > self.max_client_connections:
+            self.head_timeout_s = min(self.head_timeout_s, CROWDED_HEAD_TIMEOUT_S)
+            self.app_state = {**self.app_state, CROWDED: True}
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)

@@ -24,7 +24,7 @@ from nexi.types import StopReason
 from rig import scripted_llm
 from tests.faults.command import QUESTION, Outcome, check_nothing_is_left_behind, check_nothing_is_lost
 
-PROMPTLY_S = 5.0  # a process that answers a signal takes a fraction of this even on a busy machine
+PROMPTLY_S = 60.0  # far below what hangs here
 COMMAND = "from nexi.__main__ import main; main()"
 STUCK = (
     """
@@ -34,7 +34,7 @@ class Stuck:
     name = "stuck"
 
     async def complete(self, *_, **__):
-        await asyncio.sleep(60)
+        await asyncio.sleep(600)
 
 nexi.app.components.built_in_llm = Stuck
 """
@@ -58,7 +58,7 @@ class HangingScript(scripted_llm.Script):
         self.calls += 1
         if self.calls >= self.at:
             self.reached.set()
-            self.over.wait(60)
+            self.over.wait(600)
         return super().reply(req)
 
 
@@ -114,7 +114,7 @@ def start(environment: dict[str, str]) -> Iterator[Start]:
             text=True,
         )
         ends.extend([lambda: serving.__exit__(None, None, None), script.over.set, process.wait, process.kill])
-        assert script.reached.wait(30), process.communicate(timeout=1)
+        assert script.reached.wait(120), process.communicate(timeout=1)
         return Search(process, script, Path(environment["NEXI_HOME"]))
 
     yield run
@@ -162,6 +162,7 @@ def test_a_second_ctrl_c_ends_it_although_the_answer_is_not_made_yet(start: Star
     search.signal(signal.SIGINT)
     done = search.outcome()
     assert (done.code, done.out) == (130, "")
+    assert f"nexi resume {done.run_id}" in done.err
     last = done.facts[-1]
     assert isinstance(last, RunFailed)
     assert (last.code, last.stop) == ("cancelled", StopReason.CANCELLED)
@@ -184,6 +185,7 @@ def test_sigterm_ends_it_with_143_and_the_log_says_so(start: Start) -> None:
     search.signal(signal.SIGTERM)
     done = search.outcome()
     assert (done.code, done.out) == (143, "")
+    assert f"nexi resume {done.run_id}" in done.err
     last = done.facts[-1]
     assert isinstance(last, RunFailed)
     assert (last.code, last.stop) == ("cancelled", StopReason.CANCELLED)

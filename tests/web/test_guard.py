@@ -22,7 +22,7 @@ from nexi.testing import FakeClock
 from nexi.web import SHAPES, logs
 from nexi.web.guard import GuardRules, RequestGuard
 from nexi.web.metrics import Metrics
-from nexi.web.problems import own_shape
+from nexi.web.problems import Problem, Shape, own_shape
 from nexi.web.server import ServerOptions, SlowClientTimeoutProtocol, require_token
 from nexi.web.streams import EventStream
 from tests.raising import has_code
@@ -219,6 +219,41 @@ async def test_a_head_that_is_too_large_is_refused_also_when_it_comes_at_once(tm
 async def test_a_body_that_does_not_come_in_time_is_refused(tmp_path: Path) -> None:
     async with serving(tmp_path, rules=GuardRules(body_s=0.05)) as served:
         assert await raw(served.base, head("/v1/runs", "Content-Length: 10") + b"{") == 408
+
+
+async def test_connections_beyond_those_of_one_client_are_refused_in_the_shape_of_each_contract(tmp_path: Path) -> None:
+    limited = type("Limited", (SlowClientTimeoutProtocol,), {"max_client_connections": 2})
+    async with serving(tmp_path, protocol=limited) as served:
+        port = int(served.base.rpartition(":")[2])
+        held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+        while len(served.server.server_state.connections) < 2:
+            await asyncio.sleep(0.001)
+        for method, path in PATHS:
+            reply = await served.client.request(method, path, json={} if method == "POST" else None)
+            assert (path, reply.status_code, reply.headers["retry-after"]) == (path, 503, "1")
+            problem = Problem(503, "overloaded", "too many connections are open", "ask again soon", 1)
+            assert reply.json() == shape_of(path)(problem)
+        assert (await served.client.get("/healthz")).status_code == 200
+        for _, writer in held:
+            writer.close()
+
+
+async def test_a_client_with_many_half_open_requests_has_less_time_for_the_next(tmp_path: Path) -> None:
+    limited = type("Limited", (SlowClientTimeoutProtocol,), {"max_client_half_open": 2, "head_timeout_s": 600.0})
+    async with serving(tmp_path, protocol=limited) as served:
+        port = int(served.base.rpartition(":")[2])
+        patient = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+        while len(served.server.server_state.connections) < 2:
+            await asyncio.sleep(0.001)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        assert await reader.read() == b""  # closed by the server
+        assert [reader.at_eof() for reader, _ in patient] == [False, False]
+        for one in (writer, *(writer for _, writer in patient)):
+            one.close()
+
+
+def shape_of(path: str) -> Shape:
+    return next((SHAPES[prefix] for prefix in sorted(SHAPES, key=len, reverse=True) if path.startswith(prefix)), own_shape)
 
 
 def with_timeouts(*, head_s: float = 20.0, stall_s: float = 60.0) -> type[SlowClientTimeoutProtocol]:

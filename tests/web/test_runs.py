@@ -187,6 +187,35 @@ async def test_a_server_that_ends_leaves_runs_open_and_the_next_one_takes_them_u
         assert numbers == list(range(1, len(numbers) + 1))
 
 
+async def test_a_reader_that_comes_back_before_its_run_is_resumed_waits_for_it(tmp_path: Path) -> None:
+    held = GatedWeb(is_open=False)
+    async with serving(tmp_path, web=held) as served:
+        ids = [await served.ask() for _ in range(3)]
+        while any(len(served.app.state.host.get(run_id).feed._items) < 3 for run_id in ids):
+            await asyncio.sleep(0.001)
+    async with serving(tmp_path, web=GatedWeb(is_open=False), most_runs=1) as served:
+        last = {run_id: len(served.app.state.nexi.runs().open_log(run_id).facts) for run_id in ids}
+        readers = [asyncio.create_task(served.events(run_id, after=str(last[run_id]))) for run_id in ids]
+        await served.web.asked.wait()  # one is resumed and holds the only place
+        served.web.gate.set()
+        for run_id, reader in zip(ids, readers, strict=True):
+            numbers = [int(mark) for mark, _ in facts(await reader)]
+            assert numbers == list(range(last[run_id] + 1, last[run_id] + 1 + len(numbers)))
+            assert (await served.client.get(f"/v1/runs/{run_id}")).json()["state"] == "finished"
+
+
+async def test_a_reader_of_a_run_that_no_server_goes_on_with_is_not_kept_waiting(tmp_path: Path) -> None:
+    held = GatedWeb(is_open=False)
+    async with Nexi(Config(home=tmp_path, model="extractive"), backends=(held,), fetchers=(held,)) as nexi:
+        async with nexi.search(QUESTION) as run:
+            await held.asked.wait()
+            run.suspend()
+        async with serving(tmp_path) as served:
+            known = len(nexi.runs().open_log(run.id).facts)
+            assert len(await served.events(run.id)) == known
+            assert await served.events(run.id, after=str(known)) == []
+
+
 async def test_a_run_of_another_door_is_not_taken_up(tmp_path: Path) -> None:
     held = GatedWeb(is_open=False)
     async with Nexi(Config(home=tmp_path, model="extractive"), backends=(held,), fetchers=(held,)) as nexi:

@@ -49,7 +49,7 @@ def wait_until_ready(client: httpx2.Client) -> None:
 
 def ended(running: subprocess.Popen[str]) -> str:
     running.send_signal(signal.SIGTERM)
-    _, told = running.communicate(timeout=30)
+    _, told = running.communicate(timeout=60)
     return str(told)
 
 
@@ -95,6 +95,20 @@ def test_several_workers_serve_one_socket_and_end_together(tmp_path: Path) -> No
     assert running.returncode is not None
     assert "t0ken" not in told
     assert "Traceback" not in told
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_a_hangup_drains_and_leaves_a_run_open(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        world = {"NEXI_MODEL": "extractive", "SEARXNG_URL": f"http://127.0.0.1:{silent.getsockname()[1]}"}
+        with process(tmp_path, "--drain", "0", **world) as (running, base), httpx2.Client(base_url=base, timeout=120) as client:
+            run_id = client.post("/v1/runs", json={"question": "How far is the Moon from Earth?"}).json()["id"]
+            asked, _ = silent.accept()  # it is searching now
+            running.send_signal(signal.SIGHUP)
+            _, told = running.communicate(timeout=60)
+            asked.close()
+    assert running.returncode == -signal.SIGHUP
+    assert [line for line in told.splitlines() if "run left open" in line and run_id in line]
 
 
 def test_a_run_that_was_under_way_when_the_server_was_killed_is_finished_by_the_next(tmp_path: Path) -> None:

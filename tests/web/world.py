@@ -114,7 +114,7 @@ async def serving(
     base = f"http://127.0.0.1:{listener.getsockname()[1]}"
     headers = {"authorization": f"Bearer {token}"} if token else {}
     try:
-        async with httpx2.AsyncClient(base_url=base, headers=headers, timeout=20, verify=False) as client:
+        async with httpx2.AsyncClient(base_url=base, headers=headers, timeout=120, verify=False) as client:
             yield Served(base, client, app, web, server)
     finally:
         for listening in server.servers:
