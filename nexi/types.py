@@ -288,6 +288,7 @@ class Conflict(Struct, frozen=True):
         return f"Sources disagree{about}: {', '.join(told[:-1])} and {told[-1]}."
 
 
+Approach: TypeAlias = Literal["", "tools", "passages"]  # how a model is used; "" until its first reply shows it
 Answered: TypeAlias = Literal["yes", "likely", "no", ""]  # "" where nothing rated it, as in logs of older versions
 
 

@@ -71,11 +71,33 @@ class AnswerChecker:
         """Check and release a text that is complete."""
         return await self.finish_check(self.open_check(by_model=by_model), stop, text)
 
-    async def finish_check(self, check: AnswerCheck, stop: StopReason, rest: str = "") -> Answer:
+    async def check_sentences(self, text: str, quotation: str, stop: StopReason) -> Answer:
+        """Check the sentence or two of a small model, "" for none; the quotation stands in for what fails."""
+        supported = await self._keep_supported(text)
+        if supported:
+            return await self.finish_check(self.open_check(), stop, supported, may_rewrite=False)
+        if text:
+            name = self.context.llm.name
+            await self.context.warn("replaced", f"what {name} wrote is not found in the pages, so passages of them stand here")
+        return await self.check_answer(quotation, stop, by_model=False)
+
+    async def _keep_supported(self, text: str) -> str:
+        """The sentences that pass the check; "" where the first one fails, which carries the answer."""
+        if self.verifier is None:
+            return text if extract_citation_markers(text) else ""
+        trial = AnswerCheck(self.context.session, replace(self.verifier, strict=True), lambda text: None)
+        trial.feed(text)
+        clean, review = await trial.finish()
+        if review is None or not review.proof.passed:
+            return ""
+        first = text.find(review.proof.checked[0].text)
+        return "" if any(text.find(claim.text) <= first for claim in review.dropped) else clean
+
+    async def finish_check(self, check: AnswerCheck, stop: StopReason, rest: str = "", *, may_rewrite: bool = True) -> Answer:
         """Check the rest of an answer and add the answer, as it was shown, to the conversation."""
         context = self.context
         check.feed(rest)
-        clean, review = await check.finish(self._rewrite_failed if context.can_call_model() else None)
+        clean, review = await check.finish(self._rewrite_failed if may_rewrite and context.can_call_model() else None)
         await self._warn_about_citations(check, clean)
         if review:
             await self._warn_about_review(review)

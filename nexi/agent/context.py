@@ -24,10 +24,11 @@ from nexi.ports import Clock, Emit
 from nexi.runs.session import Session
 from nexi.tasks import wait_uninterrupted
 from nexi.token_counter import TokenCounter
-from nexi.types import Answered, Message, PageView, Reply, StopReason, ToolResult
+from nexi.types import Answered, Approach, Message, PageView, Reply, StopReason, ToolResult
 
 T = TypeVar("T")
 RatePages: TypeAlias = Callable[[str, Sequence[PageView]], Answered]  # whether pages answer a question
+ChoosePassages: TypeAlias = Callable[[str, Sequence[PageView]], str]  # what of the pages a small model is given; "" for nothing
 
 GRACE_S = 15.0  # a call in flight at the time target may still finish: it is paid for already
 # Limits that depend on neither clock nor budget, so a replay recomputes them.
@@ -42,6 +43,7 @@ class AgentSettings(Struct, frozen=True):
     prompts_folder: Path | None = None
     temperature: float | None = None
     final_answer_s: float = 30.0  # for the call that writes the last answer, where there is no time target
+    approach: Approach = "tools"
 
 
 @dataclass
@@ -61,6 +63,7 @@ class RunContext:
     settings: AgentSettings
     stop: asyncio.Event
     rate_pages: RatePages | None = None
+    choose_passages: ChoosePassages | None = None
     repeats: RepeatedCalls = field(default_factory=RepeatedCalls)
     warnings: list[str] = field(default_factory=list)
 

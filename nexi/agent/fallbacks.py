@@ -6,7 +6,7 @@ tools. With pages read there is an answer from them; with none, an error that sa
 
 from __future__ import annotations
 
-import json
+import asyncio
 from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
@@ -18,16 +18,15 @@ from nexi.agent.window import reply_tokens
 from nexi.errors import ContextOverflowError, LLMError, NoEvidenceError
 from nexi.ports import LLM
 from nexi.prompts import render
-from nexi.text.fusion import by_reciprocal_rank
 from nexi.token_counter import TokenCounter
+from nexi.tools.specs import FINAL_ANSWER, parse_arguments
 from nexi.tools.toolbox import Toolbox
-from nexi.types import Answer, Message, PageView, Reply, StopReason, ToolCall, ToolResult
+from nexi.types import Answer, Message, StopReason, ToolCall, ToolResult
 from nexi.verify import AnswerCheck
 
-MAX_QUERY_CHARS = 300
 MAX_PAGE_BYTES = 1_500_000
-MAX_PAGES = 3
-MAX_SUMMARY_TOKENS = 250  # small models lose track of long passages
+MAX_STEPS = 12  # searches and reads of the built-in model
+MAX_SENTENCES_TOKENS = 160  # for an answer of one or two sentences
 LIMIT_DESCRIPTIONS = {
     StopReason.TIME_TARGET: "the time target was reached",
     StopReason.MAX_ITERATIONS: "the iteration limit was reached",
@@ -98,21 +97,25 @@ class Fallbacks:
         return await self.answer_after_limit(StopReason.API_ERROR)
 
     async def answer_without_tools(self) -> Answer:
-        """For a model that does not use its tools: search for the question, read, and ask it to answer from passages."""
+        """For a model that does not use its tools: read as the built-in model does, and ask for a sentence or two."""
         name = self._context.llm.name
         await self._context.warn("guided", f"{name} did not use its tools, so the question itself was searched for")
-        views = await self._search_and_read()
-        if not views:
+        return await self.answer_from_passages()
+
+    async def answer_from_passages(self) -> Answer:
+        """Search and read as the built-in model does; the model writes one or two sentences from the best passages.
+
+        What the built-in model decides by itself is not asked, and its answer replaces one that fails the check.
+        """
+        quotation = await self._read_as_built_in()
+        if not self._context.session.has_evidence:
             raise NoEvidenceError(
                 "there is no answer with evidence",
-                cause=f"{name} answered without reading a page" + self._describe_search_failures(),
+                cause=f"{self._context.llm.name} answered without reading a page" + self._describe_search_failures(),
                 fix="ask in other words, try another model with -m, or check the search service: nexi doctor",
             )
-        text = await self._answer_from_passages(views)
-        text = "" if is_tool_call(text) else text
-        by_model = bool(text)
-        text = text or await self.extractive_answer()
-        return await self._checker.check_answer(text, StopReason.PLAIN_ANSWER, by_model=by_model)
+        sentences = await self._request_sentences()
+        return await self._checker.check_sentences(sentences, quotation, StopReason.PLAIN_ANSWER)
 
     async def extractive_answer(self) -> str:
         """Assemble an answer from cited passages of the pages that were read, without a model, with a warning."""
@@ -159,44 +162,36 @@ class Fallbacks:
                     failures.append(f"{outcome.url}: {outcome.error}")
         return "; " + "; ".join(dict.fromkeys(failures)) if failures else ""
 
-    async def _search_and_read(self) -> list[PageView]:
-        """Search for the question and read the best pages, as calls the model might have made."""
-        toolbox = replace(
-            self._toolbox,
-            extractor=self._fallback_llm(),
-            summary_tokens=MAX_SUMMARY_TOKENS,
-            extract_bytes=MAX_PAGE_BYTES,  # the built-in model reads the page, so the window of the other is no limit
-        )
-        queries = dict.fromkeys(q[:MAX_QUERY_CHARS] for q in (toolbox.question, toolbox.part_of) if q)
-        search = ToolCall("guided_search", "web_search", json.dumps({"queries": list(queries)}))
-        hits = await toolbox.run(search)
-        self._context.remember_calls(Reply("", (search,)), [hits])
-        rankings = [[h.url for h in outcome.hits] for outcome in hits.value] if isinstance(hits.value, tuple) else []
-        urls = [url for url, _ in by_reciprocal_rank(rankings)]
-        if not urls:
-            return []
-        read = ToolCall("guided_read", "web_get", json.dumps({"urls": urls[:MAX_PAGES]}))
-        pages = await toolbox.run(read)
-        self._context.remember_calls(Reply("", (read,)), [pages])
-        return [view for view in pages.value if not view.error] if isinstance(pages.value, tuple) else []
+    async def _read_as_built_in(self) -> str:
+        """Search and read as the built-in model does, over pages that no window cuts; return its answer."""
+        context, built_in = self._context, self._fallback_llm()
+        toolbox = replace(self._toolbox, extractor=built_in, extract_bytes=MAX_PAGE_BYTES, free_bytes=lambda: MAX_PAGE_BYTES)
+        for _ in range(MAX_STEPS):
+            reply = await built_in.complete(context.session.messages, toolbox.specs, max_tokens=MAX_SENTENCES_TOKENS)
+            final = next((call for call in reply.tool_calls if call.name == FINAL_ANSWER.name), None)
+            if final or not reply.tool_calls:
+                return str(parse_arguments(final, FINAL_ANSWER)[0].get("answer", "")) if final else reply.text
+            results = [await toolbox.run(call) for call in reply.tool_calls]
+            context.remember_calls(reply, results)
+        return await self.extractive_answer()
 
-    async def _answer_from_passages(self, views: Sequence[PageView]) -> str:
+    async def _request_sentences(self) -> str:
+        """Ask the model for a sentence or two from the best passages; "" when it is not asked, fails, or writes a tool call."""
         context, part_of = self._context, self._toolbox.part_of
-        passages = "\n\n".join(f"[{v.number}] {v.title}\n{v.text}" for v in views)
-        rules = Message("system", render("passages", folder=context.settings.prompts_folder))
-        whole_question = f"It is part of this question: {part_of}\n\n" if part_of else ""
-        task = Message("user", f"Passages:\n\n{passages}\n\n{whole_question}Question: {context.question}")
+        choose = context.choose_passages
+        passages = await asyncio.to_thread(choose, context.question, context.read_pages()) if choose else ""
+        if not passages:
+            return ""
+        question = f"{context.question} (part of: {part_of})" if part_of else context.question
+        prompt = render("small_model", folder=context.settings.prompts_folder, passages=passages, question=question)
         try:
             reply = await context.llm.complete(
-                [rules, task],
-                max_tokens=context.settings.max_output_tokens,
-                temperature=0.0,
-                deadline=context.call_deadline(),
+                [Message("user", prompt)], max_tokens=MAX_SENTENCES_TOKENS, temperature=0.0, deadline=context.final_deadline()
             )
         except LLMError as error:
             await context.warn("model_failed", f"the model could not write the answer ({error})")
             return ""
-        return reply.text
+        return "" if is_tool_call(reply.text) else reply.text.strip()
 
 
 def flatten_tool_messages(messages: Sequence[Message]) -> list[Message]:

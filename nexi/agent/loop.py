@@ -52,6 +52,8 @@ class AgentLoop:
         Raises NoEvidenceError or the model's own error when no page was read.
         """
         context, fallbacks = self.context, self.fallbacks
+        if context.settings.approach == "passages":
+            return await self._answer_from_passages(inbox)
         while True:
             if reason := await context.apply_limit("before", context.current_limit()):
                 return await fallbacks.answer_after_limit(reason)
@@ -67,6 +69,17 @@ class AgentLoop:
                 return await fallbacks.answer_after_model_failure(outcome)
             if isinstance(outcome, Answer):
                 return outcome
+
+    async def _answer_from_passages(self, inbox: Inbox | None) -> Answer:
+        """Answer without offering tools; a stop yields what was read until then."""
+        context = self.context
+        context.meter.start_iteration()
+        if inbox:
+            context.session.messages += await inbox(context.meter.iterations)
+        outcome = await context.run_unless_cancelled(self.fallbacks.answer_from_passages())
+        if not isinstance(outcome, StopReason):
+            return outcome
+        return await self.fallbacks.answer_after_limit(await context.apply_limit("turn", outcome) or outcome)
 
     async def _room_limit(self) -> StopReason | None:
         """Make room for the next request; the limit that applies when there is none."""
@@ -116,10 +129,15 @@ class AgentLoop:
             turn.answer_check = self.checker.open_check()
             return await self.checker.finish_check(turn.answer_check, stop, text)
         self._answers_without_evidence += 1
-        if self._answers_without_evidence > 1:
+        if self._answers_without_evidence > 1 or not self._has_used_tools(reply):
             return await self.fallbacks.answer_without_tools()
         turn.refusal = self._ask_to_read_first(reply)
         return None
+
+    def _has_used_tools(self, reply: Reply) -> bool:
+        """Whether the model is known to use tools, or has called one in this conversation."""
+        called = any(message.tool_calls for message in self.context.session.messages) or len(reply.tool_calls) > 1
+        return self.context.settings.approach == "tools" or called
 
     async def _warn_if_cut_off(self, reply: Reply, turn: ModelTurn) -> None:
         await self.checker.warn_if_cut_off(reply, is_broken=turn.is_broken, is_unfinished=turn.is_unfinished)

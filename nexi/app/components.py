@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from nexi.agent import AgentLoop, AgentSettings, AnswerChecker, RunContext
 from nexi.app.environment import RunEnvironment
-from nexi.app.factory import built_in_llm, rate_pages
+from nexi.app.factory import built_in_llm, choose_passages, rate_pages
 from nexi.budget import Meter
 from nexi.compaction import CompactionSettings
 from nexi.config import EXTRACTIVE, Config
@@ -188,12 +188,13 @@ class RunComponents:
         local = None if is_replay else self.ports.local_model().pair_model()
         if local or replay.find_judgement(PASSAGES):
             local = RecordedPairModel(local, replay, self.emit)
+        by_model = by_model and self.environment.approach != "passages"  # a judge must know more than the model it judges
         is_asked = bool(replay.find_judgement(JUDGE)) if is_replay else not config.endpoint(JUDGE).is_extractive
         judge = RunJudge(config, self.metered_llm(JUDGE), self.ports.clock).pair_model() if by_model and is_asked else None
         return joined_models(local, judge)
 
     def build_loop(self, stop: asyncio.Event) -> AgentLoop:
-        toolbox = self.build_toolbox(self.metered_llm("extract"))
+        toolbox = self.build_toolbox(built_in_llm() if self.environment.is_small_model else self.metered_llm("extract"))
         return AgentLoop(self.build_context(stop), toolbox, built_in_llm, self.build_verifier())
 
     def answer_checker(self, stop: asyncio.Event) -> AnswerChecker:
@@ -209,6 +210,7 @@ class RunComponents:
             meter=self.meter,
             emit=self.emit,
             rate_pages=rate_pages,
+            choose_passages=choose_passages,
             clock=self.ports.clock,
             counter=self.counter,
             settings=self._agent_settings(answering.max_context),
@@ -226,7 +228,8 @@ class RunComponents:
             config.prompts_dir,
         )
         most = self.request.limits.max_output_tokens or config.max_output_tokens
-        return AgentSettings(most, compaction, config.prompts_dir, final_answer_s=config.llm_timeout)
+        approach = self.environment.approach
+        return AgentSettings(most, compaction, config.prompts_dir, final_answer_s=config.llm_timeout, approach=approach)
 
     def urls_of(self, call: ToolCall) -> list[str]:
         from nexi.tools.specs import WEB_GET, parse_arguments

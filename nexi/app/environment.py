@@ -17,7 +17,7 @@ from nexi.config import Config
 from nexi.errors import NoEvidenceError
 from nexi.ports import Emit
 from nexi.runs.session import Session
-from nexi.types import Hit
+from nexi.types import Approach, Hit
 
 if TYPE_CHECKING:
     from nexi.app.knowledge import Knowledge
@@ -61,6 +61,16 @@ class RunEnvironment(Struct, frozen=True):
     def today(self) -> str:
         """The day the run began, so that a prompt does not change at midnight."""
         return self.recorded.today or self.ports.clock.now().date().isoformat()
+
+    @property
+    def approach(self) -> Approach:
+        """How the model is used; a run that is resumed or replayed goes on as it began."""
+        recorded: Approach = self.recorded.settings.get("approach", "tools")
+        return recorded if self.recorded.facts else self.resolved.approach
+
+    @property
+    def is_small_model(self) -> bool:
+        return bool(self.recorded.settings.get("small_model")) if self.recorded.facts else self.resolved.is_small
 
     @property
     def knowledge(self) -> Knowledge:

@@ -438,6 +438,13 @@ def rate_pages(question: str, pages: Sequence[PageView]) -> Answered:
     return rate(question, pages)
 
 
+def choose_passages(question: str, pages: Sequence[PageView]) -> str:
+    """What of the pages a small model is given; "" where it should not be asked."""
+    from nexi.llm.extractive.guidance import choose_passages as choose
+
+    return choose(question, pages)
+
+
 def factory_for(config: Config, clock: Clock | None = None) -> PortFactory:
     """The ports of a config with nothing given."""
     return PortFactory(config, SharedClients(config, clock or SystemClock(), {}, None, None))

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from nexi.app.approach import choose_approach
 from nexi.app.local_scope import restrict_to_local
 from nexi.app.request import RunRequest, budget_for, check_request
 from nexi.budget import Budget
 from nexi.config import DEFAULT_CONFIG, Config
+from nexi.types import Approach
 
 if TYPE_CHECKING:
     from nexi.llm.local import LocalServer
@@ -35,6 +37,8 @@ class ResolvedRun(Struct, frozen=True):
     budget: Budget
     max_parallel_researchers: int = 0  # 0: as many as research allows
     notices: tuple[str, ...] = ()  # what the user should know before the answer
+    approach: Approach = "tools"
+    is_small: bool = False  # the answering model
 
 
 class ModelProbe(Protocol):
@@ -87,7 +91,8 @@ async def resolve(request: RunRequest, base: Config, probe: ModelProbe) -> Resol
     budget = budget_of_run(request, config)
     if not endpoint.is_extractive and (notice := _describe_small_budget(request, config, budget)):
         notices = (*notices, notice)
-    return ResolvedRun(request, config, budget, parallel, notices)
+    approach, is_small = choose_approach(config, model)
+    return ResolvedRun(request, config, budget, parallel, notices, approach, is_small)
 
 
 def _describe_small_budget(request: RunRequest, config: Config, budget: Budget) -> str:

@@ -16,12 +16,17 @@ if TYPE_CHECKING:
     from nexi.app.pair_models import Grade
     from nexi.config import Config
     from nexi.errors import LLMError
+    from nexi.types import Approach
 
 __all__ = ["models_command"]
 
 
 SCHEMA = "nexi-models-1"
 BUILT_IN = "built in"
+USES = {
+    "tools": "searches, reads and answers with tools",
+    "passages": "does not use tools well: nexi searches and reads, and the model writes the answer from passages",
+}
 
 
 class ListedModel(Struct, frozen=True):
@@ -50,14 +55,18 @@ class ModelListing(Struct, frozen=True):
 
 
 @click.command("models")
-@click.option("--probe", is_flag=True, help="Test how well the judge tells supported sentences from unsupported ones.")
+@click.option(
+    "--probe",
+    is_flag=True,
+    help="Test whether the model can use tools, and how well the judge tells supported from unsupported.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def models_command(probe: bool, as_json: bool) -> None:
     """List the available models.
 
     Lists the models of the configured endpoint, and of Ollama, LM Studio and llama.cpp on this machine. A star marks the one
-    in use. Use another with `-m MODEL`, or set it with `nexi config set model MODEL`. With --probe the judge takes a test of 60
-    pairs instead, which costs about 12,000 tokens; its score decides how far its verdicts count.
+    in use. Use another with `-m MODEL`, or set it with `nexi config set model MODEL`. With --probe the model is tested instead:
+    three requests show whether it gets tools or passages, and 60 pairs (about 12,000 tokens) how far a judge's verdicts count.
     """
     with report_errors(as_json=as_json):
         import asyncio
@@ -65,32 +74,35 @@ def models_command(probe: bool, as_json: bool) -> None:
         from nexi.config import load_config
 
         if probe:
-            _print_grade(*asyncio.run(_probe_judge(load_config())), as_json=as_json)
+            _print_grade(*asyncio.run(_probe_models(load_config())), as_json=as_json)
         else:
             print_models(asyncio.run(list_models(load_config())), as_json=as_json)
 
 
-async def _probe_judge(config: Config) -> tuple[str, Grade]:
-    """Test the judge and save its grade. Raises NexiError if no model is configured."""
+async def _probe_models(config: Config) -> tuple[str, Approach, str, Grade]:
+    """Test the answering model and the judge, and save the results. Raises NexiError if no model is configured."""
     from nexi.app import Nexi
+    from nexi.app.approach import probe_tool_use
     from nexi.app.pair_models import grade_judge
     from nexi.errors import NexiError
 
     if config.endpoint("judge").is_extractive:
         raise NexiError("there is no judge to test", cause="no model is configured", fix="nexi config setup")
     async with Nexi(config) as nexi:
-        llm = nexi.llm("judge")
-        return llm.name, await grade_judge(config, llm, nexi.clock)
+        answering, judge = nexi.llm("answer"), nexi.llm("judge")
+        approach = await probe_tool_use(config, answering)
+        return answering.name, approach, judge.name, await grade_judge(config, judge, nexi.clock)
 
 
-def _print_grade(name: str, grade: Grade, *, as_json: bool) -> None:
+def _print_grade(model: str, approach: Approach, judge: str, grade: Grade, *, as_json: bool) -> None:
     from nexi.app.pair_models import describe_grade
     from nexi.output import clean_line, print_json, write
 
     if as_json:
-        print_json({"schema": SCHEMA, "judge": {"model": name, **grade.as_json(), "may_raise": grade.may_raise}})
+        tested = {"model": judge, **grade.as_json(), "may_raise": grade.may_raise}
+        print_json({"schema": SCHEMA, "judge": tested, "answer": {"model": model, "approach": approach}})
     else:
-        write(f"{clean_line(name)}: {describe_grade(grade)}\n")
+        write(f"{clean_line(model)}: {USES[approach]}\n{clean_line(judge)}: {describe_grade(grade)}\n")
 
 
 async def list_models(config: Config, ports: Mapping[str, int] | None = None) -> ModelListing:

@@ -38,6 +38,7 @@ class LocalModel(Struct, frozen=True):
     name: str
     window: int | None = None
     largest: int | None = None
+    billions: float | None = None  # of parameters
 
     @property
     def context(self) -> int | None:
@@ -118,7 +119,7 @@ async def _ask_llama_cpp(origin: str, client: httpx2.AsyncClient, guess: bool) -
     if window is None:
         return None
     listed = listed_models(await _get_json(client, f"{origin}/v1/models")) or ()
-    return tuple(LocalModel(m.name, window, m.largest) for m in listed)
+    return tuple(LocalModel(m.name, window, m.largest, m.billions) for m in listed)
 
 
 _MODELS = {OLLAMA: _ask_ollama, LM_STUDIO: _ask_lm_studio, LLAMA_CPP: _ask_llama_cpp}
@@ -167,7 +168,9 @@ def ollama_model(name: str, show: Any, loaded: int | None = None) -> LocalModel:
     setting = re.search(r"^\s*num_ctx\s+(\d{1,9})\s*$", str(shown.get("parameters") or ""), re.M)
     sizes = (value for key, value in _as_mapping(shown.get("model_info")).items() if str(key).endswith(".context_length"))
     largest = next((size for size in map(_as_size, sizes) if size), None)
-    return LocalModel(name, loaded or (_as_size(int(setting[1])) if setting else None), largest)
+    size = re.fullmatch(r"(\d+(?:\.\d+)?)([BM])", str(_as_mapping(shown.get("details")).get("parameter_size")))
+    billions = float(size[1]) / (1 if size[2] == "B" else 1000) if size else None
+    return LocalModel(name, loaded or (_as_size(int(setting[1])) if setting else None), largest, billions)
 
 
 def lm_studio_models(listing: Any) -> tuple[LocalModel, ...] | None:
@@ -201,8 +204,9 @@ def listed_models(listing: Any) -> tuple[LocalModel, ...] | None:
         return None
     models = [_as_mapping(e) for e in entries]
     return tuple(
-        LocalModel(m["id"], None, _as_size(_as_mapping(m.get("meta")).get("n_ctx_train")))
+        LocalModel(m["id"], None, _as_size(meta.get("n_ctx_train")), _as_billions(meta.get("n_params")))
         for m in models
+        for meta in (_as_mapping(m.get("meta")),)
         if _is_name(m.get("id"))
     )
 
@@ -214,6 +218,10 @@ def _is_name(value: Any) -> TypeGuard[str]:
 
 def _as_mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
+
+
+def _as_billions(value: Any) -> float | None:
+    return value / 1e9 if isinstance(value, int) and value > 0 else None
 
 
 def _as_size(value: Any) -> int | None:

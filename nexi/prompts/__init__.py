@@ -24,7 +24,7 @@ NAMES = (
     "compaction",
     "force_answer",
     "read_first",
-    "passages",
+    "small_model",
     "correction",
     "entailment",
     "completeness",

@@ -96,6 +96,7 @@ def test_a_problem_is_told_and_ends_with_1(nexi: Command, monkeypatch: pytest.Mo
 
 def test_a_probe_tests_the_judge_shows_the_cost_and_keeps_the_grade(nexi: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     from nexi.app import pair_models
+    from nexi.app.approach import kept_approach
     from nexi.app.pair_models import kept_judge_grade
     from nexi.config import load_config
     from nexi.types import Message
@@ -114,7 +115,10 @@ def test_a_probe_tests_the_judge_shows_the_cost_and_keeps_the_grade(nexi: Comman
         said = nexi("models", "--probe")
         kept = kept_judge_grade(load_config())
     assert said.code == 0
-    assert said.out.startswith("toy: right in 100% of a test of 20 pairs: it may raise and lower")
+    first, second = said.out.splitlines()
+    assert first == "toy: does not use tools well: nexi searches and reads, and the model writes the answer from passages"
+    assert second.startswith("toy: right in 100% of a test of 20 pairs: it may raise and lower")
+    assert kept_approach(load_config()) == "passages"
     assert "2,000 tokens" in said.out
     assert kept is not None
     assert kept.balanced_accuracy == 1.0

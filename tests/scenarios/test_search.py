@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from nexi.app.approach import keep_approach
 from nexi.config import Config, get_system_prompt
 from nexi.errors import ContextOverflowError, LLMError, NoEvidenceError, QuestionError
 from nexi.events import (
@@ -235,25 +236,6 @@ async def test_a_configured_key_that_is_spelled_with_escapes_is_refused_too(make
     assert world.web.queries == ["moon"]
 
 
-async def test_a_model_that_uses_no_tools_is_told_once_and_then_given_pages(make_config: Make) -> None:
-    world = World(make_config(), Reply("I just know it."), Reply("I still know it."), Reply("It has no air [1]."))
-    result = await world.ask()
-    assert (result.answer.text, result.answer.stop) == ("It has no air [1].", StopReason.PLAIN_ANSWER)
-    assert world.web.queries == [QUESTION]
-    assert [f.name for f in world.facts if isinstance(f, ToolFinished)] == ["web_search", "web_get"]
-    assert [m.role for m in world.llm.requests[2]] == ["system", "user"]
-    assert "[1] Moon facts\nThe Moon is 384,400 km from Earth on average." in world.llm.requests[2][1].content
-    assert any("did not use its tools" in w for w in result.answer.warnings)
-
-
-async def test_a_small_window_does_not_cut_the_pages_that_a_model_without_tools_is_given(make_config: Make) -> None:
-    late = "Stones lie about. " * 3_000 + "The Moon is 384,400 km from Earth on average."
-    replies = (Reply("I just know it."), Reply("I still know it."), Reply("It is 384,400 km away on average [1]."))
-    world = World(make_config(max_context=4_096), *replies, web=FakeWeb({MOON: late}))
-    await world.ask()
-    assert "The Moon is 384,400 km from Earth on average." in world.llm.requests[2][1].content
-
-
 async def test_the_last_answer_gets_the_time_that_a_model_call_may_take(make_config: Make) -> None:
     world = World(make_config(llm_timeout=900, time_target=None), searching("moon"), reading(MOON), Reply("It has no air [1]."))
     await world.ask(max_iterations=2)
@@ -270,6 +252,7 @@ async def test_an_answer_without_evidence_is_refused_when_nothing_can_be_read(ma
 
 async def test_a_model_told_to_read_first_may_mend_its_way(make_config: Make) -> None:
     world = World(make_config(), Reply("I just know it."), searching("moon"), reading(MOON), answering(ANSWER))
+    keep_approach(world.config, "tools")
     assert (await world.ask()).answer.text == ANSWER
 
 
@@ -525,6 +508,7 @@ async def test_the_system_prompt_carries_the_date_and_can_be_overridden_by_file(
     assert "2026-01-02" in world.llm.requests[0][0].content
     config.prompts_dir.mkdir(parents=True)
     (config.prompts_dir / "read_first.md").write_text("READ FIRST, PLEASE", encoding="utf-8")
+    keep_approach(config, "tools")
     again = World(config, Reply("No."), searching("moon"), reading(MOON), answering(ANSWER))
     await again.ask()
     assert Message("user", "READ FIRST, PLEASE") in again.llm.requests[1]

@@ -1,0 +1,124 @@
+"""How the answering model is used: with tools of its own, or for a sentence or two over passages that nexi chose for it.
+
+`resolve` asks `choose_approach` for each run; `nexi models --probe` tries one search, one page and one answer
+with the model (`probe_tool_use`) and keeps the result for each model and server. Without a test the size decides.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nexi.config import get_system_prompt, hide_password
+from nexi.errors import StoreError
+from nexi.files import make_private_directory, replace_file, store_error
+from nexi.tools.specs import FINAL_ANSWER, SPECS, WEB_GET, WEB_SEARCH, parse_arguments
+from nexi.types import Approach, Message, ToolCall, ToolSpec
+
+if TYPE_CHECKING:
+    from nexi.config import Config, Endpoint
+    from nexi.llm.local import LocalModel
+    from nexi.ports import LLM
+
+__all__ = ["choose_approach", "is_small_model", "keep_approach", "kept_approach", "probe_tool_use"]
+
+
+MAX_SMALL_BILLIONS = 9.5  # models of 9B by name have up to 9.4
+MAX_ENTRIES = 200
+MAX_FILE_BYTES = 1_000_000
+MAX_TEST_TOKENS = 300
+_SIZE = re.compile(r"(?<![A-Za-z0-9.])e?(\d{1,4}(?:\.\d{1,3})?)([bm])(?![A-Za-z0-9])", re.I)
+_TEST_QUESTION = "How high is the tower of Ebenau?"
+_TEST_URL = "https://ebenau.example/tower"
+_TEST_HITS = {
+    "searches": [{"results": [{"title": "The tower of Ebenau", "url": _TEST_URL, "description": "History, height."}]}]
+}
+_TEST_PAGE = {"pages": [{"url": _TEST_URL, "content": f"[1] {_TEST_URL}\n---\nThe tower of Ebenau is 57 metres high."}]}
+
+
+def choose_approach(config: Config, model: LocalModel | None = None) -> tuple[Approach, bool]:
+    """How the answering model is used, and whether it is small. "" is for a model of unknown size that was never tested."""
+    endpoint = config.endpoint("answer")
+    if endpoint.is_extractive:
+        return "tools", False
+    is_small = is_small_model(endpoint.model, model)
+    return kept_approach(config) or ("passages" if is_small else ""), is_small
+
+
+def is_small_model(name: str, described: LocalModel | None = None) -> bool:
+    """Whether a model has at most about 9 billion parameters, by its server's word or by its name."""
+    named = [float(size) / (1 if unit in "bB" else 1000) for size, unit in _SIZE.findall(name)]
+    billions = (described.billions if described else None) or max(named, default=0.0)
+    return 0 < billions <= MAX_SMALL_BILLIONS
+
+
+def kept_approach(config: Config) -> Approach:
+    """What a test of this model at this server showed; "" without one."""
+    kept = _read_kept(_kept_path(config)).get(_model_key(config.endpoint("answer")))
+    return kept if kept in ("tools", "passages") else ""
+
+
+def keep_approach(config: Config, approach: Approach) -> None:
+    """Remember the result of a test. Raises StoreError."""
+    path = _kept_path(config)
+    kept = {**_read_kept(path), _model_key(config.endpoint("answer")): approach}
+    try:
+        make_private_directory(path.parent)
+        replace_file(path, json.dumps(dict(list(kept.items())[-MAX_ENTRIES:]), indent=1).encode())
+    except OSError as error:
+        raise store_error("How a model is used could not be kept", path, error) from error
+
+
+async def probe_tool_use(config: Config, llm: LLM) -> Approach:
+    """Let a model search, read and answer once, and keep how it is used from now on. Raises LLMError."""
+    approach: Approach = "tools" if await _can_use_tools(llm, config) else "passages"
+    with suppress(StoreError):
+        await asyncio.to_thread(keep_approach, config, approach)
+    return approach
+
+
+async def _can_use_tools(llm: LLM, config: Config) -> bool:
+    messages = [Message("system", get_system_prompt("s", config=config)), Message("user", _TEST_QUESTION)]
+    wanted: tuple[tuple[ToolSpec, dict[str, Any]], ...] = ((WEB_SEARCH, _TEST_HITS), (WEB_GET, _TEST_PAGE), (FINAL_ANSWER, {}))
+    for spec, result in wanted:
+        reply = await llm.complete(messages, SPECS, max_tokens=MAX_TEST_TOKENS, temperature=0.0)
+        call = next((c for c in reply.tool_calls if c.name == spec.name), None)
+        if call is None or not _is_sound(call, spec):
+            return False
+        messages += [Message("assistant", "", (call,)), Message("tool", json.dumps(result), tool_call_id=call.id)]
+    return True
+
+
+def _is_sound(call: ToolCall, spec: ToolSpec) -> bool:
+    """Whether the arguments are what the step asks for: the page that was found, the answer with its source."""
+    arguments, problem = parse_arguments(call, spec)
+    answer = str(arguments.get("answer", ""))
+    return (
+        not problem
+        and {
+            WEB_SEARCH.name: "ebenau" in str(arguments.get("queries", "")).lower(),
+            WEB_GET.name: arguments.get("urls") == [_TEST_URL],
+            FINAL_ANSWER.name: "57" in answer and "[1]" in answer,
+        }[spec.name]
+    )
+
+
+def _kept_path(config: Config) -> Path:
+    return config.state_dir / "approaches.json"
+
+
+def _model_key(endpoint: Endpoint) -> str:
+    return f"{endpoint.model} at {hide_password(endpoint.base_url).rstrip('/')}"
+
+
+def _read_kept(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            value = json.loads(file.read(MAX_FILE_BYTES))
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,72 @@
+"""What a small language model is given to answer a question from: the sentences of the pages that speak to it best.
+
+Beside the built-in model, above `evidence` and `composition`; the app hands `choose_passages` to the loop. Pages are ranked
+whole, so the window of the model that will read the passages cuts nothing before the ranking.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from nexi.llm.extractive._evidence import Scored, SentenceRanking
+from nexi.llm.extractive.composition import compose_answer
+from nexi.llm.extractive.questions import read_question
+from nexi.types import PageView
+
+__all__ = ["choose_passages"]
+
+
+MAX_WORDS = 160  # of all passages: about 250 tokens; with 270 the answer stands in them hardly more often
+MAX_PAGES = 3
+MAX_SENTENCE_WORDS = 70
+GAP = " … "
+
+
+def choose_passages(question: str, pages: Sequence[PageView]) -> str:
+    """The best sentences of the pages, under the number and title of their page.
+
+    "" where a model should not be asked: the built-in model decides the question itself, or the pages do not answer it.
+    """
+    read = read_question(question)
+    readable = [page for page in pages if page.text and not page.error]
+    draft = compose_answer(read, readable) if readable else None
+    if draft is None or not draft.lines or draft.short or draft.answered == "no":
+        return ""
+    ranking = SentenceRanking(read, readable)
+    cited = [number for _, number in draft.lines]
+    order = sorted(range(len(readable)), key=lambda i: cited.index(readable[i].number) if readable[i].number in cited else 99)
+    chosen = _choose_sentences(ranking, [text for text, _ in draft.lines])
+    parts = [_render_page(ranking, page, [s for s in chosen if s.page == page]) for page in order]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _choose_sentences(ranking: SentenceRanking, quoted: Sequence[str]) -> list[Scored]:
+    """What the built-in model would quote, then whatever is ranked best, while there is room."""
+    usable = [s for s in ranking.ranked if s.sentence.kind != "label" and len(s.sentence.text.split()) <= MAX_SENTENCE_WORDS]
+    first = [s for s in usable if any(_is_quoted(s.sentence.text, text) for text in quoted)]
+    chosen: list[Scored] = []
+    left = MAX_WORDS
+    for scored in dict.fromkeys((*first, *usable)):
+        length = len(scored.sentence.text.split())
+        fits = length <= left and len({s.page for s in chosen} | {scored.page}) <= MAX_PAGES
+        if fits and all(scored.sentence.text != other.sentence.text for other in chosen):
+            chosen.append(scored)
+            left -= length
+    return chosen
+
+
+def _is_quoted(sentence: str, text: str) -> bool:
+    bare = text.strip("… ")
+    return bare in sentence or sentence in bare
+
+
+def _render_page(ranking: SentenceRanking, page: int, chosen: Sequence[Scored]) -> str:
+    """The sentences of one page in their order, with a mark where the page says more between them."""
+    if not chosen:
+        return ""
+    ordered = sorted(chosen, key=lambda s: s.place)
+    text = ordered[0].sentence.text
+    for before, scored in itertools.pairwise(ordered):
+        text += (" " if scored.place == before.place + 1 else GAP) + scored.sentence.text
+    return f"[{ranking.pages[page].number}] {ranking.subjects[page]}\n{text}"

@@ -1,0 +1,186 @@
+"""How a small model is used: nexi searches and reads, the model writes a sentence or two, and what fails is replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from nexi.app.approach import is_small_model, keep_approach, kept_approach, probe_tool_use
+from nexi.config import Config
+from nexi.errors import LLMError, NoEvidenceError
+from nexi.events import ModelAsked, RunStarted, ToolFinished, Warned
+from nexi.llm.local import LocalModel
+from nexi.testing import FakeWeb, ScriptedLLM, answering, reading, searching
+from nexi.types import Reply, StopReason
+from tests.scenarios.world import MARS, MOON, PAGES, QUESTION, World
+
+Make = Callable[..., Config]
+SENTENCE = "The Moon is 384,400 km away from Earth on average [1]."
+QUOTATION = "The Moon is 384,400 km from Earth on average. [1]"
+
+
+def small_world(make_config: Make, *steps: Any, **options: Any) -> World:
+    return World(make_config(model="qwen2.5-1.5b-instruct"), *steps, **options)
+
+
+def warnings_of(world: World) -> list[str]:
+    return [fact.code for fact in world.facts if isinstance(fact, Warned)]
+
+
+async def test_a_small_model_gets_passages_in_one_call_and_no_tools(make_config: Make) -> None:
+    world = small_world(make_config, Reply(SENTENCE))
+    result = await world.ask()
+    assert (result.answer.text, result.answer.stop) == (SENTENCE, StopReason.PLAIN_ANSWER)
+    assert world.llm.offered == [()]
+    assert [f.name for f in world.facts if isinstance(f, ToolFinished)] == ["web_search", "web_get"]
+    assert warnings_of(world) == []
+
+
+async def test_the_passages_stand_first_and_the_rules_after_the_question(make_config: Make) -> None:
+    world = small_world(make_config, Reply(SENTENCE))
+    await world.ask()
+    ((message,),) = world.llm.requests
+    assert message.content.startswith("[1] Moon facts\nThe Moon is 384,400 km from Earth on average.")
+    assert 0 < message.content.index(QUESTION) < message.content.index("Write one short sentence")
+
+
+async def test_a_sentence_that_fails_the_check_is_replaced_by_a_quotation(make_config: Make) -> None:
+    world = small_world(make_config, Reply("The Moon is 12 km away from Earth on average [1]."))
+    result = await world.ask()
+    assert result.answer.text == QUOTATION
+    assert warnings_of(world) == ["replaced"]
+    assert len([f for f in world.facts if isinstance(f, ModelAsked)]) == 1
+
+
+async def test_a_second_sentence_that_fails_is_left_out(make_config: Make) -> None:
+    world = small_world(make_config, Reply(f"{SENTENCE} It was built by Napoleon in 1742 [1]."))
+    assert (await world.ask()).answer.text == SENTENCE
+
+
+@pytest.mark.parametrize(
+    "reply", ["", '{"tool": "web_search", "queries": ["moon"]}', "<tool_call>moon", "I do not know.", "la la la la " * 50]
+)
+async def test_what_is_no_answer_is_replaced_by_a_quotation(make_config: Make, reply: str) -> None:
+    assert (await small_world(make_config, Reply(reply)).ask()).answer.text == QUOTATION
+
+
+async def test_a_model_that_fails_leaves_the_answer_to_the_built_in_model(make_config: Make) -> None:
+    world = small_world(make_config, LLMError("the model did not answer in time", code="timeout"))
+    assert (await world.ask()).answer.text == QUOTATION
+    assert warnings_of(world) == ["model_failed"]
+
+
+async def test_a_comparison_that_the_built_in_model_decides_is_not_asked(make_config: Make) -> None:
+    pages = {
+        "https://a.example/": "Ada Lovelace\n\nAda Lovelace (10 December 1815 – 1852) was an English mathematician.",
+        "https://b.example/": "Alan Turing\n\nAlan Turing (23 June 1912 – 1954) was an English mathematician.",
+    }
+    world = small_world(make_config, web=FakeWeb(pages))
+    result = await world.ask("Who was born first, Ada Lovelace or Alan Turing?")
+    assert result.answer.text.startswith("Ada Lovelace")
+    assert world.llm.requests == []
+
+
+async def test_a_page_is_ranked_whole_whatever_the_window_of_the_model(make_config: Make) -> None:
+    late = "Stones lie about. " * 3_000 + "The Moon is 384,400 km from Earth on average."
+    config = make_config(model="qwen2.5-1.5b-instruct", max_context=4_096)
+    world = World(config, Reply(SENTENCE), web=FakeWeb({MOON: late}))
+    await world.ask()
+    assert "The Moon is 384,400 km from Earth on average." in world.llm.requests[0][0].content
+
+
+async def test_with_nothing_to_read_there_is_no_answer(make_config: Make) -> None:
+    world = small_world(make_config, Reply(SENTENCE), web=FakeWeb({}))
+    with pytest.raises(NoEvidenceError):
+        await world.ask()
+    assert world.llm.requests == []
+
+
+async def test_a_model_that_answers_before_it_calls_a_tool_gets_passages_at_once(make_config: Make) -> None:
+    world = World(make_config(), Reply("I just know it."), Reply(SENTENCE))
+    assert (await world.ask()).answer.text == SENTENCE
+    assert [bool(names) for names in world.llm.offered] == [True, False]
+    assert warnings_of(world) == ["guided"]
+
+
+async def test_a_model_that_has_called_a_tool_is_told_to_read_first(make_config: Make) -> None:
+    world = World(make_config(), searching("moon"), Reply("I just know it."), reading(MOON), answering(SENTENCE))
+    assert (await world.ask()).answer.text == SENTENCE
+    assert warnings_of(world) == []
+
+
+async def test_a_replay_of_a_run_of_a_small_model_comes_to_the_same_answer(make_config: Make) -> None:
+    world = small_world(make_config, Reply(SENTENCE))
+    result = await world.ask()
+    started = next(f for f in world.facts if isinstance(f, RunStarted))
+    assert (started.settings["approach"], started.settings["small_model"]) == ("passages", True)
+    async with world.nexi() as nexi:
+        assert (await nexi.replay(result.id)).is_same
+
+
+async def test_a_model_that_searches_reads_and_answers_in_the_test_keeps_its_tools(make_config: Make) -> None:
+    config, url = make_config(model="some-7b"), "https://ebenau.example/tower"
+    llm = ScriptedLLM(searching("Ebenau tower height"), reading(url), answering("It is 57 metres high [1]."))
+    assert await probe_tool_use(config, llm) == "tools"
+    assert kept_approach(config) == "tools"
+    world = World(config, searching("moon"), reading(MOON), answering(SENTENCE))
+    assert (await world.ask()).answer.text == SENTENCE
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [Reply("It is 57 metres high.")],
+        [searching("Ebenau"), reading("https://invented.example/")],
+        [searching("Ebenau"), reading("https://ebenau.example/tower"), answering("It is 75 metres high.")],
+    ],
+)
+async def test_a_model_that_fails_a_step_of_the_test_gets_passages_from_then_on(make_config: Make, steps: list[Any]) -> None:
+    config = make_config(model="large")
+    assert await probe_tool_use(config, ScriptedLLM(*steps)) == "passages"
+    world = World(config, Reply(SENTENCE))
+    assert (await world.ask()).answer.text == SENTENCE
+    assert world.llm.offered == [()]
+
+
+def test_the_result_is_kept_for_each_model_and_server(make_config: Make) -> None:
+    config = make_config(model="one", base_url="http://127.0.0.1:1/v1")
+    keep_approach(config, "passages")
+    assert kept_approach(config) == "passages"
+    assert kept_approach(config.override(base_url="http://127.0.0.1:2/v1")) == ""
+    assert kept_approach(config.override(model="two")) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "small"),
+    [
+        ("qwen2.5:1.5b", True),
+        ("Llama-3.2-3B-Instruct-Q4_K_M.gguf", True),
+        ("gemma-2-9b-it", True),
+        ("gemma3:270m", True),
+        ("gemma-3n-e4b", True),
+        ("qwen3-30b-a3b", False),
+        ("mixtral-8x7b", False),
+        ("gpt-4o-mini", False),
+        ("claude-3-5-sonnet", False),
+        ("llama3.2", False),
+    ],
+)
+def test_the_size_of_a_model_is_read_from_its_name(name: str, small: bool) -> None:
+    assert is_small_model(name) is small
+
+
+def test_the_size_that_a_server_gives_wins_over_the_name() -> None:
+    assert is_small_model("llama3.2", LocalModel("llama3.2", billions=3.2))
+    assert not is_small_model("my-7b-merge", LocalModel("my-7b-merge", billions=70.0))
+
+
+async def test_a_small_model_with_tools_reads_with_the_built_in_extractor(make_config: Make) -> None:
+    config = make_config(model="some-7b")
+    keep_approach(config, "tools")
+    world = World(config, searching("moon"), reading(MOON, MARS, get_full=False), answering(SENTENCE))
+    await world.ask()
+    assert len(world.llm.requests) == 3
+    assert PAGES[MOON].splitlines()[2].split(". ")[0] in world.llm.requests[2][-1].content
