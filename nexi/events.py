@@ -397,6 +397,22 @@ class TextDelta(Struct, frozen=True):
     text: str
 
 
+class SentenceMark(Struct, frozen=True):
+    """The verdict on a sentence; `start` and `end` are its place in the answer."""
+
+    start: int
+    end: int
+    verdict: Verdict
+    reason: str = ""
+
+
+class MarksDelta(Struct, frozen=True):
+    """What rules make of the sentences that were just released; `answer_checked` has what a judge raised or lowered."""
+
+    kind: ClassVar[str] = "marks_delta"
+    marks: tuple[SentenceMark, ...]
+
+
 class StatusDelta(Struct, frozen=True):
     """What is going on, for a spinner."""
 
@@ -438,7 +454,7 @@ Fact: TypeAlias = (
     | RunFinished
     | RunFailed
 )
-Delta: TypeAlias = TextDelta | StatusDelta
+Delta: TypeAlias = TextDelta | MarksDelta | StatusDelta
 Event: TypeAlias = Fact | Delta
 
 TERMINAL = (RunFinished, RunFailed)
@@ -447,7 +463,7 @@ KINDS: Mapping[str, type[Any]] = {cls.kind: cls for cls in typing.get_args(Fact)
 
 
 def is_fact(event: Event) -> typing.TypeGuard[Fact]:
-    return not isinstance(event, TextDelta | StatusDelta)
+    return not isinstance(event, TextDelta | MarksDelta | StatusDelta)
 
 
 def encode(event: Event) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from nexi.events import (
     KINDS,
     TERMINAL,
     AnswerChecked,
+    MarksDelta,
     ModelAsked,
     ModelReplied,
     PageFetched,
@@ -21,6 +22,7 @@ from nexi.events import (
     RunFinished,
     RunStarted,
     SearchFinished,
+    SentenceMark,
     SourceNumbered,
     StatusDelta,
     TextDelta,
@@ -43,6 +45,7 @@ EXAMPLES = [
     RunFailed("llm", "m", "c", "f", StopReason.API_ERROR, 0, Usage(), 0.0),
     TextDelta("half a sentence"),
     StatusDelta("searching"),
+    MarksDelta((SentenceMark(0, 5, Verdict.FOUND, "said in other words"),)),
 ]
 
 
@@ -72,8 +75,12 @@ def test_every_kind_is_named_once_and_known() -> None:
 
 
 def test_only_deltas_are_no_facts() -> None:
-    assert [kind for kind, cls in KINDS.items() if cls in typing.get_args(events.Delta)] == ["text_delta", "status_delta"]
-    assert [is_fact(event) for event in EXAMPLES] == [True] * 8 + [False] * 2
+    assert [kind for kind, cls in KINDS.items() if cls in typing.get_args(events.Delta)] == [
+        "text_delta",
+        "marks_delta",
+        "status_delta",
+    ]
+    assert [is_fact(event) for event in EXAMPLES] == [True] * 8 + [False] * 3
 
 
 def test_terminal_facts_are_durable_and_so_is_what_costs_money() -> None:

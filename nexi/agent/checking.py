@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from nexi.agent.context import RunContext
 from nexi.answers.citations import extract_citation_markers
 from nexi.errors import LLMError, VerificationError
-from nexi.events import AnswerChecked, ConflictsFound, TextDelta
+from nexi.events import AnswerChecked, ConflictsFound, MarksDelta, SentenceMark, StatusDelta, TextDelta
 from nexi.ports import LLM, PairModel
 from nexi.tasks import start_task
 from nexi.types import Answer, Answered, Claim, Conflict, Message, PageView, Proof, Reply, Review, Source, StopReason, Verdict
@@ -61,7 +61,14 @@ class AnswerChecker:
         release: Callable[[str], None] = lambda text: self.context.emit.delta(TextDelta(text))  # noqa: E731 - shorter than a function
         is_strict = self.verifier is not None and self.verifier.strict
         judge = partial(self._judge_claims, by_model=by_model) if is_strict else None
-        return AnswerCheck(self.context.session, self.verifier, release, rewrites=by_model, judge=judge)
+        return AnswerCheck(
+            self.context.session, self.verifier, release, rewrites=by_model, judge=judge, show_marks=self._emit_marks
+        )
+
+    def _emit_marks(self, claims: Sequence[Claim]) -> None:
+        marks = tuple(SentenceMark(c.start, c.end, c.verdict, c.reason) for c in Proof(tuple(claims)).checked)
+        if marks:
+            self.context.emit.delta(MarksDelta(marks))
 
     def check_stream(self, tasks: asyncio.TaskGroup) -> StreamedAnswerCheck:
         """Begin the check of an answer that is fed piece by piece."""
@@ -175,6 +182,7 @@ class AnswerChecker:
             return unjudged
         if self.context.stop.is_set():
             return replace(unjudged, gap="The sentences were not judged: the run was stopped")
+        self.context.emit.delta(StatusDelta(f"{Proof(tuple(claims)).figures()}; asking the judge"))
         work = judge_claims(judge, claims, self.verifier.snapshots, deadline=self._judge_deadline())
         judged = await self.context.run_unless_cancelled(work)
         return (

@@ -13,7 +13,7 @@ from msgspec import Struct
 from nexi.answers.streaming import AnswerStream
 from nexi.ports import PairModel
 from nexi.runs.session import Session
-from nexi.types import Review
+from nexi.types import Claim, Review
 from nexi.urls import is_web_url
 from nexi.verify.checker import Checker, FailedClaim, JudgeClaims, RewriteSentences
 from nexi.verify.snapshots import Snapshots
@@ -44,6 +44,7 @@ class AnswerCheck:
         *,
         rewrites: bool = True,
         judge: JudgeClaims | None = None,
+        show_marks: Callable[[Sequence[Claim]], None] | None = None,
     ) -> None:
         self.by_model = rewrites
         self._session = session
@@ -56,6 +57,7 @@ class AnswerCheck:
                 rewrites=rewrites and verifier.rewrites,
                 judge=judge,
                 question=verifier.question,
+                show_marks=show_marks,
             )
         add_stretch = self._checker.add_stretch if self._checker else lambda stretch, _: release(stretch)
         known = {source.number for source in session.book.sources}

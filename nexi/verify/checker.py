@@ -76,6 +76,7 @@ class Checker:
     """One answer. `release` gets the checked text, stretch by stretch; joined it is `text`.
 
     A `judge` that is given here judges before anything is released, for a reader who wants nothing that it would not accept.
+    `show_marks` gets the claims of a stretch as soon as it is released.
     """
 
     def __init__(
@@ -87,8 +88,10 @@ class Checker:
         rewrites: bool = True,
         judge: JudgeClaims | None = None,
         question: str = "",
+        show_marks: Callable[[Sequence[Claim]], None] | None = None,
     ) -> None:
         self._question = question
+        self._show_marks = show_marks
         self._snapshots = snapshots
         self._release = release
         self._strict = strict
@@ -285,7 +288,7 @@ class Checker:
     def _release_text(self, text: str, claims: Sequence[Claim], marked: set[int]) -> None:
         """Blanks wait for what follows them, so that the answer begins and ends with a word."""
         lead = len(text) - len(text.lstrip()) if not self._out else 0
-        base = self._length + len(self._blanks) - lead
+        base, known = self._length + len(self._blanks) - lead, len(self._claims)
         for claim in claims:
             if claim.index in marked:
                 self._marked.append(len(self._claims))
@@ -298,6 +301,8 @@ class Checker:
             self._out.append(body)
             self._length += len(body)
             self._release(body)
+        if self._show_marks and len(self._claims) > known:
+            self._show_marks(self._claims[known:])
 
 
 def _can_replace(sentence: str, piece: Piece) -> bool:

@@ -3,7 +3,7 @@ import { beforeEach, test } from "node:test";
 import { FakeElement, fakePage, fakeTimers, jsonReply, paragraph } from "./page.js";
 
 const byId = fakePage(), { pass } = fakeTimers();
-const { isShowable, patchNodes, renderSoon, settledLength } = await import("../../nexi/web/page/draft.js");
+const { isShowable, marksBetween, patchNodes, renderSoon, settledLength } = await import("../../nexi/web/page/draft.js");
 const { appendText, resetRun, restartText, setConnection, setRunId } = await import("../../nexi/web/page/state.js");
 
 const texts = (target) => target.childNodes.map((node) => node.textContent);
@@ -25,6 +25,13 @@ test("a heading inside a fence settles nothing", () => {
 test("a resumed answer is shown once there is as much of it, and no answer beyond all measure", () => {
   assert.deepEqual([isShowable("abc", ""), isShowable("ab", "abc"), isShowable("abc", "abc")], [true, false, true]);
   assert.deepEqual([isShowable("x".repeat(389_999), ""), isShowable("x".repeat(390_000), "")], [true, false]);
+});
+
+test("a part of a text has its own marks, counted in characters", () => {
+  const text = "😀 one. two. three.", marks = [{ start: 0, end: 6, verdict: "found" }, { start: 7, end: 11, verdict: "not_found", reason: "no" }];
+  assert.deepEqual(marksBetween(marks, text, 0, 7), [{ start: 0, end: 6, verdict: "found" }]);
+  assert.deepEqual(marksBetween(marks, text, 8, text.length), [{ start: 0, end: 4, verdict: "not_found" }]);
+  assert.deepEqual(marksBetween([], text, 0, 7), []);
 });
 
 test("equal nodes stay and the rest is replaced", () => {

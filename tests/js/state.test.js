@@ -17,6 +17,7 @@ test("a new run begins with nothing of the one before, and keeps the form and wh
   run.setConnection({ close: () => { closed++; } });
   run.setLastEvent("7.2");
   run.appendText("words");
+  run.addMarks([{ start: 0, end: 5, verdict: "found" }]);
   run.addBar({ lane: "model" });
   run.addUsage({ input_tokens: 3, output_tokens: 2, cost: 0.5 });
   run.setResearcher("1.1", "at work", "look");
@@ -29,7 +30,7 @@ test("a new run begins with nothing of the one before, and keeps the form and wh
   const { started, people, ...rest } = state;
   assert.equal(closed, 1);
   assert.deepEqual(rest, {
-    id: "", source: null, last: "", text: "", stale: "", bars: [], known: 0, run: null, asked: {}, before: "", spent: {},
+    id: "", source: null, last: "", text: "", marks: [], stale: "", bars: [], known: 0, run: null, asked: {}, before: "", spent: {},
     continues: "ffffff", form: { effort: "m" },
   });
   assert.equal(people.size, 0);

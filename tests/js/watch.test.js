@@ -61,9 +61,13 @@ test("a broken connection resumes after the last event", async () => {
 });
 
 test("a resumed run sends its answer again", async () => {
-  serve(frame(1, "text_delta", { text: "one two" }) + frame(2, "run_resumed") + frame(3, "text_delta", { text: "one" }));
+  const mark = (end) => ({ start: 0, end, verdict: "found", reason: "" });
+  serve(
+    frame(1, "text_delta", { text: "one two" }) + frame("1.1", "marks_delta", { marks: [mark(7)] }) + frame(2, "run_resumed")
+    + frame(3, "text_delta", { text: "one" }) + frame("3.1", "marks_delta", { marks: [mark(3)] }),
+  );
   await followToTheEnd();
-  assert.deepEqual([state.stale, state.text], ["one two", "one"]);
+  assert.deepEqual([state.stale, state.text, state.marks], ["one two", "one", [mark(3)]]);
 });
 
 test("facts that the log has drawn already are not drawn again", async () => {

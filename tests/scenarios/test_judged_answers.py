@@ -14,7 +14,7 @@ from nexi.app.pair_models import InstalledPairModel, grade_book, judge_key
 from nexi.app.resume import Replay
 from nexi.config import Config
 from nexi.errors import LLMError, VerificationError
-from nexi.events import AnswerChecked, Judged, ModelAsked, TextDelta, Warned
+from nexi.events import AnswerChecked, Judged, MarksDelta, ModelAsked, StatusDelta, TextDelta, Warned
 from nexi.pair_models.quiz import Grade, packaged_quiz
 from nexi.testing import FakeWeb, ScriptedLLM, answering, reading
 from nexi.types import JudgeFigure, Message, PairScore, Reply, Review, Usage, Verdict
@@ -132,6 +132,33 @@ async def test_the_text_is_out_before_the_judge_is_asked(config: Config) -> None
     shown = "".join(e.text for e in world.events[:asked] if isinstance(e, TextDelta))
     checked = next(n for n, e in enumerate(world.events) if isinstance(e, AnswerChecked))
     assert (shown, asked < checked) == (ANSWER, True)
+
+
+async def test_the_marks_of_rules_come_with_the_text_and_the_judge_raises_or_lowers_them_later(config: Config) -> None:
+    wrong = "The Golden Gate Bridge opened to traffic on May 27, 1947 [1]."
+    judge = ScriptedLLM(judging("330"), name="judge")
+    grade_book(config).put(judge_key(config, packaged_quiz()), GOOD)
+    steps = (reading(BRIDGE, TOWER), answering(f"{SPAN} {TALL} {wrong}"), Reply("it cannot be rewritten"))
+    world = World(config, *steps, web=FakeWeb(PAGES), judge=judge)
+    result = await world.ask(QUESTION)
+    asked = next(n for n, e in enumerate(world.events) if isinstance(e, ModelAsked) and e.purpose == "judge")
+    marks = [mark for e in world.events[:asked] if isinstance(e, MarksDelta) for mark in e.marks]
+    claims = result.answer.review.proof.claims
+    assert [mark.verdict.value for mark in marks] == ["found", "found", "contradicted"]
+    assert [(mark.start, mark.end) for mark in marks] == [(claim.start, claim.end) for claim in claims]
+    assert marks[2].reason == "the source says 'May 27, 1937' where the sentence says 'May 27, 1947'"
+    assert [e.text for e in world.events[:asked] if isinstance(e, StatusDelta)][-1:] == [
+        "2 of 3 sentences found in the cited pages; asking the judge"
+    ]
+    assert words(result.answer.review) == ["supported", "not_found", "contradicted"]
+
+
+async def test_each_sentence_has_its_mark_as_soon_as_it_is_released(config: Config) -> None:
+    world = world_of(config.override(verify_judge=False))
+    await review_of(world)
+    shown = [e for e in world.events if isinstance(e, TextDelta | MarksDelta)]
+    assert [type(e).__name__ for e in shown] == ["TextDelta", "MarksDelta"] * 3
+    assert [mark.verdict for e in shown if isinstance(e, MarksDelta) for mark in e.marks] == [Verdict.FOUND] * 3
 
 
 async def test_a_strict_answer_waits_for_the_judge_and_leaves_out_what_it_refuses(config: Config) -> None:

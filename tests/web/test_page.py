@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from nexi.events import ModelReplied, PageFailed, SearchFinished, Warned
+from nexi.events import ModelReplied, PageFailed, SearchFinished, SentenceMark, Warned
 from nexi.types import Claim, Evidence, Source, Usage, Verdict, content_digest
 from nexi.web.page import FILES
 from nexi.web.page.timeline import timeline_of
-from nexi.web.page.view import answer_html, safe_html
+from nexi.web.page.view import answer_html, draft_html
 from tests.web import samples
 from tests.web.world import MOON, QUESTION, serving
 
@@ -92,7 +92,7 @@ async def test_a_run_that_is_not_there_or_has_no_answer_is_refused_in_words(tmp_
     ],
 )
 def test_nothing_in_an_answer_becomes_markup_of_its_own(hostile: str) -> None:
-    for html in (safe_html(hostile), answer_html(hostile, (), ())):
+    for html in (draft_html(hostile, ()), answer_html(hostile, (), ())):
         tags = {tag.lower() for tag in re.findall(r"<\s*/?\s*([a-zA-Z]+)", html)}
         assert tags <= {"p", "a", "code", "pre", "em", "strong"}
         assert not re.search(r"<[^>]*\son\w+\s*=", html)
@@ -136,9 +136,21 @@ def test_a_verdict_is_told_in_words_too_and_stays_in_the_row_of_its_table() -> N
     assert ">?\u00a0not found</button></td>" in row
 
 
+def test_a_draft_has_the_marks_that_are_known_and_they_lead_nowhere_yet() -> None:
+    text = "The Moon is far [1]. It is made of cheese [1]. It"
+    marks = [SentenceMark(0, 20, Verdict.FOUND), SentenceMark(21, 46, Verdict.NOT_FOUND)]
+    assert draft_html(text, marks) == (
+        '<p>The Moon is far [1].<span class="check v-found" title="found">○</span> It is made of cheese [1].'
+        '<span class="check v-not_found" title="not found">?\u00a0not found</span> It</p>\n'
+    )
+    assert draft_html("`code [1].` it", [SentenceMark(0, 11, Verdict.FOUND)]) == (
+        '<p><code>code [1].</code><span class="check v-found" title="found">○</span> it</p>\n'
+    )
+
+
 def test_in_a_file_of_its_own_marks_are_links_within_it() -> None:
     answer = "The Moon is far [1] [2]."
-    html = answer_html(answer, [claim(0, answer, answer)], [SOURCE, Source(2, "https://x.example/")], in_file=True)
+    html = answer_html(answer, [claim(0, answer, answer)], [SOURCE, Source(2, "https://x.example/")], leads_to="file")
     assert re.findall(r'href="([^"]+)"', html) == ["#claim-0-1", "#source-2", "#claim-0"]
     assert "<button" not in html
 

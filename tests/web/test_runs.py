@@ -69,6 +69,10 @@ async def test_deltas_come_live_between_the_facts(tmp_path: Path) -> None:
         text = "".join(event["text"] for _, event in events if event["kind"] == "text_delta")
         assert text
         assert events[-1][1]["answer"].startswith(text)
+        marks = [mark for _, event in events if event["kind"] == "marks_delta" for mark in event["marks"]]
+        claims = next(event["review"]["proof"]["claims"] for _, event in events if event["kind"] == "answer_checked")
+        fields = ("start", "end", "verdict", "reason")
+        assert marks == [{name: claim[name] for name in fields} for claim in claims]
 
 
 async def test_nothing_more_to_come_is_said_without_a_body(tmp_path: Path) -> None:

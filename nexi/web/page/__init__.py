@@ -17,11 +17,12 @@ from starlette.routing import Route
 
 from nexi.app import check_run_id
 from nexi.errors import NexiError
-from nexi.types import Source
+from nexi.events import SentenceMark
+from nexi.types import Source, Verdict
 from nexi.web.page import asking, history, knowledge, setup, watching
 from nexi.web.page.exports import TYPES, answered_of, export_run, suffix_of
 from nexi.web.page.timeline import timeline_of
-from nexi.web.page.view import AnsweredRun, is_web, safe_html, view_of
+from nexi.web.page.view import AnsweredRun, draft_html, is_web, view_of
 from nexi.web.payload import json_reply, read_json
 from nexi.web.problems import bad_request, build_refusal
 
@@ -57,12 +58,27 @@ HEADERS = {
 }
 UNEXPORTED = {"not_ended": 409, "no_references": 404, "no_browser": 501, "not_printed": 500}
 AROUND = 1500  # characters shown before and after the evidence
-RENDERED_CHARS = 400_000
+RENDERED_CHARS, RENDERED_MARKS = 400_000, 2_000
 TO_RENDER = {
     "type": "object",
     "additionalProperties": False,
     "required": ["text"],
-    "properties": {"text": {"type": "string", "maxLength": RENDERED_CHARS}},
+    "properties": {
+        "text": {"type": "string", "maxLength": RENDERED_CHARS},
+        "marks": {
+            "type": "array",
+            "maxItems": RENDERED_MARKS,
+            "items": {
+                "type": "object",
+                "required": ["start", "end", "verdict"],
+                "properties": {
+                    "start": {"type": "integer", "minimum": 0},
+                    "end": {"type": "integer", "minimum": 0},
+                    "verdict": {"enum": [verdict.value for verdict in Verdict]},
+                },
+            },
+        },
+    },
 }
 
 
@@ -101,7 +117,8 @@ def _read_file(name: str) -> bytes:
 async def _render_draft(request: Request) -> Response:
     """An answer under way, as HTML."""
     asked = await read_json(request, TO_RENDER)
-    return json_reply({"html": await asyncio.to_thread(safe_html, asked["text"])})
+    marks = [SentenceMark(m["start"], m["end"], Verdict(m["verdict"])) for m in asked.get("marks", ())]
+    return json_reply({"html": await asyncio.to_thread(draft_html, asked["text"], marks)})
 
 
 async def _show_run(request: Request) -> Response:

@@ -8,14 +8,14 @@ let rendering = 0, isUnshown = false;
 export function renderSoon() { rendering ||= setTimeout(render, RENDER_MS); }
 
 async function render() {
-  const text = state.text, id = state.id;
+  const text = state.text, known = state.marks.length, id = state.id;
   try {
     isUnshown = true;
     if (isShowable(text, state.stale)) await show(text, id);
     isUnshown = false;
   } catch { await new Promise((resolve) => setTimeout(resolve, RETRY_MS)); } // what stands there stays until the server is back
   rendering = 0;
-  if ((state.text !== text || isUnshown) && state.source) renderSoon();
+  if ((state.text !== text || state.marks.length !== known || isUnshown) && state.source) renderSoon();
 }
 
 // What a resumed run sends again takes the place of what is shown once there is as much of it.
@@ -24,20 +24,33 @@ export const isShowable = (text, stale) => text.length >= stale.length && text.l
 async function show(text, id) {
   const target = $("answer"), shown = Number(target.dataset.cut || 0), cut = text.length > WHOLE_CHARS ? settledLength(text) : 0;
   if (cut !== shown) {
-    const before = await toHtml(text.slice(shown, cut));
+    const before = await toHtml(text, shown, cut);
     if (id !== state.id || !state.source) return;
     const part = element("div", { innerHTML: before, className: "settled" }); // made safe by the server
     for (const old of [...target.children].filter((one) => !isSettled(one))) old.remove();
     target.append(part);
     target.dataset.cut = cut;
   }
-  const rest = await toHtml(text.slice(cut));
+  const rest = await toHtml(text, cut, text.length);
   if (id !== state.id || !state.source) return;
   const template = element("template", { innerHTML: rest }); // made safe by the server
   patchNodes(target, [...template.content.childNodes]);
 }
 
-const toHtml = async (text) => (await call("/page/render", { method: "POST", body: JSON.stringify({ text }) })).html;
+async function toHtml(text, from, to) {
+  const part = { text: text.slice(from, to), marks: marksBetween(state.marks, text, from, to) };
+  return (await call("/page/render", { method: "POST", body: JSON.stringify(part) })).html;
+}
+
+const countCharacters = (text) => [...text].length;
+
+// The marks of one part of a text, with their places in that part.
+export function marksBetween(marks, text, from, to) {
+  if (!marks.length) return [];
+  const before = countCharacters(text.slice(0, from)), after = before + countCharacters(text.slice(from, to));
+  return marks.filter(({ start, end }) => start >= before && end <= after)
+    .map(({ start, end, verdict }) => ({ start: start - before, end: end - before, verdict }));
+}
 const isSettled = (node) => Boolean(node.classList?.contains("settled"));
 
 // How much of a text nothing can change any more: all before its last heading that stands outside a fence.

@@ -97,7 +97,7 @@ def _first_heading(text: str) -> str:
 def _render_body(answered: AnsweredRun) -> str:
     text = strip_sources_section(answered.text) if answered.end.sources else answered.text
     inside = [claim for claim in answered.claims if claim.end <= len(text)]
-    return with_charts(answer_html(text, inside, answered.end.sources, in_file=True))
+    return with_charts(answer_html(text, inside, answered.end.sources, leads_to="file"))
 
 
 # where sources disagree

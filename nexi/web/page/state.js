@@ -1,6 +1,6 @@
 // The state of the run that is shown. Every part of the page reads `state`; only the functions of this file change it.
 const emptyRun = () => ({
-  id: "", source: null, last: "", text: "", stale: "", started: performance.now(), bars: [], known: 0, people: new Map(), run: null,
+  id: "", source: null, last: "", text: "", marks: [], stale: "", started: performance.now(), bars: [], known: 0, people: new Map(), run: null,
   asked: {}, before: "", spent: {},
 });
 const values = { ...emptyRun(), continues: "", form: null };
@@ -26,10 +26,14 @@ export function setLastEvent(id) { values.last = id; }
 
 export function appendText(text) { values.text += text; }
 
+// Verdicts of rules on sentences of the text; places are counted in characters, not in units of UTF-16.
+export function addMarks(marks) { values.marks.push(...marks); }
+
 // A resumed run sends its answer again from the start; what is shown stays until there is as much of the new text.
 export function restartText() {
   values.stale = values.text;
   values.text = "";
+  values.marks = [];
 }
 
 // The timeline as the log has it: its bars, how many facts they cover, and how many seconds ago the run began.

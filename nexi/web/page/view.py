@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from nexi.answers.answered import describe_answered
 from nexi.app.mark_figures import describe_marks
-from nexi.events import AnswerChecked, Fact, RunFinished, RunStarted
-from nexi.types import Claim, Conflict, Review, Source, Verdict
+from nexi.events import AnswerChecked, Fact, RunFinished, RunStarted, SentenceMark
+from nexi.types import Claim, Conflict, Evidence, Review, Source, Verdict
 from nexi.urls import host_of
 
 OPEN, CLOSE = "\ue000", "\ue001"  # around the number of a claim, while Markdown is rendered
@@ -99,26 +99,28 @@ def view_of(answered: AnsweredRun) -> dict[str, Any]:
     }
 
 
-def safe_html(text: str) -> str:
-    """Markdown as HTML: raw markup is shown as text, images become their words, links lead to web addresses only."""
-    return _render_markdown(_MARKS.sub("\ufffd", text))
-
-
 def _render_markdown(text: str) -> str:
+    """Markdown as HTML: raw markup is shown as text, images become their words, links lead to web addresses only."""
     from nexi.web.statuses import html_of
 
     made = html_of(text).replace("<a href=", '<a rel="noreferrer noopener nofollow" target="_blank" href=')
     return re.sub(r"<(pre|table)>", r'<\1 tabindex="0">', made)  # keys reach what scrolls
 
 
-def answer_html(text: str, claims: Sequence[Claim], sources: Sequence[Source], *, in_file: bool = False) -> str:
-    """An answer whose citations and checked sentences can be followed to their evidence."""
+def draft_html(text: str, marks: Sequence[SentenceMark]) -> str:
+    """An answer under way, with the marks that are known so far; they lead nowhere yet."""
+    claims = [Claim(n, "", m.start, m.end, m.verdict, evidence=(Evidence(0),)) for n, m in enumerate(marks)]
+    return answer_html(text, claims, (), leads_to="nothing")
+
+
+def answer_html(text: str, claims: Sequence[Claim], sources: Sequence[Source], *, leads_to: str = "page") -> str:
+    """An answer whose citations and checked sentences lead to their evidence in the page, in a file, or to nothing."""
     clean = _MARKS.sub("\ufffd", text)
     checked = [c for c in claims if c.evidence or c.needs_citation]
     for claim in sorted(checked, key=lambda c: c.end, reverse=True):
         end = _mark_place(clean, claim)
         clean = f"{clean[:end]}{OPEN}{claim.index}{CLOSE}{clean[end:]}"
-    marks = _Marks({c.index: c for c in checked}, frozenset(s.number for s in sources), in_file)
+    marks = _Marks({c.index: c for c in checked}, frozenset(s.number for s in sources), leads_to)
     return _link_citations(_render_markdown(clean), marks)
 
 
@@ -134,14 +136,14 @@ class _Marks(Struct, frozen=True):
 
     claims: dict[int, Claim]
     numbers: frozenset[int]
-    in_file: bool = False
+    leads_to: str
 
     def cite(self, number: int, index: int) -> str:
         if number not in self.numbers:
             return f"[{number}]"
         claim = self.claims.get(index)
         cited = claim is not None and number in claim.numbers
-        if self.in_file:
+        if self.leads_to == "file":
             place = f"claim-{index}-{number}" if cited else f"source-{number}"
             return f'<a class="cite" href="#{place}" aria-label="Source {number}">[{number}]</a>'
         about = f' data-claim="{index}"' if cited else ""
@@ -155,7 +157,9 @@ class _Marks(Struct, frozen=True):
         said, sign = html.escape(_say_verdict(claim)), SIGNS[claim.verdict]
         shown = sign if claim.verdict in GOOD else f"{sign}\u00a0{said}"
         kind, label = f'class="check v-{claim.verdict.value}"', f'aria-label="{said}: show the evidence"'
-        if self.in_file:
+        if self.leads_to == "nothing":
+            return f'<span {kind} title="{said}">{shown}</span>'
+        if self.leads_to == "file":
             return f'<a {kind} href="#claim-{index}" {label}>{shown}</a>'
         return f'<button type="button" {kind} data-claim="{index}" {label}>{shown}</button>'
 

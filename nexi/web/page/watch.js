@@ -7,7 +7,7 @@ import { hidePlan, showPlan } from "./plan.js";
 import { showAnswer, showTools } from "./read.js";
 import { showSpent } from "./spent.js";
 import {
-  addUsage, appendText, countSpent, restartText, setConnection, setLastEvent, setPreviousRun, setRequest, setResearcher, setRunId, state,
+  addMarks, addUsage, appendText, countSpent, restartText, setConnection, setLastEvent, setPreviousRun, setRequest, setResearcher, setRunId, state,
 } from "./state.js";
 import { drawBar } from "./timeline.js";
 
@@ -136,6 +136,7 @@ const EVENT_HANDLERS = {
   },
   run_resumed() { restartText(); setStatusSoon("Resuming the run"); },
   text_delta(event) { appendText(event.text); setStatusSoon("Writing"); renderSoon(); },
+  marks_delta(event) { addMarks(event.marks); renderSoon(); },
   status_delta(event) { setStatusSoon(event.text); },
   model_asked(event) { setStatusSoon(event.purpose === "answer" ? "Thinking" : `Thinking: ${event.purpose}`); },
   model_replied(event, fact) { addUsage(event.usage); count("calls"); addEventBar(event, fact, "model", `call ${event.call}`); },
