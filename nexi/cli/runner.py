@@ -102,7 +102,7 @@ async def follow_run(
                         await on_event(run, event, keys)
             except asyncio.CancelledError:
                 if run.request.keeps_log:
-                    print_note(f"Stopped. To go on with it: nexi resume {run.id}")
+                    print_note(f"Stopped. Continue it with: nexi resume {run.id}")
                 raise
             finally:
                 screen.end()
