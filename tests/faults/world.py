@@ -47,7 +47,7 @@ QUESTION = "How far is the Moon, and what does it do to the tides?"
 TARGET_S = 3.0
 CALL_GRACE_S = 3.0  # min(GRACE_S, target): a call in flight at the target may still finish
 LATE_S = 2.0
-PATIENCE_S = 60.0  # for connections to be closed; only a leak waits for it
+PATIENCE_S = 120.0  # for connections to be closed; only a leak waits for it
 DOORS = ("quick", "research")
 
 
@@ -119,13 +119,13 @@ def servers(*, names: bool = False, **settings: Any) -> Iterator[Servers]:
             yield Servers(at, script, hosts)
 
 
-def play(case: Case | None, door: str, home: Path) -> Ending:
+def play(case: Case | None, door: str, home: Path, target_s: float = TARGET_S) -> Ending:
     """One run with its fault, from its first fact to the last connection."""
     with servers(names=bool(case) and case.place == "dns") as rig, spoilt_disk(case, home):
         if case and case.place in ("model", "stream", "search", "pages"):
             place = "model" if case.place == "stream" else case.place
             rig.at[place].fault = _fault(case, door)
-        ending = asyncio.run(_play(case, door, rig, home))
+        ending = asyncio.run(_play(case, door, rig, home, target_s))
         ending.leaks += _open_connections(rig)
         ending.spoiled = sum(proxy.spoiled for proxy in rig.at.values())
     return ending
@@ -138,11 +138,11 @@ def _fault(case: Case, door: str) -> Fault:
     return Fault(case.kind, after, case.times, case.retry_after, match)
 
 
-async def _play(case: Case | None, door: str, rig: Servers, home: Path) -> Ending:
+async def _play(case: Case | None, door: str, rig: Servers, home: Path, target_s: float) -> Ending:
     _patch_names(case)
     started = time.monotonic()
     async with Nexi(rig.config(home)) as nexi:
-        limits = RunLimits(time_target=TARGET_S)
+        limits = RunLimits(time_target=target_s)
         mode: RunMode = "research" if door == "research" else "search"
         async with nexi.run(RunRequest(QUESTION, mode=mode, limits=limits)) as run:
             async for _ in run:
