@@ -56,6 +56,7 @@ eval: $(VENV)/dev.stamp  ## answers, text, proofs, knowledge, research, doors, h
 	$(BIN)/python -m evals.retrieval $(if $(SAMPLE),--sample) $(if $(SAVE),--save)
 	$(BIN)/python -m evals.agentic $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SAVE),--save)
 	$(BIN)/python -m evals.research $(if $(SAMPLE),--sample 5) $(if $(SAVE),--save)
+	$(BIN)/python -m evals.small_window $(if $(SAMPLE),--sample 3) $(if $(SAVE),--save)
 	$(BIN)/python -m evals.doors $(if $(SAMPLE),--sample $(SAMPLE))
 	$(BIN)/python -m evals.injection
 	$(BIN)/python -m evals.security

@@ -34,6 +34,7 @@ def rendered_in_the_package() -> dict[str, list[set[str]]]:
 
 CALLS = rendered_in_the_package()
 FROM_A_VARIABLE = {"completeness", "url_ranking", "query_refinement", "search_hints", "correction"}
+FROM_A_VARIABLE |= {"read_first", "read_first_research"}
 
 
 @pytest.mark.parametrize("name", sorted(CALLS))

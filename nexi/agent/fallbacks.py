@@ -69,7 +69,7 @@ class Fallbacks:
             await self._toolbox.number_read_pages()
         description, fix = LIMIT_DESCRIPTIONS[reason], LIMIT_FIXES.get(reason, "")
         if not self._context.session.has_evidence:
-            cause = f"{self._describe_limit(reason)} before any page was read" + self._describe_search_failures()
+            cause = "; ".join([f"{self._describe_limit(reason)} before any page was read", *self._list_failures()])
             raise NoEvidenceError("there is no answer", cause=cause, fix=fix)
         await self._context.warn(
             reason.value, f"{self._describe_limit(reason)}; this answer uses what was read until then. {fix}"
@@ -111,7 +111,7 @@ class Fallbacks:
         if not self._context.session.has_evidence:
             raise NoEvidenceError(
                 "there is no answer with evidence",
-                cause=f"{self._context.llm.name} answered without reading a page" + self._describe_search_failures(),
+                cause="; ".join(self._list_failures()) or f"{self._context.llm.name} answered without reading a page",
                 fix="ask in other words, try another model with -m, or check the search service: nexi doctor",
             )
         sentences = await self._request_sentences()
@@ -151,8 +151,8 @@ class Fallbacks:
     def _time_limit(self) -> StopReason | None:
         return StopReason.TIME_TARGET if self._context.current_limit() is StopReason.TIME_TARGET else None
 
-    def _describe_search_failures(self) -> str:
-        """Say why searches and pages of this run failed, in the words of their services; "" when none did."""
+    def _list_failures(self) -> list[str]:
+        """List why searches and pages of this run failed, in the words of their services, each once."""
         failures: list[str] = []
         for message in self._context.session.messages:
             outcomes = message.result.value if message.result else None
@@ -160,7 +160,7 @@ class Fallbacks:
                 failures += [f"{f.provider}: {f.message}" for f in getattr(outcome, "failures", ()) if not outcome.hits]
                 if getattr(outcome, "error", "") and len(failures) < 4:
                     failures.append(f"{outcome.url}: {outcome.error}")
-        return "; " + "; ".join(dict.fromkeys(failures)) if failures else ""
+        return list(dict.fromkeys(failures))
 
     async def _read_as_built_in(self) -> str:
         """Search and read as the built-in model does, over pages that no window cuts; return its answer."""

@@ -144,7 +144,7 @@ class AgentLoop:
 
     def _ask_to_read_first(self, reply: Reply) -> str:
         """Tell the model, once, that an answer counts only when pages were read."""
-        reminder = render("read_first", folder=self.context.settings.prompts_folder)
+        reminder = render(self.toolbox.reminder_prompt(), folder=self.context.settings.prompts_folder)
         if not reply.tool_calls:
             self.context.session.messages += [Message("assistant", reply.text), Message("user", reminder)]
         return reminder

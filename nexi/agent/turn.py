@@ -130,7 +130,7 @@ class ModelTurn:
     async def _run_unless_repeated(self, call: ToolCall) -> ToolResult:
         """Run a call unless it was made before; in a replay the model reads the recorded result."""
         context, result = self._context, None
-        if not context.repeats.start_call(call):
+        if not context.repeats.start_call(call) and not self._toolbox.is_repeatable(call):
             self.repeated_calls += 1
             result = await self._refuse_call(call)
             context.llm.replay.recorded_tool_result(call.id)

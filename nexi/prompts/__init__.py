@@ -24,6 +24,7 @@ NAMES = (
     "compaction",
     "force_answer",
     "read_first",
+    "read_first_research",
     "small_model",
     "correction",
     "entailment",

@@ -19,16 +19,18 @@ from nexi.ports import LLM
 from nexi.prompts import render
 from nexi.research.digest import build_digest, content_stems, is_covered
 from nexi.research.state import MAX_TASKS, EvaluateStep, Researcher, ResearchState
-from nexi.research.stream import LEAKED_TAGS, ReportStream
-from nexi.structured.json_reader import parse_lenient
+from nexi.research.stream import LEAKED_TAGS, MAX_PROSE_CHARS, ReportStream
+from nexi.structured.json_reader import find_values
 from nexi.text.words import drop_stop_words
 from nexi.token_counter import BYTES_PER_TOKEN
 from nexi.types import Message
 
 MIN_REPORT_BYTES = 500
 PROMPT_TOKENS = 900
+MAX_DELEGATION_CHARS = 20_000
 MAX_BUILT_IN_ROUNDS = 2  # word coverage cannot tell whether more rounds would help
 
+_HEADING = re.compile(r"^#{1,3} ", re.MULTILINE)
 _FENCED = re.compile(r"\A\s*```(?:json)?\s*(.*?)\s*```\s*\Z", re.DOTALL)
 CUT_OFF = "cut"  # recorded as the author of a report whose end never came
 
@@ -62,9 +64,10 @@ async def evaluate_round(
     verified: a digest of their reports takes its place.
     """
     cited = any(extract_citation_markers(r.report) for r in state.reported_researchers)
-    for may_delegate in dict.fromkeys((step.may_delegate, False)):
+    messages = _build_messages(state, step.may_delegate, limits)
+    for may_delegate in (step.may_delegate, False):
         try:
-            judgement = await _request_judgement(_build_messages(state, may_delegate, limits), llm, limits, release)
+            judgement = await _request_judgement(messages, llm, limits, release)
         except LLMError:
             return judge_without_model(state, step)
         if judgement.decision == "synthesise" and judgement.text:
@@ -73,6 +76,9 @@ async def evaluate_round(
             return judgement
         if judgement.decision == "delegate" and may_delegate:
             return judgement
+        messages = _build_messages(state, may_delegate=False, limits=limits)
+        if not may_delegate:
+            messages.append(Message("user", render("must_write", folder=limits.prompts_folder).strip()))
     return judge_without_model(state, EvaluateStep(step.round, may_delegate=False))
 
 
@@ -107,21 +113,29 @@ async def _request_judgement(
 
 
 def parse_judgement(text: str) -> Judgement:
-    """Parse a reply: a delegation if all of it is one; every other reply is the report."""
+    """Parse a reply: a delegation, bare, fenced or after a few words of prose; every other reply is the report."""
     clean = LEAKED_TAGS.sub("", text)
     fenced = _FENCED.match(clean)
     body = (fenced[1] if fenced else clean).strip()
-    if body.startswith("{"):
-        try:
-            value: object = parse_lenient(body)
-        except ValueError:
-            value = None
-        if isinstance(value, Mapping) and value.get("action") == "delegate":
-            listed = value.get("queries") if isinstance(value.get("queries"), list) else value.get("tasks")
-            texts = [t for t in listed if isinstance(t, str) and t.strip()] if isinstance(listed, list) else []
-            tasks = tuple(dict.fromkeys(" ".join(t.split()) for t in texts))[:MAX_TASKS]
-            return Judgement("delegate" if tasks else "synthesise", tasks)
+    tasks = _find_delegation(body)
+    if tasks is not None:
+        return Judgement("delegate" if tasks else "synthesise", tasks)
     return Judgement("synthesise", text=body)
+
+
+def _find_delegation(body: str) -> tuple[str, ...] | None:
+    """Find the tasks of a delegation; None where there is none. A report with a heading may quote one and is none."""
+    for found in find_values(body[:MAX_DELEGATION_CHARS]):
+        if isinstance(found.value, Mapping) and found.value.get("action") == "delegate":
+            break
+    else:
+        return None
+    value, prose = found.value, body[: found.start]
+    if len(prose) > MAX_PROSE_CHARS or _HEADING.search(prose):
+        return None
+    listed = value.get("queries") if isinstance(value.get("queries"), list) else value.get("tasks")
+    texts = [t for t in listed if isinstance(t, str) and t.strip()] if isinstance(listed, list) else []
+    return tuple(dict.fromkeys(" ".join(t.split()) for t in texts))[:MAX_TASKS]
 
 
 def _build_messages(state: ResearchState, may_delegate: bool, limits: EvaluationLimits) -> list[Message]:

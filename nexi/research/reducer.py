@@ -33,6 +33,7 @@ from nexi.events import (
     ToolStarted,
 )
 from nexi.research.state import (
+    FIRST_RESEARCHERS,
     GATHERING_CALLS,
     GATHERING_TOOLS,
     MAX_PARALLEL_RESEARCHERS,
@@ -76,7 +77,7 @@ def reduce(state: ResearchState, fact: Fact) -> ResearchState:
         return state
     if state.status in ("completed", "failed"):
         raise _impossible_fact(fact, "the run has ended")
-    return _with_progress(rule(state, fact))
+    return _with_progress(state, rule(state, fact))
 
 
 def next_step(state: ResearchState) -> Step:
@@ -276,13 +277,26 @@ RULES: Mapping[type[Any], Callable[[ResearchState, Any], ResearchState]] = {
 }
 
 
-def _with_progress(state: ResearchState) -> ResearchState:
-    """Update the progress, which never falls although delegation adds work."""
+def _with_progress(before: ResearchState, state: ResearchState) -> ResearchState:
+    """Advance the progress by the share of the remaining work that was done.
+
+    Work that a delegation adds makes later steps smaller, so the progress neither falls nor stands still.
+    """
     if state.status == "completed":
         return replace(state, progress=1.0)
-    budget = UNITS_PER_RESEARCHER * (len(state.researchers) + len(state.pending_tasks))
-    done = sum(r.units for r in state.researchers) / budget if budget else 0.0
-    return replace(state, progress=max(state.progress, min(done, MAX_UNFINISHED_PROGRESS)))
+    done_before, done = (sum(r.units for r in s.researchers) for s in (before, state))
+    left = _count_planned_units(state) - done_before
+    if done <= done_before or left <= 0:
+        return state
+    progress = state.progress + (1.0 - state.progress) * (done - done_before) / left
+    return replace(state, progress=min(progress, MAX_UNFINISHED_PROGRESS))
+
+
+def _count_planned_units(state: ResearchState) -> int:
+    """Units of work of all researchers: started, waiting, and expected in the planned rounds to come."""
+    rounds = max(0, state.target_rounds - state.round)
+    expected = rounds * max(1, FIRST_RESEARCHERS.get(state.complexity, 0) // 2)
+    return UNITS_PER_RESEARCHER * (len(state.researchers) + len(state.pending_tasks) + expected)
 
 
 def _check_tasks(fact: Fact, tasks: tuple[str, ...]) -> None:

@@ -33,7 +33,8 @@ from nexi.types import Answer, Message, Page, ToolSpec
 from nexi.urls import hit_key
 
 MAX_SHARED_CHARS = 50_000
-MAX_SHARED_PART_OF_WINDOW = 0.25
+MAX_SHARED_PART_OF_WINDOW = 0.25  # for all reports that reach one researcher
+MIN_SHARED_BYTES = 500
 
 
 @dataclass
@@ -85,6 +86,7 @@ class ResearcherTask:
     delay_s: float = 0.0
     concurrency: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
     _delivered: set[str] = field(default_factory=set)
+    _delivered_bytes: int = 0
 
     async def run(self, factory: ResearcherFactory, meter: Meter) -> None:
         """Research and commit how it ended as a fact. `concurrency` limits how many researchers run at the same time."""
@@ -144,13 +146,15 @@ class ResearcherTask:
             return []
         await self.emit(ReportsShared(self.researcher.id, turn, tuple(names)))
         self._delivered |= set(names)
-        share = min(MAX_SHARED_CHARS, int(self.window * MAX_SHARED_PART_OF_WINDOW) * BYTES_PER_TOKEN // len(names))
+        room = int(self.window * MAX_SHARED_PART_OF_WINDOW) * BYTES_PER_TOKEN - self._delivered_bytes
+        share = min(MAX_SHARED_CHARS, max(MIN_SHARED_BYTES, room // len(names)))
         for name in names:
             numbers = extract_citation_markers(known[name].report)
             session.book.adopt(numbers)
             session.allow_urls(s.url for n in numbers if (s := self.shared.book.by_number(n)))
-        reports = [self._render_report(known[name], share) for name in names]
-        return [Message("user", "\n\n---\n\n".join(reports))]
+        text = "\n\n---\n\n".join(self._render_report(known[name], share) for name in names)
+        self._delivered_bytes += len(text.encode("utf-8", "replace"))
+        return [Message("user", text)]
 
     def _render_report(self, other: Researcher, share: int) -> str:
         return render(

@@ -1,7 +1,8 @@
 """Releases the report in the evaluator's reply while the reply is still arriving.
 
-The evaluator above passes it what the model writes. Nothing of a delegation is released, and nothing before the first citation,
-because a report without one is replaced. The released pieces, joined, are the report in `text`. Pure.
+The evaluator above passes it what the model writes. Nothing of a delegation is released, nor of the prose that may introduce
+one, and nothing before the first citation, because a report without one is replaced. The released pieces, joined, are the
+report in `text`. Pure.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ LEAKED_TAGS = re.compile(r"<think>.*?</think>|</?(?:think|answer|report|final)>"
 _TAGS = tuple(f"<{slash}{name}>" for name in ("think", "answer", "report", "final") for slash in ("", "/"))
 _THOUGHT, _THOUGHT_END = "<think>", "</think>"
 _JSON_STARTS = "{`"
+MAX_PROSE_CHARS = 600  # before a delegation; a longer text is the report
 
 
 class ReportStream:
@@ -45,9 +47,12 @@ class ReportStream:
         self.text += piece
         if self.released:
             self._release(piece)
-        elif not self._may_be_json and extract_citation_markers(self.text):
+        elif not self._may_be_delegation() and extract_citation_markers(self.text):
             self.released = True
             self._release(self.text)
+
+    def _may_be_delegation(self) -> bool:
+        return self._may_be_json or not (self.text.startswith("#") or len(self.text) > MAX_PROSE_CHARS)
 
 
 def _split_settled(text: str) -> tuple[str, str]:

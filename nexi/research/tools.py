@@ -19,10 +19,10 @@ from nexi.research.state import GATHERING_CALLS, SCRAPING_TOOL
 from nexi.runs.recording import AgentReplay
 from nexi.searcher import Searcher
 from nexi.token_counter import BYTES_PER_TOKEN
-from nexi.tools.results import error_result, render_pages, to_json
+from nexi.tools.results import error_result, render_pages, render_searches, to_json
 from nexi.tools.specs import FINAL_ANSWER, WEB_GET, WEB_SEARCH, parse_arguments
 from nexi.tools.toolbox import Toolbox
-from nexi.types import Page, ToolCall, ToolResult, ToolSpec
+from nexi.types import Hit, Page, SearchOutcome, ToolCall, ToolResult, ToolSpec
 from nexi.urls import hit_key
 
 __all__ = ["LOCAL_SEARCH", "ContextUsage", "LinkPool", "ResearchToolbox", "build_specs"]
@@ -34,6 +34,9 @@ MAX_PAGE_BYTES = 9_000
 DEFAULT_PAGE_TOKENS = 2_500  # expected of a page until this researcher has read one
 MAX_URLS = 8
 MIN_PAGES_PER_WINDOW = 10  # so that no page takes more than a tenth of a small window
+FIRST_BATCH_SHARE = 0.2  # of the window, kept free of search results for the first batch
+MIN_GATHERED_BYTES = 900  # of search results in a call, about three hits without their descriptions
+MIN_DESCRIPTION_CHARS = 80
 
 _QUERY = {"type": "string", "minLength": 1, "maxLength": 1000}
 
@@ -99,9 +102,12 @@ class PhaseUsage:
     """What a researcher has used of its phases: gathering calls, the handshake, scraping batches."""
 
     gathered: int = 0
+    gathered_bytes: int | None = None  # what one gathering call may add to the context, set by the first
     handshake_done: bool = False
     batches: int = 0
     read_bytes: list[int] = field(default_factory=list)
+    read_keys: set[str] = field(default_factory=set)
+    failed_keys: set[str] = field(default_factory=set)
 
 
 class ContextUsage(Struct, frozen=True):
@@ -144,6 +150,16 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
             return await self._read_batch(batch, parse_arguments(call, SCRAPE)[0].get("urls", batch))
         return await super()._dispatch(call)
 
+    def is_repeatable(self, call: ToolCall) -> bool:
+        """Whether the same call again does something new: a list of URLs with unread ones is read on in the next batch."""
+        if RESEARCH_TOOL_NAMES.get(call.name, call.name) != SCRAPE.name or self.phases.batches >= len(BATCH_SIZES):
+            return False
+        unread = self._list_unread_urls(parse_arguments(call, SCRAPE)[0].get("urls", ()))
+        return bool(unread) and self._count_fitting_pages() > 0
+
+    def reminder_prompt(self) -> str:
+        return "read_first_research"
+
     def runners(self) -> Mapping[str, Callable[[Mapping[str, Any]], Awaitable[ToolResult]]]:
         single = {name: self._make_gatherer(name) for name in self.extra_searchers}
         return {SEARCH.name: self._run_search, SCRAPE.name: self._run_scrape, **single}
@@ -174,8 +190,22 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
         self.phases.gathered += 1
         result = await self.run_queries(searcher, queries)
         left = GATHERING_CALLS - self.phases.gathered
-        note = f"{left} gathering calls are left." if left else "That was the last gathering call: scrape what matters now."
-        return _add_note(result, note)
+        note = (
+            f"{left} gathering call{'s are' if left > 1 else ' is'} left."
+            if left
+            else "That was the last gathering call: scrape what matters now."
+        )
+        return _add_note(self._trim_results(result), note)
+
+    def _trim_results(self, result: ToolResult) -> ToolResult:
+        """Trim search results to an equal share of what gathering may use, so that pages still fit after all calls."""
+        if self.phases.gathered_bytes is None:
+            free = self.context.free_tokens() - int(self.context.window * FIRST_BATCH_SHARE)
+            self.phases.gathered_bytes = max(MIN_GATHERED_BYTES, free * BYTES_PER_TOKEN // GATHERING_CALLS)
+        if not isinstance(result.value, tuple) or len(result.text.encode("utf-8", "replace")) <= self.phases.gathered_bytes:
+            return result
+        outcomes = _trim_outcomes(result.value, self.phases.gathered_bytes)
+        return ToolResult(outcomes, to_json(render_searches(outcomes)), result.ok)
 
     def _refuse_gathering(self) -> ToolResult | None:
         if self.phases.gathered < GATHERING_CALLS:
@@ -190,37 +220,49 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
             return self._answer_handshake(urls)
         if self.phases.batches >= len(BATCH_SIZES):
             return error_result("all scraping batches are used; write the report with final_answer")
-        batch = self._choose_batch(urls)
+        unread = self._list_unread_urls(urls)
+        if not unread:
+            return error_result("you have read all of these pages, and their text is above; name others or write the report")
+        batch = unread[: min(BATCH_SIZES[self.phases.batches], self._count_fitting_pages())]
         if not batch:
             full, limit = f"{self.context.count_used() / max(1, self.context.window):.0%}", f"{MAX_CONTEXT_SHARE:.0%}"
             return error_result(f"skipped: the context is {full} full and pages are read up to {limit}; write the report")
-        return await self._read_batch(batch, urls)
+        return await self._read_batch(batch, unread)
 
     async def _read_batch(self, batch: Sequence[str], urls: Sequence[str]) -> ToolResult:
         self.phases.batches += 1
         self.pool.add_read(batch, self.researcher)
         views = await self.read_pages({"urls": list(batch)})
         self.phases.read_bytes += [len(v.text.encode("utf-8", "replace")) for v in views if not v.error]
+        self.phases.read_keys |= {hit_key(v.url) for v in views if not v.error}
+        self.phases.failed_keys |= {hit_key(v.url) for v in views if v.error}
         text = to_json({**render_pages(views), **_list_unread(urls, batch), "note": self._scraping_note()})
         return ToolResult(views, text, any(not v.error for v in views))
 
     def _answer_handshake(self, urls: Sequence[str]) -> ToolResult:
         self.phases.handshake_done = True
         known = self.pool.read_by_others(urls, self.researcher)
+        fitting = min(self._count_fitting_pages(), sum(BATCH_SIZES))
         form = {
             "already_read_by_others": [{"url": url, "researcher": who} for url, who in known.items()],
-            "note": f"Nothing was fetched yet. Call scrape again with at most {BATCH_SIZES[0]} URLs, "
+            "pages_that_fit": fitting,
+            "note": f"Nothing was fetched yet. Call scrape again with at most {min(BATCH_SIZES[0], fitting)} URLs, "
             "best those that no other researcher has read.",
         }
         return ToolResult((), to_json(form))
 
-    def _choose_batch(self, urls: Sequence[str]) -> list[str]:
-        """Choose the URLs to read now: as many as the batch allows and as are expected to fit, in the order given.
+    def _list_unread_urls(self, urls: Sequence[str]) -> list[str]:
+        """List the URLs that no earlier batch has read, in the order given; those that failed come last.
 
-        Pages that others have read may be chosen: the run has them already, so they are not fetched again.
+        Pages that others have read stay in: the run has them already, so they are not fetched again.
         """
+        unread = [url for url in urls if hit_key(url) not in self.phases.read_keys]
+        return sorted(unread, key=lambda url: hit_key(url) in self.phases.failed_keys)
+
+    def _count_fitting_pages(self) -> int:
+        """Count the pages expected to fit: at least one before anything was read, so that there is evidence to report."""
         fitting = max(0, self.context.free_tokens() // self._expected_page_tokens())
-        return list(urls[: min(BATCH_SIZES[self.phases.batches], fitting)])
+        return fitting if self.phases.read_bytes else max(1, fitting)
 
     def _expected_page_tokens(self) -> int:
         """Estimate the tokens of one more page from those read so far."""
@@ -233,7 +275,8 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
         left = len(BATCH_SIZES) - self.phases.batches
         if not left:
             return "That was the last batch: write the report with final_answer now."
-        return f"{left} batches are left; the next takes at most {BATCH_SIZES[self.phases.batches]} URLs."
+        plural = "batches are" if left > 1 else "batch is"
+        return f"{left} {plural} left; the next takes at most {BATCH_SIZES[self.phases.batches]} URLs."
 
 
 def build_specs(extra_searchers: Mapping[str, Searcher], about_local: str = "") -> tuple[ToolSpec, ...]:
@@ -242,6 +285,26 @@ def build_specs(extra_searchers: Mapping[str, Searcher], about_local: str = "") 
     local = replace(LOCAL_SEARCH, description=f"{about_local} {LOCAL_SEARCH.description}".strip())
     single = {**OPTIONAL_TOOLS, local.name: local}
     return (SEARCH, *(single[name] for name in single if name in extra_searchers), SCRAPE, FINAL_ANSWER)
+
+
+def _trim_outcomes(outcomes: Sequence[SearchOutcome], max_bytes: int) -> tuple[SearchOutcome, ...]:
+    """Shorten descriptions, then drop the last hits of every query, until the rendered results fit; each keeps its first."""
+    most = max((len(outcome.hits) for outcome in outcomes), default=0)
+    chars = max((len(hit.snippet) for outcome in outcomes for hit in outcome.hits), default=0)
+    trimmed = tuple(outcomes)
+    while most > 1 or chars > 0:
+        trimmed = tuple(replace(o, hits=tuple(_cut_snippet(hit, chars) for hit in o.hits[:most])) for o in outcomes)
+        if len(to_json(render_searches(trimmed)).encode("utf-8", "replace")) <= max_bytes:
+            break
+        if chars > MIN_DESCRIPTION_CHARS or most <= 1:
+            chars = chars * 2 // 3
+        else:
+            most -= 1
+    return trimmed
+
+
+def _cut_snippet(hit: Hit, chars: int) -> Hit:
+    return hit if len(hit.snippet) <= chars else replace(hit, snippet=f"{hit.snippet[:chars]}…" if chars else "")
 
 
 def _list_unread(urls: Sequence[str], batch: Sequence[str]) -> dict[str, list[str]]:

@@ -77,6 +77,14 @@ class Toolbox(Struct, frozen=True):
         local = {LOCAL_SEARCH.name: self._local_search} if self.lookup else {}
         return {**local, WEB_SEARCH.name: self._web_search, WEB_GET.name: self._web_get}
 
+    def is_repeatable(self, call: ToolCall) -> bool:
+        """Whether the same call again does something new."""
+        return False
+
+    def reminder_prompt(self) -> str:
+        """The prompt that asks a model to read pages before it answers, with the names of these tools."""
+        return "read_first"
+
     async def _dispatch(self, call: ToolCall) -> ToolResult:
         runner = self.runners().get(call.name)
         if runner is None:

@@ -60,11 +60,13 @@ def after(
         f"```\n{MORE}\n```",
         f"<think>Tides are missing.</think>\n{MORE}",
         f"  {MORE}  ",
+        f"The findings are incomplete, so I delegate:\n```json\n{MORE}\n```",
+        f"The reports agree [1][2], but neap tides are missing. {MORE} That should do.",
         json.dumps({"action": "delegate", "tasks": ["What is a neap tide?"]}),
         json.dumps({"action": "delegate", "queries": ["What is a neap tide?", "", 3, "What is\n a neap tide?"]}),
     ],
 )
-def test_a_delegation_is_read_bare_fenced_and_behind_leaked_thoughts(text: str) -> None:
+def test_a_delegation_is_read_bare_fenced_in_prose_and_behind_leaked_thoughts(text: str) -> None:
     assert parse_judgement(text) == DELEGATES
 
 
@@ -72,7 +74,8 @@ def test_a_delegation_is_read_bare_fenced_and_behind_leaked_thoughts(text: str) 
     ("text", "report"),
     [
         ("# Tides\n\nThey follow the Moon [1].", "# Tides\n\nThey follow the Moon [1]."),
-        (f"I would delegate: {MORE}", f"I would delegate: {MORE}"),
+        (f"# Agents\n\nThey say {MORE} [1].", f"# Agents\n\nThey say {MORE} [1]."),
+        (f"{'Much prose. ' * 60}{MORE}", f"{'Much prose. ' * 60}{MORE}"),
         ('{"action": "synthesise"}', '{"action": "synthesise"}'),
         ("{not json", "{not json"),
         ("<think>hm</think><answer># Tides [1]</answer>", "# Tides [1]"),
@@ -110,11 +113,21 @@ async def test_the_evaluator_reads_the_agenda_every_report_and_what_failed() -> 
     )
 
 
-async def test_one_who_may_not_delegate_and_does_is_answered_with_a_digest() -> None:
-    model = ScriptedLLM(Reply(MORE))
+async def test_one_who_delegates_in_the_last_round_is_asked_once_more_for_the_report() -> None:
+    model = ScriptedLLM(Reply(MORE), Reply("# Report [1]"))
+    assert await evaluate_round(after("Far [1]."), MUST, model, TERMS) == Judgement("synthesise", text="# Report [1]")
+    first, second = model.requests
+    assert "No further round is possible." in first[0].content
+    assert (second[:2], [m.content for m in second[2:]]) == (
+        first,
+        ["No further round is possible. Write the report now from what there is, and name what is missing."],
+    )
+
+
+async def test_one_who_delegates_twice_in_the_last_round_is_answered_with_a_digest() -> None:
+    model = ScriptedLLM(Reply(MORE), Reply(MORE))
     judgement = await evaluate_round(after("The Moon is far [1]."), MUST, model, TERMS)
-    assert (judgement.decision, judgement.by, len(model.requests)) == ("synthesise", "built-in", 1)
-    assert "No further round is possible." in model.requests[0][0].content
+    assert (judgement.decision, judgement.by, len(model.requests)) == ("synthesise", "built-in", 2)
 
 
 async def test_an_empty_reply_is_asked_for_once_more_without_the_choice() -> None:

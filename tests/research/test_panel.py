@@ -85,10 +85,10 @@ def test_a_resumed_run_says_how_much_is_known() -> None:
     ("count", "status", "head"),
     [
         (1, "planning", "Research: planning · 31 s"),
-        (5, "", "Research: 10% · round 1 of 2 · 31 s"),
-        (9, "", "Research: 15% · round 1 of 2 · 1,234 tokens · $0.0123 · 31 s"),
-        (11, "evaluating", "Research: 99% · round 1 of 2 · evaluating · 1,234 tokens · $0.0123 · 31 s"),
-        (14, "", "Research: 99% · round 2 of 2 · finishing: budget spent · 1,234 tokens · $0.0123 · 31 s"),
+        (5, "", "Research: 6% · round 1 of 2 · 31 s"),
+        (9, "", "Research: 10% · round 1 of 2 · 1,234 tokens · $0.0123 · 31 s"),
+        (11, "evaluating", "Research: 66% · round 1 of 2 · evaluating · 1,234 tokens · $0.0123 · 31 s"),
+        (14, "", "Research: 70% · round 2 of 2 · finishing: budget spent · 1,234 tokens · $0.0123 · 31 s"),
     ],
 )
 def test_the_header_tells_progress_round_cost_and_time(count: int, status: str, head: str) -> None:

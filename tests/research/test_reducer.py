@@ -92,7 +92,7 @@ def test_the_header_counts_ten_units_a_researcher_and_says_exploring_beyond_the_
     gathered = ToolFinished("c", "search", True, "", 0.1, "1.1")
     scraped = ToolFinished("c", "scrape", True, "", 0.1, "1.1")
     state = fold([*TWO, gathered, gathered, scraped])
-    assert (state.header, state.researchers[0].units, state.researchers[0].phase) == ("Research: 25%", 4, "scraping")
+    assert (state.header, state.researchers[0].units, state.researchers[0].phase) == ("Research: 16%", 4, "scraping")
     facts = [*TWO, ResearcherReported("1.1", "r"), ResearcherReported("1.2", "r")]
     for number in (2, 3):
         facts += [RoundEvaluated(number - 1, "delegate", ("t",)), ResearcherStarted(f"{number}.1", number, "t")]
@@ -221,12 +221,29 @@ def test_at_most_three_reasons_are_given_each_once() -> None:
     assert next_step(fold(two)) == FailStep("critical_failure", "all researchers failed: same; llm")
 
 
-def test_progress_counts_tasks_that_wait_and_never_falls() -> None:
+def test_progress_counts_started_waiting_and_planned_work() -> None:
     reported = [*THREE_RUN, *(ResearcherReported(f"1.{n}", "r") for n in (1, 2, 3))]
-    assert [fold(facts).progress for facts in (BEGUN, PLANNED, THREE_RUN, reported)] == [0.0, 0.0, 0.06, 0.6]
+    shares = [round(fold(facts).progress, 3) for facts in (BEGUN, PLANNED, THREE_RUN, reported)]
+    assert shares == [0.0, 0.0, round(3 / 130, 3), round(30 / 130, 3)]  # 5 tasks, and 2 expected in each of 4 more rounds
     done = [*TWO, ResearcherReported("1.1", "r"), ResearcherReported("1.2", "r")]
-    assert fold(done).progress == 0.99
-    assert fold([*done, RoundEvaluated(1, "delegate", ("c", "d"))]).progress == 0.99
+    assert round(fold(done).progress, 3) == round(2 / 3, 3)
     finished = [*done, RoundEvaluated(1, "synthesise", text="# Report"), RUN_FINISHED]
     assert (fold(finished).progress, next_step(fold(finished))) == (1.0, EndedStep())
     assert refused(*done, RUN_FINISHED) == "no report was written"
+
+
+def test_progress_never_falls_and_never_stands_still_for_a_round() -> None:
+    facts: list[Fact] = [*TWO]
+    ends = []
+    for number in (1, 2, 3, 4):
+        names = [r.id for r in fold(facts).running_researchers]
+        for name in names:
+            facts += [ToolFinished("c", "search", True, "", 0.1, name), ResearcherReported(name, "r")]
+        ends.append(fold(facts).progress)
+        if number < 4:
+            tasks = ("t", "u", "v")
+            facts.append(RoundEvaluated(number, "delegate", tasks))
+            facts += [ResearcherStarted(f"{number + 1}.{n}", number + 1, task) for n, task in enumerate(tasks, 1)]
+    each = [fold(facts[:count]).progress for count in range(1, len(facts) + 1)]
+    assert each == sorted(each)
+    assert [round(end, 2) for end in ends] == [0.67, 0.99, 0.99, 0.99]

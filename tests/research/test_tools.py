@@ -113,7 +113,7 @@ async def test_four_gathering_calls_are_shared_by_all_tools_that_gather() -> Non
     assert [form(r).get("note", "") for r in results[:4]] == [
         "3 gathering calls are left.",
         "2 gathering calls are left.",
-        "1 gathering calls are left.",
+        "1 gathering call is left.",
         "That was the last gathering call: scrape what matters now.",
     ]
     assert [form(r) for r in results[4:]] == [
@@ -142,6 +142,7 @@ async def test_the_handshake_fetches_nothing_and_names_who_has_read_what() -> No
     (result,) = await bench.run(scrape(MOON, TIDE))
     assert form(result) == {
         "already_read_by_others": [{"url": MOON, "researcher": "1.2"}],
+        "pages_that_fit": 8,
         "note": "Nothing was fetched yet. Call scrape again with at most 3 URLs, best those that no other researcher has read.",
     }
     assert bench.web.fetched == []
@@ -150,13 +151,13 @@ async def test_the_handshake_fetches_nothing_and_names_who_has_read_what() -> No
 async def test_batches_take_three_two_and_three_pages_and_then_there_are_no_more() -> None:
     urls = list(MORE)
     bench = Bench(MORE)
-    results = await bench.run(scrape(*urls), scrape(*urls), scrape(*urls[3:]), scrape(*urls[5:]), scrape(urls[0]))
+    results = await bench.run(scrape(*urls), scrape(*urls), scrape(*urls[3:]), scrape(*urls[5:]), scrape(*urls))
     assert [read_in(r) for r in results[1:4]] == [urls[:3], urls[3:5], urls[5:]]
     assert form(results[1])["not_read_in_this_batch"] == urls[3:]
     assert "not_read_in_this_batch" not in form(results[3])
     assert [form(r)["note"] for r in results[1:4]] == [
         "2 batches are left; the next takes at most 2 URLs.",
-        "1 batches are left; the next takes at most 3 URLs.",
+        "1 batch is left; the next takes at most 3 URLs.",
         "That was the last batch: write the report with final_answer now.",
     ]
     assert form(results[4]) == {"error": "all scraping batches are used; write the report with final_answer"}
@@ -180,18 +181,61 @@ async def test_a_page_that_cannot_be_read_uses_a_place_of_its_batch_and_says_why
     assert "came from no search result" in pages[1]["error"]
 
 
-async def test_a_full_context_skips_the_batch_and_asks_for_the_report() -> None:
+async def test_the_same_list_again_is_the_next_batch_and_what_was_read_is_left_out() -> None:
+    urls = list(MORE)
+    bench = Bench(MORE)
+    results = await bench.run(*[scrape(*urls)] * 4)
+    assert [read_in(r) for r in results[1:]] == [urls[:3], urls[3:5], urls[5:]]
+    assert [form(r).get("not_read_in_this_batch", []) for r in results[1:]] == [urls[3:], urls[5:], []]
+    assert sorted(bench.web.fetched) == urls
+
+
+async def test_a_page_that_failed_is_read_again_after_those_that_were_not_tried() -> None:
+    bench = Bench(MORE)
+    gone = "https://gone.example/"
+    first, second = list(MORE)[:2]
+    results = await bench.run(scrape(gone), scrape(gone, first), scrape(gone, first, second))
+    assert read_in(results[2]) == [second, gone]
+
+
+async def test_a_list_of_pages_already_read_costs_no_batch() -> None:
+    bench = Bench({})
+    results = await bench.run(scrape(MOON), scrape(MOON), scrape(MOON))
+    assert form(results[2]) == {
+        "error": "you have read all of these pages, and their text is above; name others or write the report"
+    }
+    assert bench.phases.batches == 1
+
+
+async def test_a_full_context_skips_every_batch_but_the_first_which_reads_one_page() -> None:
     bench = Bench({}, used=lambda: 5_600, window=10_000)
-    results = await bench.run(scrape(MOON), scrape(MOON))
-    assert form(results[1]) == {"error": "skipped: the context is 56% full and pages are read up to 55%; write the report"}
-    assert (bench.web.fetched, bench.phases.batches) == ([], 0)
+    results = await bench.run(scrape(MOON, TIDE), scrape(MOON, TIDE), scrape(MOON, TIDE))
+    assert (form(results[0])["pages_that_fit"], read_in(results[1])) == (1, [MOON])
+    assert form(results[2]) == {"error": "skipped: the context is 56% full and pages are read up to 55%; write the report"}
+    assert (bench.web.fetched, bench.phases.batches) == ([MOON], 1)
 
 
-@pytest.mark.parametrize(("used", "read"), [(0, 3), (4_500, 2), (4_999, 1), (5_001, 0)])
+@pytest.mark.parametrize(("used", "read"), [(0, 3), (4_500, 2), (4_999, 1), (5_001, 1)])
 async def test_before_anything_is_read_a_page_is_projected_at_a_twentieth_of_the_window(used: int, read: int) -> None:
     bench = Bench(MORE, used=lambda: used, window=10_000)
     results = await bench.run(scrape(*MORE), scrape(*MORE))
-    assert len(form(results[1]).get("pages", ())) == read
+    assert len(form(results[1])["pages"]) == read
+
+
+@pytest.mark.parametrize(("window", "hits", "longest"), [(100_000, 12, 3_000), (8_000, 12, 80), (2_000, 5, 80)])
+async def test_search_results_are_trimmed_to_their_share_of_the_window(window: int, hits: int, longest: int) -> None:
+    long = {f"https://page.example/{n}": f"# Page {n}\n\n{'Moon ' * 600}" for n in range(12)}
+    bench = Bench(long, window=window)
+
+    async def many(query: Query) -> list[Hit]:
+        return [Hit(url, f"Page {n}", "Moon " * 600) for n, url in enumerate(long)]
+
+    bench.web.search = many  # type: ignore[method-assign]
+    results = await bench.run(*[search("Moon")] * 4)
+    free = int(window * MAX_CONTEXT_SHARE) - int(window * 0.2)
+    assert sum(len(r.text.encode()) for r in results) < max(free * 3, 4 * 900) + 4 * 100
+    listed = form(results[0])["searches"][0]["results"]
+    assert (len(listed), max(len(hit["description"]) for hit in listed) <= longest + 1) == (hits, True)
 
 
 async def test_after_that_the_projection_is_what_pages_took_so_far() -> None:
