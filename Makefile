@@ -59,6 +59,7 @@ eval: $(VENV)/dev.stamp  ## answers, text, proofs, knowledge, research, doors, h
 	$(BIN)/python -m evals.small_window $(if $(SAMPLE),--sample 3) $(if $(SAVE),--save)
 	$(BIN)/python -m evals.doors $(if $(SAMPLE),--sample $(SAMPLE))
 	$(BIN)/python -m evals.injection
+	$(BIN)/python -m evals.bodies $(if $(SAVE),--save)
 	$(BIN)/python -m evals.security
 
 # Its environment alone has torch and transformers; every other target works without them.

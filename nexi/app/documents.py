@@ -81,10 +81,10 @@ def files_in(folder: Path) -> Iterator[Path | Skipped]:
 async def read_document(path: Path, url: str) -> Page:
     """The page of a file. Raises FetchError with the reason where it cannot be one."""
     data, found = await asyncio.to_thread(_read_file, path)
-    if found is None:
-        from nexi.fetchers.apart import read_pdf
+    if isinstance(found, str):
+        from nexi.fetchers.apart import read_apart
 
-        found = await read_pdf(data, MAX_CHARS)
+        found = await read_apart(data, found, MAX_CHARS)
     kind = _content_type(path)
     text = in_fences(found.text, CODE[kind]) if kind in CODE else found.text
     content_type = "application/pdf" if kind == "pdf" else ""
@@ -101,13 +101,13 @@ async def read_document(path: Path, url: str) -> Page:
     )
 
 
-def _read_file(path: Path) -> tuple[bytes, Extracted | None]:
-    """A file and what it says; a PDF is left to be read apart."""
-    from nexi.extract import to_text
+def _read_file(path: Path) -> tuple[bytes, Extracted | str]:
+    """A file and what it says; of a PDF, EPUB or DOCX, which is read apart, only its media type."""
+    from nexi.extract import WHOLE, find_type, to_text
 
     data = _bytes_of(path)
-    is_pdf = _content_type(path) == "pdf" or b"%PDF-" in data[:1_024]
-    return data, None if is_pdf else to_text(data, name=path.name)
+    kind = find_type(data, path.name)
+    return data, kind if kind in WHOLE else to_text(data, name=path.name)
 
 
 def _content_type(path: Path) -> str:

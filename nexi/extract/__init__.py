@@ -16,7 +16,7 @@ from nexi.errors import FetchError
 from nexi.extract import charset
 from nexi.extract.words import Extracted, one_line, page_of
 
-__all__ = ["WHOLE", "Extracted", "extract", "media_type", "page_of", "sniff_type", "to_markdown", "to_text"]
+__all__ = ["WHOLE", "Extracted", "extract", "find_type", "media_type", "page_of", "sniff_type", "to_markdown", "to_text"]
 
 PDF = "application/pdf"
 EPUB = "application/epub+zip"
@@ -84,11 +84,16 @@ def to_text(data: bytes, *, name: str = "", content_type: str = "") -> Extracted
 
     Raises FetchError for what is no text, and for a PDF, EPUB or DOCX that cannot be read.
     """
-    kind = media_type(content_type) or _TYPES.get(name.rpartition(".")[2].lower(), "") or sniff_type(data)
+    kind = media_type(content_type) or find_type(data, name)
     if kind in ("application/octet-stream", "application/zip"):
         raise FetchError(f"{name[:200] or 'the file'} is no text", reason="content_type", cause="its bytes are no text")
     found = extract(data, content_type or kind, "")
     return found if found.title else replace(found, title=one_line(name.replace("\\", "/").rpartition("/")[2]))
+
+
+def find_type(data: bytes, name: str) -> str:
+    """The media type of a file: what its name ends with, else what it looks like; the bytes of a PDF are always one."""
+    return PDF if b"%PDF-" in data[:1_024] else _TYPES.get(name.rpartition(".")[2].lower(), "") or sniff_type(data)
 
 
 def _read_whole(data: bytes, kind: str) -> Extracted:

@@ -26,6 +26,12 @@ MAX_MEMBER_BYTES = 8_000_000
 MAX_BYTES = 32_000_000  # of all that is unpacked
 MAX_CHARS = 300_000
 MAX_PIECE = 65_536
+MAX_ELEMENTS = 400_000  # of one part; a book in Word has a third of that
+MAX_DEPTH = 256
+MAX_ATTRIBUTES = 256  # of one element
+MAX_ENTRIES = 20_000  # elements that are kept with their attributes: chapters, links, lists
+MAX_ENTRY_CHARS = 20_000
+MAX_CHAPTERS = 2_000
 
 Attributes = dict[str, str]
 
@@ -76,7 +82,7 @@ def read_epub(data: bytes) -> Extracted:
         about.setdefault(name, one_line(text))
     if _has_locked_chapters(archive, paths := list(_chapter_paths(parts, place))):
         raise _encrypted_error()
-    text = _join_texts(markup.whole_text(charset.decode_body(archive.read(path), ""), "") for path in paths)
+    text = _join_texts(markup.whole_text(charset.decode_body(archive.read(path), ""), "") for path in paths[:MAX_CHAPTERS])
     return _build_extracted(
         text,
         title=about.get("title", ""),
@@ -158,12 +164,13 @@ def _join_texts(texts: Iterator[str]) -> str:
 
 
 class _Elements:
-    """The elements of these names in a document, each with its attributes and its text."""
+    """The elements of these names in a document, each with its attributes and the beginning of its text."""
 
     def __init__(self, *names: str) -> None:
         self._names = names
         self._open: list[tuple[str, Attributes, list[str]]] = []
         self._found: list[tuple[str, Attributes, str]] = []
+        self._chars = 0
 
     def of(self, xml: bytes) -> list[tuple[str, Attributes, str]]:
         _parse_xml(xml, self._start, self._end, self._text)
@@ -172,10 +179,14 @@ class _Elements:
     def _start(self, name: str, attributes: Attributes) -> None:
         if name in self._names:
             self._open.append((name, attributes, []))
+            self._chars = 0
+            if len(self._found) + len(self._open) > MAX_ENTRIES:
+                raise _too_large(f"it lists more than {MAX_ENTRIES:,} things")
 
     def _text(self, text: str) -> None:
-        if self._open:
-            self._open[-1][2].append(text)
+        if self._open and self._chars < MAX_ENTRY_CHARS:
+            self._chars += len(text)
+            self._open[-1][2].append(text[:MAX_ENTRY_CHARS])
 
     def _end(self, name: str) -> None:
         if self._open and self._open[-1][0] == name:
@@ -189,18 +200,31 @@ def _parse_xml(
     """Hand the elements over as they come, without their namespaces; nothing of the document is kept here."""
     if not xml:
         return
+    elements = depth = 0
+
+    def enter(name: str, given: list[str]) -> None:
+        nonlocal elements, depth
+        elements, depth = elements + 1, depth + 1
+        if elements > MAX_ELEMENTS or depth > MAX_DEPTH or len(given) > 2 * MAX_ATTRIBUTES:
+            raise _too_large("a part of it has too many elements, or too many inside one another, or attributes")
+        start(_local_name(name), {_local_name(key): value for key, value in zip(given[::2], given[1::2], strict=True)})
+
+    def leave(name: str) -> None:
+        nonlocal depth
+        depth -= 1
+        end(_local_name(name))
+
     parser = expat.ParserCreate()
-    parser.buffer_text = True
-    parser.StartElementHandler = lambda name, given: start(
-        _local_name(name), {_local_name(key): value for key, value in given.items()}
-    )
-    parser.EndElementHandler = lambda name: end(_local_name(name))
+    parser.buffer_text = parser.ordered_attributes = True
+    parser.StartElementHandler, parser.EndElementHandler = enter, leave
     parser.CharacterDataHandler = text
     parser.StartDoctypeDeclHandler = _refuse_entity
     try:
         for place in range(0, len(xml), MAX_PIECE):
             parser.Parse(xml[place : place + MAX_PIECE], place + MAX_PIECE >= len(xml))
     except expat.ExpatError as error:
+        if error.code == expat.errors.codes[expat.errors.XML_ERROR_NO_MEMORY]:
+            raise MemoryError from error
         raise _broken_error(str(error)) from error
 
 

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 
 MAX_ATTRIBUTES = 2_000
+MAX_OPENINGS = 400_000
 LONG = 8_000  # characters
 MAX_DEPTH = 10_000
 MAX_REOPENED = 100_000
@@ -49,7 +50,9 @@ _ONE_ATTRIBUTE = re.compile(_ATTRIBUTE)
 
 
 def too_wide(html: str) -> bool:
-    """Whether some tag has so many attributes that comparing them is the attack."""
+    """Whether some tag has so many attributes that comparing them is the attack, or more tags begin than a page can have."""
+    if html.count("<") > MAX_OPENINGS:
+        return True
     # Only a long stretch without an end of tag, or ends of tags inside quotes, can be such a tag.
     if not _has_unended_tag(html) and (html.count("=") <= MAX_ATTRIBUTES or len(_QUOTED_END.findall(html)) < 5):
         return False

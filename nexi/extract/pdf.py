@@ -1,29 +1,24 @@
 """PDF to text with page numbers, and what the document says of itself.
 
-Above sits `extract`, and `fetchers.apart`, which calls `main` in a process of its own because the parser is native code
-and the documents are strangers'. Below, pypdfium2. Nothing here fetches; a document that cannot be read is a FetchError.
+Above sits `extract`, and `worker`, which reads in a process of its own because the parser is native code and the documents
+are strangers'. Below, pypdfium2. Nothing here fetches; a document that cannot be read is a FetchError.
 """
 
 from __future__ import annotations
 
-import json
 import re
-import sys
 import threading
 from typing import Any
-
-from msgspec.structs import asdict
 
 from nexi.errors import FetchError
 from nexi.extract.words import Extracted, one_line
 
-__all__ = ["memory_error", "read_pdf"]
+__all__ = ["read_pdf"]
 
 
 MAX_PAGES = 2_000
 MAX_CHARS = 300_000
 MAX_PAGE_CHARS = 100_000
-ROOM_BYTES = 64_000_000  # address space beyond what the interpreter and the library have taken at the start
 
 _PDFIUM = threading.Lock()  # the library is not for threads
 _STRAY = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
@@ -125,41 +120,3 @@ def _unreadable_error(cause: str) -> FetchError:
             fix="look for a version without a password",
         )
     return FetchError("the PDF is broken", reason="error", cause=cause, fix="look for another version of it")
-
-
-# In a process of its own
-
-
-def main() -> None:
-    """PDF on standard input, JSON on standard output: {"read": …} or {"error": …}. The first argument is max_chars."""
-    import pypdfium2  # noqa: F401 - loaded before the limit, so that the limit is what a document may take
-
-    _limit_memory(ROOM_BYTES)
-    try:
-        answer = {"read": asdict(read_pdf(sys.stdin.buffer.read(), max_chars=int(sys.argv[1])))}
-    except FetchError as error:
-        answer = {"error": {"message": error.message, "reason": error.reason, "cause": error.cause, "fix": error.fix}}
-    except MemoryError:
-        answer = {"error": memory_error()}
-    sys.stdout.buffer.write(json.dumps(answer).encode())
-
-
-def memory_error() -> dict[str, str]:
-    return {
-        "message": "the PDF is too large",
-        "reason": "too_large",
-        "cause": "it needs more memory than a page may take",
-        "fix": "look for another version of it",
-    }
-
-
-def _limit_memory(room: int) -> None:
-    try:
-        import resource
-        from pathlib import Path
-
-        pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
-        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + room,) * 2)
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    except (ImportError, OSError, ValueError):
-        return  # a system without such limits; the deadline still holds

@@ -1,7 +1,8 @@
-"""Reading a PDF in a process of its own: a parser of native code may hang, crash or swallow memory without taking us along.
+"""Reading a PDF, EPUB or DOCX in a process of its own: its parser may hang, crash or swallow memory without taking us along.
 
-Above sits `http`; below, `nexi.extract.pdf`. The process gets the bytes and nothing else, has a bound on its memory, and
-does not outlive the call: a deadline or a cancellation kills it.
+Above sit `http` and the reader of local files; below, `nexi.extract.worker`. The process gets the bytes and nothing else, has
+bounds on its memory and its time, and does not outlive the call: a deadline or a cancellation kills it. Few run at once, so
+that a request for many documents costs no more memory than one for two.
 """
 
 from __future__ import annotations
@@ -12,32 +13,40 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import nexi
 from nexi.errors import FetchError
 from nexi.extract import Extracted
-from nexi.extract.pdf import memory_error
+from nexi.extract.worker import describe_lack_of_memory
 
 PIECE = 65_536
-READER_PROGRAM = "import sys; sys.path.append(sys.argv.pop()); from nexi.extract.pdf import main; main()"
+MAX_WORKERS = 2
+WORKER_PROGRAM = "import sys; sys.path.append(sys.argv.pop()); from nexi.extract.worker import main; main()"
 _HOME = str(Path(nexi.__file__).resolve().parent.parent)
+_workers: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
 
-async def read_pdf(data: bytes, max_chars: int, *, program: str = READER_PROGRAM) -> Extracted:
-    """Text and metadata of a PDF. Raises FetchError."""
-    # -P keeps the working directory, which may hold anything, out of what can be imported.
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-P", "-c", program, str(max_chars), _HOME, stdin=PIPE, stdout=PIPE, stderr=DEVNULL
-    )
-    try:
-        answer = await _exchange_data(process, data)
-    finally:
-        await _end_process(process)
+async def read_apart(data: bytes, kind: str, max_chars: int, *, program: str = WORKER_PROGRAM) -> Extracted:
+    """Text and metadata of a document; `kind` is its media type. Raises FetchError."""
+    async with _workers.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(MAX_WORKERS)):
+        answer = await _run_worker(data, [kind, str(len(data)), str(max_chars)], program)
     if "error" in answer:
         raise FetchError(**answer["error"])
     found = answer["read"]
     fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
     return Extracted(**fields)
+
+
+async def _run_worker(data: bytes, arguments: list[str], program: str) -> dict[str, Any]:
+    # -P keeps the working directory, which may hold anything, out of what can be imported.
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-P", "-c", program, *arguments, _HOME, stdin=PIPE, stdout=PIPE, stderr=DEVNULL
+    )
+    try:
+        return await _exchange_data(process, data)
+    finally:
+        await _end_process(process)
 
 
 async def _exchange_data(process: Process, data: bytes) -> dict[str, Any]:
@@ -59,13 +68,13 @@ def _parse_output(output: bytes, code: int) -> dict[str, Any]:
         answer: dict[str, Any] = json.loads(output)
     except ValueError:
         # Native code that gets no memory aborts; so does one that finds itself confused.
-        return {"error": memory_error() if code in (-6, -5, -4) else _describe_crash(code)}
+        return {"error": describe_lack_of_memory() if code in (-6, -5, -4) else _describe_crash(code)}
     return answer
 
 
 def _describe_crash(code: int) -> dict[str, str]:
     return {
-        "message": "the PDF is broken",
+        "message": "the document is broken",
         "reason": "error",
         "cause": f"its reader ended with code {code}",
         "fix": "look for another version of it",

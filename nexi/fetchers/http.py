@@ -39,7 +39,6 @@ ROBOTS_LIMITS = FetchLimits(max_bytes=MAX_ROBOTS_BYTES, timeout_s=5.0)
 RETRIES = RetryPolicy(max_retries=1, patience_s=5.0)
 HOPELESS_FACTOR = 10  # a page announced this many times over the limit is not worth its beginning
 
-PDF = "application/pdf"
 NO_TYPE = ("application/octet-stream", "binary/octet-stream", "application/x-pdf", "application/zip")
 WHOLE_NAMES = (".pdf", ".epub", ".docx")
 MAX_VALIDATOR = 500
@@ -219,11 +218,11 @@ class HttpFetcher:
 
 
 async def _extract_text(download: _Download, limits: FetchLimits) -> Extracted:
-    """The text, made off the event loop; a PDF is read in a process of its own."""
-    if media_type(download.content_type) == PDF:
-        from nexi.fetchers.apart import read_pdf
+    """The text, made off the event loop; a PDF, EPUB or DOCX is read in a process of its own."""
+    if (kind := media_type(download.content_type)) in WHOLE:
+        from nexi.fetchers.apart import read_apart
 
-        return await read_pdf(download.body.data, limits.max_chars)
+        return await read_apart(download.body.data, kind, limits.max_chars)
     return await asyncio.to_thread(extract, download.body.data, download.content_type, download.url.href)
 
 

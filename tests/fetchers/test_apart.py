@@ -1,23 +1,25 @@
-"""A PDF is read in a process of its own, which may hang, crash or swallow memory."""
+"""A PDF, EPUB or DOCX is read in a process of its own, which may hang, crash or swallow memory."""
 
 from __future__ import annotations
 
 import asyncio
 import zlib
+from typing import Any
 
 import pytest
 
 from nexi.errors import FetchError
-from nexi.extract import Extracted
+from nexi.extract import DOCX, EPUB, PDF, Extracted, archives
 from nexi.fetchers import apart
 from nexi.types import FetchLimits
+from tests.extract.archives import CONTAINER, docx, epub, paragraph, zipped
 from tests.extract.documents import encrypted_pdf, pdf, pdf_of
 from tests.fetchers.site import response
 from tests.fetchers.test_http import failure, fetching
 
 
 async def test_a_document_comes_back_with_its_metadata() -> None:
-    assert await apart.read_pdf(pdf(["Tea"], "/Title (T)"), 1_000) == Extracted("[page 1]\n\nTea", title="T")
+    assert await apart.read_apart(pdf(["Tea"], "/Title (T)"), PDF, 1_000) == Extracted("[page 1]\n\nTea", title="T")
 
 
 async def test_a_small_document_that_holds_200_megabytes_is_refused_in_little_memory() -> None:
@@ -25,20 +27,20 @@ async def test_a_small_document_that_holds_200_megabytes_is_refused_in_little_me
     layer = b"".join(inner.compress(b" " * 1_000_000) for _ in range(200)) + inner.flush()
     bomb = pdf_of([zlib.compress(layer)], filters="/Filter [/FlateDecode /FlateDecode]")
     with pytest.raises(FetchError) as caught:
-        await apart.read_pdf(bomb, 1_000)
+        await apart.read_apart(bomb, PDF, 1_000)
     assert (caught.value.reason, len(bomb) < 10_000) == ("too_large", True)
 
 
 async def test_a_reader_that_hangs_is_killed_at_the_deadline() -> None:
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.2):
-            await apart.read_pdf(b"x" * 1_000_000, 1_000, program="import time; time.sleep(60)")
+            await apart.read_apart(b"x" * 1_000_000, PDF, 1_000, program="import time; time.sleep(60)")
 
 
 async def test_a_reader_that_crashes_is_an_error() -> None:
     crash = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
     with pytest.raises(FetchError) as caught:
-        await apart.read_pdf(b"x" * 1_000_000, 1_000, program=crash)
+        await apart.read_apart(b"x" * 1_000_000, PDF, 1_000, program=crash)
     assert (caught.value.reason, caught.value.cause) == ("error", "its reader ended with code -11")
 
 
@@ -67,3 +69,46 @@ async def test_an_encrypted_pdf_says_what_it_needs() -> None:
 async def test_who_does_not_want_pdf_gets_none() -> None:
     limits = FetchLimits(content_types=("text/html",))
     assert (await failure({"/": response(pdf(["x"]), content_type="application/pdf")}, limits=limits)).reason == "content_type"
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "text"), [(epub(), EPUB, "The first chapter."), (docx(paragraph("Tea")), DOCX, "Tea")]
+)
+async def test_an_archive_is_read_outside_of_this_process(
+    monkeypatch: pytest.MonkeyPatch, data: bytes, kind: str, text: str
+) -> None:
+    for name in ("read_epub", "read_docx"):
+        monkeypatch.setattr(archives, name, None)
+    async with fetching({"/a": response(data, content_type=kind)}) as (fetcher, site):
+        got = await fetcher.fetch(site.url("/a"), FetchLimits())
+    assert text in got.text
+
+
+async def test_a_small_book_of_a_million_entries_is_refused_in_the_other_process() -> None:
+    opf = "<package>" + "<item/>" * 1_100_000 + "</package>"
+    book = zipped({"mimetype": EPUB, "META-INF/container.xml": CONTAINER, "OEBPS/content.opf": opf})
+    error = await failure({"/": response(book, content_type=EPUB)})
+    assert (error.reason, error.cause, len(book) < 20_000) == ("too_large", "it lists more than 20,000 things", True)
+
+
+async def test_a_document_that_needs_more_memory_than_its_process_has_is_too_large() -> None:
+    crowded = docx("<w:p " + " ".join(f'a{n}=""' for n in range(720_000)) + "/>")
+    error = await failure({"/": response(crowded, content_type=DOCX)})
+    assert (error.reason, error.cause) == ("too_large", "it needs more memory than a page may take")
+
+
+async def test_two_documents_are_read_at_once_and_the_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    running = most = 0
+
+    async def work(*_: Any) -> dict[str, Any]:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0)
+        running -= 1
+        return {"read": {"text": "x"}}
+
+    monkeypatch.setattr(apart, "_run_worker", work)
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(apart.read_apart(b"", EPUB, 1_000)) for _ in range(20)]
+    assert ([task.result().text for task in tasks], most) == (["x"] * 20, 2)

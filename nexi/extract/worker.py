@@ -1,0 +1,72 @@
+"""The program that reads one PDF, EPUB or DOCX in a process of its own.
+
+Above sits `fetchers.apart`, which starts it, sends the bytes and kills it at a deadline; below, `extract`. Parsers of formats
+that strangers fill may hang, crash or take all the memory they get, so this process has little of it to lose.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib import import_module
+from typing import Any
+
+from msgspec.structs import asdict
+
+from nexi.errors import FetchError
+from nexi.extract import PDF, Extracted, extract
+
+__all__ = ["describe_lack_of_memory", "main"]
+
+MAX_CPU_S = 30
+ROOM_BYTES = 36_000_000  # address space for more than the document, beyond what the program has taken at the start
+
+
+def main() -> None:
+    """A document on standard input, JSON on standard output: {"read": …} or {"error": …}. Arguments: type, size, max_chars."""
+    kind, size, max_chars = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    # Loaded before the limit, so that the limit is what a document may take.
+    if kind == PDF:
+        import_module("pypdfium2")
+    else:
+        import_module("nexi.extract.archives")
+        import_module("nexi.extract.markup").whole_text("<p>x</p>", "")
+    _limit_resources(ROOM_BYTES + size)
+    answer: dict[str, Any]
+    try:
+        answer = {"read": asdict(_read_document(sys.stdin.buffer.read(), kind, max_chars))}
+    except FetchError as error:
+        answer = {"error": {"message": error.message, "reason": error.reason, "cause": error.cause, "fix": error.fix}}
+    except MemoryError:
+        answer = {"error": describe_lack_of_memory()}
+    sys.stdout.buffer.write(json.dumps(answer).encode())
+
+
+def _read_document(data: bytes, kind: str, max_chars: int) -> Extracted:
+    if kind == PDF:
+        from nexi.extract.pdf import read_pdf
+
+        return read_pdf(data, max_chars=max_chars)
+    return extract(data, kind, "")
+
+
+def describe_lack_of_memory() -> dict[str, str]:
+    return {
+        "message": "the document is too large",
+        "reason": "too_large",
+        "cause": "it needs more memory than a page may take",
+        "fix": "look for another version of it",
+    }
+
+
+def _limit_resources(room: int) -> None:
+    try:
+        import resource
+        from pathlib import Path
+
+        resource.setrlimit(resource.RLIMIT_CPU, (MAX_CPU_S, MAX_CPU_S))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
+        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + room,) * 2)
+    except (ImportError, OSError, ValueError):
+        return  # a system without such limits; the deadline still holds
