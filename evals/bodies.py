@@ -451,7 +451,8 @@ def main() -> int:
             print(lines[-1], flush=True)
     if options.save:
         head = "# What hostile bodies cost\n\nMade by `python -m evals.bodies --save`. Megabytes are the most that was taken"
-        about = f"{head} beyond the start,\nby the process that fetches and by it with the processes it starts, without the files of libraries.\n"
+        about = f"{head} beyond the start,\nby the process that fetches and by it with the processes it starts"
+        about += ", without the files of libraries.\n"
         SAVED.write_text("\n".join([about, *lines]) + "\n", encoding="utf-8")
     print(f"bodies: {len(rows)} measured, {bad} beyond the bounds")
     return 1 if bad else 0

@@ -92,7 +92,7 @@ DELEGATIONS = {
 HOMES = {
     "starlette": {"web"},
     "uvicorn": {"web", "mcp_server_cli"},
-    "markdown_it": {"web", "output"},
+    "markdown_it": {"answers", "web", "output"},
     "mcp": {"mcp_server"},
     "mcp_types": {"mcp_server"},
     "pydantic": {"mcp_server"},

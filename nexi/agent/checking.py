@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from nexi.agent.context import RunContext
 from nexi.answers.citations import extract_citation_markers
+from nexi.answers.safe_markdown import make_inert
 from nexi.errors import LLMError, VerificationError
 from nexi.events import AnswerChecked, ConflictsFound, MarksDelta, SentenceMark, StatusDelta, TextDelta
 from nexi.ports import LLM, PairModel
@@ -111,7 +112,7 @@ class AnswerChecker:
         conflicts = await self._report_conflicts(review)
         if review and not review.strict:
             review = await self._judge_review(review, by_model=check.by_model)
-        clean = "\n\n".join((clean, *(conflict.sentence() for conflict in conflicts)))
+        clean = "\n\n".join((clean, *(make_inert(conflict.sentence()) for conflict in conflicts)))
         context.session.messages.append(Message("assistant", clean))
         numbers = extract_citation_markers(clean)
         cited = tuple(s for s in context.session.book.sources if s.number in numbers)
@@ -146,7 +147,7 @@ class AnswerChecker:
         if conflicts:
             await self.context.emit(ConflictsFound(conflicts))
         for conflict in conflicts:
-            self.context.emit.delta(TextDelta(f"\n\n{conflict.sentence()}"))
+            self.context.emit.delta(TextDelta(f"\n\n{make_inert(conflict.sentence())}"))
         return conflicts
 
     async def _link_sources(self, cited: tuple[Source, ...], review: Review | None) -> tuple[Source, ...]:

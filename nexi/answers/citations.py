@@ -52,6 +52,8 @@ _ABBREVIATION = re.compile(
     r"|mr|mrs|ms|dr|prof|st|sr|jr|gen|col|sgt|capt|rev|hon|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)$",
     re.IGNORECASE,
 )
+_TITLE_MARKUP = re.compile(r"<[A-Za-z/!?]|!\[|\]\s*[\[(:]|`")
+_NO_MARKUP = str.maketrans("<>[]`", "‹›()'")
 _BLANK = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 
 
@@ -244,8 +246,19 @@ def _drop_from(part: str, known: set[int], dropped: set[int]) -> str:
 
 
 def _source_line(number: int, url: str, title: str) -> str:
-    clean = _BLANK.sub(" ", title).strip()
+    clean, url = clean_title(title), clean_address(url)
     return f"[{number}] {clean} - {url}" if clean and clean != url else f"[{number}] {url}"
+
+
+def clean_title(title: str) -> str:
+    """A title as one line that is no markup in any reader: its page wrote it, and it stands beside our own links."""
+    line = _BLANK.sub(" ", title).strip()
+    return line.translate(_NO_MARKUP) if _TITLE_MARKUP.search(line) else line
+
+
+def clean_address(url: str) -> str:
+    """An address that is no markup: brackets may stand in a query, and an image can be spelled with them."""
+    return url.replace("[", "%5B").replace("]", "%5D").replace("`", "%60") if "](" in url else url
 
 
 def _spell_marker(match: re.Match[str]) -> str:

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from html import unescape
 
 from nexi.answers.citations import SentenceStream, drop_unknown, normalise_markers, outside_code, strip_sources_section
+from nexi.answers.safe_markdown import ADDRESS, MarkdownGuard, Place, escape_markup, remove_markup
 
 _SOURCES_HEAD = re.compile(r"^\s{0,3}(?:#{1,6}\s*|\*\*|__)?(?:sources|references|citations)\b[\s:*_]*$", re.IGNORECASE)
 _FENCE = re.compile(r"^\s{0,3}(?:```|~~~)")
-_ADDRESS = r"https?://[^\s()<>\[\]\"'`]*(?:\([^\s()<>]*\)[^\s()<>\[\]\"'`]*)*"
+_ADDRESS = re.compile(ADDRESS, re.IGNORECASE)
+_TARGET = r"(?:[a-z][a-z0-9+.-]*:|/|www\.)[^\s()<>]*(?:\([^\s()<>]*\)[^\s()<>]*)*"
 _LINK = re.compile(
-    rf"(?P<image>!?)\[(?P<label>[^\[\]\n]*)\]\(\s*<?(?P<target>{_ADDRESS})>?(?:\s+[\"'][^\n]*?[\"'])?\s*\)"
-    rf"|(?P<blank>[ \t]*)<?(?P<bare>{_ADDRESS}(?<![.,;:!?*_]))>?",
+    rf"(?P<image>!?)\[(?P<label>[^\[\]\n]*)\]\(\s*<?(?P<target>{_TARGET})>?(?:\s+[\"'][^\n]*?[\"'])?\s*\)"
+    rf"|(?P<blank>[ \t]*)<?(?P<bare>(?:{ADDRESS})(?<![.,;:!?*_]))>?",
     re.IGNORECASE,
 )
 _HOLLOW = re.compile(r"[ \t]*(?:\(\s*\)|<\s*>|\*\*\*\*)")  # what stood around an address that is gone
@@ -25,14 +28,10 @@ _PLAIN_RUN = re.compile(r'[^"\\]+')
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\": "\\", "/": "/"}
 
 
-# The citation number of an address, 0 for one that the user or a page that was read wrote down, None for any other.
-Place = Callable[[str], int | None]
-
-
 def keep_given_addresses(text: str, place: Place) -> tuple[str, set[str]]:
     """The text with addresses of read pages as citations and without those that are in no result, and which those were."""
     removed: set[str] = set()
-    if "://" not in text:
+    if "](" not in text and not _ADDRESS.search(text):
         return text, removed
 
     def settle(found: re.Match[str]) -> str:
@@ -61,6 +60,7 @@ class AnswerStream:
         self._known = known
         self._release = release or (lambda _, __: None)
         self._place = place
+        self._guard = MarkdownGuard(place)
         self._sentences = SentenceStream()
         self._held: list[str] = []
         self._out: list[str] = []
@@ -106,10 +106,44 @@ class AnswerStream:
         fences = sum(bool(_FENCE.match(line)) for line in stretch.split("\n"))
         is_code = self._in_code or fences > 0
         self._in_code ^= fences % 2 == 1
-        stretch = stretch if is_code else self.clean(stretch)
+        stretch = self._make_safe(stretch, is_code=is_code)
+        stretch = stretch if self._out else stretch.lstrip()
         if stretch:
+            self._guard.add(stretch)
             self._out.append(stretch)
             self._release(stretch, is_code)
+
+    def _make_safe(self, stretch: str, *, is_code: bool) -> str:
+        safe, exits = fit_stretch(self._guard, stretch, self.clean, is_code=is_code)
+        self.removed |= exits
+        return safe
+
+
+def fit_stretch(
+    guard: MarkdownGuard, stretch: str, clean: Callable[[str], str], *, is_code: bool = False
+) -> tuple[str, set[str]]:
+    """The stretch in the first of several forms that gives a reader nothing to load or open, and what had to be taken out."""
+    cleaned = clean(stretch) if not is_code or guard.find_exits(stretch) else stretch
+    exits = guard.find_exits(cleaned)
+    if not exits:
+        return cleaned, exits
+    for form in (outside_code(cleaned, escape_markup), escape_markup(cleaned)):
+        if not guard.find_exits(form):
+            return form, set()
+    bare = clean(unescape(cleaned))
+    forms = (escape_markup(bare), remove_markup(bare))
+    return next((form for form in forms if not guard.find_exits(form)), ""), exits
+
+
+def make_safe(text: str, place: Place) -> str:
+    """A whole text of a model without images, HTML and links to what was not given."""
+    guard, sentences = MarkdownGuard(place), SentenceStream()
+    out: list[str] = []
+    for stretch in (*sentences.feed(text), sentences.finish()):
+        safe, _ = fit_stretch(guard, stretch, lambda part: keep_given_addresses(part, place)[0])
+        guard.add(safe)
+        out.append(safe)
+    return "".join(out).lstrip()
 
 
 class AnswerArgument:

@@ -6,11 +6,12 @@ Doors ask `Nexi.plain_model()` for it. The built-in model quotes pages and write
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from nexi.answers.streaming import make_safe
 from nexi.app.emit import QuietEmit
 from nexi.budget import Budget, Meter
 from nexi.config import EXTRACTIVE
@@ -36,14 +37,16 @@ class PlainModel:
 
     async def reply(self, messages: Sequence[Message], *, max_tokens: int) -> Reply:
         """What the model writes to these messages. Raises LLMError."""
-        return await self._ask(messages, max_tokens)
+        reply = await self._ask(messages, max_tokens)
+        return replace(reply, text=_make_safe(reply.text, messages))
 
     async def write_json(self, question: str, answer: str, schema: Mapping[str, Any], *, max_tokens: int) -> Reply:
         """The answer as JSON that fits the schema. Raises LLMError."""
         prompt = render("json_answer", folder=self._ports.config.prompts_dir, schema=json.dumps(schema, ensure_ascii=False))
         messages = (Message("system", prompt), Message("user", f"Question: {question}\n\nAnswer:\n{answer}"))
         reply = await self._ask(messages, max_tokens, schema)
-        return replace(reply, text=json.dumps(_fitting_value(reply.text, schema), ensure_ascii=False))
+        value = _map_texts(_fitting_value(reply.text, schema), lambda text: _make_safe(text, messages))
+        return replace(reply, text=json.dumps(value, ensure_ascii=False))
 
     async def _ask(self, messages: Sequence[Message], max_tokens: int, schema: Mapping[str, Any] | None = None) -> Reply:
         ports = self._ports
@@ -69,3 +72,16 @@ def _fitting_value(text: str, schema: Mapping[str, Any]) -> object:
         fix = "ask with a simpler schema, or for text"
         raise LLMError("the model wrote no JSON that fits the schema", cause="; ".join(problems[:3]), fix=fix, code="bad_json")
     return value
+
+
+def _make_safe(text: str, messages: Sequence[Message]) -> str:
+    """The text without a way out; a link must stand in what the model was given."""
+    return make_safe(text, lambda url: 0 if any(url in message.content for message in messages) else None)
+
+
+def _map_texts(value: object, change: Callable[[str], str]) -> object:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {name: _map_texts(inner, change) for name, inner in value.items()}
+    return [_map_texts(inner, change) for inner in value] if isinstance(value, list) else value

@@ -49,10 +49,11 @@ def answer_text(result: RunResult) -> str:
 
 def _markdown_text(result: RunResult) -> str:
     """The same for a Markdown file, with figures and with links that open each page at its evidence."""
+    from nexi.answers.citations import clean_address, clean_title
     from nexi.output.proof import figures_line
 
     linked = [
-        f"[{s.number}] {' '.join(s.title.split())} - [{s.url}]({s.link.replace('(', '%28').replace(')', '%29')})"
+        f"[{s.number}] {clean_title(s.title)} - [{clean_address(s.url)}]({s.link.replace('(', '%28').replace(')', '%29')})"
         for s in result.answer.sources
     ]
     figures = figures_line(result.answer.review)

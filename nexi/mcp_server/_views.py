@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from nexi.answers.answered import describe_answered
+from nexi.answers.citations import clean_address, clean_title
 from nexi.app.report import report_text
 from nexi.mcp_server import _schemas
 from nexi.output.proof import figures_line, verification_json
@@ -75,7 +76,7 @@ def answer_markdown(result: RunResult, steps: Sequence[str] = ()) -> str:
 
 
 def _sources_markdown(sources: Sequence[_schemas.CitedSource]) -> str:
-    listed = "\n".join(f"[{s.n}] {' '.join(s.title.split()) or s.url}: {s.url}" for s in sources)
+    listed = "\n".join(f"[{s.n}] {clean_title(s.title) or clean_address(s.url)}: {clean_address(s.url)}" for s in sources)
     return f"## Sources\n\n{listed}" if listed else ""
 
 

@@ -15,7 +15,15 @@ from typing import Any
 
 from msgspec import Struct
 
-from nexi.answers.citations import drop_unknown, extract_citation_markers, outside_code, strip_sources_section
+from nexi.answers.citations import (
+    clean_address,
+    clean_title,
+    drop_unknown,
+    extract_citation_markers,
+    outside_code,
+    strip_sources_section,
+)
+from nexi.answers.safe_markdown import make_inert
 from nexi.text.stopwords import language_of
 from nexi.text.words import find_words
 from nexi.types import Source
@@ -55,8 +63,8 @@ MIN_LETTERS = 40  # of a report, below which its language cannot be detected
 
 _MARKUP = re.compile(r"[<>\[\]]")
 _LEAKED = re.compile(
-    r"<(think|thinking|reasoning|tool_call|tool_response|function_calls?)>.*?</\1>\s*"
-    r"|</?(?:think|thinking|reasoning|answer|final|report|tool_call|tool_response|function_calls?|invoke|parameter)(?:\s[^<>]*)?>"
+    r"\\?<(think|thinking|reasoning|tool_call|tool_response|function_calls?)>.*?\\?</\1>\s*"
+    r"|\\?</?(?:think|thinking|reasoning|answer|final|report|tool_call|tool_response|function_calls?|invoke|parameter)(?:\s[^<>]*)?>"
     r"|<\|[a-z_]{2,40}\|>",
     re.DOTALL | re.IGNORECASE,
 )
@@ -130,7 +138,9 @@ def _escape_char(found: re.Match[str]) -> str:
 
 def render_document(text: str, sources: Sequence[Source], fields: Mapping[str, Any], path: str = "") -> str:
     """Render the whole file: front matter, report, sources, and the path it was saved under."""
-    listed = "\n".join(f"[{s.number}] {' '.join(s.title.split()) or s.url}  \n    {s.url}" for s in sources)
+    listed = "\n".join(
+        f"[{s.number}] {clean_title(s.title) or clean_address(s.url)}  \n    {clean_address(s.url)}" for s in sources
+    )
     parts = [render_front_matter(fields), text.strip(), f"## Sources\n\n{listed}" if listed else ""]
     footer = f"---\n\n*Saved as `{path}`*" if path else ""
     return "\n\n".join(part.strip() for part in (*parts, footer) if part.strip()) + "\n"
@@ -147,6 +157,7 @@ def lint_report(text: str, sources: Sequence[Source], question: str) -> LintedRe
     if dropped:
         notes.append(f"citations without a source were left out: {', '.join(f'[{n}]' for n in sorted(set(dropped)))}")
     body, repeated = _drop_repeated_sections(body)
+    body = make_inert(body) if body != text else body  # what is left out can join what was kept apart
     notes += [f"the section {title!r} stood there twice" for title in repeated]
     if (written := _detect_script(body)) and (expected := _detect_script(question)) and written != expected:
         notes.append(f"the report seems to be in another language than the question ({written} letters, not {expected})")

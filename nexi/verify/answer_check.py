@@ -58,6 +58,7 @@ class AnswerCheck:
                 judge=judge,
                 question=verifier.question,
                 show_marks=show_marks,
+                place=self._place,
             )
         add_stretch = self._checker.add_stretch if self._checker else lambda stretch, _: release(stretch)
         known = {source.number for source in session.book.sources}
@@ -107,9 +108,7 @@ class AnswerCheck:
 
     def _place(self, url: str) -> int | None:
         """The number of a read page; 0 for an address that stands in the question or in a page that was read."""
-        if not is_web_url(url):
-            return None
-        if source := self._session.book.find(url):
+        if is_web_url(url) and (source := self._session.book.find(url)):
             return source.number
         asked = (message.content for message in self._session.messages if message.role == "user")
         pages = self._session.pages.values()

@@ -19,6 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from nexi.answers.citations import extract_citation_markers, is_row
+from nexi.answers.safe_markdown import MarkdownGuard, Place
 from nexi.types import Claim, Evidence, Proof, Review, Verdict
 from nexi.verify.edits import (
     MARK,
@@ -89,9 +90,11 @@ class Checker:
         judge: JudgeClaims | None = None,
         question: str = "",
         show_marks: Callable[[Sequence[Claim]], None] | None = None,
+        place: Place = lambda _: 0,
     ) -> None:
         self._question = question
         self._show_marks = show_marks
+        self._guard = MarkdownGuard(place)
         self._snapshots = snapshots
         self._release = release
         self._strict = strict
@@ -275,6 +278,11 @@ class Checker:
                 self._drop_claims(piece, doubtful)
                 doubtful = set()
             text, claims = edit_stretch(piece.text, piece.claims, marked=doubtful, begins_line=piece.begins_line)
+            if self._guard.find_exits(
+                self._blanks + text if self._out else text.lstrip()
+            ):  # what was left out or marked can turn code into a link
+                self._dropped += claims
+                text, claims = "", ()
             self._release_text(text, claims, doubtful)
         self._held = []
 
@@ -299,6 +307,7 @@ class Checker:
         self._blanks = (self._blanks + text[lead:])[len(body) :]
         if body:
             self._out.append(body)
+            self._guard.add(body)
             self._length += len(body)
             self._release(body)
         if self._show_marks and len(self._claims) > known:

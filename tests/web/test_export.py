@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from nexi.answers.safe_markdown import is_inert
 from nexi.app import SystemClock
 from nexi.errors import NexiError
 from nexi.events import Fact, RunFinished, RunStarted
@@ -20,7 +21,6 @@ from nexi.runs.directory import RunDirectory
 from nexi.types import StopReason, Usage
 from nexi.verify.document import read_markdown
 from nexi.web.page.exports import TYPES, export_run, suffix_of
-from nexi.web.page.markdown import is_tame
 from nexi.web.page.printing import print_to_pdf
 from nexi.web.page.timeline import timeline_svg, totals_of
 from tests.raising import has_code
@@ -91,7 +91,7 @@ async def test_a_question_is_no_markup_for_a_reader_without_front_matter(runs: R
     assert isinstance(start, RunStarted)
     text = await made(runs, [replace(start, query="<img src=x> ![a](http://b)"), *facts[1:]], "md")
     assert '"\\u003cimg src=x\\u003e !\\u005ba\\u005d(http://b)"' in text
-    assert is_tame(text)
+    assert is_inert(text)
 
 
 # html
@@ -176,7 +176,7 @@ async def test_half_of_a_character_does_not_keep_a_run_from_its_file(runs: RunDi
 @pytest.mark.parametrize("sample", samples.SAMPLES.values(), ids=samples.SAMPLES)
 async def test_the_markdown_is_tame(runs: RunDirectory, sample: Callable[[], list[Fact]]) -> None:
     text = await made(runs, sample(), "md")
-    assert is_tame(text.partition("\n---\n")[2] if text.startswith("---\n") else text)
+    assert is_inert(text.partition("\n---\n")[2] if text.startswith("---\n") else text)
 
 
 async def test_the_markdown_of_an_answer_has_its_question_conflicts_sources_and_figures(runs: RunDirectory) -> None:

@@ -11,20 +11,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from nexi.answers.answered import describe_answered
-from nexi.answers.citations import outside_code, strip_sources_section
+from nexi.answers.citations import strip_sources_section
+from nexi.answers.safe_markdown import make_inert
 from nexi.types import Source
 from nexi.web.page.view import AnsweredRun, source_view
 
 __all__ = ["markdown_of", "tame_document"]
 
 
-_BARE = r"(?<!\\)((?:\\\\)*)"  # an escape that is escaped escapes nothing
-_TAG = re.compile(rf"{_BARE}<(?!https?://[^\s<>]*>)(?=[A-Za-z/!?])")
-_IMAGE = re.compile(rf"{_BARE}!(?=\[)")
-_FOREIGN_LINK = re.compile(rf"{_BARE}\](?=\((?!\s*<?(?:https?://|#)))", re.IGNORECASE)
-_DEFINITION = re.compile(r"^([\s>]*)\[(?=(?:[^\]\n\\]|\\.)*\]:\s*<?(?!https?://)\S)", re.IGNORECASE | re.MULTILINE)
 _SYNTAX = re.compile(r"([\\`*_\[\]<>#|])")
-_OPENING = re.compile(r"[<\[\]]")  # without these there is neither tag nor link nor image
 _FRONT_END = "\n---\n"
 
 
@@ -49,33 +44,10 @@ def _render_answered(answered: AnsweredRun) -> str:
     return f"*{note}*" if note else ""
 
 
-def make_inert(text: str) -> str:
-    """Markdown that neither runs nor loads anything in whatever shows it; code is left as it is where that is sure."""
-    gentle = (outside_code(text, _make_part_inert), _make_part_inert(text))
-    return next((made for made in gentle if is_tame(made)), _OPENING.sub(lambda found: f"&#{ord(found[0])};", text))
-
-
-def is_tame(text: str) -> bool:
-    """Whether a reader that takes everything at its word finds no tag, no image and no address but of the web."""
-    from markdown_it import MarkdownIt
-
-    maker = MarkdownIt("commonmark", {"html": True}).enable("table")
-    maker.validateLink = lambda url: True  # type: ignore[method-assign]
-    tokens = [token for block in maker.parse(text) for token in (block, *(block.children or ()))]
-    links = [str(token.attrs.get("href", "")) for token in tokens if token.type == "link_open"]
-    wild = any(token.type in ("html_block", "html_inline", "image") for token in tokens)
-    return not wild and all(link.lower().startswith(("https://", "http://", "#")) for link in links)
-
-
 def tame_document(text: str) -> str:
     """The same for a document whose front matter is data."""
     head, end, body = text.partition(_FRONT_END) if text.startswith("---\n") else ("", "", text)
     return f"{head}{end}{make_inert(body)}"
-
-
-def _make_part_inert(part: str) -> str:
-    part = _IMAGE.sub(r"\1\\!", _TAG.sub(r"\1\\<", part))
-    return _DEFINITION.sub(r"\1\\[", _FOREIGN_LINK.sub(r"\1\\]", part))
 
 
 def escape_line(text: str) -> str:
