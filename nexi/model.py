@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVarTuple
 
@@ -30,13 +31,17 @@ CallbackArgs = TypeVarTuple("CallbackArgs")
 
 MIN_OUTPUT_TOKENS = 256
 MIN_AFFORDABLE_TOKENS = 1_024  # a shorter reply would break off in the middle
+STALL_S = 1.0  # past the time target, a call may not be silent for longer
+MIN_CHARS_PER_S = 8  # less is a drip, not a reply
+SLOW_START_FACTOR = 2.0  # a model that was slow to begin before may be as slow again, and a bit more
 
 
 @dataclass
 class CallCounter:
-    """Numbers the model calls of one run, whichever role makes them."""
+    """Numbers the model calls of one run, whichever role makes them, and keeps the longest time until one began to reply."""
 
     made: int = 0
+    slowest_start_s: float = 0.0
 
     def next(self) -> int:
         self.made += 1
@@ -80,7 +85,7 @@ class MeteredLLM(Struct, frozen=True):
         prompt = count_prompt_tokens(self.counter, messages, tools, self.max_context)
         max_reply = self._reply_tokens(prompt)
         digest = _digest_request(messages, tools, schema)
-        stream = _StreamRecorder(on_text, on_call, on_arguments)
+        stream = _StreamRecorder(on_text, on_call, on_arguments, self.clock)
         if recorded := await self.replay.next_reply(digest):
             return await self._replay_reply(*recorded, stream)
         await self._refuse_unrecorded(digest)
@@ -92,17 +97,21 @@ class MeteredLLM(Struct, frozen=True):
             on_asked()  # the caller may use the time until the reply
         usage = Usage(prompt, 0, estimated=True, cost=0.0)
         try:
-            reply = await self.llm.complete(
-                messages,
-                tools,
-                max_tokens=max_tokens,
-                temperature=temperature,
-                deadline=deadline,
-                schema=schema,
-                on_text=stream.on_text,
-                on_call=stream.on_call,
-                on_arguments=stream.on_arguments,
-            )
+            with self._raise_if_stalled(stream, usage) as timer:
+                async with timer:
+                    reply = await self.llm.complete(
+                        messages,
+                        tools,
+                        max_tokens=max_tokens,
+                        temperature=temperature,
+                        deadline=deadline,
+                        schema=schema,
+                        on_text=stream.on_text,
+                        on_call=stream.on_call,
+                        on_arguments=stream.on_arguments,
+                    )
+            began_at = stream.began_at or self.clock.monotonic()
+            self.calls.slowest_start_s = max(self.calls.slowest_start_s, began_at - started)
             usage = reply.usage
         except LLMError as error:
             usage = error.usage or Usage()
@@ -120,6 +129,37 @@ class MeteredLLM(Struct, frozen=True):
             ModelReplied(call, reply.text, reply.tool_calls, reply.usage, reply.finish, self._seconds_since(started))
         )
         return reply
+
+    @contextmanager
+    def _raise_if_stalled(self, stream: _StreamRecorder, usage: Usage) -> Iterator[asyncio.Timeout]:
+        """A timer that ends a call which hangs or drips past the time target. Raises LLMError."""
+        timer, deadline, loop = asyncio.timeout(None), self.meter.deadline, asyncio.get_running_loop()
+        if deadline is None:
+            yield timer
+            return
+        checking: asyncio.TimerHandle
+
+        def check(size_before: int) -> None:
+            nonlocal checking
+            if stream.size < size_before + MIN_CHARS_PER_S * STALL_S:
+                timer.reschedule(loop.time())
+            else:
+                checking = loop.call_later(STALL_S, check, stream.size)
+
+        def begin_checks() -> None:
+            nonlocal checking
+            checking = loop.call_later(STALL_S, check, stream.size)
+
+        patience = SLOW_START_FACTOR * self.calls.slowest_start_s - STALL_S
+        checking = loop.call_later(max(0.0, deadline - self.clock.monotonic(), patience), begin_checks)
+        try:
+            yield timer
+        except TimeoutError:
+            error = LLMError(f"{self.name} did not answer in time", cause="the time target was reached", code="timeout")
+            error.usage, error.partial = replace(usage, output_tokens=stream.size // 4), stream.text
+            raise error from None
+        finally:
+            checking.cancel()
 
     def _reply_tokens(self, prompt: int) -> int:
         """Return the tokens that are left for the reply. Raises ContextOverflowError when they are too few."""
@@ -176,11 +216,14 @@ class _StreamRecorder:
         on_text: Callable[[str], None] | None,
         on_call: Callable[[ToolCall], None] | None,
         on_arguments: Callable[[str, str], None] | None,
+        clock: Clock,
     ) -> None:
+        self._clock = clock
+        self.size, self.began_at = 0, 0.0  # characters that arrived, and the time of the first
         self._text_pieces: list[str] = []
         self._calls: list[ToolCall] = []
         self._open_calls: list[tuple[str, list[str]]] = []
-        self.on_text = _chain_callbacks(self._text_pieces.append, on_text)
+        self.on_text = _chain_callbacks(self._add_text, on_text)
         self.on_call = _chain_callbacks(self._end_call, on_call)
         self.on_arguments = _chain_callbacks(self._add_arguments, on_arguments)
 
@@ -203,6 +246,14 @@ class _StreamRecorder:
             if self.on_call and call.id:
                 self.on_call(call)
 
+    def _add_text(self, piece: str) -> None:
+        self._text_pieces.append(piece)
+        self._count(piece)
+
+    def _count(self, piece: str) -> None:
+        self.began_at = self.began_at or self._clock.monotonic()
+        self.size += len(piece)
+
     def _end_call(self, call: ToolCall) -> None:
         self._calls.append(call)
         self._open_calls = [opened for opened in self._open_calls if opened[0] != call.name]
@@ -211,6 +262,7 @@ class _StreamRecorder:
         if not self._open_calls or self._open_calls[-1][0] != name:
             self._open_calls.append((name, []))
         self._open_calls[-1][1].append(piece)
+        self._count(piece)
 
 
 def _chain_callbacks(

@@ -11,7 +11,10 @@ from dataclasses import dataclass
 
 import pytest
 
+from nexi import model
+from nexi.app import SystemClock
 from nexi.events import ModelFailed, RunFinished, ToolFinished
+from nexi.model import CallCounter
 from nexi.types import StopReason
 from tests.faults.command import (
     ANSWER,
@@ -166,35 +169,60 @@ def test_at_the_third_call_a_page_was_read(ask: Ask, web: str, waits: list[float
     check_nothing_is_left_behind(done)
 
 
+FAR_TARGET_S = 600
 NEVER_ENDING = [
     ("silence", Canned(content_type="text/event-stream", then="hang")),
     ("a thought", sse(delta(content="<think>hm"), usage=False, done=False, then="hang")),
 ]
 
 
+@pytest.fixture
+def expire_at(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """Let the time target pass when the model is called for this time, however long that takes; returns the flags to give."""
+    passed = {"s": 0.0}
+    monotonic, number_call = SystemClock.monotonic, CallCounter.next
+    monkeypatch.setattr(SystemClock, "monotonic", lambda clock: monotonic(clock) + passed["s"])
+
+    def expire(call: int, left_s: float = 0.0) -> list[str]:
+        def number(calls: CallCounter) -> int:
+            if calls.made + 1 == call:
+                passed["s"] = FAR_TARGET_S - left_s
+            elif calls.made + 1 > call:
+                monkeypatch.setattr(model, "STALL_S", FAR_TARGET_S)  # what is asked afterwards answers, at its pace
+            return number_call(calls)
+
+        monkeypatch.setattr(CallCounter, "next", number)
+        return ["--time-target", str(FAR_TARGET_S)]
+
+    return expire
+
+
+Expire = Callable[..., list[str]]
+
+
 @pytest.mark.parametrize("reply", [c for _, c in NEVER_ENDING], ids=[n for n, _ in NEVER_ENDING])
-def test_a_model_that_never_finishes_is_left_at_the_time_target(ask: Ask, waits: list[float], reply: Canned) -> None:
+def test_a_model_that_never_finishes_is_left_at_the_time_target(ask: Ask, expire_at: Expire, reply: Canned) -> None:
     with endpoint([reply]) as server:
-        done = ask("--time-target", "0.2", base_url=server.url)
+        done = ask(*expire_at(1), base_url=server.url)
     assert (done.code, done.out, len(server.asked)) == (5, "", 1)
     check_words(done, "the time target was reached before any page was read")
     check_nothing_is_lost(done)
     check_nothing_is_left_behind(done)
 
 
-def test_a_model_that_never_finishes_after_a_page_was_read_is_not_asked_again(ask: Ask, web: str) -> None:
+def test_a_model_that_never_finishes_after_a_page_was_read_is_not_asked_again(ask: Ask, web: str, expire_at: Expire) -> None:
     with endpoint([searching(), reading(web), NEVER_ENDING[0][1], answering()]) as server:
-        done = ask("--time-target", "1", base_url=server.url)
+        done = ask(*expire_at(3), base_url=server.url)
     assert (done.code, done.out[: len(PASSAGE)], len(server.asked)) == (0, PASSAGE, 3)
     check_words(done, "the time target was reached; this answer uses what was read until then. raise it with --time-target")
     check_nothing_is_lost(done)
     check_nothing_is_left_behind(done)
 
 
-def test_a_model_that_hangs_in_its_answer_keeps_the_sentences_that_came(ask: Ask, web: str) -> None:
+def test_a_model_that_hangs_in_its_answer_keeps_the_sentences_that_came(ask: Ask, web: str, expire_at: Expire) -> None:
     half = sse(answer_piece(SENTENCE), usage=False, done=False, then="hang")
     with endpoint([searching(), reading(web), half]) as server:
-        done = ask("--time-target", "1", base_url=server.url)
+        done = ask(*expire_at(3), base_url=server.url)
     assert (done.code, done.out.partition("\n")[0]) == (0, f"{ANSWER} It has")
     check_words(done, "did not answer in time")
     check_words(done, "breaks off")
@@ -202,10 +230,10 @@ def test_a_model_that_hangs_in_its_answer_keeps_the_sentences_that_came(ask: Ask
     check_nothing_is_left_behind(done)
 
 
-def test_a_model_that_hangs_over_a_summary_is_given_the_beginning_of_the_page(ask: Ask, web: str) -> None:
+def test_a_model_that_hangs_over_a_summary_is_given_the_beginning_of_the_page(ask: Ask, web: str, expire_at: Expire) -> None:
     get = calling("web_get", {"urls": [MOON.replace("http:/", web)]}, "g1")
     with endpoint([searching(), get, NEVER_ENDING[0][1], said(ANSWER)]) as server:
-        done = ask("--time-target", "1", base_url=server.url)
+        done = ask(*expire_at(3, left_s=3.0), base_url=server.url)
         last = server.bodies[-1]["messages"]
     assert (done.code, done.out[: len(ANSWER)]) == (0, ANSWER)
     assert any("384,400 km" in message["content"] for message in last)
