@@ -123,7 +123,8 @@ def get(wanted: str | urllib.request.Request) -> str:
         with urllib.request.urlopen(wanted, timeout=PATIENCE_S) as reply:
             return str(reply.read().decode())
     except urllib.error.HTTPError as error:
-        return error.read().decode()
+        with error:
+            return error.read().decode()
 
 
 def ask_run(base: str, mode: str, options: Mapping[str, Any]) -> str:

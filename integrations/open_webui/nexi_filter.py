@@ -109,7 +109,8 @@ class Filter:
             with urllib.request.urlopen(request, timeout=self.valves.timeout_s) as response:
                 return json.loads(response.read(MOST_BYTES))
         except urllib.error.HTTPError as error:
-            raise NexiError(_refusal(error)) from None
+            with error:
+                raise NexiError(_refusal(error)) from None
         except (OSError, http.client.HTTPException) as error:
             why = getattr(error, "reason", None) or error
             raise NexiError(f"nexi at {base} cannot be reached ({why}); start it with: nexi serve") from None

@@ -126,7 +126,8 @@ class Pipe:
         try:
             return urllib.request.urlopen(request, timeout=timeout)
         except urllib.error.HTTPError as error:
-            raise NexiError(_refusal(error)) from None
+            with error:
+                raise NexiError(_refusal(error)) from None
         except (OSError, http.client.HTTPException) as error:
             why = getattr(error, "reason", None) or error
             raise NexiError(f"nexi at {base} cannot be reached ({why}); start it with: nexi serve") from None

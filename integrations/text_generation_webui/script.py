@@ -266,7 +266,8 @@ def _post(url, body, key, who, fix):
         with urllib.request.urlopen(request, timeout=_seconds()) as response:
             reply = json.loads(response.read(MOST_REPLY_BYTES))
     except urllib.error.HTTPError as error:
-        raise PluginError(_refusal(who, error)) from None
+        with error:
+            raise PluginError(_refusal(who, error)) from None
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", None) or error
         raise PluginError(f"{who} cannot be reached ({reason}); {fix}") from None
