@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.world import CALL_GRACE_S, DOORS, LATE_S, TARGET_S, Case, Ending, play
+from tests.faults.world import DOORS, LATE_S, TARGET_S, Case, Ending, play
 
 TABLE = Path(__file__).with_name("matrix.md")
 AT_ONCE = 3
-LATEST_S = TARGET_S + CALL_GRACE_S + LATE_S
+LATEST_S = TARGET_S + LATE_S
 
 TRANSPORT = ("refused", "hanging", "dripping", "reset", "truncated", "reset inside", "hanging inside")
 FORMS = ("seconds", "date", "milliseconds")
@@ -89,8 +89,7 @@ def shown(ending: Ending) -> str:
 
 HEAD = f"""# Faults, and how a run ends
 
-Written by `make test-faults`. Every case runs with a time target of {TARGET_S:.0f} s; what is in flight at the target may
-take as long again, so the deadline is after {TARGET_S + CALL_GRACE_S:.0f} s, and a case may take {LATEST_S:.0f} s at the most.
+Written by `make test-faults`. Every case runs with a time target of {TARGET_S:.0f} s and may take {LATEST_S:.0f} s at the most.
 "Later" means that pages had been read before. A partial answer is followed by the codes of the warnings that name its gap.
 
 | place | fault | when | `nexi "q"` | `nexi research` |

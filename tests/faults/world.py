@@ -45,7 +45,6 @@ PAGES = [
 ]
 QUESTION = "How far is the Moon, and what does it do to the tides?"
 TARGET_S = 3.0
-CALL_GRACE_S = 3.0  # min(GRACE_S, target): a call in flight at the target may still finish
 LATE_S = 2.0
 PATIENCE_S = 120.0  # for connections to be closed; only a leak waits for it
 DOORS = ("quick", "research")
