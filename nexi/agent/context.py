@@ -31,6 +31,7 @@ RatePages: TypeAlias = Callable[[str, Sequence[PageView]], Answered]  # whether 
 ChoosePassages: TypeAlias = Callable[[str, Sequence[PageView]], str]  # what of the pages a small model is given; "" for nothing
 
 GRACE_S = 15.0  # a call in flight at the time target may still finish: it is paid for already
+MAX_CALL_TIMEOUTS = 5  # for a whole call without a time target, in timeouts of a silent model
 # Limits that depend on neither clock nor budget, so a replay recomputes them.
 REPRODUCIBLE_LIMITS = (StopReason.MAX_ITERATIONS, StopReason.CONTEXT_LIMIT, StopReason.REPEATED)
 
@@ -107,9 +108,12 @@ class RunContext:
         """Whether an optional model call is still allowed: the user has not stopped the run and no limit is reached."""
         return not self.stop.is_set() and self.meter.may_call(self.clock.monotonic())
 
-    def call_deadline(self) -> float | None:
+    def call_deadline(self) -> float:
+        """When a model call must end, whatever still trickles in."""
         deadline = self.meter.deadline
-        return None if deadline is None else deadline + self.meter.grace(GRACE_S)
+        if deadline is None:
+            return self.clock.monotonic() + MAX_CALL_TIMEOUTS * self.settings.final_answer_s
+        return deadline + self.meter.grace(GRACE_S)
 
     def final_deadline(self) -> float:
         """When the call that writes the last answer must end."""

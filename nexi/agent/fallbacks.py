@@ -7,13 +7,14 @@ tools. With pages read there is an answer from them; with none, an error that sa
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
 from nexi.agent.checking import AnswerChecker
 from nexi.agent.context import RunContext
-from nexi.agent.tool_text import is_tool_call
+from nexi.agent.tool_text import is_no_answer
 from nexi.agent.window import reply_tokens
 from nexi.errors import ContextOverflowError, LLMError, NoEvidenceError
 from nexi.ports import LLM
@@ -27,6 +28,7 @@ from nexi.verify import AnswerCheck
 MAX_PAGE_BYTES = 1_500_000
 MAX_STEPS = 12  # searches and reads of the built-in model
 MAX_SENTENCES_TOKENS = 160  # for an answer of one or two sentences
+_LEADING_CITATION = re.compile(r"^\[(\d{1,3})\][:.]? +([^\[\n]+?)([.!?]?)$", re.M)
 LIMIT_DESCRIPTIONS = {
     StopReason.TIME_TARGET: "the time target was reached",
     StopReason.MAX_ITERATIONS: "the iteration limit was reached",
@@ -36,6 +38,7 @@ LIMIT_DESCRIPTIONS = {
     StopReason.CANCELLED: "the search was stopped",
     StopReason.REPEATED: "the model made the same calls again and again",
 }
+MODEL_LIMITS = (StopReason.MAX_ITERATIONS, StopReason.REPEATED)  # reached by a model that goes on and on
 LIMIT_FIXES = {
     StopReason.TIME_TARGET: "raise it with --time-target",
     StopReason.MAX_ITERATIONS: "raise it with --max-iter or -e l",
@@ -68,6 +71,8 @@ class Fallbacks:
         if not by_model:
             await self._toolbox.number_read_pages()
         description, fix = LIMIT_DESCRIPTIONS[reason], LIMIT_FIXES.get(reason, "")
+        if not self._context.session.has_evidence and reason in MODEL_LIMITS:
+            return await self._answer_as_built_in(reason, self._describe_limit(reason))
         if not self._context.session.has_evidence:
             cause = "; ".join([f"{self._describe_limit(reason)} before any page was read", *self._list_failures()])
             raise NoEvidenceError("there is no answer", cause=cause, fix=fix)
@@ -75,9 +80,18 @@ class Fallbacks:
             reason.value, f"{self._describe_limit(reason)}; this answer uses what was read until then. {fix}"
         )
         text = await self._context.run_unless_cancelled(self._request_final_answer(description)) if by_model else ""
-        if isinstance(text, StopReason) or not text.strip() or is_tool_call(text):
+        if isinstance(text, StopReason) or is_no_answer(text):
             return await self._checker.check_answer(await self.extractive_answer(), reason, by_model=False)
         return await self._checker.check_answer(text, reason)
+
+    async def _answer_as_built_in(self, reason: StopReason, cause: str) -> Answer:
+        """Search, read and answer without a model that loops or hangs. Raises NoEvidenceError when nothing can be read."""
+        quotation = await self._read_as_built_in()
+        if not self._context.session.has_evidence:
+            cause = "; ".join([f"{cause} before any page was read", *self._list_failures()])
+            raise NoEvidenceError("there is no answer", cause=cause, fix=LIMIT_FIXES.get(reason, ""))
+        await self._context.warn(reason.value, f"{cause} before any page was read, so the built-in model read and answered")
+        return await self._checker.check_answer(quotation, reason, by_model=False)
 
     def _describe_limit(self, reason: StopReason) -> str:
         return self._context.meter.describe_spent() if reason is StopReason.BUDGET_SPENT else LIMIT_DESCRIPTIONS[reason]
@@ -91,6 +105,8 @@ class Fallbacks:
             return await self.answer_after_limit(StopReason.CONTEXT_LIMIT)
         if error.code == "timeout" and await self._context.apply_limit("failure", self._time_limit()):
             return await self.answer_after_limit(StopReason.TIME_TARGET, by_model=False)
+        if not has_evidence and error.code == "timeout":
+            return await self._answer_as_built_in(StopReason.API_ERROR, str(error))
         if not has_evidence:
             raise error
         await self._context.warn("model_failed", f"{error}. {error.fix}".strip())
@@ -166,8 +182,10 @@ class Fallbacks:
         """Search and read as the built-in model does, over pages that no window cuts; return its answer."""
         context, built_in = self._context, self._fallback_llm()
         toolbox = replace(self._toolbox, extractor=built_in, extract_bytes=MAX_PAGE_BYTES, free_bytes=lambda: MAX_PAGE_BYTES)
+        reminder = render("read_first", folder=context.settings.prompts_folder)  # is a message of the user, and no question
         for _ in range(MAX_STEPS):
-            reply = await built_in.complete(context.session.messages, toolbox.specs, max_tokens=MAX_SENTENCES_TOKENS)
+            messages = [message for message in context.session.messages if message.content != reminder]
+            reply = await built_in.complete(messages, toolbox.specs, max_tokens=MAX_SENTENCES_TOKENS)
             final = next((call for call in reply.tool_calls if call.name == FINAL_ANSWER.name), None)
             if final or not reply.tool_calls:
                 return str(parse_arguments(final, FINAL_ANSWER)[0].get("answer", "")) if final else reply.text
@@ -191,7 +209,7 @@ class Fallbacks:
         except LLMError as error:
             await context.warn("model_failed", f"the model could not write the answer ({error})")
             return ""
-        return "" if is_tool_call(reply.text) else reply.text.strip()
+        return "" if is_no_answer(reply.text) else _LEADING_CITATION.sub(r"\2 [\1]\3", reply.text.strip())
 
 
 def flatten_tool_messages(messages: Sequence[Message]) -> list[Message]:

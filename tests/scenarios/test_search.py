@@ -271,7 +271,7 @@ async def test_the_iteration_limit_forces_an_answer_with_a_warning(make_config: 
 
 
 async def test_a_limit_before_any_page_is_an_error_that_says_so(make_config: Make) -> None:
-    world = World(make_config(), searching("moon"))
+    world = World(make_config(), searching("moon"), web=FakeWeb({}))
     with pytest.raises(NoEvidenceError):
         await world.ask(max_iterations=1)
     assert [f.stop for f in world.facts if isinstance(f, LimitApplied)] == [StopReason.MAX_ITERATIONS]

@@ -14,7 +14,7 @@ from nexi.events import ModelAsked, RunStarted, ToolFinished, Warned
 from nexi.llm.local import LocalModel
 from nexi.testing import FakeWeb, ScriptedLLM, answering, reading, searching
 from nexi.types import Reply, StopReason
-from tests.scenarios.world import MARS, MOON, PAGES, QUESTION, World
+from tests.scenarios.world import MARS, MOON, PAGES, QUESTION, VENUS, World
 
 Make = Callable[..., Config]
 SENTENCE = "The Moon is 384,400 km away from Earth on average [1]."
@@ -42,8 +42,8 @@ async def test_the_passages_stand_first_and_the_rules_after_the_question(make_co
     world = small_world(make_config, Reply(SENTENCE))
     await world.ask()
     ((message,),) = world.llm.requests
-    assert message.content.startswith("[1] Moon facts\nThe Moon is 384,400 km from Earth on average.")
-    assert 0 < message.content.index(QUESTION) < message.content.index("Write one short sentence")
+    assert message.content.startswith("Source [1], Moon facts:\nThe Moon is 384,400 km from Earth on average.")
+    assert 0 < message.content.index(QUESTION) < message.content.index("one short full sentence")
 
 
 async def test_a_sentence_that_fails_the_check_is_replaced_by_a_quotation(make_config: Make) -> None:
@@ -52,6 +52,11 @@ async def test_a_sentence_that_fails_the_check_is_replaced_by_a_quotation(make_c
     assert result.answer.text == QUOTATION
     assert warnings_of(world) == ["replaced"]
     assert len([f for f in world.facts if isinstance(f, ModelAsked)]) == 1
+
+
+async def test_a_citation_before_its_sentence_is_moved_behind_it(make_config: Make) -> None:
+    world = small_world(make_config, Reply("[1] The Moon is 384,400 km away from Earth on average."))
+    assert (await world.ask()).answer.text == SENTENCE
 
 
 async def test_a_second_sentence_that_fails_is_left_out(make_config: Make) -> None:
@@ -109,6 +114,40 @@ async def test_a_model_that_has_called_a_tool_is_told_to_read_first(make_config:
     world = World(make_config(), searching("moon"), Reply("I just know it."), reading(MOON), answering(SENTENCE))
     assert (await world.ask()).answer.text == SENTENCE
     assert warnings_of(world) == []
+
+
+async def test_a_model_that_only_searches_leaves_reading_and_answering_to_the_built_in_model(make_config: Make) -> None:
+    world = World(make_config(), searching("moon"), searching("moon distance"))
+    result = await world.ask(max_iterations=2)
+    assert (result.answer.text, result.answer.stop) == (QUOTATION, StopReason.MAX_ITERATIONS)
+    said = "the iteration limit was reached before any page was read, so the built-in model read and answered"
+    assert result.answer.warnings == (said,)
+
+
+async def test_a_model_that_repeats_its_searches_leaves_the_answer_to_the_built_in_model(make_config: Make) -> None:
+    world = World(make_config(), *[searching("moon")] * 4)
+    result = await world.ask()
+    assert (result.answer.text, result.answer.stop) == (QUOTATION, StopReason.REPEATED)
+
+
+async def test_a_model_that_hangs_leaves_the_answer_to_the_built_in_model(make_config: Make) -> None:
+    world = World(make_config(), LLMError("the model did not answer in time", code="timeout"))
+    result = await world.ask()
+    assert (result.answer.text, result.answer.stop) == (QUOTATION, StopReason.API_ERROR)
+    said = "the model did not answer in time before any page was read, so the built-in model read and answered"
+    assert result.answer.warnings == (said,)
+
+
+async def test_a_model_that_babbles_over_what_it_read_leaves_the_answer_to_the_built_in_model(make_config: Make) -> None:
+    babble = Reply("The Moon is far and far and far away. " * 40)
+    world = World(make_config(), searching("moon"), reading(MOON, MARS, VENUS), babble, babble, babble)
+    assert (await world.ask()).answer.text == QUOTATION
+
+
+async def test_a_call_that_trickles_ends_after_five_timeouts(make_config: Make) -> None:
+    world = World(make_config(llm_timeout=60, time_target=None), searching("moon"), reading(MOON), answering(SENTENCE))
+    await world.ask()
+    assert world.llm.deadlines == [world.clock.monotonic() + 300] * 3
 
 
 async def test_a_replay_of_a_run_of_a_small_model_comes_to_the_same_answer(make_config: Make) -> None:

@@ -69,4 +69,4 @@ def _render_page(ranking: SentenceRanking, page: int, chosen: Sequence[Scored]) 
     text = ordered[0].sentence.text
     for before, scored in itertools.pairwise(ordered):
         text += (" " if scored.place == before.place + 1 else GAP) + scored.sentence.text
-    return f"[{ranking.pages[page].number}] {ranking.subjects[page]}\n{text}"
+    return f"Source [{ranking.pages[page].number}], {ranking.subjects[page]}:\n{text}"
