@@ -57,6 +57,7 @@ eval: $(VENV)/dev.stamp  ## answers, text, proofs, knowledge, research, doors, h
 	$(BIN)/python -m evals.agentic $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SAVE),--save)
 	$(BIN)/python -m evals.research $(if $(SAMPLE),--sample 5) $(if $(SAVE),--save)
 	$(BIN)/python -m evals.small_window $(if $(SAMPLE),--sample 3) $(if $(SAVE),--save)
+	$(BIN)/python -m evals.rubric $(if $(SAMPLE),--sample 6) $(if $(SAVE),--save)
 	$(BIN)/python -m evals.doors $(if $(SAMPLE),--sample $(SAMPLE))
 	$(BIN)/python -m evals.injection
 	$(BIN)/python -m evals.bodies $(if $(SAVE),--save)

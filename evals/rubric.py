@@ -61,6 +61,10 @@ the share of parts with a cited sentence from a passage that answers them; stray
 bears on no part; doubles, the share that repeats an earlier one; verified, the share that the check finds in its source.
 These are per cent, the rest are means for one question.
 
+The questions were written before the writer of reports; its weights were chosen by them. Seven passages were added to the
+labels after the first reports had quoted them. Before there was a writer, 65.3 % of the parts were covered, 29.7 % of the
+sentences were stray, and a report had 148 words.
+
 """
 
 _HEADING = re.compile(r"^#{1,6}\s.*$", re.MULTILINE)
@@ -108,8 +112,8 @@ def read_report(text: str, sources: Mapping[int, str]) -> list[Sentence]:
 
 
 def find_passages(page: str, keys: Sequence[str]) -> list[frozenset[str]]:
-    """The words of the paragraphs of a page that begin with these keys."""
-    lines = page.split("\n")
+    """The words of the paragraphs of a page that begin with these keys; a subscript such as O₂ does not end one."""
+    lines = re.sub(r"\n(?=\d[ .,)])", " ", page).split("\n")
     return [read_stems(line) for key in keys for line in lines if line.startswith(key)]
 
 

@@ -30,10 +30,10 @@ from nexi.research.tools import LOCAL_SEARCH, ContextUsage, ResearchToolbox, bui
 from nexi.runs.session import Session
 from nexi.searcher import Searcher
 from nexi.tasks import catch_error, raise_error, run_in_group
-from nexi.types import Answer, Message
+from nexi.types import Answer, Message, PageView
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 __all__ = ["ResearchEngine"]
 
@@ -188,6 +188,13 @@ class ResearchAssembly:
 
     def build_report_checker(self) -> AnswerChecker:
         return self._lead.answer_checker(self._environment.stop)
+
+    def write_report(self, question: str, parts: Sequence[str]) -> str:
+        from nexi.llm.extractive.report import write_report
+
+        numbered = [(page, source) for url, page in self.shared.pages.items() if (source := self.shared.book.find(url))]
+        views = [PageView(page.url, source.number, page.title, page.text) for page, source in numbered]
+        return write_report(question, parts, sorted(views, key=lambda view: view.number))
 
     def build_researcher(
         self, agent: str, task: str, session: Session, meter: Meter, shared: SharedResearchContext, emit: Emit

@@ -8,7 +8,7 @@ folded from its log.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -37,12 +37,13 @@ from nexi.ports import Clock, Emit
 from nexi.research.evaluator import (
     CUT_OFF,
     EvaluationLimits,
+    Judgement,
     describe_budget,
     evaluate_round,
     judge_without_model,
     sort_researchers,
 )
-from nexi.research.planner import Agenda, PlanningContext, plan_research
+from nexi.research.planner import Agenda, PlanningContext, plan_research, split_question
 from nexi.research.reducer import next_step, reduce
 from nexi.research.researcher import ResearcherFactory, ResearcherTask, SharedResearchContext
 from nexi.research.state import (
@@ -74,6 +75,10 @@ class _CoordinatorFactory(ResearcherFactory, Protocol):
     def coordinator_llm(self) -> MeteredLLM: ...
 
     def build_report_checker(self) -> AnswerChecker: ...
+
+    def write_report(self, question: str, parts: Sequence[str]) -> str:
+        """Write a report with a section for each part from the pages that were read, without a model; "" without any."""
+        ...
 
 
 class PlanApproval(Protocol):
@@ -286,7 +291,7 @@ class Orchestrator:
         )
         built_in = _is_built_in_model(coordinator)
         judgement = (
-            judge_without_model(self.state, step, quoted=True)
+            await self._judge_by_quotations(step)
             if built_in
             else await evaluate_round(self.state, step, coordinator, limits, self._stream_report)
         )
@@ -295,6 +300,15 @@ class Orchestrator:
         if judgement.reached_output_limit:
             await self.emit(Warned("cut", "the report breaks off where it reached the output limit (--max-len)"))
         await self.emit(RoundEvaluated(step.round, judgement.decision, judgement.tasks, judgement.text, judgement.by))
+
+    async def _judge_by_quotations(self, step: EvaluateStep) -> Judgement:
+        """Judge a round of the built-in model; the report on a broad question quotes the pages part by part."""
+        judgement = judge_without_model(self.state, step, quoted=True)
+        if judgement.decision != "synthesise":
+            return judgement
+        parts = split_question(self.state.question)
+        text = await asyncio.to_thread(self.factory.write_report, self.state.question, parts)
+        return replace(judgement, text=text or judgement.text)
 
     def _stream_report(self, text: str) -> None:
         """Check and release a piece of the report while the model is still writing it."""

@@ -17,13 +17,22 @@ from msgspec.structs import replace
 from nexi.errors import LLMError
 from nexi.ports import LLM
 from nexi.prompts import render
+from nexi.research.parts import find_subject, name_subject, split_enumeration
 from nexi.research.state import FIRST_RESEARCHERS, MAX_TASKS
 from nexi.structured.json_reader import parse_lenient
 from nexi.text.stopwords import STOP
 from nexi.text.words import content_words
 from nexi.types import Message
 
-__all__ = ["MAX_TASK_CHARS", "Agenda", "PlanningContext", "find_names", "plan_research", "render_conversation"]
+__all__ = [
+    "MAX_TASK_CHARS",
+    "Agenda",
+    "PlanningContext",
+    "find_names",
+    "plan_research",
+    "render_conversation",
+    "split_question",
+]
 
 
 MAX_TASK_CHARS = 2000
@@ -50,11 +59,13 @@ _OTHER_LANGUAGES = (
     r"|y\s+(?=(?:cómo|cuándo|dónde|quién|qué|cuál)\b)|и\s+(?=(?:как|когда|где|кто|что|почему)\b)"
 )
 _QUESTION_WORD = re.compile(
-    rf"\b{_WH}|^\W*(?:is|are|was|were|did|do|does|can|should|wie|wer|wann|wo|warum|comment|quand|qui|cómo|quién|как|кто|что)\b",
+    rf"\b{_WH}|^\W*(?:is|are|was|were|did|do|does|can|should|must|may|wie|wer|wann|wo|warum|comment|quand|qui|cómo|quién|как|кто|что)\b",
     re.IGNORECASE,
 )
 _CONJUNCTION = re.compile(
-    rf",?\s+(?:(?:and|as well as)\s+(?={_WH}|(?:is|are|did|do|does)\b)|{_OTHER_LANGUAGES})|,\s+(?={_WH})", re.IGNORECASE
+    rf",?\s+(?:(?:and|as well as)\s+(?={_WH}|(?:is|are|did|do|does|must|can|should)\b)|{_OTHER_LANGUAGES})"
+    rf"|,\s+(?={_WH}|(?:is|are|was|were|do|does|did|must|can|should|may)\s+(?:it|they|he|she)\b)",
+    re.IGNORECASE,
 )
 _PRONOUN = re.compile(r"\b(he|she|it|they|him|them)\b|\b(his|her|its|their)\b", re.IGNORECASE)
 _VERSUS = re.compile(r"(.+?)\s+(?:vs\.?|versus|compared (?:to|with))\s+(.+)", re.IGNORECASE)
@@ -142,11 +153,11 @@ def _complexity_for_tasks(tasks: int) -> int:
 
 
 def build_fallback_agenda(question: str, depth: int = 0, *, by: str = "fallback") -> Agenda:
-    """Make an agenda of the question, its parts and the names in it, as many as the complexity allows."""
+    """Make an agenda of the question and its parts, or of the names in a question of one part."""
     whole = _clean_task(question)
     parts = split_question(question)
     names = find_names(question)
-    wanted = [whole, *(parts if len(parts) > 1 else ()), *([n for n in names if " " in n] or names)]
+    wanted = [whole, *(parts if len(parts) > 1 else [n for n in names if " " in n] or names)]
     tasks = list(dict.fromkeys(t for t in map(_clean_task, wanted) if t)) or ["the question"]
     complexity = depth or _complexity_for_tasks(1 + max(len(parts), min(len(names), MAX_NAMES)))
     return Agenda(tuple(tasks[: FIRST_RESEARCHERS[complexity]]), complexity, by)
@@ -162,8 +173,12 @@ def split_question(question: str) -> list[str]:
     if len(parts) == 1 and (sides := _VERSUS.fullmatch(parts[0])):
         return [sides[1].strip(), sides[2].strip()]
     questions = [part for part in parts if _count_content_words(part)]
+    subject = find_subject(questions[0]) if len(questions) > 1 else ""
     names = find_names(question)
-    return [_make_self_contained(part, names or questions[:1]) for part in questions] or [question.strip()]
+    if len(questions) == 1 and len(items := split_enumeration(questions[0])) > 1:
+        return items
+    questions = [name_subject(one, subject) for part in questions for one in split_enumeration(part)]
+    return [_make_self_contained(part, names or questions[:1], subject) for part in questions] or [question.strip()]
 
 
 def _split_conjunctions(sentence: str) -> list[str]:
@@ -178,10 +193,13 @@ def _split_conjunctions(sentence: str) -> list[str]:
     return [side.strip(" ,") for side in sides] if _count_content_words(sides[-1]) else [sentence]
 
 
-def _make_self_contained(part: str, names: Sequence[str]) -> str:
+def _make_self_contained(part: str, names: Sequence[str], subject: str = "") -> str:
     """Name the subject in a part that only refers to it: `where did he die` of Ingmar Bergman."""
     text = part
-    if names and not any(name in part for name in names):
+    if subject:
+        if not set(content_words(subject)) & set(content_words(part)) and not find_names(part):
+            text = f"{part.rstrip('?')} ({subject})" + ("?" if part.endswith("?") else "")
+    elif names and not any(name in part for name in names):
         if _PRONOUN.search(part) and not _QUESTION_WORD.match(names[0]):
             text = _PRONOUN.sub(lambda m: names[0] if m[1] else f"{names[0]}'s", part, count=1)
         else:

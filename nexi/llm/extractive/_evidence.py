@@ -62,7 +62,7 @@ class SentenceRanking:
         self.question = question
         self.pages = tuple(pages)
         self.words = ContentWords()
-        self.subjects = [_page_subject(p.title) for p in pages]
+        self.subjects = [find_page_subject(p.title) for p in pages]
         self.sentences = [read_sentences(p.text) for p in pages]
         self.wants = self._wanted_kind()
         self._titles = [frozenset(self.words.stems(s)) for s in self.subjects]
@@ -165,7 +165,7 @@ def _holds_wanted(question: Question, wants: Wants, sentence: PassageSentence, w
     return any(m not in question.text for m in found)
 
 
-def _page_subject(title: str) -> str:
+def find_page_subject(title: str) -> str:
     """What a page is about by its title: without the site's name and without a bracketed hint."""
     first = re.split(r"\s+[-–—|·»]\s+", title.strip(), maxsplit=1)[0]
     return re.sub(r"\s*\([^)]*\)\s*$", "", first).strip() or first
@@ -187,10 +187,10 @@ def rank_hits(question: Question, outcomes: Iterable[SearchOutcome]) -> list[str
     total = sum(question.weights.values()) or 1.0
     for outcome in outcomes:
         for place, hit in enumerate(outcome.hits):
-            title = set(words.stems(_page_subject(hit.title)))
+            title = set(words.stems(find_page_subject(hit.title)))
             have = title.union(words.stems(hit.snippet))
             cover = sum(w for s, w in question.weights.items() if s in have) / total
             about = len(title & question.weights.keys()) / len(title) if title else 0.0
-            named = HIT_NAMED * is_named(_page_subject(hit.title), question.text)
+            named = HIT_NAMED * is_named(find_page_subject(hit.title), question.text)
             best[hit.url] = max(best.get(hit.url, 0.0), cover + HIT_ABOUT * about + named + 1 / (1 + place))
     return sorted(best, key=lambda url: -best[url])

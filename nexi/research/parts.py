@@ -1,0 +1,213 @@
+"""The parts of a broad question: what it enumerates, and what its "it" and "there" refer to.
+
+Below the planner, which makes tasks of the parts. Pure, and English except for what `planner` knows of other languages: a
+sentence that does not fit stays whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from nexi.text.stopwords import STOP, word_set
+
+__all__ = ["find_subject", "name_subject", "split_enumeration"]
+
+
+MAX_CONJUNCT_WORDS = 4
+MAX_CONJUNCTS = 4
+_AUXILIARIES = word_set("do does did is are was were has have had can could will would should may might must")
+_DO_SUPPORT = word_set("do does did can could will would should may might must")
+_PREPOSITIONS = word_set(
+    "of in on at for from to by with under over during through between into about against before after as since until"
+)
+_ARTICLES = word_set("a an the")
+_WH = word_set("how what who whom when where why which whose")
+_COMMANDS = word_set("compare describe explain discuss list outline summarise summarize")
+_PRONOUN = re.compile(r"\b(?:(it|they|them|he|she|him)|(its|their|his|her)|(there))\b", re.IGNORECASE)
+_PARTICIPLE = ("ed", "wn", "en", "ung", "ught")
+_WORDS = re.compile(r"[^\s,;?!]+|[,;]")
+_COMPARED = re.compile(
+    r"\b(?:both|same|or|between|first|older|younger|earlier|later|longer|more|most|versus|vs|common|together)\b", re.IGNORECASE
+)
+_BROAD = re.compile(
+    rf"\W*(?:how|why|what\s+(?:{'|'.join(sorted(_AUXILIARIES))})|{'|'.join(sorted(_COMMANDS))})\b"
+    r"(?!.*\b(?:which|who|whose|whom|that)\b)[^\"“”]{1,200}\Z",
+    re.IGNORECASE,
+)
+
+
+def find_subject(part: str) -> str:
+    """Find what a question is about: `the steam engine` of "How did the steam engine develop"; "" where that is unclear."""
+    words = [word for word in _WORDS.findall(part.rstrip("?!. ")) if word not in (",", ";")]
+    low = [word.lower() for word in words]
+    start = next((i for i, word in enumerate(low) if word in _AUXILIARIES), -1)
+    if start < 0:
+        return _strip_words(
+            words[2:] if low[:1] and low[0] in _WH else _after_of(words) if low[:1] and low[0] in _COMMANDS else []
+        )
+    rest = words[start + 1 :]
+    cut = next((i for i, word in enumerate(rest) if i and _leaves_phrase(rest, i)), len(rest))
+    phrase, after = rest[:cut], rest[cut + 1 :]
+    of = cut < len(rest) and rest[cut].lower() == "of"
+    if of and low[start] not in _DO_SUPPORT:
+        return _strip_words(after)  # "the causes of X" asks about X
+    if not of and low[start] in _DO_SUPPORT:
+        phrase = _drop_verb(phrase)
+    elif low[0] in ("how", "why", "when", "where") and len(phrase) > 1 and phrase[-1].lower().endswith(_PARTICIPLE):
+        phrase = phrase[:-1]
+    return _strip_words(after if not _is_definite(phrase) and _is_definite(after) else phrase)
+
+
+def _leaves_phrase(words: Sequence[str], place: int) -> bool:
+    """Whether a word is a preposition outside a name such as "Panel on Climate Change"."""
+    if words[place].lower() not in _PREPOSITIONS:
+        return False
+    return not (words[place - 1][:1].isupper() and words[place + 1 : place + 2] and words[place + 1][:1].isupper())
+
+
+def _is_definite(phrase: Sequence[str]) -> bool:
+    return any(word[:1].isupper() or word.lower() == "the" for word in phrase)
+
+
+def _after_of(words: Sequence[str]) -> Sequence[str]:
+    at = next((i for i, word in enumerate(words) if word.lower() == "of"), 0)
+    return words[at + 1 :]
+
+
+def _drop_verb(phrase: Sequence[str]) -> list[str]:
+    """Cut a phrase before its verb: at a second article, or before its last word. "affect the body" is about the body."""
+    second = next((i for i, word in enumerate(phrase) if i and word.lower() in _ARTICLES), len(phrase))
+    head = list(phrase[:second])
+    if len(head) == 1 and second < len(phrase) and head[0].islower():
+        return list(phrase[second:])
+    capital = [i for i, word in enumerate(head) if word[:1].isupper()]
+    if len(capital) > 1 and capital[-1] == len(head) - 1 and capital[-1] - capital[-2] == 2:
+        head = head[: capital[-1]]  # "the Normans conquer England": a lower-case word between two names
+    return head[:-1] if len(head) > 1 else head
+
+
+def _strip_words(words: Sequence[str]) -> str:
+    found = list(words)
+    while found and found[-1].lower() in STOP:
+        found = found[:-1]
+    while found and found[0].lower() in STOP - _ARTICLES:
+        found = found[1:]
+    return " ".join(found) if any(word.lower() not in STOP for word in found) else ""
+
+
+def name_subject(part: str, subject: str) -> str:
+    """Put the subject in for the first "it" or "there" of a part that does not name it."""
+    if not subject or subject.lower() in part.lower():
+        return part
+
+    def replacement(match: re.Match[str]) -> str:
+        bare = re.sub(r"^(?:a|an)\s+", "the ", subject, flags=re.IGNORECASE)
+        owner = re.sub(r"\s+in\s.*", "", bare)
+        return bare if match[1] else f"{owner}'s" if match[2] else f"in {bare}"
+
+    return _PRONOUN.sub(replacement, part, count=1)
+
+
+def split_enumeration(part: str) -> list[str]:
+    """Split "the causes and effects of X" into one question for each; [part] where nothing is enumerated."""
+    body = part.rstrip("?!. ")
+    tokens = _WORDS.findall(body)
+    joints = [i for i, word in enumerate(tokens) if word.lower() == "and" and 0 < i < len(tokens) - 1]
+    if len(joints) != 1 or _COMPARED.search(part) or not _BROAD.match(part):
+        return [part]
+    at = joints[0]
+    if same := _find_parallel(tokens, at):
+        return [
+            _join_words([*tokens[:same], *item]) + part[len(body) :].strip() for item in (tokens[same:at], tokens[at + 1 :])
+        ]
+    first, items = _read_items(tokens, at)
+    last = _read_conjunct(tokens, at + 1, items)
+    lengths = [len(item) for item in (*items, last)]
+    if (
+        0 in lengths
+        or not 1 < len(lengths) <= MAX_CONJUNCTS
+        or max(lengths) > MAX_CONJUNCT_WORDS
+        or _is_one_name(tokens, first, items, last)
+    ):
+        return [part]
+    extra = len(items[0]) - max(map(len, (*items[1:], last)))
+    if extra > 0:  # "do ctenophores move, feed and reproduce": what all have in common
+        first, items[0] = first + extra, items[0][extra:]
+    head, tail = tokens[:first], tokens[at + 1 + len(last) :]
+    if last[0] == head[-1:][0] if head else True:
+        last = last[1:]
+    if not head or not last or not (tail or len(items) > 1 or head[-1].lower() in _PREPOSITIONS | _ARTICLES):
+        return [part]
+    return [_join_words([*_agree(head, item), *item, *tail]) + part[len(body) :].strip() for item in (*items, last)]
+
+
+def _find_parallel(tokens: Sequence[str], at: int) -> int:
+    """Find where "the life of A and the life of B" begins its first half; 0 where the halves do not begin alike."""
+    opening = [word.lower() for word in tokens[at + 1 : at + 3]]
+    if opening[0] not in _ARTICLES:
+        return 0
+    return next((i for i in range(1, at - 1) if [word.lower() for word in tokens[i : i + 2]] == opening), 0)
+
+
+def _agree(head: Sequence[str], item: Sequence[str]) -> list[str]:
+    """Put a verb before one of several things into the singular."""
+    singular = {"are": "is", "were": "was"}.get(head[-1].lower()) if not item[-1].endswith("s") else None
+    return [*head[:-1], singular] if singular else list(head)
+
+
+def _is_one_name(tokens: Sequence[str], first: int, items: Sequence[Sequence[str]], last: Sequence[str]) -> bool:
+    """Whether "the French and Indian War" is one name: capitals on both sides after one article."""
+    article = "the" in (items[0][0].lower(), tokens[first - 1].lower() if first else "")
+    return len(items) == 1 and article and items[0][-1][:1].isupper() and last[0][:1].isupper()
+
+
+def _read_conjunct(tokens: Sequence[str], start: int, items: Sequence[Sequence[str]]) -> list[str]:
+    """Read the words after "and" up to a preposition, an auxiliary, a comma, what is no name beside names, or the end."""
+    named = bool(items) and all(item[0][:1].isupper() for item in items)
+    found: list[str] = []
+    for word in tokens[start:]:
+        if (word.lower() in _PREPOSITIONS and found) or word.lower() in _AUXILIARIES or word == ",":
+            break
+        if named and found and word.islower() and found[0][:1].isupper() and items[0][-1][:1].isupper():
+            break
+        found.append(word)
+    longest = max(map(len, items), default=0)
+    return found[:-1] if len(found) > max(1, longest) and found[-1].lower().endswith(_PARTICIPLE) else found
+
+
+def _read_items(tokens: Sequence[str], at: int) -> tuple[int, list[list[str]]]:
+    """Read the conjuncts before "and", and where the first of them begins."""
+    items: list[list[str]] = []
+    current: list[str] = []
+    place = at - 1
+    if place >= 0 and tokens[place] == ",":
+        place -= 1
+    while place >= 0:
+        word = tokens[place]
+        if word == ",":
+            items.insert(0, current)
+            current = []
+        elif _ends_list(word) and current:
+            break
+        elif _ends_list(word):
+            return 0, []
+        else:
+            current.insert(0, word)
+            if word.lower() in _ARTICLES and place and tokens[place - 1] != ",":
+                place -= 1
+                break
+        place -= 1
+    items.insert(0, current)
+    if any(not item for item in items):
+        return 0, []
+    return place + 1, items
+
+
+def _ends_list(word: str) -> bool:
+    low = word.lower()
+    return low in _PREPOSITIONS or low in _AUXILIARIES or low in _WH or low in _COMMANDS
+
+
+def _join_words(words: Sequence[str]) -> str:
+    return re.sub(r"\s+([,;])", r"\1", " ".join(words))

@@ -1,0 +1,71 @@
+"""A broad question falls into the parts it enumerates, each with its subject by name."""
+
+from __future__ import annotations
+
+import pytest
+
+from nexi.research.planner import split_question
+
+
+@pytest.mark.parametrize(
+    ("question", "parts"),
+    [
+        (
+            "What caused the potato famine, how did it affect the Irish economy, and how did it change farming?",
+            [
+                "What caused the potato famine?",
+                "How did the potato famine affect the Irish economy?",
+                "How did the potato famine change farming?",
+            ],
+        ),
+        (
+            "What are the causes and effects of ocean tides?",
+            ["What are the causes of ocean tides?", "What are the effects of ocean tides?"],
+        ),
+        (
+            "Describe the economy, the schools and the climate of Lisbon.",
+            ["Describe the economy of Lisbon.", "Describe the schools of Lisbon.", "Describe the climate of Lisbon."],
+        ),
+        (
+            "How are railways run in Spain, Norway and Peru?",
+            ["How are railways run in Spain?", "How are railways run in Norway?", "How are railways run in Peru?"],
+        ),
+        ("How do owls hunt, nest and sleep?", ["How do owls hunt?", "How do owls nest?", "How do owls sleep?"]),
+        (
+            "What is the climate of Peru, is it dry, and who lived there?",
+            ["What is the climate of Peru?", "Is Peru dry?", "Who lived in Peru?"],
+        ),
+        (
+            "How was the Senate elected, and how is the city governed?",
+            ["How was the Senate elected?", "How is the city governed (the Senate)?"],
+        ),
+        (
+            "Who was Ada Lovelace, and what did Alan Turing build?",
+            ["Who was Ada Lovelace?", "What did Alan Turing build?"],
+        ),
+        (
+            "Describe the life of Ada Lovelace and the life of Alan Turing.",
+            ["Describe the life of Ada Lovelace.", "Describe the life of Alan Turing."],
+        ),
+        ("How did England and Scotland trade?", ["How did England trade?", "How did Scotland trade?"]),
+        ("What is Norman law and Norman art known for?", ["What is Norman law known for?", "What is Norman art known for?"]),
+    ],
+)
+def test_each_part_can_be_understood_on_its_own(question: str, parts: list[str]) -> None:
+    assert split_question(question) == parts
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What were the causes of the French and Indian War?",
+        "What do Ada Lovelace and Alan Turing have in common?",
+        "Are Ada Lovelace and Alan Turing from the same country?",
+        'Which band wrote "Salt and Pepper"?',
+        "Which country is home to Alsa Mall and Spencer Plaza?",
+        "How did the man who wrote plays and poems die?",
+        "Tides and the Moon",
+    ],
+)
+def test_names_comparisons_and_facts_stay_whole(question: str) -> None:
+    assert [part.rstrip("?") for part in split_question(question)] == [question.rstrip("?")]
