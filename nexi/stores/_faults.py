@@ -6,6 +6,7 @@ The embedded store above raises only these; below are SQLite's result codes and 
 from __future__ import annotations
 
 import errno
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -14,7 +15,9 @@ from nexi.errors import StoreError
 from nexi.install import install_command
 
 REPAIR = "Run `nexi doctor --repair`: it saves what can be read into a sound file and keeps the damaged one beside it."
+MIN_SPACE_BYTES = 65_536
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_REFUSED_WRITES = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT)
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
 
 
@@ -30,13 +33,30 @@ def from_sqlite(error: sqlite3.Error, path: Path) -> StoreError:
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN):
         return files.store_error("The knowledge store could not be opened for writing", path, OSError(errno.EACCES, str(error)))
     if code == sqlite3.SQLITE_IOERR:
-        return files.store_error("The knowledge store could not be read or written", path, OSError(errno.EIO, str(error)))
+        # SQLite calls it an error of the disk, too, when a full one has no room for its index of the journal.
+        number = errno.EIO if _has_space(path) else errno.ENOSPC
+        return files.store_error("The knowledge store could not be read or written", path, OSError(number, str(error)))
     return StoreError("The knowledge store failed", cause=f"{error} ({path})", fix=REPAIR)
+
+
+def _has_space(path: Path) -> bool:
+    try:
+        return shutil.disk_usage(path.parent).free > MIN_SPACE_BYTES
+    except OSError:
+        return True
 
 
 def is_damage(error: sqlite3.Error) -> bool:
     """Whether the file is damaged: SQLite says so, or a text in it is no text, which only Python's binding notices."""
     return _result_code(error) in _DAMAGED or str(error).startswith("Could not decode to UTF-8")
+
+
+def is_refused_write(error: OSError | sqlite3.Error) -> bool:
+    """Whether a disk that is full, read-only or another user's may be all that is wrong."""
+    if isinstance(error, OSError):
+        return error.errno in _REFUSED_WRITES
+    refused = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL)
+    return _result_code(error) in refused
 
 
 def _result_code(error: sqlite3.Error) -> int:

@@ -38,8 +38,10 @@ class SqliteThread:
         busy_s: float = BUSY_S,
         cache_kib: int = CACHE_KIB,
         check_file: Callable[[], None] = lambda: None,
+        only_reads: bool = False,
     ) -> None:
         self._path = path
+        self._only_reads = only_reads
         self._check_file = check_file  # before the file is opened, which makes one where there is none
         self._cache_kib = cache_kib
         self._prepare = prepare
@@ -78,13 +80,20 @@ class SqliteThread:
             connection.close()
 
     def _open_connection(self) -> sqlite3.Connection:
-        """The connection; a new one where a repair has put another file in the place of ours."""
+        """The connection; a new one where a repair has put another file in the place of ours, or the last could not write."""
         if self._connection is not None and self._file != _file_identity(self._path):
             self.close()
         if self._connection is None:
             self._check_file()
-            self._connection = open_database(self._path, self._prepare, busy_s=self._busy_s, cache_kib=self._cache_kib)
             self._file = _file_identity(self._path)
+            try:
+                self._connection = open_database(self._path, self._prepare, busy_s=self._busy_s, cache_kib=self._cache_kib)
+                self._file = _file_identity(self._path)
+            except (OSError, sqlite3.OperationalError) as error:
+                if not self._only_reads or not _faults.is_refused_write(error):
+                    raise
+                self._connection = _open_unwritable(self._path, self._prepare, error)
+                self._file = (0, -1)  # opened again for the next work: the disk may be writable then
         return self._connection
 
 
@@ -102,6 +111,41 @@ def open_database(
         connection.execute(f"PRAGMA cache_size=-{cache_kib}")
         prepare(connection)
     except (sqlite3.Error, StoreError):
+        connection.close()
+        raise
+    return connection
+
+
+def _open_unwritable(
+    path: Path, prepare: Callable[[sqlite3.Connection], None], error: OSError | sqlite3.OperationalError
+) -> sqlite3.Connection:
+    """A connection that writes nothing, for a disk that is full or read-only. Raises the error that led here.
+
+    SQLite needs to write even to read what lies in a journal. Without a journal the file is whole and taken as it is; where
+    there is none, an empty store in memory has the same content.
+    """
+    if not path.exists() or not path.stat().st_size:
+        return _open_prepared(":memory:", prepare, error)
+    try:
+        return _open_prepared(f"{path.absolute().as_uri()}?mode=ro", prepare, error)
+    except (OSError, sqlite3.OperationalError):
+        journal = path.with_name(f"{path.name}-wal")
+        if journal.exists() and journal.stat().st_size:
+            raise
+    return _open_prepared(f"{path.absolute().as_uri()}?immutable=1", prepare, error)
+
+
+def _open_prepared(
+    address: str, prepare: Callable[[sqlite3.Connection], None], error: OSError | sqlite3.OperationalError
+) -> sqlite3.Connection:
+    connection = sqlite3.connect(address, uri=True, isolation_level=None, cached_statements=256)
+    try:
+        connection.execute("PRAGMA temp_store=MEMORY")
+        prepare(connection)
+    except sqlite3.OperationalError:
+        connection.close()
+        raise error from None
+    except BaseException:
         connection.close()
         raise
     return connection

@@ -50,7 +50,12 @@ class SqliteStore:
         self._path = path
         self._limits = limits
         self._reader = SqliteThread(
-            path, self._prepare_tables, busy_s=busy_s, cache_kib=READING_KIB, check_file=self._refuse_lost_content
+            path,
+            self._prepare_tables,
+            busy_s=busy_s,
+            cache_kib=READING_KIB,
+            check_file=self._refuse_lost_content,
+            only_reads=True,
         )
         self._writer = SqliteThread(path, self._prepare_tables, busy_s=busy_s, check_file=self._refuse_lost_content)
         self._mapped = VectorReader(path)
