@@ -1,195 +1,197 @@
-"""A real model of your own over the mini-webs: every way of asking, with what it cost beside what it found.
+"""A model of your own over the mini-webs, beside the built-in model on the same questions: one command adds its rows.
 
-    python -m evals.local_model --base-url http://127.0.0.1:18080/v1 --model qwen [--questions 5] [--reports 1] [--save]
+    python -m evals.local_model --base-url http://127.0.0.1:18080/v1 --model qwen2.5-1.5b [--questions 40] [--multi 20] [--save]
 
-Any OpenAI-compatible server will do; none is started here. Each question is answered, then searched agentically twice with one
-store, so that the second time shows what was kept; then a few of the multi-hop questions are researched at depth 1. An answer
-is supported when it contains a gold answer and cites every page that one needs; of an agentic search the passages are searched.
-Slow machines take minutes for one question: the table is printed as it grows.
+Any OpenAI-compatible server will do; none is started here. Every question is asked of the built-in model and of yours. An
+answer is right when it contains a gold answer and cites the pages that one needs, in at most 60 words (`rig.score`); it is
+malformed when it is empty, a tool call in text, or the same words over and over. Slow machines take minutes for a question, so
+each outcome is kept in `.eval/` as it comes, and the same command goes on where it was stopped; `--again` starts anew.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import random
 import re
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+from msgspec import Struct
+
 from evals.answers import DATA, ROOT, SEED, find_source
-from nexi.app import Nexi, RunOpening, RunRequest, RunResult
+from nexi.agent.tool_text import is_no_answer
+from nexi.app import Nexi
 from nexi.config import Config
 from nexi.errors import NexiError
-from nexi.events import ModelReplied, PageFetched
-from nexi.types import Verdict
+from nexi.events import ModelReplied, Warned
 from rig import miniweb, score
 
 RESULTS = ROOT / "evals" / "local_model.md"
-SHARES = ("contains", "cited", "verified")
-MEANS = ("words", "citations", "calls", "in", "out", "pages", "seconds")
-HEADS = ("way", "asked", *SHARES, *MEANS, "failed")
+KEPT = ROOT / ".eval"
+HEADS = ("model", "web", "asked", "right", "built-in right", "contains", "built-in contains", "words", "built-in words")
+HEADS += ("tokens", "most tokens", "calls", "seconds", "replaced", "malformed")
+INTRODUCTION = """# Models of your own over the mini-webs
+
+Each pair of rows is made by `python -m evals.local_model --base-url URL --model MODEL --save`. Right (a gold answer, the pages
+it needs, at most 60 words) and contains (a gold answer) are per cent, beside those of the built-in model on the same questions.
+Words, tokens, calls and seconds are means for one question, tokens of all its calls; replaced counts answers whose sentence
+failed the check, so that the built-in model's stands in its place. Seconds are those of the machine and its load at the time.
+
+"""
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What one question took, in one way of asking."""
+class Outcome(Struct, frozen=True):
+    """What one answer is worth and what it took."""
 
-    way: str
+    right: bool
     contains: bool
-    cited: bool
-    verified: int
-    checked: int
     words: int
-    citations: int
+    tokens: int
     calls: int
-    tokens_in: int
-    tokens_out: int
-    pages: int
     seconds: float
-    failure: str = ""
+    is_replaced: bool = False
+    is_malformed: bool = False
+    text: str = ""
 
 
-async def ended(opening: RunOpening) -> RunResult:
-    async with opening as run:
-        async for _ in run:
-            pass
-        return run.result()
+class Pair(Struct, frozen=True):
+    """The outcomes of one question: of the model that is measured, and of the built-in one."""
+
+    web: str
+    question: str
+    model: Outcome
+    built_in: Outcome
 
 
-async def outcome(way: str, run: RunOpening, question: Mapping[str, Any]) -> Outcome:
-    started, failure, text, verified, checked = time.perf_counter(), "", "", 0, 0
-    urls: list[str] = []
-    try:
-        result = await ended(run)
-    except NexiError as error:
-        failure = f"{error.code}: {error.message}"
-    else:
-        text, urls = _said(way, result)
-        claims = result.answer.review.proof.checked if result.answer.review else ()
-        verified, checked = sum(claim.verdict in (Verdict.FOUND, Verdict.SUPPORTED) for claim in claims), len(claims)
+async def ask(config: Config, question: Mapping[str, Any]) -> Outcome:
+    """Ask one question through nexi's public face. A run that fails counts as a malformed end."""
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
+        try:
+            async with Nexi(config.override(home=Path(home))) as nexi:
+                result = await nexi.answer(question["question"])
+        except NexiError as error:
+            return Outcome(
+                False, False, 0, 0, 0, time.perf_counter() - started, is_malformed=True, text=f"{error.code}: {error}"
+            )
+    text = result.answer.text
+    cited = {int(number) for number in re.findall(r"\[(\d+)\]", text)}
+    urls = [source.url for source in result.answer.sources if source.number in cited]
     figures = score.score(dict(question), {"answer": text, "citations": urls})
-    replies = [fact for fact in run.facts if isinstance(fact, ModelReplied)]
+    replies = [fact for fact in result.facts if isinstance(fact, ModelReplied)]
     return Outcome(
-        way,
+        bool(figures["supported"]),
         bool(figures["contains"]),
-        bool(figures["cited"]),
-        verified,
-        checked,
         len(text.split()),
-        len(urls),
+        sum(fact.usage.total for fact in replies),
         len(replies),
-        sum(fact.usage.input_tokens for fact in replies),
-        sum(fact.usage.output_tokens for fact in replies),
-        sum(isinstance(fact, PageFetched) for fact in run.facts),
         time.perf_counter() - started,
-        failure,
+        any(isinstance(fact, Warned) and fact.code == "replaced" for fact in result.facts),
+        is_no_answer(text),
+        text,
     )
 
 
-def _said(way: str, result: RunResult) -> tuple[str, list[str]]:
-    """The text to look for an answer in, and the pages it names."""
-    if way.startswith("agentic"):
-        passages = json.loads(result.answer.text)["results"]
-        return "\n".join(passage["content"] for passage in passages), [passage["url"] for passage in passages]
-    cited = {int(number) for number in re.findall(r"\[(\d+)\]", result.answer.text)}
-    return result.answer.text, [source.url for source in result.answer.sources if source.number in cited]
+async def measure(config: Config, webs: Mapping[str, Path], counts: Mapping[str, int], kept: Path) -> list[Pair]:
+    """Ask the questions that have no outcome yet, and keep each outcome as it comes."""
+    pairs = read_kept(kept)
+    for web, source in webs.items():
+        questions = miniweb.read_jsonl(source, "questions.jsonl")
+        chosen = random.Random(SEED).sample(questions, min(counts[web], len(questions)))
+        with miniweb.serve(source) as base_url:
+            local = config.override(searxng_url=base_url, allow_private=(base_url.removeprefix("http://"),))
+            for question in chosen:
+                if (web, question["id"]) in {(pair.web, pair.question) for pair in pairs}:
+                    continue
+                built_in = await ask(local.override(model="extractive"), question)
+                pairs.append(Pair(web, question["id"], await ask(local, question), built_in))
+                with kept.open("ab") as file:
+                    file.write(msgspec.json.encode(pairs[-1]) + b"\n")
+                print(
+                    web,
+                    question["id"],
+                    "right" if pairs[-1].model.right else "-",
+                    f"{pairs[-1].model.seconds:.0f} s",
+                    flush=True,
+                )
+    return pairs
 
 
-async def asked_in_every_way(config: Config, questions: Sequence[Mapping[str, Any]]) -> AsyncIterator[Outcome]:
-    for question in questions:
-        text = question["question"]
-        with tempfile.TemporaryDirectory() as home:
-            async with Nexi(config.override(home=Path(home))) as nexi:
-                yield await outcome("answer", nexi.search(text), question)
-        with tempfile.TemporaryDirectory() as home:
-            async with Nexi(config.override(home=Path(home))) as nexi:
-                yield await outcome("agentic, first time", nexi.agentic(text), question)
-                yield await outcome("agentic, second time", nexi.agentic(text), question)
+def read_kept(path: Path) -> list[Pair]:
+    lines = path.read_bytes().splitlines() if path.exists() else []
+    return [msgspec.json.decode(line, type=Pair) for line in lines]
 
 
-async def researched(config: Config, questions: Sequence[Mapping[str, Any]]) -> AsyncIterator[Outcome]:
-    for question in questions:
-        with tempfile.TemporaryDirectory() as home:
-            async with Nexi(config.override(home=Path(home))) as nexi:
-                run = nexi.research(RunRequest(question["question"], depth=1))
-                yield await outcome("research, depth 1", run, question)
+def rows(model: str, pairs: Sequence[Pair]) -> list[str]:
+    """One row for each web."""
+    return [_row(model, web, [pair for pair in pairs if pair.web == web]) for web in dict.fromkeys(pair.web for pair in pairs)]
 
 
-def row(way: str, outcomes: Sequence[Outcome]) -> str:
-    def mean(name: str) -> float:
-        return sum(float(getattr(o, name)) for o in outcomes) / len(outcomes)
+def _row(model: str, web: str, pairs: Sequence[Pair]) -> str:
+    ours, theirs = [pair.model for pair in pairs], [pair.built_in for pair in pairs]
 
-    checked = sum(o.checked for o in outcomes)
-    verified = f"{100 * sum(o.verified for o in outcomes) / checked:.0f}" if checked else "-"
-    shares = [f"{100 * mean('contains'):.0f}", f"{100 * mean('cited'):.0f}", verified]
-    means = [f"{mean(n):.1f}" for n in ("words", "citations", "calls", "tokens_in", "tokens_out", "pages", "seconds")]
-    failed = str(sum(bool(o.failure) for o in outcomes))
-    return "| " + " | ".join([way, str(len(outcomes)), *shares, *means, failed]) + " |"
+    def share(values: Iterable[bool]) -> str:
+        return f"{100 * sum(values) / len(pairs):.1f}"
 
+    def mean(values: Iterable[float]) -> str:
+        return f"{sum(values) / len(pairs):.1f}"
 
-def table(outcomes: Sequence[Outcome]) -> str:
-    ways = list(dict.fromkeys(o.way for o in outcomes))
-    rows = [row(way, [o for o in outcomes if o.way == way]) for way in ways]
-    return "\n".join(["| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS), *rows])
-
-
-async def gather(config: Config, webs: Mapping[str, Path], counts: Mapping[str, int]) -> list[Outcome]:
-    outcomes: list[Outcome] = []
-    for web, ask in (("dev", asked_in_every_way), ("multi", researched)):
-        questions = miniweb.read_jsonl(webs[web], "questions.jsonl")
-        questions = random.Random(SEED).sample(questions, min(counts[web], len(questions)))
-        with miniweb.serve(webs[web]) as base_url:
-            reachable = config.override(searxng_url=base_url, allow_private=(base_url.removeprefix("http://"),))
-            async for result in ask(reachable, questions):
-                outcomes.append(result)
-                print(row(result.way, [result]), result.failure, flush=True)
-    return outcomes
+    cells = [
+        *(model, web, str(len(pairs))),
+        *(share(o.right for o in ours), share(o.right for o in theirs)),
+        *(share(o.contains for o in ours), share(o.contains for o in theirs)),
+        *(mean(o.words for o in ours), mean(o.words for o in theirs)),
+        *(mean(o.tokens for o in ours), str(max(o.tokens for o in ours)), mean(o.calls for o in ours)),
+        *(mean(o.seconds for o in ours), str(sum(o.is_replaced for o in ours)), str(sum(o.is_malformed for o in ours))),
+    ]
+    return f"| {' | '.join(cells)} |"
 
 
-def saved(model: str, outcomes: Sequence[Outcome]) -> str:
-    return (
-        "# A real small model over the mini-webs\n\n"
-        f"Made by `python -m evals.local_model --model {model} --save` against a model on the same two cores.\n"
-        "Contains a gold answer, cites the pages it needs, and verified sentences (of those checked) are per cent; the rest\n"
-        "are means for one question. In and out are tokens of all its calls. Of an agentic search the passages are counted.\n\n"
-        + table(outcomes)
-        + "\n"
-    )
+def table(lines: Sequence[str]) -> str:
+    return "\n".join((f"| {' | '.join(HEADS)} |", "|" + "---|" * len(HEADS), *lines)) + "\n"
+
+
+def merge_rows(saved: str, fresh: Sequence[str]) -> list[str]:
+    """The rows of a saved table with those of this measurement, which replace earlier ones of the same model and web."""
+    keys = {tuple(row.split("|")[1:3]) for row in fresh}
+    old = [line for line in saved.splitlines() if line.startswith("| ") and not line.startswith("| model ")]
+    return [*(row for row in old if tuple(row.split("|")[1:3]) not in keys), *fresh]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="A real model over the mini-webs.")
+    parser = argparse.ArgumentParser(description="A model of your own over the mini-webs.")
     parser.add_argument("--base-url", default="http://127.0.0.1:18080/v1", help="an OpenAI-compatible server")
     parser.add_argument("--model", required=True, help="the name that server knows it by")
     parser.add_argument("--context", type=int, default=8192, help="its context in tokens")
-    parser.add_argument("--questions", type=int, default=5, help="questions to answer, and to search for agentically")
-    parser.add_argument("--reports", type=int, default=1, help="multi-hop questions to research")
+    parser.add_argument("--timeout", type=float, default=900, help="seconds for a reply")
+    parser.add_argument("--questions", type=int, default=40, help="questions of one page")
+    parser.add_argument("--multi", type=int, default=20, help="questions of two pages")
     parser.add_argument("--data", type=Path, default=DATA, help="folder with the webs as folders or .tar.gz files")
-    parser.add_argument("--save", action="store_true", help="write evals/local_model.md")
+    parser.add_argument("--again", action="store_true", help="forget outcomes that were kept")
+    parser.add_argument("--save", action="store_true", help="write the rows into evals/local_model.md")
     args = parser.parse_args()
     webs = {web: source for web in ("dev", "multi") if (source := find_source(args.data, web))}
     if len(webs) < 2:
         print(f"evals: the mini-webs are not in {args.data}; give their folder with --data")
         return 0
-    config = Config(
-        base_url=args.base_url,
-        model=args.model,
-        max_context=args.context,
-        llm_timeout=600,
-        page_cache=False,
-        verify_judge=False,
-    )
-    outcomes = asyncio.run(gather(config, webs, {"dev": args.questions, "multi": args.reports}))
-    print(table(outcomes))
+    kept = KEPT / f"local-model-{re.sub(r'[^A-Za-z0-9.-]', '-', args.model)}.jsonl"
+    kept.parent.mkdir(exist_ok=True)
+    if args.again:
+        kept.unlink(missing_ok=True)
+    endpoint = {"base_url": args.base_url, "model": args.model, "max_context": args.context, "llm_timeout": args.timeout}
+    config = Config(page_cache=False, knowledge=False, verify_judge=False, **endpoint)
+    pairs = asyncio.run(measure(config, webs, {"dev": args.questions, "multi": args.multi}, kept))
+    fresh = rows(args.model, pairs)
+    print(table(fresh))
     if args.save:
-        RESULTS.write_text(saved(args.model, outcomes), encoding="utf-8")
+        saved = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else ""
+        RESULTS.write_text(INTRODUCTION + table(merge_rows(saved, fresh)), encoding="utf-8")
     return 0
 
 

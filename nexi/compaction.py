@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from nexi.errors import ContextOverflowError, NexiError
 from nexi.prompts import render
 from nexi.token_counter import TokenCounter
-from nexi.types import Message, content_text
+from nexi.types import Message, PageView, content_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from nexi.config import Config
     from nexi.ports import LLM
 
-__all__ = ["CompactionSettings", "compact", "should_compact"]
+__all__ = ["CompactionSettings", "archive_results", "compact", "should_compact"]
 
 
 MessageOrDict: TypeAlias = Message | dict[str, Any]
@@ -67,6 +67,23 @@ class CompactionMetadata:
 def should_compact(current_tokens: int, estimated_next: int, config: CompactionSettings | Config) -> bool:
     """Whether the conversation and the next message together exceed the threshold."""
     return current_tokens + estimated_next > int(config.max_context * config.auto_compact_thresh)
+
+
+def archive_results(messages: Sequence[Message], keep_last: int = 0) -> list[Message]:
+    """Return the conversation with a note in place of all but the last tool results; the typed results stay."""
+    results = [index for index, message in enumerate(messages) if message.role == "tool" and message.result is not None]
+    old = set(results[: len(results) - keep_last])
+    return [
+        replace(message, content=_archive_note(message)) if index in old else message for index, message in enumerate(messages)
+    ]
+
+
+def _archive_note(message: Message) -> str:
+    values = message.result.value if message.result else ()
+    views = values if isinstance(values, tuple) else ()
+    pages = ", ".join(f"[{view.number}] {view.url}" for view in views if isinstance(view, PageView) and view.number)
+    note = f"archived: the pages {pages} were read" if pages else "archived: this result was left out to save room"
+    return min(f"[{note}; call the tool again to see it]", message.content, key=len)
 
 
 def extract_metadata(messages: Sequence[MessageOrDict]) -> CompactionMetadata:

@@ -45,6 +45,7 @@ class AgentSettings(Struct, frozen=True):
     temperature: float | None = None
     final_answer_s: float = 30.0  # for the call that writes the last answer, where there is no time target
     approach: Approach = "tools"
+    archives_results: bool = False  # of tools, before a summary is asked for: a small model summarises slowly and badly
 
 
 @dataclass

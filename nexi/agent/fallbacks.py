@@ -16,6 +16,7 @@ from nexi.agent.checking import AnswerChecker
 from nexi.agent.context import RunContext
 from nexi.agent.tool_text import is_no_answer
 from nexi.agent.window import reply_tokens
+from nexi.compaction import archive_results
 from nexi.errors import ContextOverflowError, LLMError, NoEvidenceError
 from nexi.ports import LLM
 from nexi.prompts import render
@@ -131,6 +132,9 @@ class Fallbacks:
                 fix="ask in other words, try another model with -m, or check the search service: nexi doctor",
             )
         sentences = await self._request_sentences()
+        self._context.session.messages[:] = archive_results(
+            self._context.session.messages
+        )  # whole pages, which fill any window
         return await self._checker.check_sentences(sentences, quotation, StopReason.PLAIN_ANSWER)
 
     async def extractive_answer(self) -> str:

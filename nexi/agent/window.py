@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from nexi.agent.context import RunContext
-from nexi.compaction import compact, should_compact
+from nexi.compaction import archive_results, compact, should_compact
 from nexi.errors import ContextOverflowError, LLMError
 from nexi.events import ContextCompacted
 from nexi.model import count_prompt_tokens
@@ -19,6 +19,7 @@ from nexi.types import Message, ToolSpec
 
 WINDOW_MARGIN = 0.9  # the server's tokenizer may count more tokens than ours
 MIN_WINDOW_TOKENS = 1000
+KEPT_RESULTS = 2
 
 
 async def make_room(context: RunContext, tools: Sequence[ToolSpec], coming: Sequence[Message] = ()) -> bool:
@@ -27,6 +28,11 @@ async def make_room(context: RunContext, tools: Sequence[ToolSpec], coming: Sequ
     following += count_prompt_tokens(context.counter, coming, (), context.llm.max_context) if coming else 0
     if not should_compact(before, following, context.settings.compaction):
         return True
+    if context.settings.archives_results and (archived := _archive_old_results(context, tools, before)) is not None:
+        await context.emit(ContextCompacted(before, archived, True))
+        before = archived
+        if not should_compact(before, following, context.settings.compaction):
+            return True
     compacted = await compact(
         context.session.messages,
         context.settings.compaction,
@@ -40,6 +46,17 @@ async def make_room(context: RunContext, tools: Sequence[ToolSpec], coming: Sequ
     after = _count_tokens(context, tools)
     await context.emit(ContextCompacted(before, after, compacted is not None))
     return after + following <= context.llm.max_context
+
+
+def _archive_old_results(context: RunContext, tools: Sequence[ToolSpec], before: int) -> int | None:
+    """Archive all but the newest results, which costs no call; the tokens that are left, None where that saves nothing."""
+    messages = archive_results(context.session.messages, KEPT_RESULTS)
+    after = count_prompt_tokens(context.counter, messages, tools, context.llm.max_context)
+    if after >= before:
+        return None
+    context.session.messages[:] = messages
+    context.repeats.forget()
+    return after
 
 
 async def shrink_context_window(context: RunContext, error: LLMError) -> bool:

@@ -228,8 +228,14 @@ class RunComponents:
             config.prompts_dir,
         )
         most = self.request.limits.max_output_tokens or config.max_output_tokens
-        approach = self.environment.approach
-        return AgentSettings(most, compaction, config.prompts_dir, final_answer_s=config.llm_timeout, approach=approach)
+        return AgentSettings(
+            most,
+            compaction,
+            config.prompts_dir,
+            final_answer_s=config.llm_timeout,
+            approach=self.environment.approach,
+            archives_results=self.environment.is_small_model,
+        )
 
     def urls_of(self, call: ToolCall) -> list[str]:
         from nexi.tools.specs import WEB_GET, parse_arguments

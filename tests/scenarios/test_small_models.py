@@ -150,6 +150,33 @@ async def test_a_call_that_trickles_ends_after_five_timeouts(make_config: Make) 
     assert world.llm.deadlines == [world.clock.monotonic() + 300] * 3
 
 
+async def test_the_pages_of_an_earlier_question_are_archived_and_stay_citable(make_config: Make) -> None:
+    world = World(make_config(), Reply("I just know it."), Reply(SENTENCE))
+    result = await world.ask()
+    world.llm.steps += [answering("It has no air [1].")]
+    again = await world.ask("Has the Moon air?", session=result.session)
+    assert again.answer.text == "It has no air [1]."
+    archived = [m.content for m in world.llm.requests[2] if m.role == "tool"]
+    assert archived == [
+        "[archived: this result was left out to save room; call the tool again to see it]",
+        f"[archived: the pages [1] {MOON}, [2] {MARS}, [3] {VENUS} were read; call the tool again to see it]",
+    ]
+
+
+async def test_a_small_model_with_tools_has_old_results_archived_before_a_summary_is_asked_for(make_config: Make) -> None:
+    config = make_config(model="some-7b", max_context=8_000, max_output_tokens=300)
+    keep_approach(config, "tools")
+    pages = {
+        f"https://moon.example/{n}": f"Moon {n}\n\nThe Moon is far, {n}. " + f"Stones of kind {n}. " * 240 for n in range(5)
+    }
+    steps = [searching("moon"), *(reading(url, get_full=True) for url in pages), answering("The Moon is far, 4 [5].")]
+    world = World(config, *steps, web=FakeWeb(pages))
+    await world.ask("What is the Moon?")
+    assert len(world.llm.requests) == 7
+    assert {f.purpose for f in world.facts if isinstance(f, ModelAsked)} == {"answer"}
+    assert "archived" in next(m.content for m in world.llm.requests[-1] if m.role == "tool")
+
+
 async def test_a_replay_of_a_run_of_a_small_model_comes_to_the_same_answer(make_config: Make) -> None:
     world = small_world(make_config, Reply(SENTENCE))
     result = await world.ask()
