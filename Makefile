@@ -10,7 +10,7 @@ OPENWEBUI_NEEDS := aiocache aiofiles aiohttp aiosqlite alembic authlib azure-ai-
 	langchain-core markdown mcp pillow pycrdt pydub pyjwt python-mimeparse python-socketio pytz redis requests \
 	"sqlalchemy[asyncio]" tiktoken typer uvicorn validators
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-js check eval bench bench-page mutate train-pair-model test-faults test-containers test-browser test-clients test-mcp screenshots lock clean
+.PHONY: help demo test test-js check eval bench bench-page mutate train-pair-model test-faults soak test-containers test-browser test-clients test-mcp screenshots lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -90,6 +90,9 @@ bench-page: .venv-browser/stamp  ## the page in Chromium, by its own tracing; wr
 test-faults: $(VENV)/dev.stamp  ## every fault at every place, and kill -9; writes tests/faults/matrix.md
 	$(BIN)/python -m pytest tests/faults
 	$(BIN)/python -m pytest tests/faults/matrix.py tests/faults/kills.py
+
+soak: $(VENV)/dev.stamp  ## a server under mixed load with kills and faults for SECONDS (1200), added to tests/faults/endurance.md
+	$(BIN)/python -m tests.faults.endurance soak --seconds $(if $(SECONDS),$(SECONDS),1200) --save
 
 test-containers: $(VENV)/dev.stamp  ## the containers of the server and of SearXNG with real podman, where it is installed
 	$(BIN)/python -m pytest tests/containers

@@ -16,7 +16,15 @@ from pathlib import Path
 from nexi.events import TERMINAL, Fact, ModelAsked, ModelFailed, ModelReplied, PageFetched, SourceNumbered
 from tests.faults.world import QUESTION, Servers, facts_in, servers
 
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0  # far more than any wait takes, also on a busy machine
+JUMPED_CLOCK = """
+from datetime import timedelta
+from nexi.app.clock import SystemClock
+now = SystemClock.now
+SystemClock.now = lambda clock: now(clock) + timedelta(days={days})
+from nexi.__main__ import main
+main()
+"""
 
 
 @dataclass
@@ -26,6 +34,7 @@ class Home:
     rig: Servers
     path: Path
     children: list[subprocess.Popen[str]] = field(default_factory=list)
+    more: dict[str, str] = field(default_factory=dict)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -38,11 +47,14 @@ class Home:
             "SEARXNG_URL": self.rig.hosts["search"],
             "NEXI_ALLOW_PRIVATE": "127.0.0.0/8",
             "PYTHONPATH": str(Path(__file__).parents[2]),
+            **self.more,
         }
 
-    def start(self, *arguments: str, under: Sequence[str] = ()) -> subprocess.Popen[str]:
+    def start(self, *arguments: str, under: Sequence[str] = (), days: int = 0) -> subprocess.Popen[str]:
+        """A `nexi` process, whose calendar is so many days ahead."""
+        program = ["-c", JUMPED_CLOCK.format(days=days)] if days else ["-m", "nexi"]
         child = subprocess.Popen(
-            [*under, sys.executable, "-m", "nexi", *arguments],
+            [*under, sys.executable, *program, *arguments],
             env=self.environment,
             cwd=self.path.parent,
             stdin=subprocess.DEVNULL,
