@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from nexi.agent.checking import AnswerChecker
 from nexi.agent.context import RunContext
+from nexi.agent.search_failures import explain_no_evidence
 from nexi.agent.tool_text import is_no_answer
 from nexi.agent.window import reply_tokens
 from nexi.compaction import archive_results
@@ -75,8 +76,7 @@ class Fallbacks:
         if not self._context.session.has_evidence and reason in MODEL_LIMITS:
             return await self._answer_as_built_in(reason, self._describe_limit(reason))
         if not self._context.session.has_evidence:
-            cause = "; ".join([f"{self._describe_limit(reason)} before any page was read", *self._list_failures()])
-            raise NoEvidenceError("there is no answer", cause=cause, fix=fix)
+            raise self._explain_limit(self._describe_limit(reason), fix)
         await self._context.warn(
             reason.value, f"{self._describe_limit(reason)}; this answer uses what was read until then. {fix}"
         )
@@ -89,8 +89,7 @@ class Fallbacks:
         """Search, read and answer without a model that loops or hangs. Raises NoEvidenceError when nothing can be read."""
         quotation = await self._read_as_built_in()
         if not self._context.session.has_evidence:
-            cause = "; ".join([f"{cause} before any page was read", *self._list_failures()])
-            raise NoEvidenceError("there is no answer", cause=cause, fix=LIMIT_FIXES.get(reason, ""))
+            raise self._explain_limit(cause, LIMIT_FIXES.get(reason, ""))
         await self._context.warn(reason.value, f"{cause} before any page was read, so the built-in model read and answered")
         return await self._checker.check_answer(quotation, reason, by_model=False)
 
@@ -116,6 +115,8 @@ class Fallbacks:
     async def answer_without_tools(self) -> Answer:
         """For a model that does not use its tools: read as the built-in model does, and ask for a sentence or two."""
         name = self._context.llm.name
+        if name == self._fallback_llm().name:  # it has searched, and found nothing that could be read
+            raise self._explain_no_evidence()
         await self._context.warn("guided", f"{name} did not use its tools, so the question itself was searched for")
         return await self.answer_from_passages()
 
@@ -126,11 +127,7 @@ class Fallbacks:
         """
         quotation = await self._read_as_built_in()
         if not self._context.session.has_evidence:
-            raise NoEvidenceError(
-                "there is no answer with evidence",
-                cause="; ".join(self._list_failures()) or f"{self._context.llm.name} answered without reading a page",
-                fix="ask in other words, try another model with -m, or check the search service: nexi doctor",
-            )
+            raise self._explain_no_evidence()
         sentences = await self._request_sentences()
         self._context.session.messages[:] = archive_results(
             self._context.session.messages
@@ -171,16 +168,14 @@ class Fallbacks:
     def _time_limit(self) -> StopReason | None:
         return StopReason.TIME_TARGET if self._context.current_limit() is StopReason.TIME_TARGET else None
 
-    def _list_failures(self) -> list[str]:
-        """List why searches and pages of this run failed, in the words of their services, each once."""
-        failures: list[str] = []
-        for message in self._context.session.messages:
-            outcomes = message.result.value if message.result else None
-            for outcome in outcomes if isinstance(outcomes, tuple) else ():
-                failures += [f"{f.provider}: {f.message}" for f in getattr(outcome, "failures", ()) if not outcome.hits]
-                if getattr(outcome, "error", "") and len(failures) < 4:
-                    failures.append(f"{outcome.url}: {outcome.error}")
-        return list(dict.fromkeys(failures))
+    def _explain_limit(self, limit: str, fix: str) -> NoEvidenceError:
+        cause, messages = f"{limit} before any page was read", self._context.session.messages
+        return explain_no_evidence(messages, message="there is no answer", cause=cause, fix=fix)
+
+    def _explain_no_evidence(self) -> NoEvidenceError:
+        fix = "ask in other words, or check the search service: nexi doctor"
+        messages = self._context.session.messages
+        return explain_no_evidence(messages, message="there is no answer with evidence", cause="", fix=fix)
 
     async def _read_as_built_in(self) -> str:
         """Search and read as the built-in model does, over pages that no window cuts; return its answer."""

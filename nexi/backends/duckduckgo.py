@@ -96,4 +96,8 @@ def _translate_error(error: Exception) -> BackendError:
             fix="try again, or raise search_timeout",
             retryable=True,
         )
-    return BackendError("DuckDuckGo cannot be asked", code="network", cause=f"{kind}: {cause}", fix="check the network")
+    if "dns error" in cause.lower():
+        cause = "the name of its host cannot be resolved"
+        return BackendError("DuckDuckGo cannot be reached", code="dns", cause=cause, fix="check the network")
+    cause = cause.partition(" > ")[0].rpartition("('")[2]  # the library chains its causes and prints them as code
+    return BackendError("DuckDuckGo cannot be reached", code="network", cause=f"{kind}: {cause}", fix="check the network")

@@ -29,7 +29,6 @@ def dispatch_question(words: tuple[str, ...], flags: AskFlags) -> None:
         return run_history_flags(flags.history, flags.output)
     from nexi.output import is_tty
 
-    _refuse_mistyped_command(words)
     question = " ".join(words) or flags.query_text
     if question:
         question = append_piped_text(question)
@@ -47,19 +46,6 @@ def dispatch_question(words: tuple[str, ...], flags: AskFlags) -> None:
 
         return run_research(apply_template(question, flags), flags)
     return _run_search_command(question, flags)
-
-
-def _refuse_mistyped_command(words: tuple[str, ...]) -> None:
-    """Refuse a single word that is nearly a subcommand, instead of searching for it."""
-    if len(words) != 1 or not words[0].isalpha():
-        return
-    from nexi.cli.guide import near_command
-
-    if near := near_command(words[0]):
-        raise click.UsageError(
-            f"no such command: {words[0]}. Did you mean `nexi {near}`? "
-            f"To ask about it, put a whole question in quotes, or: nexi -q {words[0]}"
-        )
 
 
 def _run_search_command(question: str, flags: AskFlags) -> None:

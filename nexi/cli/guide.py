@@ -16,7 +16,7 @@ from nexi.cli import COMMANDS
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-__all__ = ["group_options", "near_command", "write_help"]
+__all__ = ["group_options", "write_help"]
 
 
 SUMMARIES: Mapping[str, str] = {
@@ -119,10 +119,3 @@ def complete_template(ctx: click.Context, param: click.Parameter, incomplete: st
         return [CompletionItem(t.name, help=t.first_line) for t in list_templates() if t.name.startswith(incomplete)]
     except NexiError:
         return []
-
-
-def near_command(word: str) -> str:
-    """The subcommand that a word is probably a typo of, or an empty string."""
-    import difflib
-
-    return next(iter(difflib.get_close_matches(word.lower()[:40], COMMANDS, n=1, cutoff=0.8)), "")

@@ -113,13 +113,6 @@ def test_text_that_roff_would_obey_is_shown_as_it_is() -> None:
 # mistakes
 
 
-@pytest.mark.parametrize(("word", "near"), [("docter", "doctor"), ("Model", "models"), ("templats", "templates")])
-def test_a_word_that_is_nearly_a_subcommand_is_not_searched_for(nexi: Command, word: str, near: str) -> None:
-    done = nexi(word)
-    assert (done.code, done.out) == (2, "")
-    assert f"Did you mean `nexi {near}`? To ask about it, put a whole question in quotes, or: nexi -q {word}" in done.err
-
-
 @pytest.mark.parametrize("words", [["doctor", "who", "is", "he"], ["config", "of", "nginx"], ["models", "of", "cars"]])
 def test_stray_words_after_a_subcommand_suggest_quotes(nexi: Command, words: list[str]) -> None:
     done = nexi(*words)

@@ -99,11 +99,12 @@ def test_a_probe_tests_the_judge_shows_the_cost_and_keeps_the_grade(nexi: Comman
     from nexi.app.approach import kept_approach
     from nexi.app.pair_models import kept_judge_grade
     from nexi.config import load_config
-    from nexi.types import Message
+    from nexi.types import Message, Reply, Usage
     from tests.pair_models.toys import TOY_QUIZ, judge_years
 
     def complete(body: dict[str, Any]) -> tuple[int, Any]:
-        reply = judge_years([Message(m["role"], m["content"]) for m in body["messages"]])
+        messages = [Message(m["role"], m["content"]) for m in body["messages"]]
+        reply = Reply("I would search for it.", usage=Usage(10, 5)) if body.get("tools") else judge_years(messages)
         usage = {"prompt_tokens": reply.usage.input_tokens, "completion_tokens": reply.usage.output_tokens}
         choice = {"index": 0, "message": {"role": "assistant", "content": reply.text}, "finish_reason": "stop"}
         return 200, {"id": "1", "object": "chat.completion", "model": "toy", "choices": [choice], "usage": usage}

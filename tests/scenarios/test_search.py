@@ -15,6 +15,7 @@ from nexi.errors import ContextOverflowError, LLMError, NoEvidenceError, Questio
 from nexi.events import (
     ContextCompacted,
     LimitApplied,
+    MarksDelta,
     ModelAsked,
     PageFetched,
     PrefetchEnded,
@@ -68,7 +69,7 @@ async def test_facts_are_in_the_log_before_a_door_sees_them(make_config: Make) -
 
     def compare(run: object, event: object) -> None:
         log = RunDirectory(config.runs_dir, config.pages_dir, world.clock).open_log(run.id)  # type: ignore[attr-defined]
-        if not isinstance(event, TextDelta) and event not in [fact for _, fact in log.facts]:
+        if not isinstance(event, TextDelta | MarksDelta) and event not in [fact for _, fact in log.facts]:
             behind.append(repr(event))
 
     await world.ask(on_event=compare)

@@ -1,0 +1,59 @@
+"""Recognises a mistyped subcommand, so that it does not become a search that costs something."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Sequence
+
+import click
+
+MIN_LETTERS = 4
+
+
+def resolve_typo(arguments: Sequence[str], commands: Collection[str]) -> list[str]:
+    """The arguments, with a mistyped first word replaced if the user says so. Raises UsageError off a terminal."""
+    word, *rest = arguments
+    meant = find_meant_command(arguments, commands)
+    if meant is None:
+        return list(arguments)
+    corrected = " ".join(["nexi", meant, *rest])
+    if _can_ask():
+        if click.confirm(f"Did you mean `{corrected}`?", default=True, err=True):
+            return [meant, *rest]
+        return list(arguments)
+    question = " ".join(arguments)
+    raise click.UsageError(
+        f'There is no command {word!r}. Did you mean `{corrected}`?\nTo ask it as a question: nexi -q "{question}"'
+    )
+
+
+def find_meant_command(words: Sequence[str], commands: Collection[str]) -> str | None:
+    """The command that the first word is probably a typo of.
+
+    A word alone is hardly a question. Before other words, only one letter may be added, missing, replaced or exchanged with its
+    neighbour.
+    """
+    word = words[0]
+    if not word.isascii() or not word.isalpha():
+        return None
+    if len(words) == 1:
+        from difflib import get_close_matches
+
+        return next(iter(get_close_matches(word.lower()[:40], commands, n=1, cutoff=0.8)), None)
+    if len(word) < MIN_LETTERS or not word.islower():
+        return None
+    return next((command for command in sorted(commands) if _is_one_letter_off(word, command)), None)
+
+
+def _is_one_letter_off(word: str, command: str) -> bool:
+    if abs(len(word) - len(command)) > 1:
+        return False
+    start = next((i for i, (a, b) in enumerate(zip(word, command, strict=False)) if a != b), min(len(word), len(command)))
+    mine, wanted = word[start:], command[start:]
+    if len(mine) == len(wanted):
+        return mine[1:] == wanted[1:] or (mine[:2] == wanted[:2][::-1] and mine[2:] == wanted[2:])
+    return mine[1:] == wanted if len(mine) > len(wanted) else mine == wanted[1:]
+
+
+def _can_ask() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
