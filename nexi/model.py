@@ -60,6 +60,8 @@ class MeteredLLM(Struct, frozen=True):
     max_context: int
     calls: CallCounter = msgspec.field(default_factory=CallCounter)
     replay: AgentReplay = msgspec.field(default_factory=AgentReplay)
+    stall_s: float = STALL_S
+    min_chars_per_s: float = MIN_CHARS_PER_S
 
     @property
     def name(self) -> str:
@@ -141,16 +143,16 @@ class MeteredLLM(Struct, frozen=True):
 
         def check(size_before: int) -> None:
             nonlocal checking
-            if stream.size < size_before + MIN_CHARS_PER_S * STALL_S:
+            if stream.size < size_before + self.min_chars_per_s * self.stall_s:
                 timer.reschedule(loop.time())
             else:
-                checking = loop.call_later(STALL_S, check, stream.size)
+                checking = loop.call_later(self.stall_s, check, stream.size)
 
         def begin_checks() -> None:
             nonlocal checking
-            checking = loop.call_later(STALL_S, check, stream.size)
+            checking = loop.call_later(self.stall_s, check, stream.size)
 
-        patience = SLOW_START_FACTOR * self.calls.slowest_start_s - STALL_S
+        patience = SLOW_START_FACTOR * self.calls.slowest_start_s - self.stall_s
         checking = loop.call_later(max(0.0, deadline - self.clock.monotonic(), patience), begin_checks)
         try:
             yield timer

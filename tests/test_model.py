@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from nexi import model
 from nexi.budget import Budget, Meter
 from nexi.errors import LLMError
 from nexi.events import Event, ModelAsked, ModelFailed, ModelReplied
@@ -38,7 +37,7 @@ class WritingModel:
         return Reply(self.piece * self.count, usage=Usage(5, 7))
 
 
-async def call(llm: WritingModel, *, max_seconds: float | None = 1.0) -> list[Event]:
+async def call(llm: WritingModel, *, max_seconds: float | None = 1.0, min_chars_per_s: float = 8.0) -> list[Event]:
     facts: list[Event] = []
     clock = FakeClock()
 
@@ -46,17 +45,13 @@ async def call(llm: WritingModel, *, max_seconds: float | None = 1.0) -> list[Ev
         facts.append(event)
 
     meter = Meter(Budget(max_seconds=max_seconds), started=clock.monotonic() - 1.0)
-    metered = MeteredLLM(llm, "answer", meter, emit, clock, TokenCounter(), 10_000)  # type: ignore[arg-type]
+    limits = {"stall_s": STALL_S, "min_chars_per_s": min_chars_per_s}
+    metered = MeteredLLM(llm, "answer", meter, emit, clock, TokenCounter(), 10_000, **limits)  # type: ignore[arg-type]
     with contextlib.suppress(LLMError):
         await metered.complete([Message("user", "question")], max_tokens=500, on_text=lambda _: None)
     spent = sum(fact.usage.total for fact in facts if isinstance(fact, ModelReplied | ModelFailed))
     assert (meter.reserved_tokens, meter.usage.total) == (0, spent)
     return facts
-
-
-@pytest.fixture(autouse=True)
-def quick_checks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model, "STALL_S", STALL_S)
 
 
 async def test_a_model_that_hangs_is_left_and_what_was_sent_is_counted() -> None:
@@ -66,9 +61,8 @@ async def test_a_model_that_hangs_is_left_and_what_was_sent_is_counted() -> None
     assert (failed.code, failed.text, failed.usage.input_tokens) == ("timeout", "", asked.prompt_tokens)
 
 
-async def test_a_model_that_drips_is_left_with_what_came(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model, "MIN_CHARS_PER_S", 100_000)
-    failed = (await call(WritingModel("x", pause_s=0.001)))[-1]
+async def test_a_model_that_drips_is_left_with_what_came() -> None:
+    failed = (await call(WritingModel("x", pause_s=0.001), min_chars_per_s=100_000.0))[-1]
     assert isinstance(failed, ModelFailed)
     assert (failed.code, set(failed.text) <= {"x"}) == ("timeout", True)
 
