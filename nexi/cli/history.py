@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 MAX_FACTS_READ = 20  # from the end of a log
 SCHEMA = "nexi-history-1"
 DEFAULT_LISTED = 10
+NO_RUN = "only the answer is kept, not its run"
 _HELP = {"help_option_names": ["-h", "--help"]}
 
 
@@ -167,7 +168,10 @@ def _print_previews(read: HistoryRead, *, as_json: bool) -> None:
 
     if as_json:
         return _print_json(read)
-    return write("\n\n".join(format_entry_preview(e, i) for i, e in enumerate(read.entries, 1)) + "\n")
+    previews = (
+        format_entry_preview(e, i) + ("" if _is_run_kept(e.id) else f" ({NO_RUN})") for i, e in enumerate(read.entries, 1)
+    )
+    return write("\n\n".join(previews) + "\n")
 
 
 def _print_full(entry: HistoryEntry, *, as_json: bool, form: str = "") -> None:
@@ -180,8 +184,14 @@ def _print_full(entry: HistoryEntry, *, as_json: bool, form: str = "") -> None:
         return print_references(sources_of(entry), form, entry.ts)
     if as_json:
         return _print_json(HistoryRead([entry]))
-    figures = _read_figures(entry.id)
+    figures = _read_figures(entry.id) if _is_run_kept(entry.id) else f"Note: {NO_RUN}"
     return write(format_entry_full(entry) + "\n" + (f"\n{figures}\n" if figures else ""))
+
+
+def _is_run_kept(run_id: str) -> bool:
+    from nexi.config import load_config
+
+    return run_id.isalnum() and (load_config().runs_dir / run_id).is_dir()
 
 
 def _read_figures(run_id: str) -> str:
@@ -194,8 +204,6 @@ def _read_figures(run_id: str) -> str:
     from nexi.files import lines_from_end
     from nexi.output.proof import figures_line
 
-    if not run_id.isalnum():
-        return ""
     try:
         for line in islice(lines_from_end(load_config().runs_dir / run_id / "log.jsonl"), MAX_FACTS_READ):
             if b'"kind":"answer_checked"' in line:

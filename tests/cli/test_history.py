@@ -65,6 +65,17 @@ def test_a_search_finds_questions_and_answers_whatever_their_case(nexi: Command)
     assert (done.code, heads(done.out)) == (0, ['"question 1"', '"Über Straßen"'])
 
 
+def test_an_answer_whose_run_is_not_kept_says_so(nexi: Command) -> None:
+    nexi.keep(line(0), line(1))
+    (nexi.home / "runs" / "000001").mkdir(parents=True)
+    note = "only the answer is kept, not its run"
+    assert [text for text in nexi("history").out.splitlines() if "ID: " in text] == [
+        "    ID: 000001",
+        f"    ID: 000000 ({note})",
+    ]
+    assert [note in nexi("history", "show", entry).out for entry in ("000001", "000000")] == [False, True]
+
+
 def test_a_search_that_finds_nothing_fails_with_a_fix(nexi: Command) -> None:
     nexi.keep(line(0))
     done = nexi("history", "search", "xyzzy")
