@@ -2,8 +2,8 @@
 
     python -m evals.ablation [--sample N] [--save]
 
-A rule that brings nothing here has no place in the package. Planted errors are a few of each class, from the
-development half.
+A rule that brings nothing here has no place in the package. Sentences written by hand are those of the development half,
+planted errors a few of each class from the development pages: rules are chosen by this table, and the other halves are not.
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ from nexi.proof import Snapshot, check_answer, check_claim, prepare
 
 TABLE = Path(__file__).with_name("ablation.md")
 MEASURED = ("attrib", "begin", "wice", "fever", "fcgpt")
-HALVES = ("development", "held-out")
 PLANTED_EACH, PLANTED_PAGES = 15, 150
 HEAD = (
     "| switched off | " + " | ".join(MEASURED) + " | true accused | redteam development: true kept / lies passed"
-    " | redteam held-out | planted: precision / recall |\n|---|" + "---:|" * (len(MEASURED) + 4)
+    " | planted: precision / recall |\n|---|" + "---:|" * (len(MEASURED) + 3)
 )
 
 
@@ -48,8 +47,7 @@ RULES: dict[str, dict[str, object]] = {
     "names and nouns exchanged": {"alignment._find_exchanges": _nothing},
     "hedges and conditions left out": {"alignment._find_hedges": _nothing},
     "stronger words": {"verdict.find_overstatements": _nothing},
-    "other doers": {"verdict.find_other_doers": _nothing},
-    "negations": {"alignment._find_negations": _nothing, "alignment._find_edited_negations": _nothing},
+    "negations": {"alignment._list_negations": _nothing},
     "sentences bound by pronouns": {"retrieval._is_bound": lambda *_: False},
     "words lent by headings": {"retrieval.CONTEXT_WORTH": 0.0},
     "clauses found apart": {"verdict._check_by_clauses": lambda claim, *_: claim},
@@ -64,10 +62,8 @@ class Pages:
         sets = labelled.read_sets(sample=sample)
         self.labelled = {name: [(p.is_true, p.claim, prepare(p.evidence)) for p in sets[name]] for name in MEASURED}
         ready: dict[str, Snapshot] = {name: prepare(text, name) for name, text in redteam.texts(DATA).items()}
-        self.by_hand = {
-            half: [(s.true, redteam.add_marker(s.text), ready[s.page]) for s in redteam.statements(DATA) if s.half == half]
-            for half in HALVES
-        }
+        open_half = [s for s in redteam.statements(DATA) if s.half == "development"]
+        self.by_hand = [(s.true, redteam.add_marker(s.text), ready[s.page]) for s in open_half]
         self.planted: list[tuple[SnapshotCache, list[Case]]] = []
         for web in SETS:
             pages = list(pages_of(DATA / f"{web}.tar.gz", "development", PLANTED_PAGES))
@@ -81,9 +77,8 @@ class Pages:
             everything += judged
             yield f"{score(judged, 0).balanced:.1f}"
         yield f"{score(everything, 0).accused:.1f}"
-        for half in HALVES:
-            made = score([(true, read_claims(check_answer(text, {1: p}).checked)) for true, text, p in self.by_hand[half]], 0)
-            yield f"{made.recall:.1f} / {made.lies_kept:.1f}"
+        made = score([(true, read_claims(check_answer(text, {1: p}).checked)) for true, text, p in self.by_hand], 0)
+        yield f"{made.recall:.1f} / {made.lies_kept:.1f}"
         planted = score([(c.true, read_claims(check(c, cache)[1])) for cache, some in self.planted for c in some], 0)
         yield f"{planted.precision:.1f} / {planted.recall:.1f}"
 

@@ -115,7 +115,7 @@ def other_form(text: str, reading: ParsedText, dice: random.Random) -> str:
 
 def rounded(text: str, reading: ParsedText, dice: random.Random) -> str:
     fact = _fact(reading)
-    if not isinstance(fact, Number) or fact.year or fact.values[0] < 1000 or fact.is_scaled:
+    if not isinstance(fact, Number) or fact.year or fact.values[0] < 1000 or fact.scale != 1.0:
         return ""
     size = 10 ** (len(str(int(fact.values[0]))) - 2)
     written = reading.text[fact.start : fact.end]

@@ -11,37 +11,40 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from nexi.text.sentences import is_day_of_month
 from nexi.types import Imprint, Source
 
 UNSAID = Imprint()
 
-_NUMBER = r"[1-9][0-9]{0,2}"  # [2024] is a year
-_LINK = r"(?:\([^()\s]*\))?"  # some models link their markers; the address is theirs, not ours
-_MARKER = re.compile(rf"\[({_NUMBER})\]")
-_UNLINKED_MARKER = re.compile(rf"\[({_NUMBER})\](?!\()")
+MARKER_NUMBER = r"[1-9][0-9]{0,2}"  # [2024] is a year
+_LINK = r"(?:\([^()\s]{0,2000}\))?"  # some models link their markers; the address is theirs, not ours
+_MARKER = re.compile(rf"\[({MARKER_NUMBER})\]")
+_UNLINKED_MARKER = re.compile(rf"\[({MARKER_NUMBER})\](?!\()")
 _JOINS_LEFT = re.compile(r"[\[0-9]$")
 _JOINS_RIGHT = re.compile(r"[0-9\]]")
-_SPELLINGS = re.compile(
-    rf"\[\[({_NUMBER})\]\]{_LINK}"  # [[1]](url)
-    rf"|【({_NUMBER})(?![0-9])[^】\n]{{0,80}}】"  # 【1†L3-L5】
-    rf"|\[({_NUMBER})†[^\]\n]{{0,80}}\]"  # [1†source]
-    rf"|\[\^?({_NUMBER}(?:[ \t]*[,;][ \t]*\^?{_NUMBER})*)\]{_LINK}"  # [1, 2] and [^1] and [1](url)
+MARKERS = re.compile(
+    rf"\[\[({MARKER_NUMBER})\]\]{_LINK}"  # [[1]](url)
+    rf"|【({MARKER_NUMBER})(?![0-9])[^】\n]{{0,80}}】"  # 【1†L3-L5】
+    rf"|\[({MARKER_NUMBER})†[^\]\n]{{0,80}}\]"  # [1†source]
+    rf"|\[\^?({MARKER_NUMBER}(?:[ \t]*[,;][ \t]*\^?{MARKER_NUMBER})*)\]{_LINK}"  # [1, 2] and [^1] and [1](url)
 )
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_INLINE_CODE = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)")
+INLINE_CODE = re.compile(r"(?<!`)(`+)(?!`)[^\n]{1,2000}?(?<!`)\1(?!`)")
 
 _SOURCES_WORD = r"(?:sources?|references?|citations?|bibliography|works\s+cited|sources?\s+(?:cited|used|consulted))"
 _SOURCES_HEAD = re.compile(rf"\s{{0,3}}(?:#{{1,6}}\s*)?(?:\*\*|__)?(?:📚\s*)?{_SOURCES_WORD}\s*[:*_]*\s*$", re.IGNORECASE)
 _SOURCES_LINE = re.compile(rf"\s{{0,3}}(?:\*\*|__)?{_SOURCES_WORD}\s*[:*_]*:[*_]*\s*(?P<rest>\S.*)$", re.IGNORECASE)
-_ENTRY = re.compile(rf"\s*(?:[-*+•]\s+|[0-9]{{1,3}}[.)]\s+)?(?:\*\*)?\[\^?{_NUMBER}\]|.*(?:https?://|www\.)", re.IGNORECASE)
-_DEFINITION = re.compile(rf"\s{{0,3}}\[\^?{_NUMBER}\]:\s*\S")
-_ONLY_MARKERS = re.compile(rf"(?:\[\^?{_NUMBER}\]|[\s,;.])+$")
+_ENTRY = re.compile(
+    rf"\s*(?:[-*+•]\s+|[0-9]{{1,3}}[.)]\s+)?(?:\*\*)?\[\^?{MARKER_NUMBER}\]|.*(?:https?://|www\.)", re.IGNORECASE
+)
+_DEFINITION = re.compile(rf"\s{{0,3}}\[\^?{MARKER_NUMBER}\]:\s*\S")
+_ONLY_MARKERS = re.compile(rf"(?:\[\^?{MARKER_NUMBER}\]|[\s,;.])+$")
 _RULE = re.compile(r"\s{0,3}(?:-{3,}|\*{3,}|_{3,})\s*$")
 _SENTENCE_END = re.compile(r"""(?P<stop>[.!?…]+)["'”’»)\]*_]*|(?P<wide>[。！？]+)[”’」』）]*""")
 _LAST_STOP = re.compile(r"""[.!?…。！？]*["'”’»)*_]*[ \t]*\|?\s*$""")
 _SPACES = re.compile(r"[ \t]*")
 _FOLLOWING_MARKERS = re.compile(
-    rf"(?:(?:[ \t]*(?:\[\[?\^?{_NUMBER}[^\[\]\n]{{0,80}}\]\]?{_LINK}|【[^】\n]{{0,80}}】))+[.,;]?)?"
+    rf"(?:(?:[ \t]*(?:\[\[?\^?{MARKER_NUMBER}[^\[\]\n]{{0,80}}\]\]?{_LINK}|【[^】\n]{{0,80}}】))+[.,;]?)?"
 )
 _UNFINISHED = re.compile(
     r"(?:\[{1,2}[^\[\]\n]{0,80}\]?|【[^】\n]{0,80}|\([^()\s]{0,200})$"
@@ -173,7 +176,7 @@ def extract_citations_from_tool_result(result: Mapping[str, Any]) -> dict[str, i
 
 def normalise_markers(text: str) -> str:
     """Every spelling of a citation as [n]."""
-    return outside_code(text, lambda part: _SPELLINGS.sub(_spell_marker, part))
+    return outside_code(text, lambda part: MARKERS.sub(_spell_marker, part))
 
 
 def drop_unknown(text: str, known: set[int]) -> tuple[str, set[int]]:
@@ -290,7 +293,7 @@ def _split_code(text: str) -> Iterator[tuple[str, bool]]:
 
 def _inline_parts(line: str) -> Iterator[tuple[str, bool]]:
     position = 0
-    for span in _INLINE_CODE.finditer(line):
+    for span in INLINE_CODE.finditer(line):
         yield line[position : span.start()], False
         yield span[0], True
         position = span.end()
@@ -386,7 +389,8 @@ class _Nesting:
 def _ends_sentence(line: str, match: re.Match[str], end: int, after: int) -> bool:
     if line[after] == "\n" or not (after > end or match["wide"]):
         return False
-    return match["stop"] != "." or not (line[after].islower() or _follows_abbreviation(line, match.start()))
+    goes_on = line[after].islower() or _follows_abbreviation(line, match.start()) or is_day_of_month(line, match.start())
+    return match["stop"] != "." or not goes_on
 
 
 def _follows_abbreviation(line: str, stop: int) -> bool:

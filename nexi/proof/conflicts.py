@@ -16,10 +16,11 @@ from types import MappingProxyType
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from nexi.proof.alignment import differ, has_negation, is_negation, match_values
-from nexi.proof.lexicon import AUXILIARIES, OPPOSITES, PRONOUNS
-from nexi.proof.origins import count_origins, group_origins
+from nexi.proof.lexicon import AUXILIARIES, PRONOUNS
+from nexi.proof.origins import group_origins
 from nexi.proof.pages import Snapshot
 from nexi.proof.parsed import ParsedText, parse_text
 from nexi.proof.segments import without_markers
@@ -32,41 +33,27 @@ MAX_CONFLICTS, MAX_READINGS, MAX_CLAIMS = 3, 4, 60
 MAX_NEAR = 12  # sentences of one page that are compared with one sentence of the answer
 MAX_SENTENCE_CHARS = 600
 MIN_SHARED = 3  # words
-MIN_SHARED_WITHOUT_NAME = 5
 SAME_SHARE = 0.75  # of the shorter sentence's words, found in the longer one or its page's title
-MUCH_SHORTER = 0.7  # of the longer one's words: what it says beyond the shorter one, names included, is left aside
 NEARLY_ALL = 0.85  # of both sentences' words, where a negation is the only difference
 SUBJECT_WORDS = 8  # within these a sentence names its subject
 TITLE_WORDS, SUBJECT_TERMS = 12, 4
-WORDS_BEFORE, WORDS_AFTER = 8, 4  # of the answer's words around a value, to name what is disagreed on
 QUOTE_CHARS = 240
 
-_BETWEEN_ENDS = re.compile(r"\s*(?:-|/|to|and|or|until|through)\s*")  # 10 to 15, which are not compared one by one
 _SITE = re.compile(r"\s+[-–—|·:»]+\s+")
 
 
-class Sentence(Struct, frozen=True):
-    """A sentence with what its page is about."""
-
-    text: ParsedText
-    about: frozenset[str]
-
-
 class Statement(Struct, frozen=True):
-    """What one source says: a value, or the whole sentence where it is about a negation."""
+    """A sentence of a source, with what its page is about; `value` is what is compared, or None for the whole sentence."""
 
     number: int
     text: ParsedText
+    about: frozenset[str]
     value: Value | None = None
 
     def agrees_with(self, other: Statement) -> bool:
         if self.value is None or other.value is None:
             return has_negation(self.text) == has_negation(other.text)
         return not differ(self.value, other.value)
-
-    @property
-    def value_text(self) -> str:
-        return self.value.text.strip() if self.value else _shorten(self.text.text)
 
 
 def find_conflicts(
@@ -101,18 +88,15 @@ def _find_disagreements(
     sentence = parse_text(without_markers(claim.text))
     if not behind or len(claim.text) > MAX_SENTENCE_CHARS or sentence.text.endswith("?") or sentence.is_unspaced:
         return
-    ours = Sentence(sentence, about[behind[0]] | asked)
-    near = {
-        number: [Sentence(text, about[number]) for text in _sentences_near(sentence, page)]
-        for number, page in pages.items()
-        if number not in behind
-    }
-    firm = [n for n in sentence.numbers if not n.is_weak and not n.is_ordinal]
-    for value in [*sentence.dates, *firm, None]:
-        group: Group = [[Statement(number, sentence, value) for number in behind]]
-        for number, others in near.items():
-            if statement := _find_statement(number, value, ours, others):
-                _add(group, statement)
+    ours = Statement(behind[0], sentence, about[behind[0]] | asked)
+    near = [Statement(n, text, about[n]) for n in pages if n not in behind for text in _sentences_near(sentence, pages[n])]
+    for value in [*sentence.dates, *(n for n in sentence.numbers if not n.is_weak and not n.is_ordinal), None]:
+        mine = replace(ours, value=value)
+        group: Group = [[replace(mine, number=number) for number in behind]]
+        met = [statement for theirs in near if (statement := _find_counterpart(mine, theirs))]
+        for number in dict.fromkeys(statement.number for statement in met):
+            own = [statement for statement in met if statement.number == number]
+            _add(group, next((s for s in own if s.agrees_with(mine)), own[0]))  # who says it both ways speaks of two things
         if len(group) > 1:
             yield group
 
@@ -124,40 +108,17 @@ def _add(group: Group, statement: Statement) -> None:
     return group.append([statement])
 
 
-def _find_statement(number: int, value: Value | None, ours: Sentence, others: Sequence[Sentence]) -> Statement | None:
-    """What one page says in a value's place; a page that says it both ways speaks of two things."""
-    mine = Statement(number, ours.text, value)
-    other: Statement | None = None
-    for theirs in others:
-        found = _find_value(number, value, ours, theirs) if value else _find_negation(number, ours, theirs)
-        if found and found.agrees_with(mine):
-            return found
-        other = other or found
-    return other
-
-
-def _find_value(number: int, value: Value, ours: Sentence, theirs: Sentence) -> Statement | None:
-    """The one value that meets ours in a sentence about the same thing at the same time."""
-    if not _is_same_time(value, ours.text, theirs.text) or not _is_same_thing(ours, theirs):
-        return None
+def _find_counterpart(ours: Statement, theirs: Statement) -> Statement | None:
+    """What a sentence about the same thing says in our value's place; or the sentence, where it has our words and values."""
     met = match_values(ours.text, theirs.text)
-    there = [their for our, their in met if our is value]
-    is_range = any(_are_ends(our, value, ours.text) or _are_ends(value, our, ours.text) for our, _ in met)
-    return Statement(number, theirs.text, there[0]) if len(there) == 1 and not is_range else None
-
-
-def _are_ends(first: Value, last: Value, text: ParsedText) -> bool:
-    return first.end <= last.start and _BETWEEN_ENDS.fullmatch(text.text, first.end, last.start) is not None
-
-
-def _find_negation(number: int, ours: Sentence, theirs: Sentence) -> Statement | None:
-    """A sentence of nearly the same words and the same values, which may negate it."""
-    one, two = ({w.term for w in s.text.words if w.term and not is_negation(w)} for s in (ours, theirs))
-    if len(one & two) <= MIN_SHARED or len(one & two) < NEARLY_ALL * max(len(one), len(two)):
-        return None
-    met = match_values(ours.text, theirs.text)
-    same = len(ours.text.values) == len(theirs.text.values) and not any(differ(*values) for values in met)
-    return Statement(number, theirs.text) if same and _is_same_thing(ours, theirs) else None
+    if ours.value is None:
+        one, two = ({w.term for w in s.text.words if w.term and not is_negation(w)} for s in (ours, theirs))
+        is_same = len(ours.text.values) == len(theirs.text.values) and not any(differ(*values) for values in met)
+        is_same &= len(one & two) > MIN_SHARED and len(one & two) >= NEARLY_ALL * max(len(one), len(two))
+        return theirs if is_same and _is_same_thing(ours, theirs) else None
+    there = [stated for claimed, stated in met if claimed is ours.value]
+    is_same = len(there) == 1 and _is_same_time(ours.value, ours.text, theirs.text) and _is_same_thing(ours, theirs)
+    return replace(theirs, value=there[0]) if is_same else None
 
 
 def _is_same_time(value: Value, ours: ParsedText, theirs: ParsedText) -> bool:
@@ -170,31 +131,23 @@ def _is_same_time(value: Value, ours: ParsedText, theirs: ParsedText) -> bool:
     return all(any(not differ(n, m) for m in peers[n.unit]) for n in firm if peers[n.unit])
 
 
-def _is_same_thing(ours: Sentence, theirs: Sentence) -> bool:
+def _is_same_thing(ours: Statement, theirs: Statement) -> bool:
     """Whether the words of two sentences, with what their pages are about, name the same thing; one of them may say more."""
     short, long = sorted((ours, theirs), key=lambda sentence: len(sentence.text.terms))
-    if theirs.text.text.endswith("?") or not _ordinals(short.text) <= _ordinals(long.text):
+    few, many = ({number.values[0] for number in s.text.numbers if number.is_ordinal} for s in (short, long))
+    if not few <= many:  # the 51st is another thing than the 61st
         return False
     one, two = frozenset(short.text.terms), frozenset(long.text.terms)
     here, there = one | short.about, two | long.about
-    if len(one & two) < MIN_SHARED or len(one & there) < SAME_SHARE * len(one):
+    if theirs.text.text.endswith("?") or len(one & two) < MIN_SHARED or len(one & there) < SAME_SHARE * len(one):
         return False
     names, others = _name_terms(short.text), _name_terms(long.text)
-    if not names <= there or not (others <= here or one <= two or len(one) < MUCH_SHORTER * len(two)):
+    if not names <= there or not (others <= here or one <= two):
         return False
-    if not names & others and (len(one & two) < MIN_SHARED_WITHOUT_NAME or not _is_related(short.about, long.about)):
-        return False
-    if any((a, b) in OPPOSITES for a in one - two for b in two - one):
-        return False
-    return all(
+    return (bool(names & others) or _is_related(short.about, long.about)) and all(
         _names_subject(a.text) or _is_related(a.about, frozenset(b.text.terms) | b.about)
         for a, b in ((ours, theirs), (theirs, ours))
     )
-
-
-def _ordinals(text: ParsedText) -> set[float]:
-    """Which of a row of things a sentence speaks of: the 51st is another thing than the 61st."""
-    return {number.values[0] for number in text.numbers if number.is_ordinal}
 
 
 def _name_terms(text: ParsedText) -> frozenset[str]:
@@ -220,8 +173,7 @@ def _sentences_near(sentence: ParsedText, page: Snapshot) -> list[ParsedText]:
     counts: Counter[int] = Counter()
     for term in sentence.terms:
         counts.update(page.places.get(term, ()))
-    places = [at for at, shared in counts.most_common(MAX_NEAR) if shared >= MIN_SHARED]
-    return [page.parse_between(at, at) for at in places if page.bounds[at][1] - page.bounds[at][0] <= MAX_SENTENCE_CHARS]
+    return [page.parse_between(at, at) for at, shared in counts.most_common(MAX_NEAR) if shared >= MIN_SHARED]
 
 
 def _subject_terms(page: Snapshot, title: str) -> frozenset[str]:
@@ -235,7 +187,9 @@ def _make_conflict(group: Group, origins: Mapping[int, int]) -> Conflict:
     readings = []
     for statements in group[:MAX_READINGS]:
         numbers, first = tuple(sorted({s.number for s in statements})), statements[0]
-        readings.append(ConflictValue(first.value_text, numbers, count_origins(numbers, origins), _shorten(first.text.text)))
+        quote = _shorten(first.text.text)
+        shown = first.value.text.strip() if first.value else quote
+        readings.append(ConflictValue(shown, numbers, len({origins.get(n, n) for n in numbers}), quote))
     readings.sort(key=lambda r: -r.origins)  # stable: the answer's own comes first among equals
     kind: Literal["number", "date", "polarity"]
     kind = "polarity" if ours.value is None else "date" if list_dates([ours.value]) else "number"
@@ -243,14 +197,9 @@ def _make_conflict(group: Group, origins: Mapping[int, int]) -> Conflict:
 
 
 def _name_subject(statement: Statement) -> str:
-    """The words of the answer around the value, which is left open."""
+    """The sentence of the answer, in which the value is left open."""
     text, value = statement.text.text, statement.value
-    if value is None:
-        return f"“{_shorten(text)}”"
-    before, after = text[: value.start].split(), text[value.end :].split()
-    head = ("… " if len(before) > WORDS_BEFORE else "") + " ".join(before[-WORDS_BEFORE:])
-    tail = " ".join(after[:WORDS_AFTER]) + (" …" if len(after) > WORDS_AFTER else "")
-    return f"“{' '.join(filter(None, (head, '…', tail))).rstrip(' .,;:')}”".replace("… …", "…")
+    return f"“{_shorten(f'{text[: value.start].rstrip()} … {text[value.end :].lstrip()}' if value else text)}”"
 
 
 def _shorten(text: str) -> str:

@@ -1,84 +1,47 @@
-"""Tables of words, read once from `words.txt`: number words, months, units, rounding words, pronouns, negations, opposites.
+"""Tables of words, read once from `words.json`: number words, months, units, rounding words, pronouns, negations, opposites.
 
-Below everything in `nexi.proof`. The tables are data; what a word does is decided by the modules that use them.
+Below everything in `nexi.proof`. The tables are data of general language, without a subject or a site; what a word does is
+decided by the modules that use them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
 from pathlib import Path
+from typing import Any
 
 from nexi.text.sentences import MONTHS
 from nexi.text.stems import stem
 from nexi.text.stopwords import STOP
 
-Rows = list[tuple[str, str]]  # what stands between the kind and the colon, and the entries
-
-
-def _read_rows() -> dict[str, Rows]:
-    rows: dict[str, Rows] = {}
-    for line in Path(__file__).with_name("words.txt").read_text(encoding="utf-8").splitlines():
-        head, colon, entries = line.partition(": ")
-        if colon and not line.startswith("#"):
-            kind, _, name = head.partition(" ")
-            rows.setdefault(kind, []).append((name, entries))
-    return rows
-
-
-_ROWS = _read_rows()
-
-
-def _read_words(kind: str) -> list[str]:
-    return [word for _, entries in _ROWS[kind] for word in entries.split()]
-
-
-def _read_scales(kind: str) -> dict[str, float]:
-    return {word: float(name) for name, entries in _ROWS[kind] for word in entries.split()}
+_TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("words.json").read_text(encoding="utf-8"))
 
 
 def _read_measures(kind: str) -> dict[str, tuple[str, float]]:
     """Spelling to dimension and factor."""
-    measures: dict[str, tuple[str, float]] = {}
-    for name, entries in _ROWS[kind]:
-        dimension, factor = name.split()
-        measures |= dict.fromkeys(entries.split(", "), (dimension, float(factor)))
-    return measures
+    return {word: (unit, factor) for unit, words in _TABLES[kind].items() for word, factor in words.items()}
 
 
-def _read_opposites() -> Iterator[tuple[str, str]]:
-    for pair in _read_words("opposites"):
-        one, other = map(stem, pair.split("/"))
-        yield from ((one, other), (other, one))
+SMALL_NUMBERS: dict[str, float] = _TABLES["numbers"]
+ORDINALS: dict[str, float] = _TABLES["ordinals"]
+SCALES: dict[str, float] = _TABLES["scales"]
+FRACTIONS = {word: 1 / parts for word, parts in _TABLES["fractions"].items()}
+MONTH_NUMBERS: dict[str, int] = {name: number for number, name in enumerate(MONTHS, start=1)} | _TABLES["months"]
+UNITS, SYMBOLS = _read_measures("units"), _read_measures("symbols")
+ROUNDING: dict[str, str] = _TABLES["rounding"]
 
-
-def _read_strong_words() -> Iterator[tuple[str, frozenset[str]]]:
-    """Each strong word with those by which a source may say the same."""
-    for name, entries in _ROWS["strong"]:
-        yield from ((word, frozenset((name + " " + entries).split())) for word in name.split())
-
-
-SMALL_NUMBERS = {word: float(value) for value, word in enumerate(_read_words("small"))} | {
-    word: 10.0 * value for value, word in enumerate(_read_words("tens"), start=2)
+PRONOUNS, NEGATIONS = frozenset(_TABLES["pronouns"]), frozenset(_TABLES["negations"])
+ASKING_WORDS, AUXILIARIES = frozenset(_TABLES["asking"]), frozenset(_TABLES["auxiliaries"])
+PARTICLES, DETERMINERS = frozenset(_TABLES["particles"]), frozenset(_TABLES["determiners"])
+HEDGES, CONDITIONS = frozenset(_TABLES["hedges"]), frozenset(_TABLES["conditions"])
+WEAK_WORDS = HEDGES | CONDITIONS | frozenset(_TABLES["weak"])
+# Each word that says more than its neighbours, with those by which a source may say as much.
+STRONG_WORDS = {
+    word: frozenset(f"{words} {equals}".split()) for words, equals in _TABLES["strong"].items() for word in words.split()
 }
-ORDINALS = {word: float(value) for value, word in enumerate(_read_words("ordinals"), start=1)} | {
-    word: 10.0 * value for value, word in enumerate(_read_words("tenfold"), start=2)
-}
-SCALES = _read_scales("scale")
-FRACTIONS = {word: 1 / parts for word, parts in _read_scales("fraction").items()}
-MONTH_NUMBERS = {name: number for number, name in enumerate(MONTHS, start=1)} | {
-    name: int(number) for number, entries in _ROWS["month"] for name in entries.split()
-}
-UNITS, SYMBOLS = _read_measures("unit"), _read_measures("symbol")
-CURRENCIES = {word: name for name, entries in _ROWS["currency"] for word in entries.split()}
-
-ROUNDING = {word: kind for kind in ("about", "above", "below") for word in _read_words(kind)}
-PRONOUNS, NEGATIONS = frozenset(_read_words("pronouns")), frozenset(_read_words("negations"))
-ASKING_WORDS, AUXILIARIES = frozenset(_read_words("asking")), frozenset(_read_words("auxiliaries"))
-PARTICLES, DETERMINERS = frozenset(_read_words("particles")), frozenset(_read_words("determiners"))
-HEDGES, CONDITIONS = frozenset(_read_words("hedges")), frozenset(_read_words("conditions"))
-WEAK_WORDS = HEDGES | CONDITIONS | frozenset(_read_words("weak"))
-STRONG_WORDS = dict(_read_strong_words())
-OPPOSITES = frozenset(_read_opposites())
-SECOND_LEVEL_DOMAINS, SHARED_HOSTS = frozenset(_read_words("second")), frozenset(_read_words("shared"))
-FRAME_WORDS = frozenset(stem(word) for word in (*_read_words("frame"), *STOP, *ASKING_WORDS, *AUXILIARIES))
-ABOUT_ITSELF, ATTRIBUTIONS = ([pattern for _, pattern in _ROWS[kind]] for kind in ("itself", "attribution"))
+OPPOSITES = frozenset((stem(a), stem(b)) for one, other in _TABLES["opposites"] for a, b in ((one, other), (other, one)))
+# Second labels under which countries sell names, and hosts whose subdomains belong to different people.
+SECOND_LEVEL_DOMAINS, SHARED_HOSTS = frozenset(_TABLES["second_level_domains"]), frozenset(_TABLES["shared_hosts"])
+# Words, and patterns of how a sentence begins, that speak of the answer and not of the world.
+FRAME_WORDS = frozenset(stem(word) for word in (*_TABLES["frame"], *STOP, *ASKING_WORDS, *AUXILIARIES))
+ABOUT_ITSELF, ATTRIBUTIONS = "|".join(_TABLES["about_itself"]), "|".join(_TABLES["attributions"])

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from nexi.proof.pages import Snapshot
-from nexi.proof.parsed import ParsedText, Word
+from nexi.proof.pages import PREFIX_CHARS, Snapshot
+from nexi.proof.parsed import ParsedText
 from nexi.proof.values import DOTTED_THOUSANDS
 from nexi.text.plain import fold_text
 from nexi.text.wordforms import WORD, normalise_word, word_terms
@@ -24,7 +24,6 @@ _CODE = re.compile(
 )
 _IDENTIFIER = re.compile(r"(?<![\w-])(?=[\w-]*\d)[A-Z][A-Za-z]{0,7}-?\d[\w-]*(?![\w-])")
 _LEFT_OUT = re.compile(r"\s*(?:\[\.{3}\]|\.{3}|…)\s*")
-_NEXT_INITIAL = r"\w+[ -](?:(?:of|the|and|for)[ -])*"
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+")
 
 
@@ -48,20 +47,11 @@ def _find_quotes(text: str) -> Iterator[str]:
 
 
 def absent_names(claim: ParsedText, page: Snapshot) -> Iterator[str]:
-    """Names of which no word stands anywhere in the page, in whatever form, and no phrase that they abbreviate."""
+    """Names of which no word stands anywhere in the page, in whatever form."""
     for name in claim.names:
         words = [word for word in name if word.term and len(word.flat) > 1]
-        if words and not any(page.has_prefix(word.term) for word in words) and not _is_abbreviated(words, page):
+        if words and not any(word.term[:PREFIX_CHARS] in page.prefixes for word in words):
             yield claim.text[name[0].start : name[-1].end]
-
-
-def _is_abbreviated(words: list[Word], page: Snapshot) -> bool:
-    """NYC for New York City."""
-    letters = words[0].flat
-    if len(words) != 1 or not words[0].text.isupper() or not 2 < len(letters) < 7:
-        return False
-    initials = _NEXT_INITIAL.join(map(re.escape, letters))
-    return re.search(rf"\b{initials}\w+", page.folded_text) is not None
 
 
 def is_quoted(quote: str, page: Snapshot) -> bool:

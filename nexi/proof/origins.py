@@ -7,10 +7,9 @@ which errs towards "one origin", so that support is rather counted too low than 
 
 from __future__ import annotations
 
-import ipaddress
 import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from nexi.proof.lexicon import SECOND_LEVEL_DOMAINS, SHARED_HOSTS
 
@@ -19,35 +18,18 @@ COPIED_SHARE = 0.5  # share of the shorter page's shingles that stand in the oth
 MIN_SHINGLES = 8
 MAX_CHARS = 200_000
 
-_BLOGS = re.compile(r"blogspot\.(?:com?\.)?[a-z]{2}$")
 _WORD = re.compile(r"\w+")
 
 
 def registrable_domain(host: str) -> str:
     """The part of a host name that somebody registered: example.co.uk, someone.github.io. An address is its own."""
     host = host.strip("[]").rstrip(".").lower()
-    if _is_address(host):
-        return host
     labels = host.split(".")
-    return ".".join(labels[-min(len(labels), _suffix_labels(labels) + 1) :])
-
-
-def _suffix_labels(labels: list[str]) -> int:
-    """How many labels at the end belong to no one in particular."""
-    for count in (3, 2):
-        tail = ".".join(labels[-count:])
-        if tail in SHARED_HOSTS or _BLOGS.fullmatch(tail):
-            return count
-    in_country = len(labels) > 2 and len(labels[-1]) == 2
-    return 2 if in_country and labels[-2] in SECOND_LEVEL_DOMAINS else 1
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
+    if ":" in host or labels[-1].isdigit():
+        return host
+    in_country = len(labels) > 2 and len(labels[-1]) == 2 and labels[-2] in SECOND_LEVEL_DOMAINS
+    shared = next((count for count in (3, 2) if ".".join(labels[-count:]) in SHARED_HOSTS), 0)
+    return ".".join(labels[-1 - (shared or 1 + in_country) :])
 
 
 def shingles(text: str) -> frozenset[int]:
@@ -63,10 +45,6 @@ def is_copy(one: frozenset[int], other: frozenset[int]) -> bool:
     return shorter >= MIN_SHINGLES and len(one & other) >= COPIED_SHARE * shorter
 
 
-def count_origins(numbers: Iterable[int], origins: Mapping[int, int]) -> int:
-    return len({origins.get(number, number) for number in numbers})
-
-
 def group_origins(pages: Mapping[int, tuple[str, str]]) -> dict[int, int]:
     """For each page, given as host and text, the lowest number among the pages of its origin."""
     group = {number: number for number in pages}
@@ -77,12 +55,6 @@ def group_origins(pages: Mapping[int, tuple[str, str]]) -> dict[int, int]:
         for earlier in known[:at]:
             same = bool(domains[number]) and domains[number] == domains[earlier]
             if group[number] != group[earlier] and (same or is_copy(prints[number], prints[earlier])):
-                _join(group, group[number], group[earlier])
+                low, high = sorted((group[number], group[earlier]))
+                group = {page: low if first == high else first for page, first in group.items()}
     return group
-
-
-def _join(group: dict[int, int], one: int, other: int) -> None:
-    low, high = sorted((one, other))
-    for number, mark in group.items():
-        if mark == high:
-            group[number] = low

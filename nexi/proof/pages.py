@@ -24,10 +24,13 @@ MAX_SENTENCE_CHARS = 700  # longer ones are read in pieces
 PREFIX_CHARS = 5
 
 _LINE = re.compile(r"[^\n]*\n?")
-_FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
-_OWN_LINE = re.compile(r"\s*(?:#{1,6}\s|\||[-*+•]\s|\d{1,3}[.)]\s|\[page \d+\])")
-_HEADING = re.compile(r"\s{0,3}#{1,6}\s")
-_NO_ITEM = re.compile(r"\s*[#|\[]")
+_FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
+RULE = re.compile(r"\s{0,3}(?:[-*_=]{3,}|\|?[\s:|+-]*-{2,}[\s:|+-]*\|?)\s*$")
+_DEFINITION = re.compile(r"\s{0,3}(?:[-*+•]\s+)?\[\^?\d{1,3}\](?::\s*<?|\s.{0,300})https?://\S+\s*$")  # [1]: https://…
+HEADING = re.compile(r"\s{0,3}#{1,6}\s")
+LABEL = re.compile(r"\s*(?:\*\*|__)[^*_\n]{1,120}(?:\*\*|__)\s*:?\s*$")
+_OWN_LINE = re.compile(rf"\s*(?:>\s?)*(?:\||\[page \d+\])|{LABEL.pattern}")
+_ITEM = re.compile(r"\s*(?:>\s?)*(?:[-*+•]\s|\d{1,3}[.)]\s)")
 
 
 @dataclass(frozen=True)
@@ -55,12 +58,9 @@ class Snapshot:
         return fold_text(self.plain.text).casefold()
 
     @cached_property
-    def _prefixes(self) -> frozenset[str]:
+    def prefixes(self) -> frozenset[str]:
+        """How the words of the page begin: Norway and Norwegian alike."""
         return frozenset(term[:PREFIX_CHARS] for term in self.places)
-
-    def has_prefix(self, term: str) -> bool:
-        """Whether some word of the page begins as this term does: Norway, Norwegian."""
-        return term[:PREFIX_CHARS] in self._prefixes
 
     def parse_between(self, first: int, last: int) -> ParsedText:
         """The sentences from one to another as one text, each stretch parsed once."""
@@ -76,11 +76,10 @@ class Snapshot:
 
     def head_of_table(self, index: int) -> int:
         """The first row of a table, for one of its rows; else -1."""
-        if not self.is_row(index):
-            return -1
-        while index and self.is_row(index - 1):
-            index -= 1
-        return index
+        first = index + 1
+        while first and self.is_row(first - 1):
+            first -= 1
+        return first if first <= index else -1
 
     def words_between(self, first: int, last: int) -> str:
         """The plain text from one sentence to another, both included."""
@@ -110,31 +109,32 @@ def _find_sentences(text: str) -> tuple[tuple[tuple[int, int], ...], tuple[int, 
     bounds: list[tuple[int, int]] = []
     above: list[int] = []
     heading = -1
-    for start, end, is_heading in _find_blocks(text):
+    for start, end, kind in cut_blocks(text):
         for first, last in sentence_bounds(text[start:end], MAX_SENTENCE_CHARS):
             above.append(heading)
             bounds.append((start + first, start + last))
-        if is_heading and bounds:
+        if kind == "heading" and bounds:
             heading = len(bounds) - 1
     return tuple(bounds), tuple(above)
 
 
-def _find_blocks(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Paragraphs, and lines that stand alone: headings, items, rows, code. List items may go on over several lines."""
-    held = -1
-    fenced = False
+def cut_blocks(text: str) -> Iterator[tuple[int, int, str]]:
+    """The blocks of a Markdown text and their kinds: headings, lines of code and of tables, and prose over several lines."""
+    fence, held = "", -1
     for line in _LINE.finditer(text):
         start, end = line.span()
-        alone = fenced or _OWN_LINE.match(text, start, end)
-        mark = _FENCE.match(text, start, end)
-        if held >= 0 and (alone or mark or not line[0].strip()):
-            yield held, start, False
+        mark = _FENCE.match(line[0])
+        is_rule = not fence and (RULE.match(line[0]) or _DEFINITION.match(line[0]))
+        is_silent = bool(mark or is_rule or not line[0].strip())
+        kind = "code" if fence else "heading" if HEADING.match(line[0]) else "line" if _OWN_LINE.match(line[0]) else "prose"
+        if held >= 0 and (is_silent or kind != "prose" or _ITEM.match(line[0])):
+            yield held, start, "prose"
             held = -1
-        if mark:
-            fenced = not fenced
-        elif fenced or (alone and _NO_ITEM.match(text, start, start + 40)):
-            yield start, end, bool(_HEADING.match(text, start, end)) and not fenced
-        elif line[0].strip():
-            held = start if held < 0 or alone else held
+        if mark and (not fence or mark[1].startswith(fence)):
+            fence = "" if fence else mark[1]
+        elif not is_silent and kind != "prose":
+            yield start, end, kind
+        elif not is_silent:
+            held = start if held < 0 else held
     if held >= 0:
-        yield held, len(text), False
+        yield held, len(text), "prose"

@@ -63,13 +63,11 @@ class ParsedText:
     def names(self) -> list[tuple[Word, ...]]:
         """Runs of capitalised words, joined by particles: the names."""
         runs: list[tuple[int, int]] = []
-        for index, word in enumerate(self.words):
-            if not word.is_name:
-                continue
-            start, end = runs[-1] if runs else (-9, -9)
-            between = self.words[end:index] if runs else ()
-            gap = self.text[self.words[end - 1].end : word.start] if runs else ""
-            if runs and len(between) <= 2 and all(w.flat in PARTICLES for w in between) and not _BREAKS_NAME.search(gap):
+        for index in (index for index, word in enumerate(self.words) if word.is_name):
+            start, end = runs[-1] if runs else (0, 0)
+            gap = self.text[self.words[end - 1].end : self.words[index].start] if runs else ","
+            is_joined = index - end <= 2 and all(word.flat in PARTICLES for word in self.words[end:index])
+            if is_joined and not _BREAKS_NAME.search(gap):
                 runs[-1] = (start, index + 1)
             else:
                 runs.append((index, index + 1))

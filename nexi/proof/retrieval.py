@@ -45,24 +45,21 @@ def find_windows(claim: ParsedText, page: Snapshot) -> list[Window]:
 
 
 def _build_window(last: int, terms: frozenset[str], page: Snapshot) -> Window:
-    first, held = last, terms & _terms_at(last, page)
+    first = last
     while first > 0 and last - first < MAX_BOUND and _is_bound(first, page):
         first -= 1
-        held |= terms & _terms_at(first, page)
-    while first < last and not (terms & _terms_at(first, page)) - _terms_between(first + 1, last, page):
-        first += 1  # a sentence that adds no word is no part of the evidence
+    held = [terms & _terms_at(at, page) for at in range(first, last + 1)]
+    while len(held) > 1 and held[0] <= frozenset().union(*held[1:]):
+        held, first = held[1:], first + 1  # a sentence that adds no word is no part of the evidence
     context = tuple(sorted({0, page.above[last], page.head_of_table(last)} - {-1, *range(first, last + 1)}))
-    lent = {term for at in context for term in terms & _terms_at(at, page)} - held
-    share = (len(held) + CONTEXT_WORTH * len(lent)) / len(terms) if terms else 0.0
+    said = frozenset[str]().union(*held)
+    lent = {term for at in context for term in terms & _terms_at(at, page)} - said
+    share = (len(said) + CONTEXT_WORTH * len(lent)) / len(terms) if terms else 0.0
     return Window(first, last, share, context)
 
 
 def _terms_at(index: int, page: Snapshot) -> frozenset[str]:
     return frozenset(term for word in WORD.findall(page.words_between(index, index)) for term in word_terms(word))
-
-
-def _terms_between(first: int, last: int, page: Snapshot) -> frozenset[str]:
-    return frozenset[str]().union(*(_terms_at(at, page) for at in range(first, last + 1)))
 
 
 def _is_bound(index: int, page: Snapshot) -> bool:

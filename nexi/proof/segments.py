@@ -7,14 +7,15 @@ nothing and are not here; a table row is a sentence, and so is a list item. Offs
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import islice, pairwise, zip_longest
+from collections.abc import Iterator
+from itertools import islice, pairwise
 
 from msgspec import Struct
 
-from nexi.answers.citations import is_row, normalise_markers
+from nexi.answers.citations import INLINE_CODE, MARKERS, is_row, outside_code
 from nexi.proof.lexicon import ABOUT_ITSELF, ATTRIBUTIONS, AUXILIARIES, FRAME_WORDS
-from nexi.proof.parsed import ParsedText, Word, parse_text
+from nexi.proof.pages import HEADING, LABEL, RULE, cut_blocks
+from nexi.proof.parsed import ParsedText, parse_text
 from nexi.text.sentences import sentence_bounds
 from nexi.text.stems import IRREGULAR
 from nexi.text.wordforms import WORD, word_terms
@@ -25,35 +26,19 @@ MAX_FRAME_WORDS = 2  # of its own in a sentence about the answer or in a questio
 MAX_TITLE_WORDS = 3  # the same in a heading or a lead-in
 MAX_CLAUSES = 6  # of one sentence
 
-_NUMBER = r"[1-9][0-9]{0,2}"
-_LINK = r"(?:\([^()\s]{0,500}\))?"
-MARKERS = re.compile(
-    rf"\[\[{_NUMBER}\]\]{_LINK}|【{_NUMBER}(?![0-9])[^】\n]{{0,80}}】|\[{_NUMBER}†[^\]\n]{{0,80}}\]"
-    rf"|\[\^?{_NUMBER}(?:[ \t]*[,;][ \t]*\^?{_NUMBER})*\]{_LINK}"
-)
 MARKER_GROUP = re.compile(rf"(?:(?:{MARKERS.pattern})[ \t]*)+")
 _MARKERS_FIRST = re.compile(rf"(?:[ \t]*(?:{MARKERS.pattern})[ \t]*[.,;]?)+[ \t]*")
-_LINE = re.compile(r"[^\n]*\n?")
-_FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
-_INLINE_CODE = re.compile(r"(?<!`)(`+)(?!`)[^\n]{1,500}?(?<!`)\1(?!`)")
-_HEADING = re.compile(r"\s{0,3}#{1,6}\s")
-_RULE = re.compile(r"\s{0,3}(?:[-*_=]{3,}|\|?[\s:|+-]*-{2,}[\s:|+-]*\|?)\s*$")
 _OPENING = re.compile(r"\s*(?:>\s?)*(?:[-*+•]\s+|\d{1,3}[.)]\s+|\|\s*)?")
-_ALONE = re.compile(r"\s*(?:>\s?)*(?:[-*+•]\s|\d{1,3}[.)]\s|\|)")
-_DEFINITION = re.compile(
-    rf"\s{{0,3}}\[\^?{_NUMBER}\]:\s*<?(?:https?://\S+)?\s*$|\s{{0,3}}(?:[-*+•]\s+)?\[{_NUMBER}\]\s.{{0,300}}https?://\S+\s*$"
-)
 _SOURCES = re.compile(
-    r"\s{0,3}(?:\*\*|__)?(?:sources?|references?|citations?|bibliography|works cited)\s*[:*_]*\s*$", re.IGNORECASE
+    r"(?im)^\s{0,3}(?:#{1,6}\s+)?(?:\*\*|__)?(?:sources?|references?|citations?|bibliography|works cited)\s*[:*_]*\s*$"
 )
-_LABEL = re.compile(r"\s*(?:\*\*|__)[^*_\n]{1,120}(?:\*\*|__)\s*:?\s*$")
 _EMPHASIS = re.compile(r"\*\*|__|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])")
-_ABOUT_ITSELF = re.compile(rf"^(?:{'|'.join(ABOUT_ITSELF)})", re.IGNORECASE)
-_ATTRIBUTION = re.compile(rf"^(?:{'|'.join(ATTRIBUTIONS)})", re.IGNORECASE)
+_ABOUT_ITSELF = re.compile(rf"^(?:{ABOUT_ITSELF})", re.IGNORECASE)
+_ATTRIBUTION = re.compile(rf"^(?:{ATTRIBUTIONS})", re.IGNORECASE)
 _LEADS_IN = re.compile(r"[:：]\s*$")
 _QUESTION = re.compile(r"[?？؟][\"'”’»)\]]*\s*$")
 _ASKS = re.compile(r"(?:what|who|whom|whose|when|where|which|why|how)\b", re.IGNORECASE)
-_MASKED = re.compile(rf"{_INLINE_CODE.pattern}|{MARKERS.pattern}")
+_MASKED = re.compile(rf"{INLINE_CODE.pattern}|{MARKERS.pattern}")
 _GLUED = re.compile(rf"[.!?。！？][\"'”’)]*(?=(?:{MARKERS.pattern}))")
 _JOINT = re.compile(
     r"\s*[;；。]\s*|\s+[-–—]+\s+|\.\s+(?=[A-Z])|，(?=而|但|并|同时)|,\s+(?=[A-Za-z]+ing\b)"
@@ -100,15 +85,13 @@ def read_sentence(text: str, start: int = 0, question: str = "") -> Sentence:
 
 def numbers_of(text: str) -> tuple[int, ...]:
     """The numbers a text cites outside code, in the order of their first mention."""
-    bare = _INLINE_CODE.sub(" ", text)
-    marks = (m[0] for m in MARKERS.finditer(bare))
-    return tuple(dict.fromkeys(int(n) for mark in marks for n in re.findall(r"\d+", normalise_markers(mark).split("(")[0])))
+    marks = (next(filter(None, match.groups())) for match in MARKERS.finditer(INLINE_CODE.sub(" ", text)))
+    return tuple(dict.fromkeys(int(number) for mark in marks for number in re.findall(r"\d+", mark)))
 
 
 def without_markers(text: str) -> str:
     """What a sentence claims: without markers outside code, list marks, emphasis and a mention of the source itself."""
-    spans = [m.span() for m in _INLINE_CODE.finditer(text)]
-    cut = MARKERS.sub(lambda m: m[0] if any(a <= m.start() < b for a, b in spans) else " ", text)
+    cut = outside_code(text, lambda part: MARKERS.sub(" ", part))
     opening = _OPENING.match(cut)
     cut = _EMPHASIS.sub("", cut[opening.end() :] if opening else cut).strip(" \t\n|")
     cut = _ATTRIBUTION.sub("", re.sub(r"[ \t]{2,}", " ", cut), count=1)
@@ -121,21 +104,17 @@ def needs_citation(text: str, question: str = "") -> tuple[bool, str]:
     Only what carries no name, number or date is excused: words about the answer itself, and the few words of a question, a
     lead-in or a heading. What these repeat of the reader's question is not theirs.
     """
-    bare = without_markers(_HEADING.sub("", text, count=1)).strip()
-    parsed = parse_text(bare[:MAX_SENTENCE_CHARS])
-    own = {term for term in parsed.terms if term not in FRAME_WORDS}
-    has_facts = bool(parsed.firm_values) or any(term in own for name in parsed.names for term in _terms_of(name))
-    if not own and not has_facts:
+    bare = without_markers(HEADING.sub("", text, count=1)).strip()
+    parsed, asked = parse_text(bare[:MAX_SENTENCE_CHARS]), parse_text(question[:MAX_SENTENCE_CHARS])
+    own, values = set(parsed.terms) - FRAME_WORDS, {value.text.strip() for value in parsed.firm_values}
+    names = {word.term for name in parsed.names for word in name} & own
+    if not own and not values:
         return False, "speaks of the answer itself" if parsed.terms else "says too little to be a claim"
     reason, most = _excuse(text, bare)
-    if not reason:
-        return True, ""
-    asked = parse_text(question[:MAX_SENTENCE_CHARS])
-    new = own.difference(asked.terms)
-    new_values = {v.text.strip() for v in parsed.firm_values} - {v.text.strip() for v in asked.firm_values}
-    new_names = any(term in new for name in parsed.names for term in _terms_of(name))
-    states = bool(new_values) or new_names or len(new) > most or (most == MAX_TITLE_WORDS and has_facts and has_verb(parsed))
-    return (True, "") if states else (False, reason)
+    new_terms, new_values = own.difference(asked.terms), values.difference(value.text.strip() for value in asked.firm_values)
+    states = not reason or new_values or names & new_terms or len(new_terms) > most
+    titles = most == MAX_TITLE_WORDS and (names or values) and has_verb(parsed)
+    return (True, "") if states or titles else (False, reason)
 
 
 def _excuse(text: str, bare: str) -> tuple[str, int]:
@@ -151,7 +130,7 @@ def _excuse(text: str, bare: str) -> tuple[str, int]:
 
 def is_title(line: str) -> bool:
     """Whether a line is a heading, or a label in bold type that stands alone."""
-    return bool(_HEADING.match(line) or _LABEL.match(line))
+    return bool(HEADING.match(line) or LABEL.match(line))
 
 
 def leads_or_titles(text: str) -> bool:
@@ -164,36 +143,16 @@ def has_verb(parsed: ParsedText) -> bool:
     return any(w.flat in AUXILIARIES or (w.flat.endswith("ed") and not w.is_name) or w.flat in IRREGULAR for w in parsed.words)
 
 
-def _terms_of(words: Sequence[Word]) -> Iterator[str]:
-    return (word.term for word in words if word.term)
-
-
-def _count_content(text: str) -> int:
-    """The content words of a text, counted no further than is enough."""
-    return len(list(islice((term for w in WORD.finditer(text) for term in word_terms(w[0])), MIN_CONTENT_WORDS)))
-
-
 def _find_blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Stretches of prose: paragraphs, items and rows; code, headings and the list of sources are left out."""
-    fence, held = "", -1
-    lines = list(_LINE.finditer(text))
-    for line, after in zip_longest(lines, lines[1:]):
-        start = line.start()
-        mark = _FENCE.match(line[0])
-        heads = after is not None and is_head_of_table(line[0], after[0])
-        silent = bool(mark or fence or heads or not line[0].strip() or _is_silent(line[0]))
-        alone = is_title(line[0]) or _ALONE.match(line[0])
-        if held >= 0 and (silent or alone or is_title(text[held:start])):
-            yield held, start
-            held = -1
-        if mark and (not fence or mark[1].startswith(fence)):
-            fence = "" if fence else mark[1]
-        if not fence and _SOURCES.match(_HEADING.sub("", line[0], count=1)):
+    """Stretches that may claim something: all but code, heads of tables and the list of sources."""
+    for start, end, kind in cut_blocks(text):
+        after = text.find("\n", end)
+        if kind == "code" or is_head_of_table(text[start:end], text[end : after if after >= 0 else len(text)]):
+            continue
+        sources = _SOURCES.search(text, start, end)
+        yield start, sources.start() if sources else end
+        if sources:
             return
-        if not silent:
-            held = start if held < 0 else held
-    if held >= 0:
-        yield held, len(text)
 
 
 def is_head_of_table(line: str, after: str) -> bool:
@@ -201,11 +160,7 @@ def is_head_of_table(line: str, after: str) -> bool:
 
     One that cites a source says something.
     """
-    return is_row(line) and is_row(after) and bool(_RULE.match(after)) and not numbers_of(line)
-
-
-def _is_silent(line: str) -> bool:
-    return bool(_RULE.match(line) or _DEFINITION.match(line))
+    return is_row(line) and is_row(after) and bool(RULE.match(after)) and not numbers_of(line)
 
 
 def _cut_sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -263,15 +218,13 @@ def cut_at_joints(text: str) -> Iterator[list[Clause]]:
     ways = [strong[: MAX_CLAUSES - 1]] if len(strong) > 1 else []
     ways += [[joint] for joint in sorted(joints, key=lambda joint: joint not in strong)[:MAX_CLAUSES]]
     for way in ways:
-        pieces = _cut_between(text, way)
+        cuts = [(0, 0), *(joint.span() for joint in way), (len(text), len(text))]
+        pieces = [text[one[1] : other[0]].strip(" ,;") for one, other in pairwise(cuts)]
         if all(map(_says_something, pieces)):
             yield [Clause(piece) for piece in pieces]
 
 
-def _cut_between(text: str, joints: Sequence[re.Match[str]]) -> list[str]:
-    cuts = [(0, 0), *(joint.span() for joint in joints), (len(text), len(text))]
-    return [text[a[1] : b[0]].strip(" ,;") for a, b in pairwise(cuts)]
-
-
 def _says_something(text: str) -> bool:
-    return _count_content(text) == MIN_CONTENT_WORDS
+    """Whether a clause has content words enough, counted no further than that."""
+    terms = (term for word in WORD.finditer(text) for term in word_terms(word[0]))
+    return len(list(islice(terms, MIN_CONTENT_WORDS))) == MIN_CONTENT_WORDS

@@ -7,13 +7,15 @@ Below `parsed`, above `lexicon`. 1,200 is 1.2 thousand and twelve hundred; 75 % 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.proof.lexicon import CURRENCIES, FRACTIONS, MONTH_NUMBERS, ORDINALS, ROUNDING, SCALES, SMALL_NUMBERS, SYMBOLS, UNITS
+from nexi.proof.lexicon import FRACTIONS, MONTH_NUMBERS, ORDINALS, ROUNDING, SCALES, SMALL_NUMBERS, SYMBOLS, UNITS
+from nexi.text.sentences import MONTHS
+from nexi.text.words import UNSPACED, has_unspaced
 
 MAX_CONVERSION_ERROR = 0.015
 MAX_ABOUT_ERROR = 0.05  # how far "about 160" may be from the value
@@ -35,14 +37,14 @@ class Number(Struct, frozen=True):
     factor: float = 1.0
     is_ordinal: bool = False
     is_weak: bool = False  # "one", "half": often no number at all
-    digits: int = 0  # how many leading digits were written
-    is_scaled: bool = False
+    digits: int = 2  # how many leading digits were written
+    scale: float = 1.0  # of its scale word; 100 for a fraction, which is read in per cent
     rounding: str = ""  # about, above, below
 
     @property
     def year(self) -> int:
         """The year this may be, or 0."""
-        bare = not (self.unit or self.is_scaled or self.is_ordinal) and self.text.isdecimal() and len(self.text) in (3, 4)
+        bare = not (self.unit or self.scale != 1.0 or self.is_ordinal) and self.text.isdecimal() and len(self.text) in (3, 4)
         return int(self.text) if bare and 300 <= int(self.text) <= 2199 else 0
 
 
@@ -85,8 +87,8 @@ _UNIT = (
     rf"|[ -]?(?:{_any_of(SYMBOLS)})(?![\w'/-])|[ ]?(?:%|°[CF]?))"
 )
 _DIGITS = re.compile(
-    rf"(?:(?<![\w.])|(?<=[a-z])(?=[$€£]))(?P<money>(?i:us\$|usd ?|eur ?|gbp ?)|[$€£¥₹₽])?[ ]?(?P<sign>-)?(?P<body>{_PLAIN})"
-    rf"(?P<nth>st|nd|rd|th)?"
+    rf"(?:(?<![\w.])|(?<=[{UNSPACED}])|(?<=[a-z])(?=[$€£]))(?P<money>(?i:us\$|usd ?|eur ?|gbp ?)|[$€£¥₹₽])?[ ]?"
+    rf"(?P<sign>-)?(?P<body>{_PLAIN})(?P<nth>st|nd|rd|th)?"
     rf"(?P<scale>(?:[ -]?(?i:{_SCALE_WORDS})\b|(?:[kKMb]|m(?= |$))(?!\w)|[ ]?(?:{_OTHER_SCALES}))\.?)?"
     rf"(?:(?: d(?:e |')(?=[a-z]))?(?P<unit>{_UNIT}))?(?P<tail>(?i:[ ]?(?:dollars|euros|pounds|yen|usd|eur))\b|[ ]?[$€£](?!\d))?"
 )
@@ -96,20 +98,8 @@ _FRACTION_PLURALS = frozenset(word for word in FRACTIONS if word not in ORDINALS
 _NUMBER_WORDS = frozenset({*SMALL_NUMBERS, *SCALES, *ORDINALS, *FRACTIONS})
 _NUMBER_WORD = _any_of(_NUMBER_WORDS - {"mn", "bn", "tn"})
 _SPELLED = re.compile(
-    rf"(?i)(?<![\w-])(?:(?P<a>an?) (?=(?:{_SCALE_WORDS}|{_any_of(FRACTIONS)})\b))?(?P<run>(?:{_NUMBER_WORD})"
-    rf"(?:(?: and |-| )(?:{_NUMBER_WORD}))*)(?![\w])(?P<unit>{_UNIT})?"
-)
-_PART_OF_SCALE = re.compile(
-    rf"(?i)\b(?:half (?:an? )?|(?P<count>an?|one|two|three) (?P<part>{_any_of(FRACTIONS)}) of an? )(?P<scale>{_SCALE_WORDS})\b"
-)
-_COUNT = rf"{_any_of(SMALL_NUMBERS)}|\d{{1,2}}"
-_AND_A_HALF = re.compile(
-    rf"(?i)(?<![\w-])(?P<count>an?|{_COUNT}) (?:(?P<of>{_any_of(u for u in UNITS if u.isalpha())}) )?and a half(?![\w-])"
-    rf"(?P<unit>{_UNIT})?"
-)
-_ONE_IN_FIVE = re.compile(
-    rf"(?i)(?<![\w.,-])(?P<top>{_COUNT}) (?:in|out of)(?: every)? (?P<bottom>{_COUNT}|100)"
-    rf"(?![\w.,%-]*\d|{_UNIT}|[ -](?:{_SCALE_WORDS})\b|\w)"
+    rf"(?i)(?<![\w-])(?:(?P<a>an?|half(?: an?)?) (?=(?:{_SCALE_WORDS}|{_any_of(FRACTIONS)})\b))?(?P<run>(?:{_NUMBER_WORD})"
+    rf"(?:(?: and |-| )(?:{_NUMBER_WORD}))*)(?![\w])(?P<half> and a half(?: (?P<scale>{_SCALE_WORDS}))?\b)?(?P<unit>{_UNIT})?"
 )
 _LETTERS = re.compile("[a-z]+")
 DOTTED_THOUSANDS = re.compile(r"\d{1,3}(?:\.\d{3})+")  # 1.500.000
@@ -117,47 +107,34 @@ _ROUNDED_BY = re.compile(r"(?:[\w.]+[ ~]+|~){1,3}$")
 _JOINED = re.compile(r"(?i)(?<![\w-])(?!(?:mid|pre|post|early|late|to|and|in|of)-)[^\W\d_][\w.]{0,7}-$")
 _BETWEEN = re.compile(r"\s*(?:-|to|and|or|until|through)\s*$")
 _OF = re.compile(r"(?i)\s+(?:of|as)\b")
-_JOINS_PARTS = re.compile(r"(?i)\s*(?:and\s+)?")
 
 
 def parse_numbers(text: str) -> list[Number]:
     """The numbers of a text in order; the ends of a range share their scale and unit."""
     kept: list[Number] = []
-    for number in sorted([*_in_digits(text), *_fractions(text), *_in_words(text)], key=lambda n: (n.start, -n.end)):
+    for number in sorted([*_in_digits(text), *_in_fractions(text), *_in_words(text)], key=lambda n: (n.start, -n.end)):
         if not kept or number.start >= kept[-1].end:
             kept.append(replace(number, rounding=_rounding_before(text, number.start)))
-    return _with_shared_units(text, _join_compounds(text, kept))
+    return _with_shared_units(text, kept)
 
 
 def _in_digits(text: str) -> Iterator[Number]:
     for match in _DIGITS.finditer(text):
-        body, scale_word = match["body"], (match["scale"] or "").strip(" -.")
-        if _JOINED.search(text[max(0, match.start("body") - 8) : match.start("body")]):
-            continue  # F-16 and COVID-19 are names
-        after = text[match.end() : match.end() + 1]
-        if not match["unit"] and not match["scale"] and (after.isalpha() or after == "_"):
-            continue  # 3D and 5th-generation names are words
-        if body.count(".") > 1 and not DOTTED_THOUSANDS.fullmatch(body):
-            continue  # a version or an address
-        scale = _LETTER_SCALES.get(scale_word) or SCALES.get(scale_word.lower(), 1.0)
-        unit, factor = _unit_of(match["unit"], match["money"] or match["tail"])
-        sign = -1 if match["sign"] else 1
-        values = tuple(sign * value * scale for value in _readings(body))
-        if scale_word == "m" and not unit:  # 2m is two metres or two million
-            values, unit = (*values, *(sign * value for value in _readings(body))), "length"
-        digits = len(body.replace(",", "").replace(".", "").strip("0 '"))
+        body, word, after = match["body"], (match["scale"] or "").strip(" -."), text[match.end() : match.end() + 1]
+        is_name = _JOINED.search(text[max(0, match.start("body") - 8) : match.start("body")])  # F-16 and COVID-19
+        is_word = not match["unit"] and not word and (after.isalpha() or after == "_") and not has_unspaced(after)  # 3D
+        is_version = body.count(".") > 1 and not DOTTED_THOUSANDS.fullmatch(body)
+        if is_name or is_word or is_version:
+            continue
+        scale = _LETTER_SCALES.get(word) or SCALES.get(word.lower(), 1.0)
+        unit, factor = _unit_of(match["money"] or match["tail"] or match["unit"])
+        readings = [-value if match["sign"] else value for value in _readings(body)]
+        values = tuple(value * scale for value in readings)
+        if word == "m" and not unit:  # 2m is two metres or two million
+            values, unit = (*values, *readings), "length"
         start = match.start() + len(match[0]) - len(match[0].lstrip())
-        yield Number(
-            match[0].strip(),
-            start,
-            match.end(),
-            values,
-            unit,
-            factor,
-            bool(match["nth"]),
-            digits=digits,
-            is_scaled=scale != 1.0,
-        )
+        digits = len(body.replace(",", "").replace(".", "").strip("0 '"))
+        yield Number(match[0].strip(), start, match.end(), values, unit, factor, bool(match["nth"]), False, digits, scale)
 
 
 def _readings(body: str) -> tuple[float, ...]:
@@ -171,64 +148,46 @@ def _readings(body: str) -> tuple[float, ...]:
     return tuple(readings)
 
 
-def _unit_of(unit: str | None, money: str | None) -> tuple[str, float]:
-    if money:
-        word = money.strip().lower()
-        return CURRENCIES.get(word) or UNITS.get(word, ("", 1.0))[0], 1.0
-    written = (unit or "").strip(" -")
-    return SYMBOLS.get(written) or UNITS.get(written.lower(), ("", 1.0))
+def _unit_of(written: str | None) -> tuple[str, float]:
+    word = (written or "").strip(" -")
+    return SYMBOLS.get(word) or UNITS.get(word.lower(), ("", 1.0))
 
 
-def _fractions(text: str) -> Iterator[Number]:
+def _in_fractions(text: str) -> Iterator[Number]:
     """2/3 as a share of a whole; 2 1/2 as a number."""
     for match in _FRACTION.finditer(text):
         top, bottom = int(match["top"]), int(match["bottom"])
-        if 0 < top < bottom and match["whole"]:
-            yield Number(match[0], *match.span(), (int(match["whole"]) + top / bottom,), digits=2)
+        if match["whole"] and 0 < top < bottom:
+            yield Number(match[0], *match.span(), (int(match["whole"]) + top / bottom,))
         elif 0 < top < bottom:
-            yield Number(match[0], *match.span(), (100 * top / bottom,), "share", digits=2, is_scaled=True)
+            yield Number(match[0], *match.span(), (100 * top / bottom,), "share", scale=100.0)
 
 
 def _in_words(text: str) -> Iterator[Number]:
-    words = _LETTERS.findall(text.lower())
-    if _NUMBER_WORDS.isdisjoint(words) and "in" not in words and "out" not in words:
+    if _NUMBER_WORDS.isdisjoint(_LETTERS.findall(text.lower())):
         return
-    for match in _PART_OF_SCALE.finditer(text):
-        part = _read_count(match["count"] or "a") * FRACTIONS[(match["part"] or "half").lower()]
-        yield Number(match[0], *match.span(), (part * SCALES[match["scale"].lower()],), digits=2, is_scaled=True)
-    for match in _AND_A_HALF.finditer(text):
-        unit, factor = _unit_of(match["unit"] or match["of"], None)
-        if unit or match["count"][0] not in "aA":
-            yield Number(match[0].strip(), *match.span(), (_read_count(match["count"]) + 0.5,), unit, factor, digits=2)
-    for match in _ONE_IN_FIVE.finditer(text):
-        top, bottom = _read_count(match["top"]), _read_count(match["bottom"])
-        if 0 < top < bottom:
-            yield Number(match[0], *match.span(), (100 * top / bottom,), "share", digits=2, is_scaled=True)
     for match in _SPELLED.finditer(text):
         words = [word for word in re.split(r"[ -]+", match["run"].lower()) if word != "and"]
-        start, shown = match.start(), match[0].strip()
-        if words[-1] in FRACTIONS and (part := _fraction_of(words, match["a"], _OF.match(text, match.end()) is not None)):
-            weak = len(words) == 1 and not match["a"]
-            yield Number(shown, start, match.end(), (100 * part,), "share", is_weak=weak, digits=2, is_scaled=True)
+        shown, start, end = match[0].strip(), match.start(), match.end()
+        if words[-1] in FRACTIONS and (part := _fraction_of(words, match["a"], _OF.match(text, end) is not None)):
+            yield Number(shown, start, end, (100 * part,), "share", is_weak=shown == words[0], scale=100.0)
             continue
-        unit, factor = _unit_of(match["unit"], None)
-        if words[-1] == "second" and SMALL_NUMBERS.get(words[-2] if len(words) > 1 else "", 20.0) < 20:
+        unit, factor = _unit_of(match["unit"])
+        if words[-1] == "second" and SMALL_NUMBERS.get(words[-2] if len(words) > 1 else "", 20) < 20:
             words, unit = words[:-1], "time"
         value, ordinal = _spelled_value(words)
         weak = len(words) == 1 and not unit and (words[0] in ("one", "first", "second", "third") or words[0].endswith("s"))
         if value is not None:
-            yield Number(shown, start, match.end(), (value,), unit, factor, ordinal, weak, 2, words[-1] in SCALES)
-
-
-def _read_count(word: str) -> float:
-    """A small number in digits or letters; "a" and "an" are one."""
-    return float(word) if word.isdecimal() else SMALL_NUMBERS.get(word.lower(), 1.0)
+            scale = SCALES.get((match["scale"] or words[-1]).lower(), 1.0)
+            value = (value + 0.5) * SCALES.get(match["scale"] or "", 1.0) if match["half"] else value
+            value = value / 2 if (match["a"] or "").lower().startswith("half") else value
+            yield Number(shown, start, end, (value,), unit, factor, ordinal, weak and not match["half"], 2, scale)
 
 
 def _fraction_of(words: list[str], article: str | None, is_of_something: bool) -> float:
     """Three quarters, a third of, half; but the third, one fifth Avenue and a second are none."""
-    count = SMALL_NUMBERS.get(words[0], 0.0) if len(words) == 2 else 1.0 if len(words) == 1 else 0.0
-    sure = words[-1] in _FRACTION_PLURALS or (count == 1.0 and len(words) == 2)
+    count = SMALL_NUMBERS.get(words[0], 0) if len(words) == 2 else len(words) == 1
+    sure = words[-1] in _FRACTION_PLURALS or (count == 1 and len(words) == 2)
     return count * FRACTIONS[words[-1]] if count and (sure or (article and is_of_something)) else 0.0
 
 
@@ -255,40 +214,16 @@ def _rounding_before(text: str, start: int) -> str:
     return next((ROUNDING[word] for word in reversed(words) if word in ROUNDING), "")
 
 
-def _join_compounds(text: str, numbers: list[Number]) -> list[Number]:
-    """1 hour 30 minutes and 5 feet 10 inches are one number."""
-    out: list[Number] = []
-    for number in numbers:
-        last = out[-1] if out else None
-        if last and last.unit and last.unit == number.unit and _is_smaller_part(text, last, number):
-            value = last.values[0] + number.values[0] * number.factor / last.factor
-            shown = text[last.start : number.end].strip()
-            out[-1] = replace(last, text=shown, end=number.end, values=(value,), digits=last.digits + number.digits)
-        else:
-            out.append(number)
-    return out
-
-
-def _is_smaller_part(text: str, whole: Number, part: Number) -> bool:
-    is_next = _JOINS_PARTS.fullmatch(text, whole.end, part.start) is not None
-    return is_next and 0 < part.values[0] * part.factor < whole.factor and whole.values[0] > 0
-
-
 def _with_shared_units(text: str, numbers: list[Number]) -> list[Number]:
     """Ranges: `5 to 10 million` and `12-15 km` say scale and unit once, for both ends."""
     out = list(numbers)
     for place, (first, second) in enumerate(pairwise(numbers)):
         if not _BETWEEN.match(text[first.end : second.start]) or first.is_ordinal or second.is_ordinal:
             continue
-        values = first.values
-        if second.is_scaled and not first.is_scaled:
-            written = re.search(r"\d+(?:\.\d+)?", second.text.replace(",", ""))
-            scale = second.values[0] / (float(written[0]) or 1.0) if written else 1.0
-            values = (*values, *(value * scale for value in values))
+        scale = second.scale if first.scale == 1.0 else 1.0
+        values = tuple(dict.fromkeys((*first.values, *(value * scale for value in first.values))))
         unit, factor = (first.unit, first.factor) if first.unit else (second.unit, second.factor)
         out[place] = replace(first, values=values, unit=unit, factor=factor)
-        if first.unit in CURRENCIES.values() and not second.unit:
-            out[place + 1] = replace(second, unit=first.unit)
     return out
 
 
@@ -300,7 +235,7 @@ def is_same_number(claimed: Number, stated: Number) -> bool:
         return False
     converts = claimed.unit and stated.unit and abs(claimed.factor - stated.factor) > _EQUAL * claimed.factor
     scale = stated.factor / claimed.factor if converts else 1.0
-    fraction = any(number.unit == "share" and number.is_scaled for number in (claimed, stated))
+    fraction = any(number.unit == "share" and number.scale == 100.0 for number in (claimed, stated))
     error = MAX_CONVERSION_ERROR if converts else MAX_FRACTION_ERROR if fraction else _EQUAL
     rounded = claimed if claimed.rounding != stated.rounding else replace(claimed, rounding="")
     return any(_is_close(a, b * scale, error) or _rounds(a, b * scale, rounded) for a in claimed.values for b in stated.values)
@@ -320,124 +255,85 @@ def _rounds(claimed: float, stated: float, number: Number) -> bool:
         low, high = (claimed, stated) if number.rounding == "above" else (stated, claimed)
         return low <= high <= low * (1 + MAX_BOUND_ERROR)
     step = 10.0 ** (len(str(int(abs(claimed)))) - number.digits)
-    return number.is_scaled and number.digits >= 2 and abs(claimed - stated) <= step / 2
+    return number.scale != 1.0 and number.digits >= 2 and abs(claimed - stated) <= step / 2
 
 
 # dates
 
 _MONTH = _any_of(MONTH_NUMBERS)
-_DAY_WORDS = {word: int(number) for word, number in (SMALL_NUMBERS | ORDINALS).items() if 0 < number <= 20}
-_DAY = rf"(?:(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th|er|\.)?|(?:{_any_of(_DAY_WORDS)}))"
+_NTH_WORDS = {word: int(number) for word, number in ORDINALS.items() if number <= 20}
+_NTH_WORDS |= {f"twenty-{word}": 20 + number for word, number in _NTH_WORDS.items() if number < 10}
+_DAY = rf"(?:(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th|er|\.)?|{_any_of(_NTH_WORDS)})"
 _YEAR = r"(?:1\d{3}|20\d{2}|21\d{2})(?!\d)"
-_AFTER = r"(?:,? ?(?:of |de )?)"
+_AFTER = rf"(?:,? ?(?:of |de )?(?P<y>{_YEAR}))?"
 _TO = r" ?(?:-|to|and) ?"
-_HAS_MONTH = rf"(?i)\b(?:{_MONTH})\b"
-_TENS = {f"{word[:-1]}ies": 1900 + int(tens) for word, tens in SMALL_NUMBERS.items() if tens >= 20}  # the twenties
-_MAY_BE_DATE = re.compile(r"\d|[Cc]entur|ties\b|\b[JFMASOND][a-z]{2,8}\b")
+_ERA = r"BCE?|B\.C\.(?:E\.)?|CE\b|C\.E\.|AD\b|A\.D\."
 _LONE_MONTH = re.compile(
     r"\b(?:(?:in|of|on|since|until|by|during|from|to|early|late|mid|every|each|last|next|and) |mid-)"
-    r"(?P<mon>January|February|March|April|May|June|July|August|September|October|November|December)\b"
+    rf"(?P<mon>{'|'.join(name.capitalize() for name in MONTHS)})\b"
 )
-
-Parts = dict[str, str]
-Readings = Iterator[tuple[tuple[tuple[int, int, int], ...], int]]  # readings and span of each date of a match
-
-
-def _read_day(text: str) -> int:
-    return _DAY_WORDS.get(text.lower()) or int(re.sub(r"\D", "", text) or 0)
-
-
-def _read_century(parts: Parts) -> Readings:
-    word = parts["nth"].lower()
-    head, _, tail = word.rpartition("-")
-    number = _read_day(word) if word[0].isdigit() else int(ORDINALS.get(tail, 0) + SMALL_NUMBERS.get(head, 0))
-    yield (((-1 if "era" in parts else 1) * number * 100, 0, 0),) if number else (), 100
-
-
-def _read_slashed(parts: Parts) -> Readings:
-    year, a, b = int(parts["y"]), int(parts["a"]), int(parts["b"])
-    yield tuple((year, m, d) for d, m in ((a, b), (b, a)) if 1 <= m <= 12 and 1 <= d <= 31), 1
-
-
-def _read_era(parts: Parts) -> Readings:
-    yield (((-1 if parts["era"].upper().startswith("B") else 1) * int(parts["n"]), 0, 0),), 1
-
-
-def _read_decade(parts: Parts) -> Readings:
-    yield ((_TENS.get(parts["n"].lower()) or int(parts["n"]), 0, 0),), 10
-
-
-def _read_years(parts: Parts) -> Readings:
-    year = int(parts["y"])
-    yield ((year, 0, 0),), 1
-    yield ((year - year % 100 + int(parts["yy"]), 0, 0),), 1
-
-
-def _read_days(parts: Parts) -> Readings:
-    month = int(parts["m"]) if "m" in parts else MONTH_NUMBERS[parts["mon"].lower()] if "mon" in parts else 0
-    for key in ("d", "d2"):
-        day = _read_day(parts.get(key, ""))
-        if key == "d" or key in parts:
-            yield ((int(parts.get("y", 0)), month, day),) if month <= 12 and day <= 31 else (), 1
-
-
-# What must stand in a text before a pattern is tried, the pattern, and how its groups are read.
-_PATTERNS: tuple[tuple[re.Pattern[str], re.Pattern[str], Callable[[Parts], Readings]], ...] = tuple(
-    (re.compile(hint), re.compile(pattern, re.IGNORECASE), reader)
-    for hint, pattern, reader in (
-        (r"\d-\d", rf"(?<![\w.-])(?P<y>{_YEAR})-(?P<m>\d{{1,2}})-(?P<d>\d{{1,2}})(?!\d)", _read_days),
-        (r"年", r"(?P<y>\d{4}) ?年(?: ?(?P<m>\d{1,2}) ?月(?: ?(?P<d>\d{1,2}) ?[日号])?)?", _read_days),
-        (r"\d[./]\d", rf"(?<![\w.])(?P<a>\d{{1,2}})[./](?P<b>\d{{1,2}})[./](?P<y>{_YEAR})", _read_slashed),
-        (r"\d[./]\d", rf"(?<![\w.])(?P<y>{_YEAR})[./](?P<m>\d{{1,2}})[./](?P<d>\d{{1,2}})(?!\d)", _read_days),
+# What must be in a text before its patterns are tried; the names of their groups say how they are read.
+_PATTERNS = {
+    re.compile(hint, re.IGNORECASE): [re.compile(pattern, re.IGNORECASE) for pattern in patterns]
+    for hint, *patterns in (
         (
-            _HAS_MONTH,
-            rf"(?<![\w.])(?P<d>{_DAY})(?:{_TO}(?P<d2>{_DAY}))?(?: of| de)? ?(?P<mon>{_MONTH})\b\.?(?:{_AFTER}(?P<y>{_YEAR}))?",
-            _read_days,
+            r"\d[-./]\d",
+            rf"(?<![\w.-])(?P<y>{_YEAR})[-./](?P<m>\d{{1,2}})[-./](?P<d>\d{{1,2}})(?!\d)",
+            rf"(?<![\w.])(?P<a>\d{{1,2}})[./](?P<b>\d{{1,2}})[./](?P<y>{_YEAR})",
+            rf"(?<![\w.,-])(?P<y>{_YEAR})[-/](?P<yy>\d{{2}})(?![\d-])",
         ),
         (
-            _HAS_MONTH,
-            rf"\b(?P<mon>{_MONTH})\b\.? (?:the )?(?P<d>{_DAY})(?!\d)(?:{_TO}(?P<d2>{_DAY})(?![\d ]*(?:{_MONTH})))?"
-            rf"(?:{_AFTER}(?P<y>{_YEAR}))?",
-            _read_days,
+            rf"\b(?:{_MONTH})\b",
+            rf"(?<![\w.])(?P<d>{_DAY})(?:{_TO}(?P<d2>{_DAY}))?(?: of| de)? ?(?P<mon>{_MONTH})\b\.?{_AFTER}",
+            rf"\b(?P<mon>{_MONTH})\b\.? (?:the )?(?P<d>{_DAY})(?!\d)(?:{_TO}(?P<d2>{_DAY})(?![\d ]*(?:{_MONTH})))?{_AFTER}",
+            rf"\b(?P<mon>{_MONTH})\b\.?,?(?: of| de)? (?P<y>{_YEAR})",
         ),
-        (_HAS_MONTH, rf"\b(?P<mon>{_MONTH})\b\.?,?(?: of| de)? (?P<y>{_YEAR})", _read_days),
-        (r"\d[-/]\d", rf"(?<![\w.,-])(?P<y>{_YEAR})(?:-|/)(?P<yy>\d{{2}})(?![\d-])", _read_years),
-        (
-            r"(?i)B\.?C|A\.?D|C\.?E",
-            r"(?<![\w.,])(?P<n>\d{1,4}) ?(?P<era>BCE?|B\.C\.(?:E\.)?|CE\b|C\.E\.|AD\b|A\.D\.)",
-            _read_era,
-        ),
-        (r"(?i)A\.?D", r"\b(?P<era>AD|A\.D\.) ?(?P<n>\d{1,4})\b", _read_era),
-        (r"0'?s\b", r"(?<![\w.,])(?P<n>(?:1\d|20)\d0)'?s\b", _read_decade),
-        (r"(?i)ties\b", rf"\b(?:the |late |early |mid-?)(?P<n>{_any_of(_TENS)})\b", _read_decade),
-        (
-            r"(?i)centur",
-            r"\b(?P<nth>\d{1,2}(?:st|nd|rd|th)|[a-z]+(?:-[a-z]+)?)[ -]centur(?:y|ies)(?: (?P<era>BCE?|B\.C\.))?",
-            _read_century,
-        ),
+        (r"年", r"(?P<y>\d{4}) ?年(?: ?(?P<m>\d{1,2}) ?月(?: ?(?P<d>\d{1,2}) ?[日号])?)?"),
+        (r"B\.?C|A\.?D|C\.?E", rf"(?<![\w.,])(?P<n>\d{{1,4}}) ?(?P<era>{_ERA})", r"\b(?:AD|A\.D\.) ?(?P<n>\d{1,4})\b"),
+        (r"0'?s\b", r"(?<![\w.,])(?P<decade>(?:1\d|20)\d0)'?s\b"),
+        (r"centur", rf"\b(?P<nth>\d{{1,2}}(?:st|nd|rd|th)|{_any_of(_NTH_WORDS)})[ -]centur(?:y|ies)(?: (?P<era>{_ERA}))?"),
     )
-)
+}
+Readings = tuple[tuple[int, int, int], ...]
+
+
+def _read_date(parts: dict[str, str]) -> Iterator[tuple[Readings, int]]:
+    """The dates of one match: what each may mean, and the years it covers."""
+    year, month = int(parts.get("y", 0)), int(parts.get("m", 0)) or MONTH_NUMBERS.get(parts.get("mon", "").lower(), 0)
+    if "a" in parts:
+        a, b = int(parts["a"]), int(parts["b"])
+        yield tuple((year, m, d) for d, m in ((a, b), (b, a)) if 0 < m <= 12 and 0 < d <= 31), 1
+    elif "yy" in parts:
+        yield ((year, 0, 0),), 1
+        yield ((year - year % 100 + int(parts["yy"]), 0, 0),), 1
+    elif named := next((key for key in ("n", "decade", "nth") if key in parts), ""):
+        sign, span = -1 if parts.get("era", "")[:1] in ("b", "B") else 1, {"n": 1, "decade": 10, "nth": 100}[named]
+        yield ((sign * _read_ordinal(parts[named]) * (100 if named == "nth" else 1), 0, 0),), span
+    else:
+        days = [_read_ordinal(parts[key]) for key in ("d", "d2") if key in parts] or [0]
+        yield from ((((year, month, day),), 1) for day in days if month <= 12 and day <= 31)
+
+
+def _read_ordinal(word: str) -> int:
+    """21st, twenty-first, 1990."""
+    return _NTH_WORDS.get(word.lower()) or int(re.sub(r"\D", "", word))
 
 
 def parse_dates(text: str) -> list[Date]:
     """The dates of a text in order; bare years are numbers, and no two dates share a character unless one match gave both."""
     found: list[Date] = []
-    if _MAY_BE_DATE.search(text):
-        for date in sorted(_every_date(text), key=lambda d: (d.start, -d.end)):
-            if not found or date.start >= found[-1].end or (date.start, date.end) == (found[-1].start, found[-1].end):
-                found.append(date)
+    for date in sorted(_every_date(text), key=lambda d: (d.start, -d.end)):
+        if not found or date.start >= found[-1].end or (date.start, date.end) == (found[-1].start, found[-1].end):
+            found.append(date)
     return found
 
 
 def _every_date(text: str) -> Iterator[Date]:
-    hinted: dict[str, bool] = {}
-    for hint, pattern, reader in _PATTERNS:
-        if hint.pattern not in hinted:
-            hinted[hint.pattern] = hint.search(text) is not None
-        for match in pattern.finditer(text) if hinted[hint.pattern] else ():
-            for readings, span in reader({k: v for k, v in match.groupdict().items() if v}):
-                if readings:
-                    yield Date(match[0].strip(" ,"), match.start(), match.end(), readings, span)
+    patterns = [pattern for hint, some in _PATTERNS.items() if hint.search(text) for pattern in some]
+    for match in (match for pattern in patterns for match in pattern.finditer(text)):
+        for readings, span in _read_date({name: part for name, part in match.groupdict().items() if part}):
+            if readings:
+                yield Date(match[0].strip(" ,"), match.start(), match.end(), readings, span)
     for match in _LONE_MONTH.finditer(text):
         yield Date(match["mon"], *match.span("mon"), ((0, MONTH_NUMBERS[match["mon"].lower()], 0),))
 

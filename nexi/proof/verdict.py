@@ -7,29 +7,21 @@ be compared is a stated gap, never a pass.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from nexi.links import page_number
-from nexi.proof.alignment import NEAR_COPY, Alignment, align, find_other_doers, find_overstatements
+from nexi.proof import segments
+from nexi.proof.alignment import NEAR_COPY, align, find_overstatements
 from nexi.proof.lexicon import ASKING_WORDS, AUXILIARIES
 from nexi.proof.literals import absent_names, missing_literals
 from nexi.proof.pages import Snapshot
 from nexi.proof.parsed import ParsedText, parse_text
 from nexi.proof.retrieval import Window, find_windows
-from nexi.proof.segments import (
-    Clause,
-    Sentence,
-    cut_at_joints,
-    cut_at_markers,
-    has_verb,
-    leads_or_titles,
-    read_answer,
-    read_sentence,
-)
-from nexi.proof.values import Value, find_missing
+from nexi.proof.segments import Clause, Sentence
+from nexi.proof.values import find_missing
 from nexi.text.wordforms import WORD
 from nexi.types import Claim, Evidence, Proof, Verdict
 
@@ -46,7 +38,9 @@ COPY = 0.8  # share of a sentence in the order of one of the page's, which is th
 ALMOST = 0.1  # two near copies no further apart than this are equally near
 
 NOTHING = "no passage of the source says this"
-_TELLING = (Verdict.FOUND, Verdict.CONTRADICTED, Verdict.UNCHECKED, Verdict.NOT_FOUND)
+_RANKS = {Verdict.FOUND: 0.0, Verdict.CONTRADICTED: 1.0, Verdict.UNCHECKED: 3.0, Verdict.NOT_FOUND: 4.0}
+_CLOSE_RANK = 2.0  # a passage that says most of a claim tells more than a gap
+Pages = Mapping[int, Snapshot | None]  # by number; None where no text of a source is stored
 
 
 class Finding(Struct, frozen=True):
@@ -73,47 +67,53 @@ class Finding(Struct, frozen=True):
         said = self.verdict is Verdict.FOUND or self.is_close
         return self.share * max(0.0, 1 - len(self.missing) / (self.facts + 1)) if said else 0.0
 
+    @property
+    def rank(self) -> float:
+        """The more a finding tells, the lower it ranks."""
+        return _CLOSE_RANK if self.is_close else _RANKS[self.verdict]
 
-def check_answer(text: str, snapshots: Mapping[int, Snapshot | None], question: str = "") -> Proof:
+
+def check_answer(text: str, snapshots: Pages, question: str = "") -> Proof:
     """Every sentence of an answer, in order; `start` and `end` of a claim are offsets into `text`."""
-    sentences = enumerate(read_answer(text, question))
+    sentences = enumerate(segments.read_answer(text, question))
     return Proof(tuple(_check(s, {n: snapshots.get(n) for n in s.numbers}, question, index) for index, s in sentences))
 
 
-def check_claim(
-    text: str, cited: Mapping[int, Snapshot | None], question: str = "", *, index: int = 0, start: int = 0
-) -> Claim:
+def check_claim(text: str, cited: Pages, question: str = "", *, index: int = 0, start: int = 0) -> Claim:
     """One sentence against the sources it cites; a source that is None has no stored text, and the claim says so."""
-    return _check(read_sentence(text, start, question), cited, question, index)
+    return _check(segments.read_sentence(text, start, question), cited, question, index)
 
 
-def _check(sentence: Sentence, cited: Mapping[int, Snapshot | None], question: str, index: int) -> Claim:
+def _check(sentence: Sentence, cited: Pages, question: str, index: int) -> Claim:
     claim = Claim(index, sentence.text, sentence.start, sentence.end, Verdict.NOT_FOUND, sentence.is_claim, sentence.reason)
     if not cited or not WORD.search(sentence.plain):
         return replace(claim, reason=sentence.reason or "needs a source and cites none")
-    pages = dict(list(cited.items())[:MAX_CITED])
-    parsed = parse_text(sentence.plain)
-    findings = {number: find(parsed, page, question) for number, page in pages.items() if page is not None}
-    evidence = tuple(_make_evidence(number, page, findings.get(number)) for number, page in cited.items())
-    best = min(evidence, key=lambda e: (_rank_verdict(e.verdict, is_close=bool(e.span)), -e.fit, -e.presence))
+    parsed, pages = parse_text(sentence.plain), dict(list(cited.items())[:MAX_CITED])
+    findings = {number: find(parsed, page, question) for number, page in pages.items()}
+    too_many = Finding(Verdict.UNCHECKED, "cites more sources than one sentence is compared with")
+    evidence = tuple(_make_evidence(number, page, findings.get(number, too_many)) for number, page in cited.items())
+    best = min(findings.values(), key=lambda f: (f.rank, -f.fit, -f.share))
     claim = replace(claim, verdict=best.verdict, reason=best.reason, evidence=evidence)
-    return _check_by_clauses(claim, sentence, pages, findings)
+    return _check_by_clauses(claim, sentence, pages, list(findings.values()))
 
 
-def find(claim: ParsedText, page: Snapshot, question: str = "") -> Finding:
+def find(claim: ParsedText, page: Snapshot | None, question: str = "") -> Finding:
     """The best that a page has for a claim."""
+    if page is None or not page.text.strip():
+        return Finding(
+            Verdict.UNCHECKED, "the stored text of this source is empty" if page else "no stored text of this source"
+        )
     if len(claim.words) > MAX_WORDS or len(claim.values) > MAX_VALUES:
         return Finding(Verdict.UNCHECKED, "too long to be compared as one sentence")
     fragment = _is_fragment(claim)
     if fragment and not question and len(claim.terms) + len(claim.values) < MIN_WORDS:
         return Finding(Verdict.UNCHECKED, "too short to be compared without its question")
     lacks = [*missing_literals(claim, page), *absent_names(claim, page)]
-    found = [_compare(claim, window, page, lacks) for window in find_windows(claim, page)]
-    best = _choose(found)
+    best = _choose([_compare(claim, window, page, lacks) for window in find_windows(claim, page)])
     if fragment and question and best.verdict is Verdict.FOUND and not _answers(parse_text(question), best, page):
         reason = "the passage does not speak of what was asked"
         return replace(best, verdict=Verdict.NOT_FOUND, reason=reason, is_close=True)
-    if best.verdict is Verdict.NOT_FOUND and not best.is_close and not page.is_whole:
+    if best.rank == _RANKS[Verdict.NOT_FOUND] and not page.is_whole:
         return Finding(Verdict.UNCHECKED, f"not in the first {page.read_chars:,} characters; the rest of the page was not read")
     return best
 
@@ -125,27 +125,26 @@ def _is_fragment(claim: ParsedText) -> bool:
 
 
 def _choose(found: list[Finding]) -> Finding:
-    """The best finding. A sentence that the claim nearly copies decides, and so does one as near that negates it."""
+    """The best finding: a near copy decides, or one as near that negates it; what says more of the claim outweighs a value."""
     nearest = max((f.follows for f in found), default=0.0)
     copies = [f for f in found if f.follows >= max(NEAR_COPY, nearest - ALMOST)] or found
-    best = min(
-        copies,
-        key=lambda f: (_rank_verdict(f.verdict, is_close=f.is_close), -f.share, f.last - f.first),
-        default=Finding(Verdict.NOT_FOUND, NOTHING),
-    )
-    return next((f for f in copies if f.is_negated and f.share >= best.share and _is_telling(f)), best)
+    nothing = Finding(Verdict.NOT_FOUND, NOTHING)
+    best = min(copies, key=lambda f: (f.rank, -f.share, f.last - f.first), default=nothing)
+    if best.verdict is Verdict.CONTRADICTED:
+        best = next((f for f in found if f.verdict is Verdict.FOUND and f.share > max(best.share, COPY)), best)
+    return next((f for f in copies if f.is_negated and f.share >= best.share and f.rank < nothing.rank), best)
 
 
 def _compare(claim: ParsedText, window: Window, page: Snapshot, lacks: list[str]) -> Finding:
     """Read one stretch of a page closely."""
     source = page.parse_between(window.first, window.last)
-    context = [page.parse_between(at, at) for at in window.context]
-    known = frozenset(term for text in (source, *context) for term in text.terms)
-    aligned = max((_align_at(at, claim, window, page) for at in range(window.first, window.last + 1)), key=lambda a: a.follows)
     sentences = [page.parse_between(at, at) for at in range(window.first, window.last + 1)]
-    absent = [v.text.strip() for v in find_missing(claim.values, [v for text in (source, *context) for v in text.values])]
-    soft = [*aligned.changes, *find_overstatements(claim, source), *find_other_doers(claim, sentences)]
-    lacks = list(dict.fromkeys([*absent, *lacks, *soft]))
+    texts = [source, *(page.parse_between(at, at) for at in window.context)]
+    others = [[*sentences[:at], *sentences[at + 1 :], *texts[1:]] for at in range(len(sentences))]
+    lent = [{term for text in lending for term in text.terms} for lending in others]
+    aligned = max((align(claim, *pair, page.places) for pair in zip(sentences, lent, strict=True)), key=lambda a: a.follows)
+    absent = [v.text.strip() for v in find_missing(claim.values, [v for text in texts for v in text.values])]
+    lacks = list(dict.fromkeys([*absent, *lacks, *aligned.changes, *find_overstatements(claim, source)]))
     missing = tuple(lack for at, lack in enumerate(lacks) if not any(lack in other.split() for other in lacks[:at]))
     values = len(claim.firm_values)
     share = (window.share * len(claim.terms) + values - len(absent)) / (len(claim.terms) + values) if claim.words else 0.0
@@ -159,23 +158,11 @@ def _compare(claim: ParsedText, window: Window, page: Snapshot, lacks: list[str]
     enough = ENOUGH_UNSPACED if claim.is_unspaced else ENOUGH_WORDS
     if share < TOUCHED or (missing and share < enough):
         return made
-    if missing:
-        return replace(made, reason=f"the source does not say: {', '.join(missing[:4])}", is_close=True)
-    if share < enough:
-        unsaid = list(dict.fromkeys(w.text for w in claim.words if w.term and w.term not in known))
-        return replace(made, reason=f"the source does not say: {', '.join(unsaid[:4])}", is_close=True)
-    return replace(made, verdict=Verdict.FOUND, reason=_how_it_stands(claim, source))
-
-
-def _align_at(at: int, claim: ParsedText, window: Window, page: Snapshot) -> Alignment:
-    """Lay the claim along one sentence of a window, which the others and the context lend their words."""
-    lending = {*window.context, *range(window.first, window.last + 1)} - {at}
-    return align(claim, page.parse_between(at, at), {t for i in lending for t in page.parse_between(i, i).terms}, page.places)
-
-
-def _how_it_stands(claim: ParsedText, source: ParsedText) -> str:
+    if missing or share < enough:
+        unsaid = missing or dict.fromkeys(w.text for w in claim.words if w.term and not any(w.term in t.terms for t in texts))
+        return replace(made, reason=f"the source does not say: {', '.join(list(unsaid)[:4])}", is_close=True)
     ours, theirs = (f" {' '.join(word.flat for word in text.words)} " for text in (claim, source))
-    return "said word for word" if ours in theirs else "said in other words"
+    return replace(made, verdict=Verdict.FOUND, reason="said word for word" if ours in theirs else "said in other words")
 
 
 def _answers(question: ParsedText, finding: Finding, page: Snapshot) -> bool:
@@ -186,31 +173,17 @@ def _answers(question: ParsedText, finding: Finding, page: Snapshot) -> bool:
     return len(wanted & held) >= ENOUGH_QUESTION * len(wanted)
 
 
-def _make_evidence(number: int, page: Snapshot | None, finding: Finding | None) -> Evidence:
+def _make_evidence(number: int, page: Snapshot | None, finding: Finding) -> Evidence:
     if page is None:
-        return Evidence(number, reason="no stored text of this source")
-    if finding is None:
-        return Evidence(number, page.url, page.digest, reason="cites more sources than one sentence is compared with")
-    if not page.text.strip():
-        return Evidence(number, page.url, page.digest, reason="the stored text of this source is empty")
+        return Evidence(number, reason=finding.reason)
     made = Evidence(
         number, page.url, page.digest, finding.verdict, round(finding.share, 3), round(finding.fit, 3),
         reason=finding.reason, missing=finding.missing, other=finding.other,
     )  # fmt: skip
-    if finding.first < 0 or not _is_telling(finding):
+    if finding.first < 0 or finding.rank == _RANKS[Verdict.NOT_FOUND]:
         return made
     start, end = page.stored_between(finding.first, finding.last)
     return replace(made, start=start, end=end, span=page.text[start:end], page=page_number(page.text, start))
-
-
-def _rank_verdict(verdict: Verdict, *, is_close: bool) -> float:
-    """The more a verdict tells, the lower it ranks; a passage that says most of a claim comes before a gap."""
-    return 1.5 if verdict is Verdict.NOT_FOUND and is_close else _TELLING.index(verdict)
-
-
-def _is_telling(finding: Finding) -> bool:
-    """Whether there is a passage to show."""
-    return finding.verdict is not Verdict.NOT_FOUND or finding.is_close
 
 
 def title_stands(text: str, pages: Sequence[Snapshot], *, is_head: bool = False) -> bool:
@@ -218,20 +191,19 @@ def title_stands(text: str, pages: Sequence[Snapshot], *, is_head: bool = False)
 
     Pages must hold its names and values, and where it reads like a sentence one of them must say it.
     """
-    if not is_head and not leads_or_titles(text):
+    if not is_head and not segments.leads_or_titles(text):
         return False
-    parsed = parse_text(read_sentence(text).plain)
-    if has_verb(parsed):
+    parsed = parse_text(segments.read_sentence(text).plain)
+    if segments.has_verb(parsed):
         return any(find(parsed, page).verdict is Verdict.FOUND for page in pages)
-    lacking = (
-        {*missing_literals(parsed, page), *absent_names(parsed, page), *(v.text for v in _absent_values(parsed, page))}
-        for page in pages
-    )
-    return not set.intersection(*lacking) if pages else False
+    return bool(pages) and not set.intersection(*({*_list_absent(parsed, page)} for page in pages))
 
 
-def _absent_values(claim: ParsedText, page: Snapshot) -> list[Value]:
-    return list(find_missing(claim.values, [v for at in range(len(page.bounds)) for v in page.parse_between(at, at).values]))
+def _list_absent(claim: ParsedText, page: Snapshot) -> Iterator[str]:
+    stated = [value for at in range(len(page.bounds)) for value in page.parse_between(at, at).values]
+    yield from (value.text for value in find_missing(claim.values, stated))
+    yield from missing_literals(claim, page)
+    yield from absent_names(claim, page)
 
 
 # A sentence that several sources, or several places of one, say together.
@@ -239,49 +211,38 @@ def _absent_values(claim: ParsedText, page: Snapshot) -> list[Value]:
 Part = tuple[Clause, int, Finding]  # a clause, the source that says most of it, and where
 
 
-def _check_by_clauses(
-    claim: Claim, sentence: Sentence, pages: Mapping[int, Snapshot | None], findings: Mapping[int, Finding]
-) -> Claim:
+def _check_by_clauses(claim: Claim, sentence: Sentence, pages: Pages, findings: Sequence[Finding]) -> Claim:
     """The claim, found clause by clause where it was not found whole, or where its clauses cite sources of their own."""
-    placed = cut_at_markers(sentence.text)
-    if len({clause.numbers for clause in placed if clause.numbers}) > 1:
-        parts = [_find_clause(clause, pages) for clause in placed]
+    placed = segments.cut_at_markers(sentence.text)
+    cites_apart = len({clause.numbers for clause in placed if clause.numbers}) > 1
+    copied = any(f.follows >= (NEAR_COPY if f.verdict is Verdict.CONTRADICTED else COPY) for f in findings)
+    may_be_cut = claim.verdict is not Verdict.FOUND and not copied and any(f.share > 0 for f in findings)
+    for clauses in [placed] if cites_apart else segments.cut_at_joints(sentence.plain) if may_be_cut else ():
+        parts = [_find_clause(clause, pages) for clause in clauses]
         if all(finding.verdict is Verdict.FOUND for _, _, finding in parts):
             return _join_parts(claim, pages, parts)
-        denied = next((finding for _, _, finding in parts if finding.verdict is Verdict.CONTRADICTED), None)
-        if denied and claim.verdict is not Verdict.FOUND:
-            return replace(claim, verdict=Verdict.CONTRADICTED, reason=denied.reason)
-        return claim
-    copied = any(f.follows >= (NEAR_COPY if f.verdict is Verdict.CONTRADICTED else COPY) for f in findings.values())
-    if claim.verdict is not Verdict.FOUND and not copied and any(f.share > 0 for f in findings.values()):
-        for clauses in cut_at_joints(sentence.plain):
-            parts = [_find_clause(clause, pages) for clause in clauses]
-            if all(finding.verdict is Verdict.FOUND for _, _, finding in parts):
-                return _join_parts(claim, pages, parts)
+        denied = [finding for _, _, finding in parts if finding.verdict is Verdict.CONTRADICTED]
+        if cites_apart and denied and claim.verdict is not Verdict.FOUND:
+            return replace(claim, verdict=Verdict.CONTRADICTED, reason=denied[0].reason)
     return claim
 
 
-def _find_clause(clause: Clause, pages: Mapping[int, Snapshot | None]) -> Part:
+def _find_clause(clause: Clause, pages: Pages) -> Part:
     parsed = parse_text(clause.text)
-    cited = ((number, pages.get(number)) for number in clause.numbers or pages)
-    found = ((clause, number, find(parsed, page)) for number, page in cited if page is not None)
-    return min(
-        found,
-        key=lambda part: _rank_verdict(part[2].verdict, is_close=part[2].is_close),
-        default=(clause, 0, Finding(Verdict.UNCHECKED, NOTHING)),
-    )
+    parts = ((clause, number, find(parsed, pages.get(number))) for number in clause.numbers or pages)
+    return min(parts, key=lambda part: part[2].rank)
 
 
-def _join_parts(claim: Claim, pages: Mapping[int, Snapshot | None], parts: list[Part]) -> Claim:
+def _join_parts(claim: Claim, pages: Pages, parts: list[Part]) -> Claim:
     """The claim as found by its clauses; a source shows where it says the longest of its own."""
     numbers = list(dict.fromkeys(number for _, number, _ in parts))
     evidence = []
     for e in claim.evidence:
-        own = [(clause, finding) for clause, number, finding in parts if number == e.number]
+        own = [(clause.text, finding) for clause, number, finding in parts if number == e.number]
         if own:
-            clause, finding = max(own, key=lambda pair: len(pair[0].text))
+            clause, finding = max(own, key=lambda pair: len(pair[0]))
             e = _make_evidence(e.number, pages[e.number], finding)
-            e = e if len(numbers) == 1 else replace(e, reason=f"says its part: {clause.text}")
+            e = e if len(numbers) == 1 else replace(e, reason=f"says its part: {clause}")
         elif e.verdict is not Verdict.UNCHECKED:
             e = Evidence(e.number, e.url, e.digest, Verdict.NOT_FOUND, reason="nothing here rests on it")
         evidence.append(e)

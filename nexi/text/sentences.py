@@ -16,6 +16,7 @@ ABBREVIATIONS = word_set(
     "vols fig figs ed eds pp approx dept est inc ltd co corp bros jan feb mar apr jun jul aug sep sept oct nov dec op ft mt "
     "e.g i.e a.m p.m u.s u.k u.n d.c ph.d b.c a.d"
 )
+_GERMAN_MONTH = re.compile(r"\. ?(?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember)\b")
 MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december",
 )  # fmt: skip
@@ -25,11 +26,17 @@ def sentence_bounds(text: str, longest: int) -> Iterator[tuple[int, int]]:
     """Where the sentences of one plain paragraph stand; initials, abbreviations and decimals do not end one."""
     start = 0
     for match in _END.finditer(text):
-        if match[0][0] == "." and _goes_on(text[max(start, match.start() - 24) : match.start()]):
+        before = text[max(start, match.start() - 24) : match.start()]
+        if match[0][0] == "." and (_goes_on(before) or is_day_of_month(text, match.start())):
             continue
         yield from _chop_stretch(text, start, match.end(), longest)
         start = match.end()
     yield from _chop_stretch(text, start, len(text), longest)
+
+
+def is_day_of_month(text: str, stop: int) -> bool:
+    """Whether a full stop belongs to the day of a German date: 3. Mai."""
+    return text[max(0, stop - 2) : stop].strip().isdecimal() and _GERMAN_MONTH.match(text, stop) is not None
 
 
 def _chop_stretch(text: str, start: int, end: int, longest: int) -> Iterator[tuple[int, int]]:

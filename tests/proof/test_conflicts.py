@@ -134,7 +134,6 @@ def test_a_denial_is_a_disagreement() -> None:
         ("The Forth Bridge has been open since 1890.", "The Forth Bridge was open until 1995."),
         ("In 1900 the Forth Bridge carried 90 trains a day.", "In 2000 the Forth Bridge carried 200 trains a day."),
         ("The Forth Bridge carried 90 trains a day.", "In 2000 the Forth Bridge carried 200 trains a day."),
-        ("The Forth Bridge has 10 to 15 painters.", "The Forth Bridge has 12 to 30 painters."),
         ("The Forth Bridge is open to trains.", "The Forth Bridge is not open to walkers."),
         (
             "The 51st Golden Globe Awards, honoring the best in film for 1993, were held on January 22, 1994.",
@@ -202,7 +201,3 @@ def test_at_most_three_disagreements_are_shown() -> None:
 )
 def test_a_shorter_sentence_about_the_same_thing_disagrees_by_its_value(sentence: str, other: str, values: str) -> None:
     assert [shown.endswith(f": {values}.") for shown in found(sentence, other)] == [True]
-
-
-def test_the_ends_of_a_range_are_not_compared_one_by_one() -> None:
-    assert found("The Forth Bridge needs 10 to 15 painters.", "The Forth Bridge needs 12 to 15 painters.") == []

@@ -34,8 +34,7 @@ def check(text: str) -> Claim:
         ("Amber glasses caused earlier sleep in the trial.", "caused"),
         ("The shelf always stores objects when they are assigned.", "always"),
         ("Brazil is the largest producer of soybeans.", "largest"),
-        ("Castell Group acquired the pump maker Delmont from Brightwater in 2021.", "Castell Group"),
-        ("Without any parameter the plain form can be executed inside a transaction block.", "executed"),
+        ("Without any parameter the plain form can be executed inside a transaction block.", "“cannot” is left out"),
     ],
 )
 def test_a_near_copy_that_says_more_than_the_source_names_what_it_changed(text: str, missing: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.proof.origins import count_origins, group_origins, is_copy, registrable_domain, shingles
+from nexi.proof.origins import group_origins, is_copy, registrable_domain, shingles
 
 STORY = (
     "The Forth Bridge is a cantilever railway bridge across the Firth of Forth in the east of Scotland, nine miles west of "
@@ -69,7 +69,3 @@ def test_two_tellings_of_one_story_are_no_copies() -> None:
 
 def test_a_few_words_in_common_are_no_copy() -> None:
     assert not is_copy(shingles("The bridge was opened in 1890."), shingles("The bridge was opened in 1890."))
-
-
-def test_support_counts_each_origin_once() -> None:
-    assert count_origins([1, 2, 3], {1: 1, 2: 1, 3: 3}) == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from nexi.answers.citations import SentenceStream
 from nexi.proof.segments import needs_citation, read_answer
 
 ANSWER = """# Heading [1]
@@ -70,3 +71,18 @@ def test_a_sentence_about_the_answer_needs_no_source(text: str) -> None:
 )
 def test_a_sentence_about_the_world_needs_one(text: str) -> None:
     assert needs_citation(text) == (True, "")
+
+
+def test_the_day_of_a_german_date_ends_no_sentence() -> None:
+    text = "Die Brücke wurde am 3. Mai 1907 eröffnet [1]. Sie ist 42. Danach kam der Krieg [2]."
+    assert [sentence.text for sentence in read_answer(text)] == [
+        "Die Brücke wurde am 3. Mai 1907 eröffnet [1].",
+        "Sie ist 42.",
+        "Danach kam der Krieg [2].",
+    ]
+    stream = SentenceStream()
+    assert [*stream.feed(text), stream.finish()] == [
+        "Die Brücke wurde am 3. Mai 1907 eröffnet [1]. ",
+        "Sie ist 42. ",
+        "Danach kam der Krieg [2].",
+    ]
