@@ -52,6 +52,7 @@ eval: $(VENV)/dev.stamp  ## answers, text, proofs, knowledge, research, doors, h
 	$(BIN)/python -m evals.forms $(if $(SAVE),--save)
 	$(BIN)/python -m evals.extraction $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(PEERS),--peers) $(if $(SAVE),--save)
 	$(BIN)/python -m evals.proof $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SAVE),--save)
+	$(BIN)/python -m evals.languages $(if $(SAVE),--save)
 	$(BIN)/python -m evals.conflicts --count $(if $(SAMPLE),$(SAMPLE),200) $(if $(SAVE),--save)
 	$(BIN)/python -m evals.retrieval $(if $(SAMPLE),--sample) $(if $(SAVE),--save)
 	$(BIN)/python -m evals.agentic $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SAVE),--save)
