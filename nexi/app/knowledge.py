@@ -64,10 +64,12 @@ class Knowledge:
         return self._ports.pages()
 
     async def aclose(self) -> None:
-        if self._store:
-            await self._store.aclose()
-        if self._embedder and hasattr(self._embedder, "aclose"):
-            await self._embedder.aclose()
+        try:
+            if self._store:
+                await self._store.aclose()
+        finally:
+            if self._embedder and hasattr(self._embedder, "aclose"):
+                await self._embedder.aclose()
 
     # what it is made of
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from nexi import files
-from nexi.errors import StoreError
 from nexi.stores import _faults
 
 T = TypeVar("T")
@@ -71,8 +70,10 @@ class SqliteThread:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._run_translating, work)
 
     async def aclose(self) -> None:
-        await asyncio.get_running_loop().run_in_executor(self._thread, self.close)
+        """Close the connection after the work that has begun, also when the caller is cancelled meanwhile."""
+        closing = self._thread.submit(self.close)
         self._thread.shutdown(wait=False)
+        await asyncio.shield(asyncio.wrap_future(closing))
 
     def close(self) -> None:
         connection, self._connection = self._connection, None
@@ -110,7 +111,7 @@ def open_database(
             connection.execute(f"PRAGMA {pragma}")
         connection.execute(f"PRAGMA cache_size=-{cache_kib}")
         prepare(connection)
-    except (sqlite3.Error, StoreError):
+    except BaseException:
         connection.close()
         raise
     return connection

@@ -74,9 +74,11 @@ class SqliteStore:
 
     async def aclose(self) -> None:
         self._mapped.close()
-        await self._reader.aclose()
-        await self._writer.aclose()
-        self._vectors.close()
+        try:
+            await self._reader.aclose()
+        finally:  # also for a caller that is cancelled
+            await self._writer.aclose()
+            self._vectors.close()
 
     async def put(self, pages: Sequence[IndexedPage], *, embedder: str = "") -> None:
         await self._run_writing(lambda writing: writing.put(pages, embedder))

@@ -99,7 +99,7 @@ def kill_index(at: Home, _: str, draw: random.Random, tally: Tally) -> None:
     done = at.start("index", str(notes))
     _, err = done.communicate(timeout=300)
     assert done.returncode == 0, err
-    listed, err = at.start("sources").communicate(timeout=300)
+    listed, err = at.start("sources", "-n", "1000").communicate(timeout=300)
     names = set(re.findall(r"(\d+)\.md", listed))
     assert len(names) == INDEX_FILES, f"{len(names)} of {INDEX_FILES} files are known. {err}"
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import sqlite3
 import sys
+import threading
 from array import array
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -15,6 +17,7 @@ import pytest
 from nexi.errors import StoreError
 from nexi.install import install_command
 from nexi.stores import schema
+from nexi.stores._thread import SqliteThread
 from nexi.stores.sqlite import SqliteStore, StoreLimits
 from nexi.stores.vectors import FirstPass
 from nexi.types import Chunk, IndexedPage, Scope, StoredSource, StoreStats
@@ -191,3 +194,22 @@ def test_without_its_client_qdrant_names_the_line_that_installs_it(monkeypatch: 
     with pytest.raises(StoreError) as missing:
         importlib.import_module("nexi.stores.qdrant")
     assert install_command("qdrant") in missing.value.fix
+
+
+async def test_a_store_whose_closing_is_cancelled_leaves_no_connection_open(tmp_path: Path) -> None:
+    thread, begun, release = SqliteThread(tmp_path / "x.db", lambda db: None), threading.Event(), threading.Event()
+
+    def hold(db: sqlite3.Connection) -> None:
+        begun.set()
+        release.wait(60)
+
+    working = asyncio.create_task(thread.run(hold))
+    await asyncio.to_thread(begun.wait, 60)
+    ending = asyncio.create_task(thread.aclose())
+    await asyncio.sleep(0)
+    ending.cancel()
+    await asyncio.wait({ending})
+    release.set()
+    await working
+    await asyncio.to_thread(thread._thread.shutdown)
+    assert thread._connection is None
