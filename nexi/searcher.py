@@ -87,6 +87,11 @@ class Searcher:
         self._concurrency = concurrency or BackendConcurrency(clock)
         self._replay = replay or AgentReplay()
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether a query may leave this machine."""
+        return any(not getattr(backend, "local", False) for backend in self._chain())
+
     async def search(self, query: Query, *, deadline: float | None = None) -> SearchOutcome:
         """Return the hits of the first backend that has some, with the reasons why those before it had none.
 

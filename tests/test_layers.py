@@ -49,6 +49,7 @@ LAYER = {
             "research",
             "knowledge",
             "search_api",
+            "runs.private",
             "runs.session",
             "runs.recording",
         ],

@@ -162,7 +162,7 @@ class ResearchAssembly:
         self._components: list[RunComponents] = []
         session, meter = environment.session, environment.meter
         session.pages = dict(session.pages)
-        self.shared = SharedResearchContext(book=session.book, pages=session.pages)
+        self.shared = SharedResearchContext(book=session.book, pages=session.pages, private=session.private)
         if environment.recorded.log:
             self._restore_sources()
         ledger = meter.child(Budget(), started=meter.started)  # recorded replies are already accounted for

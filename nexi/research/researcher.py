@@ -26,6 +26,7 @@ from nexi.prompts import render
 from nexi.research.evaluator import cut_to_bytes
 from nexi.research.state import GATHERING_CALLS, GATHERING_TOOLS, Researcher
 from nexi.research.tools import LinkPool
+from nexi.runs.private import PrivateTexts
 from nexi.runs.recording import AgentReplay
 from nexi.runs.session import Session
 from nexi.token_counter import BYTES_PER_TOKEN
@@ -39,10 +40,11 @@ MIN_SHARED_BYTES = 500
 
 @dataclass
 class SharedResearchContext:
-    """What the researchers of one run share: citation numbers, pages, links that were read, and who has finished."""
+    """What the researchers of one run share: citation numbers, pages, private texts, links read, and who has finished."""
 
     book: CitationBook = field(default_factory=lambda: CitationBook(key=hit_key))
     pages: dict[str, Page] = field(default_factory=dict)
+    private: PrivateTexts = field(default_factory=PrivateTexts)
     link_pool: LinkPool = field(default_factory=LinkPool)
     finished: dict[str, asyncio.Event] = field(default_factory=lambda: defaultdict(asyncio.Event))
 
@@ -121,6 +123,7 @@ class ResearcherTask:
         session = Session()
         session.book = self.shared.book.branch()
         session.pages = self.shared.pages
+        session.private = self.shared.private
         return session
 
     def _render_rules(self, specs: Sequence[ToolSpec]) -> str:

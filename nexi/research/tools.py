@@ -140,6 +140,10 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
             self.phases.handshake_done = True
         return await super().run(replace(call, name=RESEARCH_TOOL_NAMES.get(call.name, call.name)))
 
+    def user_words(self) -> str:
+        """The user's question; tasks and reports are written by models."""
+        return self.part_of or self.question
+
     async def _dispatch(self, call: ToolCall) -> ToolResult:
         """Run a call. A recorded `scrape` reads its recorded pages, because its result depends on what others had read."""
         known = self.replay.next_scrape(call.id) if call.name == SCRAPE.name else None

@@ -9,10 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nexi.answers.citations import CitationBook
+from nexi.runs.private import PrivateTexts, normalise_words
 from nexi.types import Message, Page
 from nexi.urls import find_urls, hit_key, is_web_url, parse
 
 MAX_ALLOWED_URLS = 20_000
+MAX_PAGES_PER_HOST = 4  # once private text is in the conversation: which pages are read can spell it
+
+UNKNOWN_URL = "refused: this URL came from no search result, no page that was read, and not from the user"
+PRIVATE_LINK = "refused: a private file was read, so links on pages are not followed; read a page that a search returned"
+PRIVATE_HOST = f"refused: a private file was read, and {MAX_PAGES_PER_HOST} pages of this host have been read since"
 
 
 class Session:
@@ -23,11 +29,16 @@ class Session:
         self.book = CitationBook(key=hit_key)
         self.pages: dict[str, Page] = {}
         self.last_run = ""  # the run that answered last, which the next one continues
+        self.user_texts: list[str] = []
         self._instructions: Message | None = None
         self._allowed_urls: set[str] = set()
+        self._linked_urls: set[str] = set()  # those of them that only a page names
+        self.private = PrivateTexts()
+        self._read_since: dict[str, set[str]] = {}
         self.stored_urls: set[str] = set()
         for message in self.messages:
             if message.role == "user":
+                self.user_texts.append(message.content)
                 self.allow_urls(find_urls(message.content))
 
     @property
@@ -51,14 +62,19 @@ class Session:
 
     def add_question(self, question: str) -> None:
         self.messages.append(Message("user", question))
+        self.user_texts.append(question)
         self.allow_urls(find_urls(question))
 
-    def allow_urls(self, urls: Iterable[str]) -> None:
-        """Allow these URLs to be fetched; beyond MAX_ALLOWED_URLS further ones are ignored."""
+    def allow_urls(self, urls: Iterable[str], *, linked: bool = False) -> None:
+        """Allow these URLs to be fetched, which may be `linked` on a page; beyond MAX_ALLOWED_URLS further ones are ignored."""
         for url in urls:
             if len(self._allowed_urls) >= MAX_ALLOWED_URLS:
                 return
             if key := _normalise_url(url):
+                if not linked:
+                    self._linked_urls.discard(key)
+                elif key not in self._allowed_urls:
+                    self._linked_urls.add(key)
                 self._allowed_urls.add(key)
 
     def allow_stored_urls(self, urls: Iterable[str]) -> None:
@@ -71,15 +87,43 @@ class Session:
     def can_fetch(self, url: str) -> bool:
         return (_normalise_url(url) or _file_url(url)) in self._allowed_urls
 
+    def refuse_fetch(self, url: str) -> str:
+        """Why a model may not read this URL, "" where it may. With private text in the conversation, few URLs are left."""
+        if not self.can_fetch(url):
+            return UNKNOWN_URL
+        key = _normalise_url(url)
+        if not self.private or not key or self.find_page(url):
+            return ""
+        if key in self._linked_urls:
+            return PRIVATE_LINK
+        read = self._read_since.setdefault(parse(url).host, set())
+        if key not in read and len(read) >= MAX_PAGES_PER_HOST:
+            return PRIVATE_HOST
+        read.add(key)
+        return ""
+
+    def find_quotation(self, query: str, question: str) -> str:
+        """The words of a query that quote a private file and stand neither in the question nor on a page of the web."""
+        if not self.private:
+            return ""
+        public = [page.text for page in self.pages.values() if is_web_url(page.url)]
+
+        def is_public(words: str) -> bool:
+            return any(f" {words} " in f" {normalise_words(text)} " or words in text for text in (question, *public))
+
+        return self.private.find_quotation(query, is_public)
+
     def find_page(self, url: str) -> Page | None:
         return self.pages.get(hit_key(url))
 
     def add_page(self, url: str, page: Page) -> None:
-        """Add a page under its requested and its final URL, and allow its links to be fetched."""
+        """Add a page under its requested and its final URL, and allow its links to be fetched; a file's text is private."""
         self.pages[hit_key(url)] = page
         if page.final_url:
             self.pages.setdefault(hit_key(page.final_url), page)
-        self.allow_urls(page.links)
+        self.allow_urls(page.links, linked=True)
+        if _file_url(url):
+            self.private.add(page.text)
 
 
 def _file_url(url: str) -> str:

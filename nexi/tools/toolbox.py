@@ -105,16 +105,32 @@ class Toolbox(Struct, frozen=True):
         texts = list(dict.fromkeys(q.strip() for q in queries if q.strip()))
         if not texts:
             return error_result("the queries are blank: write what to search for")
+        if (quoted := self._find_quotation(texts)) and searcher.is_remote:
+            return error_result(
+                f"refused: {quoted!r} stands in a private file, which no search service may learn; use other words"
+            )
         async with asyncio.TaskGroup() as group:
             searches = (searcher.search(replace(self.query_template, text=q), deadline=self.deadline) for q in texts)
             tasks = [group.create_task(search) for search in searches]
         outcomes = _drop_repeated_hits([t.result() for t in tasks])
         for outcome in outcomes:
             self.session.allow_urls(h.url for h in outcome.hits if is_web_url(h.url))
-            self.session.allow_stored_urls(h.url for h in outcome.hits if h.backend == LOCAL_BACKEND)
+            stored = [h for h in outcome.hits if h.backend == LOCAL_BACKEND]
+            self.session.allow_stored_urls(h.url for h in stored)
+            for hit in stored:
+                if not is_web_url(hit.url):
+                    self.session.private.add(hit.snippet)
         rows = zip_longest(*(o.hits for o in outcomes))
         self.reader.prefetch(h.url for row in rows for h in row if h and is_web_url(h.url))
         return ToolResult(outcomes, to_json(render_searches(outcomes)), any(o.hits for o in outcomes))
+
+    def _find_quotation(self, queries: Sequence[str]) -> str:
+        question = self.user_words()
+        return next((found for query in queries if (found := self.session.find_quotation(query, question))), "")
+
+    def user_words(self) -> str:
+        """What the user has written, which may be searched for in any case."""
+        return "\n".join((self.question, *self.session.user_texts))
 
     async def _local_search(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Return pages of the knowledge store, numbered like pages of the web, with the relevant passages."""
@@ -155,8 +171,7 @@ class Toolbox(Struct, frozen=True):
     async def _read_page(
         self, url: str, arguments: Mapping[str, Any], share: int, limit: asyncio.Semaphore
     ) -> tuple[PageView, Page | None]:
-        if not self.session.can_fetch(url):
-            reason = "refused: this URL came from no search result, no page that was read, and not from the user"
+        if reason := self.session.refuse_fetch(url):
             return PageView(url, error=reason), None
         async with limit:
             try:
