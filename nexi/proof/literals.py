@@ -1,4 +1,4 @@
-"""What must stand in a page as it is written: quotations, code, identifiers, and names, which are there or are not.
+"""What must stand in a page as it is written: quotations, code, formulas, identifiers, and names, which are there or are not.
 
 Below `verdict`, above `pages`. A literal that is absent is missing; it never contradicts anything.
 """
@@ -19,7 +19,7 @@ MAX_PLACES = 50  # of a page that are looked at for one quotation
 _QUOTE = re.compile(r"(?<![^\W_])\"\s?([^\"\n]{2,600}?)\s?\"|「([^」\n]{2,300})」|『([^』\n]{2,300})』")
 _SINGLE = re.compile(r"(?<![\w'])'(?=\w)([^'\n]{12,400}(?:'\w[^'\n]{0,200}){0,3})(?<=[\w.,!?])'(?!\w)")
 _CODE = re.compile(
-    r"(?<![\w/])(?:--[a-z][\w-]+|(?!(?:[A-Z]\.)+\w?\b)[A-Za-z]\w*(?:\.\w+)+\(?\)?|\w+\(\)|[A-Za-z0-9]*_[A-Za-z0-9_]+"
+    r"(?<![\w/])(?:\$[^$\n]{1,200}[=^\\][^$\n]{1,200}\$|--[a-z][\w-]+|(?!(?:[A-Z]\.)+\w?\b)[A-Za-z]\w*(?:\.\w+)+\(?\)?|\w+\(\)|[A-Za-z0-9]*_[A-Za-z0-9_]+"
     r"|[a-z]{2,}[A-Z]\w+|v?\d+(?:\.\d+){2,}\w*|(?:~|\.{0,2})/[\w.-]+(?:/[\w.-]*)*)"
 )
 _IDENTIFIER = re.compile(r"(?<![\w-])(?=[\w-]*\d)[A-Z][A-Za-z]{0,7}-?\d[\w-]*(?![\w-])")

@@ -76,7 +76,30 @@ def test_a_sentence_without_end_is_a_stated_gap() -> None:
         ("Call `run(x, y=2)` first [1].", "```python\nrun(x, y=2)\n```\nCall `run(x, y=2)` first.", Verdict.FOUND),
         ("Call `stop_all()` first [1].", "```python\nrun(x, y=2)\n```\nCall `run(x, y=2)` first.", Verdict.NOT_FOUND),
         ("The energy is $E = mc^2$ [1].", "Einstein wrote that the energy is $E = mc^2$.", Verdict.FOUND),
+        ("The energy is $E = 3mc^2$ [1].", "Einstein wrote that the energy is $E = 2mc^2$.", Verdict.NOT_FOUND),
+        ("| Oslo | 285,601 | [1]", TABLE, Verdict.CONTRADICTED),
+        ("```\nrun(x, y=3)\n```\nCall `run(x, y=3)` last [1].", "Call `run(x, y=2)` first.", Verdict.CONTRADICTED),
     ],
 )
 def test_mixed_languages_tables_code_and_formulas_get_a_verdict(answer: str, page: str, expected: Verdict) -> None:
     assert verdict(answer, page) is expected
+
+
+def test_a_sentence_of_four_hundred_words_is_compared_and_one_more_is_a_stated_gap() -> None:
+    words = [f"{chr(97 + n % 26)}word{n}s" for n in range(398)]
+    page = prepare(f"The {' '.join(words)} end.")
+    whole, longer, other = (" ".join(["The", *some, "end [1]."]) for some in (words, [*words, "more"], [*words[:-1], "12345"]))
+    found = [check_answer(text, {1: page}).claims[0] for text in (whole, longer, other)]
+    assert [claim.verdict for claim in found] == [Verdict.FOUND, Verdict.UNCHECKED, Verdict.NOT_FOUND]
+    assert found[1].reason == "too long to be compared as one sentence"
+
+
+def test_a_page_of_one_and_a_half_million_characters_is_read_to_its_end() -> None:
+    filler = "The committee met again in the old hall and spoke of the weather, 17 letters and the price of 240 sacks of oats. "
+    last = "The lighthouse at Varn Point was lit on 3 May 1907."
+    page = prepare((filler * (MAX_CHARS // len(filler)))[: MAX_CHARS - len(last) - 1] + " " + last)
+    texts = (
+        "The lighthouse at Varn Point was lit on 3 May 1907 [1].",
+        "The lighthouse at Varn Point was lit on 3 May 1908 [1].",
+    )
+    assert [check_answer(text, {1: page}).claims[0].verdict for text in texts] == [Verdict.FOUND, Verdict.CONTRADICTED]
