@@ -71,12 +71,22 @@ class Meter:
     def describe_spent(self) -> str:
         """Why no further model call is allowed: a limit is used up, or too little of it is left for one."""
         left = self.reply_room
-        if left is None or left <= 0 or self._is_spent():
+        if self._is_spent():
             return "the budget is spent"
+        if left is None or left <= 0:
+            return "the rest of the budget is set aside for calls in flight"
         return f"the budget has {left:,} tokens left, too few for another model call"
 
     def _is_spent(self) -> bool:
-        return self._would_overrun(0, unreplayed=True) or (self.parent is not None and self.parent._is_spent())
+        """Whether a limit of this meter or one above it is used up, not counting what calls in flight may still cost."""
+        limits, paid = self.budget, self._paid_usage
+        amounts: tuple[tuple[float, float | None], ...] = (
+            (paid.total, limits.max_tokens),
+            (paid.cost or 0.0, limits.max_cost),
+            (self.model_calls + self._unreplayed_calls, limits.max_model_calls),
+        )
+        is_used_up = any(limit is not None and amount >= limit for amount, limit in amounts)
+        return is_used_up or (self.parent is not None and self.parent._is_spent())
 
     @property
     def deadline(self) -> float | None:

@@ -226,6 +226,19 @@ def test_a_budget_is_called_spent_only_when_it_is() -> None:
     assert meter.child(Budget(), started=0.0).describe_spent() == "the budget is spent"
 
 
+def test_a_budget_that_is_set_aside_for_calls_in_flight_is_not_called_spent() -> None:
+    in_flight = "the rest of the budget is set aside for calls in flight"
+    meter = Meter(Budget(max_tokens=1000))
+    assert isinstance(meter.reserve_call(1000), Reservation)
+    assert (meter.reserve_call(1), meter.describe_spent()) == (StopReason.BUDGET_SPENT, in_flight)
+    priced = Meter(Budget(max_cost=0.02))
+    priced.replay_call(Usage(10, 10, cost=0.015))
+    assert isinstance(priced.reserve_call(10), Reservation)
+    assert (priced.reserve_call(10), priced.describe_spent()) == (StopReason.BUDGET_SPENT, in_flight)
+    priced.replay_call(Usage(10, 10, cost=0.005))
+    assert priced.describe_spent() == "the budget is spent"
+
+
 def test_the_cost_of_calls_in_flight_counts_before_they_end() -> None:
     meter = Meter(Budget(max_cost=0.01))
     meter.replay_call(Usage(10, 10, cost=0.004))

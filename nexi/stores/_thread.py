@@ -71,9 +71,9 @@ class SqliteThread:
 
     async def aclose(self) -> None:
         """Close the connection after the work that has begun, also when the caller is cancelled meanwhile."""
-        closing = self._thread.submit(self.close)
+        closing = asyncio.get_running_loop().run_in_executor(self._thread, self.close)
         self._thread.shutdown(wait=False)
-        await asyncio.shield(asyncio.wrap_future(closing))
+        await asyncio.shield(closing)
 
     def close(self) -> None:
         connection, self._connection = self._connection, None

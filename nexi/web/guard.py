@@ -57,7 +57,7 @@ class GuardRules(Struct, frozen=True):
     respond_s: float = 900.0
     per_minute: float = 600.0
     burst: float = 120.0
-    most_requests: int = 256
+    most_requests: int = 512
 
     def __repr__(self) -> str:
         return f"GuardRules(bound={self.bound!r}, hosts={self.hosts!r})"
