@@ -93,7 +93,7 @@ def align(claim: ParsedText, source: ParsedText, lent: Container[str] = (), else
     unequal = [slot for block in blocks for slot in _find_slots(block, ours, theirs) if differ(*slot)]
     contradictions = tuple(slot for slot in unequal if _are_rivals(*slot, claim, source))
     if follows < NEAR_COPY:
-        negations = () if has_negation(source) else tuple(word.text for word in _list_negations(claim.words))
+        negations = () if has_negation(source) else tuple(word.text for word in _list_negations(claim.words, source.words))
         return Alignment(follows, contradictions, negations, bool(negations))
     first, last = theirs[blocks[0][1]].word.start, theirs[sum(blocks[-1][1:]) - 1].word.end
     inside = [at for at, word in enumerate(source.words) if first <= word.start < last]
@@ -169,7 +169,7 @@ def _find_hedges(claim: ParsedText, covered: Sequence[Word], following: Sequence
 
 def _find_negations(claim: ParsedText, covered: Sequence[Word]) -> Iterator[str]:
     """A negation that a near copy puts in or takes out."""
-    ours, theirs = _list_negations(claim.words), _list_negations(covered)
+    ours, theirs = _list_negations(claim.words, covered), _list_negations(covered, claim.words)
     if len(ours) != len(theirs):
         fewer, more = sorted((ours, theirs), key=len)
         word = next((w for w in more if w.flat not in [known.flat for known in fewer]), more[0])
@@ -187,10 +187,11 @@ def find_overstatements(claim: ParsedText, source: ParsedText) -> Iterator[str]:
             yield word.text
 
 
-def _list_negations(words: Sequence[Word]) -> list[Word]:
-    """ "Not only" negates nothing."""
+def _list_negations(words: Sequence[Word], others: Sequence[Word]) -> list[Word]:
+    """ "Not only" negates nothing, except where the other text says "only"."""
+    idle = _NOT_ONLY.difference(word.flat for word in others)
     pairs = pairwise((*words, None))
-    return [word for word, after in pairs if word and is_negation(word) and not (after and after.flat in _NOT_ONLY)]
+    return [word for word, after in pairs if word and is_negation(word) and not (after and after.flat in idle)]
 
 
 def is_negation(word: Word) -> bool:

@@ -57,3 +57,9 @@ def test_a_near_copy_that_says_more_than_the_source_names_what_it_changed(text: 
 )
 def test_a_copy_in_another_order_or_voice_changes_nothing(text: str) -> None:
     assert check(text).verdict is Verdict.FOUND
+
+
+def test_not_only_negates_a_page_that_says_only() -> None:
+    page = prepare("The new values will only affect sessions that are started later.")
+    found = check_claim("The new values will not only affect sessions that are started later.", {1: page})
+    assert (found.verdict, found.evidence[0].missing) == (Verdict.NOT_FOUND, ("not",))
