@@ -99,7 +99,10 @@ class AnswerChecker:
         if review is None or not review.proof.passed:
             return ""
         first = text.find(review.proof.checked[0].text)
-        return "" if any(text.find(claim.text) <= first for claim in review.dropped) else clean
+        if any(text.find(claim.text) <= first for claim in review.dropped):
+            return ""
+        adds, pages = self.context.adds_answer, self.context.read_pages()
+        return "" if adds and not adds(self.context.question, clean, pages) else clean
 
     async def finish_check(self, check: AnswerCheck, stop: StopReason, rest: str = "", *, may_rewrite: bool = True) -> Answer:
         """Check the rest of an answer and add the answer, as it was shown, to the conversation."""

@@ -30,6 +30,8 @@ T = TypeVar("T")
 RatePages: TypeAlias = Callable[[str, Sequence[PageView]], Answered]  # whether pages answer a question
 ChoosePassages: TypeAlias = Callable[[str, Sequence[PageView]], str]  # what of the pages a small model is given; "" for nothing
 
+AddsAnswer: TypeAlias = Callable[[str, str, Sequence[PageView]], bool]  # whether a text says more than its question
+
 GRACE_S = 15.0  # a call in flight at the time target may still finish: it is paid for already
 MAX_CALL_TIMEOUTS = 5  # for a whole call without a time target, in timeouts of a silent model
 # Limits that depend on neither clock nor budget, so a replay recomputes them.
@@ -66,6 +68,7 @@ class RunContext:
     stop: asyncio.Event
     rate_pages: RatePages | None = None
     choose_passages: ChoosePassages | None = None
+    adds_answer: AddsAnswer | None = None
     repeats: RepeatedCalls = field(default_factory=RepeatedCalls)
     warnings: list[str] = field(default_factory=list)
 

@@ -7,6 +7,7 @@ tools. With pages read there is an answer from them; with none, an error that sa
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Callable, Sequence
 
@@ -27,9 +28,11 @@ from nexi.tools.toolbox import Toolbox
 from nexi.types import Answer, Message, StopReason, ToolCall, ToolResult
 from nexi.verify import AnswerCheck
 
+MAX_QUERY_CHARS = 300
 MAX_PAGE_BYTES = 1_500_000
 MAX_STEPS = 12  # searches and reads of the built-in model
 MAX_SENTENCES_TOKENS = 160  # for an answer of one or two sentences
+MAX_SENTENCES_CHARS = 2_000
 _LEADING_CITATION = re.compile(r"^\[(\d{1,3})\][:.]? +([^\[\n]+?)([.!?]?)$", re.M)
 LIMIT_DESCRIPTIONS = {
     StopReason.TIME_TARGET: "the time target was reached",
@@ -112,6 +115,12 @@ class Fallbacks:
         await self._context.warn("model_failed", f"{error}. {error.fix}".strip())
         return await self.answer_after_limit(StopReason.API_ERROR)
 
+    async def answer_after_babble(self) -> Answer:
+        """Answer from what was read when the model writes the same words over and over."""
+        name = self._context.llm.name
+        await self._context.warn("babble", f"{name} wrote the same words over and over, so the built-in model answered")
+        return await self._checker.check_answer(await self.extractive_answer(), StopReason.PLAIN_ANSWER, by_model=False)
+
     async def answer_without_tools(self) -> Answer:
         """For a model that does not use its tools: read as the built-in model does, and ask for a sentence or two."""
         name = self._context.llm.name
@@ -188,9 +197,18 @@ class Fallbacks:
             final = next((call for call in reply.tool_calls if call.name == FINAL_ANSWER.name), None)
             if final or not reply.tool_calls:
                 return str(parse_arguments(final, FINAL_ANSWER)[0].get("answer", "")) if final else reply.text
-            results = [await toolbox.run(call) for call in reply.tool_calls]
-            context.remember_calls(reply, results)
+            calls = tuple(map(self._add_whole_question, reply.tool_calls))
+            results = [await toolbox.run(call) for call in calls]
+            context.remember_calls(replace(reply, tool_calls=calls), results)
         return await self.extractive_answer()
+
+    def _add_whole_question(self, call: ToolCall) -> ToolCall:
+        """A search for a task of a research question, with that question beside it."""
+        arguments, part_of = json.loads(call.arguments), self._toolbox.part_of
+        if not part_of or "queries" not in arguments:
+            return call
+        queries = list(dict.fromkeys((*arguments["queries"], part_of[:MAX_QUERY_CHARS])))
+        return replace(call, arguments=json.dumps({**arguments, "queries": queries}))
 
     async def _request_sentences(self) -> str:
         """Ask the model for a sentence or two from the best passages; "" when it is not asked, fails, or writes a tool call."""
@@ -208,7 +226,8 @@ class Fallbacks:
         except LLMError as error:
             await context.warn("model_failed", f"the model could not write the answer ({error})")
             return ""
-        return "" if is_no_answer(reply.text) else _LEADING_CITATION.sub(r"\2 [\1]\3", reply.text.strip())
+        text = reply.text.strip()[:MAX_SENTENCES_CHARS]  # not every server keeps to a number of tokens
+        return "" if is_no_answer(text) else _LEADING_CITATION.sub(r"\2 [\1]\3", text)
 
 
 def flatten_tool_messages(messages: Sequence[Message]) -> list[Message]:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from nexi.agent.checking import AnswerChecker
 from nexi.agent.context import RunContext
 from nexi.agent.fallbacks import Fallbacks
-from nexi.agent.tool_text import is_no_answer
+from nexi.agent.tool_text import is_babble, is_no_answer
 from nexi.agent.turn import ModelTurn
 from nexi.agent.window import make_room, shrink_context_window
 from nexi.errors import LLMError
@@ -124,6 +124,8 @@ class AgentLoop:
             text, stop = reply.text, StopReason.PLAIN_ANSWER
         if text is None:
             return None
+        if self.context.session.has_evidence and is_babble(text):
+            return await self.fallbacks.answer_after_babble()
         if self.context.session.has_evidence and not is_no_answer(text):
             await self._warn_if_cut_off(reply, turn)
             turn.answer_check = self.checker.open_check()

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from nexi.agent import AgentLoop, AgentSettings, AnswerChecker, RunContext
 from nexi.app.environment import RunEnvironment
-from nexi.app.factory import built_in_llm, choose_passages, rate_pages
+from nexi.app.factory import adds_answer, built_in_llm, choose_passages, rate_pages
 from nexi.budget import Meter
 from nexi.compaction import CompactionSettings
 from nexi.config import EXTRACTIVE, Config
@@ -211,6 +211,7 @@ class RunComponents:
             emit=self.emit,
             rate_pages=rate_pages,
             choose_passages=choose_passages,
+            adds_answer=adds_answer,
             clock=self.ports.clock,
             counter=self.counter,
             settings=self._agent_settings(answering.max_context),

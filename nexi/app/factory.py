@@ -445,6 +445,13 @@ def choose_passages(question: str, pages: Sequence[PageView]) -> str:
     return choose(question, pages)
 
 
+def adds_answer(question: str, text: str, pages: Sequence[PageView]) -> bool:
+    """Whether a text says more than its question and the titles of the pages that it cites."""
+    from nexi.llm.extractive.guidance import adds_answer as adds
+
+    return adds(question, text, pages)
+
+
 def factory_for(config: Config, clock: Clock | None = None) -> PortFactory:
     """The ports of a config with nothing given."""
     return PortFactory(config, SharedClients(config, clock or SystemClock(), {}, None, None))

@@ -40,6 +40,6 @@ def test_the_task_and_the_whole_question_are_searched_for_and_the_model_is_told_
     result = play(work)
     searched = [(f.agent, f.query) for f in result.facts if isinstance(f, SearchFinished)]
     assert set(searched) == {(f"1.{n}", query) for n, task in enumerate(AGENDA, 1) for query in (task, QUESTION)}
-    answering = [asked for asked in model.asked if "Passages:" in asked]
+    answering = [asked for asked in model.asked if "one short full sentence" in asked]
     assert len(answering) == len(AGENDA)
-    assert all(f"It is part of this question: {QUESTION}" in asked for asked in answering)
+    assert all(f"(part of: {QUESTION})" in asked for asked in answering)

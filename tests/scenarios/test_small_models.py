@@ -59,6 +59,21 @@ async def test_a_citation_before_its_sentence_is_moved_behind_it(make_config: Ma
     assert (await world.ask()).answer.text == SENTENCE
 
 
+async def test_a_sentence_that_only_repeats_the_question_is_replaced(make_config: Make) -> None:
+    assert (await small_world(make_config, Reply("The Moon is far from Earth [1].")).ask()).answer.text == QUOTATION
+
+
+async def test_where_the_built_in_model_needs_two_pages_its_answer_stands(make_config: Make) -> None:
+    pages = {
+        "https://film.example/": "Silent Harbour\n\nSilent Harbour is a 1962 film directed by Marta Kallio.",
+        "https://person.example/": "Marta Kallio\n\nMarta Kallio was a Finnish director who was born in Tampere.",
+    }
+    world = small_world(make_config, web=FakeWeb(pages))
+    result = await world.ask("Where was the director of Silent Harbour born?")
+    assert "Tampere" in result.answer.text
+    assert world.llm.requests == []
+
+
 async def test_a_second_sentence_that_fails_is_left_out(make_config: Make) -> None:
     world = small_world(make_config, Reply(f"{SENTENCE} It was built by Napoleon in 1742 [1]."))
     assert (await world.ask()).answer.text == SENTENCE
@@ -140,8 +155,9 @@ async def test_a_model_that_hangs_leaves_the_answer_to_the_built_in_model(make_c
 
 async def test_a_model_that_babbles_over_what_it_read_leaves_the_answer_to_the_built_in_model(make_config: Make) -> None:
     babble = Reply("The Moon is far and far and far away. " * 40)
-    world = World(make_config(), searching("moon"), reading(MOON, MARS, VENUS), babble, babble, babble)
+    world = World(make_config(), searching("moon"), reading(MOON, MARS, VENUS), babble)
     assert (await world.ask()).answer.text == QUOTATION
+    assert warnings_of(world) == ["babble", "extractive"]
 
 
 async def test_a_call_that_trickles_ends_after_five_timeouts(make_config: Make) -> None:

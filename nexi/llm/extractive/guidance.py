@@ -7,38 +7,51 @@ whole, so the window of the model that will read the passages cuts nothing befor
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Sequence
 
+from nexi.answers.citations import extract_citation_markers
 from nexi.llm.extractive._evidence import Scored, SentenceRanking
 from nexi.llm.extractive.composition import compose_answer
+from nexi.llm.extractive.passages import ContentWords
 from nexi.llm.extractive.questions import read_question
 from nexi.types import PageView
 
-__all__ = ["choose_passages"]
+__all__ = ["adds_answer", "choose_passages"]
 
 
 MAX_WORDS = 160  # of all passages: about 250 tokens; with 270 the answer stands in them hardly more often
 MAX_PAGES = 3
 MAX_SENTENCE_WORDS = 70
 GAP = " … "
+_CITATION = re.compile(r"\[\d+\]")
 
 
 def choose_passages(question: str, pages: Sequence[PageView]) -> str:
     """The best sentences of the pages, under the number and title of their page.
 
-    "" where a model should not be asked: the built-in model decides the question itself, or the pages do not answer it.
+    "" where a model should not be asked: the built-in model decides the question itself, needs two pages for its answer, which
+    small models mix up, or finds no answer in them.
     """
     read = read_question(question)
     readable = [page for page in pages if page.text and not page.error]
     draft = compose_answer(read, readable) if readable else None
     if draft is None or not draft.lines or draft.short or draft.answered == "no":
         return ""
+    if len({number for _, number in draft.lines}) > 1:
+        return ""
     ranking = SentenceRanking(read, readable)
-    cited = [number for _, number in draft.lines]
-    order = sorted(range(len(readable)), key=lambda i: cited.index(readable[i].number) if readable[i].number in cited else 99)
+    order = sorted(range(len(readable)), key=lambda i: readable[i].number != draft.lines[0][1])
     chosen = _choose_sentences(ranking, [text for text, _ in draft.lines])
     parts = [_render_page(ranking, page, [s for s in chosen if s.page == page]) for page in order]
     return "\n\n".join(part for part in parts if part)
+
+
+def adds_answer(question: str, text: str, pages: Sequence[PageView]) -> bool:
+    """Whether a text says more than its question and the titles of the pages that it cites."""
+    words, numbers = ContentWords(), extract_citation_markers(text)
+    titles = " ".join(page.title for page in pages if page.number in numbers)
+    return not set(words.stems(f"{question} {titles}")).issuperset(words.stems(_CITATION.sub(" ", text)))
 
 
 def _choose_sentences(ranking: SentenceRanking, quoted: Sequence[str]) -> list[Scored]:
