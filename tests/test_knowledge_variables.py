@@ -22,6 +22,8 @@ TABLE = [
     ("AGENTIC_SEARCH_USE_SEARCH_HINTS", False, "true", True),
     ("AGENTIC_SEARCH_LLM_TEMPERATURE", 0.3, "0.9", 0.9),
     ("AGENTIC_SEARCH_MAX_QDRANT_RESULTS", 10, "25", 25),
+    ("AGENTIC_SEARCH_CONCURRENCY", 3, "1", 1),
+    ("AGENTIC_SEARCH_MAX_PAGE_AGE_DAYS", 30, "0", 0),
     ("USE_CONTEXTUAL_EMBEDDINGS", False, "on", True),
     ("USE_HYBRID_SEARCH", True, "0", False),
     ("USE_RERANKING", False, "1", True),

@@ -57,7 +57,7 @@ async def _run_search(components: RunComponents, asked: Mapping[str, Any], judge
     from nexi.knowledge.judge import Judge
 
     config = components.ports.config
-    settings = _agentic_settings(config, asked)
+    settings = replace(_agentic_settings(config, asked), follows_pages=_has_details(components.environment))
     async with _open_knowledge(components) as knowledge:
         return await search(
             components.question,
@@ -104,6 +104,12 @@ def _agentic_settings(config: Config, asked: Mapping[str, Any]) -> KnowledgeSett
     return replace(settings, **{name: value for name, value in asked.items() if value is not None})
 
 
+def _has_details(environment: RunEnvironment) -> bool:
+    """Whether pages are followed and described; a run that was recorded before that goes on as it began."""
+    recorded = environment.recorded
+    return bool(recorded.settings.get("agentic_details")) if recorded.facts else True
+
+
 class AgenticEngine:
     """An agentic search: its answer is the seed's response, as JSON. Stopped, it gives what the store holds by then."""
 
@@ -115,7 +121,7 @@ class AgenticEngine:
         _agentic_settings(environment.config, self._asked)
 
     def settings(self) -> dict[str, Any]:
-        return {"agentic": self._asked}
+        return {"agentic": self._asked, **({"agentic_details": True} if _has_details(self._environment) else {})}
 
     def open_conversation(self) -> None:
         return None  # passages are found and judged; there is no conversation
@@ -140,9 +146,27 @@ class AgenticEngine:
             searching.cancel()
             await asyncio.wait((searching,))
         outcome = await self._outcome(components, searching)
+        if not isinstance(outcome, NexiError):
+            self._add_details(components, outcome)
         components.reader.cancel()
         stopped.cancel()
         return Answer(json.dumps(raise_error(outcome), ensure_ascii=False), stop=reason)
+
+    def _add_details(self, components: RunComponents, response: dict[str, Any]) -> None:
+        """Add what the search took, beside the keys of the seed."""
+        if not _has_details(self._environment):
+            for step in response["search_history"]:
+                step.pop("pages", None)
+            return
+        meter = components.meter
+        response["usage"] = {
+            "model_calls": meter.model_calls,
+            "input_tokens": meter.usage.input_tokens,
+            "output_tokens": meter.usage.output_tokens,
+            "cost": meter.usage.cost,
+            "searches": sum(step["action"] == "web_search" for step in response["search_history"]),
+            "pages_read": sum(len(step["urls"]) for step in response["search_history"] if step["action"] == "crawl"),
+        }
 
     async def _outcome(
         self, components: RunComponents, searching: asyncio.Task[dict[str, Any] | NexiError]

@@ -307,6 +307,18 @@ class Settings:
         "Maximum passages taken from the knowledge base, with or without Qdrant.",
         variables=("AGENTIC_SEARCH_MAX_QDRANT_RESULTS",),
     )
+    agentic_search_concurrency: int = setting(
+        3,
+        _checks.whole_number_up_to(20),
+        "Maximum pages read at the same time.",
+        variables=("AGENTIC_SEARCH_CONCURRENCY",),
+    )
+    agentic_search_max_page_age_days: int = setting(
+        30,
+        _checks.NON_NEGATIVE_INT,
+        "A stored page that is older and ranks well is read again; `0` never reads one again.",
+        variables=("AGENTIC_SEARCH_MAX_PAGE_AGE_DAYS",),
+    )
     use_contextual_embeddings: bool = setting(
         False,
         _checks.BOOLEAN,

@@ -9,6 +9,7 @@ It decides when to stop, never how to find, read or judge. It answers with the s
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal
 
@@ -17,7 +18,8 @@ from msgspec.structs import replace
 
 from nexi.errors import FetchError, NexiError, QuestionError, StoreError
 from nexi.events import Warned
-from nexi.knowledge.chunking import code_languages, headings_of
+from nexi.knowledge.chunking import code_languages, count_code_blocks, headings_of
+from nexi.knowledge.coverage import find_bridge, find_open_parts, score_next_hop
 from nexi.knowledge.indexing import Indexer, IndexReport
 from nexi.knowledge.judge import TOP, Judge, Metadata
 from nexi.knowledge.retrieval import Retriever
@@ -25,6 +27,7 @@ from nexi.knowledge.settings import KnowledgeSettings, check_settings
 from nexi.ports import Emit
 from nexi.structured.ranking import Assessment
 from nexi.text.fusion import by_reciprocal_rank
+from nexi.text.words import content_words, find_words
 from nexi.types import EVERYTHING, Hit, Page, Passage, Query, Scope, SearchOutcome
 from nexi.urls import hit_key
 
@@ -32,6 +35,9 @@ __all__ = ["Web", "agentic_search"]
 
 
 RESULTS_PER_SEARCH = 10
+MAX_TOPICS = 8
+MAX_HEADERS = 30
+HEADING_WEIGHT = 5
 
 Status = Literal["complete", "max_iterations_reached", "error"]
 Search = Callable[[Query], Awaitable[SearchOutcome]]
@@ -66,6 +72,14 @@ async def agentic_search(
     return await _AgenticSearch(query.strip(), retriever, indexer, judge, web, emit, settings, scope).run()
 
 
+class _ReadPage(Struct, frozen=True):
+    """A URL that was read; without a page where that failed."""
+
+    url: str
+    page: Page | None = None
+    report: IndexReport | None = None
+
+
 class _AgenticSearch:
     """One search: what was found, judged and done so far."""
 
@@ -98,6 +112,10 @@ class _AgenticSearch:
         self._judged: set[frozenset[str]] = set()
         self._tried: set[str] = set()
         self._web_failed = False
+        self._scored: dict[str, tuple[Hit, float]] = {}  # every hit so far, with its best score
+        self._read: dict[str, tuple[str, str]] = {}  # titles and texts of the pages that were chosen
+        self._follows_pages = settings.follows_pages and not judge.has_model
+        self._concurrency = asyncio.Semaphore(settings.concurrency)
 
     async def run(self) -> dict[str, Any]:
         try:
@@ -110,18 +128,31 @@ class _AgenticSearch:
 
     async def _run_stages(self) -> Status:
         await self._check_store([self.current])
-        while not self._is_enough():
-            stored = await self._read_pages(await self._promising_hits())
-            if stored and await self._check_store(await self._store_queries(stored)) and self._is_enough():
+        while not self._is_enough() or self._open_part():
+            stored = await self._search_and_read()
+            if stored:
+                await self._check_store(await self._store_queries(stored))
+            if self._is_enough() and not self._open_part():
                 break
             if self.iteration >= self._settings.max_iterations:
-                return "max_iterations_reached"
+                return "complete" if self._is_enough() else "max_iterations_reached"
             await self._refine_query()
             await self._check_store([self.current])
         return "complete"
 
     def _is_enough(self) -> bool:
         return self.verdict.score >= self._settings.completeness_threshold
+
+    def _open_part(self) -> str:
+        """A name of the question, or one that leads on, that no page found so far is about and that was not searched for.
+
+        A model judges all parts of a question itself. The stand-in compares words, which one page may have of several parts.
+        """
+        if not self._follows_pages or not self._scored:
+            return ""
+        titles = [p.title for p in self.passages]
+        parts = (*find_open_parts(self.query, titles), find_bridge(self.query, list(self._read.values())))
+        return next((part for part in parts if part and part not in self._rankings), "")
 
     # --- stage 1: what is known
 
@@ -137,43 +168,86 @@ class _AgenticSearch:
         self._judged.add(shown)
         self.verdict = await self._judge.assess(self.query, self.passages[:TOP])
         self._record_step("local_check", completeness=self.verdict.score, gaps=list(self.verdict.gaps), query=self.current)
-        if self.verdict.score > self.best[0] or not self.best[1]:
+        if (self.verdict.score, len(self.passages)) > (self.best[0], len(self.best[1])):
             self.best = (self.verdict.score, self.passages)
         return True
 
     # --- stage 2: where to look
 
-    async def _promising_hits(self) -> list[Hit]:
-        """The hits worth reading: scored strictly above the threshold, the best few."""
+    async def _search_and_read(self) -> list[Page]:
+        """Search, have the hits scored and read the promising ones; the pages that brought something new."""
         outcome = await self._web.search(Query(self.current, RESULTS_PER_SEARCH))
         hits = _distinct_hits(outcome.hits)
         self._web_failed = not hits and bool(outcome.failures)
         ranked = await self._judge.rank(self.query, self.verdict.gaps, hits)
-        above = [hits[s.index] for s in ranked if s.score > self._settings.url_score_threshold]
-        chosen = above[: self._settings.max_urls_per_iteration]
-        self._record_step("web_search", urls_found=len(hits), urls_ranked=len(ranked), promising_urls=len(chosen))
-        return chosen
+        step = self._record_step("web_search", urls_found=len(hits), urls_ranked=len(ranked), promising_urls=0)
+        if not self._follows_pages:
+            above = [hits[s.index] for s in ranked if s.score > self._settings.url_score_threshold]
+            chosen = above[: self._settings.max_urls_per_iteration]
+            pages = await self._read_pages(chosen)
+        else:
+            chosen, pages = await self._read_in_steps([(hits[s.index], s.score) for s in ranked])
+        step["promising_urls"] = len(chosen)
+        return self._index_step(pages)
 
     # --- stage 3: read and keep
 
-    async def _read_pages(self, hits: Sequence[Hit]) -> list[Page]:
-        """Read and index the promising pages that are not known yet; the pages that brought something new."""
-        fresh = [h.url for h in hits if hit_key(h.url) not in self._tried and not await self._indexer.is_known(h.url)]
+    async def _read_in_steps(self, scored: Sequence[tuple[Hit, float]]) -> tuple[list[Hit], list[_ReadPage]]:
+        """Read the best hit, then those that follow from it, also of earlier searches: the page it names, another part."""
+        for hit, score in scored:
+            before = self._scored.get(hit_key(hit.url), (hit, 0.0))
+            self._scored[hit_key(hit.url)] = max(before, (hit, score), key=lambda pair: pair[1])
+        first = self._next_hits(1)
+        pages = await self._read_pages(first)
+        more = self._next_hits(self._settings.max_urls_per_iteration - len(first))
+        return [*first, *more], [*pages, *await self._read_pages(more)]
+
+    def _next_hits(self, count: int) -> list[Hit]:
+        """The best hits that were not chosen before, given what was read; each above the threshold."""
+        read = list(self._read.values())
+        left = [pair for key, pair in self._scored.items() if key not in self._read]
+        scores = [(score_next_hop(self.query, hit, score, read), hit) for hit, score in left]
+        above = [pair for pair in scores if pair[0] > self._settings.url_score_threshold]
+        return [hit for _, hit in sorted(above, key=lambda pair: -pair[0])[:count]]
+
+    async def _read_pages(self, hits: Sequence[Hit]) -> list[_ReadPage]:
+        """Read and index the hits that are not stored yet, or that were stored too long ago."""
+        fresh = []
+        for hit in hits:
+            known = await self._indexer.is_known(hit.url, self._settings.max_page_age_days)
+            if not known and hit_key(hit.url) not in self._tried:
+                fresh.append(hit.url)
+            self._read[hit_key(hit.url)] = await self._indexer.stored_text(hit.url) if known else ("", "")
         self._tried.update(hit_key(url) for url in fresh)
-        if not fresh:
-            return []
         async with asyncio.TaskGroup() as tasks:
             reading = [tasks.create_task(self._read_and_index(url)) for url in fresh]
-        kept = [outcome for task in reading if (outcome := task.result())]
+        pages = [_ReadPage(url, *(task.result() or (None, None))) for url, task in zip(fresh, reading, strict=True)]
+        for read in pages:
+            if read.page:
+                self._read[hit_key(read.url)] = (read.page.title, read.page.text)
+        return pages
+
+    def _index_step(self, read: Sequence[_ReadPage]) -> list[Page]:
+        """Record what was read and stored; the pages that brought something new."""
+        if not read:
+            return []
+        kept = [(r.page, r.report) for r in read if r.page and r.report]
         new = [(page, report) for page, report in kept if report.outcome == "stored"]
         stored = sum(report.outcome in ("stored", "linked", "unchanged") for _, report in kept)
-        self._record_step("crawl", urls=fresh, urls_stored=stored, chunks_stored=sum(r.chunks for _, r in new))
+        self._record_step(
+            "crawl",
+            urls=[r.url for r in read],
+            urls_stored=stored,
+            chunks_stored=sum(r.chunks for _, r in new),
+            pages=[describe_page(page) for page, _ in kept],
+        )
         return [page for page, _ in new]
 
     async def _read_and_index(self, url: str) -> tuple[Page, IndexReport] | None:
         """One page read and indexed; a page that cannot be read is passed over, and the reader has said why."""
         try:
-            page = await self._web.read(url)
+            async with self._concurrency:
+                page = await self._web.read(url)
         except FetchError:
             return None
         try:
@@ -191,16 +265,18 @@ class _AgenticSearch:
     # --- stage 4: ask better
 
     async def _refine_query(self) -> None:
-        queries = await self._judge.refine(self.query, self.current, self.verdict.gaps)
+        part = self._open_part()
+        queries = (part,) if part else await self._judge.refine(self.query, self.current, self.verdict.gaps)
         self._record_step("query_refinement", query=self.current, refined_queries=list(queries))
         self.current = next((q for q in queries if q not in self._rankings), queries[0])
         self.iteration += 1
 
     # --- the response
 
-    def _record_step(self, action: str, *, query: str = "", **what: Any) -> None:
+    def _record_step(self, action: str, *, query: str = "", **what: Any) -> dict[str, Any]:
         entry = {"iteration": self.iteration, **({"query": query} if query else {}), "action": action, **what}
         self.history.append(entry)
+        return entry
 
     async def _failure_response(self, error: NexiError) -> dict[str, Any]:
         await self._emit(Warned(error.code, f"{error}. {error.fix}".strip()))
@@ -230,11 +306,35 @@ def result_of(passage: Passage) -> dict[str, Any]:
     }
 
 
+def describe_page(page: Page) -> dict[str, Any]:
+    """A page as metadata: its title, description, topics, headings, words, and code blocks by language."""
+    return {
+        "url": page.url,
+        "title": page.title,
+        "description": page.description,
+        "topics": list(_find_topics(page)),
+        "headers": list(_headings_of_page(page)[:MAX_HEADERS]),
+        "words": len(find_words(page.text)),
+        "code_blocks": [{"language": language, "count": count} for language, count in count_code_blocks(page.text).items()],
+    }
+
+
+def _find_topics(page: Page) -> tuple[str, ...]:
+    """The words that a page uses most, those of its title and headings counted several times."""
+    heads = content_words(" ".join((page.title, *_headings_of_page(page))))
+    counts = Counter(word for word in content_words(page.text) if len(word) > 2)
+    counts.update({word: HEADING_WEIGHT for word in heads if len(word) > 2})
+    return tuple(word for word, _ in counts.most_common(MAX_TOPICS))
+
+
+def _headings_of_page(page: Page) -> tuple[str, ...]:
+    return page.headings or tuple(headings_of(page.text))
+
+
 def _metadata_of(page: Page) -> Metadata:
     """What a page says of itself: its title, description, headings and the languages of its code."""
-    headings = page.headings or tuple(headings_of(page.text))
     languages = page.code_languages or tuple(code_languages(page.text))
-    return Metadata(page.title, page.description, headings, languages)
+    return Metadata(page.title, page.description, _headings_of_page(page), languages)
 
 
 def _merge_rankings(rankings: Sequence[Sequence[Passage]]) -> list[Passage]:

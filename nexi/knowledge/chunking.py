@@ -8,6 +8,7 @@ blocks, then lines, then sentences, then words, and inside a word only when noth
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
@@ -71,7 +72,12 @@ def headings_of(text: str) -> list[str]:
 
 def code_languages(text: str) -> list[str]:
     """The languages that the closed code fences of a text name, each once."""
-    return list(dict.fromkeys(b.label for b in _split_blocks(text) if b.kind == "fence" and b.label))
+    return list(count_code_blocks(text))
+
+
+def count_code_blocks(text: str) -> Counter[str]:
+    """The closed code fences of a text by the language they name."""
+    return Counter(b.label for b in _split_blocks(text) if b.kind == "fence" and b.label)
 
 
 # --- packing

@@ -10,9 +10,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from nexi.structured.ranking import Assessment, UrlScore, in_order
+from nexi.text.names import find_names
 from nexi.text.stems import stem
 from nexi.text.stopwords import STOP
 from nexi.text.terms import extract_terms
+from nexi.text.words import content_words, find_words
 from nexi.types import Hit, Passage
 
 NAME_WEIGHT = 2.0
@@ -21,9 +23,18 @@ LENIENCE = 0.65  # an answer says some of the question in other words: seven ten
 PLACE_WORTH = 0.35
 PLACE_STEP = 0.25
 LEAST_FIT = 0.25
+TITLE_IN_QUESTION = 1.0  # added to the score of a hit whose page is about a part of the question,
+TITLE_IN_PAGE = 0.8  # about something that a page read before names,
+PAGE_IN_SNIPPET = 0.3  # or that names such a page itself
+BEGINNING_CHARS = 5  # "director" and "directed" begin alike and have different stems
 WORTH_A_PAGE = 0.2  # of the question left out: less is no reason to read another page
 MAX_QUERIES = 3
 
+_NESTED = re.compile(
+    r"\bof\b.*\bof\b|\w['’]s\s+[\w-]+\s+\w|\w\s.*\b(?:that|which|who|whom|whose)\b|\bthe \w+ (?:of|in)\b", re.IGNORECASE
+)
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+_BRACKETS = re.compile(r"\([^()]*\)")
 _WORD = re.compile(r"[^\W_][\w.'’+#-]*")
 _NAME = re.compile(r"(?<=\s)[^\W\d_a-z][\w.'’-]*(?:\s+(?:of|the|and|de|von)?\s*[^\W\d_a-z][\w.'’-]*)+")
 _ASKING_WORDS = """
@@ -127,6 +138,59 @@ def _beside_the_best(weights: Mapping[str, float], found: Sequence[set[str]], fi
     if covered_share(weights, rest) < WORTH_A_PAGE:
         return list(fits)
     return [max(fit, fits[first] * covered_share(rest, roots & rest.keys())) for fit, roots in zip(fits, found, strict=True)]
+
+
+def find_open_parts(question: str, titles: Sequence[str]) -> tuple[str, ...]:
+    """The names in a question that none of these titles is about."""
+    about = [_plain_words(title) for title in titles]
+    parts = find_names(question)
+    return tuple(p for p in parts if not any(_contains(_plain_words(p), t) or _contains(t, _plain_words(p)) for t in about))
+
+
+def find_bridge(question: str, read: Sequence[tuple[str, str]]) -> str:
+    """The name that leads from the pages read to the rest of a nested question: who "the director of" a film is.
+
+    It stands in the sentence that shares most with the question's words besides its names; "" where there is none.
+    """
+    if not _NESTED.search(question):
+        return ""
+    own = " ".join(map(_plain_words, find_names(question)))
+    beginnings = {w[:BEGINNING_CHARS] for w in content_words(question) if len(w) > 3 and not _contains(own, w)}
+    best, most = "", 0
+    for title, text in read:
+        for sentence in _SENTENCE_END.split(text):
+            words = {w[:BEGINNING_CHARS] for w in content_words(sentence)}
+            names = [n for n in find_names(f"… {sentence}") if " " in n and not _is_named(n, f"{question} {title}")]
+            if names and len(words & beginnings) > most:
+                best, most = names[0], len(words & beginnings)
+    return best
+
+
+def _is_named(name: str, text: str) -> bool:
+    return _contains(_plain_words(text), _plain_words(name))
+
+
+def score_next_hop(question: str, hit: Hit, score: float, read: Sequence[tuple[str, str]]) -> float:
+    """The score of a hit once pages, as titles and texts, were read: higher where it continues them.
+
+    An answer in two steps needs the page of every part of the question, or a page that the first one names.
+    """
+    title = _plain_words(hit.title)
+    if _contains(_plain_words(question), title):
+        return score + TITLE_IN_QUESTION
+    if any(_contains(_plain_words(text), title) for _, text in read):
+        return score + TITLE_IN_PAGE
+    snippet = _plain_words(hit.snippet)
+    return score + PAGE_IN_SNIPPET if any(_contains(snippet, _plain_words(name)) for name, _ in read) else score
+
+
+def _plain_words(text: str) -> str:
+    """Lower-case words without what stands in brackets, where titles tell namesakes apart."""
+    return " ".join(find_words(_BRACKETS.sub(" ", text).casefold()))
+
+
+def _contains(words: str, part: str) -> bool:
+    return bool(part) and f" {part} " in f" {words} "
 
 
 def refine_queries(question: str, current: str) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import re
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -104,9 +105,21 @@ class Indexer:
                 await self._emit(Warned("index_incomplete", failure))
         return reports
 
-    async def is_known(self, url: str) -> bool:
-        """Whether the page under this URL is stored."""
-        return await self._store.source(url) is not None
+    async def is_known(self, url: str, max_age_days: int = 0) -> bool:
+        """Whether the page under this URL is stored, and was read within `max_age_days` unless that is 0."""
+        source = await self._store.source(url)
+        if source is None or not max_age_days or not source.fetched_at:
+            return source is not None
+        try:
+            age = self._clock.now() - datetime.fromisoformat(source.fetched_at)
+        except (ValueError, TypeError):
+            return True
+        return age.total_seconds() <= max_age_days * 86_400
+
+    async def stored_text(self, url: str) -> tuple[str, str]:
+        """The title and text of a stored page; empty where it is not stored."""
+        passages = await self._store.passages(url)
+        return (passages[0].title, "\n\n".join(p.text for p in passages)) if passages else ("", "")
 
     async def _index_all(self, pages: Sequence[Page], tags: tuple[str, ...] | None) -> list[IndexReport]:
         """Copies within the batch come after the rest is stored, so that they are found there."""

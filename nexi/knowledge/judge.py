@@ -74,6 +74,10 @@ class Judge:
         self._deadline = deadline
         self._warned = False
 
+    @property
+    def has_model(self) -> bool:
+        return self._llm is not None
+
     async def assess(self, question: str, passages: Sequence[Passage]) -> Assessment:
         """How completely the first five passages answer the question."""
         shown = passages[:TOP]

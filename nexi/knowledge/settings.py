@@ -15,7 +15,7 @@ REFINER_TEMPERATURE = 0.5
 
 
 class KnowledgeSettings(Struct, frozen=True):
-    """AGENTIC_SEARCH_* are the first eight, USE_* the last four."""
+    """AGENTIC_SEARCH_* are the first ten, USE_* the four after them."""
 
     enabled: bool = True
     completeness_threshold: float = 0.8
@@ -25,10 +25,13 @@ class KnowledgeSettings(Struct, frozen=True):
     use_search_hints: bool = False
     llm_temperature: float = 0.3
     max_qdrant_results: int = 10
+    concurrency: int = 3
+    max_page_age_days: int = 30
     use_contextual_embeddings: bool = False
     use_hybrid_search: bool = True
     use_reranking: bool = False
     use_agentic_rag: bool = False
+    follows_pages: bool = True  # without a model; a run recorded before this goes on as it began
 
 
 VARIABLES = {
@@ -43,6 +46,8 @@ VARIABLES = {
             "use_search_hints",
             "llm_temperature",
             "max_qdrant_results",
+            "concurrency",
+            "max_page_age_days",
         )
     },
     **{name.upper(): name for name in ("use_contextual_embeddings", "use_hybrid_search", "use_reranking", "use_agentic_rag")},
@@ -54,6 +59,8 @@ RANGES = {
     "max_iterations": (1, 20),
     "max_urls_per_iteration": (1, 20),
     "max_qdrant_results": (1, 100),
+    "concurrency": (1, 20),
+    "max_page_age_days": (0, 36_500),
 }
 
 

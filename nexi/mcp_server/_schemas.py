@@ -151,6 +151,7 @@ class AgenticResult(BaseModel):
     results: list[_SearchResultChunk]
     search_history: list[dict[str, Any]]
     status: Literal["complete", "max_iterations_reached", "error"]
+    usage: dict[str, Any] = Field(default_factory=dict, description="Model calls, tokens, cost, searches and pages read.")
 
 
 class Checked(BaseModel):

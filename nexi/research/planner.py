@@ -20,7 +20,7 @@ from nexi.prompts import render
 from nexi.research.parts import find_subject, name_subject, split_enumeration
 from nexi.research.state import FIRST_RESEARCHERS, MAX_TASKS
 from nexi.structured.json_reader import parse_lenient
-from nexi.text.stopwords import STOP
+from nexi.text.names import find_names
 from nexi.text.words import content_words
 from nexi.types import Message
 
@@ -69,11 +69,6 @@ _CONJUNCTION = re.compile(
 )
 _PRONOUN = re.compile(r"\b(he|she|it|they|him|them)\b|\b(his|her|its|their)\b", re.IGNORECASE)
 _VERSUS = re.compile(r"(.+?)\s+(?:vs\.?|versus|compared (?:to|with))\s+(.+)", re.IGNORECASE)
-_CAPITAL = r"[A-ZÀ-ÞΑ-ΩА-Я][\w'’.-]*"
-_NAME = re.compile(rf"[\"“«]([^\"”»]{{2,80}})[\"”»]|({_CAPITAL}(?:\s+(?:&\s+|(?:of|the|de|la|von|van|der)\s+)*{_CAPITAL})*)")
-_OPENING_WORDS = frozenset(
-    ("compare", "explain", "describe", "list", "name", "find", "show", "tell", "give", "between", "besides")
-)
 
 
 class Agenda(Struct, frozen=True):
@@ -213,21 +208,6 @@ def _name_subject(task: str, question: str) -> str:
     names = find_names(question)
     refers = names and _PRONOUN.search(task) and not find_names(task) and not any(n.lower() in task.lower() for n in names)
     return _make_self_contained(task, names[:1]) if refers else task
-
-
-def find_names(question: str) -> list[str]:
-    """Find names and quoted titles, in order; the first word of a sentence is a name only with another one."""
-    names = []
-    for match in _NAME.finditer(question):
-        name = (match[1] or match[2]).strip(" .,'’-")
-        starts = match.start() == 0 or question[: match.start()].rstrip()[-1:] in "?!."
-        words = name.split()
-        while words and not match[1] and words[0].lower() in (STOP | _OPENING_WORDS if starts else STOP - {"the"}):
-            words = words[1:]
-            starts = False
-        if match[1] or len(words) > 1 or (words and not starts):
-            names.append(" ".join(words))
-    return list(dict.fromkeys(name for name in names if name))
 
 
 def _count_content_words(text: str) -> int:

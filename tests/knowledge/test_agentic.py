@@ -10,6 +10,7 @@ import pytest
 
 from nexi.errors import ConfigError, LLMError, QuestionError, StoreError
 from nexi.events import Judged, PageIndexed, Warned
+from nexi.knowledge.coverage import find_bridge, find_open_parts
 from nexi.knowledge.settings import KnowledgeSettings
 from nexi.types import Failure, Hit
 from tests.knowledge.support import JudgingLLM, World
@@ -209,3 +210,35 @@ async def test_bad_questions_and_settings_are_refused_with_the_fix(tmp_path: Pat
             await world.ask(QUESTION, KnowledgeSettings(**bad))
         assert refused.value.fix.startswith("give a number from")
     await world.store.aclose()
+
+
+async def test_without_a_model_the_page_that_the_first_one_names_is_read_before_better_worded_ones(tmp_path: Path) -> None:
+    film, director, decoy = (f"http://films.test/{name}" for name in ("film", "director", "decoy"))
+    pages = {
+        film: "# Night Owl\n\nNight Owl is a film of 1973. It was directed by Ada Stern.",
+        decoy: "# Films\n\nA film director works on a film: place, birth, night, owl.",
+        director: "# Ada Stern\n\nAda Stern was born in Graz.",
+    }
+    world = World(tmp_path, pages)
+    response = await world.ask("Where was the director of the film Night Owl born?")
+    read = [url for step in response["search_history"] if step["action"] == "crawl" for url in step["urls"]]
+    assert (read[0], director in read) == (film, True)
+    await world.store.aclose()
+
+
+async def test_a_page_that_was_read_is_described_with_its_topics_and_counts(tmp_path: Path) -> None:
+    text = "# Owls\n\nOwls hunt. Owls hear.\n\n```python\nowl()\n```\n\n```python\nowl()\n```"
+    world = World(tmp_path, {OWL: text})
+    response = await world.ask("What do owls hunt?")
+    [page] = next(step["pages"] for step in response["search_history"] if step["action"] == "crawl")
+    assert (page["url"], page["headers"], page["topics"][0]) == (OWL, ["Owls"], "owls")
+    assert page["code_blocks"] == [{"language": "python", "count": 2}]
+    await world.store.aclose()
+
+
+def test_names_of_a_question_without_a_page_are_open_parts_and_a_nested_one_has_a_bridge() -> None:
+    assert find_open_parts("Which is larger, Lake Como or Lake Garda?", ["Lake Garda"]) == ("Lake Como",)
+    assert find_open_parts("Which is larger, Lake Como or Lake Garda?", ["Lake Garda", "Lake Como (Italy)"]) == ()
+    read = [("Night Owl", "It is a film of 1973. It was directed by Ada Stern in Graz.")]
+    assert find_bridge("Where was the director of the film Night Owl born?", read) == "Ada Stern"
+    assert find_bridge("When was Night Owl released?", read) == ""

@@ -18,6 +18,8 @@ SEED = {
     "AGENTIC_SEARCH_USE_SEARCH_HINTS": False,
     "AGENTIC_SEARCH_LLM_TEMPERATURE": 0.3,
     "AGENTIC_SEARCH_MAX_QDRANT_RESULTS": 10,
+    "AGENTIC_SEARCH_CONCURRENCY": 3,
+    "AGENTIC_SEARCH_MAX_PAGE_AGE_DAYS": 30,
     "USE_CONTEXTUAL_EMBEDDINGS": False,
     "USE_HYBRID_SEARCH": True,
     "USE_RERANKING": False,
@@ -28,7 +30,7 @@ SEED = {
 def test_every_variable_of_the_seed_is_a_setting_with_its_default() -> None:
     defaults = msgspec.structs.asdict(KnowledgeSettings())
     assert {variable: defaults[name] for variable, name in VARIABLES.items()} == SEED
-    assert set(VARIABLES.values()) == set(defaults)
+    assert set(VARIABLES.values()) == set(defaults) - {"follows_pages"}
     assert REFINER_TEMPERATURE == 0.5
 
 

@@ -468,7 +468,7 @@ async def test_agentic_search_gives_the_response_of_the_seed_and_tells_progress(
     found = result.structured_content
     jsonschema.validate(found, tool.output_schema)
     assert json.loads(text_of(result)) == found
-    assert list(found) == ["success", "query", "iterations", "completeness", "results", "search_history", "status"]
+    assert list(found) == ["success", "query", "iterations", "completeness", "results", "search_history", "status", "usage"]
     assert (found["success"], found["query"], found["iterations"]) == (True, QUESTION, 1)
     assert [step["action"] for step in found["search_history"]][:3] == ["local_check", "web_search", "crawl"]
     assert list(found["results"][0]) == ["content", "url", "similarity_score", "chunk_index"]

@@ -1,0 +1,72 @@
+"""`nexi agentic`: prints the passages that answer a question, from the knowledge base and, for what is missing, the web."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from nexi.cli.exits import report_errors
+from nexi.errors import NoEvidenceError
+
+MAX_PASSAGE_CHARS = 600
+
+
+@click.command("agentic", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("words", nargs=-1, required=True, metavar='"QUESTION"')
+@click.option("--threshold", type=click.FloatRange(0, 1), metavar="N", help="Completeness, 0 to 1, that is enough.")
+@click.option("--max-iter", type=click.IntRange(1, 20), metavar="N", help="Maximum rounds of searching and reading.")
+@click.option("--max-urls", type=click.IntRange(1, 20), metavar="N", help="Maximum pages read in one round.")
+@click.option("--url-threshold", type=click.FloatRange(0, 1), metavar="N", help="Read results that score above N, 0 to 1.")
+@click.option("--hints", is_flag=True, help="Also search the knowledge base with terms of the pages just read.")
+@click.option("--json", "as_json", is_flag=True, help="Print the response as one JSON object.")
+def agentic_command(words: tuple[str, ...], as_json: bool, **options: Any) -> None:
+    """Find passages in the knowledge base, and on the web what is missing.
+
+    \b
+      nexi agentic "how far is the Moon from Earth on average"
+      nexi agentic --json --max-iter 1 "how far is the Moon"
+    """
+    with report_errors(as_json=as_json):
+        response = _search(" ".join(words), options)
+        if not response["results"]:
+            raise NoEvidenceError(
+                "there are no passages", cause=f"the search ended with {response['status']}", fix="nexi doctor"
+            )
+        _print_response(response, as_json=as_json)
+
+
+def _search(question: str, options: dict[str, Any]) -> dict[str, Any]:
+    import asyncio
+
+    from nexi.app import Nexi
+    from nexi.config import load_config
+
+    asked = {
+        "completeness_threshold": options["threshold"],
+        "max_iterations": options["max_iter"],
+        "max_urls_per_iteration": options["max_urls"],
+        "url_score_threshold": options["url_threshold"],
+        "use_search_hints": options["hints"] or None,
+    }
+
+    async def search() -> dict[str, Any]:
+        async with Nexi(load_config()) as nexi:
+            return await nexi.agentic_search(question, **{name: value for name, value in asked.items() if value is not None})
+
+    return asyncio.run(search())
+
+
+def _print_response(response: dict[str, Any], *, as_json: bool) -> None:
+    from nexi.output import print_json, print_note, write
+
+    if as_json:
+        print_json(response)
+        return
+    for number, passage in enumerate(response["results"], 1):
+        text = " ".join(passage["content"].split())
+        write(f"{number}. {passage['url']} ({passage['similarity_score']:.2f})\n   {text[:MAX_PASSAGE_CHARS]}\n")
+    usage = response["usage"]
+    rounds = f"{response['iterations']} round{'' if response['iterations'] == 1 else 's'}"
+    calls = f"{usage['searches']} searches, {usage['pages_read']} pages read, {usage['model_calls']} model calls"
+    print_note(f"{response['status']}: {response['completeness']:.0%} complete after {rounds}; {calls}")
