@@ -150,3 +150,11 @@ def lines_from_end(path: Path) -> Iterator[bytes]:
                 pieces = []
             pieces.append(first)
         yield b"".join(reversed(pieces))
+
+
+def is_existing_file(path: Path) -> bool:
+    """Whether there is such a file; a name that is too long for one is none."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False

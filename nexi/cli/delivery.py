@@ -24,7 +24,12 @@ def output_path(flags: OutputFlags) -> Path | None:
     if flags.output is None or flags.output == STDOUT:
         return None
     path = Path(flags.output).expanduser()
-    if path.exists() or path.is_symlink():
+    try:
+        is_taken = path.exists() or path.is_symlink()
+    except OSError as error:
+        cause = error.strerror or ""
+        raise ConfigError(f"{flags.output[:80]} cannot be written", cause=cause, fix="choose another name") from error
+    if is_taken:
         raise ConfigError(
             f"{path} already exists",
             cause="files are never overwritten",

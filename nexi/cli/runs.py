@@ -209,9 +209,10 @@ def replay_command(run: str, as_json: bool) -> None:
 def _locate_run(run: str, folder: Path) -> tuple[Config, str]:
     """The config and ID to replay; a bundle is unpacked into a temporary home."""
     from nexi.config import load_config
+    from nexi.files import is_existing_file
 
     config = load_config()
-    if not Path(run).is_file():
+    if not is_existing_file(Path(run)):
         return config, run
     from nexi.app import open_runs
     from nexi.app.bundle import read_bundle

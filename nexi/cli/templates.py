@@ -13,6 +13,7 @@ import click
 from msgspec import Struct
 
 from nexi.errors import ConfigError
+from nexi.files import is_existing_file
 
 if TYPE_CHECKING:
     from nexi.cli.flags import AskFlags
@@ -61,7 +62,7 @@ def read_template(name: str, place: Path | None = None) -> _Template:
     """Read a template. Raises ConfigError, with a suggestion for a typo."""
     place = place or _templates_folder()
     path = place / f"{name}.md"
-    if name and Path(name).name == name and path.is_file():
+    if name and Path(name).name == name and is_existing_file(path):
         return _Template(name, path, _read_text(path))
     known = [path.stem for path in sorted(place.glob("*.md"))] if place.is_dir() else []
     raise ConfigError(f"no template named {name!r}", cause=_suggest_name(name, known), fix=f"create it: {place}/NAME.md")

@@ -116,7 +116,7 @@ def test_a_history_of_a_hundred_thousand_lines_is_listed_shown_and_edited(nexi: 
     with (nexi.home / "history.jsonl").open("wb") as file:
         file.writelines(map(entry, range(100_000)))
     done = nexi("--last", "3")
-    assert [row for row in done.out.splitlines() if "ID:" in row] == ["    ID: 01869f", "    ID: 01869e", "    ID: 01869d"]
+    assert [row.split()[1] for row in done.out.splitlines() if "ID:" in row] == ["01869f", "01869e", "01869d"]
     assert nexi("--show", "000000").code == 0
     assert nexi("history", "rm", "000000").code == 0
 
@@ -194,3 +194,12 @@ def test_listing_the_history_imports_no_engine_and_no_network() -> None:
     env = {"PATH": os.environ["PATH"], "NEXI_HOME": "/nonexistent"}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    "flags", [("replay",), ("--template",), ("-o",), ("research", "-o"), ("verify",), ("resume",)], ids=" ".join
+)
+def test_a_name_that_is_too_long_for_a_file_is_an_error_without_a_traceback(nexi: Command, flags: tuple[str, ...]) -> None:
+    done = nexi(*flags, "a" * 5_000, *((QUESTION,) if flags[-1].startswith("-") else ()))
+    assert (done.code in (1, 2), done.out, "Traceback" in done.err) == (True, "", False)
+    assert done.err.startswith("Error: ")
