@@ -81,7 +81,7 @@ class AnswerChecker:
 
     async def check_sentences(self, text: str, quotation: str, stop: StopReason) -> Answer:
         """Check the sentence or two of a small model, "" for none; the quotation stands in for what fails."""
-        supported = await self._keep_supported(text)
+        supported = await self._keep_supported(text, quotation)
         if supported:
             return await self.finish_check(self.open_check(), stop, supported, may_rewrite=False)
         if text:
@@ -89,8 +89,8 @@ class AnswerChecker:
             await self.context.warn("replaced", f"what {name} wrote is not found in the pages, so passages of them stand here")
         return await self.check_answer(quotation, stop, by_model=False)
 
-    async def _keep_supported(self, text: str) -> str:
-        """The sentences that pass the check; "" where the first one fails, which carries the answer."""
+    async def _keep_supported(self, text: str, quotation: str) -> str:
+        """The sentences that pass the check; "" where the first one fails, which carries the answer, or where none answers."""
         if self.verifier is None:
             return text if extract_citation_markers(text) else ""
         trial = AnswerCheck(self.context.session, replace(self.verifier, strict=True), lambda text: None)
@@ -101,8 +101,10 @@ class AnswerChecker:
         first = text.find(review.proof.checked[0].text)
         if any(text.find(claim.text) <= first for claim in review.dropped):
             return ""
-        adds, pages = self.context.adds_answer, self.context.read_pages()
-        return "" if adds and not adds(self.context.question, clean, pages) else clean
+        numbers = extract_citation_markers(clean)
+        titles = " ".join(source.title for source in self.context.session.book.sources if source.number in numbers)
+        adds = self.context.adds_answer
+        return "" if adds and not adds(self.context.question, clean, quotation, titles) else clean
 
     async def finish_check(self, check: AnswerCheck, stop: StopReason, rest: str = "", *, may_rewrite: bool = True) -> Answer:
         """Check the rest of an answer and add the answer, as it was shown, to the conversation."""

@@ -30,7 +30,7 @@ T = TypeVar("T")
 RatePages: TypeAlias = Callable[[str, Sequence[PageView]], Answered]  # whether pages answer a question
 ChoosePassages: TypeAlias = Callable[[str, Sequence[PageView]], str]  # what of the pages a small model is given; "" for nothing
 
-AddsAnswer: TypeAlias = Callable[[str, str, Sequence[PageView]], bool]  # whether a text says more than its question
+AddsAnswer: TypeAlias = Callable[[str, str, str, str], bool]  # whether a text adds to its question what a quotation says
 
 GRACE_S = 15.0  # a call in flight at the time target may still finish: it is paid for already
 MAX_CALL_TIMEOUTS = 5  # for a whole call without a time target, in timeouts of a silent model

@@ -445,11 +445,11 @@ def choose_passages(question: str, pages: Sequence[PageView]) -> str:
     return choose(question, pages)
 
 
-def adds_answer(question: str, text: str, pages: Sequence[PageView]) -> bool:
-    """Whether a text says more than its question and the titles of the pages that it cites."""
+def adds_answer(question: str, text: str, quotation: str, titles: str) -> bool:
+    """Whether a text says more than its question and the titles of its pages, and names only what the quotation names."""
     from nexi.llm.extractive.guidance import adds_answer as adds
 
-    return adds(question, text, pages)
+    return adds(question, text, quotation, titles)
 
 
 def factory_for(config: Config, clock: Clock | None = None) -> PortFactory:

@@ -63,6 +63,14 @@ async def test_a_sentence_that_only_repeats_the_question_is_replaced(make_config
     assert (await small_world(make_config, Reply("The Moon is far from Earth [1].")).ask()).answer.text == QUOTATION
 
 
+async def test_a_sentence_with_a_name_from_another_passage_is_replaced(make_config: Make) -> None:
+    page = "Moon facts\n\nThe Moon is 384,400 km from Earth on average.\n\nGalileo saw hills on the Moon."
+    world = small_world(
+        make_config, Reply("Galileo saw that the Moon is 384,400 km from Earth [1]."), web=FakeWeb({MOON: page})
+    )
+    assert "Galileo" not in (await world.ask()).answer.text
+
+
 async def test_where_the_built_in_model_needs_two_pages_its_answer_stands(make_config: Make) -> None:
     pages = {
         "https://film.example/": "Silent Harbour\n\nSilent Harbour is a 1962 film directed by Marta Kallio.",

@@ -10,7 +10,6 @@ import itertools
 import re
 from collections.abc import Sequence
 
-from nexi.answers.citations import extract_citation_markers
 from nexi.llm.extractive._evidence import Scored, SentenceRanking
 from nexi.llm.extractive.composition import compose_answer
 from nexi.llm.extractive.passages import ContentWords
@@ -25,6 +24,7 @@ MAX_PAGES = 3
 MAX_SENTENCE_WORDS = 70
 GAP = " … "
 _CITATION = re.compile(r"\[\d+\]")
+_NAME_OR_NUMBER = re.compile(r"\b(?:[^\W\d_a-z]|\d)[\w.,'’-]*")
 
 
 def choose_passages(question: str, pages: Sequence[PageView]) -> str:
@@ -47,11 +47,16 @@ def choose_passages(question: str, pages: Sequence[PageView]) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def adds_answer(question: str, text: str, pages: Sequence[PageView]) -> bool:
-    """Whether a text says more than its question and the titles of the pages that it cites."""
-    words, numbers = ContentWords(), extract_citation_markers(text)
-    titles = " ".join(page.title for page in pages if page.number in numbers)
-    return not set(words.stems(f"{question} {titles}")).issuperset(words.stems(_CITATION.sub(" ", text)))
+def adds_answer(question: str, text: str, quotation: str, titles: str) -> bool:
+    """Whether a text says more than its question and the titles of its pages, and names nothing that the quotation does not.
+
+    Passages lie side by side, and a small model joins a name of one to the facts of another.
+    """
+    words = ContentWords()
+    asked, quoted = set(words.stems(f"{question} {titles}")), set(words.stems(quotation))
+    bare = _CITATION.sub(" ", text)
+    names = {stem for name in _NAME_OR_NUMBER.findall(bare) for stem in words.stems(name)}
+    return names <= asked | quoted and not asked.issuperset(words.stems(bare))
 
 
 def _choose_sentences(ranking: SentenceRanking, quoted: Sequence[str]) -> list[Scored]:
