@@ -63,7 +63,7 @@ eval: $(VENV)/dev.stamp  ## answers, text, proofs, knowledge, research, doors, h
 	$(BIN)/python -m evals.injection
 	$(BIN)/python -m evals.canary $(if $(SAMPLE),--sample 8) $(if $(SAVE),--save)
 	$(BIN)/python -m evals.bodies $(if $(SAVE),--save)
-	$(BIN)/python -m evals.security
+	$(BIN)/python -m evals.security $(if $(SAVE),--save)
 
 # Its environment alone has torch and transformers; every other target works without them.
 .venv-train/stamp: pyproject.toml

@@ -1,17 +1,19 @@
 """Hostile input against the fetcher and the extraction, counted.
 
-    python -m evals.security [--data FOLDER]
+    python -m evals.security [--save] [--data FOLDER]
 
 Every SSRF URL is fetched directly, behind a redirect, and under names that resolve to a private address at once or the
-second time. An audit hook on `socket.connect` sees every attempt and lets only the loopback site through, so a forbidden
-connect is counted before it happens and no public host is disturbed. Then the URL cases of the web platform tests, the
-malformed HTML, the JSON suite and the naughty strings. A violation ends with exit code 1.
+second time; so are 10,000 URLs made of forbidden addresses in many spellings, for which Python's `ipaddress` and not our own
+table says what is forbidden. An audit hook on `socket.connect` sees every attempt and lets only the loopback site through, so
+a forbidden connect is counted before it happens and no public host is disturbed. Then the URL cases of the web platform
+tests, the malformed HTML, the JSON suite and the naughty strings. A violation ends with exit code 1.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import ipaddress
 import json
 import sys
 import tarfile
@@ -32,6 +34,7 @@ from nexi.types import FetchLimits
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT.parent / "shared" / "data" / "security"
+SAVED = ROOT / "evals" / "security.md"
 ARCHIVES = ("ssrf-and-fuzz", "wpt-url", "html5-tree-construction", "json-test-suite", "blns")
 LIMITS = FetchLimits(timeout_s=5.0)
 AT_ONCE = 64
@@ -93,6 +96,7 @@ class Row:
 async def ssrf_rows(payloads: Sequence[str], watch: Watch) -> list[Row]:
     rows = [await _fetched("SSRF URLs", payloads, _always("127.0.0.1"), watch)]
     rows.append(await _redirected(payloads, watch))
+    rows.append(await _made(watch))
     rows.append(
         await _fetched("names with a private address", [f"http://a{n}.example/" for n in range(len(PRIVATE))], _each, watch)
     )
@@ -187,6 +191,78 @@ def _turning() -> Resolve:
     return resolve
 
 
+# Made URLs
+
+FORBIDDEN = (
+    *(f"127.{n}.{n}.1" for n in (0, 1, 127, 255)), "10.0.0.1", "10.255.255.254", "172.16.0.1", "172.31.255.1", "192.168.0.1",
+    "192.168.1.254", "169.254.169.254", "169.254.170.2", "100.100.100.200", "168.63.129.16", "100.64.0.1", "100.127.255.254",
+    "0.0.0.0", "0.1.2.3", "192.0.0.1", "198.18.0.1", "224.0.0.1", "255.255.255.255", "240.0.0.1",
+)  # fmt: skip
+FORBIDDEN_V6 = ("::1", "::", "fe80::1", "fc00::1", "fd00:ec2::254", "fec0::1", "ff02::1")
+ODD_METADATA = frozenset(("168.63.129.16", "100.100.100.200"))  # global by the registry, forbidden all the same
+FULLWIDTH = str.maketrans("0123456789.", "０１２３４５６７８９．")
+CIRCLED = str.maketrans("123456789", "①②③④⑤⑥⑦⑧⑨")
+
+
+def spellings(address: str) -> Iterator[str]:
+    """Hosts that some parser takes for this IPv4 address."""
+    parts = [int(part) for part in address.split(".")]
+    number = int(ipaddress.ip_address(address))
+    rest = (parts[1] << 16) + (parts[2] << 8) + parts[3]
+    yield from (address, f"{address}.", f"{number}", f"{number:#x}", f"{number:#o}", f"0{number:o}", f"{number:#X}")
+    yield from (".".join(f"{p:#x}" for p in parts), ".".join(f"0{p:o}" for p in parts), ".".join(f"{p:#04x}" for p in parts))
+    yield from (f"{parts[0]}.{rest}", f"{parts[0]:#x}.{rest:#x}", f"{parts[0]}.{parts[1]}.{(parts[2] << 8) + parts[3]}")
+    yield from (f"0{parts[0]:o}.{parts[1]}.{parts[2]:#x}.{parts[3]}", f"{parts[0]}.{parts[1]:#x}.0{parts[2]:o}.{parts[3]}")
+    yield from (
+        address.translate(FULLWIDTH),
+        address.translate(CIRCLED),
+        address.replace(".", "。"),
+        address.replace(".", "%2e"),
+    )
+    yield from ("".join(f"%{ord(c):02x}" for c in address), f"{number + (1 << 32)}", f"0000{parts[0]:o}.{rest}")
+    mapped = ipaddress.ip_address(number)
+    for prefix in ("::ffff:", "::ffff:0:", "::", "64:ff9b::", "64:ff9b:1::"):
+        yield f"[{prefix}{mapped}]"
+    yield from (f"[::ffff:{number >> 16:x}:{number & 0xFFFF:x}]", f"[2002:{number >> 16:x}:{number & 0xFFFF:x}::]")
+    yield f"[2001:0:{number >> 16:x}:{number & 0xFFFF:x}::{number ^ 0xFFFFFFFF:x}]"[:45].replace("::", ":0:0:", 1)
+
+
+def made_urls(count: int = 10_000) -> list[str]:
+    """Different URLs whose host is a forbidden address in some spelling."""
+    hosts = [host for address in FORBIDDEN for host in spellings(address)]
+    for v6 in FORBIDDEN_V6:
+        whole = ipaddress.ip_address(v6).exploded
+        hosts += [f"[{v6}]", f"[{whole}]", f"[{whole.upper()}]", f"[{v6}%25eth0]", f"[{v6}%eth0]"]
+    forms = (
+        "http://{}/", "https://{}/", "http://{}:8080/x", "HTTP://{}/", "http:/{}/", "http:{}/", "http:\\\\{}\\", "http://{}?a=b",
+        "http://{}#@public.example/", "http://public.example@{}/", "http://public.example:80@{}/", "http://{}:80/%2e%2e/",
+        "\thttp://{}/", "ht\ntp://{}/", "http://{}\t/", "//{}/", "https://{}:443/latest/meta-data/",
+    )  # fmt: skip
+    made = list(dict.fromkeys(form.replace("{}", host) for form in forms for host in hosts))
+    return made[:count]
+
+
+def is_forbidden_by_registry(address: str) -> bool:
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return True
+    is_site_local = getattr(found, "is_site_local", False)
+    return not found.is_global or found.is_multicast or is_site_local or address in ODD_METADATA
+
+
+async def _made(watch: Watch) -> Row:
+    """Any address but a public one is a violation, and so is a page that was read."""
+    payloads = made_urls()
+    fetcher = HttpFetcher(
+        guard=AddressGuard(), clock=SystemClock(), per_host_rate=1e6, respect_robots=False, resolve=_always("127.0.0.1")
+    )
+    reasons = await _all(fetcher, payloads)
+    tried = watch.taken()
+    bad = [a for a in tried if is_forbidden_by_registry(a)] + [r for r in reasons if r in ("read", "untyped")]
+    return Row("made SSRF URLs", len(payloads), len(bad), f"{reasons.count('blocked'):,} blocked, {len(tried)} connects tried")
+
+
 # URLs and texts
 
 
@@ -263,12 +339,16 @@ def table(rows: Sequence[Row]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA)
-    folder: Path = parser.parse_args().data
+    parser.add_argument("--save", action="store_true", help="write the table to evals/security.md")
+    options = parser.parse_args()
+    folder: Path = options.data
     if missing := [name for name in ARCHIVES if not (folder / f"{name}.tar.gz").exists()]:
         print(f"security: skipped, {missing[0]}.tar.gz is not in {folder}")
         return 0
     rows = asyncio.run(evaluate(folder))
     print(table(rows))
+    if options.save:
+        SAVED.write_text(f"# Hostile input\n\nMade by `python -m evals.security --save`.\n\n{table(rows)}\n", encoding="utf-8")
     return 1 if any(row.violations for row in rows) else 0
 
 

@@ -53,7 +53,7 @@ def run(folder: Path) -> tuple[int, dict[str, tuple[int, int]], str]:
     command = [sys.executable, "-m", "evals.security", "--data", str(folder)]
     done = subprocess.run(command, cwd=security.ROOT, capture_output=True, text=True, timeout=60, check=False)
     rows = [line.strip("| ").split(" | ") for line in done.stdout.splitlines()[2:]]
-    return done.returncode, {row[0]: (int(row[1]), int(row[2].split(" ")[0])) for row in rows}, done.stderr
+    return done.returncode, {row[0]: (int(row[1].replace(",", "")), int(row[2].split(" ")[0])) for row in rows}, done.stderr
 
 
 def test_a_clean_run_counts_every_case_and_no_violation(tmp_path: Path) -> None:
@@ -62,6 +62,7 @@ def test_a_clean_run_counts_every_case_and_no_violation(tmp_path: Path) -> None:
     assert {name: violations for name, (_, violations) in rows.items() if violations} == {}
     cases = {name: count for name, (count, _) in rows.items()}
     assert (cases["SSRF URLs"], cases["redirects to them"], cases["WPT URLs that must fail"]) == (6, 6, 1)
+    assert cases["made SSRF URLs"] == 10_000
     assert (cases["malformed HTML"], cases["JSON suite"], cases["naughty strings as text/html"]) == (2, 1, 4)
 
 
@@ -98,3 +99,11 @@ def test_without_the_data_one_line_says_what_is_missing(
     monkeypatch.setattr(sys, "argv", ["security", "--data", str(tmp_path)])
     assert security.main() == 0
     assert capsys.readouterr().out == f"security: skipped, ssrf-and-fuzz.tar.gz is not in {tmp_path}\n"
+
+
+def test_the_registry_and_the_guard_agree_on_the_made_addresses() -> None:
+    addresses = (*security.FORBIDDEN, *security.FORBIDDEN_V6, "8.8.8.8", "2606:4700::1111")
+    by_registry = [security.is_forbidden_by_registry(address) for address in addresses]
+    assert (
+        by_registry == [bool(forbidden_reason(address)) for address in addresses] == [True] * (len(addresses) - 2) + [False] * 2
+    )

@@ -22,6 +22,7 @@ from nexi.events import AnswerChecked, ConflictsFound, MarksDelta, SentenceMark,
 from nexi.ports import LLM, PairModel
 from nexi.tasks import start_task
 from nexi.types import Answer, Answered, Claim, Conflict, Message, PageView, Proof, Reply, Review, Source, StopReason, Verdict
+from nexi.urls import is_web_url
 from nexi.verify import MARK, AnswerCheck, FailedClaim, Verifier
 from nexi.verify.disagreements import find_disagreements, link_sources
 from nexi.verify.edits import PASSING
@@ -121,8 +122,16 @@ class AnswerChecker:
         context.session.messages.append(Message("assistant", clean))
         numbers = extract_citation_markers(clean)
         cited = tuple(s for s in context.session.book.sources if s.number in numbers)
+        await self._warn_about_stored_pages(cited)
         linked_sources, answered = await self._link_sources(cited, review), await self._rate_answer(review)
         return Answer(clean, linked_sources, stop, tuple(context.warnings), conflicts, review, answered)
+
+    async def _warn_about_stored_pages(self, cited: tuple[Source, ...]) -> None:
+        """Name pages of the web that were read for another question: what they said then may be wrong, or was never right."""
+        stored = [s for s in cited if is_web_url(s.url) and s.url in self.context.session.recalled_urls]
+        if stored:
+            named = ", ".join(f"[{s.number}] of {s.imprint.accessed[:10] or 'an earlier day'}" for s in stored)
+            await self.context.warn("stored_pages", f"from the knowledge base, not read again for this question: {named}")
 
     async def _rate_answer(self, review: Review | None) -> Answered:
         """Whether the pages that were read, in their own words and those of sentences that passed, answer the question."""

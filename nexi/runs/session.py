@@ -36,6 +36,7 @@ class Session:
         self.private = PrivateTexts()
         self._read_since: dict[str, set[str]] = {}
         self.stored_urls: set[str] = set()
+        self.recalled_urls: set[str] = set()  # those of them that a run which searches the web has looked up
         for message in self.messages:
             if message.role == "user":
                 self.user_texts.append(message.content)

@@ -117,6 +117,7 @@ class Toolbox(Struct, frozen=True):
             self.session.allow_urls(h.url for h in outcome.hits if is_web_url(h.url))
             stored = [h for h in outcome.hits if h.backend == LOCAL_BACKEND]
             self.session.allow_stored_urls(h.url for h in stored)
+            self.session.recalled_urls.update(h.url for h in stored if searcher is not self.searcher)
             for hit in stored:
                 if not is_web_url(hit.url):
                     self.session.private.add(hit.snippet)
@@ -138,6 +139,7 @@ class Toolbox(Struct, frozen=True):
             return error_result("nothing is stored")
         known = await self.lookup.find(arguments["queries"])
         self.session.allow_stored_urls(hit.url for hit in known.hits)
+        self.session.recalled_urls.update(hit.url for hit in known.hits if not known.repeated)
         views = await self.read_pages({"urls": [hit.url for hit in known.hits], "get_full": True}) if known.hits else ()
         if not (arguments.get("get_full") and self._is_worth_full_pages(known)):
             passages = {hit.url: hit.snippet for hit in known.hits}

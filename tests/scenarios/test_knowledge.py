@@ -90,6 +90,18 @@ async def test_another_question_about_what_is_known_still_asks_the_web(make_conf
     assert "It has no air." in result.answer.text
 
 
+async def test_a_page_that_was_read_for_another_question_is_named_as_such(make_config: Make) -> None:
+    config, said = make_config(), "The Moon is 384,400 km from Earth on average. [1]"
+    await World(config, searching("moon"), reading(MOON, get_full=True), answering(said)).ask()
+    looked_up = World(config, calling("local_search", queries=["moon distance"]), answering(said))
+    recalled = await looked_up.ask("How far away is the Moon?")
+    live = await World(config, searching("moon"), reading(MOON, get_full=True), answering(said)).ask("Is the Moon far?")
+    told = [[w for w in result.answer.warnings if "knowledge base" in w] for result in (recalled, live)]
+    accessed = recalled.answer.sources[0].imprint.accessed[:10]
+    assert told == [[f"from the knowledge base, not read again for this question: [1] of {accessed}"], []]
+    assert accessed
+
+
 async def test_a_model_is_offered_the_store_only_when_something_is_in_it(make_config: Make) -> None:
     config = make_config()
     first = World(
