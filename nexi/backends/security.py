@@ -2,8 +2,9 @@
 
 Each source is two pure functions, a request (or None when it cannot answer such a query) and a parse into Records; the
 backend asks them together through the shared sender. A source that fails is named, and the others still answer. NVD takes
-words and CVE ids; GitHub and OSV take ids and packages, written as `pkg:pypi/jinja2@2.4.1` or `pypi:jinja2@2.4.1`; KEV is
-one list, read once, that marks what is exploited. Built from the services' documentation; not verified live.
+words and CVE ids and lists the oldest first, so its last page is read too; GitHub and OSV take ids and packages, written as
+`pkg:pypi/jinja2@2.4.1`, `pypi:jinja2@2.4.1` or by name alone, which OSV looks up in every ecosystem; KEV is one list, read
+once, that marks what is exploited. Built from the services' documentation; not verified live.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from nexi.backends.replies import check_status, json_object, plain_line, read_rows
 from nexi.backends.sender import BackendRequest, BackendResponse, Sender
 from nexi.errors import BackendError
+from nexi.text.stopwords import STOP
 from nexi.types import Failure, Hit, Query
 
 __all__ = ["Security"]
@@ -29,13 +32,21 @@ KEV = "https://www.cisa.gov/sites/default/files/feeds/known_exploited_vulnerabil
 GITHUB = "https://api.github.com/advisories"
 OSV = "https://api.osv.dev/v1"
 SUMMARY_CHARS = 500
-NVD_ROWS = 100  # NVD lists the oldest first, so more are read than shown
+NVD_ROWS = 100
+MAX_FIXED = 5
+OSV_ECOSYSTEMS = ("PyPI", "npm", "crates.io", "Go", "Maven", "NuGet", "RubyGems", "Packagist")
 
 _CVE = re.compile(r"\bCVE-\d{4}-\d{4,10}\b", re.IGNORECASE)
 _GHSA = re.compile(r"\bGHSA(?:-[23456789cfghjmpqrvwx]{4}){3}\b", re.IGNORECASE)
 _OTHER = re.compile(r"\b(?:PYSEC|RUSTSEC|GO|OSV|MAL|DSA|USN)-\d{4}-\d{1,6}(?:-\d)?\b", re.IGNORECASE)
 _PACKAGE = re.compile(r"\b(?:pkg:)?(pypi|npm|cargo|golang|maven|nuget|gem|composer)[:/]([^\s@]+)(?:@([^\s@]+))?", re.IGNORECASE)
 _GITHUB_ECOSYSTEMS = {"pypi": "pip", "cargo": "rust", "golang": "go", "gem": "rubygems"}
+_NAME = re.compile(r"[A-Za-z][\w.@/-]{1,100}")
+# Words of a request that stand in no record: NVD wants every word of a query.
+_REQUEST_WORDS = """
+    vulnerability vulnerabilities cve cves security advisory advisories exploit exploits exploited known latest recent new
+    newest current issue issues bug bugs flaw flaws affecting package library any list find"""
+_NOISE = frozenset(_REQUEST_WORDS.split())
 _SEVERITIES = ("CRITICAL", "HIGH", "MEDIUM", "LOW")
 
 
@@ -54,6 +65,19 @@ class SecurityQuery(Struct, frozen=True):
     def id(self) -> str:
         return self.cve or self.ghsa or self.other
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words to search for, without those that only ask."""
+        words = re.findall(r"[\w.-]+", self.package or self.text)
+        wanted = [word for word in words if word.lower() not in _NOISE | STOP]
+        return tuple(wanted or words)[:10]
+
+    @property
+    def package_name(self) -> str:
+        """A package that is named without its ecosystem: one word that can be a name."""
+        words = self.words
+        return words[0] if not self.id and not self.package and len(words) == 1 and _NAME.fullmatch(words[0]) else ""
+
 
 class Vulnerability(Struct, frozen=True):
     """One vulnerability as one source tells it."""
@@ -66,6 +90,7 @@ class Vulnerability(Struct, frozen=True):
     published: str = ""
     url: str = ""
     exploited_since: str = ""
+    fixed: tuple[str, ...] = ()
 
     @property
     def ids(self) -> frozenset[str]:
@@ -102,9 +127,19 @@ def nvd_request(asked: SecurityQuery, timeout_s: float, api_key: str = "") -> Ba
     elif asked.id:
         return None
     else:
-        words = re.findall(r"[\w.-]+", asked.package or asked.text)[:10]
-        params = (("keywordSearch", " ".join(words)), ("resultsPerPage", str(NVD_ROWS)))  # type: ignore[assignment]
+        params = (("keywordSearch", " ".join(asked.words)), ("resultsPerPage", str(NVD_ROWS)))  # type: ignore[assignment]
     return BackendRequest(NVD, params=params, headers={"apiKey": api_key} if api_key else {}, timeout_s=timeout_s)
+
+
+def nvd_last_page(request: BackendRequest, response: BackendResponse) -> BackendRequest | None:
+    """The request for the newest records where the first page has only the oldest; None where it has all."""
+    try:
+        total = json_object("NVD", response.body).get("totalResults")
+    except BackendError:
+        return None
+    if not isinstance(total, int) or total <= NVD_ROWS:
+        return None
+    return replace(request, params=(*request.params, ("startIndex", str(total - NVD_ROWS))))
 
 
 def nvd_parse(response: BackendResponse) -> list[Vulnerability]:
@@ -170,7 +205,7 @@ def kev_matches(asked: SecurityQuery, listed: Sequence[Vulnerability]) -> list[V
     """The entries a query is about; the newest first."""
     if asked.id:
         return [record for record in listed if record.id == asked.cve]
-    words = re.findall(r"[\w.-]+", (asked.package or asked.text).lower())
+    words = [word.lower() for word in asked.words]
     about = [r for r in listed if words and all(word in r.summary.lower() for word in words)]
     return sorted(about, key=lambda r: r.exploited_since, reverse=True)[:NVD_ROWS]
 
@@ -185,6 +220,8 @@ def github_request(asked: SecurityQuery, timeout_s: float) -> BackendRequest | N
         affected = f"{asked.package}@{asked.version}" if asked.version else asked.package
         ecosystem = _GITHUB_ECOSYSTEMS.get(asked.ecosystem, asked.ecosystem)
         params = {"affects": affected, "ecosystem": ecosystem, "per_page": "50"}
+    elif asked.package_name:
+        params = {"affects": asked.package_name, "per_page": "50"}
     else:
         return None
     headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
@@ -209,6 +246,7 @@ def _github_record(row: dict[str, Any]) -> Vulnerability:
         _read_number(cvss.get("score")) if cvss else 0.0,
         _read_day(row.get("published_at")),
         f"https://github.com/advisories/{row['ghsa_id']}",
+        fixed=_list_versions(v.get("first_patched_version") for v in read_rows(row.get("vulnerabilities"))),
     )
 
 
@@ -218,6 +256,9 @@ def _github_record(row: dict[str, Any]) -> Vulnerability:
 def osv_request(asked: SecurityQuery, timeout_s: float) -> BackendRequest | None:
     if asked.id:
         return BackendRequest(f"{OSV}/vulns/{asked.id}", timeout_s=timeout_s)
+    if asked.package_name:
+        queries = [{"package": {"name": asked.package_name, "ecosystem": e}} for e in OSV_ECOSYSTEMS]
+        return BackendRequest(f"{OSV}/querybatch", "POST", json={"queries": queries}, timeout_s=timeout_s)
     if not asked.package:
         return None
     purl = f"pkg:{asked.ecosystem}/{asked.package}" + (f"@{asked.version}" if asked.version else "")
@@ -229,7 +270,10 @@ def osv_parse(response: BackendResponse) -> list[Vulnerability]:
         return []
     check_status("OSV", response.status, response.headers, response.body)
     data = json_object("OSV", response.body)
-    found = read_rows(data.get("vulns")) if "vulns" in data else [data]
+    if "results" in data:  # of a batch, which has the ids alone
+        found = [row for result in read_rows(data["results"]) for row in read_rows(result.get("vulns"))]
+    else:
+        found = read_rows(data.get("vulns")) if "vulns" in data else [data]
     return [_osv_record(row) for row in found if isinstance(row.get("id"), str) and not row.get("withdrawn")]
 
 
@@ -244,6 +288,13 @@ def _osv_record(row: dict[str, Any]) -> Vulnerability:
         0.0,
         _read_day(row.get("published")),
         f"https://osv.dev/vulnerability/{row['id']}",
+        fixed=_list_versions(
+            event.get("fixed")
+            for affected in read_rows(row.get("affected"))
+            for spread in read_rows(affected.get("ranges"))
+            if spread.get("type") != "GIT"
+            for event in read_rows(spread.get("events"))
+        ),
     )
 
 
@@ -273,6 +324,7 @@ def _fill_gaps(known: Vulnerability, more: Vulnerability) -> Vulnerability:
         known.published or more.published,
         first.url or known.url,
         known.exploited_since or more.exploited_since,
+        known.fixed or more.fixed,
     )
 
 
@@ -285,10 +337,15 @@ def _rank_records(records: Iterable[Vulnerability], asked: SecurityQuery) -> lis
 def _to_hit(record: Vulnerability) -> Hit:
     score = f"{record.severity} {record.score:g}" if record.score else record.severity
     exploited = f"exploited, in CISA KEV since {record.exploited_since}" if record.exploited_since else ""
-    facts = ", ".join(part for part in (score.strip(), exploited) if part)
+    fixed = f"fixed in {', '.join(record.fixed)}" if record.fixed else ""
+    facts = ", ".join(part for part in (score.strip(), exploited, fixed) if part)
     also = f" Also {', '.join(record.aliases[:5])}." if record.aliases else ""
     title = f"{record.id} ({facts})" if facts else record.id
     return Hit(record.url, title, record.summary[:SUMMARY_CHARS] + also, record.published, NAME)
+
+
+def _list_versions(values: Iterable[object]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(v[:40] for v in values if isinstance(v, str) and v))[:MAX_FIXED]
 
 
 def _read_severity(value: object) -> str:
@@ -329,7 +386,7 @@ class Security:
         timeout_s = self._timeout_s
         async with asyncio.TaskGroup() as group:
             tasks = {
-                "NVD": group.create_task(self._ask_source(nvd_request(asked, timeout_s, self._api_key), nvd_parse)),
+                "NVD": group.create_task(self._ask_nvd(nvd_request(asked, timeout_s, self._api_key))),
                 "GitHub Advisories": group.create_task(self._ask_source(github_request(asked, timeout_s), github_parse)),
                 "OSV": group.create_task(self._ask_source(osv_request(asked, timeout_s), osv_parse)),
                 "CISA KEV": group.create_task(self._ask_exploited(asked)),
@@ -342,6 +399,19 @@ class Security:
         records = [r for answer in answers.values() if isinstance(answer, list) for r in answer]
         hits = [_to_hit(r) for r in _rank_records(merge_records(records), asked)[: query.count]]
         return SourceResult(hits, tuple(Failure(f"{NAME}/{n}", e.code, str(e), e.fix) for n, e in failed.items()))
+
+    async def _ask_nvd(self, request: BackendRequest | None) -> list[Vulnerability] | BackendError | None:
+        """The records of the last page, where the newest stand, and of the first."""
+        last: BackendRequest | None = None
+
+        def parse(response: BackendResponse) -> list[Vulnerability]:
+            nonlocal last
+            last = nvd_last_page(request, response) if request else None
+            return nvd_parse(response)
+
+        first = await self._ask_source(request, parse)
+        newest = await self._ask_source(last, nvd_parse) if isinstance(first, list) else None
+        return [*newest, *first] if isinstance(newest, list) and isinstance(first, list) else first
 
     async def _ask_source(
         self, request: BackendRequest | None, parse: Callable[[BackendResponse], list[Vulnerability]]

@@ -12,6 +12,7 @@ from nexi.backends.security import (
     KEV,
     NVD,
     OSV,
+    OSV_ECOSYSTEMS,
     Security,
     SecurityQuery,
     SourceResult,
@@ -168,6 +169,51 @@ def test_a_package_goes_to_github_and_osv_with_its_version() -> None:
     assert (osv.method, osv.url, osv.json) == ("POST", f"{OSV}/query", {"package": {"purl": "pkg:pypi/jinja2@2.4.1"}})
 
 
+def test_a_single_name_is_looked_up_as_a_package_in_every_ecosystem() -> None:
+    asked = read_query("latest vulnerabilities in jinja2")
+    nvd, github, osv = nvd_request(asked, 5.0), github_request(asked, 5.0), osv_request(asked, 5.0)
+    assert nvd
+    assert github
+    assert osv
+    assert dict(nvd.params)["keywordSearch"] == "jinja2"
+    assert dict(github.params) == {"affects": "jinja2", "per_page": "50"}
+    assert osv.url == f"{OSV}/querybatch"
+    assert osv.json == {"queries": [{"package": {"name": "jinja2", "ecosystem": e}} for e in OSV_ECOSYSTEMS]}
+    batch = answer({"results": [{"vulns": [{"id": "PYSEC-2019-217", "modified": "2024"}]}, {}]})
+    assert [record.id for record in osv_parse(batch)] == ["PYSEC-2019-217"]
+
+
+def test_fixed_versions_are_read_from_github_and_osv() -> None:
+    github = [{"ghsa_id": "GHSA-1", "vulnerabilities": [{"first_patched_version": "2.10.1"}, {"first_patched_version": None}]}]
+    ranges = [
+        {"type": "ECOSYSTEM", "events": [{"introduced": "0"}, {"fixed": "2.8.1"}]},
+        {"type": "GIT", "events": [{"fixed": "abc"}]},
+    ]
+    assert [record.fixed for record in github_parse(answer(github))] == [("2.10.1",)]
+    assert [r.fixed for r in osv_parse(answer({"vulns": [{"id": "PYSEC-1", "affected": [{"ranges": ranges}]}]}))] == [
+        ("2.8.1",)
+    ]
+
+
+async def test_the_newest_page_of_nvd_is_read_where_the_first_has_only_the_oldest() -> None:
+    def page(year: int) -> BackendResponse:
+        cve = {"id": f"CVE-{year}-0001", "vulnStatus": "Analyzed", "published": f"{year}-01-01T00:00:00"}
+        return answer({"totalResults": 300, "vulnerabilities": [{"cve": cve}]})
+
+    security, stub = backend(github=answer([]), osv=answer({"vulns": []}), kev=answer({"vulnerabilities": []}))
+    plain = stub.send
+
+    async def send(service: str, request: BackendRequest) -> BackendResponse:
+        if request.url != NVD:
+            return await plain(service, request)
+        stub.asked.append(request)
+        return page(2026 if ("startIndex", "200") in request.params else 2008)
+
+    stub.send = send  # type: ignore[method-assign]
+    hits = await security.search(Query("openssl"))
+    assert [hit.title for hit in hits] == ["CVE-2026-0001", "CVE-2008-0001"]
+
+
 # answers
 
 
@@ -265,5 +311,5 @@ async def test_the_list_of_exploited_ones_is_read_once() -> None:
 
 
 async def test_nothing_known_is_empty_on_purpose() -> None:
-    security, _ = backend(nvd=answer({"vulnerabilities": []}))
-    assert await security.search(Query("no such thing")) == []
+    security, _ = backend(nvd=answer({"vulnerabilities": []}), github=answer([]), osv=answer({"vulns": []}))
+    assert await security.search(Query("nothing like this")) == []
