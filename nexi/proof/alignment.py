@@ -48,7 +48,7 @@ class Item:
 
     def __init__(self, word: Word, before: str, has_years: bool) -> None:
         self.word = word
-        self.is_led = before in lexicon.DETERMINERS  # a noun, most likely
+        self.is_led = before in lexicon.DETERMINERS and not word.value  # a noun, most likely
         self.values: list[Value] = [word.value] if word.value else []
         self.key = _mask_value(word.value, has_years) if word.value else word.term
 
@@ -150,7 +150,7 @@ def _find_changes(put: Sequence[Item], stood: Sequence[Item], added: Container[s
 def _find_exchanges(new: Sequence[Item], lost: Sequence[Item], elsewhere: Container[str]) -> Iterator[str]:
     """A name in another's place, and a noun in another's place that the page uses of something else."""
     for item in new:
-        is_noun = item.is_led and not item.values and item.key in elsewhere and len(new) <= MAX_EDIT
+        is_noun = item.is_led and item.key in elsewhere and len(new) <= MAX_EDIT
         if (item.word.is_name and any(other.is_capital for other in lost)) or (is_noun and any(other.is_led for other in lost)):
             yield item.word.text
 

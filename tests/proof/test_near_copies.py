@@ -63,3 +63,9 @@ def test_not_only_negates_a_page_that_says_only() -> None:
     page = prepare("The new values will only affect sessions that are started later.")
     found = check_claim("The new values will not only affect sessions that are started later.", {1: page})
     assert (found.verdict, found.evidence[0].missing) == (Verdict.NOT_FOUND, ("not",))
+
+
+def test_a_number_in_words_is_no_noun_in_another_place() -> None:
+    page = prepare("One table has rows. A new column is added to the output, which starts from 1 and grows by 1 for each row.")
+    found = check_claim("A new column is added to the output, which starts from one and grows by 1 for each row.", {1: page})
+    assert (found.verdict, found.evidence[0].missing) == (Verdict.FOUND, ())
