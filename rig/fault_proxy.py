@@ -287,7 +287,7 @@ def proxies(upstreams: Mapping[str, str]) -> Iterator[dict[str, FaultProxy]]:
 
     thread = threading.Thread(target=asyncio.run, args=(run(),), name="fault-proxy", daemon=True)
     thread.start()
-    ready.wait(10)
+    ready.wait(120)
     try:
         yield made
     finally:

@@ -269,7 +269,7 @@ def run_nexi(arguments: list[str], said: str = "", **env: str) -> subprocess.Com
         input=said,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 

@@ -29,11 +29,11 @@ def corpus_path(tmp_path: Path) -> Path:
 
 
 def get(url: str) -> httpx2.Response:
-    return httpx2.get(url, timeout=5, trust_env=False)
+    return httpx2.get(url, timeout=300, trust_env=False)
 
 
 def post(url: str, body: object) -> httpx2.Response:
-    return httpx2.post(url, json=body, timeout=5, trust_env=False)
+    return httpx2.post(url, json=body, timeout=300, trust_env=False)
 
 
 def test_the_mini_web_searches_and_serves_its_pages_with_links_to_itself(corpus_path: Path) -> None:

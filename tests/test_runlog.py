@@ -306,7 +306,7 @@ async def test_a_cancelled_append_keeps_its_number_and_the_log_stays_sound(
 
     def slow_fsync(_: int) -> None:
         loop.call_soon_threadsafe(entered.set)
-        gate.wait(5)
+        gate.wait(300)
 
     monkeypatch.setattr(os, "fsync", slow_fsync)
     log = runs.create()
@@ -434,7 +434,7 @@ def _hold(runs_dir: str, held: multiprocessing.synchronize.Event, release: multi
     runs = RunDirectory(Path(runs_dir), Path(runs_dir), FakeClock(), new_id=lambda: "facade")
     log = runs.create()
     held.set()
-    release.wait(10)
+    release.wait(300)
     asyncio.run(log.close())
 
 
@@ -444,7 +444,7 @@ def other_process(runs: RunDirectory) -> Iterator[multiprocessing.synchronize.Ev
     held, release = context.Event(), context.Event()
     process = context.Process(target=_hold, args=(str(runs.runs_dir), held, release))
     process.start()
-    assert held.wait(20)
+    assert held.wait(300)
     yield release
     release.set()
     process.join(20)

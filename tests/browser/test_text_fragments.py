@@ -55,7 +55,7 @@ def scrolled_to(url: str, folder: Path) -> int:
     """How far down the browser opened the page."""
     command = [str(BROWSER), "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}"]
     command += ["--virtual-time-budget=4000", "--dump-dom", url]
-    page = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout
+    page = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False).stdout
     found = re.search(r'data-at="(\d+)"', page)
     if found is None:
         pytest.skip("chromium does not run here")

@@ -22,7 +22,7 @@ def run(*args: str, stdin: int = subprocess.DEVNULL, **env: str) -> subprocess.C
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=300,
         check=False,
     )
 
@@ -161,7 +161,7 @@ def test_a_reader_that_goes_away_ends_the_command_quietly(tmp_path: Path, args: 
     nexi.stdout.read(10)
     nexi.stdout.close()
     with nexi.stderr:
-        assert (nexi.wait(30), nexi.stderr.read()) == (0, b"")
+        assert (nexi.wait(300), nexi.stderr.read()) == (0, b"")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="closing a descriptor of a child")

@@ -46,7 +46,7 @@ def offline(home: Path, *args: str) -> subprocess.CompletedProcess[str]:
         "SEARXNG_URL": "https://searx.example",
     }
     command = [sys.executable, "-c", NO_NETWORK, *args]
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL)
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=300, check=False, stdin=subprocess.DEVNULL)
 
 
 def test_indexing_says_what_became_of_every_file(nexi: Command, notes: Path) -> None:

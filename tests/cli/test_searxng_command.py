@@ -149,6 +149,6 @@ def test_processes_that_start_it_at_once_make_one_container(nexi: Command, docke
     words = [sys.executable, "-m", "nexi", "searxng", "start"]
     env = {"PATH": str(docker), "NEXI_HOME": str(nexi.home), "PYTHONPATH": os.pathsep.join(sys.path)}
     started = [subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) for _ in range(3)]
-    assert [process.communicate(timeout=60)[0] for process in started] == [f"http://127.0.0.1:{port}\n".encode()] * 3
+    assert [process.communicate(timeout=300)[0] for process in started] == [f"http://127.0.0.1:{port}\n".encode()] * 3
     assert runs(docker) == 1
     nexi("searxng", "stop")

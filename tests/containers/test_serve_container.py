@@ -104,7 +104,7 @@ class Served:
     def ask(self, path: str, body: dict[str, Any] | None = None, token: str = TOKEN) -> httpx2.Response:
         headers = {"Authorization": f"Bearer {token}"}
         method = "GET" if body is None else "POST"
-        return httpx2.request(method, self.base + path, json=body, headers=headers, timeout=60, verify=False)
+        return httpx2.request(method, self.base + path, json=body, headers=headers, timeout=300, verify=False)
 
 
 @contextmanager

@@ -57,7 +57,7 @@ def strace_works() -> bool:
     """Installed, and allowed to trace."""
     if not shutil.which("strace"):
         return False
-    done = subprocess.run(["strace", "-f", "-e", "trace=fsync", "true"], capture_output=True, check=False, timeout=20)
+    done = subprocess.run(["strace", "-f", "-e", "trace=fsync", "true"], capture_output=True, check=False, timeout=300)
     return done.returncode == 0
 
 
@@ -74,7 +74,7 @@ def test_killed_inside_a_flush_it_goes_on_to_its_report(tmp_path: Path, when: in
     """strace counts for each thread, so the first thread to come so far is the one."""
     with home(tmp_path) as at:
         child = at.research(under=injecting("fsync", f"signal=KILL:when={when}"))
-        child.communicate(timeout=60)
+        child.communicate(timeout=300)
         assert kinds_in(at.logs[-1])[-1] != "run_finished"
         check_taken_up(at, at.logs[-1].parent.name)
 
@@ -84,7 +84,7 @@ def test_killed_inside_a_flush_it_goes_on_to_its_report(tmp_path: Path, when: in
 def test_killed_inside_a_write_it_goes_on_to_its_report_or_was_no_run_yet(tmp_path: Path, when: int) -> None:
     with home(tmp_path) as at:
         child = at.research(under=injecting("write", f"signal=KILL:when={when}"))
-        child.communicate(timeout=60)
+        child.communicate(timeout=300)
         logs = [log for log in at.logs if "run_started" in kinds_in(log)]
         if logs:
             check_taken_up(at, logs[-1].parent.name)
@@ -95,7 +95,7 @@ def test_killed_inside_a_write_it_goes_on_to_its_report_or_was_no_run_yet(tmp_pa
 def test_a_disk_that_does_not_flush_costs_the_log_but_not_the_report(tmp_path: Path, what: str) -> None:
     with home(tmp_path) as at:
         child = at.research(under=injecting("fsync", what))
-        out, err = child.communicate(timeout=60)
+        out, err = child.communicate(timeout=300)
         assert (child.returncode, "Sources:" in out) == (0, True), err
         assert "this run is not kept" in err
         for log in at.logs:

@@ -40,13 +40,13 @@ class Disk:
         self.path.mkdir()
         with self.image.open("wb") as file:
             file.truncate(IMAGE_BYTES)
-        made = subprocess.run(["mkfs.ext4", "-q", str(self.image)], capture_output=True, text=True, check=False, timeout=60)
+        made = subprocess.run(["mkfs.ext4", "-q", str(self.image)], capture_output=True, text=True, check=False, timeout=300)
         done = made if made.returncode else self._mount()
         return "" if done.returncode == 0 else f"an image cannot be mounted here: {done.stderr.strip()[:100]}"
 
     def _mount(self) -> subprocess.CompletedProcess[str]:
         command = ["mount", "-o", "loop", str(self.image), str(self.path)]
-        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 
     def cut_power(self) -> None:
         """Lose what is not on the disk."""
@@ -64,7 +64,7 @@ class Disk:
         assert done.returncode == 0, done.stderr
 
     def unmount(self) -> None:
-        subprocess.run(["umount", "--lazy", str(self.path)], check=False, capture_output=True, timeout=60)
+        subprocess.run(["umount", "--lazy", str(self.path)], check=False, capture_output=True, timeout=300)
 
 
 @pytest.fixture

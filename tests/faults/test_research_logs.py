@@ -74,7 +74,7 @@ def test_a_log_of_a_newer_nexi_is_refused_with_its_version(make_config: Make) ->
 def test_the_command_says_what_is_wrong_with_a_log_and_ends_with_1(tmp_path: Path) -> None:
     with home(tmp_path) as at:
         child = at.research()
-        assert child.wait(60) == 0
+        assert child.wait(300) == 0
         path = at.logs[-1]
         lines = path.read_bytes().splitlines(keepends=True)
         path.write_bytes(b"".join([*lines[:9], spoilt(lines[9]), *lines[10:]]))

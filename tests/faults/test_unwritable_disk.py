@@ -22,7 +22,7 @@ Close = Callable[[], None]
 
 
 def run(*command: str) -> bool:
-    return subprocess.run(command, check=False, capture_output=True, timeout=30).returncode == 0
+    return subprocess.run(command, check=False, capture_output=True, timeout=300).returncode == 0
 
 
 def fill_disk(disk: Path) -> None:

@@ -93,7 +93,7 @@ def talk(web: str, home: Path, lines: list[Any], until: int, **env: str) -> subp
             said += line
         running.stdin.close()
         said += line + running.stdout.read()
-        code = running.wait(60)
+        code = running.wait(300)
         late.cancel()
         errors.seek(0)
         return subprocess.CompletedProcess(how.args, code, said, errors.read())
@@ -168,7 +168,7 @@ def test_without_the_sdk_it_says_what_to_install(tmp_path: Path) -> None:
         input="",
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert (done.returncode, done.stdout) == (2, "")

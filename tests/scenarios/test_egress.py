@@ -62,7 +62,7 @@ async def http(config: Config) -> AsyncIterator[httpx2.AsyncClient]:
     app = create_app(config)
     async with (
         app.router.lifespan_context(app),
-        httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://127.0.0.1:8000", timeout=20) as client,
+        httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://127.0.0.1:8000", timeout=300) as client,
     ):
         yield client
 

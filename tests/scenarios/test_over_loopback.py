@@ -64,7 +64,7 @@ def nexi(web: str, tmp_path: Path) -> Run:
             stdin=subprocess.DEVNULL if stdin is None else None,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
             check=False,
         )
 
@@ -165,7 +165,7 @@ def test_a_home_that_cannot_be_written_still_gets_its_answer(nexi: Run, tmp_path
 
 def test_the_demo_answers_with_no_key_and_no_network() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "nexi", "demo", "--plain"], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-m", "nexi", "demo", "--plain"], capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0
     assert "metadata addresses" in done.stdout

@@ -201,7 +201,7 @@ async def test_a_store_whose_closing_is_cancelled_leaves_no_connection_open(tmp_
 
     def hold(db: sqlite3.Connection) -> None:
         begun.set()
-        release.wait(60)
+        release.wait(300)
 
     working = asyncio.create_task(thread.run(hold))
     await asyncio.to_thread(begun.wait, 60)

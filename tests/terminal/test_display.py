@@ -164,7 +164,7 @@ def test_a_stream_that_takes_nothing_causes_no_traceback(env: dict[str, str], tm
         env={"PATH": os.environ["PATH"], **env},
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     said = (log.read_text() if log.exists() else "") + done.stderr.decode()

@@ -154,7 +154,7 @@ def by_command(home: Path, run_id: str) -> Iterator[tuple[str, str]]:
     ]
     for arguments in commands:
         command = [sys.executable, "-m", "nexi", *arguments]
-        done = subprocess.run(command, env=environment(home), capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, env=environment(home), capture_output=True, text=True, timeout=300, check=False)
         yield f"nexi {' '.join(arguments)}", done.stdout + done.stderr
 
 
@@ -171,7 +171,7 @@ def kept(home: Path) -> Iterator[tuple[str, str]]:
 
 def test_no_key_is_seen_through_any_door_in_a_log_an_event_a_file_a_bundle_or_the_list_of_processes(home: Path) -> None:
     started = process(home, "--log-level", "debug", BRAVE_API_KEY=CANARIES["environment"])
-    with started as (running, base), httpx2.Client(base_url=base, timeout=60) as client:
+    with started as (running, base), httpx2.Client(base_url=base, timeout=300) as client:
         seen = [*over_http(client), *over_mcp(client)]
         run_id = client.get("/v1/runs").json()["runs"][0]["id"]
         if (command := Path(f"/proc/{running.pid}/cmdline")).exists():

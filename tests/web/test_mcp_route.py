@@ -42,7 +42,7 @@ async def test_others_are_served_while_its_library_loads(tmp_path: Path, monkeyp
 
     def slow(nexi: Nexi) -> HttpDoor:
         loading.set()
-        assert loaded.wait(20)
+        assert loaded.wait(300)
         return make(nexi)
 
     monkeypatch.setattr(mcp, "_build_door", slow)
