@@ -60,6 +60,7 @@ _HEAD = re.compile(r"<head\b.*?</head\s*>", re.I | re.S)
 _WS = re.compile(r"[ \t\r\f\v\u00a0]+")
 _NL = re.compile(r"\s*\n\s*")
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?", re.U)
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")  # Chinese and Japanese words are searched by pairs of characters
 
 STOP = frozenset(
     re.split(
@@ -98,7 +99,9 @@ def tokens(text: str) -> list[str]:
         word = match.group().replace("\u2019", "'")
         if word.endswith("'s"):
             word = word[:-2]
-        if word and word not in STOP:
+        if _UNSPACED.search(word):
+            out += [word[i : i + 2] for i in range(max(1, len(word) - 1))]
+        elif word and word not in STOP:
             out.append(_stem(word))
     return out
 

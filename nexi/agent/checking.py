@@ -21,6 +21,7 @@ from nexi.errors import LLMError, VerificationError
 from nexi.events import AnswerChecked, ConflictsFound, MarksDelta, SentenceMark, StatusDelta, TextDelta
 from nexi.ports import LLM, PairModel
 from nexi.tasks import start_task
+from nexi.text.languages import detect_language, name_language
 from nexi.types import Answer, Answered, Claim, Conflict, Message, PageView, Proof, Reply, Review, Source, StopReason, Verdict
 from nexi.urls import is_web_url
 from nexi.verify import MARK, AnswerCheck, FailedClaim, Verifier
@@ -123,6 +124,7 @@ class AnswerChecker:
         numbers = extract_citation_markers(clean)
         cited = tuple(s for s in context.session.book.sources if s.number in numbers)
         await self._warn_about_stored_pages(cited)
+        await self._warn_about_language(cited)
         linked_sources, answered = await self._link_sources(cited, review), await self._rate_answer(review)
         return Answer(clean, linked_sources, stop, tuple(context.warnings), conflicts, review, answered)
 
@@ -132,6 +134,17 @@ class AnswerChecker:
         if stored:
             named = ", ".join(f"[{s.number}] of {s.imprint.accessed[:10] or 'an earlier day'}" for s in stored)
             await self.context.warn("stored_pages", f"from the knowledge base, not read again for this question: {named}")
+
+    async def _warn_about_language(self, cited: Sequence[Source]) -> None:
+        """Say when the question is in one language and every page that is cited in another."""
+        context = self.context
+        asked = detect_language(context.question)
+        pages = {detect_language(page.text[:4000]) for s in cited if (page := context.session.find_page(s.url))}
+        if asked and pages and not pages & {asked, ""}:
+            names = " and ".join(sorted(name_language(code) for code in pages))
+            await context.warn(
+                "other_language", f"the pages are in {names}, another language than the question ({name_language(asked)})"
+            )
 
     async def _rate_answer(self, review: Review | None) -> Answered:
         """Whether the pages that were read, in their own words and those of sentences that passed, answer the question."""

@@ -52,7 +52,7 @@ _UNFINISHED = re.compile(
 _WHOLE_LINE = re.compile(r"\s{0,12}(?:[-*+•]\s|[0-9]{1,3}[.)]\s|\||#{1,6}\s|>|`{3}|~{3})")
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(\[\"'])(?:[A-Za-z]|(?:[A-Za-z]\.)+[A-Za-z]|e\.g|i\.e|etc|vs|cf|al|ca|approx|vol|pp?|fig|eq|sec|ch|ed|eds|dept|inc|ltd|co|corp"
-    r"|mr|mrs|ms|dr|prof|st|sr|jr|gen|col|sgt|capt|rev|hon|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)$",
+    r"|mr|mrs|ms|dr|dra|sra|mme|bzw|usw|np|prof|st|sr|jr|gen|col|sgt|capt|rev|hon|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)$",
     re.IGNORECASE,
 )
 _TITLE_MARKUP = re.compile(r"<[A-Za-z/!?]|!\[|\]\s*[\[(:]|`")
@@ -352,7 +352,7 @@ class SentenceStream:
             self._decided = match.start()
             end = _end_of(_FOLLOWING_MARKERS, line, match.end())
             after = _end_of(_SPACES, line, end)
-            if after == len(line) or _UNFINISHED.match(line, after):
+            if after == len(line) or _UNFINISHED.match(line, after) or _may_be_date(line, match.start(), after):
                 return 0
             if _ends_sentence(line, match, end, after) and not nesting.is_open_at(end):
                 return after
@@ -395,6 +395,11 @@ def _ends_sentence(line: str, match: re.Match[str], end: int, after: int) -> boo
 
 def _follows_abbreviation(line: str, stop: int) -> bool:
     return bool(_ABBREVIATION.search(line[max(0, stop - 12) : stop]))
+
+
+def _may_be_date(line: str, stop: int, after: int) -> bool:
+    """Whether a day such as "14." is followed by a word of which more may come."""
+    return line[stop] == "." and line[max(0, stop - 1) : stop].isdigit() and line[after:].isalpha() and len(line) - after < 12
 
 
 def _end_of(pattern: re.Pattern[str], text: str, start: int) -> int:

@@ -192,9 +192,9 @@ class ResearchAssembly:
     def write_report(self, question: str, parts: Sequence[str]) -> str:
         from nexi.llm.extractive.report import write_report
 
-        numbered = [(page, source) for url, page in self.shared.pages.items() if (source := self.shared.book.find(url))]
-        views = [PageView(page.url, source.number, page.title, page.text) for page, source in numbered]
-        return write_report(question, parts, sorted(views, key=lambda view: view.number))
+        sources = {source.number: page for url, page in self.shared.pages.items() if (source := self.shared.book.find(url))}
+        views = [PageView(page.url, number, page.title, page.text) for number, page in sorted(sources.items())]
+        return write_report(question, parts, views)
 
     def build_researcher(
         self, agent: str, task: str, session: Session, meter: Meter, shared: SharedResearchContext, emit: Emit

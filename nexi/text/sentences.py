@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from nexi.text.stopwords import word_set
 
 _CLOSERS = r"[\"'”’»)\]*_`]*"
-_OPENERS = r"[\"'“‘«(\[`*_]*"
-_STARTS = r"A-Z0-9À-ÞΑ-ΩА-Я\u0531-\u0556\u0590-\u08ff\u0900-\u0dff"  # capitals, digits, and scripts that have no capitals
+_OPENERS = r"[\"'“‘„«¿¡(\[`*_]*"
+_CAPITALS = "".join(filter(str.isupper, map(chr, range(0x100, 0x250))))  # of Polish, Turkish, Czech ...
+_STARTS = rf"A-Z0-9À-Þ{_CAPITALS}Α-ΩЀ-Я\u0531-\u0556\u0590-\u08ff\u0900-\u0dff"  # capitals, digits, scripts without capitals
 _END = re.compile(rf"[.!?…؟۔।]+{_CLOSERS}\s+(?={_OPENERS}[{_STARTS}])|[。！？]+[”’」』）]*")
 ABBREVIATIONS = word_set(
     "aft bef fl mr mrs ms dr prof sr jr st gen col sgt capt lt maj rev hon gov sen rep pres vs etc eg ie cf ca al no nos vol "
     "vols fig figs ed eds pp approx dept est inc ltd co corp bros jan feb mar apr jun jul aug sep sept oct nov dec op ft mt "
-    "e.g i.e a.m p.m u.s u.k u.n d.c ph.d b.c a.d"
+    "bzw z.b d.h usw ggf mme dra sra dott ul np tzw nr bd o.s n.s e.g i.e a.m p.m u.s u.k u.n d.c ph.d b.c a.d"
 )
 _GERMAN_MONTH = re.compile(r"\. ?(?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember)\b")
 MONTHS = (

@@ -42,10 +42,13 @@ _SCRIPTS = (  # first and last letter, and the algorithm
 
 
 @lru_cache(maxsize=32_768)
-def stem(word: str) -> str:
-    """The root of a lower-case word."""
+def stem(word: str, language: str = "") -> str:
+    """The root of a lower-case word; `language` names the algorithm for Latin letters, English where it is not given."""
+    algorithm = _algorithm(word)
+    if language and algorithm == "english":
+        algorithm = language
     try:
-        root: str = _stemmer(_algorithm(word)).stemWord(IRREGULAR.get(word, word))
+        root: str = _stemmer(algorithm).stemWord(IRREGULAR.get(word, word) if algorithm == "english" else word)
     except UnicodeEncodeError:  # half of a surrogate pair
         return word
     return root

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from nexi.llm.extractive.passages import ContentWords, PassageSentence, read_sentences
 from nexi.llm.extractive.questions import Question, Wants
+from nexi.text.languages import LANGUAGES
 from nexi.text.words import find_words
 from nexi.types import PageView, SearchOutcome
 
@@ -31,7 +32,7 @@ TECHNICAL = 0.05  # the share of sentences with code from which pages are about 
 MIN_NAME = 4  # a subject of one or two letters is no name
 HIT_ABOUT, HIT_NAMED = 0.25, 0.6
 
-_YEAR = r"\b(?:1\d{3}|20\d{2})s?\b|\bcentur(?:y|ies)\b|\b\d+ (?:BC|AD|BCE|CE)\b"
+_YEAR = r"(?<![A-Za-z\d])(?:1\d{3}|20\d{2})s?(?![^\W年])|\bcentur(?:y|ies)\b|\b\d+ (?:BC|AD|BCE|CE)\b"
 _MONTH = r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b"
 _SIGNS: dict[Wants, re.Pattern[str]] = {
     "date": re.compile(f"{_YEAR}|{_MONTH}"),
@@ -61,7 +62,7 @@ class SentenceRanking:
     def __init__(self, question: Question, pages: Sequence[PageView]) -> None:
         self.question = question
         self.pages = tuple(pages)
-        self.words = ContentWords()
+        self.words = ContentWords(question.language)
         self.subjects = [find_page_subject(p.title) for p in pages]
         self.sentences = [read_sentences(p.text) for p in pages]
         self.wants = self._wanted_kind()
@@ -160,9 +161,20 @@ def _holds_wanted(question: Question, wants: Wants, sentence: PassageSentence, w
     text = sentence.text
     if wants in ("person", "place", "name"):
         return any(not question.weights.keys() >= set(words.stems(m.group())) for m in _CAPITAL.finditer(text))
+    if wants == "date" and question.language and _names_month(text, question.language):
+        return True
     sign = _SIGNS.get(wants)
     found = (m.group() for m in sign.finditer(f"{sentence.label} {text}" if wants == "code" else text)) if sign else ()
     return any(m not in question.text for m in found)
+
+
+def _names_month(text: str, language: str) -> bool:
+    months = LANGUAGES[language].months
+    return (
+        any(word in months for word in find_words(text.lower()))
+        if months
+        else re.search(r"[\d一二三四五六七八九十]月", text) is not None
+    )
 
 
 def find_page_subject(title: str) -> str:
@@ -183,7 +195,7 @@ def is_named(about: str, text: str) -> bool:
 
 def rank_hits(question: Question, outcomes: Iterable[SearchOutcome]) -> list[str]:
     """URLs of all hits, the most promising first: title and snippet against the question, then the backend's own order."""
-    words, best = ContentWords(), dict[str, float]()
+    words, best = ContentWords(question.language), dict[str, float]()
     total = sum(question.weights.values()) or 1.0
     for outcome in outcomes:
         for place, hit in enumerate(outcome.hits):

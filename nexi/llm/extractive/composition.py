@@ -16,8 +16,8 @@ from nexi.llm.extractive._comparison import Side, compare_sides, find_dates
 from nexi.llm.extractive._evidence import MIN_NAME, Scored, SentenceRanking, flatten_words, is_named
 from nexi.llm.extractive._lexicon import RELATIONS, SECTIONS
 from nexi.llm.extractive.answerability import rate_ranking
-from nexi.llm.extractive.passages import ContentWords
 from nexi.llm.extractive.questions import Question, find_names
+from nexi.text.languages import detect_language
 from nexi.types import Answered, PageView
 
 NOT_ANSWERED = "None of the pages that were read answers this question; the closest passages say:"
@@ -49,7 +49,7 @@ class ExtractiveAnswer(Struct, frozen=True):
 
 def compose_answer(question: Question, pages: Sequence[PageView]) -> ExtractiveAnswer:
     """The answer to a question from pages that were read; without lines when nothing in them bears on it."""
-    evidence = SentenceRanking(question, pages)
+    evidence = SentenceRanking(question, _prefer_language(question, pages))
     usable = [s for s in evidence.ranked if _is_quotable(s)]
     if not usable:
         return ExtractiveAnswer()
@@ -60,6 +60,12 @@ def compose_answer(question: Question, pages: Sequence[PageView]) -> ExtractiveA
     chosen = (graph.linked_pair() or [usable[0]]) if answered != "no" else usable[:1]
     spent = len(NOT_ANSWERED.split()) if answered == "no" else 0
     return ExtractiveAnswer(_fill_room(evidence, chosen, usable, spent), answered=answered)
+
+
+def _prefer_language(question: Question, pages: Sequence[PageView]) -> Sequence[PageView]:
+    """The pages in the language of the question, where it is not English and there are any."""
+    same = [page for page in pages if question.language and detect_language(page.text[:4000]) == question.language]
+    return same or pages
 
 
 def missing_name(question: Question, pages: Sequence[PageView]) -> str:
@@ -252,7 +258,7 @@ def _shorten_sentence(text: str, evidence: SentenceRanking, room: int) -> str:
     room = max(1, room - 1)
     if len(words) <= room:
         return text
-    values = [max((evidence.rarity.get(s, 0.0) for s in ContentWords().stems(w)), default=0.0) for w in words]
+    values = [max((evidence.rarity.get(s, 0.0) for s in evidence.words.stems(w)), default=0.0) for w in words]
     starts = range(len(words) - room + 1)
     start = max(starts, key=lambda i: (sum(values[i : i + room]), -i))
     stretch = " ".join(words[start : start + room])

@@ -11,10 +11,12 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
+from nexi.text.languages import LANGUAGES, Language
 from nexi.text.plain import strip_markdown
 from nexi.text.sentences import sentence_bounds
 from nexi.text.stems import stem
 from nexi.text.stopwords import STOP
+from nexi.text.terms import fold_text
 from nexi.text.words import has_unspaced
 
 __all__ = ["ContentWords", "PassageSentence", "read_sentences"]
@@ -114,10 +116,11 @@ def _line_content(line: str, kind: str) -> str:
 
 
 class ContentWords:
-    """Text as stems, remembering each word it has seen; one instance reads one set of pages."""
+    """Text as stems, remembering each word it has seen; one instance reads one set of pages for a question in one language."""
 
-    def __init__(self) -> None:
+    def __init__(self, language: str = "") -> None:
         self._stems: dict[str, tuple[str, ...]] = {}
+        self._language = LANGUAGES.get(language)
 
     def stems(self, text: str) -> list[str]:
         """The content words of a text, stemmed, in order; identifiers also give their parts."""
@@ -126,9 +129,23 @@ class ContentWords:
         for word in _WORD.findall(text):
             found = known.get(word)
             if found is None:
-                found = known[word] = tuple(_stems_of(word))
+                found = known[word] = tuple(_stems_in(word, self._language) if self._language else _stems_of(word))
             out += found
         return out
+
+
+def _stems_in(word: str, language: Language) -> Iterable[str]:
+    """The stems of a word of another language than English: without its small words, articles and endings."""
+    if has_unspaced(word):
+        return _stems_of(word)
+    low = word.replace("İ", "i").lower().replace("’", "'")
+    head, mark, rest = low.partition("'")
+    if mark:  # "l'horloge", "Müzesi'ni"
+        low = rest if len(head) < len(rest) and language.name != "Turkish" else head
+    if low in language.stop:
+        return ()
+    root = stem(fold_text(low) if language.name == "Arabic" else low, language.stemmer)
+    return [fold_text(root)]
 
 
 def _stems_of(word: str) -> Iterable[str]:

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from nexi.llm.extractive._lexicon import CODE_NOUNS, FILLER
 from nexi.llm.extractive.passages import ContentWords
+from nexi.text.languages import LANGUAGES, detect_language, find_asked_kind, strip_question_words
 from nexi.text.words import drop_stop_words
 
 __all__ = ["MAX_QUESTION_CHARS", "Question", "Wants", "extract_keywords", "find_names", "read_question", "search_queries"]
@@ -63,14 +64,18 @@ _OR = re.compile(
 )
 
 
+_WANTS_ABROAD: Mapping[str, Wants] = {"date": "date", "person": "person", "place": "place", "number": "number", "": ""}
+
+
 class Question(Struct, frozen=True):
-    """A question, read once. `weights` are per stem; `choices` the alternatives it offers."""
+    """A question, read once. `weights` are per stem; `choices` the alternatives it offers; `language` its code or ""."""
 
     text: str
     stems: tuple[str, ...]
     weights: Mapping[str, float]
     choices: tuple[str, ...]
     wants: Wants
+    language: str = ""
 
     @property
     def pairs(self) -> frozenset[tuple[str, str]]:
@@ -81,13 +86,15 @@ class Question(Struct, frozen=True):
 def read_question(text: str, context: str = "") -> Question:
     """Read a question; `context` is what was asked before it, for words it leaves out."""
     text = " ".join(text[:MAX_QUESTION_CHARS].split())
-    words = ContentWords()
-    stems = words.stems(text)
+    language = code if (code := detect_language(text)) in LANGUAGES else ""
+    words = ContentWords(language)
+    stems = words.stems(strip_question_words(text, language)) or words.stems(text)
     filler = {s for w in FILLER for s in words.stems(w)}
     weights = {s: 0.3 if s in filler else 1.0 for s in stems}
     for stem in words.stems(context[:MAX_QUESTION_CHARS]):
         weights.setdefault(stem, 0.4)
-    return Question(text, tuple(stems), weights, _find_choices(text), what_is_wanted(text))
+    wants = _WANTS_ABROAD[find_asked_kind(text, language)] if language else what_is_wanted(text)
+    return Question(text, tuple(stems), weights, _find_choices(text), wants, language)
 
 
 def search_queries(question: Question) -> list[str]:
