@@ -48,12 +48,13 @@ def choose_passages(question: str, pages: Sequence[PageView]) -> str:
 
 
 def adds_answer(question: str, text: str, quotation: str, titles: str) -> bool:
-    """Whether a text says more than its question and the titles of its pages, and names nothing that the quotation does not.
+    """Whether a text says more than its question and the titles of its pages, and names nothing beyond the best quotation.
 
     Passages lie side by side, and a small model joins a name of one to the facts of another.
     """
     words = ContentWords()
-    asked, quoted = set(words.stems(f"{question} {titles}")), set(words.stems(quotation))
+    best = _CITATION.split(quotation)[0]  # the sentence that answers best stands first
+    asked, quoted = set(words.stems(f"{question} {titles}")), set(words.stems(best))
     bare = _CITATION.sub(" ", text)
     names = {stem for name in _NAME_OR_NUMBER.findall(bare) for stem in words.stems(name)}
     return names <= asked | quoted and not asked.issuperset(words.stems(bare))
