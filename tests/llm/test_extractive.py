@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from nexi.errors import LLMError
+from nexi.llm.extractive._related import find_similarity
 from nexi.llm.extractive.model import NOTHING_FOUND, NOTHING_READ, Extractive
 from nexi.llm.extractive.questions import what_is_wanted
 from nexi.types import Hit, Message, PageView, Reply, SearchOutcome, ToolCall, ToolResult, ToolSpec, Usage
@@ -276,3 +277,41 @@ async def test_a_further_page_is_cited_for_a_further_word_of_the_question() -> N
     text = await final("Where does the shop keep its tea and its coffee?", KEEPING, more)
     assert "in the cellar under the stairs. [1]" in text
     assert "in the attic. [2]" in text
+
+
+async def test_a_page_that_says_part_of_the_question_leads_to_the_page_it_links_to() -> None:
+    question = "The birthplace of Ada Berg is a port of what bay?"
+    linked = "https://p.example/vik"
+    berg = PageView("https://p.example/berg", 1, "Ada Berg", f"# Ada Berg\n\nAda Berg was born in [Vikholm]({linked}) in 1801.")
+    messages = [Message("user", question), *searched(question, *hits(berg)), *read(berg)]
+    assert arguments(await ask(messages)) == ("web_get", {"urls": [linked], "get_full": True})
+    town = PageView(linked, 2, "Vikholm", "# Vikholm\n\nVikholm is a port on the Bay of Reeds. It has two mills.")
+    name, given = arguments(await ask([*messages, *read(town, call_id="r2")]))
+    assert name == "final_answer"
+    assert "Vikholm is a port on the Bay of Reeds. [2]" in str(given["answer"])
+
+
+async def test_accents_may_be_left_out_of_a_question() -> None:
+    page = PageView("https://p.example/a", 1, "Zoé Brûlé", "# Zoé Brûlé\n\nZoé Brûlé tunes pianos in Lyon. She has a dog.")
+    assert await final("Where does Zoe Brule tune pianos?", page) == "Zoé Brûlé tunes pianos in Lyon. [1]"
+
+
+@pytest.mark.parametrize(("place", "short"), [("Florida", "No."), ("the country", "")])
+async def test_whether_both_are_so_is_concluded_where_the_pages_say_it(place: str, short: str) -> None:
+    one = PageView(
+        "https://p.example/1", 1, "Sandy Field", "# Sandy Field\n\nSandy Field is an airport in Lee County, Florida."
+    )
+    two = PageView(
+        "https://p.example/2", 2, "Rohl Airport", "# Rohl Airport\n\nRohl Airport is an airport on the Virgin Islands."
+    )
+    answer = await final(f"Are Sandy Field and Rohl Airport both in {place}?", one, two)
+    assert answer.startswith(short)
+    assert answer.startswith(("Yes.", "No.")) == bool(short)
+
+
+@pytest.mark.parametrize(
+    ("word", "others", "least", "most"),
+    [("found", {"establish"}, 0.4, 0.99), ("islam", {"islam"}, 1, 1), ("islam", {"islami"}, 0.7, 0.99), ("owl", {"tax"}, 0, 0)],
+)
+def test_a_word_is_said_by_related_words_in_part(word: str, others: set[str], least: float, most: float) -> None:
+    assert least <= find_similarity(word, frozenset(others)) <= most

@@ -10,6 +10,7 @@ import re
 from msgspec import Struct
 
 from nexi.llm.extractive._lexicon import COUNTRIES
+from nexi.llm.extractive._related import find_similarity
 from nexi.llm.extractive.passages import ContentWords
 from nexi.llm.extractive.questions import Question
 from nexi.text.sentences import MONTHS
@@ -25,11 +26,16 @@ _DATE = re.compile(
 )
 
 
+MIN_SIMILARITY = 0.75  # from which a text says a word in other words
+_COMPARING = frozenset(ContentWords().stems("both same located used found"))
+
+
 class Side(Struct, frozen=True):
-    """One of the two things: its name as the question has it, and the text that speaks of it."""
+    """One of the two things: its name as the question has it, the sentence that introduces it, and how its page begins."""
 
     name: str
     text: str
+    opening: str = ""
 
 
 def compare_sides(question: Question, one: Side, other: Side) -> str:
@@ -77,15 +83,18 @@ def _life_span(text: str) -> float | None:
 
 def _answer_yes_or_no(question: Question, one: Side, other: Side) -> str:
     if re.search(r"\bsame (?:country|nationality|nation)\b|\bsame\b.*\bcountry\b", question.text, re.I):
-        first, second = _find_countries(one.text), _find_countries(other.text)
+        first, second = (_find_countries(side.text) or _find_countries(side.opening) for side in (one, other))
         return "" if not first or not second else "Yes." if first & second else "No."
-    named = set(ContentWords().stems(f"{one.name} {other.name}"))
-    asked = {s for s in question.weights if s not in named and s != "both"}
+    words = ContentWords()
+    rest = question.text
+    for name in (one.name, other.name):
+        rest = re.sub(re.escape(name), " ", rest, flags=re.I)
+    asked = set(words.stems(rest)) - _COMPARING
     if not asked or "same" in question.text.lower():
         return ""
-    words = ContentWords()
-    holds = [asked <= set(words.stems(side.text)) for side in (one, other)]
-    return "Yes." if all(holds) else "No." if any(holds) else ""
+    said = [frozenset(words.stems(f"{side.text} {side.opening}")) for side in (one, other)]
+    shares = [sum(find_similarity(word, stems) >= MIN_SIMILARITY for word in asked) / len(asked) for stems in said]
+    return "Yes." if min(shares) == 1 else "No." if max(shares) == 1 and min(shares) == 0 else ""
 
 
 def _find_countries(text: str) -> frozenset[str]:

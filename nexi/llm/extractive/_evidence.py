@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
@@ -17,6 +17,7 @@ from msgspec import Struct
 from nexi.llm.extractive.passages import ContentWords, PassageSentence, read_sentences
 from nexi.llm.extractive.questions import Question, Wants
 from nexi.text.languages import LANGUAGES
+from nexi.text.wordforms import normalise_word
 from nexi.text.words import find_words
 from nexi.types import PageView, SearchOutcome
 
@@ -43,6 +44,10 @@ _SIGNS: dict[Wants, re.Pattern[str]] = {
     ),
     "code": re.compile(r"`[^`]+`|\b\w+\(|--[a-z]|\b[a-z]+_[a-z_]+\b|\b[a-z]+\.[a-z_]+\w*\(?|\b[A-Z]{3,}\b|[a-z][A-Z]"),
 }
+_PLACE_SIGN = re.compile(
+    rf"\b(?:in|at|from|near|of|to|on|outside|into) (?:the )?(?:[a-z]+ )?(?!{_MONTH})[A-ZÀ-Þ]|, (?!{_MONTH})[A-ZÀ-Þ]"
+)
+_NAME_WORD = re.compile(r"^\W*[A-ZÀ-Þ]")
 _CAPITAL = re.compile(r"(?<=[\w,;:(\"“'] )[\"“'(]?[A-ZÀ-Þ][\w'’-]+|(?<=[(\"“])[A-ZÀ-Þ][\w'’-]+")
 
 
@@ -90,6 +95,31 @@ class SentenceRanking:
         """For each word of the question, the number of sentences it stands in."""
         return Counter(s for page in self._stems for stems in page for s in self.question.weights.keys() & stems)
 
+    def stems_of(self, page: int, place: int) -> frozenset[str]:
+        """The words of one sentence."""
+        return frozenset(self._stems[page][place])
+
+    def words_around(self, scored: Scored) -> tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str]]:
+        """The words of the sentence before, of the one after, of the whole paragraph and of the page's title."""
+        beside = self._neighbours(scored.page, scored.place)
+        before = [i for i in beside if i < scored.place]
+        after = [i for i in beside if i > scored.place]
+        first = last = scored.place
+        page = self.sentences[scored.page]
+        while first > 0 and page[first - 1].block == scored.sentence.block:
+            first -= 1
+        while last + 1 < len(page) and page[last + 1].block == scored.sentence.block:
+            last += 1
+        return (
+            self._join_stems(scored.page, before),
+            self._join_stems(scored.page, after),
+            self._join_stems(scored.page, range(first, last + 1)),
+            self._titles[scored.page],
+        )
+
+    def _join_stems(self, page: int, places: Iterable[int]) -> frozenset[str]:
+        return frozenset(stem for place in places for stem in self._stems[page][place])
+
     def _wanted_kind(self) -> Wants:
         """The wanted kind; on pages full of code, a thing without a kind of its own is a name in code."""
         if self.question.wants not in ("name", ""):
@@ -105,16 +135,23 @@ class SentenceRanking:
         total = sum(map(len, self._stems))
         return {s: w * math.log(1 + (total - seen[s] + 0.5) / (seen[s] + 0.5)) for s, w in wanted.items()}
 
-    def _page_prior(self, number: int) -> float:
+    def page_cover(self, *numbers: int) -> float:
+        """How much of the question pages and their titles say anywhere, by rarity."""
+        have = frozenset[str]().union(*(self._page_words(number) for number in numbers))
+        return sum(r for s, r in self.rarity.items() if s in have) / (sum(self.rarity.values()) or 1.0)
+
+    def _page_words(self, number: int) -> frozenset[str]:
+        """The words of the question that a page or its title says."""
+        return frozenset(self.rarity.keys() & self._titles[number].union(*self._stems[number]))
+
+    def page_prior(self, number: int) -> float:
         """What a page as a whole promises: how much of the question it covers, and whether it is about its subject."""
-        title = self._titles[number]
-        have = title.union(*self._stems[number])
-        cover = sum(r for s, r in self.rarity.items() if s in have) / (sum(self.rarity.values()) or 1.0)
+        title, cover = self._titles[number], self.page_cover(number)
         about = len(title & self.rarity.keys()) / len(title) if title else 0.0
         return 1 + COVER * cover + ABOUT * about + FIRST / (1 + number)
 
     def _score_page(self, number: int) -> list[Scored]:
-        page, prior = self.sentences[number], self._page_prior(number)
+        page, prior = self.sentences[number], self.page_prior(number)
         held = [frozenset(self.rarity.keys() & stems) for stems in self._stems[number]]
         labels = {label: frozenset(self.words.stems(label)) for label in {s.label for s in page}}
         out = []
@@ -145,7 +182,7 @@ class SentenceRanking:
         """Shorter is better, the wanted kind of thing is better, labels and code alone say little."""
         length = len(sentence.text.split())
         form = 1 / (1 + LENGTH * length)
-        if _holds_wanted(self.question, self.wants, sentence, self.words):
+        if holds_wanted(self, sentence):
             form *= 1 + WANTED
         return form * (FRAGMENT if sentence.kind in ("label", "code") or length < 4 else 1.0)
 
@@ -156,16 +193,32 @@ def weigh_words(weights: Mapping[str, float], places: Sequence[frozenset[str]]) 
     return sum(w * max((share for have, share in shares if word in have), default=0.0) for word, w in weights.items())
 
 
-def _holds_wanted(question: Question, wants: Wants, sentence: PassageSentence, words: ContentWords) -> bool:
+def holds_wanted(ranking: SentenceRanking, sentence: PassageSentence) -> bool:
     """Whether a sentence holds something of the wanted kind that the question does not already say."""
-    text = sentence.text
+    text, wants = sentence.text, ranking.wants
+    if wants == "place" and not ranking.question.language and not _PLACE_SIGN.search(text):
+        return False
     if wants in ("person", "place", "name"):
-        return any(not question.weights.keys() >= set(words.stems(m.group())) for m in _CAPITAL.finditer(text))
-    if wants == "date" and question.language and _names_month(text, question.language):
+        return next(find_new_names(ranking, sentence), "") != ""
+    if wants == "date" and ranking.question.language and _names_month(text, ranking.question.language):
         return True
     sign = _SIGNS.get(wants)
     found = (m.group() for m in sign.finditer(f"{sentence.label} {text}" if wants == "code" else text)) if sign else ()
-    return any(m not in question.text for m in found)
+    return any(m not in ranking.question.text for m in found)
+
+
+def find_wanted_words(ranking: SentenceRanking, words: Sequence[str]) -> list[int]:
+    """The places of the words that are of the wanted kind and new to the question."""
+    sign = _SIGNS.get(ranking.wants) or (_NAME_WORD if ranking.wants in ("person", "place", "name") else None)
+    return [
+        i for i, word in enumerate(words) if sign and sign.search(word) and word.strip(".,;:()") not in ranking.question.text
+    ]
+
+
+def find_new_names(ranking: SentenceRanking, sentence: PassageSentence) -> Iterator[str]:
+    """The capitalised words inside a sentence that the question does not say."""
+    known = ranking.question.weights.keys()
+    return (m.group() for m in _CAPITAL.finditer(sentence.text) if not known >= set(ranking.words.stems(m.group())))
 
 
 def _names_month(text: str, language: str) -> bool:
@@ -184,8 +237,8 @@ def find_page_subject(title: str) -> str:
 
 
 def flatten_words(text: str) -> str:
-    """Words only, lower case, with a space at both ends, so that containment means whole words."""
-    return " " + " ".join(find_words(text.lower())) + " "
+    """Words only, lower case and without accents, with a space at both ends, so that containment means whole words."""
+    return " " + " ".join(w if w.isascii() else normalise_word(w) for w in find_words(text.lower())) + " "
 
 
 def is_named(about: str, text: str) -> bool:

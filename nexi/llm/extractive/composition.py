@@ -8,31 +8,47 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from msgspec import Struct
 
+from nexi.llm.extractive._choice import Candidate, rate_candidates
 from nexi.llm.extractive._comparison import Side, compare_sides, find_dates
-from nexi.llm.extractive._evidence import MIN_NAME, Scored, SentenceRanking, flatten_words, is_named
+from nexi.llm.extractive._evidence import MIN_NAME, Scored, SentenceRanking, find_wanted_words, flatten_words, is_named
 from nexi.llm.extractive._lexicon import RELATIONS, SECTIONS
 from nexi.llm.extractive.answerability import rate_ranking
 from nexi.llm.extractive.questions import Question, find_names
 from nexi.text.languages import detect_language
+from nexi.text.plain import strip_markdown
 from nexi.types import Answered, PageView
 
 NOT_ANSWERED = "None of the pages that were read answers this question; the closest passages say:"
-MAX_WORDS = 57
+MAX_WORDS = 55  # of an answer: about two sentences
+MAX_SENTENCE_WORDS = 45  # a longer one is cut to the stretch that holds most of the question
+ONE_PAGE = 0.75  # the share of the question that a page must say to answer it alone
+MIN_GAIN = 0.05  # the share that a second page must add
+CERTAIN = 0.9  # the chance from which nothing is added
+MIN_CHANCE = 0.05  # of a sentence that is added
+MAX_SENTENCES = 3
 MAX_PAGES = 2
 ENOUGH = 0.4  # the share of the best score from which a further sentence is worth its words
 ENOUGH_ELSEWHERE = 0.8  # the same on a further page where the first ones say every word of the question
 BESIDE = 0.15  # a neighbour of the best sentence often goes on with it
+KEEP_WANTED = 0.3  # what a word of the wanted kind counts beside the words of the question when a sentence is cut
 FILL = 12  # the room from which a part of a sentence is better than none
+LIFE = 0.6  # what telling when or where someone was born or died adds, where that was asked
 SPENT = 0.7  # a second page should add to what the first one says
 BOTH_NAMED = 1.5  # the question names both pages of a pair
 _LEAD_SENTENCES = 4
+_OPENING_SENTENCES = 8
 _OPENING = 40
+_LINKING_SENTENCES = 3
 MAX_HEAD_WORDS = 8
 _IDENTIFIER = re.compile(r"^[`-]|\w\(|[a-z][_.][a-z]|^[a-z]+[-_][a-z]|^[A-Z_]{3,}$|[a-z][A-Z]")
+_LINK = re.compile(r"(?<!!)\[([^\[\]\n]{1,200})\]\((https?://[^()\s]{1,2000})\)")
+_LIFE_EVENT = re.compile(r"\b(?:born|birth|birthday|birthplace|die|died|death)\b", re.I)
+_LIFE_DATES = re.compile(r"\([^()]*\b\d{3,4}\b[^()]*\)|\b(?:born|died)\b[^.;]*\b\d{3,4}\b")
+_LIFE_PLACES = re.compile(r"\b(?:born|died|death|birth|buried)\b[^.;]*\b(?:in|at|near) (?:the )?(?!(?:19|20|18)\d\d)[A-ZÀ-Þ]")
 _ASIDE = re.compile(r"\s*\([^()]*\)")
 
 
@@ -50,16 +66,20 @@ class ExtractiveAnswer(Struct, frozen=True):
 def compose_answer(question: Question, pages: Sequence[PageView]) -> ExtractiveAnswer:
     """The answer to a question from pages that were read; without lines when nothing in them bears on it."""
     evidence = SentenceRanking(question, _prefer_language(question, pages))
-    usable = [s for s in evidence.ranked if _is_quotable(s)]
+    usable = [s for s in evidence.ranked if is_quotable(s)]
     if not usable:
         return ExtractiveAnswer()
     answered = rate_ranking(question, evidence)
     graph = _Subjects(evidence, usable)
     if (sides := graph.sides()) and (short := compare_sides(question, *(s for s, _ in sides))):
         return ExtractiveAnswer(_fill_room(evidence, [s for _, s in sides], (), len(short.split())), short, "yes")
-    chosen = (graph.linked_pair() or [usable[0]]) if answered != "no" else usable[:1]
-    spent = len(NOT_ANSWERED.split()) if answered == "no" else 0
-    return ExtractiveAnswer(_fill_room(evidence, chosen, usable, spent), answered=answered)
+    if answered != "no" and (pair := graph.linked_pair()):
+        return ExtractiveAnswer(_fill_room(evidence, pair, usable, 0), answered=answered)
+    candidates = rate_candidates(evidence, usable)
+    if answered != "no" and graph.needs_another_page(candidates[0].scored.page):
+        return ExtractiveAnswer(_fill_room(evidence, usable[:1], usable, 0), answered=answered)
+    chosen = _choose_few(evidence, candidates) if answered != "no" else [candidates[0].scored]
+    return ExtractiveAnswer(_quote_sentences(evidence, chosen), answered=answered)
 
 
 def _prefer_language(question: Question, pages: Sequence[PageView]) -> Sequence[PageView]:
@@ -68,14 +88,44 @@ def _prefer_language(question: Question, pages: Sequence[PageView]) -> Sequence[
     return same or pages
 
 
-def missing_name(question: Question, pages: Sequence[PageView]) -> str:
-    """A name the question goes by way of, that a page gives and that no page read is about."""
+def _choose_few(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> list[Scored]:
+    """The sentence that answers most likely; where that is not likely enough, others that may and that fit beside it."""
+    lengths = [min(MAX_SENTENCE_WORDS, len(_render_sentence(evidence, c.scored).split())) for c in candidates]
+    chosen, chance, left = [candidates[0].scored], candidates[0].chance, MAX_WORDS - lengths[0]
+    for candidate, length in zip(candidates[1:], lengths[1:], strict=True):
+        if chance >= CERTAIN or candidate.chance < MIN_CHANCE or len(chosen) == MAX_SENTENCES:
+            break
+        s, anchor = candidate.scored, chosen[0]
+        said = frozenset[str]().union(*(c.covered for c in chosen))
+        is_stray = s.score < _min_share(evidence, s, {c.page for c in chosen}, said) * anchor.score
+        if length <= left and not is_stray:
+            chosen.append(s)
+            chance, left = chance + candidate.chance, left - length
+    return sorted(chosen, key=lambda s: (s.page != chosen[0].page, s.page, s.place))
+
+
+def _quote_sentences(evidence: SentenceRanking, chosen: Sequence[Scored]) -> tuple[tuple[str, int], ...]:
+    return tuple(
+        (_shorten_sentence(_render_sentence(evidence, s), evidence, MAX_SENTENCE_WORDS), evidence.pages[s.page].number)
+        for s in chosen
+    )
+
+
+def find_next_step(question: Question, pages: Sequence[PageView], known: Container[str]) -> tuple[list[str], str]:
+    """Where a page that says only a part of the question leads on: pages its best sentences link to, and a name to look up.
+
+    The name is one that the question goes by way of, that a page gives and that no page read is about. `known` addresses are
+    left out.
+    """
     evidence = SentenceRanking(question, pages)
-    usable = [s for s in evidence.ranked if _is_quotable(s)]
-    return _Subjects(evidence, usable).next_name() if usable else ""
+    usable = [s for s in evidence.ranked if is_quotable(s)]
+    if not usable:
+        return [], ""
+    graph = _Subjects(evidence, usable)
+    return [url for url in graph.linked_urls() if url not in known], graph.next_name()
 
 
-def _is_quotable(scored: Scored) -> bool:
+def is_quotable(scored: Scored) -> bool:
     return scored.score > 0 and (scored.sentence.kind != "label" or len(scored.sentence.text.split()) > 5)
 
 
@@ -100,18 +150,29 @@ class _Subjects:
 
     def _find_side(self, name: str, pages: Sequence[int]) -> tuple[Side, Scored] | None:
         lead = next((lead for n in pages if (lead := self._lead_sentence(n))), None)
-        return (Side(name, lead.sentence.text), lead) if lead else None
+        if lead is None:
+            return None
+        opening = " ".join(s.text for s in self.evidence.sentences[lead.page][:_OPENING_SENTENCES])
+        return Side(name, lead.sentence.text, opening), lead
 
     def linked_pair(self) -> list[Scored]:
         """Two sentences of two pages that belong together, or nothing."""
         best: tuple[float, list[Scored]] = (0.0, [])
-        for first in (n for n, named in enumerate(self.named) if named):
+        named = [n for n, is_named in enumerate(self.named) if is_named]
+        best_page = self.usable[0].page
+        for first in dict.fromkeys((*named, best_page) if self.needs_another_page(best_page) else named):
             for second in range(len(self.flat)):
                 pair = self._pair_pages(first, second)
                 score = sum(s.score for s in pair) * (BOTH_NAMED if self.named[second] else 1.0)
                 if pair and score > best[0]:
                     best = (score, pair)
         return best[1]
+
+    def needs_another_page(self, page: int) -> bool:
+        """Whether a page leaves a part of the question unsaid that another page says."""
+        cover = self.evidence.page_cover
+        others = [n for n in range(len(self.flat)) if n != page]
+        return cover(page) < ONE_PAGE and any(cover(page, n) - cover(page) >= MIN_GAIN for n in others)
 
     def next_name(self) -> str:
         """The name that stands in the relation the question asks by, on a page about the question's subject."""
@@ -121,6 +182,21 @@ class _Subjects:
         pages = [n for n, named in enumerate(self.named) if named and cues]
         sentences = (s.text for page in pages for s in self.evidence.sentences[page][:_OPENING])
         return next((name for text in sentences if (name := _name_after(text, cues, known))), "")
+
+    def linked_urls(self) -> list[str]:
+        """What the best sentences of the pages about the question's subject link to, where the page says only a part of it."""
+        about = [n for n, named in enumerate(self.named) if named] or [self.usable[0].page]
+        partial = [n for n in about if self.evidence.page_cover(n) < ONE_PAGE]
+        best = [s for s in self.usable if s.page in partial][:_LINKING_SENTENCES]
+        asked = flatten_words(self.evidence.question.text)
+        return list(
+            dict.fromkeys(
+                url
+                for s in best
+                for label, url in _find_links(self.evidence.pages[s.page].text, s.sentence.text)
+                if flatten_words(label) not in asked
+            )
+        )
 
     def _pair_pages(self, first: int, second: int) -> list[Scored]:
         about = self.flat[second]
@@ -136,10 +212,18 @@ class _Subjects:
         rarity = self.evidence.rarity
         spent = link.covered | set(self.evidence.words.stems(self.evidence.subjects[link.page]))
 
-        def value(s: Scored) -> float:
-            return s.score - SPENT * sum(rarity[c] for c in s.covered & spent)
+        life = _life_sign(self.evidence.question)
+        bonus = LIFE * max(rarity.values(), default=0.0)
 
-        return max((s for s in self.usable if s.page == page), key=value, default=None) or self._lead_sentence(page)
+        def value(s: Scored) -> float:
+            tells_life = life is not None and life.search(s.sentence.text) is not None
+            return s.score - SPENT * sum(rarity[c] for c in s.covered & spent) + bonus * tells_life
+
+        found = [s for s in self.usable if s.page == page]
+        lead = self._lead_sentence(page)
+        if life and lead and all(s.place != lead.place for s in found):
+            found.append(lead)
+        return max(found, key=value, default=lead)
 
     def _mentions_subject(self, s: Scored, page: int) -> bool:
         """Whether a sentence names what a page is about, a middle name more or less."""
@@ -155,11 +239,11 @@ class _Subjects:
 
     def _lead_sentence(self, page: int) -> Scored | None:
         """The sentence that introduces a page's subject; with a date if one of the first has it."""
-        first = self.flat[page].split()[:1]
+        names = {word for word in self.flat[page].split() if len(word) >= MIN_NAME} or set(self.flat[page].split()[:1])
         start = [
             Scored(0.0, page, place, s, frozenset())
             for place, s in enumerate(self.evidence.sentences[page])
-            if s.kind == "prose" and len(s.text.split()) > 5 and set(first) & set(flatten_words(s.text).split())
+            if s.kind == "prose" and len(s.text.split()) > 5 and names & set(flatten_words(s.text).split())
         ][:_LEAD_SENTENCES]
         return next((s for s in start if find_dates(s.sentence.text)), start[0] if start else None)
 
@@ -168,6 +252,21 @@ class _Subjects:
         if key not in self._texts:
             self._texts[key] = flatten_words(s.sentence.text)
         return self._texts[key]
+
+
+def _life_sign(question: Question) -> re.Pattern[str] | None:
+    """How a text says when or where someone was born or died, where that was asked."""
+    if not _LIFE_EVENT.search(question.text) or question.wants not in ("date", "place"):
+        return None
+    return _LIFE_DATES if question.wants == "date" else _LIFE_PLACES
+
+
+def _find_links(markdown: str, sentence: str) -> Iterator[tuple[str, str]]:
+    """The links of a page whose label a sentence says, in the order of the page."""
+    for match in _LINK.finditer(markdown):
+        label = strip_markdown(match[1])
+        if len(label) >= MIN_NAME and label in sentence:
+            yield label, match[2]
 
 
 def _name_after(text: str, cues: set[str], known: str) -> str:
@@ -252,14 +351,21 @@ def _shorten_sentence(text: str, evidence: SentenceRanking, room: int) -> str:
     """At most `room` words: asides go first, then all but the stretch that holds most of the question."""
     if len(text.split()) <= room:
         return text
-    if evidence.question.wants not in ("date", "number"):
-        text = _ASIDE.sub("", text)
+    text = _ASIDE.sub(lambda aside: "" if _is_beside_the_point(aside.group(), evidence) else aside.group(), text)
     words = text.split()
     room = max(1, room - 1)
     if len(words) <= room:
         return text
     values = [max((evidence.rarity.get(s, 0.0) for s in evidence.words.stems(w)), default=0.0) for w in words]
+    for place in find_wanted_words(evidence, words):
+        values[place] += KEEP_WANTED * max(values)
     starts = range(len(words) - room + 1)
     start = max(starts, key=lambda i: (sum(values[i : i + room]), -i))
     stretch = " ".join(words[start : start + room])
     return f"{'… ' if start else ''}{stretch}{' …' if start + room < len(words) else ''}"
+
+
+def _is_beside_the_point(aside: str, evidence: SentenceRanking) -> bool:
+    """Whether an aside holds neither the wanted kind of thing nor a word of the question."""
+    said = evidence.rarity.keys() & set(evidence.words.stems(aside))
+    return not said and not find_wanted_words(evidence, aside.split())

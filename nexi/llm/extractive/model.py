@@ -18,7 +18,7 @@ from msgspec import Struct
 from nexi.errors import LLMError
 from nexi.llm.extractive._evidence import rank_hits
 from nexi.llm.extractive._summary import page_views, pick_parts, summarise_text
-from nexi.llm.extractive.composition import NOT_ANSWERED, ExtractiveAnswer, compose_answer, missing_name
+from nexi.llm.extractive.composition import NOT_ANSWERED, ExtractiveAnswer, compose_answer, find_next_step
 from nexi.llm.extractive.questions import MAX_QUESTION_CHARS, Question, extract_keywords, read_question, search_queries
 from nexi.structured.ranking import ENOUGH, Assessment
 from nexi.types import Finish, Message, PageView, Reply, SearchOutcome, ToolCall, ToolSpec, Usage
@@ -124,9 +124,20 @@ def _next_call(turn: _ExtractiveQuestion, tools: frozenset[str], step: int) -> R
     if reading and unread and (count := _pages_to_read(turn)):
         whole = {"get_full": True} if reading == "web_get" else {}
         return _call_reply(reading, {"urls": unread[:count], **whole}, step)
-    if searching and (queries := _choose_queries(turn)):
+    links, name = _find_leads(turn)
+    if searching and (queries := _choose_queries(turn, name)):
         return _call_reply(searching, {"queries": queries}, step)
+    if reading and links and turn.reads < MAX_READS:
+        whole = {"get_full": True} if reading == "web_get" else {}
+        return _call_reply(reading, {"urls": links[:MORE_PAGES], **whole}, step)
     return None
+
+
+def _find_leads(turn: _ExtractiveQuestion) -> tuple[list[str], str]:
+    """Where the first pages lead on; only these, so that a run ends."""
+    if turn.reads != 1 or turn.searches > 1 or not turn.quotable_pages:
+        return [], ""
+    return find_next_step(turn.question, turn.quotable_pages, turn.asked)
 
 
 def _knows_only_where(turn: _ExtractiveQuestion) -> bool:
@@ -141,14 +152,13 @@ def _pages_to_read(turn: _ExtractiveQuestion) -> int:
     return MORE_PAGES if turn.reads < min(turn.searches, MAX_READS) else 0
 
 
-def _choose_queries(turn: _ExtractiveQuestion) -> list[str]:
+def _choose_queries(turn: _ExtractiveQuestion, name: str) -> list[str]:
     if not turn.searches and not turn.reads:
         return search_queries(turn.question)
     if turn.searches != 1:
         return []
     if not any(o.hits for o in turn.outcomes):
         return [extract_keywords(turn.question)]
-    name = missing_name(turn.question, turn.quotable_pages) if turn.quotable_pages else ""
     return [name] if name else []
 
 

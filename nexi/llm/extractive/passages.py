@@ -17,6 +17,7 @@ from nexi.text.sentences import sentence_bounds
 from nexi.text.stems import stem
 from nexi.text.stopwords import STOP
 from nexi.text.terms import fold_text
+from nexi.text.wordforms import normalise_word
 from nexi.text.words import has_unspaced
 
 __all__ = ["ContentWords", "PassageSentence", "read_sentences"]
@@ -30,6 +31,7 @@ _HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _FENCE = re.compile(r"^\s*(```|~~~)")
 _HEADING = re.compile(r"^\s{0,3}#{1,6}\s+(.*?)\s*#*$")
 _ITEM = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+")
+_AFTER_LATIN = "\u0250"  # accents are folded in Latin letters only: elsewhere they make another letter
 _RULE = re.compile(r"^\s*\|?[\s:|=+-]+\|?\s*$")
 
 
@@ -154,6 +156,8 @@ def _stems_of(word: str) -> Iterable[str]:
     low = word.lower().replace("’", "'").removesuffix("'s")
     if "_" in word or "." in word:
         return [low, *(s for part in re.split(r"[_.]", word) for s in _stems_of(part))]
+    if not low.isascii() and low[0] < _AFTER_LATIN:
+        low = normalise_word(low)
     if low in STOP or not low:
         return ()
     humps = _HUMP.findall(word) if low != word and not word.istitle() and len(word) > 3 else ()

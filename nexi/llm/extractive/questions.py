@@ -31,7 +31,9 @@ _PERSON = re.compile(
     re.I,
 )
 _DATE = re.compile(
-    r"\bwhen\b|\b(?:what|which) (?:\w+ )?(?:year|date|day|month|century|decade|time period|era)\b|\bhow old\b", re.I
+    r"\bwhen\b|\bhow old\b|\b(?:what|which) (?:(?:is|was|are|were) the )?(?:\w+ )?"
+    r"(?:year|date|day|month|century|decade|time period|era)\b",
+    re.I,
 )
 _NUMBER = re.compile(
     r"\bhow (?:many|much|long|far|tall|high|big|large|often|deep|wide|heavy|fast)\b|\bwhat (?:percentage|percent|number|amount|"
@@ -59,8 +61,11 @@ _SIGNS: tuple[tuple[Wants, re.Pattern[str]], ...] = (
 )
 _CAP = r"[A-ZÀ-ÞŁŚŽČŠŌĀŪ][\w'’.-]*"
 _NAME = re.compile(rf"{_CAP}(?: (?:(?:of|the|de|la|le|von|van|der|den|du|di|da|del|al|ibn) ){{0,2}}{_CAP})*")
+_AFTER_NAMES = re.compile(r"\s+(?:both|(?:(?:from|in|of|at|have|has|share|located|based|born)\s+){0,2}the same)\b.*$", re.I)
 _OR = re.compile(
-    r"(?:,|:|\bbetween|\bof|\beither|\bare|\bout of)\s+([^,:?]+(?:,[^,:?]+)??),?\s+(?:or|and)\s+([^?]+?)\s*\?*$", re.I
+    r"(?:,|:|\b(?:between|of|either|are|out of)|^\W*(?:were|was|is|do|does|did))\s+(?:both\s+)?"
+    r"([^,:?]+(?:,[^,:?]+)??),?\s+(?:or|and)\s+([^?]+?)\s*\?*$",
+    re.I,
 )
 
 
@@ -127,4 +132,4 @@ def find_names(text: str) -> list[str]:
 def _find_choices(text: str) -> tuple[str, ...]:
     """The two alternatives of "which is older, A or B?", or none."""
     match = _OR.search(text) if re.search(r"\b(?:or|both|same|between|out of)\b", text) else None
-    return (match.group(1).strip(), match.group(2).strip()) if match else ()
+    return (match.group(1).strip(), _AFTER_NAMES.sub("", match.group(2)).strip()) if match else ()

@@ -1,0 +1,115 @@
+"""Which of the best sentences answers a question: a small linear model over what speaks for each.
+
+Above `evidence`, below `composition`. The weights are learned data (`python -m evals.sentence_choice fit`); each feature has
+one weight, so a choice can be read off. The chances of the candidates of one question add up to 1.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import resources
+
+from msgspec import Struct
+
+from nexi.llm.extractive._evidence import Scored, SentenceRanking, find_new_names, holds_wanted
+from nexi.llm.extractive._related import find_similarity, general_rarity
+
+MAX_CANDIDATES = 60
+LONG_SENTENCE = 45
+MANY_NAMES = 3
+_FOCUS = re.compile(
+    r"\b(?:what|which)\s+((?:(?!(?:is|are|was|were|did|do|does|has|had|have|can|could|would|will)\b)[\w-]+\s+){1,3})", re.I
+)
+
+
+class Candidate(Struct, frozen=True):
+    """A sentence and the chance that it answers."""
+
+    scored: Scored
+    chance: float
+
+
+def rate_candidates(ranking: SentenceRanking, usable: Sequence[Scored]) -> list[Candidate]:
+    """The best sentences by their chance to answer, best first."""
+    candidates = list(usable[:MAX_CANDIDATES])
+    weights = _load_weights()
+    points = [
+        sum(weights.get(name, 0.0) * value for name, value in features.items())
+        for features in describe_candidates(ranking, candidates)
+    ]
+    best = max(points, default=0.0)
+    powers = [math.exp(value - best) for value in points]
+    rated = [Candidate(s, power / sum(powers)) for s, power in zip(candidates, powers, strict=True)]
+    return sorted(rated, key=lambda c: -c.chance)
+
+
+def describe_candidates(ranking: SentenceRanking, candidates: Sequence[Scored]) -> list[dict[str, float]]:
+    """The features of each candidate, by name."""
+    describe = _Features(ranking, candidates)
+    return [describe.of_sentence(s) for s in candidates]
+
+
+@cache
+def _load_weights() -> Mapping[str, float]:
+    text = resources.files("nexi.llm.extractive").joinpath("choice.json").read_text(encoding="utf-8")
+    learned: dict[str, float] = json.loads(text)
+    return learned
+
+
+class _Features:
+    """What speaks for the candidates of one question."""
+
+    def __init__(self, ranking: SentenceRanking, candidates: Sequence[Scored]) -> None:
+        self.ranking = ranking
+        self.top = max((s.score for s in candidates), default=0.0) or 1.0
+        raw = {word: weight * general_rarity(word) for word, weight in ranking.question.weights.items()}
+        whole = sum(raw.values()) or 1.0
+        self.weights = {word: value / whole for word, value in raw.items()}
+        focus = _FOCUS.search(ranking.question.text)
+        self.focus = (ranking.words.stems(focus[1]) if focus else [])[-1:]
+        self._said: dict[frozenset[str], dict[str, float]] = {}
+
+    def of_sentence(self, s: Scored) -> dict[str, float]:
+        ranking, page = self.ranking, self.ranking.sentences[s.page]
+        before, after, block, title = ranking.words_around(s)
+        own = ranking.stems_of(s.page, s.place)
+        label = frozenset(ranking.words.stems(s.sentence.label))
+        said = self._similarities(own)
+        near = own | before | after | label | title
+        wanted = float(holds_wanted(ranking, s.sentence))
+        return {
+            "score": s.score / self.top,
+            "said": self._sum(said),
+            "said_before": self._gain(said, before),
+            "said_after": self._gain(said, after),
+            "said_in_paragraph": self._gain(said, block),
+            "words": sum(w for word, w in self.weights.items() if word in own),
+            "share": sum(word in own for word in self.weights) / max(1, len(self.weights)),
+            "missing": sum(w for word, w in self.weights.items() if word not in near),
+            "new_names": min(MANY_NAMES, sum(1 for _ in find_new_names(ranking, s.sentence))) / MANY_NAMES,
+            "page": ranking.page_prior(s.page) - 1,
+            "first_page": float(s.page == 0),
+            "wanted": wanted,
+            "wanted_date": wanted * (ranking.wants == "date"),
+            "focus": float(bool(self.focus) and self.focus[0] in own),
+            "place": s.place / max(1, len(page)),
+            "long": float(len(s.sentence.text.split()) > LONG_SENTENCE),
+        }
+
+    def _similarities(self, stems: frozenset[str]) -> dict[str, float]:
+        known = self._said.get(stems)
+        if known is None:
+            known = self._said[stems] = {word: find_similarity(word, stems) for word in self.weights}
+        return known
+
+    def _sum(self, said: Mapping[str, float]) -> float:
+        return sum(weight * said[word] for word, weight in self.weights.items())
+
+    def _gain(self, said: Mapping[str, float], stems: frozenset[str]) -> float:
+        """What other words say of the question that the sentence does not."""
+        more = self._similarities(stems)
+        return sum(weight * max(0.0, more[word] - said[word]) for word, weight in self.weights.items())
