@@ -76,7 +76,8 @@ def compose_answer(question: Question, pages: Sequence[PageView]) -> ExtractiveA
     if answered != "no" and (pair := graph.linked_pair()):
         return ExtractiveAnswer(_fill_room(evidence, pair, usable, 0), answered=answered)
     candidates = rate_candidates(evidence, usable)
-    if answered != "no" and graph.needs_another_page(candidates[0].scored.page):
+    is_foreign = evidence.wants == "code" or question.language  # the choice was learned from English prose
+    if answered != "no" and (is_foreign or graph.needs_another_page(candidates[0].scored.page)):
         return ExtractiveAnswer(_fill_room(evidence, usable[:1], usable, 0), answered=answered)
     chosen = _choose_few(evidence, candidates) if answered != "no" else [candidates[0].scored]
     return ExtractiveAnswer(_quote_sentences(evidence, chosen), answered=answered)
