@@ -347,21 +347,18 @@ def test_every_word_of_the_prompt_is_documented() -> None:
 # Settings
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", CONFIGURATION], ids=lambda page: page.stem)
-def test_every_setting_is_documented_with_its_default_and_no_other_is(page: Path) -> None:
-    documented = {name: json.loads(cells[0].strip("`")) for name, cells in rows(page, "setting").items()}
+def test_every_setting_is_documented_with_its_default_and_no_other_is() -> None:
+    documented = {name: json.loads(cells[0].strip("`")) for name, cells in rows(CONFIGURATION, "setting").items()}
     assert documented == config.DEFAULT_CONFIG
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", CONFIGURATION], ids=lambda page: page.stem)
-def test_every_setting_is_documented_with_its_meaning(page: Path) -> None:
-    documented = {name: cells[1] for name, cells in rows(page, "setting").items()}
+def test_every_setting_is_documented_with_its_meaning() -> None:
+    documented = {name: cells[1] for name, cells in rows(CONFIGURATION, "setting").items()}
     assert documented == {name: declaration.meaning for name, declaration in config.DECLARATIONS.items()}
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", CONFIGURATION], ids=lambda page: page.stem)
-def test_every_setting_is_documented_with_its_variables(page: Path) -> None:
-    documented = {name: set(spans(cells[2])) for name, cells in rows(page, "setting").items() if spans(cells[2])}
+def test_every_setting_is_documented_with_its_variables() -> None:
+    documented = {name: set(spans(cells[2])) for name, cells in rows(CONFIGURATION, "setting").items() if spans(cells[2])}
     keys = set(config.KEY_VARIABLES.values())
     main_keys, jina = {"OPENROUTER_API_KEY", "OPENAI_API_KEY"}, {"JINA_API_KEY"}
     assert documented == {
@@ -374,9 +371,8 @@ def test_every_setting_is_documented_with_its_variables(page: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", CONFIGURATION], ids=lambda page: page.stem)
-def test_every_variable_that_is_read_is_documented(page: Path) -> None:
-    documented = set(re.findall(r"\b[A-Z][A-Z_]+\b|\bhttps?_proxy\b|\bno_proxy\b", page.read_text(encoding="utf-8")))
+def test_every_variable_that_is_read_is_documented() -> None:
+    documented = set(re.findall(r"\b[A-Z][A-Z_]+\b|\bhttps?_proxy\b|\bno_proxy\b", CONFIGURATION.read_text(encoding="utf-8")))
     assert variables_read() - documented == set()
 
 
@@ -412,8 +408,8 @@ def test_every_prompt_is_documented_with_its_values() -> None:
     assert documented == {name: set(prompts.placeholders(prompts.read_packaged_prompt(name))) for name in prompts.NAMES}
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs" / "troubleshooting.md"], ids=lambda page: page.stem)
-def test_every_quoted_symptom_is_a_message_of_the_code(page: Path) -> None:
+def test_every_quoted_symptom_is_a_message_of_the_code() -> None:
+    page = ROOT / "docs" / "troubleshooting.md"
     source = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "nexi").rglob("*.py")))
     symptoms = re.findall(r'^\| ([^|]*"[^|]*) \|', page.read_text(encoding="utf-8"), re.MULTILINE)
     parts = [part.strip() for quote in re.findall(r'"([^"]+)"', "\n".join(symptoms)) for part in _fixed_parts(quote)]

@@ -1,4 +1,4 @@
-"""The recipes of the README, word for word, against a real server."""
+"""The recipes of the handbook, word for word, against a real server."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from nexi.web.guard import GuardRules
 from tests.clients.programs import PYTHON, needs_clients
 from tests.web.world import MANY, MOON, serving
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+SERVER = Path(__file__).resolve().parents[2] / "docs" / "server.md"
 ADDRESS = "http://127.0.0.1:8000"
 KEY = "the token, or any word"
 RECIPE = re.compile(r"^\*\*(?P<name>[^*]+)\*\*[^\n]*\n\n```(?P<kind>\w+)\n(?P<lines>.*?)^```$", re.MULTILINE | re.DOTALL)
-SECTION = README.read_text(encoding="utf-8").partition("## Over HTTP")[2].partition("\n## As a library")[0]
+SECTION = SERVER.read_text(encoding="utf-8").partition("## Clients")[2].partition("\n## Runs")[0]
 RECIPES = {found["name"]: found for found in RECIPE.finditer(SECTION)}
 
 
@@ -36,7 +36,7 @@ def test_there_is_a_recipe_of_about_five_lines_for_each_client() -> None:
 
 @needs_clients
 @pytest.mark.parametrize("name", [name for name, found in RECIPES.items() if found["kind"] == "py"])
-async def test_a_program_of_the_readme_runs_as_it_stands(tmp_path: Path, name: str) -> None:
+async def test_a_program_of_the_handbook_runs_as_it_stands(tmp_path: Path, name: str) -> None:
     token = "a-token-for-clients"
     keyed = "key=" in RECIPES[name]["lines"]
     async with serving(tmp_path, rules=GuardRules(token=token) if keyed else MANY) as served:

@@ -32,7 +32,7 @@ _GROUPS = (
     "fund funded funding tuition endowment budget donation financed finance fees",
     "sport sports athletic team teams football league competes",
     "criticise criticised criticism critics controversy accused errors mistakes debate disputed",
-    "elect elected election elections voting votes vote constituency seats ballot",
+    "elect elected election elections voting votes vote constituency ballot",
     "law laws legal legislation act bill court",
     "settle settled settlement settlers emigrated migrated fled refugees colony",
     "leave left fled persecution exodus emigration escaped exile",

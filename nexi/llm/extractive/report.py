@@ -45,7 +45,7 @@ _WEAK = frozenset(
     map(
         stem,
         word_set(
-            "happen main role play take come work live look become known know many much often kind type do make give get way "
+            "happen main role play take come work live look become know known many much often kind type do make give get way "
             "life career done thing people famous important"
         ),
     )
