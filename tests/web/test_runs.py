@@ -314,7 +314,7 @@ async def test_an_agentic_search_is_a_run_whose_result_is_the_seeds_response(tmp
         status = await served.end_of(run_id)
         assert (status["mode"], status["state"]) == ("agentic", "finished")
         told = (await served.client.get(f"/v1/runs/{run_id}/result")).json()
-        assert set(told) == {"success", "query", "iterations", "completeness", "results", "search_history", "status"}
+        assert set(told) == {"success", "query", "iterations", "completeness", "results", "search_history", "status", "usage"}
         assert MOON in (await served.client.get(f"/v1/runs/{run_id}/result?format=md")).text
         assert "nexi_completeness_count 0" not in (await served.client.get("/metrics")).text
 
