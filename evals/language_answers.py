@@ -40,7 +40,7 @@ FLOORS = {
     "verified": 95.0,
     "said": 75.0,
 }  # a short question may fit two languages, and then nothing is said
-SAMPLE_ALLOWANCE = 25.0  # points by which a small sample may fall short by chance
+SAMPLE_ALLOWANCE = 40.0  # points by which three questions of a language may fall short by chance
 CROSS_QUESTIONS = 4  # of each language, asked of English pages
 OTHER_LANGUAGE = "another language than the question"  # what the warning says
 HEADS = ("language", "asked", "right", "first", "cited", "verified", "unanswered", "words", "pages", "seconds", "said")
