@@ -168,7 +168,7 @@ SECURE_FORMS = {
 
 class Secure(Sender):
     async def send(self, service: str, request: BackendRequest) -> BackendResponse:
-        found = SECURE_FORMS[request.url] if "flaw" in str(request.params) or request.url == KEV else {}
+        found = SECURE_FORMS.get(request.url, {}) if "flaw" in str(request.params) or request.url == KEV else {}
         return BackendResponse(200, {}, json.dumps(found).encode())
 
 

@@ -39,7 +39,7 @@ def test_a_conversation_with_a_follow_up_that_ctrl_c_stops(env: dict[str, str], 
             screen.expect("(answer), call 2,")
             screen.type(CTRL_C)
             screen.expect("the search was stopped; this answer uses what was read until then")
-            screen.expect("many craters")
+            screen.expect("craters")
             screen.expect("Sources")
             screen.expect(PROMPT)
             screen.type("/sources" + ENTER)

@@ -55,7 +55,7 @@ def test_the_panel_shows_progress_and_researchers_and_leaves_only_the_report(env
 
 def test_ctrl_c_once_writes_the_report_from_what_is_there(env: dict[str, str], here: Path) -> None:
     with researching(env, latency_ms=400) as screen:
-        screen.expect("Research: 40%")  # one search, the handshake, and pages
+        screen.expect("Research: 20%")  # one search, the handshake, and pages
         screen.type(CTRL_C)
         assert screen.ending() in (0, 130)
     assert FOUND in Picture(screen.raw).text

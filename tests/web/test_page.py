@@ -50,7 +50,7 @@ async def test_a_finished_run_is_shown_with_its_evidence_in_the_stored_page(tmp_
         view = (await served.client.get(f"/page/runs/{run_id}")).json()
         assert (view["question"], view["figures"], view["sources"][0]["url"]) == (
             QUESTION,
-            "2 of 2 sentences found in the cited pages",
+            "1 of 1 sentence found in the cited pages",
             MOON,
         )
         assert {bar["lane"] for bar in view["timeline"]} == {"model", "search", "page"}

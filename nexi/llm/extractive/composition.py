@@ -94,10 +94,12 @@ def _choose_few(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> l
     lengths = [min(MAX_SENTENCE_WORDS, len(_render_sentence(evidence, c.scored).split())) for c in candidates]
     chosen, chance, left = [candidates[0].scored], candidates[0].chance, MAX_WORDS - lengths[0]
     for candidate, length in zip(candidates[1:], lengths[1:], strict=True):
-        if chance >= CERTAIN or candidate.chance < MIN_CHANCE or len(chosen) == MAX_SENTENCES:
-            break
         s, anchor = candidate.scored, chosen[0]
         said = frozenset[str]().union(*(c.covered for c in chosen))
+        goes_on = s.page == anchor.page and s.place == anchor.place + 1 and bool(s.covered - said)
+        is_enough = chance >= CERTAIN or candidate.chance < MIN_CHANCE
+        if (is_enough and not goes_on) or len(chosen) == MAX_SENTENCES:
+            continue
         is_stray = s.score < _min_share(evidence, s, {c.page for c in chosen}, said) * anchor.score
         if length <= left and not is_stray:
             chosen.append(s)
