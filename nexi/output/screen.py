@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from nexi.events import Event, ModelAsked, TextDelta, Warned
+from nexi.events import Event, ModelAsked, PageFetched, SourceNumbered, TextDelta, Warned
 from nexi.output._messages import cost_text, print_note, print_result_summary, print_sources, print_warning
+from nexi.output._sites import site_of
 from nexi.output.blocks import BlockStream
-from nexi.output.controls import clean_text
+from nexi.output.controls import clean_line, clean_text
 from nexi.output.proof import claim_lines, print_answered, print_figures, support_by_source
 from nexi.output.status import RunTally, detail_of, progress_of
 from nexi.output.streams import is_tty, open_console, takes_colors, write
@@ -43,30 +44,6 @@ class ProgressDisplay:
         """Stop showing progress, at least for now."""
 
 
-class _IterationCount(ProgressDisplay):
-    """Counts iterations as `[1][2][3]`, off a terminal."""
-
-    def __init__(self) -> None:
-        self._iteration = 0
-        self._in_line = False
-
-    def show_event(self, event: Event) -> None:
-        if isinstance(event, ModelAsked) and event.purpose == "answer":
-            self._iteration += 1
-            self._in_line = True
-            write(f"[{self._iteration}]", sys.stderr)
-
-    @contextmanager
-    def pause_drawing(self) -> Iterator[None]:
-        self.end()
-        yield
-
-    def end(self) -> None:
-        if self._in_line:
-            self._in_line = False
-            write("\n", sys.stderr)
-
-
 class ProgressLines(ProgressDisplay):
     """A line for each event, where nothing can be redrawn."""
 
@@ -74,9 +51,16 @@ class ProgressLines(ProgressDisplay):
         self._verbose = verbose
 
     def show_event(self, event: Event) -> None:
-        text, style = detail_of(event) if self._verbose else (progress_of(event), "dim")
+        text, style = detail_of(event) if self._verbose else (_describe_progress(event), "dim")
         if text:
             print_note(text, None, style)
+
+
+def _describe_progress(event: Event) -> str:
+    """Searches, delays, and pages as they are handed to the model; a page that was only prefetched is not read yet."""
+    if isinstance(event, SourceNumbered):
+        return clean_line(f"Read {event.source.title or event.source.url} ({site_of(event.source.url)})")
+    return "" if isinstance(event, ModelAsked | PageFetched) else progress_of(event)
 
 
 class _StatusLine(ProgressDisplay):
@@ -274,7 +258,7 @@ def _choose_progress(verbose: bool, quiet: bool, clock: Callable[[], float]) -> 
         return ProgressDisplay()
     if takes_colors(sys.stderr):
         return _StatusLine(verbose, clock)
-    return ProgressLines(verbose) if verbose or is_tty(sys.stderr) else _IterationCount()
+    return ProgressLines(verbose)
 
 
 def _choose_output(progress: ProgressDisplay) -> _AnswerOutput:
