@@ -20,6 +20,11 @@ from rig import miniweb
 FACT = "The Moon is 384,400 km from Earth on average."
 
 
+def heed_hangups() -> None:
+    """For a server started by tests that themselves run under `nohup`."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 @contextmanager
 def process(home: Path, *arguments: str, **env: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A running `nexi serve` and its address."""
@@ -28,6 +33,7 @@ def process(home: Path, *arguments: str, **env: str) -> Iterator[tuple[subproces
         env={"PATH": os.environ["PATH"], "NEXI_HOME": str(home), **env},
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=None if sys.platform == "win32" else heed_hangups,
     ) as running:
         try:
             assert running.stderr
