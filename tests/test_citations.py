@@ -369,3 +369,19 @@ def test_a_long_text_of_anything_streams(piece: str) -> None:
     stream = SentenceStream()
     assert "".join(stream.feed(text)) + stream.finish() == text
     assert drop_unknown(normalise_markers(text), set())[1] == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("It is also in [7].", "It is also in a page that was not read."),
+        ("See [7] for more.", "See a page that was not read for more."),
+        ("It was built in [7] 1969.", "It was built in 1969."),
+        ("See [1] and [7].", "See [1] and a page that was not read."),
+        ("It is far [7].", "It is far."),
+        ("In 1969, as in [1].", "In 1969, as in [1]."),
+        ("`in [7].`", "`in [7].`"),
+    ],
+)
+def test_a_sentence_is_not_broken_where_a_page_it_names_was_not_read(text: str, kept: str) -> None:
+    assert drop_unknown(text, {1}, stand_in="a page that was not read")[0] == kept

@@ -20,6 +20,9 @@ MARKER_NUMBER = r"[1-9][0-9]{0,2}"  # [2024] is a year
 _LINK = r"(?:\([^()\s]{0,2000}\))?"  # some models link their markers; the address is theirs, not ours
 _MARKER = re.compile(rf"\[({MARKER_NUMBER})\]")
 _UNLINKED_MARKER = re.compile(rf"\[({MARKER_NUMBER})\](?!\()")
+UNREAD_PAGE = "a page that was not read"
+_NEEDS_NOUN = re.compile(r"\b(?:in|see|from|by|to|of|with|per|at|on|and|or|than)[ \t]+$", re.I)
+_ENDS_PHRASE = re.compile(r"[ \t]*(?:[.,;:!?)]|for\b|$)", re.M)
 _JOINS_LEFT = re.compile(r"[\[0-9]$")
 _JOINS_RIGHT = re.compile(r"[0-9\]]")
 MARKERS = re.compile(
@@ -179,10 +182,13 @@ def normalise_markers(text: str) -> str:
     return outside_code(text, lambda part: MARKERS.sub(_spell_marker, part))
 
 
-def drop_unknown(text: str, known: set[int]) -> tuple[str, set[int]]:
-    """The text without markers that name no source, and which those were."""
+def drop_unknown(text: str, known: set[int], *, stand_in: str = "") -> tuple[str, set[int]]:
+    """The text without markers that name no source, and which those were.
+
+    `stand_in` takes the place of one that a sentence cannot do without, as in "It is also in [7]."
+    """
     dropped: set[int] = set()
-    return outside_code(text, lambda part: _drop_from(part, known, dropped)), dropped
+    return outside_code(text, lambda part: _drop_from(part, known, dropped, stand_in)), dropped
 
 
 def set_citations(sentence: str, numbers: Iterable[int]) -> str:
@@ -234,7 +240,7 @@ def _has_sources_section(lines: list[str]) -> bool:
     return start is not None and (_is_sources_line(lines[start]) or any(map(_ENTRY.match, lines[start:])))
 
 
-def _drop_from(part: str, known: set[int], dropped: set[int]) -> str:
+def _drop_from(part: str, known: set[int], dropped: set[int], stand_in: str) -> str:
     out: list[str] = []
     position = 0
     for match in _UNLINKED_MARKER.finditer(part):
@@ -243,6 +249,8 @@ def _drop_from(part: str, known: set[int], dropped: set[int]) -> str:
         dropped.add(int(match[1]))
         before, position = part[position : match.start()], match.end()
         out.append(before if part.startswith("[", position) else before.rstrip(" \t"))
+        if stand_in and _NEEDS_NOUN.search(before) and _ENDS_PHRASE.match(part, position):
+            out.append(f" {stand_in}")
         if _JOINS_LEFT.search("".join(out[-2:])) and _JOINS_RIGHT.match(part, position):
             out.append(" ")  # "[[9]2]" must not become a citation by losing its middle
     return "".join([*out, part[position:]])

@@ -11,7 +11,14 @@ import re
 from collections.abc import Callable
 from html import unescape
 
-from nexi.answers.citations import SentenceStream, drop_unknown, normalise_markers, outside_code, strip_sources_section
+from nexi.answers.citations import (
+    UNREAD_PAGE,
+    SentenceStream,
+    drop_unknown,
+    normalise_markers,
+    outside_code,
+    strip_sources_section,
+)
 from nexi.answers.safe_markdown import ADDRESS, MarkdownGuard, Place, escape_markup, remove_markup
 
 _SOURCES_HEAD = re.compile(r"^\s{0,3}(?:#{1,6}\s*|\*\*|__)?(?:sources|references|citations)\b[\s:*_]*$", re.IGNORECASE)
@@ -90,7 +97,7 @@ class AnswerStream:
     def clean(self, text: str) -> str:
         """A text of the model with one spelling of citations, and none that names nothing."""
         text, removed = keep_given_addresses(normalise_markers(text), self._place)
-        text, dropped = drop_unknown(text, self._known)
+        text, dropped = drop_unknown(text, self._known, stand_in=UNREAD_PAGE)
         self.dropped |= dropped
         self.removed |= removed
         return text

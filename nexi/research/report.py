@@ -16,6 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from nexi.answers.citations import (
+    UNREAD_PAGE,
     clean_address,
     clean_title,
     drop_unknown,
@@ -153,7 +154,7 @@ def lint_report(text: str, sources: Sequence[Source], question: str) -> LintedRe
     if clean != text:
         notes.append("tags of the model were left out")
     body = strip_sources_section(clean)
-    body, dropped = drop_unknown(body, {s.number for s in sources})
+    body, dropped = drop_unknown(body, {s.number for s in sources}, stand_in=UNREAD_PAGE)
     if dropped:
         notes.append(f"citations without a source were left out: {', '.join(f'[{n}]' for n in sorted(set(dropped)))}")
     body, repeated = _drop_repeated_sections(body)
