@@ -169,11 +169,11 @@ def test_the_environment_can_forbid_colours(terminals: Terminals, name: str) -> 
 # Progress
 
 
-def test_off_a_terminal_progress_is_counted_and_warnings_have_their_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_off_a_terminal_the_model_calls_are_not_shown_and_warnings_have_their_line(capsys: pytest.CaptureFixture[str]) -> None:
     show(Screen(), ASKED, ASKED, Warned("w", "careful"), ASKED, TextDelta("Far [1]."), result=Result("Far [1].", MOON))
     assert capsys.readouterr() == (
         "Far [1].\n\nSources:\n[1] Moon facts - https://www.moon.example/facts\n",
-        "[1][2]\nWarning: careful\n[3]\n",
+        "Warning: careful\n",
     )
 
 
@@ -195,7 +195,7 @@ def test_a_plain_terminal_gets_stretches_and_notes_only_between_lines(terminals:
         result=result,
     )
     assert out.getvalue() == (
-        "Thinking\nOne [1]. Two.\n\nThree.\nWarning: careful\n\n"
+        "One [1]. Two.\n\nThree.\nWarning: careful\n\n"
         "Sources:\n[1] Moon facts - https://www.moon.example/facts\n"
         "\n1.3 s, 2 iterations, 1 page read, 1,234 tokens, free\n"
     )

@@ -146,12 +146,12 @@ def test_an_answer_in_a_pipe_is_whole_while_the_status_is_drawn_beside_it(env: d
     assert re.search("Starting|Thinking|Searching|Reading", screen.raw)
 
 
-def test_progress_in_a_pipe_is_one_number_for_each_iteration(env: dict[str, str], web: str) -> None:
+def test_progress_in_a_pipe_is_a_line_for_each_search_and_page(env: dict[str, str], web: str) -> None:
     with asking(env, web, separate=("stderr",)) as screen:
         assert screen.process.stderr is not None
         err = screen.process.stderr.read().decode()
         assert screen.ending() == 0
-    assert err == "[1][2][3]\n"
+    assert err == 'Searched "moon distance": 1 result from searxng\nRead Moon facts (127.0.0.1)\n'
     assert "• It is near to the Earth [1]" in screen.text
 
 
