@@ -291,6 +291,19 @@ async def test_a_page_that_says_part_of_the_question_leads_to_the_page_it_links_
     assert "Vikholm is a port on the Bay of Reeds. [2]" in str(given["answer"])
 
 
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("When was the Kelm Tower opened?", "It was opened on 14 May 1911. [1]"),
+        ("What is the Kelm Tower?", "The Kelm Tower is a tower over the Kelm valley. [1]"),
+    ],
+)
+async def test_a_sentence_that_only_names_the_subject_does_not_stand_before_the_answer(question: str, text: str) -> None:
+    tower = "# Kelm Tower\n\nThe Kelm Tower is a tower over the Kelm valley. It was opened on 14 May 1911. It has a café."
+    answer = await final(question, PageView("https://p.example/kelm", 1, "Kelm Tower", tower))
+    assert answer.startswith(text)
+
+
 async def test_accents_may_be_left_out_of_a_question() -> None:
     page = PageView("https://p.example/a", 1, "Zoé Brûlé", "# Zoé Brûlé\n\nZoé Brûlé tunes pianos in Lyon. She has a dog.")
     assert await final("Where does Zoe Brule tune pianos?", page) == "Zoé Brûlé tunes pianos in Lyon. [1]"

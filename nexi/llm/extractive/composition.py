@@ -91,6 +91,7 @@ def _prefer_language(question: Question, pages: Sequence[PageView]) -> Sequence[
 
 def _choose_few(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> list[Scored]:
     """The sentence that answers most likely; where that is not likely enough, others that may and that fit beside it."""
+    candidates = _leave_out_leads(evidence, candidates)
     lengths = [min(MAX_SENTENCE_WORDS, len(_render_sentence(evidence, c.scored).split())) for c in candidates]
     chosen, chance, left = [candidates[0].scored], candidates[0].chance, MAX_WORDS - lengths[0]
     for candidate, length in zip(candidates[1:], lengths[1:], strict=True):
@@ -105,6 +106,17 @@ def _choose_few(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> l
             chosen.append(s)
             chance, left = chance + candidate.chance, left - length
     return sorted(chosen, key=lambda s: (s.page != chosen[0].page, s.page, s.place))
+
+
+def _leave_out_leads(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+    """Without the sentences of the best page that only name what it is about, where another one of it says more."""
+    page = candidates[0].scored.page
+    asked = evidence.question.weights.keys() - frozenset(evidence.words.stems(evidence.subjects[page]))
+    kept = [c for c in candidates if c.scored.page != page or c.scored.covered & asked]
+    if not any(c.scored.page == page for c in kept):
+        return candidates
+    whole = sum(c.chance for c in kept)
+    return [Candidate(c.scored, c.chance / whole) for c in kept]
 
 
 def _quote_sentences(evidence: SentenceRanking, chosen: Sequence[Scored]) -> tuple[tuple[str, int], ...]:
