@@ -18,7 +18,17 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-__all__ = ["ADDRESS", "MarkdownGuard", "Place", "escape_markup", "find_exits", "is_inert", "make_inert", "remove_markup"]
+__all__ = [
+    "ADDRESS",
+    "MarkdownGuard",
+    "Place",
+    "escape_markup",
+    "find_exits",
+    "is_inert",
+    "load_parsers",
+    "make_inert",
+    "remove_markup",
+]
 
 # The citation number of an address, 0 for one that the user or a page that was read wrote down, None for any other.
 Place: TypeAlias = Callable[[str], int | None]
@@ -44,7 +54,8 @@ _OPENING = re.compile(r"[<\[\]]")  # without these there is neither tag nor link
 
 
 @cache
-def _parsers() -> tuple[MarkdownIt, ...]:
+def load_parsers() -> tuple[MarkdownIt, ...]:
+    """The parsers, imported at the first call: the loop makes it while a model thinks."""
     from markdown_it import MarkdownIt
 
     plain = MarkdownIt("commonmark", {"html": True})
@@ -57,7 +68,7 @@ def _parsers() -> tuple[MarkdownIt, ...]:
 
 def find_targets(text: str) -> Iterator[tuple[str, str]]:
     """What a reader of this Markdown loads, runs or links to: html, image, link, definition or text, and the address."""
-    for parser in _parsers():
+    for parser in load_parsers():
         definitions: dict[str, Any] = {}
         tokens = parser.parse(text, definitions)
         yield from (("definition", str(found["href"])) for found in definitions.get("references", {}).values())
@@ -131,7 +142,7 @@ class MarkdownGuard:
     def add(self, text: str) -> None:
         self._end += text if self._end else text.lstrip()
         if len(self._end) > self._trim_at:
-            starts = (_last_block_line(parser.parse(self._end)) for parser in _parsers())
+            starts = (_last_block_line(parser.parse(self._end)) for parser in load_parsers())
             self._end = "".join(self._end.splitlines(keepends=True)[min(starts) :])
             self._trim_at = max(MIN_TRIM_CHARS, 2 * len(self._end))
 
