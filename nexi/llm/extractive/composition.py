@@ -14,7 +14,15 @@ from msgspec import Struct
 
 from nexi.llm.extractive._choice import Candidate, rate_candidates
 from nexi.llm.extractive._comparison import Side, compare_sides, find_dates
-from nexi.llm.extractive._evidence import MIN_NAME, Scored, SentenceRanking, find_wanted_words, flatten_words, is_named
+from nexi.llm.extractive._evidence import (
+    MIN_NAME,
+    Scored,
+    SentenceRanking,
+    find_wanted_words,
+    flatten_words,
+    holds_wanted,
+    is_named,
+)
 from nexi.llm.extractive._lexicon import RELATIONS, SECTIONS
 from nexi.llm.extractive.answerability import rate_ranking
 from nexi.llm.extractive.questions import Question, find_names
@@ -109,10 +117,15 @@ def _choose_few(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> l
 
 
 def _leave_out_leads(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
-    """Without the sentences of the best page that only name what it is about, where another one of it says more."""
+    """Without the sentences of the best page that only name what it is about, where another one of it says more.
+
+    One that holds the wanted kind of thing, such as a number, stays: "The Moon is 384,400 km away" says how far it is.
+    """
     page = candidates[0].scored.page
     asked = evidence.question.weights.keys() - frozenset(evidence.words.stems(evidence.subjects[page]))
-    kept = [c for c in candidates if c.scored.page != page or c.scored.covered & asked]
+    kept = [
+        c for c in candidates if c.scored.page != page or c.scored.covered & asked or holds_wanted(evidence, c.scored.sentence)
+    ]
     if not any(c.scored.page == page for c in kept):
         return candidates
     whole = sum(c.chance for c in kept)
