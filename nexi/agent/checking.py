@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from nexi.agent.context import RunContext
 from nexi.answers.citations import extract_citation_markers
-from nexi.answers.safe_markdown import make_inert
+from nexi.answers.safe_markdown import load_parsers, make_inert
 from nexi.errors import LLMError, VerificationError
 from nexi.events import AnswerChecked, ConflictsFound, MarksDelta, SentenceMark, StatusDelta, TextDelta
 from nexi.ports import LLM, PairModel
@@ -58,6 +58,14 @@ class AnswerChecker:
     def __init__(self, context: RunContext, verifier: Verifier | None = None) -> None:
         self.context = context
         self.verifier = verifier
+        self._rated: tuple[list[PageView], Answered] = ([], "")  # the last pages that were rated, and their rating
+
+    async def prepare(self) -> None:
+        """Do what an answer will need and only the pages decide, while the model thinks."""
+        if self.verifier:
+            await asyncio.to_thread(load_parsers)
+            await self.verifier.snapshots.prepare_all()
+        await self._rate_read_pages()
 
     def open_check(self, *, by_model: bool = True) -> AnswerCheck:
         """Begin the check of one answer. `by_model` is False for quotations, which are never rewritten."""
@@ -148,15 +156,22 @@ class AnswerChecker:
 
     async def _rate_answer(self, review: Review | None) -> Answered:
         """Whether the pages that were read, in their own words and those of sentences that passed, answer the question."""
-        context = self.context
-        if context.rate_pages is None or not context.question:
+        rating = await self._rate_read_pages()
+        views, rate = self.context.read_pages(), self.context.rate_pages
+        if rate is None or rating in ("", "yes") or self.verifier is None or not self.verifier.rewrites:
+            return rating
+        passed = [claim.text for claim in (review.proof.checked if review else ()) if claim.verdict in PASSING]
+        views.append(PageView("", 0, "", "\n\n".join(passed)))  # a model has words of its own; quotations have not
+        return await asyncio.to_thread(rate, self.context.question, views)
+
+    async def _rate_read_pages(self) -> Answered:
+        """Whether the pages that were read answer the question; "" where there is nothing to rate."""
+        views, rate = self.context.read_pages(), self.context.rate_pages
+        if rate is None or not views or not self.context.question:
             return ""
-        checked = review.proof.checked if review else ()
-        passed = [claim for claim in checked if claim.verdict in PASSING]
-        views = context.read_pages()
-        if views and self.verifier and self.verifier.rewrites:  # a model has words of its own; quotations have not
-            views.append(PageView("", 0, "", "\n\n".join(claim.text for claim in passed)))
-        return await asyncio.to_thread(context.rate_pages, context.question, views) if views else ""
+        if self._rated[0] != views:
+            self._rated = views, await asyncio.to_thread(rate, self.context.question, views)
+        return self._rated[1]
 
     async def warn_if_cut_off(self, reply: Reply, *, is_broken: bool, is_unfinished: bool) -> None:
         """Warn of an answer that has no end. `is_broken`: the stream failed; `is_unfinished`: the answer argument is open."""

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from nexi.agent.checking import AnswerChecker
 from nexi.agent.context import RunContext
 from nexi.agent.repeats import REPEATED_CALL_MESSAGE
-from nexi.answers.safe_markdown import load_parsers
 from nexi.answers.streaming import AnswerArgument
 from nexi.errors import LLMError
 from nexi.events import ToolFinished, ToolStarted
@@ -23,7 +22,7 @@ from nexi.tools.results import error_result
 from nexi.tools.specs import FINAL_ANSWER
 from nexi.tools.toolbox import Toolbox
 from nexi.types import Reply, StopReason, ToolCall, ToolResult
-from nexi.verify import AnswerCheck, Verifier
+from nexi.verify import AnswerCheck
 
 TOOL_GRACE_S = 1.0
 OUT_OF_TIME_MESSAGE = "stopped: the time target was reached"
@@ -67,7 +66,7 @@ class ModelTurn:
                 deadline=context.call_deadline(),
                 on_call=self._start_call,
                 on_arguments=self._check_arguments,
-                on_asked=self._prepare_pages,
+                on_asked=self._prepare_check,
             )
         except LLMError as error:
             if error.code == CANCELLED or (not self._started and not self.released_check):
@@ -90,14 +89,9 @@ class ModelTurn:
         for _, task in self._started.values():
             task.cancel()
 
-    def _prepare_pages(self) -> None:
-        """Prepare the pages for comparison with an answer, and what guards it, while the model thinks."""
-        if verifier := self._checker.verifier:
-            self._preparing = start_task(self._tasks, self._prepare_check(verifier), name="prepare pages")
-
-    async def _prepare_check(self, verifier: Verifier) -> None:
-        await asyncio.to_thread(load_parsers)
-        await verifier.snapshots.prepare_all()
+    def _prepare_check(self) -> None:
+        if self._checker.verifier:
+            self._preparing = start_task(self._tasks, self._checker.prepare(), name="prepare the check")
 
     def _check_arguments(self, tool: str, piece: str) -> None:
         """Check and release the answer while it is being written, once there is evidence to cite."""
