@@ -1,7 +1,8 @@
 """Private files on a disk that may be full, slow or gone.
 
 Above sit the adapters that keep things (run log, pages, history); below is the operating system. What is here knows bytes,
-locks and directories, and nothing of what the bytes mean. An OSError leaves through `store_error` with cause and fix.
+locks, directories and small JSON objects, and nothing of what they mean. An OSError leaves through `store_error` with cause and
+fix.
 """
 
 from __future__ import annotations
@@ -9,14 +10,16 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from nexi.errors import StoreError
 
 PRIVATE_FILE = 0o600
 PRIVATE_DIRECTORY = 0o700
 APPEND = os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+MAX_JSON_BYTES = 1_000_000
 _BLOCK = 65536
 _NO_LOCKS_HERE = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 _LOCK_TAKEN = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
@@ -75,6 +78,29 @@ def replace_file(path: Path, data: bytes, *, is_durable: bool = False) -> None:
         raise
     if is_durable:
         sync_directory(path.parent)
+
+
+def read_json_object(path: Path) -> dict[str, Any]:
+    """The small JSON object that a file holds; an empty one for a file that is missing, damaged or too large."""
+    import json
+
+    try:
+        with path.open("rb") as file:
+            value = json.loads(file.read(MAX_JSON_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def write_json_object(path: Path, value: Mapping[str, Any], failure: str) -> None:
+    """Replace a small JSON object and make its folder. Raises StoreError, which begins with `failure`."""
+    import json
+
+    try:
+        make_private_directory(path.parent)
+        replace_file(path, json.dumps(value, indent=1).encode())
+    except OSError as error:
+        raise store_error(failure, path, error) from error
 
 
 def sync_directory(path: Path) -> None:

@@ -13,14 +13,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nexi.config import get_system_prompt, hide_password
+from nexi.config import get_system_prompt
 from nexi.errors import StoreError
-from nexi.files import make_private_directory, replace_file, store_error
+from nexi.files import read_json_object, write_json_object
 from nexi.tools.specs import FINAL_ANSWER, SPECS, WEB_GET, WEB_SEARCH, parse_arguments
 from nexi.types import Approach, Message, ToolCall, ToolSpec
 
 if TYPE_CHECKING:
-    from nexi.config import Config, Endpoint
+    from nexi.config import Config
     from nexi.llm.local import LocalModel
     from nexi.ports import LLM
 
@@ -29,7 +29,6 @@ __all__ = ["choose_approach", "is_small_model", "keep_approach", "kept_approach"
 
 MAX_SMALL_BILLIONS = 9.5  # models of 9B by name have up to 9.4
 MAX_ENTRIES = 200
-MAX_FILE_BYTES = 1_000_000
 MAX_TEST_TOKENS = 300
 _SIZE = re.compile(r"(?<![A-Za-z0-9.])e?(\d{1,4}(?:\.\d{1,3})?)([bm])(?![A-Za-z0-9])", re.I)
 _TEST_QUESTION = "How high is the tower of Ebenau?"
@@ -58,19 +57,15 @@ def is_small_model(name: str, described: LocalModel | None = None) -> bool:
 
 def kept_approach(config: Config) -> Approach:
     """What a test of this model at this server showed; "" without one."""
-    kept = _read_kept(_kept_path(config)).get(_model_key(config.endpoint("answer")))
+    kept = read_json_object(_kept_path(config)).get(config.endpoint("answer").label)
     return kept if kept in ("tools", "passages") else ""
 
 
 def keep_approach(config: Config, approach: Approach) -> None:
     """Remember the result of a test. Raises StoreError."""
     path = _kept_path(config)
-    kept = {**_read_kept(path), _model_key(config.endpoint("answer")): approach}
-    try:
-        make_private_directory(path.parent)
-        replace_file(path, json.dumps(dict(list(kept.items())[-MAX_ENTRIES:]), indent=1).encode())
-    except OSError as error:
-        raise store_error("How a model is used could not be kept", path, error) from error
+    kept = {**read_json_object(path), config.endpoint("answer").label: approach}
+    write_json_object(path, dict(list(kept.items())[-MAX_ENTRIES:]), "How a model is used could not be kept")
 
 
 async def probe_tool_use(config: Config, llm: LLM) -> Approach:
@@ -109,16 +104,3 @@ def _is_sound(call: ToolCall, spec: ToolSpec) -> bool:
 
 def _kept_path(config: Config) -> Path:
     return config.state_dir / "approaches.json"
-
-
-def _model_key(endpoint: Endpoint) -> str:
-    return f"{endpoint.model} at {hide_password(endpoint.base_url).rstrip('/')}"
-
-
-def _read_kept(path: Path) -> dict[str, Any]:
-    try:
-        with path.open("rb") as file:
-            value = json.loads(file.read(MAX_FILE_BYTES))
-    except (OSError, ValueError):
-        return {}
-    return value if isinstance(value, dict) else {}

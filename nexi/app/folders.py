@@ -11,7 +11,7 @@ import re
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote, unquote
 
-from nexi.files import make_private_directory, replace_file, store_error
+from nexi.files import write_json_object
 from nexi.types import content_digest
 
 SCHEME = "file:///"
@@ -43,11 +43,8 @@ class Folders:
         plain = re.sub(r"[^\w.-]+", "-", root.name)[:40] or "files"
         label = f"{plain}~{content_digest(str(root))[:6]}"
         self._folders[label] = root
-        try:
-            make_private_directory(self._path.parent)
-            replace_file(self._path, json.dumps({k: str(v) for k, v in self._folders.items()}, indent=1).encode())
-        except OSError as error:
-            raise store_error("the folder could not be given a name", self._path, error) from error
+        paths = {label: str(folder) for label, folder in self._folders.items()}
+        write_json_object(self._path, paths, "the folder could not be given a name")
         return label
 
 

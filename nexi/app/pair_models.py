@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from nexi.app.factory import PortFactory
-    from nexi.config import Config, Endpoint
+    from nexi.config import Config
     from nexi.model import MeteredLLM
     from nexi.pair_models.onnx import OnnxPairModel
     from nexi.runs.recording import AgentReplay
@@ -94,17 +94,11 @@ def judge_key(config: Config, quiz: Quiz) -> str:
     """Names a judge, its server, and what it was tested with: after a change of any of them it is tested again."""
     endpoint = config.endpoint(JUDGE)
     prompt, _ = template("entailment", config.prompts_dir)
-    return f"{endpoint.model} at {_server_of(endpoint)} {quiz.digest} {content_digest(prompt)[:8]}"
+    return f"{endpoint.label} {quiz.digest} {content_digest(prompt)[:8]}"
 
 
 def _model_key(folder: ModelFolder, quiz: Quiz) -> str:
     return f"{folder.name} {folder.digest} {quiz.digest}"
-
-
-def _server_of(endpoint: Endpoint) -> str:
-    from nexi.config import hide_password
-
-    return hide_password(endpoint.base_url).rstrip("/")
 
 
 def kept_judge_grade(config: Config) -> Grade | None:

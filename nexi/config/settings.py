@@ -52,6 +52,11 @@ class Endpoint:
         return f"Endpoint({hide_password(self.base_url)}, {len(self.api_keys)} keys, {self.model}, {self.max_context})"
 
     @property
+    def label(self) -> str:
+        """The model and its server, without a password, as what is known of both is kept under."""
+        return f"{self.model} at {hide_password(self.base_url).rstrip('/')}"
+
+    @property
     def is_extractive(self) -> bool:
         """Whether this is the built-in model, which sends no requests."""
         return self.model == EXTRACTIVE

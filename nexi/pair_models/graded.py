@@ -7,14 +7,13 @@ without a grade answers with gaps alone.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from nexi.errors import NexiError
-from nexi.files import make_private_directory, replace_file, store_error
+from nexi.files import read_json_object, write_json_object
 from nexi.pair_models.gaps import build_gaps
 from nexi.pair_models.quiz import Grade
 from nexi.ports import PairModel
@@ -22,7 +21,6 @@ from nexi.types import PairScore
 
 VERSION = 1
 MAX_ENTRIES = 200
-MAX_FILE_BYTES = 1_000_000
 MAX_REASON_CHARS = 300
 RETRY_AFTER = timedelta(days=1)
 GRADES, FAILURES = "grades", "failures"
@@ -97,17 +95,9 @@ class GradeBook:
         for entries in parts.values():
             entries.pop(key, None)
         parts[part] = {**dict(list(parts[part].items())[-MAX_ENTRIES + 1 :]), key: value}
-        try:
-            make_private_directory(self._path.parent)
-            replace_file(self._path, json.dumps({"version": VERSION, **parts}, indent=1).encode())
-        except OSError as error:
-            raise store_error("The grade of a judge could not be kept", self._path, error) from error
+        write_json_object(self._path, {"version": VERSION, **parts}, "The grade of a judge could not be kept")
 
     def _read_part(self, part: str) -> dict[str, Any]:
-        try:
-            with self._path.open("rb") as file:
-                value = json.loads(file.read(MAX_FILE_BYTES))
-            entries = value[part] if value["version"] == VERSION else {}
-        except (OSError, ValueError, KeyError, TypeError):
-            return {}
+        value = read_json_object(self._path)
+        entries = value.get(part) if value.get("version") == VERSION else None
         return dict(entries) if isinstance(entries, dict) else {}

@@ -132,7 +132,7 @@ def split_enumeration(part: str) -> list[str]:
     ):
         return [part]
     extra = len(items[0]) - max(map(len, (*items[1:], last)))
-    if extra > 0:  # "do ctenophores move, feed and reproduce": what all have in common
+    if extra > 0:  # "how do owls hunt, nest and sleep": what all have in common
         first, items[0] = first + extra, items[0][extra:]
     head, tail = tokens[:first], tokens[at + 1 + len(last) :]
     if last[0] == head[-1:][0] if head else True:

@@ -5,6 +5,8 @@ General English; no subject and no site. By stem, because the report compares st
 
 from __future__ import annotations
 
+from functools import cache
+
 from nexi.text.stems import stem
 
 _GROUPS = (
@@ -54,8 +56,14 @@ _GROUPS = (
     "role part importance important",
     "known famous notable best-known recognised",
 )
-ASPECTS: dict[str, frozenset[str]] = {}
-for _group in _GROUPS:
-    _stems = frozenset(map(stem, _group.split()))
-    for _stem in _stems:
-        ASPECTS[_stem] = ASPECTS.get(_stem, frozenset()) | _stems
+
+
+@cache
+def load_aspects() -> dict[str, frozenset[str]]:
+    """The stems that stand for the same aspect, by each of them."""
+    aspects: dict[str, frozenset[str]] = {}
+    for group in _GROUPS:
+        stems = frozenset(map(stem, group.split()))
+        for each in stems:
+            aspects[each] = aspects.get(each, frozenset()) | stems
+    return aspects

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from nexi.llm.extractive._aspects import ASPECTS
+from nexi.llm.extractive._aspects import load_aspects
 from nexi.llm.extractive._evidence import find_page_subject
 from nexi.llm.extractive.passages import ContentWords, PassageSentence, read_sentences
 from nexi.llm.extractive.questions import what_is_wanted
@@ -204,13 +204,17 @@ class _ReportWriter:
 
     def _measure_density(self, wanted: Mapping[str, float], passage: _Passage) -> float:
         """The share of a passage's sentences with a word that was asked for, or another word for it."""
-        forms = frozenset().union(*(self.forms[word] | ASPECTS.get(word, frozenset()) for word in wanted if word not in _WEAK))
+        forms = frozenset().union(*(self.forms[word] | self._aspect(word) for word in wanted if word not in _WEAK))
         long = [
             stems
             for text, stems in zip(passage.sentences, passage.stems, strict=True)
             if len(text.split()) >= MIN_SENTENCE_WORDS
         ]
         return sum(bool(forms.intersection(stems)) for stems in long) / max(1, len(long))
+
+    @staticmethod
+    def _aspect(word: str) -> frozenset[str]:
+        return load_aspects().get(word, frozenset())
 
     def _introduces(self, passage: _Passage) -> bool:
         """Whether a passage introduces the subject of its page, for a part that asks for nothing else."""
@@ -226,19 +230,9 @@ class _ReportWriter:
         beside = {stem for stems in passage.stems[max(0, place - 1) : place + 2] for stem in stems} | passage.label
         score = 0.0
         for word, weight in wanted.items():
-            forms, aspect = self.forms[word], ASPECTS.get(word, frozenset())
-            share = (
-                1.0
-                if own & forms
-                else BESIDE
-                if beside & forms
-                else ASPECT
-                if own & aspect
-                else ASPECT * BESIDE
-                if beside & aspect
-                else 0.0
-            )
-            score += weight * share
+            by_strength = ((own, self.forms[word], 1.0), (beside, self.forms[word], BESIDE))
+            by_aspect = ((own, self._aspect(word), ASPECT), (beside, self._aspect(word), ASPECT * BESIDE))
+            score += weight * next((share for stems, forms, share in (*by_strength, *by_aspect) if stems & forms), 0.0)
         pairs = set(pairwise(wanted))
         score += sum(PAIR * min(wanted[a], wanted[b]) for a, b in pairs if (a, b) in set(pairwise(passage.stems[place])))
         return score
