@@ -26,6 +26,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from evals.retrieval import DATA, Silent
+from evals.tables import render_table
 from nexi.extract import extract
 from nexi.knowledge.agentic import Web, agentic_search
 from nexi.knowledge.indexing import Indexer
@@ -177,12 +178,12 @@ async def ask_all(
 
 def table(rows: Sequence[Row]) -> str:
     heads = ("web", "way", "asked", "complete %", "gold pages %", "crawled %", "saved %", "pages", "iterations", "s/iteration")
-    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
-    for row in rows:
-        shares = [f"{v:.1f}" for v in (row.complete, row.gold, row.crawled, row.saved)]
-        rest = [f"{row.pages:.2f}", f"{row.iterations:.2f}", f"{row.seconds:.3f}"]
-        lines.append("| " + " | ".join([row.web, row.way, str(row.asked), *shares, *rest]) + " |")
-    return "\n".join(lines)
+    return render_table(heads, map(_cells_of, rows))
+
+
+def _cells_of(row: Row) -> tuple[object, ...]:
+    shares = (row.complete, row.gold, row.crawled, row.saved)
+    return (row.web, row.way, row.asked, *shares, f"{row.pages:.2f}", f"{row.iterations:.2f}", f"{row.seconds:.3f}")
 
 
 def missed(row: Row, sampled: bool = False) -> list[str]:

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evals.tables import render_table
 from nexi.app import Nexi
 from nexi.config import Config
 from nexi.errors import NexiError
@@ -127,12 +128,12 @@ def summary(web: str, whole: bool, questions: Sequence[dict[str, Any]], replies:
 def table(rows: Sequence[Row]) -> str:
     """The rows as Markdown."""
     heads = ("web", "asked", *COLUMNS, "pages", "model calls", "seconds", "failed")
-    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
-    for row in rows:
-        shown = [f"{row.figures[name]:.1f}" for name in COLUMNS]
-        rest = [f"{row.pages:.1f}", f"{row.model_calls:.1f}", f"{row.seconds:.2f}", str(row.failed)]
-        lines.append("| " + " | ".join([row.web, str(row.asked), *shown, *rest]) + " |")
-    return "\n".join(lines)
+    return render_table(heads, map(_cells_of, rows))
+
+
+def _cells_of(row: Row) -> tuple[object, ...]:
+    shown = (float(row.figures[name]) for name in COLUMNS)
+    return (row.web, row.asked, *shown, row.pages, row.model_calls, f"{row.seconds:.2f}", row.failed)
 
 
 def below_floor(row: Row, floors: Mapping[str, float]) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,9 +19,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from evals.tables import render_table
 from nexi.app import Nexi
 from nexi.config import Config
 from nexi.errors import NexiError
+from rig.serving import serve_in_thread
 
 RESULTS = Path(__file__).resolve().parent / "crawl4ai.md"
 FACT = "The lighthouse of Ardnamurchan was built in 1849 and stands 36 metres tall."
@@ -63,15 +64,8 @@ class _Site(BaseHTTPRequestHandler):
 
 @contextmanager
 def serve_site() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Site)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
-        yield "http://{}:{}".format(*server.server_address[:2])
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(5)
+    with serve_in_thread(ThreadingHTTPServer(("127.0.0.1", 0), _Site)) as root:
+        yield root
 
 
 async def read_pages(base_url: str, fetcher: str) -> list[Row]:
@@ -91,11 +85,7 @@ async def read_pages(base_url: str, fetcher: str) -> list[Row]:
 
 
 def table(rows: Sequence[Row]) -> str:
-    lines = ["| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS)]
-    for row in rows:
-        cells = [f"{v:.1f}" if isinstance(v, float) else str(v) for v in vars(row).values()]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+    return render_table(HEADS, (vars(row).values() for row in rows))
 
 
 def main() -> int:

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evals.tables import render_head, render_row
 from nexi.app import Nexi
 from nexi.config import Config
 from nexi.errors import NexiError
@@ -187,8 +188,8 @@ def main() -> int:
     options = parser.parse_args()
     texts = {code: read_language(code) for code in LANGUAGES}
     web = [page for pages, _ in texts.values() for page in pages]
-    lines = ["| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS)]
-    print("\n".join(lines))
+    lines = [render_head(HEADS)]
+    print(lines[0])
     problems = []
     for code in options.only or LANGUAGES:
         questions = texts[code][1][: options.sample or None]
@@ -196,7 +197,7 @@ def main() -> int:
         crossing = [] if code == "en" else questions[: min(len(questions), CROSS_QUESTIONS)]
         crossed = ask_all(texts["en"][0], crossing) if crossing else []
         figures = summarise(code, replies, crossed)
-        lines.append("| " + " | ".join(f"{v:.1f}" if isinstance(v, float) else str(v) for v in figures.values()) + " |")
+        lines.append(render_row(figures.values()))
         print(lines[-1], flush=True)
         problems += find_problems(figures, sampled=bool(options.sample))
         for question, reply in zip(questions, replies, strict=True) if options.show else ():

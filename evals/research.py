@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from evals.answers import DATA, ROOT, SEED, answering, find_source, keep
+from evals.tables import render_table
 from nexi.app import Nexi, RunResult
 from nexi.config import Config
 from nexi.errors import NexiError
@@ -117,11 +118,7 @@ def summary(mode: str, questions: Sequence[dict[str, Any]], replies: Mapping[str
 
 
 def table(rows: Sequence[Row]) -> str:
-    lines = ["| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS)]
-    for row in rows:
-        values = [getattr(row, name) for name in HEADS]
-        lines.append("| " + " | ".join(f"{v:.1f}" if isinstance(v, float) else str(v) for v in values) + " |")
-    return "\n".join(lines)
+    return render_table(HEADS, ([getattr(row, name) for name in HEADS] for row in rows))
 
 
 def save(rows: Sequence[Row]) -> None:

@@ -22,6 +22,7 @@ from typing import Any
 
 from evals.answers import DATA, ROOT, SEED, find_source, keep
 from evals.research import WEB, report_on_all
+from evals.tables import render_table
 from rig import miniweb, scripted_llm
 from rig.scripted_llm import Script, content_text
 
@@ -80,11 +81,7 @@ def summary(model: str, window: int, replies: Sequence[Mapping[str, Any]]) -> Ro
 
 
 def table(rows: Sequence[Row]) -> str:
-    lines = ["| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS)]
-    for row in rows:
-        values = vars(row).values()
-        lines.append("| " + " | ".join(f"{v:.1f}" if isinstance(v, float) else str(v) for v in values) + " |")
-    return "\n".join(lines)
+    return render_table(HEADS, (vars(row).values() for row in rows))
 
 
 def save(rows: Sequence[Row]) -> None:

@@ -20,6 +20,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from rig.scripted_llm import Script, content_text
+from rig.serving import serve_in_thread
 
 HELD = "\x1f"
 PATIENCE_S = 30.0
@@ -150,12 +151,8 @@ class Server(ThreadingHTTPServer):
 def serve(model: HeldModel) -> Iterator[str]:
     """Serve on a free loopback port while the block runs; gives the root URL. Every gate opens at the end."""
     server = Server(("127.0.0.1", 0), type("BoundHandler", (Handler,), {"model": model}))
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        model.release()
-        server.shutdown()
-        server.server_close()
-        thread.join(5)
+    with serve_in_thread(server) as root:
+        try:
+            yield root
+        finally:
+            model.release()

@@ -44,6 +44,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from rig.serving import serve_in_thread
+
 # ---------------------------------------------------------------- text
 
 _DROP = re.compile(
@@ -574,15 +576,11 @@ def load(*sources: Path | str) -> Corpus:
 def serve(corpus: Corpus | Path | str, **settings: object) -> Iterator[str]:
     """Serve a corpus on a free loopback port while the block runs; gives the base URL, which is also the SearXNG URL."""
     server = make_server(corpus if isinstance(corpus, Corpus) else load(corpus), Settings(**settings))
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, name="miniweb", daemon=True)
-    thread.start()
-    try:
-        yield address_of(server)
-    finally:
-        server.RequestHandlerClass.world.closing.set()
-        server.shutdown()
-        server.server_close()
-        thread.join(5)
+    with serve_in_thread(server):
+        try:
+            yield address_of(server)
+        finally:
+            server.RequestHandlerClass.world.closing.set()
 
 
 # ---------------------------------------------------------------- baseline

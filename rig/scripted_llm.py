@@ -30,6 +30,8 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from rig.serving import serve_in_thread
+
 WORD = re.compile(r"[A-Za-z0-9]+")
 STOP = frozenset(
     re.split(
@@ -310,15 +312,8 @@ def make_server(settings: Settings, script: Script | None = None) -> Server:
 @contextmanager
 def serve(script: Script | None = None, **settings: object) -> Iterator[str]:
     """Serve on a free loopback port while the block runs; gives the root URL."""
-    server = make_server(Settings(**settings), script)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, name="scripted-llm", daemon=True)
-    thread.start()
-    try:
-        yield "http://{}:{}".format(*server.server_address[:2])
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(5)
+    with serve_in_thread(make_server(Settings(**settings), script)) as root:
+        yield root
 
 
 def main() -> None:

@@ -208,27 +208,28 @@ async def test_a_reader_that_comes_back_before_its_run_is_resumed_waits_for_it(t
             assert (await served.client.get(f"/v1/runs/{run_id}")).json()["state"] == "finished"
 
 
-async def test_a_reader_of_a_run_that_no_server_goes_on_with_is_not_kept_waiting(tmp_path: Path) -> None:
+async def suspend_a_run(home: Path) -> tuple[str, int]:
+    """A run of the library that was suspended while it searched: its id and the number of its facts."""
     held = GatedWeb(is_open=False)
-    async with Nexi(Config(home=tmp_path, model="extractive"), backends=(held,), fetchers=(held,)) as nexi:
+    async with Nexi(Config(home=home, model="extractive"), backends=(held,), fetchers=(held,)) as nexi:
         async with nexi.search(QUESTION) as run:
             await held.asked.wait()
             run.suspend()
-        async with serving(tmp_path) as served:
-            known = len(nexi.runs().open_log(run.id).facts)
-            assert len(await served.events(run.id)) == known
-            assert await served.events(run.id, after=str(known)) == []
+        return run.id, len(nexi.runs().open_log(run.id).facts)
+
+
+async def test_a_reader_of_a_run_that_no_server_goes_on_with_is_not_kept_waiting(tmp_path: Path) -> None:
+    run_id, known = await suspend_a_run(tmp_path)
+    async with serving(tmp_path) as served:
+        assert len(await served.events(run_id)) == known
+        assert await served.events(run_id, after=str(known)) == []
 
 
 async def test_a_run_of_another_door_is_not_taken_up(tmp_path: Path) -> None:
-    held = GatedWeb(is_open=False)
-    async with Nexi(Config(home=tmp_path, model="extractive"), backends=(held,), fetchers=(held,)) as nexi:
-        async with nexi.search(QUESTION) as run:
-            await held.asked.wait()
-            run.suspend()
-        async with serving(tmp_path) as served:
-            status = (await served.client.get(f"/v1/runs/{run.id}")).json()
-            assert (status["state"], served.app.state.host.active) == ("unfinished", 0)
+    run_id, _ = await suspend_a_run(tmp_path)
+    async with serving(tmp_path) as served:
+        status = (await served.client.get(f"/v1/runs/{run_id}")).json()
+        assert (status["state"], served.app.state.host.active) == ("unfinished", 0)
 
 
 async def test_two_servers_on_one_home_do_not_fight(tmp_path: Path) -> None:
