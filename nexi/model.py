@@ -83,6 +83,7 @@ class MeteredLLM(Struct, frozen=True):
         on_call: Callable[[ToolCall], None] | None = None,
         on_arguments: Callable[[str, str], None] | None = None,
         on_asked: Callable[[], None] | None = None,
+        retries: bool = True,
     ) -> Reply:
         prompt = count_prompt_tokens(self.counter, messages, tools, self.max_context)
         max_reply = self._reply_tokens(prompt)
@@ -111,6 +112,7 @@ class MeteredLLM(Struct, frozen=True):
                         on_text=stream.on_text,
                         on_call=stream.on_call,
                         on_arguments=stream.on_arguments,
+                        retries=retries,
                     )
             began_at = stream.began_at or self.clock.monotonic()
             self.calls.slowest_start_s = max(self.calls.slowest_start_s, began_at - started)

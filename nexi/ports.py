@@ -64,12 +64,14 @@ class LLM(Protocol):
         on_text: Callable[[str], None] | None = None,
         on_call: Callable[[ToolCall], None] | None = None,
         on_arguments: Callable[[str, str], None] | None = None,
+        retries: bool = True,
     ) -> Reply:
         """Ask once.
 
         `deadline` is a time of the run's Clock. `on_text` gets pieces of the text, `on_arguments` the tool's name and
         pieces of its arguments, and `on_call` each tool call as soon as its arguments are complete; every call passed to
-        `on_call` is in the reply. Raises LLMError.
+        `on_call` is in the reply. Without `retries` nothing is asked twice: a reply that does not fit the schema is returned
+        as it came, and a failure stands. Raises LLMError.
         """
         ...
 

@@ -66,6 +66,7 @@ class ScriptedLLM:
         on_text: Callable[[str], None] | None = None,
         on_call: Callable[[ToolCall], None] | None = None,
         on_arguments: Callable[[str, str], None] | None = None,
+        retries: bool = True,
     ) -> Reply:
         self.requests.append(tuple(messages))
         self.offered.append(tuple(t.name for t in tools))

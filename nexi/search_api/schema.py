@@ -161,16 +161,15 @@ class SearchRequest(Struct, frozen=True):
 
 def read_request(data: object) -> SearchRequest:
     """The request in `data`. Raises QuestionError that names the field."""
-    if isinstance(data, Mapping) and isinstance(data.get("query"), Mapping):
-        check_object(data["query"], QUERY_OBJECT, "query.")  # among two forms, the one that was meant
+    text = read_query_text(data)
     data = check_object(data, SEARCH_REQUEST)
     query, constraints = data["query"], _read_part(data, "constraints")
-    own = query if isinstance(query, Mapping) else {"text": query}
+    own = query if isinstance(query, Mapping) else {}
     mode = constraints.get("search_mode") or SIMPLE
     want = _read_part(data, "want")
     picks = constraints.get("pick_ids")
     return SearchRequest(
-        clean_query(own["text"]),
+        clean_query(text),
         read_language(own.get("lang") or constraints.get("lang") or ""),
         mode,
         (constraints.get("backend") or "").strip().lower(),
@@ -180,6 +179,14 @@ def read_request(data: object) -> SearchRequest:
         want.get("items") is not False,
         want.get("rendered_text") is not False,
     )
+
+
+def read_query_text(data: object) -> str:
+    """The text of a request's query in either form. Raises QuestionError about the form that was meant."""
+    query = data.get("query") if isinstance(data, Mapping) else None
+    if isinstance(query, Mapping):
+        return str(check_object(query, QUERY_OBJECT, "query.")["text"])
+    return str(check_object(data, {"type": "object", "properties": {"query": QUERY}, "required": ["query"]})["query"])
 
 
 def check_object(value: object, schema: Mapping[str, Any], path: str = "") -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ from nexi.errors import LLMError
 from nexi.events import Judged
 from nexi.ports import LLM, Clock, Emit
 from nexi.prompts import render
-from nexi.search_api.schema import QUERY_TEXT, check_object, clean_query, request_error
+from nexi.search_api.schema import QUERY, check_object, clean_query, read_query_text, request_error
 from nexi.structured import ranking
 from nexi.structured.ranking import Pick
 from nexi.types import Message
@@ -49,7 +49,7 @@ RANK_REQUEST: dict[str, Any] = {
     "type": "object",
     "properties": {
         "qid": {"type": ["string", "null"], "description": "the caller's own name for this request; echoed"},
-        "query": QUERY_TEXT,
+        "query": QUERY,
         "candidates": {"type": "array", "items": CANDIDATE, "maxItems": 1000},
         "want_n": {"type": ["integer", "null"], "minimum": 1, "maximum": MAX_TOP_K, "default": WANT_N},
         "top_k": {"type": ["integer", "null"], "minimum": 1, "maximum": MAX_TOP_K, "default": TOP_K},
@@ -69,11 +69,11 @@ async def rank_snippets(
     data: object, llm: LLM | None, *, clock: Clock, emit: Emit, prompts: Path | None = None
 ) -> dict[str, Any]:
     """`{"pick": [...], "fallback_used": ...}`, the best candidates first. Raises QuestionError."""
+    query = clean_query(read_query_text(data))
     request = check_object(data, RANK_REQUEST)
     shown = request["candidates"][: request.get("top_k") or TOP_K]
     indices = _caller_indices(shown)
     want = min(request.get("want_n") or WANT_N, len(shown))
-    query = clean_query(request["query"])
     messages = (
         Message("system", render("snippet_rank", folder=prompts, today=f"{clock.now():%Y-%m-%d}", want_n=want)),
         Message("user", f"Question: {query}\n\nCandidates:\n{_render_candidates(shown)}\nReturn JSON only."),
@@ -135,6 +135,7 @@ async def _ask_model(
             temperature=request.get("temperature") or TEMPERATURE,
             deadline=clock.monotonic() + CALL_S,
             schema=schema,
+            retries=False,
         )
     except LLMError as error:
         return "", f"the model could not be asked: {error}"

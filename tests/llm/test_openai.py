@@ -947,6 +947,21 @@ async def test_structured_output_that_does_not_fit_is_repaired_once_and_then_ret
     assert "ok: expected a boolean, got an integer" in server.bodies[1]["messages"][-1]["content"]
 
 
+@pytest.mark.parametrize("text", ['{"ok": 1}', "no JSON"])
+async def test_without_retries_a_reply_that_does_not_fit_is_returned_as_it_came(text: str) -> None:
+    heard = Heard()
+    async with model(said(text), said('{"ok": true}')) as (llm, server):
+        assert (await ask(llm, heard=heard, schema=WANTED, retries=False)).text == text
+    assert (heard.text, len(server.bodies)) == (text, 1)
+
+
+async def test_without_retries_a_failure_that_may_pass_stands() -> None:
+    async with model(refused(503), said("late")) as (llm, server):
+        with pytest.raises(LLMError):
+            await ask(llm, retries=False)
+    assert len(server.bodies) == 1
+
+
 # --- models
 
 

@@ -27,6 +27,7 @@ class Careful(ScriptedLLM):
     def __init__(self, *steps: Any) -> None:
         super().__init__(*steps)
         self.settings: list[tuple[int, float | None, Mapping[str, Any] | None]] = []
+        self.retries: list[bool] = []
 
     async def complete(
         self,
@@ -40,8 +41,10 @@ class Careful(ScriptedLLM):
         on_text: Callable[[str], None] | None = None,
         on_call: Callable[[ToolCall], None] | None = None,
         on_arguments: Callable[[str, str], None] | None = None,
+        retries: bool = True,
     ) -> Reply:
         self.settings.append((max_tokens, temperature, schema))
+        self.retries.append(retries)
         return await super().complete(messages, tools, max_tokens=max_tokens, schema=schema)
 
 
@@ -120,7 +123,7 @@ async def test_a_reply_that_cannot_be_used_falls_back_to_the_first(tmp_path: Pat
     answer, llm = await rank(tmp_path, REQUEST, Reply(reply), Reply('{"pick":[9]}'))
     assert (answer["pick"], answer["urls"], answer["fallback_used"]) == ([0, 1, 2], urls(0, 1, 2), True)
     assert answer["reason"].startswith("the reply could not be used: ")
-    assert len(llm.requests) == 1
+    assert (len(llm.requests), llm.retries) == (1, [False])
 
 
 async def test_a_model_that_fails_falls_back_to_the_first(tmp_path: Path) -> None:
@@ -164,6 +167,11 @@ async def test_numbers_of_a_request_are_used(tmp_path: Path) -> None:
     assert (answer["pick"], llm.settings[0][:2]) == ([11, 10, 9, 8, 7], (128, 0.2))
 
 
+async def test_a_query_may_be_an_object_as_in_a_search(tmp_path: Path) -> None:
+    answer, llm = await rank(tmp_path, {**REQUEST, "query": {"text": "send a photo", "lang": "en"}}, Reply('{"pick":[1]}'))
+    assert (answer["pick"], llm.requests[0][1].content.splitlines()[0]) == ([1], "Question: send a photo")
+
+
 @pytest.mark.parametrize(
     ("more", "why"),
     [
@@ -171,6 +179,7 @@ async def test_numbers_of_a_request_are_used(tmp_path: Path) -> None:
         ({"max_tokens": 500}, "max_tokens: expected 64 to 128, got 500"),
         ({"want_n": 0}, "want_n: expected 1 to 50, got 0"),
         ({"query": ""}, "query: expected 1 to 2000 characters, got 0"),
+        ({"query": {"text": 5}}, "query.text: expected a string, got an integer"),
         ({"candidates": {}}, "candidates: expected an array, got an object"),
         ({"candidates": [{"i": 1}, {"i": 1}]}, "candidates: two have the same index in [1, 1]"),
         ({"candidates": [7]}, "candidates[0]: expected an object, got an integer"),
@@ -235,6 +244,7 @@ async def test_a_query_is_written_with_one_call_that_knows_the_date(tmp_path: Pa
 async def test_without_a_usable_query_the_users_own_words_are_searched(tmp_path: Path, step: Any) -> None:
     answer, llm = await rewrite(tmp_path, "  when did\nRust 1.0 come? ", step)
     assert (answer["query"], answer["fallback_used"], len(llm.requests)) == ("when did Rust 1.0 come?", True, 1)
+    assert llm.retries == [False]
     assert answer["reason"]
 
 

@@ -59,8 +59,9 @@ class Extractive:
         on_text: Callable[[str], None] | None = None,
         on_call: Callable[[ToolCall], None] | None = None,
         on_arguments: Callable[[str, str], None] | None = None,
+        retries: bool = True,
     ) -> Reply:
-        """One step, worked out off the event loop; `temperature` and `deadline` change nothing here."""
+        """One step, worked out off the event loop; `temperature`, `deadline` and `retries` change nothing here."""
         if schema is not None:
             reply = _text_reply(json.dumps(_pick_numbers(schema, messages)))
         else:

@@ -49,6 +49,7 @@ class _Turn:
     ask: Ask
     listener: Listener
     deadline: float | None
+    retries: bool = True
     spent: Usage = Usage()
     partial: str = ""
     tried_keys: set[int] = field(default_factory=set)
@@ -150,10 +151,11 @@ class OpenAICompatible:
         on_text: Callable[[str], None] | None = None,
         on_call: Callable[[ToolCall], None] | None = None,
         on_arguments: Callable[[str, str], None] | None = None,
+        retries: bool = True,
     ) -> Reply:
         """Ask once, as `nexi.ports.LLM` says. Raises LLMError."""
         ask = Ask(tuple(messages), tuple(tools), max_tokens, temperature, schema)
-        turn = _Turn(ask, Listener(on_text, on_call, on_arguments), deadline)
+        turn = _Turn(ask, Listener(on_text, on_call, on_arguments), deadline, retries)
         try:
             async with asyncio.timeout(self._seconds_left(turn)):
                 reply = await self._complete_turn(turn)
@@ -169,6 +171,8 @@ class OpenAICompatible:
         reply, wrong = self._read_reply(turn.ask, draft)
         if not wrong:
             return reply
+        if not turn.retries:
+            return self._as_text(draft, reply)
         turn.spent += reply.usage
         turn.partial = reply.text
         try:
@@ -200,7 +204,7 @@ class OpenAICompatible:
 
     async def _pause_before_retry(self, turn: _Turn, fault: LLMError, attempt: int) -> None:
         """Wait before the next attempt, or raise the failure where there is to be none."""
-        fault.retryable = fault.retryable and not turn.listener.told
+        fault.retryable = fault.retryable and turn.retries and not turn.listener.told
         wait = self._policy.wait_s(fault, attempt, self._draw(), self._seconds_left(turn))
         if wait is None:
             raise fault
