@@ -77,9 +77,10 @@ def kill_run(at: Home, kind: str, draw: random.Random, tally: Tally) -> None:
     run_id = at.wait_for(child, lambda kinds: len(kinds) >= first)
     kill(child)
     tally.counts["kills"] += 1
-    if kind == "research" and draw.random() < 0.5:
+    for _ in range(draw.randrange(5) if kind == "research" else draw.randrange(3)):
+        until = len(kinds_in(at.logs[-1])) + draw.randrange(1, 25)
         again = at.start("resume", "--plain", "-o", "-", run_id)
-        at.wait_for(again, lambda kinds: len(kinds) >= first + draw.randrange(1, 40))
+        at.wait_for(again, lambda kinds, until=until: len(kinds) >= until)  # type: ignore[misc]
         kill(again)
         tally.counts["kills"] += 1
     check_taken_up(at, run_id)
@@ -90,10 +91,10 @@ def kill_index(at: Home, _: str, draw: random.Random, tally: Tally) -> None:
     notes.mkdir()
     for number in range(INDEX_FILES):
         (notes / f"{number}.md").write_text(f"# Note {number}\n\nThe pump number {number} runs at {number * 7} bar.\n")
-    for _round in range(draw.randrange(1, 4)):
+    for _round in range(draw.randrange(2, 8)):
         child = at.start("index", str(notes))
         with contextlib.suppress(Exception):
-            child.wait(draw.uniform(0.3, 3.0))
+            child.wait(draw.uniform(0.2, 3.0))
         kill(child)
         tally.counts["kills"] += 1
     done = at.start("index", str(notes))
@@ -105,12 +106,14 @@ def kill_index(at: Home, _: str, draw: random.Random, tally: Tally) -> None:
 
 
 def kill_serve(at: Home, _: str, draw: random.Random, tally: Tally) -> None:
-    with serving_process(at) as base, httpx2.Client(base_url=base, timeout=120) as client:
-        question = {"question": "How far is the Moon?"}
-        ids = [client.post("/v1/runs", json=question | {"mode": mode}).json()["id"] for mode in ("search", "research")]
-        at.wait_for(at.children[-1], lambda kinds: len(kinds) >= draw.randrange(1, 30))
-        kill(at.children[-1])
-        tally.counts["kills"] += 1
+    ids: list[str] = []
+    for _round in range(draw.randrange(1, 5)):
+        with serving_process(at) as base, httpx2.Client(base_url=base, timeout=120) as client:
+            mode = ("search", "research")[len(ids) % 2]
+            ids.append(client.post("/v1/runs", json={"question": "How far is the Moon?", "mode": mode}).json()["id"])
+            at.wait_for(at.children[-1], lambda kinds: len(kinds) >= draw.randrange(1, 30))
+            kill(at.children[-1])
+            tally.counts["kills"] += 1
     with serving_process(at) as base, httpx2.Client(base_url=base, timeout=300) as client:
         for run_id in ids:
             marks = re.findall(r"^id: (\d+)$", client.get(f"/v1/runs/{run_id}/events").text, re.MULTILINE)
