@@ -16,7 +16,7 @@ from typing import Any
 
 from nexi.app import Nexi, ReadLog, Run, RunDirectory, RunOpening, RunRequest, RunResult, Session
 from nexi.errors import NexiError, StoreError
-from nexi.events import Event, RunResumed, RunStarted
+from nexi.events import Event, ModelReplied, PageFetched, RunResumed, RunStarted, SearchFinished
 from nexi.web.feeds import Feed
 from nexi.web.metrics import Metrics
 from nexi.web.problems import build_refusal
@@ -26,7 +26,7 @@ DOOR = "http"
 RESUMED_HERE = RunRequest("", door=DOOR)
 MAX_RUNS = 8
 MAX_ENDED_RUNS = 64
-MAX_RESUMES = 3  # a run that ends the server each time is left alone
+MAX_RESUMES = 3  # without any progress: a run that ends the server each time is left alone
 POLL_S = 0.5
 
 
@@ -253,4 +253,9 @@ def _was_left_open(read: ReadLog) -> bool:
     first = read.facts[0][1] if read.facts else None
     if not isinstance(first, RunStarted) or first.settings.get("door") != DOOR:
         return False
-    return sum(isinstance(fact, RunResumed) for _, fact in read.facts) < MAX_RESUMES
+    resumes = 0
+    for _, fact in reversed(read.facts):
+        if isinstance(fact, ModelReplied | SearchFinished | PageFetched):
+            break
+        resumes += isinstance(fact, RunResumed)
+    return resumes < MAX_RESUMES

@@ -11,6 +11,7 @@ import pytest
 
 from nexi.app import Nexi
 from nexi.config import Config
+from nexi.events import RunResumed, SearchFinished
 from nexi.testing import ScriptedLLM
 from nexi.types import FetchLimits, Page, Reply, Usage
 from tests.web.world import MANY, MOON, QUESTION, GatedWeb, read_events, serving
@@ -381,3 +382,30 @@ async def test_an_agentic_search_keeps_to_the_budget_of_its_run(tmp_path: Path) 
         run_id = await served.ask(mode="agentic", options={"max_cost": 0.01, "max_iterations": 3})
         status = await served.end_of(run_id)
     assert (status["state"], status["model_calls"], status["cost"], len(judge.requests)) == ("finished", 1, 0.01, 1)
+
+
+async def test_a_run_that_gets_nowhere_in_three_servers_is_left_alone_by_the_fourth(tmp_path: Path) -> None:
+    async with serving(tmp_path, web=GatedWeb(is_open=False)) as served:
+        run_id = await served.ask()
+        await served.web.asked.wait()
+    for _ in range(3):
+        async with serving(tmp_path, web=GatedWeb(is_open=False)) as served:
+            await served.web.asked.wait()
+    async with serving(tmp_path) as served:
+        assert "run_finished" not in [event["kind"] for _, event in await served.events(run_id)]
+        assert (await served.client.get(f"/v1/runs/{run_id}")).json()["state"] == "unfinished"
+
+
+async def test_a_run_that_gets_on_in_every_server_is_resumed_as_often_as_it_takes(tmp_path: Path) -> None:
+    web = GatedWeb(is_open=False)
+    async with serving(tmp_path, web=web) as served:
+        run_id = await served.ask()
+        await web.asked.wait()
+    runs = served.app.state.nexi.runs()
+    for number in range(5):
+        read, log = runs.reopen(run_id)
+        await log.append(RunResumed(len(read.facts), 1.0))
+        await log.append(SearchFinished(f"query {number}", "searxng", (), (), 0.1))
+        await log.close()
+    async with serving(tmp_path) as served:
+        assert (await served.events(run_id))[-1][1]["kind"] == "run_finished"
