@@ -129,9 +129,11 @@ class FetchError(NexiError):
         status: int = 0,
         retryable: bool = False,
         retry_after: float | None = None,
+        content_type: str = "",
     ) -> None:
         super().__init__(message, cause=cause, fix=fix, code=reason)
         self.reason: FetchReason = reason
+        self.content_type = content_type
         self.status = status
         self.retryable = retryable or status >= 500 or retry_after is not None
         self.retry_after = retry_after

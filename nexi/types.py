@@ -130,6 +130,7 @@ class Page(Struct, frozen=True):
     site: str = ""
     headings: tuple[str, ...] = ()
     code_languages: tuple[str, ...] = ()
+    redirects: int = 0
 
     @property
     def digest(self) -> str:

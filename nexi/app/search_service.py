@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from nexi.app.pages import read_page
 from nexi.budget import Budget, Meter
 from nexi.errors import ConfigError
-from nexi.fetchers.cache import CachedFetcher, PageCache
+from nexi.fetchers.cache import KEPT_EXPIRED_S, CachedFetcher, PageCache
 from nexi.model import MeteredLLM
 from nexi.ports import LLM, ContentFetcher, Emit, SearchBackend
 from nexi.search_api.crawl import CrawlRequest, crawl_site, map_site
@@ -159,7 +159,8 @@ def _judge_llm(ports: PortFactory, emit: Emit) -> LLM | None:
 def _open_cache(ports: PortFactory, settings: SearcherSettings) -> PageCache:
     cache, config = settings.cache, ports.config
     folder = Path(cache.dir).expanduser() if cache.dir else config.page_cache_dir
-    return PageCache(folder, clock=ports.clock, ttl_s=cache.ttl_s or config.page_cache_ttl_s)
+    keep_expired_s = KEPT_EXPIRED_S if cache.ttl_s is None else 0.0  # a time that the operator names is the end of a page
+    return PageCache(folder, clock=ports.clock, ttl_s=cache.ttl_s or config.page_cache_ttl_s, keep_expired_s=keep_expired_s)
 
 
 def _choose_fetchers(

@@ -21,6 +21,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from nexi import urls
+from nexi.extract import WHOLE
 from nexi.files import make_private_directory, replace_file
 from nexi.ports import Clock, ContentFetcher
 from nexi.types import FetchLimits, Page
@@ -34,8 +35,17 @@ SUFFIX = ".page"
 class PageCache:
     """The folder. Every method may be called from any thread and any process."""
 
-    def __init__(self, folder: Path, *, clock: Clock, ttl_s: float = TTL_S, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        clock: Clock,
+        ttl_s: float = TTL_S,
+        keep_expired_s: float = KEPT_EXPIRED_S,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
         self._max_bytes = max_bytes
+        self._keep_expired_s = keep_expired_s
         self._folder = folder
         self._clock = clock
         self._ttl_s = ttl_s
@@ -61,7 +71,7 @@ class PageCache:
     def sweep(self) -> int:
         """Forget what is long past its time, and the oldest beyond the size; says how many went."""
         found = sorted(self._list_files(), reverse=True)
-        oldest = self._now() - self._ttl_s - KEPT_EXPIRED_S
+        oldest = self._now() - self._ttl_s - self._keep_expired_s
         gone, size = 0, 0
         for modified, length, path in found:
             size += length
@@ -134,8 +144,14 @@ def cache_key(fetcher: str, url: str) -> str:
 
 
 def _fits_limits(page: Page, limits: FetchLimits) -> bool:
-    """Whether a kept page is what these limits would give."""
-    return len(page.text) <= limits.max_chars and (not page.content_type or page.content_type in limits.content_types)
+    """Whether a kept page is what these limits would give: a page that cost more is fetched again, or refused."""
+    most = limits.max_pdf_bytes if page.content_type in WHOLE else limits.max_bytes
+    return (
+        len(page.text) <= limits.max_chars
+        and page.downloaded_bytes <= most
+        and page.redirects <= limits.max_redirects
+        and (not page.content_type or page.content_type in limits.content_types)
+    )
 
 
 def _is_whole(page: Page, limits: FetchLimits) -> bool:

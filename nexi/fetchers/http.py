@@ -54,6 +54,7 @@ class _Download(Struct, frozen=True):
     body: Body
     etag: str = ""
     modified: str = ""
+    redirects: int = 0
 
 
 class HttpFetcher:
@@ -137,7 +138,7 @@ class HttpFetcher:
             request = partial(self._send_request, current, limits, _cache_validators(current, known), timer)
             got = await call_with_retries(request, RETRIES, self._clock)
             if not isinstance(got, str):
-                return got
+                return replace(got, redirects=len(seen) - 1) if got else None
             current = self._guard.check_url(got)
             if current.href in seen:
                 raise FetchError(f"{url[:200]} redirects in a circle", cause=f"it comes back to {current.href[:200]}")
@@ -214,6 +215,7 @@ class HttpFetcher:
             fetcher=self.name,
             etag=download.etag[:MAX_VALIDATOR],
             modified=download.modified[:MAX_VALIDATOR],
+            redirects=download.redirects,
         )
 
 
@@ -282,8 +284,9 @@ def _check_type(content_type: str, url: Url, limits: FetchLimits) -> None:
     )
     if not accepted:
         raise FetchError(
-            f"{url.href[:200]} is no text page",
+            f"{url.href[:200]} is of a type that is not read here",
             reason="content_type",
             cause=f"its type is {kind or 'unknown'}",
+            content_type=kind,
             fix="try a page in HTML or plain text",
         )

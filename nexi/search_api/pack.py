@@ -153,7 +153,8 @@ def _describe_fetch(page: Page | FetchError | None) -> dict[str, Any]:
         }
     reason = REASONS[page.reason] if page else None
     status = "failed" if reason and reason not in NOT_TRIED else "skipped"
-    nothing: dict[str, Any] = {"content_type": None, "downloaded_bytes": 0, "truncated": False, "extracted_chars": 0}
+    kind = (page.content_type if page else "") or None
+    nothing: dict[str, Any] = {"content_type": kind, "downloaded_bytes": 0, "truncated": False, "extracted_chars": 0}
     told = {"message": str(page)} if page else {}
     return {"status": status, "skip_reason": reason, **nothing, **told}
 

@@ -1,7 +1,7 @@
 """One request: search, or take the items a client saw; pick; read pages; pack.
 
 Doors stand above; a searcher, a page reader, a cache and a model stand below, each given as a function, so nothing here
-knows how they are built. The service has no state but the time of its last sweep. A limit that is reached ends a step, and
+knows how they are built. The service has no state. A limit that is reached ends a step, and
 what there is by then is returned: a search that fails is an empty pack with the reasons in `meta.failures`.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -65,7 +65,6 @@ class SearchService:
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         self._clock = ports.clock
-        self._swept = ports.clock.monotonic()
 
     async def search(self, data: object) -> dict[str, Any]:
         """One request and its pack. Raises QuestionError for a request that cannot be used."""
@@ -104,7 +103,6 @@ class SearchService:
 
     async def read(self, url: str, limits: FetchLimits) -> Page | FetchError:
         """One page, or why not."""
-        await self._sweep_cache()
         try:
             async with asyncio.timeout(limits.timeout_s):
                 return await self._ports.read(url, limits)
@@ -134,12 +132,19 @@ class SearchService:
         """Forget every kept page; says how many there were."""
         return await asyncio.to_thread(self._ports.cache.clear)
 
+    async def sweep_cache_regularly(self) -> NoReturn:
+        """Forget pages past their time, at every interval until cancelled; requests do not wait for it."""
+        while True:
+            await asyncio.sleep(self._ports.sweep_interval_s)
+            await asyncio.to_thread(self._ports.cache.sweep)
+
     async def _find_results(self, request: SearchRequest, query: Query) -> Outcome:
         if request.seeds is None:
             outcome = await self._search_backends(request, query)
         else:
             at = pack.format_utc(self._clock.now())
-            outcome = Outcome(tuple(RankedHit(hit, place, at) for place, hit in enumerate(request.seeds)), SEEDS)
+            engine = next((hit.backend for hit in request.seeds if hit.backend), SEEDS)  # a client may leave it out
+            outcome = Outcome(tuple(RankedHit(hit, place, at) for place, hit in enumerate(request.seeds)), engine)
         if request.picks is not None:
             picks = pick_ids(request.picks, len(outcome.results))
             outcome = replace(outcome, results=pack.pick_results(outcome.results, picks), picks=picks)
@@ -175,13 +180,6 @@ class SearchService:
             for found, page in zip(first, pages, strict=True)
         )
         return read + results[len(first) :]
-
-    async def _sweep_cache(self) -> None:
-        """Now and then forget pages that are past their time."""
-        now = self._clock.monotonic()
-        if now - self._swept >= self._ports.sweep_interval_s:
-            self._swept = now
-            await asyncio.to_thread(self._ports.cache.sweep)
 
 
 def _missing_backend(wanted: str, names: Sequence[str]) -> tuple[Failure, ...]:

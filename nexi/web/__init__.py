@@ -93,7 +93,10 @@ def create_app(
         async with shared:
             host.open()
             try:
-                yield
+                async with asyncio.TaskGroup() as tasks:
+                    sweeping = tasks.create_task(search.sweep_cache(app.state), name="sweep the page cache")
+                    yield
+                    sweeping.cancel()
             finally:
                 await host.close()
                 await mcp.close()

@@ -6,13 +6,16 @@ They hand the body to the search service of the shared `Nexi` and return what it
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from starlette.datastructures import State
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from nexi.app.search_service import RANK_REQUEST, SEARCH_REQUEST
+from nexi.errors import ConfigError
 from nexi.events import Delta, Fact, Judged
 from nexi.web.metrics import Metrics
 from nexi.web.payload import build_operation, json_reply, read_json, with_error_shape
@@ -21,7 +24,7 @@ from nexi.web.problems import own_shape
 if TYPE_CHECKING:
     from nexi.app.search_service import SearchService
 
-__all__ = ["service_of"]
+__all__ = ["service_of", "sweep_cache"]
 
 
 log = logging.getLogger("nexi.web")
@@ -46,8 +49,18 @@ class _WarningCollector:
 
 
 def service_of(request: Request) -> SearchService:
-    """The search service of the `Nexi` all requests share; the server may name its file in `searcher_config`."""
-    state = request.app.state
+    """The search service of the `Nexi` all requests share."""
+    return _open_service(request.app.state)
+
+
+async def sweep_cache(state: State) -> None:
+    """Sweep the page cache for as long as the server runs; what is wrong with its settings is told to requests."""
+    with suppress(ConfigError):
+        await _open_service(state).sweep_cache_regularly()
+
+
+def _open_service(state: State) -> SearchService:
+    """The service, built once; the server may name its file in `searcher_config`."""
     told = _WarningCollector(getattr(state, "metrics", None))
     service: SearchService = state.nexi.search_api(getattr(state, "searcher_config", None), emit=told)
     return service

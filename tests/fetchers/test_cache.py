@@ -28,6 +28,7 @@ WHOLE = Page(
     site="s",
     headings=("Tee", "Wasser"),
     code_languages=("sh",),
+    redirects=1,
 )
 
 
@@ -98,6 +99,20 @@ async def test_other_limits_are_honoured(tmp_path: Path) -> None:
     await fetcher.fetch(URL, LIMITS)
     await fetcher.fetch(URL, FetchLimits(max_chars=2))
     await fetcher.fetch(URL, FetchLimits(content_types=("text/plain",)))
+    await fetcher.fetch(URL, FetchLimits(max_bytes=8))
+    assert len(inner.asked) == 4
+    await fetcher.fetch(URL, FetchLimits(max_chars=7, content_types=("text/html",), max_bytes=9, max_redirects=1))
+    assert len(inner.asked) == 4
+
+
+async def test_a_kept_page_behind_redirects_and_a_kept_document_keep_to_their_own_limits(tmp_path: Path) -> None:
+    inner = Counting(Page(URL, "text", content_type="application/pdf", downloaded_bytes=5_000_000, redirects=3))
+    fetcher = cached(tmp_path, inner)
+    await fetcher.fetch(URL, LIMITS)
+    await fetcher.fetch(URL, FetchLimits(max_redirects=3, max_bytes=1))
+    assert len(inner.asked) == 1
+    await fetcher.fetch(URL, FetchLimits(max_redirects=2))
+    await fetcher.fetch(URL, FetchLimits(max_pdf_bytes=4_999_999))
     assert len(inner.asked) == 3
 
 
@@ -137,6 +152,16 @@ async def test_sweeping_drops_the_old_and_clearing_drops_all(tmp_path: Path) -> 
     (tmp_path / "other").write_text("not ours")
     assert (cache.sweep(), sorted(p.name for p in tmp_path.iterdir())) == (1, ["0.page", "1.page", "other"])
     assert (cache.clear(), [p.name for p in tmp_path.iterdir()]) == (2, ["other"])
+
+
+async def test_a_cache_that_keeps_nothing_expired_drops_it_at_the_next_sweep(tmp_path: Path) -> None:
+    clock = FakeClock()
+    cache = PageCache(tmp_path, clock=clock, ttl_s=5, keep_expired_s=0)
+    cache.put("a", WHOLE)
+    clock.advance(4)
+    assert cache.sweep() == 0
+    clock.advance(2)
+    assert (cache.sweep(), list(tmp_path.iterdir())) == (1, [])
 
 
 async def test_the_oldest_go_beyond_the_size(tmp_path: Path) -> None:

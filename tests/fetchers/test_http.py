@@ -94,6 +94,7 @@ async def test_redirects_are_followed_and_the_last_url_is_named() -> None:
     async with fetching(answers) as (fetcher, site):
         got = await fetcher.fetch(site.url(), LIMITS)
         assert (got.url, got.final_url, got.text) == (site.url(), site.url("/three?x=%C3%A4"), "arrived")
+        assert got.redirects == 2
 
 
 @pytest.mark.parametrize(

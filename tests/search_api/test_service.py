@@ -192,9 +192,15 @@ async def test_seed_items_are_picked_from_without_a_new_search(tmp_path: Path) -
     assert [item["id"] for item in pack["items"]] == [first["items"][0]["id"], first["items"][2]["id"]]
     assert [item["engine"] for item in pack["items"]] == ["searxng", "searxng"]
     assert [item["score"]["rank"] for item in pack["items"]] == [2, 1]
-    assert pack["meta"]["backend_used"] == "seed_items"
+    assert pack["meta"]["backend_used"] == "searxng"
+    assert "backend=searxng" in pack["rendered_text"]
     assert pack["meta"]["timing_ms"]["search"] == 0
     assert (len(backend.asked), [url for url, _ in fetcher.asked]) == (1, [HITS[0].url, HITS[2].url])
+
+
+async def test_seed_items_that_name_no_engine_are_their_own_backend(tmp_path: Path) -> None:
+    pack = await ask(tmp_path, {"query": QUERY, "constraints": {"seed_items": [{"url": "https://own.example/"}]}})
+    assert pack["meta"]["backend_used"] == "seed_items"
 
 
 async def test_an_empty_list_of_seed_items_is_a_list(tmp_path: Path) -> None:
@@ -252,6 +258,14 @@ async def test_our_reasons_are_told_in_the_four_of_the_seed(tmp_path: Path, reas
         "extracted_chars": 0,
         "message": "no",
     }
+
+
+async def test_a_page_of_a_type_that_is_not_wanted_names_its_type(tmp_path: Path) -> None:
+    error = FetchError("not read", reason="content_type", content_type="text/html")
+    request = {"query": QUERY, "constraints": {"search_mode": "full"}, "budget": {"max_results": 1}}
+    pack = await ask(tmp_path, request, fetcher=Fetcher({HITS[0].url: error}))
+    fetch = pack["items"][0]["fetch"]
+    assert (fetch["status"], fetch["skip_reason"], fetch["content_type"]) == ("skipped", "content_type", "text/html")
 
 
 async def test_a_private_address_among_seed_items_is_refused_by_the_guard(tmp_path: Path) -> None:

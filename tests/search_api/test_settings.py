@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
+import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from nexi.search_api.settings import CacheSettings, SearcherSettings, read_setti
 from nexi.testing import FakeClock
 from tests.search_api.support import HITS, Fetcher, nexi
 
-FULL = {"query": "bm25", "constraints": {"search_mode": "full"}, "budget": {"max_fetch_pages": 1}}
+FULL: dict[str, Any] = {"query": "bm25", "constraints": {"search_mode": "full"}, "budget": {"max_fetch_pages": 1}}
 
 
 def test_every_setting_of_the_seed_is_read() -> None:
@@ -82,21 +83,42 @@ async def test_page_texts_are_kept_under_the_key_of_the_seed_and_can_be_cleared(
         assert len(fetcher.asked) == 2
 
 
-async def test_a_kept_page_ends_with_its_time_and_is_swept_now_and_then(tmp_path: Path) -> None:
+async def test_a_kept_page_ends_with_its_time(tmp_path: Path) -> None:
     folder, own, clock, fetcher = tmp_path / "kept", tmp_path / "own.yaml", FakeClock(), Fetcher()
-    own.write_text(f"service: {{cache: {{dir: '{folder}', ttl_s: 60, sweep_interval_s: 600}}}}\n")
+    own.write_text(f"service: {{cache: {{dir: '{folder}', ttl_s: 60}}}}\n")
     async with nexi(tmp_path, fetcher=fetcher, clock=clock) as app:
         service = app.search_api(own)
         await service.search(FULL)
-        old = folder / "0000.page"
-        old.write_text("long ago")
-        os.utime(old, (0, 0))
         clock.advance(59)
         await service.search(FULL)
-        assert (len(fetcher.asked), old.exists()) == (1, True)
-        clock.advance(600)
+        assert len(fetcher.asked) == 1
+        clock.advance(2)
         await service.search(FULL)
-        assert (len(fetcher.asked), old.exists()) == (2, False)
+        assert len(fetcher.asked) == 2
+
+
+async def test_the_cache_is_swept_without_a_request(tmp_path: Path) -> None:
+    folder, own, clock = tmp_path / "kept", tmp_path / "own.yaml", FakeClock()
+    own.write_text(f"service: {{cache: {{dir: '{folder}', ttl_s: 60, sweep_interval_s: 1}}}}\n")
+    async with nexi(tmp_path, fetcher=Fetcher(), clock=clock) as app:
+        service = app.search_api(own)
+        await service.search(FULL)
+        clock.advance(61)
+        async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+            sweeping = tasks.create_task(service.sweep_cache_regularly())
+            while list(folder.iterdir()):
+                await asyncio.sleep(0.01)
+            sweeping.cancel()
+
+
+async def test_a_page_beyond_the_budget_of_a_request_is_not_taken_from_the_cache(tmp_path: Path) -> None:
+    own, fetcher = tmp_path / "own.yaml", Fetcher()
+    own.write_text(f"service: {{cache: {{dir: '{tmp_path / 'kept'}'}}}}\n")
+    async with nexi(tmp_path, fetcher=fetcher) as app:
+        service = app.search_api(own)
+        await service.search(FULL)
+        await service.search({**FULL, "budget": {**FULL["budget"], "max_download_bytes_per_page": 5}})
+    assert [limits.max_bytes for _, limits in fetcher.asked] == [2_000_000, 5]
 
 
 async def test_a_failed_or_empty_page_is_not_kept(tmp_path: Path) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
+from nexi.app.search_service import SearchService
 from nexi.testing import ScriptedLLM
 from nexi.types import Reply
+from nexi.web import create_app
 from tests.raising import has_code
 from tests.search_api.support import GOLDEN, HITS, config, nexi
 from tests.web.doors import client
@@ -52,6 +56,23 @@ def test_the_cache_is_cleared(tmp_path: Path) -> None:
     with client(tmp_path) as http:
         http.post("/v1/search", json={"query": QUERY, "constraints": {"search_mode": "full"}})
         assert [http.post("/v1/cache/clear").json() for _ in range(2)] == [{"cleared": 3}, {"cleared": 0}]
+
+
+def test_the_server_sweeps_the_cache_until_it_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    began, ended = threading.Event(), threading.Event()
+
+    async def wait_until_cancelled(service: SearchService) -> None:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(SearchService, "sweep_cache_regularly", wait_until_cancelled)
+    with TestClient(create_app(config(tmp_path), nexi=nexi(tmp_path))):
+        assert began.wait(30)
+        assert not ended.is_set()
+    assert ended.is_set()
 
 
 @pytest.mark.parametrize(
