@@ -326,7 +326,8 @@ class Evidence(Struct, frozen=True):
     """What one cited source says to one sentence.
 
     `start` and `end` are offsets into the stored text and `span` is that text. `presence` is how much of the sentence stands in
-    the span, `fit` how much of it the span says: a sentence with a wrong year has a high presence and no fit.
+    the span, `fit` how much of it the span says: a sentence with a wrong year has a high presence and no fit. `places` are the
+    offsets of the other parts of a sentence that the source says in several places.
     """
 
     number: int
@@ -342,6 +343,7 @@ class Evidence(Struct, frozen=True):
     missing: tuple[str, ...] = ()
     other: str = ""
     page: int = 0
+    places: tuple[tuple[int, int], ...] = ()
 
 
 class Claim(Struct, frozen=True):

@@ -241,7 +241,9 @@ def _join_parts(claim: Claim, pages: Pages, parts: list[Part]) -> Claim:
         own = [(clause.text, finding) for clause, number, finding in parts if number == e.number]
         if own:
             clause, finding = max(own, key=lambda pair: len(pair[0]))
+            others = (_make_evidence(e.number, pages[e.number], other) for _, other in own if other is not finding)
             e = _make_evidence(e.number, pages[e.number], finding)
+            e = replace(e, places=tuple({(o.start, o.end): None for o in others if o.span and o.span not in e.span}))
             e = e if len(numbers) == 1 else replace(e, reason=f"says its part: {clause}")
         elif e.verdict is not Verdict.UNCHECKED:
             e = Evidence(e.number, e.url, e.digest, Verdict.NOT_FOUND, reason="nothing here rests on it")

@@ -50,3 +50,18 @@ def test_a_value_in_brackets_stands_beside_the_value_it_restates() -> None:
 
 def test_a_citation_behind_no_word_is_no_claim() -> None:
     assert verdicts("... [1]", MOON) == []
+
+
+def test_a_sentence_that_one_source_says_in_several_places_names_them_all() -> None:
+    text = "The Moon is the only natural satellite of Earth, and the Moon has two small seas of dust"
+    page = prepare(
+        "# Moon\n\nThe Moon is the only natural satellite of Earth. It is far away, and was always known to everybody.\n\n"
+        "Poets wrote about it. Painters painted it.\n\nThe Moon has two small seas of dust."
+    )
+    (claim,) = check_answer(f"{text} [1].", {1: page}).checked
+    (found,) = claim.evidence
+    told = [found.span, *(page.text[start:end] for start, end in found.places)]
+    assert (claim.reason, sorted(told)) == (
+        "said in several places of the source",
+        ["The Moon has two small seas of dust.", "The Moon is the only natural satellite of Earth."],
+    )
