@@ -183,6 +183,7 @@ def test_a_plan_is_changed_before_anything_is_spent_on_it(served: Stage, look: L
     assert served.model.reached["search"] == searches
     page.click("#plan-go")
     person.finished()
+    page.click("#work > summary")
     page.locator("#researchers li", has_text=ADDED).wait_for()
     told = "\n".join(page.locator("#researchers li").all_inner_texts())
     assert MINE in told

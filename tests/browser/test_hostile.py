@@ -20,7 +20,7 @@ TOPIC = "The Moon is 384,400 km from Earth on average."
 READ = 8
 # What an answer, a title or a passage may never have become.
 MADE = """() => {
-  const parts = ["#asked", "#answer", "#notes", "#status", "#researchers", "#timeline", "#source-list", "#evidence", "#runs"];
+  const parts = ["#asked", "#answer", "#notes", "#status", "#work", "#peek", "#working", "#runs"];
   const found = [];
   for (const part of parts) for (const e of document.querySelectorAll(`${part} *`)) {
     if (e.matches("script, img, image, iframe, object, embed, link, meta, base, style, video, audio, math, form[action]"))

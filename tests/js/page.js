@@ -3,6 +3,8 @@ export class FakeElement {
   constructor(tag = "div") { Object.assign(this, { tag, textContent: "", value: "", hidden: false, className: "", attributes: {}, childNodes: [], dataset: {} }); }
   get children() { return this.childNodes; }
   get childElementCount() { return this.childNodes.length; }
+  get firstChild() { return this.childNodes[0]; }
+  get firstElementChild() { return this.childNodes[0] ?? null; }
   get lastChild() { return this.childNodes.at(-1); }
   get classList() {
     const names = () => this.className.split(" ").filter(Boolean);

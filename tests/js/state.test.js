@@ -20,20 +20,21 @@ test("a new run begins with nothing of the one before, and keeps the form and wh
   run.addMarks([{ start: 0, end: 5, verdict: "found" }]);
   run.addBar({ lane: "model" });
   run.addUsage({ input_tokens: 3, output_tokens: 2, cost: 0.5 });
-  run.setResearcher("1.1", "at work", "look");
+  run.openBar("model||1", { lane: "model", start: 1 });
+  run.applyWorkEvent("researcher_started", { researcher: "1.1", round: 1, task: "look" });
   run.setFinishedRun({ id: "abc123" });
   run.setRequest({ effort: "s" });
   run.setPreviousRun("ffffff");
   run.setForm({ effort: "m" });
   run.setContinuedRun("ffffff");
   run.resetRun();
-  const { started, people, ...rest } = state;
+  const { started, work, open, ...rest } = state;
   assert.equal(closed, 1);
   assert.deepEqual(rest, {
     id: "", source: null, last: "", text: "", marks: [], stale: "", bars: [], known: 0, run: null, asked: {}, before: "", spent: {},
     continues: "ffffff", form: { effort: "m" },
   });
-  assert.equal(people.size, 0);
+  assert.deepEqual([[...work.agents.keys()], open.size], [[""], 0]);
 });
 
 test("a new connection closes the one before it", () => {
@@ -63,19 +64,10 @@ test("what a run spends adds up, and a call without figures adds nothing", () =>
   assert.deepEqual(state.spent, { tokens: 15, cost: 0.5, calls: 2, pages: 1 });
 });
 
-test("a researcher keeps its task when it reports or fails", () => {
-  run.setResearcher("1.1", "at work", "look");
-  run.setResearcher("1.2", "at work", "read");
-  run.setResearcher("1.1", "reported");
-  run.setResearcher("1.2", "failed", "", "no model");
-  assert.deepEqual([...state.people], [
-    ["1.1", { task: "look", doing: "reported", why: "" }],
-    ["1.2", { task: "read", doing: "failed", why: "no model" }],
-  ]);
-});
-
 test("the timeline of a log says how long ago the run began", () => {
-  run.loadTimeline({ bars: [{ lane: "page" }], facts: 4, seconds: 60 });
-  assert.deepEqual([state.bars, state.known], [[{ lane: "page" }], 4]);
+  run.loadTimeline({ bars: [{ lane: "page" }], open: [{ key: "model||2", lane: "model", start: 58 }], facts: 4, seconds: 60 });
+  assert.deepEqual([state.bars, [...state.open.keys()], state.known], [[{ lane: "page" }], ["model||2"], 4]);
+  run.closeBar("model||2");
+  assert.equal(state.open.size, 0);
   assert.ok(Math.abs(performance.now() - state.started - 60_000) < 5_000);
 });

@@ -29,7 +29,7 @@ async function followToTheEnd() {
   await followed;
 }
 
-beforeEach(() => { resetRun(); for (const id of ["notes", "researchers", "spent"]) byId(id).replaceChildren(); });
+beforeEach(() => { resetRun(); for (const id of ["notes", "spent", "work"]) byId(id).replaceChildren(); });
 
 test("waiting before a new connection grows up to three seconds", () => {
   assert.deepEqual([0, 1, 2, 10, 1000].map(reconnectDelay), [300, 450, 675, 3000, 3000]);
@@ -49,7 +49,8 @@ test("events become what the page shows", async () => {
   assert.deepEqual([byId("asked").textContent, state.asked, state.before], ["how far?", { effort: "s", mode: "search", time_target: 9 }, "ffffff"]);
   assert.deepEqual(state.spent, { tokens: 7, cost: 0.1, calls: 1, searches: 1, pages: 1 });
   assert.deepEqual(state.bars.map((bar) => [bar.lane, bar.label, bar.failed]), [["model", "call 1", false], ["search", "moon", true], ["page", "a.example", false]]);
-  assert.deepEqual([...state.people], [["1.1", { task: "look", doing: "failed", why: "no model" }]]);
+  const researcher = state.work.agents.get("1.1");
+  assert.deepEqual([researcher.task, researcher.state, researcher.why], ["look", "failed", "no model"]);
   assert.deepEqual(byId("notes").children.map((note) => note.textContent), ["slow", "gone"]);
   assert.equal(state.last, "9");
 });
@@ -75,6 +76,16 @@ test("facts that the log has drawn already are not drawn again", async () => {
   serve(frame(1, "page_fetched", { url: "https://a.example/" }) + frame(2, "page_fetched", { url: "https://b.example/" }) + frame(3, "page_fetched", { url: "https://c.example/" }));
   await followToTheEnd();
   assert.deepEqual(state.bars.map((bar) => bar.label), ["a.example", "c.example"]);
+});
+
+test("a call is open until its end is told", async () => {
+  serve(
+    frame(1, "model_asked", { call: 1, purpose: "answer" }) + frame(2, "model_asked", { call: 1, purpose: "answer", agent: "1.1" })
+    + frame(3, "tool_started", { call_id: "c1", name: "web_get", arguments: "{}" }) + frame(4, "tool_started", { call_id: "c2", name: "web_search", arguments: "{}" })
+    + frame(5, "model_replied", { call: 1, seconds: 1, usage: {} }) + frame(6, "tool_finished", { call_id: "c2" }),
+  );
+  await followToTheEnd();
+  assert.deepEqual([...state.open].map(([key, bar]) => [key, bar.lane, bar.who]), [["model|1.1|1", "model", "1.1"], ["tool||c1", "page", ""]]);
 });
 
 test("a run that failed says why, and the form can be used again", async () => {

@@ -88,6 +88,10 @@ PLANET_PAGE = """# Planetary facts
 The outer planets are far larger than the inner planets. Jupiter has a mean diameter of 139,820 km and Saturn of 116,460 km.
 
 Mercury is the smallest planet, 4,879 km across, and Earth measures 12,742 km."""
+PARTS = (
+    "Jupiter has a mean diameter of 139,820 km and Saturn of 116,460 km.",
+    "Mercury is the smallest planet, 4,879 km across, and Earth measures 12,742 km.",
+)
 PLUTO_PAGE = "# Pluto\n\nPluto counted as a planet until 2006, when the term was defined. Saturn has 274 moons."
 
 
@@ -147,6 +151,16 @@ def planets() -> list[Fact]:
     return finished(
         "How large are the planets?", PLANETS, cited, claims, dropped=(dropped,), conflicts=(conflict,), mode="research"
     )
+
+
+def parted() -> list[Fact]:
+    """A sentence whose two halves stand in two places of one source."""
+    text = "Mercury is the smallest planet, and Jupiter has a diameter of 139,820 km [1]."
+    cited = sources(("https://planets.example/facts", "Planetary facts", PLANET_PAGE))
+    found = claim(0, text, text, Verdict.FOUND, (cited[0], PLANET_PAGE, PARTS[0]))
+    start = PLANET_PAGE.index(PARTS[1])
+    both = replace(found.evidence[0], places=((start, start + len(PARTS[1])),))
+    return finished("Which planets?", text, cited, (replace(found, evidence=(both,)),))
 
 
 def right_to_left() -> list[Fact]:

@@ -8,11 +8,20 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from nexi.events import ModelReplied, PageFailed, SearchFinished, SentenceMark, Warned
+from nexi.events import (
+    ModelAsked,
+    ModelReplied,
+    PageFailed,
+    SearchFinished,
+    SentenceMark,
+    ToolFinished,
+    ToolStarted,
+    Warned,
+)
 from nexi.types import Claim, Evidence, Source, Usage, Verdict, content_digest
 from nexi.web.page import FILES
-from nexi.web.page.timeline import timeline_of
-from nexi.web.page.view import answer_html, draft_html
+from nexi.web.page.timeline import open_bars_of, timeline_of
+from nexi.web.page.view import AnsweredRun, answer_html, draft_html, view_of
 from tests.web import samples
 from tests.web.world import MOON, QUESTION, serving
 
@@ -104,12 +113,28 @@ def test_citations_and_sentences_lead_to_their_claim_and_code_is_left_alone() ->
     claims = [claim(0, "The Moon is far [1].", answer), claim(1, "It is **bright** [1].", answer, Verdict.CONTRADICTED)]
     html = answer_html(answer, claims, [SOURCE])
     assert re.findall(r'data-n="1" data-claim="(\d)"', html) == ["0", "1"]
-    assert re.findall(r'class="check v-(\w+)" data-claim="(\d)"', html) == [("found", "0"), ("contradicted", "1")]
+    assert re.findall(r'class="check v-(\w+)" data-claim="(\d)"', html) == [("contradicted", "1")]
     assert "<code>x[1]\n</code>" in html
 
 
 def test_a_number_that_names_no_source_is_left_as_text() -> None:
     assert answer_html("See [7].", (), [SOURCE]) == "<p>See [7].</p>\n"
+
+
+def test_what_has_begun_and_not_ended_is_open_since_it_was_written() -> None:
+    facts = [
+        (1, ModelAsked(1, "answer", "m", 10)),
+        (2, ModelAsked(1, "answer", "m", 10, agent="1.1")),
+        (3, ModelReplied(1, "", (), Usage(), "tool_calls", 1.0)),
+        (4, ToolStarted("c1", "web_search", "{}")),
+        (5, ToolStarted("c2", "web_get", "{}")),
+        (6, ToolStarted("c3", "final_answer", "{}")),
+        (7, ToolFinished("c1", "web_search", True, "", 0.1)),
+    ]
+    moments = [f"2026-01-02T00:00:0{n}+00:00" for n, _ in facts]
+    model = {"key": "model|1.1|1", "lane": "model", "who": "1.1", "label": "call 1", "failed": False, "start": 2.0}
+    page = {"key": "tool||c2", "lane": "page", "who": "", "label": "web_get", "failed": False, "start": 5.0}
+    assert open_bars_of(facts, moments, "2026-01-02T00:00:00+00:00") == [model, page]
 
 
 def test_the_timeline_has_a_bar_for_every_call_search_and_page() -> None:
@@ -140,12 +165,23 @@ def test_a_draft_has_the_marks_that_are_known_and_they_lead_nowhere_yet() -> Non
     text = "The Moon is far [1]. It is made of cheese [1]. It"
     marks = [SentenceMark(0, 20, Verdict.FOUND), SentenceMark(21, 46, Verdict.NOT_FOUND)]
     assert draft_html(text, marks) == (
-        '<p>The Moon is far [1].<span class="check v-found" title="found">○</span> It is made of cheese [1].'
+        "<p>The Moon is far [1]. It is made of cheese [1]."
         '<span class="check v-not_found" title="not found">?\u00a0not found</span> It</p>\n'
     )
-    assert draft_html("`code [1].` it", [SentenceMark(0, 11, Verdict.FOUND)]) == (
-        '<p><code>code [1].</code><span class="check v-found" title="found">○</span> it</p>\n'
+    assert draft_html("`code [1].` it", [SentenceMark(0, 11, Verdict.UNCHECKED)]) == (
+        '<p><code>code [1].</code><span class="check v-unchecked" title="not checked">·\u00a0not checked</span> it</p>\n'
     )
+
+
+def test_a_sentence_has_one_mark_and_the_warning_that_counts_them_is_left_to_the_figures() -> None:
+    answer = "The Moon is cheese [1]. [unverified]\n"
+    bad = claim(0, "The Moon is cheese [1].", answer, Verdict.NOT_FOUND)
+    assert "[unverified]" not in answer_html(answer, [bad], [SOURCE])
+    assert "[unverified]" in answer_html(answer, [bad], [SOURCE], leads_to="file")
+    assert "[unverified]" in answer_html(answer, (), [SOURCE])  # without a check there is no mark but this one
+    facts = samples.finished("Cheese?", answer, [SOURCE], [bad], warnings=("one is marked", "another"))
+    ended = AnsweredRun("aaaaaa", facts[0], facts[-1], (Warned("unsupported", "one is marked"), *facts))
+    assert view_of(ended)["warnings"] == ["another"]
 
 
 def test_in_a_file_of_its_own_marks_are_links_within_it() -> None:

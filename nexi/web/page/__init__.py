@@ -27,6 +27,7 @@ from nexi.web.payload import json_reply, read_json
 from nexi.web.problems import bad_request, build_refusal
 
 SCRIPTS = (
+    "activity.js",
     "app.js",
     "ask.js",
     "core.js",
@@ -36,14 +37,17 @@ SCRIPTS = (
     "knowledge.js",
     "order.js",
     "panel.js",
+    "peek.js",
     "plan.js",
     "read.js",
     "runs.js",
     "setup.js",
+    "sources.js",
     "spent.js",
     "state.js",
     "timeline.js",
     "watch.js",
+    "work.js",
 )
 FILES = {"style.css": "text/css", **dict.fromkeys(SCRIPTS, "text/javascript")}
 POLICY = (

@@ -1,15 +1,17 @@
 // The page: ask, watch, read, check. Everything shown is text or HTML that the server made safe; nothing is loaded from elsewhere.
+import { foldActivity, replayWork } from "./activity.js";
 import { afterAnswer, ask, askAgain, clearRun, continueRun, fillForm, showDeepOptions, showOptions, showPreviousRun } from "./ask.js";
 import { $, addNote, call, copyText, joinProblem, setStatus } from "./core.js";
 import { watchForFiles } from "./files.js";
 import { fillKnowledge } from "./knowledge.js";
 import { togglePanel } from "./panel.js";
 import { acceptPlan, addTask } from "./plan.js";
-import { showAnswer, showEvidence, showRemembered, showTools } from "./read.js";
+import { watchCitations } from "./peek.js";
+import { closeEvidence, showAnswer, showEvidence, showReadPages, showRemembered, showTools } from "./read.js";
 import { fillRuns } from "./runs.js";
 import { fillSetup } from "./setup.js";
 import { loadTimeline, setRequest, setRunId, state } from "./state.js";
-import { drawSoon } from "./timeline.js";
+import { draw, drawSoon } from "./timeline.js";
 import { follow, stopFollowing } from "./watch.js";
 
 async function openRun(id) {
@@ -20,7 +22,8 @@ async function openRun(id) {
     $("asked").textContent = run.question;
     document.title = `${run.question.slice(0, 60)} - nexi`;
     setRequest({ effort: run.effort, mode: run.mode });
-    if (run.state === "finished") { stopFollowing(); await showAnswer(); return document.dispatchEvent(new CustomEvent("answered")); }
+    if (run.state !== "running") replayWork(id).then(showReadPages, () => {}); // the answer is complete without it
+    if (run.state === "finished") { foldActivity(); stopFollowing(); await showAnswer(); return document.dispatchEvent(new CustomEvent("answered")); }
     if (run.state === "running") {
       loadTimeline(await call(`/page/runs/${id}/timeline`)); // drawn from the log as far as that goes, and from events after that
       return await follow(id);
@@ -40,7 +43,10 @@ const on = (id, what, act) => $(id).addEventListener(what, act);
 
 on("ask", "submit", ask);
 on("question", "keydown", (event) => { if (event.key === "Enter" && !event.shiftKey && !event.isComposing) ask(event); });
-document.addEventListener("keydown", (event) => { if (event.key === "Escape" && !$("stop").hidden && !document.querySelector("dialog[open]")) stop(); });
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || document.querySelector("dialog:modal")) return; // one over the page closes itself
+  if ($("evidence").open) closeEvidence(); else if (!$("stop").hidden) stop();
+});
 on("stop", "click", stop);
 on("effort", "change", showDeepOptions);
 on("more", "click", () => showOptions($("options").hidden));
@@ -65,6 +71,8 @@ document.addEventListener("answered", afterAnswer);
 document.addEventListener("started", showPreviousRun);
 window.addEventListener("popstate", () => location.reload());
 window.addEventListener("resize", drawSoon);
+$("cost").addEventListener("toggle", draw);
+watchCitations();
 watchForFiles();
 showDeepOptions();
 const here = location.pathname.match(/^\/runs\/([0-9a-f]{6})$/);

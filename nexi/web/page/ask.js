@@ -1,7 +1,9 @@
 // Asking: a run from the form, and what can be asked after an answer.
+import { resetActivity } from "./activity.js";
 import { $, addNote, call, element, showHint } from "./core.js";
 import { buildOrder, buildRetryOrder } from "./order.js";
 import { hidePlan } from "./plan.js";
+import { closeEvidence } from "./read.js";
 import { showSpent } from "./spent.js";
 import { resetRun, setContinuedRun, setForm, state } from "./state.js";
 import { follow, stopFollowing } from "./watch.js";
@@ -29,9 +31,13 @@ async function start(order) {
 
 export function clearRun(question) {
   resetRun();
-  for (const id of ["answer", "notes", "source-list", "timeline", "researchers", "exports", "next-list", "spent"]) $(id).replaceChildren();
-  for (const id of ["sources", "conflicts", "left-out", "timing", "tools", "researchers", "next", "before", "hint"]) $(id).hidden = true;
+  resetActivity(true);
+  for (const id of ["answer", "notes", "source-list", "read-list", "timeline", "exports", "next-list", "spent"]) $(id).replaceChildren();
+  for (const id of ["sources", "conflicts", "left-out", "timing", "tools", "next", "before", "hint"]) $(id).hidden = true;
   delete $("answer").dataset.cut;
+  $("cost").open = matchMedia("(min-width: 62.01rem)").matches; // below the text it waits until it is wanted
+  $("also-read").hidden = true;
+  closeEvidence();
   hidePlan();
   showOptions(false);
   continueRun("");

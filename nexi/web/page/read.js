@@ -1,32 +1,41 @@
 // Reading and checking: the answer with its evidence, its conflicts, its sources and its exports.
 import { $, addNote, call, element, problemOf, setStatus, showHint, withToken } from "./core.js";
+import { drawSources, isWeb, outside, showSource, sourceOf, verdict } from "./sources.js";
 import { setBars, setFinishedRun, state } from "./state.js";
 import { draw } from "./timeline.js";
 
 const FORMS = [["md", "Markdown"], ["html", "HTML"], ["pdf", "PDF"], ["json", "JSON"], ["ris", "RIS"], ["bibtex", "BibTeX"], ["csl", "CSL"]];
 const SUFFIXES = { bibtex: "bib", csl: "csl.json" }, REFERENCES = ["ris", "bibtex", "csl"];
-const SIGNS = { supported: "✓", found: "○", contradicted: "✗", not_found: "?", unchecked: "·" };
+const WIDE = "(min-width: 62.01rem)"; // where the rail stands beside the text
+const WORDS = {
+  evidence: "Evidence", stored: "Stored text", looking: "Looking it up", place: (at, all) => `Place ${at} of ${all}`, there: "Open the page there", whole: "Show the whole text",
+  part: (at, all) => `Part ${at} of ${all}`, region: "Stored text of the page", missing: (words) => `missing: ${words}`, other: (value) => `the page has: ${value}`, unnamed: "no source is named for it",
+};
 
 export async function showAnswer() {
   const id = state.id, run = await call(`/page/runs/${id}`);
   if (id !== state.id) return; // another run was opened meanwhile
   setFinishedRun(run);
   $("answer").innerHTML = run.html; // made safe by the server
-  const cost = run.cost ? `$${run.cost.toFixed(4)}` : "";
+  hideRepeatedTitle(run.question);
   $("answered").textContent = run.answered_note || "";
   $("answered").className = `answered a-${run.answered || "yes"}`;
   $("answered").hidden = !run.answered_note;
-  $("figures").textContent = [run.figures, run.gap, `${run.seconds} s`, `${run.tokens.toLocaleString("en")} tokens`, cost].filter(Boolean).join(" · ");
+  $("figures").textContent = [run.figures, run.gap].filter(Boolean).join(" · ");
   $("status").textContent = ["final_answer", "plain_answer", ""].includes(run.stop) ? "" : `Ended early: ${run.stop.replaceAll("_", " ")}`;
   setBars(run.timeline);
   draw();
   fill("conflicts", "conflict-list", run.conflicts.map(conflictItem));
   fill("left-out", "left-out-list", run.dropped.map((one) => element("li", { dir: "auto" }, `${one.text} `, verdict(one))));
-  fill("sources", "source-list", run.sources.map(sourceItem));
+  drawSources(showStored);
+  if (!state.source) $("cost").open = false;
   if (!$("notes").childElementCount) for (const warning of run.warnings || []) addNote(warning); // of a run that was not followed
   if (run.model === "extractive") showHint("Without a model: passages from the pages. Add one with nexi config.");
   showTools();
 }
+
+// The pages that were read and not cited, once the work of an old run is known.
+export function showReadPages() { if (state.run) drawSources(showStored); }
 
 // A run that is gone, whose answer the history still has; whether there is one.
 export async function showRemembered(id) {
@@ -43,19 +52,10 @@ function fill(section, list, items) {
   $(section).hidden = !items.length;
 }
 
-const isWeb = (url) => /^https?:\/\//i.test(url);
-const outside = (href, text) => element("a", { href, textContent: text, rel: "noreferrer noopener", target: "_blank", dir: "auto" });
-const verdict = (one) => element("span", { className: `verdict v-${one.verdict}`, textContent: `${SIGNS[one.verdict] || "·"} ${one.said}` });
-const sourceOf = (number) => state.run?.sources.find((source) => source.n === number);
-
-function sourceItem(source) {
-  const name = source.title || source.url;
-  const title = isWeb(source.link) ? outside(source.link, name) : element("span", { textContent: name, dir: "auto" });
-  const about = [source.host, source.site, source.author, source.published, source.accessed ? `read ${source.accessed}` : ""].filter(Boolean).join(" · ");
-  const item = element("li", { id: `source-${source.n}`, tabIndex: -1 }, element("span", { className: "n", textContent: `[${source.n}]` }), element("div", {},
-    title, element("p", { className: "site", textContent: about, dir: "auto" }), element("p", {}, ...(source.said ? [verdict(source), " "] : []))));
-  if (state.run.kept) item.querySelector("p:last-child").append(button("Stored text", `Stored text of source ${source.n}`, () => showStored(source)));
-  return item;
+// A report that begins with its question does not say it twice.
+function hideRepeatedTitle(question) {
+  const title = $("answer").querySelector("h1"), plain = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, " ").trim();
+  if (title && title === $("answer").firstElementChild && plain(title.textContent) === plain(question)) title.hidden = true;
 }
 
 function button(text, label, act, kind = "quiet") {
@@ -77,39 +77,56 @@ function conflictItem(conflict) {
 
 function citeOf(number) {
   const source = sourceOf(number);
-  const made = button(`[${number}]${source ? ` ${source.host}` : ""}`, `Source ${number}`, () => toSource(number), "cite");
+  const made = button(`[${number}]${source ? ` ${source.host}` : ""}`, `Source ${number}`, () => showSource(number), "cite");
   made.disabled = !source;
   return made;
 }
 
-function toSource(number) {
-  const item = $(`source-${number}`);
-  item?.scrollIntoView({ block: "center" });
-  item?.focus({ preventScroll: true });
-}
-
 // evidence
+
+// Every place of the answer that a source is named at, in reading order.
+const placesOf = () => state.run.claims.flatMap((claim, index) => claim.evidence.map((one) => ({ claim: index, n: one.n })));
 
 export async function showEvidence(claim, number) {
   const found = state.run?.claims[claim];
   if (!found) return;
   const some = found.evidence.filter((one) => !number || one.n === number);
-  const parts = some.map((one) => element("section", { className: "found" }, element("p", { textContent: "Looking it up" })));
+  const parts = some.map(() => element("section", { className: "found" }, element("p", { textContent: WORDS.looking })));
   const words = element("p", { className: "sentence", textContent: found.text, dir: "auto" });
-  const why = some.length ? (found.reason.startsWith("not judged") ? found.reason : "") : found.reason || "no source is named for it";
+  const why = some.length ? (found.reason.startsWith("not judged") ? found.reason : "") : found.reason || WORDS.unnamed;
   const meaning = element("p", { className: "site meaning", textContent: state.run.marks?.[found.verdict] || "" });
-  openDialog("Evidence", words, element("p", {}, verdict(found), why ? ` ${why}` : ""), meaning, ...parts);
+  const places = placesOf(), at = places.findIndex((place) => place.claim === claim && (!number || place.n === number));
+  openEvidence(WORDS.evidence, words, element("p", {}, verdict(found), why ? ` ${why}` : ""), meaning, ...parts);
+  showPlace(places, at, claim, number);
   await Promise.all(some.map((one, i) => fillFound(parts[i], one)));
   if (parts[0]) toMark(parts[0]);
 }
 
+function showPlace(places, at, claim, number) {
+  const step = (by) => () => { const next = places[at + by]; showEvidence(next.claim, next.n); };
+  $("evidence-at").textContent = at < 0 ? "" : WORDS.place(at + 1, places.length);
+  Object.assign($("evidence-before"), { disabled: at <= 0, onclick: step(-1) });
+  Object.assign($("evidence-after"), { disabled: at < 0 || at === places.length - 1, onclick: step(1) });
+  markCurrent(claim, number);
+}
+
+function markCurrent(claim, number) {
+  for (const old of document.querySelectorAll("#answer [aria-current]")) old.removeAttribute("aria-current");
+  const here = $("answer").querySelector(`[data-claim="${claim}"]${number ? `[data-n="${number}"]` : ""}`) || $("answer").querySelector(`[data-claim="${claim}"]`);
+  here?.setAttribute("aria-current", "true");
+  here?.scrollIntoView({ block: "nearest" });
+}
+
 async function fillFound(part, one) {
-  const source = sourceOf(one.n), shown = [];
-  const more = [one.reason, one.missing.length ? `missing: ${one.missing.join(", ")}` : "", one.other ? `the page has: ${one.other}` : ""].filter(Boolean).join(" · ");
-  try {
-    const passage = await passageOf(one.n, one.start, one.end);
-    shown.push(passageBox(passage), links(passage, one));
-  } catch (error) { shown.push(element("p", { textContent: error.message })); }
+  const source = sourceOf(one.n), shown = [], spots = [[one.start, one.end], ...(one.places || [])].sort((a, b) => a[0] - b[0]);
+  const more = [one.reason, one.missing.length ? WORDS.missing(one.missing.join(", ")) : "", one.other ? WORDS.other(one.other) : ""].filter(Boolean).join(" · ");
+  for (const [i, [start, end]] of spots.entries()) {
+    if (spots.length > 1) shown.push(element("p", { className: "site", textContent: WORDS.part(i + 1, spots.length) }));
+    try {
+      const passage = await passageOf(one.n, start, end), box = passageBox(passage);
+      shown.push(box, links(passage, { n: one.n, start, end }, box));
+    } catch (error) { shown.push(element("p", { textContent: error.message })); }
+  }
   part.replaceChildren(heading(source, one.n), element("p", {}, verdict(one), more ? ` ${more}` : ""), ...shown);
 }
 
@@ -123,55 +140,65 @@ const passageOf = (n, start, end, whole = false) => call(`/page/runs/${state.id}
 function passageBox(passage) {
   const box = element("div", { className: "passage", tabIndex: 0, dir: "auto" });
   box.setAttribute("role", "region");
-  box.setAttribute("aria-label", "Stored text of the page");
+  box.setAttribute("aria-label", WORDS.region);
   box.append(passage.cut ? "… " : "", passage.before, element("mark", { textContent: passage.span }), passage.after, passage.left ? " …" : "");
   return box;
 }
 
-function links(passage, one) {
+function links(passage, one, box) {
   const line = element("p", { className: "tools" });
-  if (isWeb(passage.link)) line.append(outside(passage.link, "Open the page there"));
-  if (passage.cut || passage.left) line.append(button("Show the whole text", "", async (event) => {
+  if (isWeb(passage.link)) line.append(outside(passage.link, WORDS.there));
+  if (passage.cut || passage.left) line.append(button(WORDS.whole, "", async (event) => {
     event.target.disabled = true;
     try {
-      const box = passageBox(await passageOf(one.n, one.start, one.end, true)), part = line.parentElement;
-      part.querySelector(".passage").replaceWith(box);
+      const whole = passageBox(await passageOf(one.n, one.start, one.end, true));
+      box.replaceWith(whole);
       event.target.remove();
-      toMark(part);
-      box.focus({ preventScroll: true });
+      scrollToMark(whole);
+      whole.focus({ preventScroll: true });
     } catch (error) { line.append(element("span", { textContent: error.message })); }
   }));
   return line;
 }
 
-function toMark(part) {
-  const box = part.querySelector(".passage"), mark = part.querySelector("mark");
+function toMark(part) { for (const box of part.querySelectorAll(".passage")) scrollToMark(box); }
+
+function scrollToMark(box) {
+  const mark = box.querySelector("mark");
   if (mark) box.scrollTop = mark.offsetTop - box.clientHeight / 3;
 }
 
 async function showStored(source) {
-  openDialog("Stored text", element("section", { className: "found" }, element("p", { textContent: "Looking it up" })));
+  openEvidence(WORDS.stored, element("section", { className: "found" }, element("p", { textContent: WORDS.looking })));
+  showPlace([], -1, -1, 0);
   const part = $("evidence-body").querySelector(".found");
   try {
     const passage = await passageOf(source.n, 0, 0, true);
-    part.replaceChildren(heading(source, source.n), passageBox(passage), links(passage, { n: source.n, start: 0, end: 0 }));
+    const box = passageBox(passage);
+    part.replaceChildren(heading(source, source.n), box, links(passage, { n: source.n, start: 0, end: 0 }, box));
   } catch (error) { part.replaceChildren(heading(source, source.n), element("p", { textContent: error.message })); }
 }
 
-// The dialog gives the focus back to what opened it.
-function openDialog(title, ...children) {
-  const dialog = $("evidence"), opener = document.activeElement;
+// Beside the text where there is room for it, over it where there is not; closed, it gives the focus back to what opened it.
+let opener = null;
+
+function openEvidence(title, ...children) {
+  const dialog = $("evidence"), isWide = matchMedia(WIDE).matches;
+  if (!dialog.contains(document.activeElement)) opener = document.activeElement;
   $("evidence-head").textContent = title;
   $("evidence-body").replaceChildren(...children);
-  dialog.addEventListener("close", () => opener?.isConnected && opener.focus(), { once: true });
-  dialog.showModal();
-  dialog.scrollTop = 0;
+  dialog.onclose = () => { markCurrent(-1, 0); if (opener?.isConnected) opener.focus(); };
+  if (!dialog.open) { if (isWide) dialog.show(); else dialog.showModal(); }
+  $("evidence-head").focus();
+  dialog.scrollTop = $("working").scrollTop = 0;
 }
 
+export const closeEvidence = () => { if ($("evidence").open) $("evidence").close(); };
+
 document.addEventListener("click", (event) => {
-  if (event.target === $("evidence")) $("evidence").close(); // beside the dialog
+  if (event.target === $("evidence") && $("evidence").matches(":modal")) closeEvidence(); // beside the dialog
   const cite = event.target.closest?.("#answer .cite:not([data-claim])");
-  if (cite) toSource(Number(cite.dataset.n));
+  if (cite) showSource(Number(cite.dataset.n));
 });
 
 // what can be done with a run that has ended

@@ -1,5 +1,5 @@
 // What a run has spent and what is left of its limits.
-import { $, element } from "./core.js";
+import { $, element, plural } from "./core.js";
 import { state } from "./state.js";
 
 const money = (x) => `$${x < 0.1 ? x.toFixed(4) : x.toFixed(2)}`;
@@ -18,7 +18,14 @@ export function spentRows(spent, limits = {}, asked = {}) {
   ];
 }
 
+// The same in one line, for when it is folded.
+export function sumSpent(spent) {
+  return [seconds(spent.seconds || 0), spent.tokens ? `${grouped(spent.tokens)} tokens` : "", spent.cost ? money(spent.cost) : "", spent.pages ? plural(spent.pages, "page") : ""].filter(Boolean).join(" · ");
+}
+
 export function showSpent(spent) {
+  const sum = sumSpent(spent);
+  if ($("cost-sum").textContent !== sum) $("cost-sum").textContent = sum;
   const list = $("spent");
   spentRows(spent, state.form?.limits, state.asked).forEach(([name, value, left], i) => {
     const box = list.children[i] ?? list.appendChild(element("div", {}, element("dt", { textContent: name }), element("dd", {}, element("b"), element("small"))));

@@ -1,6 +1,8 @@
 // The state of the run that is shown. Every part of the page reads `state`; only the functions of this file change it.
+import { applyEvent, createWork } from "./work.js";
+
 const emptyRun = () => ({
-  id: "", source: null, last: "", text: "", marks: [], stale: "", started: performance.now(), bars: [], known: 0, people: new Map(), run: null,
+  id: "", source: null, last: "", text: "", marks: [], stale: "", started: performance.now(), bars: [], open: new Map(), known: 0, work: createWork(), run: null,
   asked: {}, before: "", spent: {},
 });
 const values = { ...emptyRun(), continues: "", form: null };
@@ -36,10 +38,15 @@ export function restartText() {
   values.marks = [];
 }
 
-// The timeline as the log has it: its bars, how many facts they cover, and how many seconds ago the run began.
-export function loadTimeline({ bars, facts, seconds }) {
-  Object.assign(values, { bars, known: facts, started: performance.now() - seconds * 1000 });
+// The timeline as the log has it: its bars, those still open, how many facts they cover, and how many seconds ago the run began.
+export function loadTimeline({ bars, open = [], facts, seconds }) {
+  Object.assign(values, { bars, open: new Map(open.map((bar) => [bar.key, bar])), known: facts, started: performance.now() - seconds * 1000 });
 }
+
+// What has begun and not ended, by a key that its end names too.
+export function openBar(key, bar) { values.open.set(key, bar); }
+
+export function closeBar(key) { values.open.delete(key); }
 
 export function setBars(bars) { values.bars = bars; }
 
@@ -63,7 +70,7 @@ export function addUsage(usage) {
 
 export function countSpent(name) { values.spent[name] = (values.spent[name] || 0) + 1; }
 
-export function setResearcher(id, doing, task = "", why = "") {
-  const known = values.people.get(id) || { task };
-  values.people.set(id, { task: task || known.task, doing, why });
-}
+export function resetWork() { values.work = createWork(); }
+
+// Returns the id of the agent whose work changed, or null.
+export function applyWorkEvent(kind, event) { return applyEvent(values.work, kind, event); }

@@ -24,7 +24,7 @@ const endOf = (bars) => bars.reduce((most, bar) => Math.max(most, bar.end), 0.1)
 export function mergeBars(bars, gap) {
   const open = new Map(), made = [];
   for (const bar of [...bars].sort((a, b) => a.start - b.start)) {
-    const key = `${bar.who}|${bar.lane}|${bar.failed}`, last = open.get(key);
+    const key = `${bar.who}|${bar.lane}|${bar.failed}|${bar.open}`, last = open.get(key);
     if (last && bar.start - last.end <= gap) {
       last.end = Math.max(last.end, bar.end);
       last.count = (last.count || 1) + (bar.count || 1);
@@ -44,12 +44,17 @@ function svgElement(tag, attributes, text) {
   return one;
 }
 
+// Seconds since the run began, as this browser counts them.
+export const elapsed = () => (performance.now() - state.started) / 1000;
+
 export function draw() {
   drawn = performance.now();
-  if (!state.bars.length) return;
+  if (!$("cost").open) return;
+  const open = state.source ? [...state.open.values()].map((bar) => ({ ...bar, end: Math.max(bar.start, elapsed()), open: true })) : [];
+  if (!state.bars.length && !open.length) return;
   $("timing").hidden = false;
-  const width = Math.max(220, $("timeline").clientWidth || 340), end = endOf(state.bars), scale = (width - LEFT - 4) / end;
-  let bars = mergeBars(state.bars, 1 / scale);
+  const width = Math.max(220, $("timeline").clientWidth || 340), end = Math.max(endOf(state.bars), state.source ? elapsed() : 0), scale = (width - LEFT - 4) / end;
+  let bars = [...mergeBars(state.bars, 1 / scale), ...open];
   for (let px = 2; bars.length > MAX_DRAWN; px *= 2) bars = mergeBars(bars, px / scale);
   const lanes = [...new Set(bars.map((bar) => bar.who))].sort((a, b) => a.localeCompare(b, "en", { numeric: true })).slice(0, MAX_LANES);
   const height = lanes.length * ROW + 18, svg = svgElement("svg", { viewBox: `0 0 ${width} ${height}` });
@@ -67,7 +72,7 @@ function rect(bar, lane, scale) {
   const y = lane * ROW + 2 + (TRACKS[bar.lane] ?? 0) * (TRACK + 1);
   const one = svgElement("rect", {
     x: (LEFT + bar.start * scale).toFixed(1), y, width: Math.max(2, (bar.end - bar.start) * scale).toFixed(1), height: TRACK, rx: 1.5,
-    class: bar.failed ? "lane-failed" : `lane-${bar.lane}`,
+    class: `${bar.failed ? "lane-failed" : `lane-${bar.lane}`}${bar.open ? " lane-open" : ""}`,
   });
   const words = bar.count > 1 ? `${bar.count} × ${bar.lane}` : bar.label;
   one.append(svgElement("title", {}, `${words} (${(bar.end - bar.start).toFixed(2)} s)`));

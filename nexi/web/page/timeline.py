@@ -12,12 +12,23 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from nexi.events import Fact, ModelFailed, ModelReplied, PageFailed, PageFetched, SearchFinished
+from nexi.events import (
+    Fact,
+    ModelAsked,
+    ModelFailed,
+    ModelReplied,
+    PageFailed,
+    PageFetched,
+    SearchFinished,
+    ToolFinished,
+    ToolStarted,
+)
 from nexi.urls import host_of
 
 MOST_BARS = 2000
 ROW, LEFT, WIDTH, FOOT = 14, 120, 800, 18
 LABEL_CHARS = 20
+TOOL_LANES = {"web_search": "search", "local_search": "search", "web_get": "page"}
 KINDS = {"model": ("model call", "model calls"), "search": ("search", "searches"), "page": ("page", "pages")}
 
 
@@ -35,6 +46,28 @@ def timeline_of(facts: Sequence[tuple[int, Fact]], moments: Sequence[str], creat
         bar = {"lane": lane, "who": getattr(fact, "agent", ""), "label": label[:200], "failed": failed}
         bars.append({**bar, "start": round(start, 3), "end": round(end, 3)})
     return bars[:MOST_BARS]
+
+
+def open_bars_of(facts: Sequence[tuple[int, Fact]], moments: Sequence[str], created: str) -> list[dict[str, Any]]:
+    """Bars of what has begun and not ended; each has the key under which the page closes it."""
+    begun, opened = _to_seconds(created), dict[str, dict[str, Any]]()
+    for (_, fact), moment in zip(facts, moments, strict=True):
+        match fact:
+            case ModelAsked(call=call):
+                key, lane, label = f"model|{fact.agent}|{call}", "model", f"call {call}"
+            case ToolStarted(name=name) if name in TOOL_LANES:
+                key, lane, label = f"tool|{fact.agent}|{fact.call_id}", TOOL_LANES[name], name
+            case ModelReplied(call=call) | ModelFailed(call=call):
+                opened.pop(f"model|{fact.agent}|{call}", None)
+                continue
+            case ToolFinished():
+                opened.pop(f"tool|{fact.agent}|{fact.call_id}", None)
+                continue
+            case _:
+                continue
+        start = round(max(0.0, _to_seconds(moment) - begun), 3)
+        opened[key] = {"key": key, "lane": lane, "who": fact.agent, "label": label, "failed": False, "start": start}
+    return list(opened.values())
 
 
 def _describe_fact(fact: Fact) -> tuple[str, str, bool] | None:

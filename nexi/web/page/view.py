@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from nexi.answers.answered import describe_answered
 from nexi.app.mark_figures import describe_marks
-from nexi.events import AnswerChecked, Fact, RunFinished, RunStarted, SentenceMark
+from nexi.events import AnswerChecked, Fact, RunFinished, RunStarted, SentenceMark, Warned
 from nexi.types import Claim, Conflict, Evidence, Review, Source, Verdict
 from nexi.urls import host_of
 
@@ -37,6 +37,9 @@ WORDS = {
 WORST = (Verdict.CONTRADICTED, Verdict.NOT_FOUND, Verdict.UNCHECKED, Verdict.FOUND, Verdict.SUPPORTED)
 GOOD = (Verdict.SUPPORTED, Verdict.FOUND)
 MAX_VALUE_CHARS = 60
+MAX_QUOTE_CHARS = 400
+MARK = " [unverified]"  # what an answer carries as text, where the page has a mark of its own
+MARKED = "unsupported"  # the code of the warning that counts these marks
 
 _MARKS = re.compile(f"[{OPEN}{CLOSE}]")
 _CLAIM = re.compile(f"{OPEN}([0-9]{{1,6}}){CLOSE}")
@@ -71,6 +74,7 @@ class AnsweredRun(Struct, frozen=True):
 def view_of(answered: AnsweredRun) -> dict[str, Any]:
     """Everything the page shows of an answer."""
     end, review, claims = answered.end, answered.review, answered.claims
+    counted = {fact.message for fact in answered.facts if isinstance(fact, Warned) and fact.code == MARKED}
     return {
         "id": answered.id,
         "question": answered.started.query,
@@ -88,7 +92,7 @@ def view_of(answered: AnsweredRun) -> dict[str, Any]:
         "dropped": [_claim_to_dict(claim) for claim in review.dropped] if review else [],
         "sources": [source_view(source, claims) for source in end.sources],
         "conflicts": [_conflict_to_dict(conflict) for conflict in end.conflicts],
-        "warnings": list(end.warnings),
+        "warnings": [text for text in end.warnings if text not in counted],
         "stop": end.stop.value,
         "seconds": end.seconds,
         "tokens": end.usage.total,
@@ -150,9 +154,9 @@ class _Marks(Struct, frozen=True):
         return f'<button type="button" class="cite" data-n="{number}"{about} aria-label="Source {number}">[{number}]</button>'
 
     def check(self, index: int) -> str:
-        """The sign of a verdict, in words too where it is not a good one."""
+        """The sign of a verdict, in words too where it is not a good one. In the page only what is wrong has a mark."""
         claim = self.claims.get(index)
-        if claim is None:
+        if claim is None or (claim.verdict in GOOD and self.leads_to != "file"):
             return ""
         said, sign = html.escape(_say_verdict(claim)), SIGNS[claim.verdict]
         shown = sign if claim.verdict in GOOD else f"{sign}\u00a0{said}"
@@ -208,7 +212,8 @@ def _mark_text(part: str, ahead: int, marks: _Marks) -> str:
     out = []
     for at in range(0, len(pieces), 2):
         owner = int(pieces[at + 1]) if at + 1 < len(pieces) else ahead
-        out.append(_CITATION.sub(lambda m, o=owner: marks.cite(int(m[1]), o), pieces[at]))
+        words = pieces[at] if marks.leads_to == "file" or not marks.claims else pieces[at].replace(MARK, "")
+        out.append(_CITATION.sub(lambda m, o=owner: marks.cite(int(m[1]), o), words))
         if at + 1 < len(pieces):
             out.append(marks.check(owner))
     return "".join(out)
@@ -236,6 +241,8 @@ def _claim_to_dict(claim: Claim) -> dict[str, Any]:
             "start": e.start,
             "end": e.end,
             "page": e.page,
+            "quote": e.span[:MAX_QUOTE_CHARS],
+            "places": [list(place) for place in e.places],
         }
         for e in claim.evidence
     ]

@@ -1,17 +1,20 @@
 // Watching: the events of a run as they come; after a broken connection they resume without a gap and without a repeat.
 // Events are handled in short slices and painted a few times a second, so that a run of ten thousand never holds up the page.
-import { $, addNote, call, element, hostOf, joinProblem, plural, setStatus, withToken } from "./core.js";
+import { drawActivity, foldActivity } from "./activity.js";
+import { $, addNote, call, hostOf, joinProblem, setStatus, withToken } from "./core.js";
 import { renderSoon } from "./draft.js";
 import { parseFrame, splitFrames } from "./frames.js";
 import { hidePlan, showPlan } from "./plan.js";
 import { showAnswer, showTools } from "./read.js";
+import { drawLiveSources } from "./sources.js";
 import { showSpent } from "./spent.js";
 import {
-  addMarks, addUsage, appendText, countSpent, restartText, setConnection, setLastEvent, setPreviousRun, setRequest, setResearcher, setRunId, state,
+  addMarks, addUsage, appendText, applyWorkEvent, closeBar, countSpent, openBar, restartText, setConnection, setLastEvent, setPreviousRun, setRequest, setRunId, state,
 } from "./state.js";
-import { drawBar } from "./timeline.js";
+import { drawBar, drawSoon, elapsed } from "./timeline.js";
+import { isWorkEvent } from "./work.js";
 
-const SLICE_MS = 8, PAINT_MS = 200, MAX_PAUSE_MS = 3000, MAX_UNFINISHED = 8, MAX_RESEARCHERS = 60, MAX_NOTES = 20;
+const SLICE_MS = 8, PAINT_MS = 200, MAX_PAUSE_MS = 3000, MAX_UNFINISHED = 8, MAX_NOTES = 20;
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export function stopFollowing() {
@@ -90,7 +93,12 @@ const drainQueue = () => (draining ? new Promise((resolve) => waiting.push(resol
 function handleFrame(text) {
   const frame = parseFrame(text);
   if (!frame) return;
-  if (Object.hasOwn(EVENT_HANDLERS, frame.kind)) EVENT_HANDLERS[frame.kind](JSON.parse(frame.data), parseInt(frame.id, 10));
+  const handler = Object.hasOwn(EVENT_HANDLERS, frame.kind) && EVENT_HANDLERS[frame.kind];
+  if (handler || isWorkEvent(frame.kind)) {
+    const event = JSON.parse(frame.data);
+    if (applyWorkEvent(frame.kind, event) !== null) { hasNewWork = true; paintSoon(); }
+    if (handler) handler(event, parseInt(frame.id, 10));
+  }
   setLastEvent(frame.id);
 }
 
@@ -125,6 +133,15 @@ const addEventBar = (event, fact, lane, label, isFailed = false) => {
   drawBar({ lane, who: event.agent || "", label, start: Math.max(0, now - (event.seconds || 0)), end: now, failed: isFailed });
 };
 
+const TOOL_LANES = { web_search: "search", local_search: "search", web_get: "page" };
+const toolKey = (event) => `tool|${event.agent || ""}|${event.call_id}`;
+
+// A bar that grows until its end is told.
+const startBar = (fact, key, bar) => {
+  if (fact > state.known) openBar(key, { ...bar, start: elapsed() });
+  drawSoon();
+};
+
 const count = (name) => { countSpent(name); paintSoon(); };
 
 const EVENT_HANDLERS = {
@@ -134,71 +151,43 @@ const EVENT_HANDLERS = {
     setPreviousRun(event.settings?.continues || "");
     document.dispatchEvent(new CustomEvent("started"));
   },
-  run_resumed() { restartText(); setStatusSoon("Resuming the run"); },
-  text_delta(event) { appendText(event.text); setStatusSoon("Writing"); renderSoon(); },
+  run_resumed() { restartText(); },
+  text_delta(event) { appendText(event.text); foldActivity(); renderSoon(); },
   marks_delta(event) { addMarks(event.marks); renderSoon(); },
-  status_delta(event) { setStatusSoon(event.text); },
-  model_asked(event) { setStatusSoon(event.purpose === "answer" ? "Thinking" : `Thinking: ${event.purpose}`); },
-  model_replied(event, fact) { addUsage(event.usage); count("calls"); addEventBar(event, fact, "model", `call ${event.call}`); },
-  model_failed(event, fact) { addUsage(event.usage); count("calls"); addEventBar(event, fact, "model", event.message, true); },
-  search_finished(event, fact) {
-    setStatusSoon(`Found ${plural(event.hits.length, "result")} for “${event.query}”`);
-    count("searches");
-    addEventBar(event, fact, "search", event.query, !event.hits.length);
-  },
-  page_fetched(event, fact) { if (!event.ahead) setStatusSoon(`Read ${hostOf(event.url)}`); count("pages"); addEventBar(event, fact, "page", hostOf(event.url)); },
+  model_asked(event, fact) { startBar(fact, `model|${event.agent || ""}|${event.call}`, { lane: "model", who: event.agent || "", label: `call ${event.call}` }); },
+  model_replied(event, fact) { closeBar(`model|${event.agent || ""}|${event.call}`); addUsage(event.usage); count("calls"); addEventBar(event, fact, "model", `call ${event.call}`); },
+  model_failed(event, fact) { closeBar(`model|${event.agent || ""}|${event.call}`); addUsage(event.usage); count("calls"); addEventBar(event, fact, "model", event.message, true); },
+  tool_started(event, fact) { if (TOOL_LANES[event.name]) startBar(fact, toolKey(event), { lane: TOOL_LANES[event.name], who: event.agent || "", label: event.name }); },
+  tool_finished(event) { closeBar(toolKey(event)); },
+  search_finished(event, fact) { count("searches"); addEventBar(event, fact, "search", event.query, !event.hits.length); },
+  page_fetched(event, fact) { count("pages"); addEventBar(event, fact, "page", hostOf(event.url)); },
   page_failed(event, fact) { addEventBar(event, fact, "page", `${hostOf(event.url)}: ${event.message}`, true); },
-  agenda_proposed(event) { showPlan(event); setStatusSoon("The plan waits for you"); },
-  agenda_set(event) { hidePlan(); setStatusSoon(`Planned ${plural(event.tasks.length, "task")}`); },
-  researcher_started(event) { updateResearcher(event.researcher, "at work", event.task); },
-  researcher_reported(event) { updateResearcher(event.researcher, "reported"); },
-  researcher_failed(event) { updateResearcher(event.researcher, "failed", "", event.message); },
-  round_evaluated(event) { setStatusSoon(event.decision === "delegate" ? "Going deeper" : "Writing the report"); },
-  warned(event) { if (!event.agent && $("notes").childElementCount < MAX_NOTES) addNote(event.message); },
+  agenda_proposed(event) { showPlan(event); },
+  agenda_set() { hidePlan(); },
+  warned(event) { if (!event.agent && event.code !== "unsupported" && // its sentences have a mark, and one line counts them
+     $("notes").childElementCount < MAX_NOTES) addNote(event.message); },
   run_finished: finishRun,
   run_failed: showFailure,
 };
 
 // painting
 
-let ticking = 0, painting = 0, nextStatus = "", hasNewResearchers = false;
-
-const elapsed = () => (performance.now() - state.started) / 1000;
+let ticking = 0, painting = 0, hasNewWork = false;
 
 function tick() {
   clearInterval(ticking);
   paintSoon();
-  return setInterval(paintSoon, 1000);
+  return setInterval(() => { paintSoon(); drawSoon(); }, 1000);
 }
-
-function setStatusSoon(text) { nextStatus = text; paintSoon(); }
 
 function paintSoon() { painting ||= setTimeout(() => { painting = 0; paint(); }, PAINT_MS); }
 
 function paint() {
-  if (hasNewResearchers) showResearchers();  // also where a run was over before its first picture
-  if (!state.source) return;
-  if (nextStatus) setStatus(nextStatus);
-  nextStatus = "";
-  showSpent({ ...state.spent, seconds: elapsed() });
-}
-
-function updateResearcher(id, doing, task = "", why = "") {
-  setResearcher(id, doing, task, why);
-  hasNewResearchers = true;
-  paintSoon();
-}
-
-function showResearchers() {
-  hasNewResearchers = false;
-  const list = $("researchers"), shown = [...state.people].slice(-MAX_RESEARCHERS);
-  shown.forEach(([who, one], i) => {
-    const item = list.children[i] ?? list.appendChild(element("li", {}, element("b"), element("span"), element("span", { dir: "auto" })));
-    const [name, doing, task] = item.children, how = one.why ? `${one.doing}: ${one.why}` : one.doing;
-    item.className = one.doing.replace(" ", "-");
-    if (name.textContent !== who) name.textContent = who;
-    if (doing.textContent !== how) doing.textContent = how;
-    if (task.textContent !== one.task) task.textContent = one.task;
-  });
-  list.hidden = !shown.length;
+  if (hasNewWork) {  // also where a run was over before its first picture
+    hasNewWork = false;
+    drawActivity();
+    drawLiveSources();
+    if (state.source && state.work.status.trim()) setStatus(state.work.status);
+  }
+  if (state.source) showSpent({ ...state.spent, seconds: elapsed() });
 }

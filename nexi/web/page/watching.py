@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from nexi.app import Nexi, check_run_id
-from nexi.web.page.timeline import timeline_of
+from nexi.web.page.timeline import open_bars_of, timeline_of
 from nexi.web.payload import json_reply
 
 
@@ -26,5 +26,6 @@ async def _show_timeline(request: Request) -> Response:
     nexi: Nexi = request.app.state.nexi
     log = await asyncio.to_thread(nexi.runs().open_log, check_run_id(request.path_params["id"]))
     bars = timeline_of(log.facts, log.moments, log.header.created)
+    opened = open_bars_of(log.facts, log.moments, log.header.created)
     ago = nexi.clock.now().timestamp() - datetime.fromisoformat(log.header.created).timestamp()
-    return json_reply({"bars": bars, "seconds": round(max(0.0, ago), 3), "facts": len(log.facts)})
+    return json_reply({"bars": bars, "open": opened, "seconds": round(max(0.0, ago), 3), "facts": len(log.facts)})

@@ -1,0 +1,45 @@
+// A citation under the pointer, or with the focus, shows the passage behind it; pressing it opens the evidence.
+import { $, element } from "./core.js";
+import { sourceOf } from "./sources.js";
+import { state } from "./state.js";
+
+const EDGE_PX = 8;
+const WORDS = { none: "No passage of this source was found for the sentence." };
+
+function quotesOf(cite) {
+  const found = state.run?.claims[Number(cite.dataset.claim)], number = Number(cite.dataset.n);
+  return found ? found.evidence.filter((one) => one.n === number && one.quote).map((one) => one.quote) : [];
+}
+
+function showPeek(cite) {
+  const source = sourceOf(Number(cite.dataset.n));
+  if (!source) return;
+  const quotes = cite.dataset.claim ? quotesOf(cite) : [];
+  const box = $("peek"), about = [source.host, source.published].filter(Boolean).join(" · ");
+  box.replaceChildren(
+    element("p", { className: "head", textContent: source.title || source.url, dir: "auto" }), element("p", { className: "site", textContent: about, dir: "auto" }),
+    ...(quotes.length ? quotes.map((quote) => element("blockquote", { textContent: quote, dir: "auto" })) : cite.dataset.claim ? [element("p", { textContent: WORDS.none })] : []),
+  );
+  box.hidden = false;
+  cite.setAttribute("aria-describedby", "peek");
+  const at = cite.getBoundingClientRect(), size = box.getBoundingClientRect();
+  const isAbove = at.bottom + size.height + EDGE_PX > innerHeight && at.top > size.height + EDGE_PX;
+  box.style.left = `${Math.max(EDGE_PX, Math.min(at.left, innerWidth - size.width - EDGE_PX))}px`;
+  box.style.top = `${isAbove ? at.top - size.height - EDGE_PX : at.bottom + EDGE_PX}px`;
+}
+
+export function hidePeek() {
+  $("peek").hidden = true;
+  for (const cite of document.querySelectorAll("[aria-describedby=peek]")) cite.removeAttribute("aria-describedby");
+}
+
+export function watchCitations() {
+  const citeOf = (event) => event.target.closest?.("#answer .cite");
+  const canHover = matchMedia("(hover: hover)").matches;
+  for (const [shows, hides] of [...(canHover ? [["mouseover", "mouseout"]] : []), ["focusin", "focusout"]]) {
+    document.addEventListener(shows, (event) => { const cite = citeOf(event); if (cite && (shows === "mouseover" || cite.matches(":focus-visible"))) showPeek(cite); });
+    document.addEventListener(hides, (event) => { if (citeOf(event)) hidePeek(); });
+  }
+  document.addEventListener("click", hidePeek);
+  document.addEventListener("scroll", hidePeek, { passive: true });
+}

@@ -1,0 +1,86 @@
+// Sources in the rail: a card for each that the answer cites, and a list of those that were only read.
+import { initialBadge, pageRow } from "./activity.js";
+import { $, element, hostOf, plural } from "./core.js";
+import { state } from "./state.js";
+
+const MAX_LIVE = 40, MAX_READ = 100, SNIPPET_CHARS = 180;
+const SIGNS = { supported: "✓", found: "○", contradicted: "✗", not_found: "?", unchecked: "·" };
+const GOOD = ["supported", "found"];
+const WORDS = {
+  stored: "Stored text", storedOf: (n) => `Stored text of source ${n}`, read: (day) => `read ${day}`, also: (n) => `Also read, not cited: ${plural(n, "page")}`,
+  cited: (n) => `cited ${n === 1 ? "once" : `${n} times`}`,
+};
+
+export const isWeb = (url) => /^https?:\/\//i.test(url);
+export const outside = (href, text) => element("a", { href, textContent: text, rel: "noreferrer noopener", target: "_blank", dir: "auto" });
+export const verdict = (one) => element("span", { className: `verdict v-${one.verdict}`, textContent: `${SIGNS[one.verdict] || "·"} ${one.said}` });
+export const sourceOf = (number) => state.run?.sources.find((source) => source.n === number);
+
+// While a run goes on, the pages that have a number; afterwards those that the answer cites, with what they say.
+export function drawSources(openStored) {
+  const cards = state.run ? state.run.sources.map((source) => finishedCard(source, openStored)) : [...state.work.sources.values()].slice(-MAX_LIVE).map(liveCard);
+  $("source-list").replaceChildren(...cards);
+  const others = state.run ? pagesNotCited() : [];
+  $("read-list").replaceChildren(...others.map(([url, page]) => pageRow(page, null, url)));
+  $("read-sum").textContent = WORDS.also(others.length);
+  $("also-read").hidden = !others.length;
+  $("sources").hidden = !cards.length && !others.length;
+}
+
+let liveCount = 0;
+
+// Cards are added when there are new ones; those that stand there stay.
+export function drawLiveSources() {
+  const list = $("source-list"), known = [...state.work.sources.values()];
+  if (state.run || !known.length || list.childElementCount >= MAX_LIVE) return;
+  if (!list.childElementCount) liveCount = 0;
+  for (const source of known.slice(liveCount, MAX_LIVE)) list.append(liveCard(source));
+  liveCount = Math.min(known.length, MAX_LIVE);
+  $("sources").hidden = false;
+}
+
+const liveCard = (source) => card({ ...source, n: source.number, link: source.url, host: isWeb(source.url) ? hostOf(source.url) : "", published: source.date }, source.snippet || "");
+
+function finishedCard(source, openStored) {
+  const said = state.run.claims.flatMap((claim) => claim.evidence.filter((one) => one.n === source.n)), quote = said.find((one) => one.quote)?.quote || "";
+  const made = card(source, quote), foot = element("p", { className: "foot" });
+  if (source.said && !GOOD.includes(worstOf(said))) foot.append(verdict(source), " ");
+  else if (said.length) foot.append(element("span", { className: "site", textContent: WORDS.cited(said.length) }), " ");
+  if (state.run.kept) {
+    const stored = element("button", { type: "button", textContent: WORDS.stored, className: "quiet", onclick: () => openStored(source) });
+    stored.setAttribute("aria-label", WORDS.storedOf(source.n));
+    foot.append(stored);
+  }
+  made.lastChild.append(foot);
+  return made;
+}
+
+const worstOf = (said) => ["contradicted", "not_found", "unchecked"].find((verdict) => said.some((one) => one.verdict === verdict)) || "found";
+
+function card(source, snippet) {
+  const name = source.title || source.url, title = isWeb(source.link) ? outside(source.link, name) : element("span", { textContent: name, dir: "auto" });
+  const about = [source.host, source.site, source.author, source.published, source.accessed ? WORDS.read(source.accessed) : ""].filter(Boolean).join(" · ");
+  const short = snippet.length > SNIPPET_CHARS ? `${snippet.slice(0, SNIPPET_CHARS)}…` : snippet;
+  return element("li", { id: `source-${source.n}`, tabIndex: -1 }, initialBadge(source.host || name), element("div", {},
+    element("p", { className: "head" }, element("span", { className: "n", textContent: `[${source.n}] ` }), title),
+    element("p", { className: "site", textContent: about, dir: "auto" }), ...(short ? [element("p", { className: "snippet", textContent: short, dir: "auto" })] : [])));
+}
+
+function pagesNotCited() {
+  const cited = new Set(state.run.sources.map((source) => source.url)), read = new Map();
+  for (const agent of state.work.agents.values()) for (const [url, page] of agent.pages) if (page.state === "read" && !cited.has(url)) read.set(url, page);
+  return [...read].slice(0, MAX_READ);
+}
+
+// the card of a source, by its number or by the one that has the focus
+
+export function showSource(number) {
+  const item = $(`source-${number}`);
+  item?.scrollIntoView({ block: "center" });
+  item?.focus({ preventScroll: true });
+}
+
+export function stepSource(by) {
+  const all = [...$("source-list").children], at = all.findIndex((one) => one.contains(document.activeElement));
+  all[Math.max(0, Math.min(all.length - 1, at < 0 ? 0 : at + by))]?.focus();
+}

@@ -1,0 +1,150 @@
+// The work of a run as its events tell it: the plan, the researchers, their queries, pages and reports. Nothing is drawn here.
+// The same events give the same work, whether they come one by one, after a reload, or all at once from the log of an old run.
+import { hostOf, plural } from "./core.js";
+
+const MAX_ITEMS = 300, MAX_HITS = 3000, MAX_PROGRESS = 95, PAGE_SHARE = .07, MAX_SHARE = .8, FINDING_CHARS = 240;
+const TARGET_ROUNDS = { 1: 2, 2: 3, 3: 5 };
+
+const WORDS = {
+  starting: "Starting",
+  queued: "Waiting for its turn",
+  waiting: "The plan is waiting for you",
+  planning: "Planning the research",
+  planned: (n) => `Planned ${plural(n, "task")}`,
+  thinking: "Thinking about what to look for",
+  reflecting: (pages) => `Thinking about ${plural(pages, "page")}`,
+  extract: "Reading closely",
+  judge: "Checking sentences against their pages",
+  compact: "Summarising what was read so far",
+  correct: "Correcting a sentence",
+  searching: (queries) => `Searching for ${queries.map((one) => `“${one}”`).join(", ")}`,
+  searchingKnowledge: "Searching the knowledge base",
+  reading: (hosts) => `Reading ${hosts.length > 3 ? `${hosts.slice(0, 2).join(", ")} and ${hosts.length - 2} more` : hosts.join(", ")}`,
+  found: (n, query) => `Found ${plural(n, "result")} for “${query}”`,
+  read: (host) => `Read ${host}`,
+  unread: (host) => `${host} could not be read`,
+  delayed: (backend, seconds) => `Waiting ${Math.round(seconds)} s for ${backend}`,
+  researching: (n, pages) => `${plural(n, "researcher")} at work${pages ? `, ${plural(pages, "page")} read` : ""}`,
+  comparing: (n) => (n > 1 ? `Comparing ${n} reports` : "Reading the report"),
+  deeper: (n) => `Going deeper with ${plural(n, "new task")}`,
+  report: "Writing the report",
+  writing: "Writing the answer",
+  resuming: "Resuming the run",
+};
+
+const createAgent = (id, task = "", round = 0) => ({ id, task, round, state: "", why: "", doing: "", report: "", finding: "", queries: new Map(), pages: new Map(), read: 0, given: 0 });
+
+export const createWork = () => ({
+  tasks: [], waiting: [], round: 0, rounds: 0, progress: 0, status: "", isDeep: false, agents: new Map([["", createAgent("")]]), hits: new Map(), sources: new Map(),
+});
+
+export const researchersOf = (work) => [...work.agents.values()].filter((agent) => agent.id);
+export const countOf = (work, name) => [...work.agents.values()].reduce((sum, agent) => sum + (name === "pages" ? agent.read : agent[name].size), 0);
+
+export const isWorkEvent = (kind) => Object.hasOwn(RULES, kind);
+
+// Takes in one event; returns the id of the agent whose work it changed, or null where it changed none.
+export function applyEvent(work, kind, event) {
+  if (!isWorkEvent(kind)) return null;
+  const agent = agentOf(work, event.agent || event.researcher || "");
+  const doing = RULES[kind](work, event, agent) || "";
+  if (doing) {
+    agent.doing = doing;
+    work.status = agent.id ? describeTeam(work) : doing;
+  }
+  advance(work);
+  return agent.id;
+}
+
+function agentOf(work, id) {
+  if (!work.agents.has(id)) work.agents.set(id, createAgent(id));
+  return work.agents.get(id);
+}
+
+const describeTeam = (work) => {
+  const busy = researchersOf(work).filter((agent) => agent.state === "working");
+  return busy.length === 1 ? busy[0].doing : WORDS.researching(busy.length, countOf(work, "pages"));
+};
+
+const RULES = {
+  run_started: () => WORDS.starting,
+  run_resumed: () => WORDS.resuming,
+  model_asked: (work, { purpose }, agent) => (purpose === "answer" ? agent.given ? WORDS.reflecting(agent.given) : WORDS.thinking : WORDS[purpose] || WORDS.thinking),
+  status_delta: (work, { text }) => (text === "planning" ? WORDS.planning : text === "evaluating" ? WORDS.comparing(researchersOf(work).filter((one) => one.report).length) : text),
+  tool_started: (work, event, agent) => startTool(event, agent),
+  search_delayed: (work, { backend, seconds }) => (seconds >= 1 ? WORDS.delayed(backend, seconds) : ""),
+  search_finished(work, event, agent) {
+    setItem(agent.queries, event.query, { hits: event.hits.length, failed: !event.hits.length });
+    if (work.hits.size < MAX_HITS) for (const hit of event.hits) work.hits.set(hit.url, { title: hit.title, snippet: hit.snippet, date: (hit.published || "").slice(0, 10) });
+    return WORDS.found(event.hits.length, event.query);
+  },
+  knowledge_searched(work, event, agent) { setItem(agent.queries, event.query, { hits: event.passages, failed: !event.passages, local: true }); return WORDS.searchingKnowledge; },
+  page_fetched(work, event, agent) {
+    agent.read++;
+    const hit = work.hits.get(event.url) || {};
+    setItem(agent.pages, event.url, { title: event.title || hit.title, date: (event.imprint?.published || hit.date || "").slice(0, 10), snippet: hit.snippet, ahead: event.ahead, state: "read" });
+    return event.ahead ? "" : WORDS.read(hostOf(event.url));
+  },
+  page_failed(work, event, agent) {
+    setItem(agent.pages, event.url, { title: work.hits.get(event.url)?.title, why: event.message, ahead: event.ahead, state: "failed" });
+    return event.ahead ? "" : WORDS.unread(hostOf(event.url));
+  },
+  source_numbered(work, { source }, agent) {
+    agent.given++;
+    setItem(agent.pages, source.url, { n: source.number, ahead: false });
+    if (work.sources.size < MAX_ITEMS) work.sources.set(source.number, { ...source, date: (source.imprint?.published || "").slice(0, 10), snippet: work.hits.get(source.url)?.snippet });
+  },
+  agenda_proposed: (work, event) => { Object.assign(work, { tasks: event.tasks, isDeep: true }); return WORDS.waiting; },
+  agenda_set: (work, event) => { Object.assign(work, { tasks: event.tasks, waiting: [...event.tasks], rounds: TARGET_ROUNDS[event.complexity] || 1, isDeep: true }); return WORDS.planned(event.tasks.length); },
+  researcher_started(work, event, agent) {
+    Object.assign(agent, { task: event.task, round: event.round, state: "working" });
+    Object.assign(work, { round: event.round, isDeep: true, waiting: work.waiting.filter((task) => task !== event.task) });
+    return WORDS.queued;
+  },
+  researcher_reported(work, event, agent) { Object.assign(agent, { state: "reported", report: event.report, finding: firstFinding(event.report) }); return " "; },
+  researcher_failed(work, event, agent) { Object.assign(agent, { state: "failed", why: event.message }); return " "; },
+  round_evaluated(work, event) {
+    if (event.decision !== "delegate") return WORDS.report;
+    work.waiting = [...event.tasks];
+    return WORDS.deeper(event.tasks.length);
+  },
+  text_delta: (work) => (work.isDeep ? WORDS.report : WORDS.writing),
+  run_finished: (work) => { work.progress = 100; },
+};
+
+// The newest items are kept; an item keeps what is known of it.
+function setItem(items, key, about) {
+  if (!items.has(key) && items.size >= MAX_ITEMS) items.delete(items.keys().next().value);
+  items.set(key, { ...items.get(key), ...Object.fromEntries(Object.entries(about).filter(([, value]) => value !== undefined)) });
+}
+
+function startTool(event, agent) {
+  const given = parseArguments(event.arguments), list = (name) => (Array.isArray(given?.[name]) ? given[name].filter((one) => typeof one === "string") : []);
+  if (event.name === "web_get") {
+    for (const url of list("urls")) if (agent.pages.get(url)?.state !== "read") setItem(agent.pages, url, { state: "reading", ahead: false });
+    const hosts = [...new Set(list("urls").map(hostOf))];
+    return hosts.length ? WORDS.reading(hosts) : "";
+  }
+  if (event.name !== "web_search" && event.name !== "local_search") return "";
+  for (const query of list("queries")) if (!agent.queries.has(query)) setItem(agent.queries, query, {});
+  return event.name === "local_search" || !list("queries").length ? WORDS.searchingKnowledge : WORDS.searching(list("queries"));
+}
+
+function parseArguments(text) { try { return JSON.parse(text); } catch { return null; } }
+
+// The first sentence of a report that cites a source, without its Markdown.
+export function firstFinding(report) {
+  const lines = report.split("\n").filter((line) => !/^\s*(#|\||```|---)/.test(line)), cited = lines.find((line) => /\[\d+\]/.test(line)) || lines.find((line) => line.trim()) || "";
+  const plain = cited.replace(/^\s*(?:[-*>]|\d+\.)\s+/, "").replace(/\*\*|__|`/g, "").trim();
+  const sentence = plain.match(/^.*?\[\d+\](?:\[\d+\])*[.!?]?/)?.[0] || plain;
+  return sentence.length > FINDING_CHARS ? `${sentence.slice(0, FINDING_CHARS)}…` : sentence;
+}
+
+// Progress never falls: what a delegation adds makes later steps smaller.
+function advance(work) {
+  const people = researchersOf(work);
+  if (!people.length || work.progress === 100) return;
+  const done = people.reduce((sum, one) => sum + (one.state === "working" ? Math.min(MAX_SHARE, one.pages.size * PAGE_SHARE) : 1), 0);
+  const expected = people.length + work.waiting.length + Math.max(0, work.rounds - work.round) * 2;
+  work.progress = Math.min(MAX_PROGRESS, Math.max(work.progress, Math.round(100 * done / (expected + 1))));
+}
