@@ -79,6 +79,7 @@ async def report_on(config: Config, question: Mapping[str, Any], mode: str) -> d
             "sources": {s.number: s.url for s in result.answer.sources},
             "fetched": [f.url for f in result.facts if isinstance(f, PageFetched)],
             "calls": result.finished.model_calls,
+            "tokens": result.finished.usage.total,
             "sections": len(re.findall(r"^## ", text, re.MULTILINE)),
             "checked": len(checked),
             "verified": sum(claim.verdict in (Verdict.FOUND, Verdict.SUPPORTED) for claim in checked),

@@ -1,11 +1,15 @@
 """Whether a report is worth reading: broad questions researched over the mini-webs, judged part by part.
 
-    python -m evals.rubric [--sample N] [--save] [--show] [--scripted] [--data DIR]
+    python -m evals.rubric [--sample N] [--save] [--show] [--data DIR]
+    python -m evals.rubric --scripted [--one-call] [--save]
+    python -m evals.rubric --base-url http://127.0.0.1:18080/v1 --model qwen2.5-1.5b --sample 4 [--save]
 
 `rubric.json` has the questions. Each part of a question names the passages that answer it: a page of the web, and the first
 words of its paragraphs. A part is covered when a sentence of the report stands in one of them and cites that page. A sentence
 is stray when it stands neither in such a passage nor in one that is listed as related. A double repeats an earlier sentence.
-Fails when fewer parts are covered, or more sentences are stray, than the limits allow. `.eval/` keeps the last reports.
+Fails when the built-in model covers fewer parts, or has more stray sentences, than the limits allow. The rig's scripted model
+and any OpenAI-compatible server can research too; they have no limits. `--save` replaces the rows of the same model. `.eval/`
+keeps the last reports.
 """
 
 from __future__ import annotations
@@ -17,18 +21,21 @@ import random
 import re
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evals.answers import DATA, SEED, answering, find_source, keep
+from evals.answers import DATA, SEED, find_source, keep
 from evals.research import report_on
 from nexi.config import Config
 from nexi.text.sentences import sentence_bounds
 from nexi.text.stems import stem
 from nexi.text.words import content_words
-from rig import miniweb
+from rig import miniweb, scripted_llm
+from rig.research_script import SectionScript
 from rig.score import canonical
 
 QUESTIONS = Path(__file__).with_name("rubric.json")
@@ -40,6 +47,7 @@ SAME_PASSAGE = 0.75  # the share of a sentence's words that a passage holds
 SAME_SENTENCE = 0.8  # the share of common words from which a sentence repeats another
 MIN_WORDS = 3  # of a sentence; "Yes." states nothing that could be stray
 HEADS = (
+    "model",
     "web",
     "asked",
     "parts",
@@ -52,14 +60,19 @@ HEADS = (
     "cited",
     "pages",
     "calls",
+    "tokens",
     "seconds",
 )
 HEAD = """# Reports on broad questions
 
-`python -m evals.rubric --save`, with the built-in model: broad questions with two to four parts over the mini-webs. Covered is
-the share of parts with a cited sentence from a passage that answers them; stray, the share of sentences from a passage that
-bears on no part; doubles, the share that repeats an earlier one; verified, the share that the check finds in its source.
-These are per cent, the rest are means for one question.
+`python -m evals.rubric --save`: broad questions with two to four parts over the mini-webs. Covered is the share of parts with a
+cited sentence from a passage that answers them; stray, the share of sentences from a passage that bears on no part; doubles,
+the share that repeats an earlier one; verified, the share that the check finds in its source. These are per cent, the rest are
+means for one question; tokens and seconds are those of all its calls.
+
+Scripted is the rig's model (`--scripted`), which copies sentences of what it is shown: it measures the evidence that a model
+gets, and not how well one writes. Its sections have an outline, a call for each section and one for the introduction; with
+`--one-call` it writes the report in one call from the researchers' reports, as before there were sections.
 
 The questions were written before the writer of reports; its weights were chosen by them. Seven passages were added to the
 labels after the first reports had quoted them. Before there was a writer, 65.3 % of the parts were covered, 29.7 % of the
@@ -149,7 +162,7 @@ async def research_all(
     return {q["id"]: await report_on(config, q, "research") for q in questions}
 
 
-def summarise(web: str, replies: Sequence[Mapping[str, Any]], judged: Sequence[Judged]) -> dict[str, Any]:
+def summarise(model: str, web: str, replies: Sequence[Mapping[str, Any]], judged: Sequence[Judged]) -> dict[str, Any]:
     count = max(1, len(replies))
     sentences = max(1, sum(j.sentences for j in judged))
 
@@ -157,6 +170,7 @@ def summarise(web: str, replies: Sequence[Mapping[str, Any]], judged: Sequence[J
         return sum(reply.get(name, 0) for reply in replies) / count
 
     return {
+        "model": model,
         "web": web,
         "asked": len(replies),
         "parts": sum(j.parts for j in judged),
@@ -169,6 +183,7 @@ def summarise(web: str, replies: Sequence[Mapping[str, Any]], judged: Sequence[J
         "cited": sum(len(reply.get("citations", ())) for reply in replies) / count,
         "pages": sum(len(reply.get("fetched", ())) for reply in replies) / count,
         "calls": mean("calls"),
+        "tokens": mean("tokens"),
         "seconds": mean("seconds"),
     }
 
@@ -178,10 +193,13 @@ def render_row(figures: Mapping[str, Any]) -> str:
 
 
 def measure_web(
-    web: str, source: Path, questions: Sequence[Mapping[str, Any]], *, scripted: bool
+    web: str,
+    source: Path,
+    questions: Sequence[Mapping[str, Any]],
+    researching: Callable[[], AbstractContextManager[dict[str, Any]]],
 ) -> tuple[list[dict[str, Any]], list[Judged]]:
     pages = {page["url"]: miniweb.html_to_text(page["html"]) for page in miniweb.read_jsonl(source, "pages.jsonl")}
-    with tempfile.TemporaryDirectory() as home, miniweb.serve(source) as base_url, answering(scripted) as model:
+    with tempfile.TemporaryDirectory() as home, miniweb.serve(source) as base_url, researching() as model:
         replies = asyncio.run(research_all(base_url, Path(home), questions, model))
     keep(f"rubric-{web}", replies)
     judged = []
@@ -190,6 +208,31 @@ def measure_web(
         sources = {int(number): canonical(url) for number, url in reply.get("sources", {}).items()}
         judged.append(judge(question, reply["answer"], sources, pages))
     return list(replies.values()), judged
+
+
+@contextmanager
+def researching(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """The settings of the model that researches."""
+    if options.base_url:
+        yield {"model": options.model, "base_url": options.base_url, "max_context": options.context, "llm_timeout": 900.0}
+    elif options.scripted:
+        with scripted_llm.serve(scripted_llm.Script(3) if options.one_call else SectionScript(3)) as root:
+            yield {"model": "scripted", "base_url": f"{root}/v1"}
+    else:
+        yield {"model": "extractive"}
+
+
+def name_model(options: argparse.Namespace) -> str:
+    if options.base_url:
+        return str(options.name or options.model)
+    return f"scripted, {'one call' if options.one_call else 'sections'}" if options.scripted else "built-in"
+
+
+def merge_rows(saved: str, fresh: Sequence[str]) -> list[str]:
+    """The rows of a saved table with fresh ones, which replace those of the same model."""
+    models = {row.split("|")[1] for row in fresh}
+    old = [row for row in saved.splitlines() if row.startswith("| ") and not row.startswith("| model ")]
+    return [*(row for row in old if row.split("|")[1] not in models), *fresh]
 
 
 def find_problems(figures: Mapping[str, Any], *, sampled: bool) -> list[str]:
@@ -207,6 +250,11 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="N questions in all, always the same ones")
     parser.add_argument("--data", type=Path, default=DATA, help="folder with the webs")
     parser.add_argument("--scripted", action="store_true", help="let the rig's scripted model research; it has no limits")
+    parser.add_argument("--one-call", action="store_true", help="let the scripted model write its report in one call")
+    parser.add_argument("--base-url", default="", help="let a model behind an OpenAI-compatible server research")
+    parser.add_argument("--model", default="", help="the name that server knows it by")
+    parser.add_argument("--name", default="", help="its name in the table")
+    parser.add_argument("--context", type=int, default=8192, help="its context in tokens")
     parser.add_argument("--show", action="store_true", help="print what each report covers, and its stray sentences")
     parser.add_argument("--save", action="store_true", help=f"write {TABLE.name}")
     options = parser.parse_args()
@@ -217,25 +265,28 @@ def main() -> int:
     questions = json.loads(QUESTIONS.read_text(encoding="utf-8"))
     sampled = 0 < options.sample < len(questions)
     questions = random.Random(SEED).sample(questions, options.sample) if sampled else questions
-    lines = ["| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS)]
+    model, rows = name_model(options), []
     replies: list[dict[str, Any]] = []
     judged: list[Judged] = []
     for web, source in sources.items():
         own = [q for q in questions if q["web"] == web]
         if source is None or not own:
             continue
-        more, its = measure_web(web, source, own, scripted=options.scripted)
+        more, its = measure_web(web, source, own, partial(researching, options))
         replies, judged = replies + more, judged + its
-        lines.append(render_row(summarise(web, more, its)))
+        rows.append(render_row(summarise(model, web, more, its)))
         for question, found in zip(own, its, strict=True) if options.show else ():
             print(f"{question['id']} {found.covered}/{found.parts} of {found.sentences}: {question['question']}")
             print("".join(f"    stray: {text}\n" for text in found.stray), end="")
-    figures = summarise("all", replies, judged)
-    lines.append(render_row(figures))
-    print("\n".join(lines))
+    figures = summarise(model, "all", replies, judged)
+    rows.append(render_row(figures))
+    head = ["| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS)]
+    print("\n".join([*head, *rows]))
     if options.save:
-        TABLE.write_text(HEAD + "\n".join(lines) + "\n", encoding="utf-8")
-    problems = [] if options.scripted else find_problems(figures, sampled=sampled)
+        saved = TABLE.read_text(encoding="utf-8") if TABLE.exists() else ""
+        TABLE.write_text(HEAD + "\n".join([*head, *merge_rows(saved, rows)]) + "\n", encoding="utf-8")
+    is_limited = not (options.scripted or options.base_url)
+    problems = find_problems(figures, sampled=sampled) if is_limited else []
     print("".join(f"{problem}\n" for problem in problems), end="", file=sys.stderr)
     return int(bool(problems))
 

@@ -70,6 +70,10 @@ class MeteredLLM(Struct, frozen=True):
     def as_role(self, purpose: Purpose) -> MeteredLLM:
         return replace(self, purpose=purpose)
 
+    def has_recorded(self, messages: Sequence[Message]) -> bool:
+        """Whether the log holds the outcome of this request, so that a resumed or replayed run makes it again."""
+        return self.replay.has_outcome(_digest_request(messages, (), None))
+
     async def complete(
         self,
         messages: Sequence[Message],

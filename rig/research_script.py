@@ -90,6 +90,47 @@ class ResearchScript(Script):
         return "\n".join(["Summary of what was found.", "", *(f"- {line} [{number}]." for number, line in lines)])
 
 
+class SectionScript(Script):
+    """The scripted model that plans its reports: an outline of the parts of the question, then one section after the other."""
+
+    def reply(self, req: dict) -> Reply:
+        messages = req.get("messages") or []
+        rules = content_text(messages[0]) if messages else ""
+        asked = re.search(r"The question: (.+)", rules)
+        question, last = asked.group(1).strip() if asked else "", content_text(messages[-1]) if messages else ""
+        if '"action": "outline"' in rules:
+            return self.outlined(question, last), []
+        if rules.startswith("You write a report on a question, one section"):
+            return self.section(last), []
+        if rules.startswith("You write the introduction"):
+            sentences = [re.sub(r"^[^\w]*", "", line) for line in re.findall(r"^(?!#)(.+? \[\d+\])", last, re.MULTILINE)]
+            return " ".join(f"In short: {line}." for line in sentences[:2]), []
+        return super().reply(req)
+
+    @staticmethod
+    def outlined(question: str, reports: str) -> str:
+        """A section for each part, with every source that the reports cite."""
+        parts = re.split(
+            r"(?:,\s+|\s+)(?:and\s+)?(?=(?:how|what|why|who|where|when)\b)", question.rstrip("?"), flags=re.IGNORECASE
+        )
+        numbers = sorted({int(n) for n in re.findall(r"\[(\d+)\]", reports)})
+        named = [part.strip(" ,") for part in parts if len(part.split()) > 1]
+        sections = [{"heading": part[:1].upper() + part[1:], "covers": part, "sources": numbers} for part in named]
+        return json.dumps({"action": "outline", "sections": sections})
+
+    @staticmethod
+    def section(request: str) -> str:
+        """The three best sentences of the evidence, each with the number of its source."""
+        evidence, _, task = request.rpartition("\n\nNow write the section")
+        sources = re.split(r"Source \[(\d+)\], .*:\n", evidence.split("\n\nNotes of the researchers:")[0])
+        found = [
+            (sentence, number)
+            for number, text in zip(sources[1::2], sources[2::2], strict=True)
+            for sentence in re.split(r"(?<=[.!?])\s+", best_sentences(task, text, 3))
+        ]
+        return " ".join(f"{sentence.rstrip('.')} [{number}]." for sentence, number in found[:3])
+
+
 def _is_task(message: dict) -> bool:
     return not content_text(message).startswith(("Researcher ", "Tool result", "{"))
 

@@ -51,6 +51,11 @@ def test_limits_hold_for_all_questions_and_leave_a_sample_its_chance() -> None:
     ]
 
 
+def test_saved_rows_of_other_models_stay_and_those_of_the_same_model_are_replaced() -> None:
+    saved = "# Reports\n\n| model | web |\n|---|---|\n| built-in | dev |\n| scripted, sections | dev |\n"
+    assert rubric.merge_rows(saved, ["| built-in | all |"]) == ["| scripted, sections | dev |", "| built-in | all |"]
+
+
 def test_forty_questions_have_at_least_two_parts_and_short_keys() -> None:
     questions = json.loads(rubric.QUESTIONS.read_text(encoding="utf-8"))
     assert len(questions) == 40

@@ -91,7 +91,7 @@ class AnswerChecker:
 
     async def check_sentences(self, text: str, quotation: str, stop: StopReason) -> Answer:
         """Check the sentence or two of a small model, "" for none; the quotation stands in for what fails."""
-        supported = await self._keep_supported(text, quotation)
+        supported = await self._keep_answer(text, quotation)
         if supported:
             return await self.finish_check(self.open_check(), stop, supported, may_rewrite=False)
         if text:
@@ -99,13 +99,24 @@ class AnswerChecker:
             await self.context.warn("replaced", f"what {name} wrote is not found in the pages, so passages of them stand here")
         return await self.check_answer(quotation, stop, by_model=False)
 
-    async def _keep_supported(self, text: str, quotation: str) -> str:
+    async def keep_supported(self, text: str) -> str:
+        """The sentences of a text that pass the check; "" where none does."""
+        if self.verifier is None:
+            return text if extract_citation_markers(text) else ""
+        clean, review = await self._try_check(text, self.verifier)
+        return clean if review and review.proof.passed else ""
+
+    async def _try_check(self, text: str, verifier: Verifier) -> tuple[str, Review | None]:
+        """Check a text strictly and release nothing."""
+        trial = AnswerCheck(self.context.session, replace(verifier, strict=True), lambda text: None)
+        trial.feed(text)
+        return await trial.finish()
+
+    async def _keep_answer(self, text: str, quotation: str) -> str:
         """The sentences that pass the check; "" where the first one fails, which carries the answer, or where none answers."""
         if self.verifier is None:
             return text if extract_citation_markers(text) else ""
-        trial = AnswerCheck(self.context.session, replace(self.verifier, strict=True), lambda text: None)
-        trial.feed(text)
-        clean, review = await trial.finish()
+        clean, review = await self._try_check(text, self.verifier)
         if review is None or not review.proof.passed:
             return ""
         first = text.find(review.proof.checked[0].text)

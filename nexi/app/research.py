@@ -35,6 +35,8 @@ from nexi.types import Answer, Message, PageView
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from nexi.research.outline import Section
+
 __all__ = ["ResearchEngine"]
 
 
@@ -142,6 +144,7 @@ class ResearchEngine:
             concurrency=asyncio.Semaphore(self.max_parallel),
             max_output_tokens=environment.request.limits.max_output_tokens or config.max_output_tokens,
             prompts_folder=config.prompts_dir,
+            writes_from_parts=environment.approach == "passages",
         )
         if recorded.run and not recorded.recording.is_replay_only:
             environment.meter.restore(*recorded.usage_so_far(agents=False))
@@ -192,9 +195,18 @@ class ResearchAssembly:
     def write_report(self, question: str, parts: Sequence[str]) -> str:
         from nexi.llm.extractive.report import write_report
 
+        return write_report(question, parts, self._read_pages())
+
+    def find_evidence(self, question: str, sections: Sequence[Section]) -> list[list[PageView]]:
+        from nexi.llm.extractive.report import choose_evidence
+
+        wanted = [(section.subject, frozenset(section.sources)) for section in sections]
+        return choose_evidence(question, wanted, self._read_pages())
+
+    def _read_pages(self) -> list[PageView]:
+        """The pages that were read, in the order of their numbers."""
         sources = {source.number: page for url, page in self.shared.pages.items() if (source := self.shared.book.find(url))}
-        views = [PageView(page.url, number, page.title, page.text) for number, page in sorted(sources.items())]
-        return write_report(question, parts, views)
+        return [PageView(page.url, number, page.title, page.text) for number, page in sorted(sources.items())]
 
     def build_researcher(
         self, agent: str, task: str, session: Session, meter: Meter, shared: SharedResearchContext, emit: Emit

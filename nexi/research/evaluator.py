@@ -1,7 +1,7 @@
-"""The evaluator: compares the researchers' reports with the agenda, and writes the report or delegates new tasks.
+"""The evaluator: compares the researchers' reports with the agenda, and writes or plans the report or delegates new tasks.
 
-The orchestrator above calls it when a round is over; below is a model behind its port. Every reply that is not a delegation is
-the report, so that research cannot get stuck. Where no model can be asked, the reports themselves become a digest.
+The orchestrator above calls it when a round is over; below is a model behind its port. Every reply that is neither a delegation
+nor an outline is the report, so that research cannot get stuck. Where no model can be asked, the reports become a digest.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,6 +19,7 @@ from nexi.errors import LLMError
 from nexi.ports import LLM
 from nexi.prompts import render
 from nexi.research.digest import build_digest, content_stems, is_covered
+from nexi.research.outline import MAX_SECTIONS, MIN_SECTIONS, Section, parse_outline
 from nexi.research.state import MAX_TASKS, EvaluateStep, Researcher, ResearchState
 from nexi.research.stream import LEAKED_TAGS, MAX_PROSE_CHARS, ReportStream
 from nexi.structured.json_reader import find_values
@@ -36,23 +38,28 @@ CUT_OFF = "cut"  # recorded as the author of a report whose end never came
 
 
 class Judgement(Struct, frozen=True):
-    """The decision on a round: `delegate` with tasks, or `synthesise` with the text of the report."""
+    """The decision on a round: `delegate` with tasks, `outline` with sections, or `synthesise` with the text of the report."""
 
     decision: str
     tasks: tuple[str, ...] = ()
     text: str = ""
     by: str = "model"
     reached_output_limit: bool = False
+    sections: tuple[Section, ...] = ()
 
 
 class EvaluationLimits(Struct, frozen=True):
-    """The limits of one evaluation. `budget_note` is a sentence for the model on what is left of the budget."""
+    """The limits of one evaluation. `budget_note` is a sentence for the model on what is left of the budget.
+
+    With `plans_sections` the model is asked for an outline first, instead of the whole report.
+    """
 
     window: int
     max_tokens: int
     budget_note: str = ""
     prompts_folder: Path | None = None
     deadline: float | None = None
+    plans_sections: bool = False
 
 
 async def evaluate_round(
@@ -64,7 +71,7 @@ async def evaluate_round(
     verified: a digest of their reports takes its place.
     """
     cited = any(extract_citation_markers(r.report) for r in state.reported_researchers)
-    messages = _build_messages(state, step.may_delegate, limits)
+    messages = build_messages(state, step.may_delegate, limits)
     for may_delegate in (step.may_delegate, False):
         try:
             judgement = await _request_judgement(messages, llm, limits, release)
@@ -74,9 +81,9 @@ async def evaluate_round(
             if cited and not extract_citation_markers(judgement.text):
                 break
             return judgement
-        if judgement.decision == "delegate" and may_delegate:
+        if judgement.decision == "outline" or (judgement.decision == "delegate" and may_delegate):
             return judgement
-        messages = _build_messages(state, may_delegate=False, limits=limits)
+        messages = build_messages(state, may_delegate=False, limits=limits)
         if not may_delegate:
             messages.append(Message("user", render("must_write", folder=limits.prompts_folder).strip()))
     return judge_without_model(state, EvaluateStep(step.round, may_delegate=False))
@@ -113,48 +120,69 @@ async def _request_judgement(
 
 
 def parse_judgement(text: str) -> Judgement:
-    """Parse a reply: a delegation, bare, fenced or after a few words of prose; every other reply is the report."""
+    """Parse a reply: a delegation or an outline, bare, fenced or after a few words; every other reply is the report."""
     clean = LEAKED_TAGS.sub("", text)
     fenced = _FENCED.match(clean)
     body = (fenced[1] if fenced else clean).strip()
-    tasks = _find_delegation(body)
-    if tasks is not None:
-        return Judgement("delegate" if tasks else "synthesise", tasks)
-    return Judgement("synthesise", text=body)
+    value = _find_action(body)
+    if value is None:
+        return Judgement("synthesise", text=body)
+    if value["action"] == "outline":
+        sections = parse_outline(value)
+        return Judgement("outline" if sections else "synthesise", sections=sections)
+    tasks = _parse_tasks(value)
+    return Judgement("delegate" if tasks else "synthesise", tasks)
 
 
-def _find_delegation(body: str) -> tuple[str, ...] | None:
-    """Find the tasks of a delegation; None where there is none. A report with a heading may quote one and is none."""
+def _find_action(body: str) -> Mapping[str, Any] | None:
+    """Find a delegation or an outline; None where there is none. A report with a heading may quote one and is none."""
     for found in find_values(body[:MAX_DELEGATION_CHARS]):
-        if isinstance(found.value, Mapping) and found.value.get("action") == "delegate":
-            break
-    else:
-        return None
-    value, prose = found.value, body[: found.start]
-    if len(prose) > MAX_PROSE_CHARS or _HEADING.search(prose):
-        return None
+        if isinstance(found.value, Mapping) and found.value.get("action") in ("delegate", "outline"):
+            prose = body[: found.start]
+            return None if len(prose) > MAX_PROSE_CHARS or _HEADING.search(prose) else found.value
+    return None
+
+
+def _parse_tasks(value: Mapping[str, Any]) -> tuple[str, ...]:
     listed = value.get("queries") if isinstance(value.get("queries"), list) else value.get("tasks")
     texts = [t for t in listed if isinstance(t, str) and t.strip()] if isinstance(listed, list) else []
     return tuple(dict.fromkeys(" ".join(t.split()) for t in texts))[:MAX_TASKS]
 
 
-def _build_messages(state: ResearchState, may_delegate: bool, limits: EvaluationLimits) -> list[Message]:
+def build_messages(state: ResearchState, may_delegate: bool, limits: EvaluationLimits) -> list[Message]:
+    """Build the request that judges a round."""
     choice = (
         render("may_delegate", folder=limits.prompts_folder, most_tasks=MAX_TASKS)
         if may_delegate
         else render("must_write", folder=limits.prompts_folder)
     )
-    rules = render(
-        "evaluator",
-        folder=limits.prompts_folder,
-        question=state.question,
-        agenda="\n".join(f"- {task}" for task in state.agenda),
-        round=state.round,
-        target=state.target_rounds,
-        most=state.max_rounds,
-        budget=limits.budget_note,
-        choice=choice.strip(),
-    )
+    agenda = "\n".join(f"- {task}" for task in state.agenda)
+    if limits.plans_sections:
+        rules = render(
+            "outline",
+            folder=limits.prompts_folder,
+            question=state.question,
+            agenda=agenda,
+            round=state.round,
+            target=state.target_rounds,
+            most=state.max_rounds,
+            budget=limits.budget_note,
+            choice=choice.strip(),
+            least_sections=MIN_SECTIONS,
+            most_sections=MAX_SECTIONS,
+        )
+    else:
+        rules = render(
+            "evaluator",
+            folder=limits.prompts_folder,
+            question=state.question,
+            agenda=agenda,
+            round=state.round,
+            target=state.target_rounds,
+            most=state.max_rounds,
+            budget=limits.budget_note,
+            choice=choice.strip(),
+        )
     return [Message("system", rules), Message("user", _render_reports(state, limits))]
 
 

@@ -38,14 +38,17 @@ from nexi.research.evaluator import (
     CUT_OFF,
     EvaluationLimits,
     Judgement,
+    build_messages,
     describe_budget,
     evaluate_round,
     judge_without_model,
     sort_researchers,
 )
+from nexi.research.outline import Section
 from nexi.research.planner import Agenda, PlanningContext, plan_research, split_question
 from nexi.research.reducer import next_step, reduce
 from nexi.research.researcher import ResearcherFactory, ResearcherTask, SharedResearchContext
+from nexi.research.sections import MAX_EVIDENCE_BYTES, MAX_SECTION_TOKENS, SectionWriter
 from nexi.research.state import (
     MAX_PARALLEL_RESEARCHERS,
     NEAR_LIMIT_SHARE,
@@ -60,12 +63,17 @@ from nexi.research.state import (
     WaitStep,
 )
 from nexi.runs.recording import Recording
-from nexi.types import Answer, StopReason, Usage
+from nexi.text.headings import make_heading
+from nexi.token_counter import BYTES_PER_TOKEN
+from nexi.types import Answer, PageView, StopReason, Usage
 
 PLANNING_TIME_SHARE = 0.3  # of the time, so that a coordinator that does not answer leaves some for the research
 RESEARCH_BUDGET_SHARE = 0.85  # of the budget; the rest is kept for the report
 COORDINATOR_CALLS = 2  # of the model calls, kept for the plan and the report
 MAX_RESEARCHER_ITERATIONS = UNITS_PER_RESEARCHER + 4
+MIN_SECTION_CALLS = 4  # the outline, two sections and the introduction
+MIN_SECTION_TOKENS = MIN_SECTION_CALLS * (MAX_SECTION_TOKENS + MAX_EVIDENCE_BYTES // BYTES_PER_TOKEN)
+MIN_SECTION_WINDOW = 3_000
 MODEL_AUTHORS = ("model", CUT_OFF)
 
 
@@ -78,6 +86,10 @@ class _CoordinatorFactory(ResearcherFactory, Protocol):
 
     def write_report(self, question: str, parts: Sequence[str]) -> str:
         """Write a report with a section for each part from the pages that were read, without a model; "" without any."""
+        ...
+
+    def find_evidence(self, question: str, sections: Sequence[Section]) -> list[list[PageView]]:
+        """Find the passages of the pages that were read for each section, best first."""
         ...
 
 
@@ -105,6 +117,7 @@ class Orchestrator:
     concurrency: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_PARALLEL_RESEARCHERS))
     max_output_tokens: int = 8192
     prompts_folder: Path | None = None
+    writes_from_parts: bool = False  # a small model, which plans no report
     _researcher_tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _tasks: asyncio.TaskGroup | None = None
     _checker: AnswerChecker | None = None
@@ -282,24 +295,91 @@ class Orchestrator:
     async def _evaluate_round(self, step: EvaluateStep) -> None:
         self.emit.delta(StatusDelta("evaluating"))
         coordinator = self.factory.coordinator_llm()
-        limits = EvaluationLimits(
+        if _is_built_in_model(coordinator):
+            judgement = await self._judge_by_quotations(step)
+        elif self.writes_from_parts and not self._has_recorded_evaluation(coordinator, step):
+            judgement = await self._judge_by_parts(step, coordinator)
+        else:
+            judgement = await self._judge_by_model(step, coordinator)
+        if judgement.decision == "synthesise" and judgement.by == "built-in":
+            await self.emit(Warned("extractive", "the report was assembled from the researchers' reports without a model"))
+        if judgement.reached_output_limit:
+            await self.emit(Warned("cut", "the report breaks off where it reached the output limit (--max-len)"))
+        await self.emit(RoundEvaluated(step.round, judgement.decision, judgement.tasks, judgement.text, judgement.by))
+
+    async def _judge_by_model(self, step: EvaluateStep, coordinator: MeteredLLM) -> Judgement:
+        """Judge a round by the model: it delegates, or writes the report section by section, or in one call."""
+        limits = self._evaluation_limits(coordinator)
+        reason = self._find_one_call_reason(coordinator)
+        if self._has_recorded_evaluation(coordinator, step):
+            sectioned = limits
+        else:
+            sectioned = replace(
+                limits, plans_sections=self.state.limit is None and not reason and not self._has_own_evaluator()
+            )
+        judgement = await evaluate_round(self.state, step, coordinator, sectioned, self._stream_report)
+        if judgement.decision == "outline":
+            return await self._write_sections(step, judgement.sections, coordinator)
+        if judgement.decision == "synthesise" and judgement.by == "model" and reason and self.state.limit is None:
+            await self.emit(Warned("one_call", f"the report was written in one call, not section by section: {reason}"))
+        return judgement
+
+    def _evaluation_limits(self, coordinator: MeteredLLM) -> EvaluationLimits:
+        return EvaluationLimits(
             coordinator.max_context,
             min(self.max_output_tokens, coordinator.max_context // 4),
             describe_budget(self.state),
             self.prompts_folder,
             None if self.meter.deadline is None else self.meter.deadline + self.meter.grace(GRACE_S),
         )
-        built_in = _is_built_in_model(coordinator)
-        judgement = (
-            await self._judge_by_quotations(step)
-            if built_in
-            else await evaluate_round(self.state, step, coordinator, limits, self._stream_report)
+
+    def _has_recorded_evaluation(self, coordinator: MeteredLLM, step: EvaluateStep) -> bool:
+        """Whether the log holds an evaluation that asked for the whole report, which is then repeated as it was."""
+        limits = self._evaluation_limits(coordinator)
+        return coordinator.has_recorded(build_messages(self.state, step.may_delegate, limits))
+
+    def _has_own_evaluator(self) -> bool:
+        return self.prompts_folder is not None and (self.prompts_folder / "evaluator.md").is_file()
+
+    def _find_one_call_reason(self, coordinator: MeteredLLM) -> str:
+        """Say why the report cannot be written section by section; "" where it can. Without a clock, so that it replays."""
+        left = self.meter.tokens_left
+        if not self.meter.can_make_calls(MIN_SECTION_CALLS) or (left is not None and left < MIN_SECTION_TOKENS):
+            return "the budget leaves too little for that"
+        return "the context window of the model is too small for that" if coordinator.max_context < MIN_SECTION_WINDOW else ""
+
+    async def _judge_by_parts(self, step: EvaluateStep, coordinator: MeteredLLM) -> Judgement:
+        """Judge a round of a small model, which writes a section for each part of the question and plans nothing itself."""
+        judgement = judge_without_model(self.state, step)
+        if judgement.decision != "synthesise" or self.state.limit is not None:
+            return judgement
+        parts = split_question(self.state.question)
+        sections = tuple(Section(make_heading(part), part if make_heading(part) != part else "") for part in parts)
+        return await self._write_sections(step, sections, coordinator)
+
+    async def _write_sections(self, step: EvaluateStep, sections: Sequence[Section], coordinator: MeteredLLM) -> Judgement:
+        """Write the report section by section; without evidence for any of them, the reports themselves become a digest."""
+        question, state = self.state.question, self.state
+        evidence = await asyncio.to_thread(self.factory.find_evidence, question, sections)
+        writer = SectionWriter(
+            question,
+            sections,
+            evidence,
+            coordinator,
+            self._evaluation_limits(coordinator),
+            self.concurrency,
+            [] if self.writes_from_parts else [r.report for r in sort_researchers(state.reported_researchers)],
+            self.factory.build_report_checker().keep_supported if self.writes_from_parts else None,
+            lambda text: self.emit.delta(StatusDelta(text)),
         )
-        if judgement.decision == "synthesise" and judgement.by == "built-in":
-            await self.emit(Warned("extractive", "the report was assembled from the researchers' reports without a model"))
-        if judgement.reached_output_limit:
-            await self.emit(Warned("cut", "the report breaks off where it reached the output limit (--max-len)"))
-        await self.emit(RoundEvaluated(step.round, judgement.decision, judgement.tasks, judgement.text, judgement.by))
+        report = await writer.write_report()
+        if not report.text or len(report.quoted) + len(report.missing) == len(sections):
+            return judge_without_model(state, EvaluateStep(step.round, may_delegate=False), quoted=self.writes_from_parts)
+        if report.quoted:
+            named = "; ".join(report.quoted)
+            reason = report.reason or "what the model wrote was not found in the pages"
+            await self.emit(Warned("quoted_sections", f"passages of the pages stand in for these sections: {named} ({reason})"))
+        return Judgement("synthesise", text=report.text)
 
     async def _judge_by_quotations(self, step: EvaluateStep) -> Judgement:
         """Judge a round of the built-in model; the report on a broad question quotes the pages part by part."""

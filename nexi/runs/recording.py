@@ -114,6 +114,10 @@ class AgentReplay:
         await self.pass_time(fact.seconds)
         return request, fact
 
+    def has_outcome(self, digest: str) -> bool:
+        """Whether a request with this digest was answered, failed, or was refused by the budget."""
+        return bool(self._model_outcomes.get(digest) or self._limits.get(f"call {digest}"))
+
     @property
     def is_catching_up(self) -> bool:
         """Whether a resumed run still repeats recorded steps: every request so far was recorded, and replies are left."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
@@ -19,11 +19,12 @@ from nexi.llm.extractive._aspects import load_aspects
 from nexi.llm.extractive._evidence import find_page_subject
 from nexi.llm.extractive.passages import ContentWords, PassageSentence, read_sentences
 from nexi.llm.extractive.questions import what_is_wanted
+from nexi.text.headings import COMMAND_STEMS, make_heading
 from nexi.text.stems import stem
 from nexi.text.stopwords import word_set
 from nexi.types import PageView
 
-__all__ = ["write_report"]
+__all__ = ["choose_evidence", "write_report"]
 
 
 MAX_PASSAGE_WORDS = 120
@@ -38,9 +39,10 @@ WEAK = 0.3  # what a word counts that says little
 BESIDE, ASPECT, PAIR = 0.7, 0.6, 0.25  # what a word counts beside the best sentence, as another word for it, with its neighbour
 OPENING_SENTENCES = 60
 MAX_OUTLINE_PAGES = 8
+MAX_EVIDENCE_WORDS = 900  # of a section that a model writes
+MIN_OF_BEST_EVIDENCE = 0.4  # of the best passage of a section, from which another is evidence
 TOO_BROAD = "None of the pages that were read answers this question part by part; they begin as follows:"
 
-_COMMANDS = frozenset(map(stem, word_set("describe compare explain discuss list outline summarise summarize")))
 _WEAK = frozenset(
     map(
         stem,
@@ -91,21 +93,31 @@ def write_report(question: str, parts: Sequence[str], pages: Sequence[PageView])
     missing = []
     for part, found in zip(parts, sections, strict=True):
         if found:
-            blocks += [f"## {_clean_heading(part)}"] if len(parts) > 1 else []
+            blocks += [f"## {make_heading(part)}"] if len(parts) > 1 else []
             blocks += [writer.render_passage(quotation) for quotation in found]
         else:
-            missing.append(f"- {_clean_heading(part)}")
+            missing.append(f"- {make_heading(part)}")
     if missing:
         blocks.append("## Not found\n\n" + "\n".join(missing))
     return "\n\n".join(block for block in blocks if block)
 
 
-def _clean_heading(part: str) -> str:
-    """A part without the subject that was put in brackets for its search, and without "Describe" or "Compare"."""
-    text = re.sub(r"\s*\([^()]*\)(?=\??$)", "", part)
-    first, _, rest = text.partition(" ")
-    text = rest.rstrip(".") if stem(first.lower()) in _COMMANDS and rest else text
-    return text[:1].upper() + text[1:]
+def choose_evidence(
+    question: str, sections: Sequence[tuple[str, frozenset[int]]], pages: Sequence[PageView]
+) -> list[list[PageView]]:
+    """The passages from which a model writes each section, best first, each passage in one section.
+
+    A section has its subject and the numbers of its pages; without any that can be read it has all pages about its subject.
+    """
+    readable = [page for page in pages if page.text and not page.error and page.number > 0]
+    if not readable:
+        return [[] for _ in sections]
+    writer = _ReportWriter(question, [subject for subject, _ in sections], readable)
+    for place, (_, numbers) in enumerate(sections):
+        if named := frozenset(n for n, page in enumerate(readable) if page.number in numbers):
+            writer.allowed[place] = named
+            writer.names[place] = frozenset()
+    return [[writer.cut_passage(quotation) for quotation in found] for found in writer.choose_evidence()]
 
 
 class _ReportWriter:
@@ -130,7 +142,7 @@ class _ReportWriter:
         self.allowed = [self._find_pages(frozenset(asked), whole) for asked in self.asked]
 
     def _read_part(self, part: str) -> tuple[str, ...]:
-        return tuple(word for word in self.words.stems(part) if word not in _COMMANDS)
+        return tuple(word for word in self.words.stems(part) if word not in COMMAND_STEMS)
 
     def _read_passages(self, number: int) -> Iterable[_Passage]:
         blocks: dict[int, list[PassageSentence]] = {}
@@ -164,23 +176,40 @@ class _ReportWriter:
 
     def choose_quotations(self) -> list[list[_Quotation]]:
         """The passages of each part, each passage once, in the order of their pages."""
-        found = [q for part in range(len(self.asked)) for p in self.passages if (q := self._rate_passage(part, p))]
-        best = [max((q.score for q in found if q.part == part), default=0.0) for part in range(len(self.asked))]
+        chosen = self._choose_passages(MIN_SHARE, MIN_OF_BEST, lambda section, _: len(section) < MAX_PASSAGES)
+        return [sorted(section, key=lambda q: (q.passage.page, q.passage.block)) for section in chosen]
+
+    def choose_evidence(self) -> list[list[_Quotation]]:
+        """The passages of each part while they are within the limit on words, each passage once, best first."""
+
+        def has_room(section: Sequence[_Quotation], more: _Quotation) -> bool:
+            return (
+                sum(min(MAX_PASSAGE_WORDS, _count_words(q.passage.sentences)) for q in (*section, more)) <= MAX_EVIDENCE_WORDS
+            )
+
+        return self._choose_passages(0.0, MIN_OF_BEST_EVIDENCE, has_room)
+
+    def _choose_passages(
+        self, min_share: float, min_of_best: float, has_room: Callable[[Sequence[_Quotation], _Quotation], bool]
+    ) -> list[list[_Quotation]]:
+        parts = range(len(self.asked))
+        found = [q for part in parts for p in self.passages if (q := self._rate_passage(part, p, min_share))]
+        best = [max((q.score for q in found if q.part == part), default=0.0) for part in parts]
         chosen: list[list[_Quotation]] = [[] for _ in self.asked]
         taken: list[frozenset[str]] = []
         places: set[tuple[int, int]] = set()
         for q in sorted(found, key=lambda q: (-q.score / best[q.part], q.passage.page, q.passage.block)):
             words = frozenset(stem for stems in q.passage.stems for stem in stems)
             place = (q.passage.page, q.passage.block)
-            full = len(chosen[q.part]) >= MAX_PASSAGES or q.score < MIN_OF_BEST * best[q.part]
-            if full or place in places or any(_is_double(words, other) for other in taken):
+            is_full = q.score < min_of_best * best[q.part] or not has_room(chosen[q.part], q)
+            if is_full or place in places or any(_is_double(words, other) for other in taken):
                 continue
             chosen[q.part].append(q)
             taken.append(words)
             places.add(place)
-        return [sorted(section, key=lambda q: (q.passage.page, q.passage.block)) for section in chosen]
+        return chosen
 
-    def _rate_passage(self, part: int, passage: _Passage) -> _Quotation | None:
+    def _rate_passage(self, part: int, passage: _Passage, min_share: float) -> _Quotation | None:
         if passage.page not in self.allowed[part]:
             return None
         title = self.titles[passage.page]
@@ -200,7 +229,7 @@ class _ReportWriter:
             return None
         dense = 1 - DENSITY + DENSITY * self._measure_density(wanted, passage)
         dense *= 1 + SUBJECT * bool(title.intersection(passage.stems[place]))
-        return _Quotation(share * dense, part, passage, place) if share >= MIN_SHARE else None
+        return _Quotation(share * dense, part, passage, place) if share >= min_share and share > 0 else None
 
     def _measure_density(self, wanted: Mapping[str, float], passage: _Passage) -> float:
         """The share of a passage's sentences with a word that was asked for, or another word for it."""
@@ -239,6 +268,21 @@ class _ReportWriter:
 
     def render_passage(self, quotation: _Quotation) -> str:
         """The best sentence with what follows and, where it refers back, what comes before it; the subject for a first "it"."""
+        start, end = self._find_window(quotation)
+        sentences = quotation.passage.sentences
+        number = self.pages[quotation.passage.page].number
+        first = _PRONOUN.sub(self.subjects[quotation.passage.page], sentences[start], count=1)
+        return " ".join(f"{text} [{number}]" for text in (first, *sentences[start + 1 : end + 1]))
+
+    def cut_passage(self, quotation: _Quotation) -> PageView:
+        """The same sentences without citations, as a view of their page."""
+        start, end = self._find_window(quotation)
+        page = self.pages[quotation.passage.page]
+        title = self.subjects[quotation.passage.page] or page.title
+        return PageView(page.url, page.number, title, " ".join(quotation.passage.sentences[start : end + 1]))
+
+    def _find_window(self, quotation: _Quotation) -> tuple[int, int]:
+        """The first and the last sentence to show of a passage."""
         sentences = quotation.passage.sentences
         start = end = quotation.best
         while (
@@ -249,9 +293,7 @@ class _ReportWriter:
             end += 1
         while start and _count_words(sentences[start - 1 : end + 1]) <= MAX_PASSAGE_WORDS:
             start -= 1
-        number = self.pages[quotation.passage.page].number
-        first = _PRONOUN.sub(self.subjects[quotation.passage.page], sentences[start], count=1)
-        return " ".join(f"{text} [{number}]" for text in (first, *sentences[start + 1 : end + 1]))
+        return start, end
 
     def render_lead(self, quoted: Iterable[_Passage]) -> str:
         """The sentences that say what the subject of the question is, unless they are quoted in a section."""

@@ -1,0 +1,215 @@
+"""Writes the report of a model section by section: each from its own evidence, then an introduction from the sections.
+
+The orchestrator above has the outline from the evaluator and the evidence from the app; below is a model behind its port. A
+section that the model does not write, or writes without citing its evidence, is quoted from that evidence.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from msgspec import Struct
+
+from nexi.agent.tool_text import is_no_answer
+from nexi.answers.citations import (
+    SentenceStream,
+    drop_unknown,
+    extract_citation_markers,
+    normalise_markers,
+    strip_sources_section,
+)
+from nexi.errors import LLMError
+from nexi.ports import LLM
+from nexi.prompts import render
+from nexi.research.digest import content_stems
+from nexi.research.evaluator import PROMPT_TOKENS, EvaluationLimits, cut_to_bytes
+from nexi.research.outline import Section
+from nexi.research.stream import LEAKED_TAGS
+from nexi.text.sentences import sentence_bounds
+from nexi.token_counter import BYTES_PER_TOKEN
+from nexi.types import Message, PageView
+
+MAX_SECTION_WORDS = 220
+MAX_SECTION_TOKENS = 1_200
+MAX_EVIDENCE_BYTES = 9_000
+MAX_FINDINGS_BYTES = 2_000
+QUOTED_PASSAGES = 2  # of a section that the model did not write
+MAX_QUOTED_SENTENCES = 4  # of each of them
+SAME_SENTENCE_SHARE = 0.8  # of common words, from which a sentence of the introduction repeats one of a section
+
+_HEADING_LINE = re.compile(r"^(?:#{1,6}\s+.*|\*\*[^*]+\*\*:?)$")
+_FENCED = re.compile(r"\A\s*```\w*\s*(.*?)\s*```\s*\Z", re.DOTALL)
+_AFTER_CITATION = re.compile(r"(?:(?<=\d\])|(?<=\d\]\.))\s+")
+_LIST_MARK = re.compile(r"^\s*(?:[-*]|#{1,6}|\d+\.)\s+")
+
+
+class SectionedReport(Struct, frozen=True):
+    """A report, the headings of sections that were quoted, why, and those without any evidence."""
+
+    text: str
+    quoted: tuple[str, ...] = ()
+    reason: str = ""
+    missing: tuple[str, ...] = ()
+
+
+class _WrittenSection(Struct, frozen=True):
+    text: str
+    is_quoted: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class SectionWriter:
+    """One report. `evidence` has the passages of each section, best first, as views of their pages.
+
+    `keep_supported` returns the sentences of a text that pass the check; a model whose sentences often fail is given one.
+    """
+
+    question: str
+    sections: Sequence[Section]
+    evidence: Sequence[Sequence[PageView]]
+    llm: LLM
+    limits: EvaluationLimits
+    concurrency: asyncio.Semaphore
+    reports: Sequence[str] = ()
+    keep_supported: Callable[[str], Awaitable[str]] | None = None
+    show_progress: Callable[[str], None] = lambda _: None
+
+    async def write_report(self) -> SectionedReport:
+        """Write every section that has evidence, and the introduction."""
+        async with asyncio.TaskGroup() as tasks:
+            writing = [tasks.create_task(self._write_section(place)) for place in range(len(self.sections))]
+        written = [task.result() for task in writing]
+        pairs = list(zip(self.sections, written, strict=True))
+        parts = [f"## {s.heading}\n\n{w.text}" if len(pairs) > 1 else w.text for s, w in pairs if w.text]
+        missing = tuple(s.heading for s, w in pairs if not w.text)
+        quoted = tuple(s.heading for s, w in pairs if w.is_quoted)
+        reason = next((w.reason for w in written if w.reason), "")
+        introduction = await self._write_introduction(parts) if len(parts) > 1 and len(quoted) < len(parts) else ""
+        gaps = ["## Not found\n\n" + "\n".join(f"- {heading}" for heading in missing)] if missing and parts else []
+        blocks = [f"# {' '.join(self.question.split())}", introduction, *parts, *gaps]
+        return SectionedReport("\n\n".join(b for b in blocks if b) if parts else "", quoted, reason, missing)
+
+    async def _write_section(self, place: int) -> _WrittenSection:
+        section, evidence = self.sections[place], self.evidence[place]
+        if not evidence:
+            return _WrittenSection("")
+        numbers = {page.number for page in evidence}
+        async with self.concurrency:
+            self.show_progress(f"writing section {place + 1} of {len(self.sections)}: {section.heading}")
+            try:
+                reply = await self._request_text(self._section_rules(), self._render_request(section, evidence))
+            except LLMError as error:
+                return _WrittenSection(quote_evidence(evidence), is_quoted=True, reason=str(error))
+        text = clean_section(reply, numbers)
+        if text and self.keep_supported:
+            text = await self.keep_supported(text)
+        return _WrittenSection(text) if text else _WrittenSection(quote_evidence(evidence), is_quoted=True)
+
+    def _section_rules(self) -> str:
+        outline = "\n".join(f"- {s.heading}" for s in self.sections)
+        return render(
+            "section",
+            folder=self.limits.prompts_folder,
+            question=self.question,
+            outline=outline,
+            most_words=MAX_SECTION_WORDS,
+        )
+
+    def _render_request(self, section: Section, evidence: Sequence[PageView]) -> str:
+        room = min(MAX_EVIDENCE_BYTES, self._free_bytes())
+        findings = cut_to_bytes("\n".join(self._find_findings(section)), min(MAX_FINDINGS_BYTES, room // 4))
+        passages = _render_evidence(evidence, room - len(findings.encode()))
+        notes = f"\n\nNotes of the researchers:\n{findings}" if findings else ""
+        return f"{passages}{notes}\n\nNow write the section “{section.heading}”. {section.covers}".rstrip()
+
+    def _find_findings(self, section: Section) -> list[str]:
+        """The statements of the researchers that cite sources of this section, those with most of its words first."""
+        wanted = content_stems(section.subject)
+        units = [u for report in self.reports for line in report.split("\n") for u in _AFTER_CITATION.split(line)]
+        cited = [_LIST_MARK.sub("", u) for u in units if (m := extract_citation_markers(u)) and m <= set(section.sources)]
+        return [f"- {unit}" for unit in sorted(dict.fromkeys(cited), key=lambda u: -len(wanted & content_stems(u)))]
+
+    async def _write_introduction(self, parts: Sequence[str]) -> str:
+        """The introduction; "" where the model gives none that cites the sections, or one that only repeats them."""
+        self.show_progress("writing the introduction")
+        body = "\n\n".join(parts)
+        rules = render("introduction", folder=self.limits.prompts_folder, question=self.question)
+        try:
+            reply = await self._request_text(rules, cut_to_bytes(body, self._free_bytes()))
+        except LLMError:
+            return ""
+        text = drop_repeated_sentences(clean_section(reply, extract_citation_markers(body)), body)
+        return await self.keep_supported(text) if text and self.keep_supported else text
+
+    def _free_bytes(self) -> int:
+        return max(BYTES_PER_TOKEN, (self.limits.window - self._reply_tokens() - PROMPT_TOKENS) * BYTES_PER_TOKEN)
+
+    def _reply_tokens(self) -> int:
+        return min(MAX_SECTION_TOKENS, self.limits.max_tokens)
+
+    async def _request_text(self, rules: str, request: str) -> str:
+        messages = [Message("system", rules), Message("user", request)]
+        reply = await self.llm.complete(
+            messages, max_tokens=self._reply_tokens(), temperature=0.2, deadline=self.limits.deadline
+        )
+        return reply.text
+
+
+def clean_section(reply: str, numbers: set[int]) -> str:
+    """The text of a reply: no tags, headings or list of sources, and only paragraphs that cite one of these numbers."""
+    body = LEAKED_TAGS.sub("", reply).strip()
+    fenced = _FENCED.match(body)
+    body = fenced[1] if fenced else body
+    if is_no_answer(body):
+        return ""
+    body, _ = drop_unknown(strip_sources_section(normalise_markers(body)), numbers)
+    lines = [line for line in body.split("\n") if not _HEADING_LINE.match(line.strip())]
+    blocks = re.split(r"\n\s*\n", "\n".join(lines))
+    return "\n\n".join(block.strip() for block in blocks if extract_citation_markers(block))
+
+
+def drop_repeated_sentences(text: str, body: str) -> str:
+    """The text without sentences that stand almost word for word in the body; "" where no citation is left."""
+    known = [content_stems(sentence) for sentence in _split_sentences(body)]
+    kept = [s for s in _split_sentences(text) if not any(_is_same(content_stems(s), other) for other in known)]
+    joined = "".join(kept).strip()
+    return joined if extract_citation_markers(joined) else ""
+
+
+def _split_sentences(text: str) -> list[str]:
+    stream = SentenceStream()
+    return [stretch for stretch in (*stream.feed(text), stream.finish()) if stretch]
+
+
+def _is_same(one: frozenset[str], other: frozenset[str]) -> bool:
+    return bool(one) and len(one & other) >= SAME_SENTENCE_SHARE * len(one | other)
+
+
+def quote_evidence(evidence: Sequence[PageView]) -> str:
+    """The best passages of a section, each sentence with its number."""
+    return "\n\n".join(_quote_passage(page) for page in evidence[:QUOTED_PASSAGES])
+
+
+def _quote_passage(page: PageView) -> str:
+    bounds = list(sentence_bounds(page.text, len(page.text) or 1))[:MAX_QUOTED_SENTENCES]
+    return " ".join(f"{page.text[start:end]} [{page.number}]" for start, end in bounds)
+
+
+def _render_evidence(evidence: Sequence[PageView], room: int) -> str:
+    """The passages that fit, best first, under the number and title of their page, in the order of the pages."""
+    chosen: list[PageView] = []
+    for page in evidence:
+        room -= len(page.text.encode()) + len(page.title.encode()) + 20
+        if room < 0 and chosen:
+            break
+        chosen.append(page)
+    numbers = sorted({page.number for page in chosen})
+    return "\n\n".join(_render_source(number, [p for p in chosen if p.number == number]) for number in numbers)
+
+
+def _render_source(number: int, passages: Sequence[PageView]) -> str:
+    return f"Source [{number}], {passages[0].title}:\n" + "\n".join(page.text for page in passages)
