@@ -105,3 +105,12 @@ async def test_after_circles_before_anything_was_read_the_built_in_model_answers
     result = await world.ask("How far is the Moon?")
     assert [f.stop for f in world.facts if isinstance(f, LimitApplied)] == [StopReason.REPEATED]
     assert "384,400 km" in result.answer.text
+
+
+def test_what_compaction_removed_may_be_asked_for_again_but_not_for_ever() -> None:
+    repeats, ran = RepeatedCalls(max_runs=2), []
+    for _ in range(4):
+        ran.append(repeats.start_call(call()))
+        repeats.end_call(call(), FOUND)
+        repeats.forget()
+    assert ran == [True, True, False, False]

@@ -24,7 +24,7 @@ from nexi.ports import Clock, Emit
 from nexi.runs.session import Session
 from nexi.tasks import wait_uninterrupted
 from nexi.token_counter import TokenCounter
-from nexi.types import Answered, Approach, Message, PageView, Reply, StopReason, ToolResult
+from nexi.types import Answered, Approach, Message, Page, PageView, Reply, StopReason, ToolResult
 
 T = TypeVar("T")
 RatePages: TypeAlias = Callable[[str, Sequence[PageView]], Answered]  # whether pages answer a question
@@ -33,6 +33,7 @@ ChoosePassages: TypeAlias = Callable[[str, Sequence[PageView]], str]  # what of 
 AddsAnswer: TypeAlias = Callable[[str, str, str, str], bool]  # whether a text adds to its question what a quotation says
 
 GRACE_S = 15.0  # a call in flight at the time target may still finish: it is paid for already
+MAX_WHOLE_CHARS = 300_000  # of a page that is read whole without a model
 MAX_CALL_TIMEOUTS = 5  # for a whole call without a time target, in timeouts of a silent model
 # Limits that depend on neither clock nor budget, so a replay recomputes them.
 REPRODUCIBLE_LIMITS = (StopReason.MAX_ITERATIONS, StopReason.CONTEXT_LIMIT, StopReason.REPEATED)
@@ -86,9 +87,18 @@ class RunContext:
             self.session.messages.append(Message("tool", result.text, tool_call_id=call.id, result=result))
 
     def read_pages(self) -> list[PageView]:
-        """Every numbered page whose text the run has, whole."""
-        find = self.session.find_page
-        return [PageView(s.url, s.number, s.title, page.text) for s in self.session.book.sources if (page := find(s.url))]
+        """Every numbered page whose text the run has; of a long one, what speaks to the question."""
+        session = self.session
+        return [
+            PageView(s.url, s.number, s.title, self._excerpt(page))
+            for s in session.book.sources
+            if (page := session.find_page(s.url))
+        ]
+
+    def _excerpt(self, page: Page) -> str:
+        if len(page.text) <= MAX_WHOLE_CHARS:
+            return page.text
+        return self.session.excerpt(page.text, self.question, MAX_WHOLE_CHARS // 2, self.session.found_passages(page))
 
     # limits
 

@@ -1,7 +1,8 @@
 """Which tool calls a model has made before: a repeated call gets a fixed message instead of being run.
 
 The agent asks before it runs a call and reports the result. A call that brought something is not run again; one that failed or
-brought nothing may be tried once more. What a tool does is not known here.
+brought nothing may be tried once more. What compaction removed may be asked for again, though not in a circle. What a tool does
+is not known here.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ __all__ = ["REPEATED_CALL_MESSAGE", "RepeatedCalls"]
 
 
 MAX_TRIES = 2
+MAX_CALL_RUNS = 2  # of one call, however often the conversation is compacted
 MAX_IDLE_TURNS = 2  # turns of nothing but repeated calls, after which the model counts as looping
 REPEATED_CALL_MESSAGE = (
     "not run again: you have made this very call before, and its result is above. "
@@ -24,9 +26,11 @@ REPEATED_CALL_MESSAGE = (
 
 
 class RepeatedCalls:
-    """The calls of one conversation, by name and arguments."""
+    """The calls of one conversation, by name and arguments. `max_runs` limits each of them; None for no limit."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_runs: int | None = None) -> None:
+        self._max_runs = max_runs
+        self._runs: Counter[str] = Counter()
         self._tries: Counter[str] = Counter()
         self._done: set[str] = set()
         self._idle_turns = 0
@@ -36,6 +40,9 @@ class RepeatedCalls:
         key = call_key(call)
         if key in self._done or self._tries[key] >= MAX_TRIES:
             return False
+        if self._max_runs is not None and self._runs[key] >= self._max_runs:
+            return False
+        self._runs[key] += 1
         self._tries[key] += 1
         self._done.add(key)
         return True
@@ -55,7 +62,7 @@ class RepeatedCalls:
         return self._idle_turns >= MAX_IDLE_TURNS
 
     def forget(self) -> None:
-        """Allow all calls again: compaction removed their results from the conversation."""
+        """Allow calls again: compaction removed their results from the conversation."""
         self._tries.clear()
         self._done.clear()
 

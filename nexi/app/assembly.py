@@ -17,7 +17,7 @@ from nexi.app.components import RunComponents
 from nexi.app.emit import QuietEmit
 from nexi.app.environment import RunEnvironment
 from nexi.app.factory import PortFactory, SharedClients
-from nexi.app.pages import read_page
+from nexi.app.pages import long_page_limits, read_page
 from nexi.app.recorded import RecordedRun
 from nexi.app.request import LAST_RUN, RunMode, RunRequest, check_request, clean_question
 from nexi.app.resolve import LocalModelProbe, ModelProbe, NoProbe, ResolvedRun, resolve, resolve_config
@@ -29,7 +29,7 @@ from nexi.ports import LLM, Clock, ContentFetcher, Emit, PageStore, SearchBacken
 from nexi.runs.directory import RunDirectory
 from nexi.runs.recording import Pace
 from nexi.runs.session import Session
-from nexi.types import FetchLimits, Page, Query, Review, SearchOutcome, ToolCall, ToolResult
+from nexi.types import Page, Query, Review, SearchOutcome, ToolCall, ToolResult
 from nexi.urls import is_web_url
 
 if TYPE_CHECKING:
@@ -307,7 +307,7 @@ class Nexi:
 
     async def fetch(self, url: str) -> Page:
         """One page along the fetch chain, for a caller who vouches for its URL; the guard holds. Raises FetchError."""
-        return await read_page(self.ports, url, FetchLimits(timeout_s=self.config.fetch_timeout), emit=QuietEmit())
+        return await read_page(self.ports, url, long_page_limits(self.config.fetch_timeout), emit=QuietEmit())
 
     def search_api(self, settings: Path | None = None, *, emit: Emit | None = None) -> SearchService:
         """The stateless search service, built once; the first caller may name its searcher.yaml. Raises ConfigError."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -10,8 +11,10 @@ from urllib.parse import unquote
 from msgspec.structs import replace
 
 from nexi.agent import AgentLoop, AgentSettings, AnswerChecker, RunContext
+from nexi.agent.repeats import MAX_CALL_RUNS, RepeatedCalls
 from nexi.app.environment import RunEnvironment
 from nexi.app.factory import adds_answer, built_in_llm, choose_passages, rate_pages
+from nexi.app.pages import long_page_limits
 from nexi.budget import Meter
 from nexi.compaction import CompactionSettings
 from nexi.config import EXTRACTIVE, Config
@@ -26,7 +29,7 @@ from nexi.token_counter import BYTES_PER_TOKEN, TokenCounter
 from nexi.tools.specs import LOCAL_SEARCH, SPECS
 from nexi.tools.summaries import MAX_SUMMARY_TOKENS
 from nexi.tools.toolbox import Toolbox
-from nexi.types import FetchLimits, Hit, Page, ToolCall, ToolSpec
+from nexi.types import Hit, Page, ToolCall, ToolSpec
 from nexi.verify import Snapshots, Verifier
 
 if TYPE_CHECKING:
@@ -79,7 +82,7 @@ class RunComponents:
         self._pages_before = pages_before
         self.reader = Reader(
             self._fetchers,
-            limits=FetchLimits(timeout_s=ports.config.fetch_timeout),
+            limits=long_page_limits(ports.config.fetch_timeout),
             session=self.session,
             meter=self.meter,
             store=ports.pages(),
@@ -140,8 +143,10 @@ class RunComponents:
 
     def metered_llm(self, role: EndpointRole) -> MeteredLLM:
         ports = self.ports
-        window = ports.config.endpoint(role).max_context
-        llm = ports.llm(role)
+        endpoint, llm = ports.config.endpoint(role), ports.llm(role)
+        # The built-in model reads typed results and has no window; compacting them would only make it search again.
+        has_window = not endpoint.is_extractive or not self.environment.chooses_passages
+        window = endpoint.max_context if has_window else sys.maxsize
         return MeteredLLM(llm, role, self.meter, self.emit, ports.clock, self.counter, window, self.calls, self.replay)
 
     def build_toolbox(self, extractor: LLM) -> Toolbox:
@@ -162,6 +167,7 @@ class RunComponents:
             extract_bytes=self._extract_bytes(),
             specs=(self._local_spec(), *SPECS) if lookup else SPECS,
             lookup=lookup,
+            chooses_passages=self.environment.chooses_passages,
         )
 
     def _local_spec(self) -> ToolSpec:
@@ -216,6 +222,7 @@ class RunComponents:
             counter=self.counter,
             settings=self._agent_settings(answering.max_context),
             stop=stop,
+            repeats=RepeatedCalls(MAX_CALL_RUNS if self.environment.chooses_passages else None),
         )
 
     def _agent_settings(self, window: int) -> AgentSettings:

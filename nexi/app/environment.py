@@ -73,6 +73,11 @@ class RunEnvironment(Struct, frozen=True):
         return bool(self.recorded.settings.get("small_model")) if self.recorded.facts else self.resolved.is_small
 
     @property
+    def chooses_passages(self) -> bool:
+        """Whether long pages are read by their best passages; a run that began with their beginnings goes on with them."""
+        return not self.recorded.facts or bool(self.recorded.settings.get("chooses_passages"))
+
+    @property
     def knowledge(self) -> Knowledge:
         return self.attached or self.ports.knowledge()
 

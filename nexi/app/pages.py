@@ -19,6 +19,14 @@ from nexi.urls import is_web_url
 if TYPE_CHECKING:
     from nexi.app.factory import PortFactory
 
+MAX_LONG_PAGE_BYTES = 16_000_000
+MAX_LONG_PAGE_CHARS = 8_000_000  # of a page that is read by its passages
+
+
+def long_page_limits(timeout_s: float) -> FetchLimits:
+    """What a page may cost where a question chooses what is read of it."""
+    return FetchLimits(max_bytes=MAX_LONG_PAGE_BYTES, max_chars=MAX_LONG_PAGE_CHARS, timeout_s=timeout_s)
+
 
 async def read_page(
     ports: PortFactory,

@@ -223,8 +223,9 @@ class Run:
         links = {"continues": self.session.last_run, **({"resumes": self.recorded.run} if self.recorded.run else {})}
         door = {"door": self.request.door} if self.request.door else {}
         local = {"only_local": True} if self.request.is_local else {}
-        use = {"approach": self.environment.approach, "small_model": self.environment.is_small_model}
+        use: dict[str, Any] = {"approach": self.environment.approach, "small_model": self.environment.is_small_model}
         known = {"local": self.environment.may_have_knowledge, "config": recorded_settings(config)}
+        use["chooses_passages"] = self.environment.chooses_passages
         return {**chains, **links, **door, **local, **use, **known, **self.engine.settings()}
 
     async def _conversation_before(self) -> dict[str, Any]:

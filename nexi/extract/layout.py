@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-MAX_BLOCKS = 20_000
+MAX_BLOCKS = 100_000
 PARAGRAPH = 80  # characters of running text that make a block a paragraph
 
 

@@ -18,6 +18,7 @@ MAX_DEPTH = 10_000
 MAX_REOPENED = 100_000
 SQUARE = 600  # tags; half of them open at each of the other half are fewer than that
 MAX_WEIGHT = 72_000  # of tags, at two each, and attributes; of 600 real pages the two largest lose their end
+CHARS_PER_WEIGHT = 40  # of a page so long that it may weigh more
 FEW_CELLS = 5_000  # so many may span what they like
 SMALL = 150_000  # characters; the tags of such a page can be afforded whatever they are
 LARGE = 400_000  # characters; in less there is no room for too many attributes without a value
@@ -120,18 +121,19 @@ def bound_markup(html: str) -> str:
     """The page up to its last affordable tag, with cells that span what a table can have."""
     if html.count("<") > FEW_CELLS and ("colspan" in (lower := html.lower()) or "rowspan" in lower):
         html = _WIDE_CELL.sub(r"\1=\g<2>1", html)
+    max_weight = max(MAX_WEIGHT, len(html) // CHARS_PER_WEIGHT)
     if (
         len(html) <= SMALL
-        or 2 * html.count("<") + (_count_attributes if len(html) > LARGE else _count_values)(html) <= MAX_WEIGHT
+        or 2 * html.count("<") + (_count_attributes if len(html) > LARGE else _count_values)(html) <= max_weight
     ):
         return html
     tags = _WHOLE_TAG.findall(html)
-    if 2 * len(tags) + _count_attributes("".join(tags)) <= MAX_WEIGHT:
+    if 2 * len(tags) + _count_attributes("".join(tags)) <= max_weight:
         return html
     weight = 0
     for tag in _WHOLE_TAG.finditer(html):
         weight += 2 + _count_attributes(tag[0])
-        if weight > MAX_WEIGHT:
+        if weight > max_weight:
             return html[: tag.start()]
     return html
 

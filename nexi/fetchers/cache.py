@@ -145,9 +145,11 @@ def cache_key(fetcher: str, url: str) -> str:
 
 def _fits_limits(page: Page, limits: FetchLimits) -> bool:
     """Whether a kept page is what these limits would give: a page that cost more is fetched again, or refused."""
-    most = limits.max_pdf_bytes if page.content_type in WHOLE else limits.max_bytes
+    most, usual = limits.max_pdf_bytes if page.content_type in WHOLE else limits.max_bytes, FetchLimits()
+    was_cut_shorter = page.truncated and limits.max_chars > usual.max_chars and len(page.text) <= usual.max_chars
     return (
-        len(page.text) <= limits.max_chars
+        not was_cut_shorter
+        and len(page.text) <= limits.max_chars
         and page.downloaded_bytes <= most
         and page.redirects <= limits.max_redirects
         and (not page.content_type or page.content_type in limits.content_types)

@@ -18,7 +18,6 @@ from msgspec.structs import replace
 
 from nexi.errors import FetchError, NexiError, QuestionError, StoreError
 from nexi.events import Warned
-from nexi.knowledge.chunking import code_languages, count_code_blocks, headings_of
 from nexi.knowledge.coverage import find_bridge, find_open_parts, score_next_hop
 from nexi.knowledge.indexing import Indexer, IndexReport
 from nexi.knowledge.judge import TOP, Judge, Metadata
@@ -26,6 +25,7 @@ from nexi.knowledge.retrieval import Retriever
 from nexi.knowledge.settings import KnowledgeSettings, check_settings
 from nexi.ports import Emit
 from nexi.structured.ranking import Assessment
+from nexi.text.chunking import code_languages, count_code_blocks, headings_of
 from nexi.text.fusion import by_reciprocal_rank
 from nexi.text.words import content_words, find_words
 from nexi.types import EVERYTHING, Hit, Page, Passage, Query, Scope, SearchOutcome

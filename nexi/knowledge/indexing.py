@@ -19,9 +19,9 @@ from msgspec.structs import replace
 
 from nexi.errors import LLMError, StoreError
 from nexi.events import PageIndexed, StatusDelta, Warned
-from nexi.knowledge.chunking import SIZE, TextChunk, chunk_markdown, heading_path
 from nexi.ports import LLM, Clock, Embedder, Emit, KnowledgeStore
 from nexi.prompts import render
+from nexi.text.chunking import SIZE, TextChunk, chunk_markdown, heading_path
 from nexi.types import Chunk, IndexedPage, Message, Page, StoredSource, Vector
 from nexi.urls import host_of
 

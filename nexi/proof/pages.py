@@ -18,7 +18,7 @@ from nexi.text.sentences import sentence_bounds
 from nexi.text.wordforms import WORD, word_terms
 from nexi.types import content_digest
 
-MAX_CHARS = 1_500_000  # five times what a fetched page may have
+MAX_CHARS = 8_000_000  # as many as a fetched page may have
 MAX_PARSED = 400  # sentences kept as they were parsed, about 2 MB
 MAX_SENTENCE_CHARS = 700  # longer ones are read in pieces
 PREFIX_CHARS = 5

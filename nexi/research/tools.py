@@ -168,14 +168,14 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
         single = {name: self._make_gatherer(name) for name in self.extra_searchers}
         return {SEARCH.name: self._run_search, SCRAPE.name: self._run_scrape, **single}
 
-    async def extract_text(self, page: Page, arguments: Mapping[str, Any]) -> str:
+    async def extract_text(self, page: Page, arguments: Mapping[str, Any], room: int) -> str:
         """Return a short page whole and the relevant passages of a long one, verbatim, so that they can be verified."""
         max_bytes = min(
             MAX_PAGE_BYTES, self.context.window * BYTES_PER_TOKEN // MIN_PAGES_PER_WINDOW, self.summary_tokens * BYTES_PER_TOKEN
         )
         if len(page.text.encode("utf-8", "replace")) <= max_bytes:
             return page.text
-        return await super().extract_text(page, {})
+        return await super().extract_text(page, {}, room)
 
     # gathering
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 
 from nexi.answers.citations import CitationBook
 from nexi.runs.private import PrivateTexts, normalise_words
-from nexi.types import Message, Page
+from nexi.text.excerpts import LongText
+from nexi.types import Hit, Message, Page, content_digest
 from nexi.urls import find_urls, hit_key, is_web_url, parse
 
 MAX_ALLOWED_URLS = 20_000
@@ -36,6 +37,8 @@ class Session:
         self.private = PrivateTexts()
         self._read_since: dict[str, set[str]] = {}
         self.stored_urls: set[str] = set()
+        self._found: dict[str, str] = {}  # by page, the passages that a search of the knowledge store returned
+        self._indexed: dict[str, LongText] = {}
         self.recalled_urls: set[str] = set()  # those of them that a run which searches the web has looked up
         for message in self.messages:
             if message.role == "user":
@@ -84,6 +87,30 @@ class Session:
             if key := _normalise_url(url) or _file_url(url):
                 self._allowed_urls.add(key)
                 self.stored_urls.add(url)
+
+    def add_found_passages(self, hits: Iterable[Hit]) -> None:
+        """Note what a search of the knowledge store found on each page: that is read first."""
+        for hit in hits:
+            if hit.snippet:
+                key = hit_key(hit.url)
+                self._found[key] = f"{self._found[key]}\n\n{hit.snippet}" if key in self._found else hit.snippet
+
+    def found_passages(self, page: Page) -> str:
+        return self._found.get(hit_key(page.url), "")
+
+    def excerpt(self, text: str, query: str, room: int, found: str = "") -> str:
+        """A text whole where it has at most `room` bytes, else what was found in it and what of it speaks to a query."""
+        if len(text.encode("utf-8", "replace")) <= room:
+            return text
+        return self.index_text(text).excerpt(query, room, found)
+
+    def index_text(self, text: str) -> LongText:
+        """A long text cut and indexed, once for the conversation."""
+        digest = content_digest(text)
+        indexed = self._indexed.get(digest)
+        if indexed is None:
+            indexed = self._indexed[digest] = LongText(text)
+        return indexed
 
     def can_fetch(self, url: str) -> bool:
         return (_normalise_url(url) or _file_url(url)) in self._allowed_urls

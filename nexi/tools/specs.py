@@ -40,7 +40,11 @@ WEB_GET = ToolSpec(
                 "description": "1 to 8 URLs, verbatim",
             },
             "instructions": {"type": "string", "description": "what to look for in these pages"},
-            "get_full": {"type": "boolean", "description": "return the whole text instead of a summary"},
+            "get_full": {
+                "type": "boolean",
+                "description": "return the text instead of a summary; of a long page, its best passages with part numbers",
+            },
+            "part": {"type": "integer", "minimum": 1, "description": "with get_full: read a long page on from this part"},
             "use_chunks": {"type": "boolean", "description": "return the passages that matter, word for word"},
         },
         "required": ["urls"],

@@ -26,7 +26,7 @@ class ExtractLimits(Struct, frozen=True):
     summary_tokens: int = MAX_SUMMARY_TOKENS
 
     def cut_to_window(self, text: str) -> str:
-        """Cut a page to the window of the extract model; a text never has more tokens than bytes."""
+        """Cut a request to the window of the extract model; a text never has more tokens than bytes."""
         return text.encode("utf-8", "replace")[: self.window_bytes].decode("utf-8", "ignore")
 
 

@@ -35,6 +35,8 @@ MAX_PARALLEL_READS = 8
 OUT_OF_TIME = "stopped: the time target was reached"
 ANSWERED_BEFORE_NOTE = "The same question was answered from these pages before: answer from them unless they have grown old."
 LOCAL_BACKEND = "local"  # the backend name of the knowledge store
+READ_ON_NOTE = "[part 1 and all others can be read: call again with get_full and part]"
+CHUNK_NUMBER_BYTES = 1_000  # of the numbers that chunks are shown with
 
 
 class Toolbox(Struct, frozen=True):
@@ -58,6 +60,7 @@ class Toolbox(Struct, frozen=True):
     specs: tuple[ToolSpec, ...] = SPECS
     lookup: Lookup | None = None
     part_of: str = ""
+    chooses_passages: bool = True  # of a long page; a run recorded before nexi did goes on with the beginning
 
     async def run(self, call: ToolCall) -> ToolResult:
         """Run one call and log its start and end; an error is a result for the model."""
@@ -118,6 +121,7 @@ class Toolbox(Struct, frozen=True):
             stored = [h for h in outcome.hits if h.backend == LOCAL_BACKEND]
             self.session.allow_stored_urls(h.url for h in stored)
             self.session.recalled_urls.update(h.url for h in stored if searcher is not self.searcher)
+            self.session.add_found_passages(stored)
             for hit in stored:
                 if not is_web_url(hit.url):
                     self.session.private.add(hit.snippet)
@@ -140,6 +144,7 @@ class Toolbox(Struct, frozen=True):
         known = await self.lookup.find(arguments["queries"])
         self.session.allow_stored_urls(hit.url for hit in known.hits)
         self.session.recalled_urls.update(hit.url for hit in known.hits if not known.repeated)
+        self.session.add_found_passages(known.hits)
         views = await self.read_pages({"urls": [hit.url for hit in known.hits], "get_full": True}) if known.hits else ()
         if not (arguments.get("get_full") and self._is_worth_full_pages(known)):
             passages = {hit.url: hit.snippet for hit in known.hits}
@@ -184,7 +189,7 @@ class Toolbox(Struct, frozen=True):
                 return PageView(url, error=OUT_OF_TIME if error.cause == NOT_RECORDED else f"{error.reason}: {error}"), None
             except TimeoutError:
                 return PageView(url, error=OUT_OF_TIME), None
-            text = await self.extract_text(page, arguments)
+            text = await self.extract_text(page, arguments, share)
         return PageView(url, title=page.title, text=_cut_to_bytes(text, share)), page
 
     async def _number_page(self, viewed: tuple[PageView, Page | None]) -> PageView:
@@ -203,13 +208,30 @@ class Toolbox(Struct, frozen=True):
         for page in self.reader.requested_pages():
             await self._number_page((PageView(page.url), page))
 
-    async def extract_text(self, page: Page, arguments: Mapping[str, Any]) -> str:
-        if arguments.get("get_full"):
-            return page.text
+    async def extract_text(self, page: Page, arguments: Mapping[str, Any], room: int) -> str:
+        """What the model is given of a page: a summary, passages word for word, or as much of the text as has room."""
         instructions = arguments.get("instructions") or ""
+        if arguments.get("get_full"):
+            return await self._read_full_text(page, instructions, room, arguments.get("part"))
+        numbers = CHUNK_NUMBER_BYTES if arguments.get("use_chunks") else 0
+        text = await self._choose_passages(page, instructions, self.extract_bytes - numbers)
         if arguments.get("use_chunks"):
-            return await pick_chunks(self.extractor, page.text, self.question, instructions, self._limits())
-        return await summarise(self.extractor, page.text, self.question, instructions, self._limits())
+            return await pick_chunks(self.extractor, text, self.question, instructions, self._limits())
+        return await summarise(self.extractor, text, self.question, instructions, self._limits())
+
+    async def _read_full_text(self, page: Page, instructions: str, room: int, part: int | None) -> str:
+        if part is not None and self.chooses_passages:
+            long_text = await asyncio.to_thread(self.session.index_text, page.text)
+            return long_text.read_on(part, room)
+        text = await self._choose_passages(page, instructions, room - len(READ_ON_NOTE))
+        return text if text is page.text else f"{text}\n\n{READ_ON_NOTE}"
+
+    async def _choose_passages(self, page: Page, instructions: str, room: int) -> str:
+        """A page that fits, whole; of a longer one the passages that a search found and those that speak to the question."""
+        if not self.chooses_passages:
+            return page.text
+        query, found = f"{self.question} {instructions}".strip(), self.session.found_passages(page)
+        return await asyncio.to_thread(self.session.excerpt, page.text, query, room, found)
 
     def _seconds_left(self) -> float | None:
         return None if self.deadline is None else self.deadline - self.clock.monotonic()
@@ -256,4 +278,4 @@ def _cut_to_bytes(text: str, limit: int) -> str:
     if len(body) <= limit:
         return text
     kept = body[:limit].decode("utf-8", "ignore")
-    return f"{kept}\n\n[cut here: {len(text) - len(kept)} more characters; read it with instructions or use_chunks]"
+    return f"{kept}\n\n[cut here: {len(text) - len(kept)} more characters; read on with get_full and part]"

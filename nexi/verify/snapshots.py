@@ -26,6 +26,7 @@ class Snapshots:
         self._session = session
         self._store = store
         self._prepared: dict[int, Snapshot] = {}
+        self._running: dict[int, asyncio.Future[Snapshot]] = {}
         self._turn = asyncio.Lock()
 
     @property
@@ -51,7 +52,10 @@ class Snapshots:
         source = self._session.book.by_number(number)
         text = await self._text(source) if source else None
         if source and text is not None:
-            self._prepared[number] = await asyncio.to_thread(_prepare_snapshot, text, source)
+            if number not in self._running:  # a caller that is cancelled leaves its work to the next one
+                loop = asyncio.get_running_loop()
+                self._running[number] = loop.run_in_executor(None, _prepare_snapshot, text, source)
+            self._prepared[number] = await asyncio.shield(self._running[number])
 
     async def _text(self, source: Source) -> str | None:
         page = self._session.find_page(source.url)

@@ -6,8 +6,7 @@ import time
 
 import pytest
 
-from nexi.proof import check_answer, prepare
-from nexi.proof.pages import MAX_CHARS
+from nexi.proof import check_answer, pages, prepare
 from nexi.types import Verdict
 
 TABLE = "| City | People |\n|---|---|\n| Oslo | 709,037 |\n| Bergen | 285,601 |"
@@ -17,11 +16,12 @@ def verdict(answer: str, page: str) -> Verdict:
     return check_answer(answer, {1: prepare(page)}).claims[0].verdict
 
 
-def test_a_page_beyond_the_cap_is_read_from_its_beginning_and_says_so() -> None:
-    page = prepare("The house has 12 rooms. " + "Filler words stand here for long. " * (MAX_CHARS // 33))
+def test_a_page_beyond_the_cap_is_read_from_its_beginning_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "MAX_CHARS", 100_000)
+    page = prepare("The house has 12 rooms. " + "Filler words stand here for long. " * (100_000 // 33))
     found = check_answer("The house has 12 rooms [1]. The garden has two old apple trees [1].", {1: page}).claims
     assert [c.verdict for c in found] == [Verdict.FOUND, Verdict.UNCHECKED]
-    assert found[1].reason == f"not in the first {MAX_CHARS:,} characters; the rest of the page was not read"
+    assert found[1].reason == "not in the first 100,000 characters; the rest of the page was not read"
 
 
 def test_one_endless_line_is_read_in_pieces() -> None:
@@ -97,7 +97,7 @@ def test_a_sentence_of_four_hundred_words_is_compared_and_one_more_is_a_stated_g
 def test_a_page_of_one_and_a_half_million_characters_is_read_to_its_end() -> None:
     filler = "The committee met again in the old hall and spoke of the weather, 17 letters and the price of 240 sacks of oats. "
     last = "The lighthouse at Varn Point was lit on 3 May 1907."
-    page = prepare((filler * (MAX_CHARS // len(filler)))[: MAX_CHARS - len(last) - 1] + " " + last)
+    page = prepare((filler * (1_500_000 // len(filler))) + " " + last)
     texts = (
         "The lighthouse at Varn Point was lit on 3 May 1907 [1].",
         "The lighthouse at Varn Point was lit on 3 May 1908 [1].",

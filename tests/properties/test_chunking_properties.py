@@ -8,7 +8,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nexi.knowledge.chunking import TextChunk, chunk_markdown
+from nexi.text.chunking import TextChunk, chunk_markdown
 
 WORD = st.text("abcdeé字. !?", min_size=1, max_size=12)
 LINE = st.one_of(

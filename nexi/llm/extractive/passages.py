@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
+from nexi.text.excerpts import PART_MARK
 from nexi.text.languages import LANGUAGES, Language
 from nexi.text.plain import strip_markdown
 from nexi.text.sentences import sentence_bounds
@@ -55,14 +56,16 @@ def read_sentences(markdown: str) -> list[PassageSentence]:
     label = ""
     for number, (kind, raw) in enumerate(_split_blocks(markdown)):
         text = _row_text(raw) if kind == "row" else raw if kind == "code" else strip_markdown(raw)
-        if not text:
+        if kind == "part":  # of an excerpt: names the heading that the next sentences stand under
+            label = text
+        elif not text:
             continue
-        if kind == "heading" or (kind == "prose" and _is_label(text)):
+        elif kind == "heading" or (kind == "prose" and _is_label(text)):
             label = text
             out.append(PassageSentence(text, number, "", "label"))
-            continue
-        parts = [text] if kind in ("row", "code") else split_sentences(text)
-        out += [PassageSentence(part, number, label, kind) for part in parts]
+        else:
+            parts = [text] if kind in ("row", "code") else split_sentences(text)
+            out += [PassageSentence(part, number, label, kind) for part in parts]
     return out
 
 
@@ -83,6 +86,8 @@ def _split_blocks(markdown: str) -> Iterator[tuple[str, str]]:
         if _FENCE.match(line):
             fenced = not fenced
             found, fresh = "", True
+        elif PART_MARK.match(line):
+            found, fresh, fenced = "part", True, False
         elif fenced:
             found, fresh = "code", True
         else:
@@ -114,6 +119,8 @@ def _line_content(line: str, kind: str) -> str:
     if kind == "heading":
         match = _HEADING.match(line)
         return match.group(1) if match else line
+    if kind == "part":
+        return line.rstrip("]").partition(": ")[2].rpartition(" > ")[2]
     return _ITEM.sub("", line.lstrip(" >"), count=1) if kind in ("item", "prose") else line.strip()
 
 

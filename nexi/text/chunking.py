@@ -1,7 +1,7 @@
 """Markdown cut into chunks that can be found and read alone.
 
-Above it is indexing; below it, nothing. It knows neither stores nor models. Chunks are spans of the text, in order and
-without holes, so joining the spans gives the text back. A closed code fence is never cut; other text is cut between
+Above it are indexing and `excerpts`; below it, nothing. It knows neither stores nor models. Chunks are spans of the text, in
+order and without holes, so joining the spans gives the text back. A closed code fence is never cut; other text is cut between
 blocks, then lines, then sentences, then words, and inside a word only when nothing else is left.
 """
 

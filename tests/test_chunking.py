@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.knowledge.chunking import TextChunk, chunk_markdown, code_languages, headings_of
+from nexi.text.chunking import TextChunk, chunk_markdown, code_languages, headings_of
 
 GUIDE = """# Guide
 

@@ -1,0 +1,141 @@
+"""The passages of a long text that speak to a question: its chunks ranked by words, then joined in the order of the text.
+
+Above are the tools, the fallbacks and the check; below, `chunking` and `terms`. Each passage stands under a mark that says
+which parts of the text it is and under which headings; the parts have the numbers of their chunks. Pure and deterministic.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from heapq import nlargest
+from itertools import pairwise
+
+from nexi.text.chunking import TextChunk, chunk_markdown, heading_path
+from nexi.text.stems import stem
+from nexi.text.terms import extract_terms, question_terms
+
+__all__ = ["PART_MARK", "LongText", "excerpt_text"]
+
+
+PART_MARK = re.compile(r"^\[parts? \d[^\n]*\]$")  # a line of an excerpt that is not of the text
+SATURATION, LENGTH_SHARE = 1.2, 0.6  # the parameters of BM25
+BESIDE = 0.25  # what a chunk has of the better one beside it: a heading holds the words, and what follows it the answer
+PAIR = 0.4  # what two words of the question side by side add, of the rarer one's weight
+PAIR_DEPTH = 200  # the chunks that are read for such pairs
+MAX_HEADING_CHARS = 160
+MARK_BYTES = 60  # of a mark without its headings
+
+
+class LongText:
+    """A text cut into numbered chunks, with an index of its words that is made once."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.chunks: Sequence[TextChunk] = chunk_markdown(text)
+        self._places: dict[str, array[int]] = {}
+        self._lengths: list[int] = []
+        roots: dict[str, str] = {}
+        for number, chunk in enumerate(self.chunks):
+            terms = extract_terms(f"{chunk.headings[-1]} {chunk.text}" if chunk.headings else chunk.text)
+            self._lengths.append(len(terms))
+            for term in terms:
+                root = roots.get(term)
+                if root is None:
+                    root = roots[term] = stem(term)
+                places = self._places.get(root)
+                if places is None:
+                    places = self._places[root] = array("L")
+                places.append(number)
+
+    def rank_chunks(self, query: str) -> list[tuple[int, float]]:
+        """The chunks with words of a query and their scores, the best first."""
+        scores: dict[int, float] = {}
+        total, mean = len(self.chunks), sum(self._lengths) / max(1, len(self.chunks)) or 1.0
+        asked = [stem(term) for term in question_terms(query)]
+        rarity: dict[str, float] = {}
+        for root in dict.fromkeys(asked):
+            counts = Counter(self._places.get(root, ()))
+            rarity[root] = math.log(1 + (total - len(counts) + 0.5) / (len(counts) + 0.5))
+            for number, count in counts.items():
+                norm = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * self._lengths[number] / mean)
+                scores[number] = scores.get(number, 0.0) + rarity[root] * count * (1 + SATURATION) / (count + norm)
+        pairs = {(one, other): PAIR * min(rarity[one], rarity[other]) for one, other in pairwise(asked)}
+        for number in nlargest(PAIR_DEPTH, scores, key=lambda n: (scores[n], -n)) if pairs else ():
+            roots = [stem(term) for term in extract_terms(self.chunks[number].text)]
+            held = pairs.keys() & set(pairwise(roots))
+            scores[number] += sum(pairs[pair] for pair in held)
+        near = {
+            number: score + BESIDE * max(scores.get(number - 1, 0.0), scores.get(number + 1, 0.0))
+            for number, score in scores.items()
+        }
+        return sorted(near.items(), key=lambda item: (-item[1], item[0]))
+
+    def choose_parts(self, query: str, room: int, found: str = "") -> list[int]:
+        """The numbers of the chunks to read for a query within `room` bytes, in order.
+
+        Those that stand in `found` come first, which a search has returned, then by rank; what is left is the beginning's.
+        """
+        ranked = [number for number, _ in self.rank_chunks(query)]
+        named = [number for number, chunk in enumerate(self.chunks) if found and chunk.text in found]
+        opening = range(len(self.chunks))
+        head = [0] if self.chunks and room > 8 * len(self.chunks[0].text) else []
+        chosen: set[int] = set()
+        left = room
+        for number in dict.fromkeys((*named, *head, *ranked, *opening)):
+            size = self._part_bytes(number)
+            if size <= left:
+                chosen.add(number)
+                left -= size
+            elif left < room // 20:
+                break
+        return sorted(chosen)
+
+    def _part_bytes(self, number: int) -> int:
+        chunk = self.chunks[number]
+        headings = min(MAX_HEADING_CHARS, len(heading_path(chunk.headings))) * 4
+        return len(self.text[chunk.start : chunk.end].encode("utf-8", "replace")) + headings + MARK_BYTES
+
+    def render_parts(self, numbers: Sequence[int]) -> str:
+        """These chunks as text, each run of neighbours under one mark."""
+        return "\n\n".join(
+            f"{self._mark(first, last)}\n\n{self.text[self.chunks[first].start : self.chunks[last].end].strip(chr(10))}"
+            for first, last in _runs_of(numbers)
+        )
+
+    def _mark(self, first: int, last: int) -> str:
+        parts = f"part {first + 1}" if first == last else f"parts {first + 1} to {last + 1}"
+        path = heading_path(self.chunks[first].headings)[:MAX_HEADING_CHARS].replace("]", ")")
+        return f"[{parts} of {len(self.chunks)}{f': {path}' if path else ''}]"
+
+    def excerpt(self, query: str, room: int, found: str = "") -> str:
+        """What speaks to a query, within `room` bytes."""
+        return self.render_parts(self.choose_parts(query, room, found))
+
+    def read_on(self, first: int, room: int) -> str:
+        """The chunks from number `first`, counted from 1, as far as `room` bytes go, and where the text goes on."""
+        start = last = min(max(first, 1), len(self.chunks)) - 1
+        left = room - self._part_bytes(start) - 2 * MARK_BYTES
+        while last + 1 < len(self.chunks) and (size := self._part_bytes(last + 1)) <= left:
+            last, left = last + 1, left - size
+        goes_on = f"\n\n[part {last + 2} of {len(self.chunks)} is next]" if last + 1 < len(self.chunks) else ""
+        return self.render_parts(range(start, last + 1)) + goes_on
+
+
+def excerpt_text(text: str, query: str, room: int) -> str:
+    """A text whole where it has at most `room` bytes, else what of it speaks to the query."""
+    return text if len(text.encode("utf-8", "replace")) <= room else LongText(text).excerpt(query, room)
+
+
+def _runs_of(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """The first and last number of each run without a gap."""
+    runs: list[tuple[int, int]] = []
+    for number in numbers:
+        if runs and runs[-1][1] == number - 1:
+            runs[-1] = (runs[-1][0], number)
+        else:
+            runs.append((number, number))
+    return runs
