@@ -39,17 +39,36 @@ def test_the_page_is_small_and_loads_nothing_from_elsewhere() -> None:
     assert sorted(path.name for path in FOLDER.glob("*.js")) == sorted(name for name in FILES if name.endswith(".js"))
     assert sum((FOLDER / name).stat().st_size for name in ("index.html", *FILES)) < 150_000
     html = (FOLDER / "index.html").read_text(encoding="utf-8")
-    assert re.findall(r'(?:src|href)="([^"#]+)"', html) == ["/static/style.css", "/static/app.js", "/"]
+    assert re.findall(r'(?:src|href)="([^"#]+)"', html) == [
+        "/static/icon.svg",
+        "/static/app.webmanifest",
+        "/static/style.css",
+        "/static/app.js",
+        "/",
+        "/",
+        "/history",
+    ]
     assert re.findall(r" on\w+=| style=|<style|<script>", html) == []
 
 
 async def test_it_is_served_under_a_strict_policy_also_for_a_run(tmp_path: Path) -> None:
     async with serving(tmp_path) as served:
-        for path in ("/", "/runs/aaaaaa", *(f"/static/{name}" for name in FILES)):
+        for path in ("/", "/runs/aaaaaa", "/history", "/knowledge", "/setup", *(f"/static/{name}" for name in FILES)):
             reply = await served.client.get(path)
             policy = reply.headers["content-security-policy"]
             assert (reply.status_code, policy.startswith("default-src 'none'; script-src 'self'")) == (200, True)
         assert (await served.client.get("/static/..%2f__init__.py")).status_code == 404
+
+
+async def test_files_are_compressed_for_a_client_that_takes_them_so(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        for path, name in (("/", "index.html"), ("/static/style.css", "style.css")):
+            packed = await served.client.get(path, headers={"accept-encoding": "gzip"})
+            plain = await served.client.get(path, headers={"accept-encoding": "identity"})
+            assert packed.headers["content-encoding"] == "gzip"
+            assert "content-encoding" not in plain.headers
+            assert packed.content == plain.content == (FOLDER / name).read_bytes()
+            assert int(packed.headers["content-length"]) < int(plain.headers["content-length"]) / 2
 
 
 async def test_a_finished_run_is_shown_with_its_evidence_in_the_stored_page(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ The browser is told to run our scripts alone, to load nothing from elsewhere, an
 from __future__ import annotations
 
 import asyncio
+import functools
+import gzip
 from contextlib import nullcontext
 from importlib import resources
 from typing import Any
@@ -28,12 +30,15 @@ from nexi.web.problems import bad_request, build_refusal
 
 SCRIPTS = (
     "activity.js",
+    "address.js",
     "app.js",
     "ask.js",
+    "contents.js",
     "core.js",
     "draft.js",
     "files.js",
     "frames.js",
+    "keys.js",
     "knowledge.js",
     "order.js",
     "panel.js",
@@ -49,10 +54,16 @@ SCRIPTS = (
     "watch.js",
     "work.js",
 )
-FILES = {"style.css": "text/css", **dict.fromkeys(SCRIPTS, "text/javascript")}
+FILES = {
+    "style.css": "text/css",
+    "icon.svg": "image/svg+xml",
+    "app.webmanifest": "application/manifest+json",
+    **dict.fromkeys(SCRIPTS, "text/javascript"),
+}
+PANELS = ("/history", "/knowledge", "/setup")
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'none'; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; manifest-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
     "content-security-policy": POLICY,
@@ -90,6 +101,7 @@ def routes() -> list[Route]:
     return [
         Route("/", _show_index, methods=["GET"]),
         Route("/runs/{id}", _show_index, methods=["GET"]),
+        *(Route(path, _show_index, methods=["GET"]) for path in PANELS),
         Route("/static/{name}", _serve_static, methods=["GET"]),
         Route("/page/render", _render_draft, methods=["POST"]),
         Route("/page/runs/{id}", _show_run, methods=["GET"]),
@@ -104,18 +116,27 @@ def routes() -> list[Route]:
 
 
 async def _show_index(request: Request) -> Response:
-    return Response(_read_file("index.html"), media_type="text/html", headers=HEADERS)
+    return _respond_with_file(request, "index.html", "text/html")
 
 
 async def _serve_static(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in FILES:
         raise build_refusal(404, "not_found", "there is nothing at this path", fix="open /")
-    return Response(_read_file(name), media_type=FILES[name], headers=HEADERS)
+    return _respond_with_file(request, name, FILES[name])
 
 
-def _read_file(name: str) -> bytes:
-    return (resources.files(__name__) / name).read_bytes()
+def _respond_with_file(request: Request, name: str, media_type: str) -> Response:
+    """A file of the page, compressed for a client that takes it so."""
+    accepts = "gzip" in request.headers.get("accept-encoding", "")
+    more = {"content-encoding": "gzip", "vary": "accept-encoding"} if accepts else {"vary": "accept-encoding"}
+    return Response(_read_file(name, accepts), media_type=media_type, headers={**HEADERS, **more})
+
+
+@functools.cache
+def _read_file(name: str, compressed: bool = False) -> bytes:
+    body = (resources.files(__name__) / name).read_bytes()
+    return gzip.compress(body, mtime=0) if compressed else body
 
 
 async def _render_draft(request: Request) -> Response:

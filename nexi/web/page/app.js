@@ -1,44 +1,95 @@
 // The page: ask, watch, read, check. Everything shown is text or HTML that the server made safe; nothing is loaded from elsewhere.
-import { foldActivity, replayWork } from "./activity.js";
-import { afterAnswer, ask, askAgain, clearRun, continueRun, fillForm, showDeepOptions, showOptions, showPreviousRun } from "./ask.js";
+import { foldActivity, replayWork, showAddressed } from "./activity.js";
+import { panelAddress, parseAddress, runAddress, visit } from "./address.js";
+import { afterAnswer, ask, askAgain, clearRun, continueRun, fillForm, leaveRun, showDeepOptions, showOptions, showPreviousRun } from "./ask.js";
 import { $, addNote, call, copyText, joinProblem, setStatus } from "./core.js";
 import { watchForFiles } from "./files.js";
+import { watchKeys } from "./keys.js";
 import { fillKnowledge } from "./knowledge.js";
-import { togglePanel } from "./panel.js";
+import { showPanel } from "./panel.js";
 import { acceptPlan, addTask } from "./plan.js";
 import { watchCitations } from "./peek.js";
 import { closeEvidence, showAnswer, showEvidence, showReadPages, showRemembered, showTools } from "./read.js";
 import { fillRuns } from "./runs.js";
 import { fillSetup } from "./setup.js";
+import { showSource } from "./sources.js";
 import { loadTimeline, setRequest, setRunId, state } from "./state.js";
 import { draw, drawSoon } from "./timeline.js";
 import { follow, stopFollowing } from "./watch.js";
+
+const FILLS = { runs: fillRuns, knowledge: fillKnowledge, setup: fillSetup };
+const WORDS = { ended: (how) => `This run is ${how}.`, stopping: "Stopping: the answer comes from what was read", copied: "Copied", linked: "The link is copied" };
 
 async function openRun(id) {
   clearRun("");
   setRunId(id);
   try {
     const run = await call(`/v1/runs/${id}`);
+    if (id !== state.id) return;
     $("asked").textContent = run.question;
     document.title = `${run.question.slice(0, 60)} - nexi`;
     setRequest({ effort: run.effort, mode: run.mode });
-    if (run.state !== "running") replayWork(id).then(showReadPages, () => {}); // the answer is complete without it
-    if (run.state === "finished") { foldActivity(); stopFollowing(); await showAnswer(); return document.dispatchEvent(new CustomEvent("answered")); }
     if (run.state === "running") {
       loadTimeline(await call(`/page/runs/${id}/timeline`)); // drawn from the log as far as that goes, and from events after that
       return await follow(id);
     }
-    stopFollowing(); showTools();
-    addNote(run.error ? joinProblem(run.error.message, run.error.cause, run.error.fix) : `This run is ${run.state}.`, true);
+    replayWork(id).then(showReadPages, () => {}); // the answer is complete without it
+    stopFollowing();
+    if (run.state === "finished") {
+      foldActivity();
+      await showAnswer();
+      showAddressedSource();
+      return document.dispatchEvent(new CustomEvent("answered"));
+    }
+    showTools();
+    addNote(run.error ? joinProblem(run.error.message, run.error.cause, run.error.fix) : WORDS.ended(run.state), true);
     setStatus("");
   } catch (error) {
+    if (id !== state.id) return;
     stopFollowing();
-    if (!await showRemembered(id)) { addNote(error.message, true); setStatus(""); }
+    if (await showRemembered(id)) return;
+    if (error.status === 404) return showMissing(id);
+    addNote(error.message, true);
+    setStatus("");
   }
 }
 
+// An address that no run has says so, and what can be done.
+function showMissing(id) {
+  leaveRun();
+  document.title = "nexi";
+  $("missing-id").textContent = id;
+  $("missing").hidden = false;
+  $("missing-head").focus();
+}
+
+// Shows what the address names; a run that is shown already stays as it is.
+function showAddress() {
+  const { panel = "", run, missing } = parseAddress(location.pathname);
+  $("missing").hidden = true;
+  if (run && run !== state.id) openRun(run);
+  else if (missing) showMissing(missing);
+  else if (!run && !panel) leaveRun();
+  else if (run) { showAddressed(); showAddressedSource(); }
+  showPanel(panel, FILLS[panel]);
+  if (!run && !panel && !missing) $("question").focus();
+}
+
+function showAddressedSource() { const number = location.hash.match(/^#source-(\d+)$/)?.[1]; if (number) showSource(Number(number)); }
+
+// A panel and back to what was shown before it.
+function togglePanel(name) {
+  visit($(name).hidden ? panelAddress(name) : runAddress(state.id));
+  showAddress();
+}
+
+function findInHistory() {
+  if ($("runs").hidden) togglePanel("runs");
+  $("runs-filter").focus();
+}
+
 const copy = (text, words) => copyText(text).then(() => setStatus(words), (error) => addNote(error.message, true));
-const stop = () => state.id && call(`/v1/runs/${state.id}/stop`, { method: "POST" }).then(() => setStatus("Stopping: the answer comes from what was read"), (e) => addNote(e.message, true));
+const stop = () => state.id && call(`/v1/runs/${state.id}/stop`, { method: "POST" }).then(() => setStatus(WORDS.stopping), (e) => addNote(e.message, true));
 const on = (id, what, act) => $(id).addEventListener(what, act);
 
 on("ask", "submit", ask);
@@ -56,25 +107,23 @@ on("answer", "click", (event) => {
   const target = event.target.closest("[data-claim]");
   if (target) { event.preventDefault(); showEvidence(Number(target.dataset.claim), Number(target.dataset.n || 0)); }
 });
-on("copy", "click", () => copy(state.run?.text || state.text, "Copied"));
-on("share", "click", () => copy(location.href, "The link is copied"));
+on("copy", "click", () => copy(state.run?.text || state.text, WORDS.copied));
+on("share", "click", () => copy(location.href, WORDS.linked));
 on("again", "click", () => { continueRun(state.before); $("question").value = $("asked").textContent; $("question").focus(); });
 on("follow", "click", () => { continueRun(state.id); $("question").focus(); });
 on("retry", "click", askAgain);
 on("plan-add", "click", addTask);
 on("plan-go", "click", acceptPlan);
 on("plan-no", "click", stop);
-on("show-runs", "click", () => togglePanel("runs", fillRuns));
-on("show-knowledge", "click", () => togglePanel("knowledge", fillKnowledge));
-on("show-setup", "click", () => togglePanel("setup", fillSetup));
+for (const name of Object.keys(FILLS)) on(`show-${name}`, "click", () => togglePanel(name));
 document.addEventListener("answered", afterAnswer);
 document.addEventListener("started", showPreviousRun);
-window.addEventListener("popstate", () => location.reload());
+window.addEventListener("popstate", showAddress);
 window.addEventListener("resize", drawSoon);
 $("cost").addEventListener("toggle", draw);
 watchCitations();
 watchForFiles();
 showDeepOptions();
-const here = location.pathname.match(/^\/runs\/([0-9a-f]{6})$/);
-if (here) openRun(here[1]); else $("question").focus();
+watchKeys({ find: findInHistory });
+showAddress();
 fillForm().catch((error) => addNote(error.message, true));

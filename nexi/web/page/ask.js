@@ -1,7 +1,9 @@
 // Asking: a run from the form, and what can be asked after an answer.
 import { resetActivity } from "./activity.js";
+import { runAddress, visit } from "./address.js";
 import { $, addNote, call, element, showHint } from "./core.js";
 import { buildOrder, buildRetryOrder } from "./order.js";
+import { showPanel } from "./panel.js";
 import { hidePlan } from "./plan.js";
 import { closeEvidence } from "./read.js";
 import { showSpent } from "./spent.js";
@@ -23,7 +25,7 @@ async function start(order) {
   clearRun(order.question);
   try {
     const run = await call("/v1/runs", { method: "POST", body: JSON.stringify(order) });
-    history.pushState({}, "", `/runs/${run.id}`);
+    visit(runAddress(run.id));
     $("question").value = "";
     await follow(run.id);
   } catch (error) { addNote(error.message, true); $("status").textContent = ""; stopFollowing(); }
@@ -33,7 +35,7 @@ export function clearRun(question) {
   resetRun();
   resetActivity(true);
   for (const id of ["answer", "notes", "source-list", "read-list", "timeline", "exports", "next-list", "spent"]) $(id).replaceChildren();
-  for (const id of ["sources", "conflicts", "left-out", "timing", "tools", "next", "before", "hint"]) $(id).hidden = true;
+  for (const id of ["sources", "conflicts", "left-out", "timing", "tools", "next", "before", "hint", "toc", "missing"]) $(id).hidden = true;
   delete $("answer").dataset.cut;
   $("cost").open = matchMedia("(min-width: 62.01rem)").matches; // below the text it waits until it is wanted
   $("also-read").hidden = true;
@@ -43,13 +45,23 @@ export function clearRun(question) {
   continueRun("");
   $("figures").textContent = ""; $("answered").hidden = true; $("status").textContent = "Starting"; $("asked").textContent = question;
   $("run").hidden = false;
-  for (const section of document.querySelectorAll("main > section:not(#run)")) section.hidden = true;
-  for (const button of document.querySelectorAll("nav [aria-expanded]")) button.setAttribute("aria-expanded", "false");
+  showPanel("");
   $("stop").hidden = false; $("go").disabled = true;
   document.body.classList.add("asked");
-  document.body.classList.remove("panel-open");
   document.title = `${question.slice(0, 60)} - nexi`;
   showSpent({});
+}
+
+// Back to the start, with nothing of a run.
+export function leaveRun() {
+  stopFollowing();
+  resetRun();
+  continueRun("");
+  closeEvidence();
+  hidePlan();
+  $("run").hidden = true;
+  document.body.classList.remove("asked");
+  document.title = "nexi";
 }
 
 // What is typed next continues a run, or begins a new conversation.

@@ -10,7 +10,7 @@ export async function call(path, options = {}) {
   const answer = await fetchPatiently(path, { ...options, headers });
   if (answer.status === 401) return askForToken(path, options);
   const data = answer.headers.get("content-type")?.includes("json") ? await answer.json() : await answer.text();
-  if (!answer.ok) throw new Error(problemOf(data) || `the server answered ${answer.status}`);
+  if (!answer.ok) throw Object.assign(new Error(problemOf(data) || `the server answered ${answer.status}`), { status: answer.status });
   return data;
 }
 

@@ -4,15 +4,14 @@ import { $ } from "./core.js";
 const NAMES = ["runs", "knowledge", "setup"];
 const TYPING_MS = 200;
 
-// One panel at a time takes the place of what is shown; pressed again, its button gives that back.
-export async function togglePanel(name, fill) {
-  const opens = $(name).hidden;
+// One panel at a time takes the place of what is shown; "" gives that back.
+export async function showPanel(name, fill) {
   for (const each of NAMES) {
-    $(each).hidden = each !== name || !opens;
-    $(`show-${each}`).setAttribute("aria-expanded", String(each === name && opens));
+    $(each).hidden = each !== name;
+    $(`show-${each}`).setAttribute("aria-expanded", String(each === name));
   }
-  document.body.classList.toggle("panel-open", opens);
-  if (!opens) return;
+  document.body.classList.toggle("panel-open", Boolean(name));
+  if (!name) return;
   $(`${name}-head`).focus();
   try { await fill(); } catch (error) { setPanelMessage(name, error.message); }
 }

@@ -1,4 +1,5 @@
 // Reading and checking: the answer with its evidence, its conflicts, its sources and its exports.
+import { addContents } from "./contents.js";
 import { $, addNote, call, element, problemOf, setStatus, showHint, withToken } from "./core.js";
 import { drawSources, isWeb, outside, showSource, sourceOf, verdict } from "./sources.js";
 import { setBars, setFinishedRun, state } from "./state.js";
@@ -18,6 +19,7 @@ export async function showAnswer() {
   setFinishedRun(run);
   $("answer").innerHTML = run.html; // made safe by the server
   hideRepeatedTitle(run.question);
+  addContents();
   $("answered").textContent = run.answered_note || "";
   $("answered").className = `answered a-${run.answered || "yes"}`;
   $("answered").hidden = !run.answered_note;
