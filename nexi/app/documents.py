@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from nexi.errors import FetchError
 from nexi.extract.words import page_of
+from nexi.research.report import is_report_name
 from nexi.types import Page
 
 if TYPE_CHECKING:
@@ -74,8 +75,15 @@ def files_in(folder: Path) -> Iterator[Path | Skipped]:
                 else:
                     folders.append(path)
             else:
-                yield path if entry.is_file(follow_symlinks=False) else Skipped(path, "no regular file")
+                yield path if not (reason := _find_unfitness(entry)) else Skipped(path, reason)
         waiting += reversed(folders)
+
+
+def _find_unfitness(entry: os.DirEntry[str]) -> str:
+    """Why an entry is not taken; "" if it is. A report must not become a source of the next answer."""
+    if not entry.is_file(follow_symlinks=False):
+        return "no regular file"
+    return "a report by nexi" if is_report_name(entry.name) else ""
 
 
 async def read_document(path: Path, url: str) -> Page:

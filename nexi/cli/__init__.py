@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, str] = {
     "completion": "nexi.cli.completion:completion_command",
     "config": "nexi.cli.settings:config_command",
     "demo": "nexi.cli.demo:demo_command",
+    "evidence": "nexi.cli.evidence:evidence_command",
     "export": "nexi.cli.runs:export_command",
     "fetch": "nexi.cli.fetch:fetch_command",
     "find": "nexi.cli.find:find_command",

@@ -52,7 +52,7 @@ def _run_search_command(question: str, flags: AskFlags) -> None:
     """Ask one question and deliver the answer."""
     import asyncio
 
-    from nexi.cli.delivery import copy_answer, output_path, print_references, write_answer
+    from nexi.cli.delivery import copy_answer, output_path, print_next_steps, print_references, write_answer
     from nexi.cli.runner import answer_screen, load_terminal_config, model_of
     from nexi.cli.templates import apply_template
     from nexi.output import answer_json, print_json
@@ -76,6 +76,8 @@ def _run_search_command(question: str, flags: AskFlags) -> None:
             screen.finish(result)
         if output.copy:
             copy_answer(result)
+        if not output.as_json:
+            print_next_steps(result)
     exit_unless_answered(result)
 
 

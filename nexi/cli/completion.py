@@ -1,14 +1,41 @@
-"""`nexi completion`: the script that completes subcommands, options, history IDs and templates."""
+"""`nexi completion`: the script that completes subcommands, options, IDs and templates; also the completion of run IDs."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 INSTALL_LINES = {
     "bash": 'eval "$(nexi completion bash)" in ~/.bashrc',
     "zsh": 'eval "$(nexi completion zsh)" in ~/.zshrc',
     "fish": "nexi completion fish > ~/.config/fish/completions/nexi.fish",
 }
+
+
+MAX_COMPLETED_RUNS = 50
+
+
+def complete_run(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete the IDs of recent runs, newest first, with state and question."""
+    from click.shell_completion import CompletionItem
+
+    from nexi.app.history import open_runs
+    from nexi.config import load_config
+    from nexi.errors import NexiError
+
+    try:
+        runs = open_runs(load_config()).list_runs(MAX_COMPLETED_RUNS)
+    except NexiError:
+        return []
+    return [
+        CompletionItem(run.id, help=f"{run.state}: {' '.join(run.query.split())[:60]}")
+        for run in runs
+        if run.id.startswith(incomplete)
+    ]
 
 
 @click.command("completion", epilog="\b\n" + "\n".join(f"{shell}: {line}" for shell, line in INSTALL_LINES.items()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -106,21 +107,23 @@ def write_answer(path: Path, result: RunResult, question: str, flags: OutputFlag
     print_success(f"Saved the answer to {path}.")
 
 
-def deliver_report(result: RunResult, flags: OutputFlags, screen: Screen) -> None:
+def deliver_report(result: RunResult, flags: OutputFlags, screen: Screen, *, at_prompt: bool = False) -> None:
     """Print a research report, save it, and print on stderr where."""
     from nexi.cli.runner import model_of, question_of
     from nexi.output import answer_json, print_json, print_success
 
+    if not flags.as_json:
+        screen.finish(result)
     path = _save_report(result, flags)
     if flags.as_json:
         answer = answer_json(result, question_of(result), model_of(result))
         print_json({**answer, "report": str(path)} if path else answer)
-    else:
-        screen.finish(result)
     if path:
         print_success(f"Saved the report to {path}.")
     if flags.copy:
         copy_answer(result)
+    if not flags.as_json:
+        print_next_steps(result, at_prompt=at_prompt)
 
 
 def _save_report(result: RunResult, flags: OutputFlags) -> Path | None:
@@ -150,6 +153,20 @@ def _save_report(result: RunResult, flags: OutputFlags) -> Path | None:
     for note in notes:
         print_warning(f"in the report, {note}")
     return path
+
+
+def print_next_steps(result: RunResult, *, at_prompt: bool = False) -> None:
+    """Print on a terminal the ID of the run and what can be done with the answer."""
+    from nexi.output import is_tty, print_note
+
+    if not is_tty(sys.stderr):
+        return
+    first = min((source.number for source in result.answer.sources), default=0)
+    slash = "/" if at_prompt else "nexi "
+    steps = [f"{slash}evidence {first}", f"{slash}open {first}"] if first else []
+    steps.append("/export html" if at_prompt else 'nexi -c "follow-up"')
+    export = "" if at_prompt else f"\n  nexi export {result.id} --format html"
+    print_note(" · ".join((f"Run {result.id}", *steps)) + export, None, "dim")
 
 
 def copy_answer(result: RunResult) -> None:

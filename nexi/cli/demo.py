@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 
 @click.command("demo")
 @click.argument("question", required=False)
+@click.option("-v", "--verbose", is_flag=True, help="Show every model call, tool call and token count.")
 @click.option("--plain", is_flag=True, help="Disable colours and emoji.")
-def demo_command(question: str | None, plain: bool) -> None:
+def demo_command(question: str | None, verbose: bool, plain: bool) -> None:
     """Ask nexi's own handbook: no API key, no network."""
     with report_errors():
-        _run_demo(question, plain)
+        _run_demo(question, verbose, plain)
 
 
-def _run_demo(question: str | None, plain: bool) -> None:
+def _run_demo(question: str | None, verbose: bool, plain: bool) -> None:
     import tempfile
     from pathlib import Path
 
@@ -46,7 +47,7 @@ def _run_demo(question: str | None, plain: bool) -> None:
             home=Path(home),
         )
         write(f"Serving nexi's handbook on {address}.\nQuestion: {question}\n", sys.stderr)
-        screen = Screen(verbose=True)
+        screen = Screen(verbose=verbose, usage=True)
         result = _search_handbook(config, question, screen, interrupts)
         screen.finish(result)
         write("Nothing was saved: the demo uses a temporary folder.\n", sys.stderr)

@@ -11,6 +11,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 MAX_HITS = 100
 
+FOCUS_KINDS = ("docs", "discussions", "papers", "code")
+
 
 def filter_options(command: Command) -> Command:
     """Add the options to a command."""
@@ -52,5 +54,5 @@ _OPTIONS = (
         type=click.Choice(["d", "w", "m", "y"]),
         help="Only from the last day, week, month or year.",
     ),
-    click.option("--focus", type=click.Choice(["docs", "discussions", "papers", "code"]), help="Prefer this kind of source."),
+    click.option("--focus", type=click.Choice(FOCUS_KINDS), help="Prefer this kind of source."),
 )

@@ -26,6 +26,7 @@ SUMMARIES: Mapping[str, str] = {
     "config": "Show, change and set up the configuration.",
     "demo": "Ask nexi's own handbook: no API key, no network.",
     "doctor": "Check the setup and suggest fixes.",
+    "evidence": "Show the passages behind source N of the last answer, or behind all its sources.",
     "export": "Export the answer of a run, or with --bundle the whole run.",
     "fetch": "Fetch a page and print it as Markdown.",
     "find": "Search and print the hits, without an answer.",

@@ -20,31 +20,35 @@ def open_command(n: int, only_print: bool) -> None:
 
     with report_errors():
         url = _source_address(n)
-        if only_print or not sys.stdout.isatty() or not _open_browser(url):
+        if only_print or not sys.stdout.isatty() or not open_browser(url):
             write(f"{url}\n")
 
 
 def _source_address(n: int) -> str:
-    """The URL of source n. Raises NexiError if there is none, or none for a browser."""
+    """The URL of source n of the last answer. Raises NexiError if there is none, or none for a browser."""
     from nexi.cli.history import latest_entry, sources_of
-    from nexi.output import clean_line
-    from nexi.urls import is_web_url, parse
 
     entry = latest_entry()
     urls = entry.urls
     if n > len(urls):
         has = f"it has {len(urls)} source{'' if len(urls) == 1 else 's'}"
         raise NexiError(f"the last answer has no source {n}", cause=has, code="not_found", fix="`nexi --prev` lists them")
-    if urls[n - 1].startswith("file:///") and (path := _local_file(urls[n - 1])):
-        return path.as_uri()
-    if not is_web_url(urls[n - 1]):
-        raise NexiError(
-            f"cannot open source {n}",
-            cause=f"{clean_line(urls[n - 1])[:200]} is not a web address",
-            fix="`nexi --prev` shows it",
-        )
     link = next((s.link for s in sources_of(entry) if s.number == n and s.url == urls[n - 1]), "")
-    return link if is_web_url(link) else str(parse(urls[n - 1]).href)
+    return browser_address(n, urls[n - 1], link)
+
+
+def browser_address(n: int, url: str, link: str) -> str:
+    """What a browser opens for a source, at its evidence if the link says where. Raises NexiError if it cannot."""
+    from nexi.output import clean_line
+    from nexi.urls import is_web_url, parse
+
+    if url.startswith("file:///") and (path := _local_file(url)):
+        return path.as_uri()
+    if not is_web_url(url):
+        raise NexiError(
+            f"cannot open source {n}", cause=f"{clean_line(url)[:200]} is not a web address", fix="`nexi --prev` shows it"
+        )
+    return link if is_web_url(link) else str(parse(url).href)
 
 
 def _local_file(url: str) -> Path | None:
@@ -56,7 +60,7 @@ def _local_file(url: str) -> Path | None:
     return path if path and path.exists() else None
 
 
-def _open_browser(url: str) -> bool:
+def open_browser(url: str) -> bool:
     """Open the URL; False without a browser."""
     import webbrowser
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.history import History
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-    from prompt_toolkit.output import Output
+    from prompt_toolkit.output import Output as EditorOutput
 
 __all__ = ["Prompt", "handle_signal", "open_prompt"]
 
@@ -37,17 +37,17 @@ class Prompt(Protocol):
         """The next input. Raises EOFError at its end."""
 
 
-def open_prompt(words: Sequence[str], history: Path, *, plain: bool) -> Prompt:
-    """Open a line editor if the terminal allows it, else read plain lines."""
+def open_prompt(words: Sequence[str], history: Path, *, plain: bool, status: Callable[[], str] = str) -> Prompt:
+    """Open a line editor with a status bar if the terminal allows it, else read plain lines."""
     can_edit = not plain and sys.stdin.isatty() and sys.stderr.isatty()
-    return _EditingPrompt(words, history) if can_edit else _LinePrompt()
+    return _EditingPrompt(words, history, status) if can_edit else _LinePrompt()
 
 
 class _EditingPrompt:
     """prompt_toolkit, drawing on stderr, so that stdout has answers only; falls back to plain lines if it fails."""
 
-    def __init__(self, words: Sequence[str], history: Path) -> None:
-        self._words, self._history = words, history
+    def __init__(self, words: Sequence[str], history: Path, status: Callable[[], str]) -> None:
+        self._words, self._history, self._status = words, history, status
         self._session: PromptSession[str] | None = None
         self._plain: _LinePrompt | None = None
 
@@ -55,7 +55,7 @@ class _EditingPrompt:
         if self._plain:
             return await self._plain.read()
         try:
-            self._session = self._session or _create_session(self._words, self._history)
+            self._session = self._session or _create_session(self._words, self._history, self._status)
             with _cancel_on_sigterm():
                 return await self._session.prompt_async(set_exception_handler=False)
         except EOFError:
@@ -65,10 +65,11 @@ class _EditingPrompt:
             return await self._plain.read()
 
 
-def _create_session(words: Sequence[str], history: Path) -> PromptSession[str]:
+def _create_session(words: Sequence[str], history: Path, status: Callable[[], str]) -> PromptSession[str]:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.completion import WordCompleter
     from prompt_toolkit.shortcuts import CompleteStyle
+    from prompt_toolkit.styles import Style
 
     return PromptSession(
         PROMPT,
@@ -79,11 +80,13 @@ def _create_session(words: Sequence[str], history: Path) -> PromptSession[str]:
         completer=WordCompleter(list(words), sentence=True),
         complete_style=CompleteStyle.READLINE_LIKE,
         complete_while_typing=False,
+        bottom_toolbar=status,
+        style=Style([("bottom-toolbar", "noreverse dim")]),  # dim text suits light and dark backgrounds
         output=_create_output(),
     )
 
 
-def _create_output() -> Output:
+def _create_output() -> EditorOutput:
     """The output of the line editor, which does not query the cursor: a late reply would look typed."""
     from prompt_toolkit.output import create_output
 
@@ -96,7 +99,11 @@ def _create_output() -> Output:
         columns, rows = os.get_terminal_size(sys.stderr.fileno())
         return Size(rows or 24, columns or 80)
 
-    return Vt100_Output(sys.stderr, size, enable_cpr=False)
+    class Output(Vt100_Output):
+        def get_rows_below_cursor_position(self) -> int:
+            return 1  # the line editor shows a status bar only if it knows of a row below
+
+    return Output(sys.stderr, size, enable_cpr=False)
 
 
 def _key_bindings() -> KeyBindings:

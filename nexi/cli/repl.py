@@ -32,21 +32,31 @@ if TYPE_CHECKING:
     from nexi.cli.flags import AskFlags
     from nexi.cli.prompt import Prompt
     from nexi.config import Config
+    from nexi.events import RunFinished
     from nexi.output import Screen
     from nexi.types import Message
 
 EXIT_WORDS = ("exit", "quit", "q", "/exit", "/quit", "/q")
 HELP_WORDS = ("help", "h", "/help", "/h", "/?")
 SLASH_COMMANDS: Mapping[str, str] = {
-    "/model": "/model [NAME]    switch to another model, or show the current one",
-    "/effort": "/effort [s|m|l]  set the effort, or show it: quick, balanced or thorough",
-    "/deep": "/deep QUESTION   research a question in rounds and save a report",
-    "/sources": "/sources         list the sources of the last answer",
-    "/retry": "/retry           ask the last question again",
-    "/save": "/save [FILE]     save the last answer as Markdown in a new file",
-    "/setup": "/setup           set up a model and a search service",
-    "/help": "/help            show this list",
-    "/exit": "/exit            quit; also exit, quit, q or Ctrl-D",
+    "/new": "/new                 start a new conversation",
+    "/deep": "/deep QUESTION       research a question in rounds and save a report",
+    "/retry": "/retry               ask the last question again",
+    "/sources": "/sources             list the sources of the last answer",
+    "/evidence": "/evidence [N]        show the passages behind source N, or behind all",
+    "/open": "/open N              open source N in the browser",
+    "/copy": "/copy                copy the last answer to the clipboard",
+    "/save": "/save [FILE]         save the last answer as Markdown in a new file",
+    "/export": "/export FORM [FILE]  export it as md, html, pdf, json, ris, bibtex or csl",
+    "/history": "/history [N]         list the last N answers",
+    "/cost": "/cost                show time, tokens and cost of this conversation",
+    "/model": "/model [NAME]        switch to another model, or show the current one",
+    "/effort": "/effort [s|m|l]      set the effort, or show it: quick, balanced or thorough",
+    "/focus": "/focus [KIND]        prefer docs, discussions, papers or code; `/focus none` to stop",
+    "/file": "/file [PATH|URL]     also use this file, folder or URL; `/file none` removes all",
+    "/setup": "/setup               set up a model and a search service",
+    "/help": "/help                show this list",
+    "/exit": "/exit                quit; also exit, quit, q or Ctrl-D",
 }
 GREETING = "Ask a question. Type help for commands, exit to quit."
 HELP = "\n".join(
@@ -75,10 +85,12 @@ async def _run_prompt(config: Config, flags: AskFlags, interrupts: Interrupts) -
     from nexi.output import write
 
     warn_without_model(config, flags.model)
-    write(GREETING + ("\n" if config.config_path.exists() else " Type /setup to choose a model.\n"), sys.stderr)
-    prompt = open_prompt(list(SLASH_COMMANDS), config.root / "repl_history", plain=flags.output.plain or is_dumb_terminal())
+    write(GREETING + ("\n" if config.config_path.exists() else "\nType /setup to choose a model.\n"), sys.stderr)
+    plain = flags.output.plain or is_dumb_terminal()
     with handle_signal(signal.SIGINT, lambda: None):  # ignore a Ctrl-C between a search and the prompt
         async with _Conversation(config, flags, interrupts) as conversation:
+            status = conversation.status_line
+            prompt = open_prompt(list(SLASH_COMMANDS), config.root / "repl_history", plain=plain, status=status)
             await _answer_lines(prompt, conversation)
     interrupts.code = 0  # leaving the prompt is not an interruption
 
@@ -110,6 +122,8 @@ class _Conversation:
         self._session = Session()
         self._effort = flags.effort
         self._model = flags.model
+        self._focus, self._files = flags.filters.focus, list(flags.files)
+        self._spent: list[RunFinished] = []
         self._question = ""
         self._result: RunResult | None = None
         self._earlier_messages: list[Message] = []  # before the last question
@@ -140,7 +154,27 @@ class _Conversation:
             await self._ask_question(line)
 
     async def _run_command(self, word: str, rest: str) -> None:
+        from nexi.cli.delivery import copy_answer
+
         match word:
+            case "/new":
+                self._start_conversation()
+            case "/evidence":
+                self._show_evidence(rest)
+            case "/open":
+                self._open_source(rest)
+            case "/copy":
+                copy_answer(self._last_result())
+            case "/export":
+                await self._export_answer(rest)
+            case "/history":
+                self._show_history(rest)
+            case "/cost":
+                self._show_cost()
+            case "/focus":
+                self._change_focus(rest)
+            case "/file":
+                self._attach_file(rest)
             case "/model":
                 await self._change_model(rest)
             case "/effort":
@@ -160,6 +194,7 @@ class _Conversation:
 
     async def _ask_question(self, question: str) -> None:
         """Search and show the answer. Ctrl-C ends the search, not the conversation."""
+        from nexi.cli.delivery import print_next_steps
         from nexi.cli.templates import apply_template
         from nexi.output import write
 
@@ -168,6 +203,7 @@ class _Conversation:
         request = self._build_request(apply_template(question, self._flags), "search")
         if await self._run_to_answer(self._nexi.run(request, session=self._session), screen):
             screen.finish(self._last_result())
+            print_next_steps(self._last_result(), at_prompt=True)
             write("\n", sys.stderr)
 
     async def _research_question(self, question: str) -> None:
@@ -186,12 +222,21 @@ class _Conversation:
         screen = research_screen(self._flags.output, ResearchState())
         request = self._build_request(question, "research")
         if await self._run_to_answer(self._nexi.run(request, session=self._session), screen):
-            deliver_report(self._last_result(), self._flags.output._replace(copy=False, output=None), screen)
+            output = self._flags.output._replace(copy=False, output=None)
+            deliver_report(self._last_result(), output, screen, at_prompt=True)
             write("\n", sys.stderr)
 
     def _build_request(self, question: str, mode: RunMode) -> RunRequest:
         request = run_request(self._flags, question, mode)
-        return replace(request, effort=self._effort, model=self._model, continues="", door="repl")
+        return replace(
+            request,
+            effort=self._effort,
+            model=self._model,
+            query=replace(request.query, focus=self._focus),
+            attachments=tuple(self._files),
+            continues="",
+            door="repl",
+        )
 
     async def _run_to_answer(self, opening: RunOpening, screen: Screen) -> bool:
         """Run until there is an answer and store it; False if Ctrl-C ended the run."""
@@ -206,7 +251,17 @@ class _Conversation:
                 raise
             print_note("Stopped.", None, "dim")
             return False
+        self._spent.append(self._result.finished)
         return True
+
+    def _start_conversation(self) -> None:
+        """Forget the conversation; settings and files stay."""
+        from nexi.app import Session
+        from nexi.output import print_success
+
+        self._session, self._result, self._question = Session(), None, ""
+        self._earlier_messages = []
+        print_success("New conversation.")
 
     async def _retry_question(self) -> None:
         if not self._question:
@@ -251,7 +306,96 @@ class _Conversation:
         used = self._effort or self._nexi.config.default_effort
         print_success(f"Effort: {used} ({EFFORT_LEVELS[used]['description'].lower()})")
 
+    def _change_focus(self, kind: str) -> None:
+        from nexi.cli.filters import FOCUS_KINDS
+        from nexi.output import print_success
+
+        if kind and kind != "none" and kind not in FOCUS_KINDS:
+            raise NexiError(
+                f"focus {kind!r} is unknown", cause=f"it must be {', '.join(FOCUS_KINDS)} or none", fix="type /focus docs"
+            )
+        self._focus = {"none": "", "": self._focus}.get(kind, kind)
+        print_success(f"Focus: {self._focus or 'none'}")
+
+    def _attach_file(self, path: str) -> None:
+        from pathlib import Path
+
+        from nexi.output import clean_line, print_success
+        from nexi.urls import is_web_url
+
+        if path == "none":
+            self._files.clear()
+        elif path:
+            if not is_web_url(path) and not Path(path).expanduser().exists():
+                raise NexiError(f"{path} does not exist", fix="type /file PATH with a file, a folder or a URL")
+            self._files.append(path)
+        print_success("Files: " + (", ".join(map(clean_line, self._files)) or "none"))
+
+    def status_line(self) -> str:
+        """Model, search service, effort, what else is set, and the cost so far."""
+        from nexi.output import clean_line
+
+        config = self._nexi.config.override(model=self._model) if self._model else self._nexi.config
+        parts = [
+            config.endpoint("answer").model,
+            ", ".join(config.search_chain()),
+            f"effort {self._effort or config.default_effort}",
+            f"focus {self._focus}" if self._focus else "",
+            f"{len(self._files)} file{'s' * (len(self._files) != 1)}" if self._files else "",
+            self._total_cost() if self._spent else "",
+        ]
+        return clean_line(" · ".join(filter(None, parts)))
+
+    def _total_cost(self) -> str:
+        from nexi.output import cost_text
+
+        costs = [end.usage.cost for end in self._spent]
+        known = [cost for cost in costs if cost is not None]
+        return cost_text(sum(known) if len(known) == len(costs) else None)
+
+    def _show_cost(self) -> None:
+        from nexi.output import print_note
+
+        answers, tokens = len(self._spent), sum(end.usage.total for end in self._spent)
+        seconds = sum(end.seconds for end in self._spent)
+        counted = f"{answers} answer{'s' * (answers != 1)}, {seconds:.1f} s, {tokens:,} tokens"
+        print_note(f"{counted}, {self._total_cost()}")
+
     # the last answer
+
+    def _show_evidence(self, number: str) -> None:
+        from nexi.cli.evidence import select_sources, show_evidence
+
+        result = self._last_result()
+        sources = select_sources(result.answer.sources, _parse_number(number, "/evidence 1") if number else None)
+        show_evidence(self._nexi.config, result.id, sources, result.answer.review)
+
+    def _open_source(self, number: str) -> None:
+        from nexi.cli.evidence import select_sources
+        from nexi.cli.open import browser_address, open_browser
+        from nexi.output import write
+
+        (source,) = select_sources(self._last_result().answer.sources, _parse_number(number, "/open 1"))
+        url = browser_address(source.number, source.url, source.link)
+        if not open_browser(url):
+            write(f"{url}\n")
+
+    async def _export_answer(self, rest: str) -> None:
+        from nexi.cli.runs import EXPORT_FORMATS, export_answer
+
+        form, _, name = rest.partition(" ")
+        if form not in EXPORT_FORMATS:
+            raise NexiError(
+                f"format {form!r} is unknown" if form else "missing format",
+                cause=f"it must be one of {', '.join(EXPORT_FORMATS)}",
+                fix="type /export html",
+            )
+        await export_answer(self._nexi.runs(), self._last_result().id, form, name.strip() or None)
+
+    def _show_history(self, count: str) -> None:
+        from nexi.cli.history import DEFAULT_LISTED, _show_last_n
+
+        _show_last_n(_parse_number(count, "/history 5") if count else DEFAULT_LISTED)
 
     def _show_sources(self) -> None:
         from nexi.output import print_note, print_sources
@@ -286,6 +430,12 @@ class _Conversation:
         return self._result
 
 
+def _parse_number(word: str, example: str) -> int:
+    if not (word.isascii() and word.isdigit() and int(word)):
+        raise NexiError(f"{word!r} is not a number" if word else "missing number", fix=f"type {example}")
+    return int(word)
+
+
 async def _wait_until_cancelled(search: asyncio.Future[Any]) -> None:
     """Cancel a search and wait for its end."""
     search.cancel()
@@ -295,7 +445,7 @@ async def _wait_until_cancelled(search: asyncio.Future[Any]) -> None:
 def _unknown_command_error(word: str) -> NexiError:
     from difflib import get_close_matches
 
-    near = get_close_matches(word, SLASH_COMMANDS, n=1, cutoff=0.5)
+    near = get_close_matches(word, SLASH_COMMANDS, n=1, cutoff=0.65)
     return NexiError(f"unknown command {word}", fix=f"did you mean {near[0]}?" if near else "/help lists the commands")
 
 

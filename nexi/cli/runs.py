@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from nexi.cli.completion import complete_run
 from nexi.cli.exits import Interrupts, exit_unless_answered, report_errors
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 DEFAULT_SHOWN_RUNS = 20
 MAX_QUERY_CHARS = 70
+EXPORT_FORMATS = ("md", "html", "pdf", "json", "ris", "bibtex", "csl")
 HELP = {"help_option_names": ["-h", "--help"]}
 
 
@@ -37,7 +39,7 @@ def runs_command(ctx: click.Context, num: int, as_json: bool) -> None:
 
 
 @runs_command.command("rm", context_settings=HELP)
-@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...", shell_complete=complete_run)
 def _remove_command(ids: tuple[str, ...]) -> None:
     """Delete runs; their pages are deleted with the next cleanup."""
     from nexi.output import print_success
@@ -50,7 +52,7 @@ def _remove_command(ids: tuple[str, ...]) -> None:
 
 
 @runs_command.command("keep", context_settings=HELP)
-@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...", shell_complete=complete_run)
 @click.option("--undo", is_flag=True, help="Let cleanups delete them again.")
 def _keep_command(ids: tuple[str, ...], undo: bool) -> None:
     """Keep runs and their pages, however old they are."""
@@ -81,7 +83,7 @@ def _tidy_command(dry_run: bool) -> None:
 
 
 @click.command("stop", context_settings=HELP)
-@click.argument("run_id", metavar="ID")
+@click.argument("run_id", metavar="ID", shell_complete=complete_run)
 def stop_command(run_id: str) -> None:
     """Tell a running run to answer now with what it has read."""
     from nexi.output import print_success, print_warning
@@ -104,7 +106,7 @@ def _next_step(run_id: str) -> str:
 
 
 @click.command("resume", context_settings=HELP)
-@click.argument("run_id", metavar="ID")
+@click.argument("run_id", metavar="ID", shell_complete=complete_run)
 @click.option("-m", "--model", help="Continue with another model.")
 @click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="New cost limit for the whole run.")
 @click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="New token limit for the whole run.")
@@ -157,7 +159,7 @@ async def _run_to_result(config: Config, run_id: str, flags: AskFlags, interrupt
 
 
 def _deliver_result(result: RunResult, flags: OutputFlags, screen: Screen) -> None:
-    from nexi.cli.delivery import deliver_report, output_path, write_answer
+    from nexi.cli.delivery import deliver_report, output_path, print_next_steps, write_answer
     from nexi.cli.runner import model_of, question_of
     from nexi.events import AgendaSet
     from nexi.output import answer_json, print_json
@@ -168,11 +170,12 @@ def _deliver_result(result: RunResult, flags: OutputFlags, screen: Screen) -> No
         return write_answer(path, result, question_of(result), flags)
     if flags.as_json:
         return print_json(answer_json(result, question_of(result), model_of(result)))
-    return screen.finish(result)
+    screen.finish(result)
+    return print_next_steps(result)
 
 
 @click.command("replay", context_settings=HELP)
-@click.argument("run", metavar="ID|FILE")
+@click.argument("run", metavar="ID|FILE", shell_complete=complete_run)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def replay_command(run: str, as_json: bool) -> None:
     """Replay a finished run from its log, offline, and compare the answers.
@@ -222,12 +225,12 @@ def _locate_run(run: str, folder: Path) -> tuple[Config, str]:
 
 
 @click.command("export", context_settings=HELP)
-@click.argument("run_id", metavar="ID")
+@click.argument("run_id", metavar="ID", shell_complete=complete_run)
 @click.option("--bundle", is_flag=True, help="Export the whole run with its pages, without keys, for replay elsewhere.")
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["md", "html", "pdf", "json", "ris", "bibtex", "csl"]),
+    type=click.Choice(EXPORT_FORMATS),
     help="Format of the answer: html includes evidence and timeline; pdf needs Chromium.",
 )
 @click.option(
@@ -242,11 +245,15 @@ def export_command(run_id: str, bundle: bool, form: str | None, output: str | No
             raise click.UsageError("choose what to export: --format or --bundle")
         if form is None:
             return _export_bundle(run_id, output)
-        from nexi.web.page.exports import export_run, suffix_of
+        return asyncio.run(export_answer(_run_directory(), run_id, form, output))
 
-        runs = _run_directory()
-        body = asyncio.run(export_run(runs, runs.pages, run_id, form))
-        return _write_export(body, output or f"nexi-{run_id}.{suffix_of(form)}")
+
+async def export_answer(runs: RunDirectory, run_id: str, form: str, output: str | None) -> None:
+    """Write the answer of a run to stdout or a new file, by default in the current folder. Raises NexiError."""
+    from nexi.web.page.exports import export_run, suffix_of
+
+    body = await export_run(runs, runs.pages, run_id, form)
+    _write_export(body, output or f"nexi-{run_id}.{suffix_of(form)}")
 
 
 def _write_export(body: bytes, output: str) -> None:

@@ -82,9 +82,10 @@ def render_markdown(text: str) -> _MarkdownDrawing:
 
 def _address_text(url: str, link: str) -> Text:
     """The URL of a source; terminals with link support open it at the evidence."""
-    if not link.startswith(url):
-        return Text(f"    {url}", style="dim")
-    return Text.assemble(("    ", "dim"), (url, Style(dim=True, link=link)))
+    drawn = Text(f"    {url}", style="dim", no_wrap=True, overflow="ignore")  # a URL stays whole
+    if link.startswith(url):
+        drawn.stylize(Style(link=link), 4)
+    return drawn
 
 
 def source_lines(sources: Iterable[Source], support: Mapping[int, tuple[int, int]]) -> Iterator[Text]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nexi.output.controls import clean_line, escape_json
-from nexi.output.streams import open_console, takes_colors, write, write_raw
+from nexi.output.streams import columns_of, open_console, takes_colors, write, write_raw
 
 if TYPE_CHECKING:
     from nexi.app import RunResult
@@ -54,7 +54,7 @@ def print_sources(
 
     screen = open_console("stdout")
     for line in source_lines(found, support or {}):
-        screen.print(line, soft_wrap=True)
+        screen.print(line, crop=False)  # a long URL stays whole
     return None
 
 
@@ -161,5 +161,7 @@ def print_note(message: str, plain: bool | None = None, style: str = "") -> None
     from rich.text import Text
 
     from nexi.output.controls import clean_text
+    from nexi.output.wrapping import wrap_text
 
-    return open_console("stderr").print(Text(clean_text(message), style=style), soft_wrap=True)
+    wrapped = wrap_text(clean_text(message), columns_of(sys.stderr))
+    return open_console("stderr").print(Text(wrapped, style=style), soft_wrap=True)

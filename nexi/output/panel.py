@@ -7,14 +7,15 @@ agree. A resumed run starts with the state it had.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from nexi.app.research_state import Researcher, ResearchState, reduce
+from nexi.app.research_state import UNITS_PER_RESEARCHER, Researcher, ResearchState, reduce
 from nexi.events import (
     AgendaSet,
     Event,
     LimitReached,
+    ModelAsked,
     ResearcherFailed,
     ResearcherReported,
     ResearcherStarted,
@@ -37,6 +38,7 @@ __all__ = ["panel_for"]
 
 
 MAX_TASK_CHARS = 60
+BAR_COLUMNS = 8
 MARKS = {"reported": "✓", "failed": "✗"}
 PLAIN_MARKS = {"reported": "+", "failed": "x"}
 
@@ -69,9 +71,11 @@ class _Panel(LiveDisplay, ProgressDisplay):
         self._body, self._apart = "", False
         self._details = ProgressLines(verbose=True) if verbose else None
         self._clock, self._started = clock, clock()
+        self._stopwatch = _TaskTimes(clock)
         super().__init__(open_console("stderr"))
 
     def show_event(self, event: Event) -> None:
+        self._stopwatch.note_event(event)
         if is_fact(event):
             self._state = reduce(self._state, event)
         elif isinstance(event, StatusDelta):
@@ -106,12 +110,57 @@ class _Panel(LiveDisplay, ProgressDisplay):
             yield head
             return
         yield head
-        marks = MARKS if console.encoding.startswith("utf") else PLAIN_MARKS
+        is_plain = not console.encoding.startswith("utf")
         room = max(1, console.size.height - 3)
-        for researcher in self._state.researchers[-room:]:
-            style = {"running": "", "reported": "green", "failed": "red"}[researcher.status]
-            mark = marks.get(researcher.status, "·")
-            yield Text(f" {mark} {format_researcher(researcher)}", style=style or "dim", no_wrap=True, overflow="ellipsis")
+        rows = [*self._researcher_rows(is_plain), *((f" · {_format_waiting(t)}", "dim") for t in self._state.pending_tasks)]
+        for row, style in rows[-room:]:
+            yield Text(row, style=style, no_wrap=True, overflow="ellipsis")
+
+    def _researcher_rows(self, is_plain: bool) -> Iterator[tuple[str, str]]:
+        """A row with its style for each researcher: sign, bar, elapsed time, and what it does."""
+        marks = PLAIN_MARKS if is_plain else MARKS
+        for researcher in self._state.researchers:
+            seconds = self._stopwatch.seconds_of(researcher.id)
+            style = {"reported": "green", "failed": "red"}.get(researcher.status, "dim" if seconds is None else "")
+            if seconds is None and researcher.status == "running":
+                yield f" · {_format_waiting(researcher.task)}", style
+                continue
+            mark, bar = marks.get(researcher.status, "·"), format_bar(researcher, is_plain=is_plain)
+            yield f" {mark} {bar} {seconds or 0:>3.0f} s  {format_researcher(researcher)}", style
+
+
+class _TaskTimes:
+    """How long each researcher has worked: from its first model call to its report."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._began: dict[str, float] = {}
+        self._ended: dict[str, float] = {}
+
+    def note_event(self, event: Event) -> None:
+        match event:
+            case ModelAsked(agent=name) if name:
+                self._began.setdefault(name, self._clock())
+            case ResearcherReported(researcher=name) | ResearcherFailed(researcher=name):
+                self._ended[name] = self._clock()
+            case ResearcherStarted(researcher=name):  # again, after a failure
+                self._ended.pop(name, None)
+
+    def seconds_of(self, name: str) -> float | None:
+        """The elapsed time; None while the researcher waits for its turn."""
+        began = self._began.get(name)
+        return None if began is None else self._ended.get(name, self._clock()) - began
+
+
+def format_bar(researcher: Researcher, *, is_plain: bool = False) -> str:
+    """A bar of the work a researcher has done."""
+    done, left = ("#", "-") if is_plain else ("━", "╌")
+    filled = BAR_COLUMNS * researcher.units // UNITS_PER_RESEARCHER
+    return done * filled + left * (BAR_COLUMNS - filled)
+
+
+def _format_waiting(task: str) -> str:
+    return f"{'':{BAR_COLUMNS}}        waiting · {clean_line(task)[:MAX_TASK_CHARS]}"
 
 
 def format_headline(state: ResearchState, seconds: float, status: str = "") -> str:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from nexi.answers.answered import describe_answered
 from nexi.output.controls import clean_line
-from nexi.output.streams import is_tty, open_console, takes_colors, write
+from nexi.output.streams import columns_of, is_tty, open_console, takes_colors, write
+from nexi.output.wrapping import wrap_text
 
 if TYPE_CHECKING:
     from nexi.types import Answered, Claim, Evidence, Proof, Review
@@ -36,7 +37,7 @@ def _proof_json(proof: Proof, marked: Collection[int] = ()) -> dict[str, Any]:
         "checked": len(proof.checked),
         "presence": round(proof.presence, 4),
         "fit": round(proof.fit, 4),
-        "sentences": [{**_claim_json(claim), "marked": claim.index in marked} for claim in proof.claims],
+        "sentences": [{**claim_json(claim), "marked": claim.index in marked} for claim in proof.claims],
     }
 
 
@@ -46,7 +47,7 @@ def review_json(review: Review | None) -> dict[str, Any] | None:
         return None
     return {
         **_proof_json(review.proof, review.marked),
-        "dropped": [_claim_json(claim) for claim in review.dropped],
+        "dropped": [claim_json(claim) for claim in review.dropped],
         "recited": review.recited,
         "corrected": review.corrected,
         "asked": review.asked,
@@ -56,7 +57,7 @@ def review_json(review: Review | None) -> dict[str, Any] | None:
     }
 
 
-def _claim_json(claim: Claim) -> dict[str, Any]:
+def claim_json(claim: Claim) -> dict[str, Any]:
     return {
         "text": claim.text,
         "start": claim.start,
@@ -91,9 +92,10 @@ def figures_line(review: Review | None) -> str:
     """The verification line of an answer; "" if it claims nothing."""
     if review is None or not (review.proof.checked or review.dropped):
         return ""
+    marked = f", {len(review.marked)} marked [unverified]" if review.marked else ""
     left_out = f", {len(review.dropped)} omitted" if review.dropped else ""
     gap = f" {clean_line(review.gap).rstrip('.')}." if review.gap else ""
-    return f"Checked: {review.proof.figures()}{left_out}.{gap}"
+    return f"Checked: {review.proof.figures()}{marked}{left_out}.{gap}"
 
 
 def print_figures(review: Review | None, plain: bool | None = None) -> None:
@@ -108,7 +110,7 @@ def print_figures(review: Review | None, plain: bool | None = None) -> None:
     sign, style = _sign_of_review(review)
     screen = open_console("stdout")
     screen.print()
-    return screen.print(Text(f"{sign} {line}", style=style), soft_wrap=True)
+    return screen.print(Text(wrap_text(f"{sign} {line}", columns_of(sys.stdout)), style=style), soft_wrap=True)
 
 
 def _sign_of_review(review: Review) -> tuple[str, str]:
@@ -132,7 +134,8 @@ def print_answered(answered: Answered, plain: bool | None = None) -> None:
 
     screen = open_console("stdout")
     screen.print()
-    return screen.print(Text(f"? {line}", style="yellow" if answered == "no" else "dim"), soft_wrap=True)
+    wrapped = wrap_text(f"? {line}", columns_of(sys.stdout))
+    return screen.print(Text(wrapped, style="yellow" if answered == "no" else "dim"), soft_wrap=True)
 
 
 def support_by_source(proof: Proof) -> dict[int, tuple[int, int]]:
@@ -150,25 +153,28 @@ def claim_lines(review: Review) -> Iterator[tuple[str, str]]:
     """For `-v`: yield a line with its style for each sentence and for each passage found for it."""
     for claim in review.proof.checked:
         good = claim.verdict in GOOD
-        yield f"   {_verdict_words(claim)}: {clean_line(claim.text)}", "dim" if good else "yellow"
+        yield f"   {verdict_words(claim)}: {clean_line(claim.text)}", "dim" if good else "yellow"
         for evidence in claim.evidence:
             yield f"      {_evidence_line(evidence)}", "dim"
     if review.gap:
         yield f"   {clean_line(review.gap)}", "yellow"
     for claim in review.dropped:
-        yield f"   omitted, {_verdict_words(claim)}: {clean_line(claim.text)}", "yellow"
+        yield f"   omitted, {verdict_words(claim)}: {clean_line(claim.text)}", "yellow"
 
 
-def _verdict_words(claim: Claim) -> str:
+def verdict_words(claim: Claim) -> str:
     return _VERDICT_WORDS[claim.verdict.value] if claim.evidence else "no citation"
 
 
+def describe_evidence(evidence: Evidence) -> str:
+    """Why a passage has its verdict; "" if nothing is known beyond it."""
+    missing = f"missing: {', '.join(evidence.missing)}" if evidence.missing else ""
+    other = f"the page has: {evidence.other}" if evidence.other else ""
+    return clean_line("; ".join(filter(None, (evidence.reason, missing, other))))
+
+
 def _evidence_line(evidence: Evidence) -> str:
-    parts = [f"[{evidence.number}] {_VERDICT_WORDS[evidence.verdict.value]}", evidence.reason]
-    if evidence.missing:
-        parts.append(f"missing: {', '.join(evidence.missing)}")
-    if evidence.other:
-        parts.append(f"the page has: {evidence.other}")
+    parts = [f"[{evidence.number}] {_VERDICT_WORDS[evidence.verdict.value]}", describe_evidence(evidence)]
     if evidence.span:
         parts.append(f"“{evidence.span[:MAX_SPAN_CHARS]}{'…' * (len(evidence.span) > MAX_SPAN_CHARS)}”")
     return clean_line("; ".join(filter(None, parts)))
@@ -239,7 +245,7 @@ def _outcome_sentence(failed: int) -> str:
 def _claim_markdown(found: Verification, claim: Claim, failed: bool, before: Mapping[int, str]) -> Iterator[str]:
     was = f" (was {_VERDICT_WORDS[before[claim.index]]})" if claim.index in before else ""
     mark = "✗" if failed else {"supported": "✓", "found": "○"}.get(claim.verdict.value, "·")
-    yield f"- {mark} line {found.line_of(claim)}, {_verdict_words(claim)}{was}: {clean_line(claim.text)}"
+    yield f"- {mark} line {found.line_of(claim)}, {verdict_words(claim)}{was}: {clean_line(claim.text)}"
     if not claim.evidence and claim.reason:
         yield f"  - {clean_line(claim.reason)}"
     for evidence in claim.evidence:

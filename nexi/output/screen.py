@@ -12,14 +12,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from nexi.events import Event, ModelAsked, PageFetched, SourceNumbered, TextDelta, Warned
+from nexi.events import Event, ModelAsked, PageFetched, RunFinished, SourceNumbered, TextDelta, Warned
 from nexi.output._messages import cost_text, print_note, print_result_summary, print_sources, print_warning
 from nexi.output._sites import site_of
 from nexi.output.blocks import BlockStream
 from nexi.output.controls import clean_line, clean_text
 from nexi.output.proof import claim_lines, print_answered, print_figures, support_by_source
 from nexi.output.status import RunTally, detail_of, progress_of
-from nexi.output.streams import is_tty, open_console, takes_colors, write
+from nexi.output.streams import columns_of, is_tty, open_console, takes_colors, write, write_raw
+from nexi.output.wrapping import WordWrapper
 
 if TYPE_CHECKING:
     from nexi.app import RunResult
@@ -116,16 +117,18 @@ class _PlainOutput(_AnswerOutput):
     def __init__(self, progress: ProgressDisplay) -> None:
         self._progress = progress
         self._newlines = ""  # held back, so that the answer ends with exactly one
+        self._wrapper = WordWrapper(columns_of(sys.stdout))
 
     def add(self, text: str) -> None:
+        text = clean_text(text)
         body = text.rstrip("\n")
         if body:
             with self._progress.pause_drawing():
-                write(self._newlines + body)
+                write_raw(self._wrapper.feed(self._newlines + body), sys.stdout)
         self._newlines = text[len(body) :] if body else self._newlines + text
 
     def finish(self) -> None:
-        write("\n")
+        write_raw(self._wrapper.finish() + "\n", sys.stdout)
 
 
 class _MarkdownOutput(_AnswerOutput):
@@ -174,12 +177,14 @@ class Screen:
         clock: Callable[[], float] = time.monotonic,
         progress: ProgressDisplay | None = None,
     ) -> None:
-        self._verbose = verbose
+        self._verbose, self._quiet = verbose, quiet
         self._sums_up = verbose or usage or is_tty(sys.stderr)
         self._progress = progress or _choose_progress(verbose, quiet, clock)
         self._output = _choose_output(self._progress) if stream and not quiet and is_tty() else _AnswerOutput()
         self._shown: list[str] = []
         self._held_events: list[Event] = []
+        self._held_warnings: list[str] = []  # those of a streamed answer, which follow it
+        self._has_finished = False
 
     @contextmanager
     def pause_drawing(self) -> Iterator[None]:
@@ -190,6 +195,7 @@ class Screen:
     def show(self, event: Event) -> None:
         if isinstance(event, TextDelta):
             self._stream_text(event.text)
+        self._has_finished = self._has_finished or isinstance(event, RunFinished)
         if self._shown and self._output.breaks_lines:
             self._held_events.append(event)
         else:
@@ -204,6 +210,8 @@ class Screen:
         for event in later:
             self._show_progress(event)
         self._progress.end()
+        if not self._has_finished:
+            self._print_warnings()
 
     def finish(self, result: RunResult) -> None:
         """Print the rest of the answer, its sources, and the summary."""
@@ -213,10 +221,11 @@ class Screen:
         print_answered(result.answer.answered)
         if is_tty():
             print_figures(review)
-        self.sum_up(result)
+        self.sum_up(result, with_figures=not is_tty())
 
-    def sum_up(self, result: RunResult) -> None:
-        """Print a summary of the run, on a terminal or if requested."""
+    def sum_up(self, result: RunResult, *, with_figures: bool = True) -> None:
+        """Print the warnings that were held back and a summary of the run, on a terminal or if requested."""
+        self._print_warnings()
         end, review = result.finished, result.answer.review
         if self._verbose and review:
             for line, style in claim_lines(review):
@@ -224,17 +233,28 @@ class Screen:
         if self._sums_up:
             write("\n" if is_tty(sys.stderr) else "", sys.stderr)
             read = [source.url for source in result.session.book.sources]
-            figures = review.proof.figures() if review and review.proof.checked else ""
+            figures = review.proof.figures() if with_figures and review and review.proof.checked else ""
             cost = cost_text(end.usage.cost)
             print_result_summary(
                 end.iterations, end.seconds, end.usage.total, read, cost=cost, figures=figures, calls=end.model_calls
             )
 
     def _show_progress(self, event: Event) -> None:
-        if isinstance(event, Warned):
-            with self._progress.pause_drawing():
-                print_warning(event.message)
+        if isinstance(event, Warned) and not self._is_said_by_figures(event):
+            self._held_warnings.append(event.message)
+            if not self._shown:
+                with self._progress.pause_drawing():
+                    self._print_warnings()
         self._progress.show_event(event)
+
+    def _is_said_by_figures(self, event: Warned) -> bool:
+        """Whether the verification line below the answer, or the summary, says the same."""
+        return event.code in ("unsupported", "left_out") and is_tty() and self._sums_up and not self._quiet
+
+    def _print_warnings(self) -> None:
+        warnings, self._held_warnings = self._held_warnings, []
+        for message in warnings:
+            print_warning(message)
 
     def _stream_text(self, text: str) -> None:
         if not self._shown:

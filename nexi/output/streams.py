@@ -48,13 +48,32 @@ def takes_colors(stream: Any, plain: bool | None = None) -> bool:
     return is_tty(stream) and not is_plain(plain)
 
 
+def columns_of(stream: Any) -> int:
+    """The width of a terminal; 0 for any other stream."""
+    if not is_tty(stream):
+        return 0
+    try:
+        return os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):
+        return 0
+
+
 def write(text: str, stream: Any = None) -> None:
-    """Write text, with characters replaced that the encoding lacks; a closed pipe ends the program quietly."""
-    write_raw(clean_text(text), sys.stdout if stream is None else stream)
+    """Write whole lines, wrapped at words on a terminal, with characters replaced that the encoding lacks."""
+    stream = sys.stdout if stream is None else stream
+    text = clean_text(text)
+    if columns := columns_of(stream):
+        from nexi.output.wrapping import wrap_text
+
+        text = wrap_text(text, columns)
+    write_raw(text, stream)
 
 
 def write_raw(text: str, stream: Any) -> None:
-    """Write harmless text. Raises StoreError if data could not be written; errors on stderr are ignored."""
+    """Write harmless text as it is; a closed pipe ends the program quietly, and errors on stderr are ignored.
+
+    Raises StoreError if data could not be written.
+    """
     if stream is None:  # closed before the start
         return
     try:

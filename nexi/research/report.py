@@ -25,14 +25,14 @@ from nexi.answers.citations import (
     strip_sources_section,
 )
 from nexi.answers.safe_markdown import make_inert
-from nexi.text.stopwords import language_of
+from nexi.text.stopwords import STOP, language_of
 from nexi.text.words import find_words
 from nexi.types import Source
 
 FILE_PREFIX = "nexi-research"
-MAX_SLUG_CHARS = 60
+MAX_SLUG_CHARS = 32
 MAX_SLUG_BYTES = 200  # a file name holds 255
-PREFERRED_FOLDERS = ("research", "docs", "doc", "ref", "references", "notes")
+PREFERRED_FOLDERS = ("research", "reports")  # not docs or notes: the user's own texts are indexed there
 SYSTEM_FOLDERS = (
     "/",
     "/bin",
@@ -90,7 +90,7 @@ class LintedReport(Struct, frozen=True):
 
 
 def choose_folder(location: SaveLocation) -> PurePath:
-    """Choose where to save: never in a home or system folder; in a folder for documents, else in the working folder."""
+    """Choose where to save: never in a home or system folder; in a folder for reports, else in the working folder."""
     if location.cwd == location.home or _is_system_folder(location.cwd):
         return location.temporary
     by_name = {name.casefold(): name for name in sorted(location.subfolders, reverse=True)}
@@ -110,10 +110,15 @@ def make_file_name(question: str, letter: int, digit: int) -> str:
     return f"{FILE_PREFIX}-{make_slug(question)}-{LETTERS[letter % 26]}{digit % 10}.md"
 
 
+def is_report_name(name: str) -> bool:
+    """Whether a file has the name of a saved report."""
+    return name.startswith(f"{FILE_PREFIX}-") and name.endswith(".md")
+
+
 def make_slug(question: str) -> str:
-    """Reduce a question to letters and digits of any script, cut at a word boundary."""
+    """Reduce a question to its telling words in letters and digits of any script, cut at a word boundary."""
     plain = unicodedata.normalize("NFKC", question).casefold()
-    words = find_words(plain)
+    words = [word for word in find_words(plain) if word not in STOP] or find_words(plain)
     slug = ""
     for word in words:
         if len(slug) + len(word) + 1 > MAX_SLUG_CHARS:

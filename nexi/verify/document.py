@@ -25,7 +25,7 @@ _FRONT_MATTER = re.compile(r"\A---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", r
 _RUN = re.compile(r"^run(?:[ _-]?id)?:\s*[\"']?([0-9a-f]{6})\b", re.MULTILINE)
 _FIGURES = re.compile(
     r"^\**(?:(?:Verified|Checked):\s*)?\d+ of \d+ sentences? (?:supported(?:, \d+ more found)?|found in the cited pages)"
-    r"(?:, \d+ (?:left out|omitted))?\.?(?: [^\n]{0,40}were not judged: [^\n]{0,600})?\**[ \t]*$",
+    r"(?:, \d+ (?:left out|omitted|marked \[unverified\]))*\.?(?: [^\n]{0,40}were not judged: [^\n]{0,600})?\**[ \t]*$",
     re.MULTILINE,
 )
 _FOOTNOTE = re.compile(r"^ {0,3}\[\^(?P<label>[^\]\s]{1,100})\]:[ \t]*(?P<rest>.*(?:\n(?: {2,}|\t)\S.*)*)$", re.MULTILINE)

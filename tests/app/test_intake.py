@@ -52,6 +52,7 @@ def a_folder(root: Path) -> Path:
     (notes / "latin.txt").write_bytes("Das Café hat geöffnet.".encode("latin-1"))
     (notes / "empty.txt").write_bytes(b" \n")
     (notes / "blob.bin").write_bytes(bytes(range(256)) * 20)
+    (notes / "sub" / "nexi-research-shed-keys-a3.md").write_text("# Shed keys\n\nWritten by nexi itself.")
     (notes / "loop").symlink_to("..")
     return notes
 
@@ -62,7 +63,13 @@ async def test_a_folder_is_taken_whole_and_every_file_left_out_is_counted_with_i
     config = make_config()
     taken = await take(config, a_folder(tmp_path), tags=("home",))
     assert dict(taken.outcomes) == {"stored": 4}
-    assert dict(taken.reasons) == {"a link": 1, "an ignored folder": 1, "empty": 1, "no text": 1}
+    assert dict(taken.reasons) == {
+        "a link": 1,
+        "a report by nexi": 1,
+        "an ignored folder": 1,
+        "empty": 1,
+        "no text": 1,
+    }
     titles = {source.title: source.tags for source in await known(config)}
     assert titles == dict.fromkeys(("Garden", "Ponds", "boat.py", "latin.txt"), ("home",))
 

@@ -36,9 +36,9 @@ def test_a_report_does_not_clutter_a_home_or_a_system_folder(cwd: str) -> None:
     ("subfolders", "folder"),
     [
         (("notes", "docs", "research"), "research"),
-        (("notes", "DOCS", "src"), "DOCS"),
-        (("References", "Notes"), "References"),
-        (("doc", "docs"), "docs"),
+        (("notes", "Reports", "src"), "Reports"),
+        (("reports", "research"), "research"),
+        (("doc", "docs", "notes"), ""),
         (("src", "documents"), ""),
         ((), ""),
     ],
@@ -57,13 +57,13 @@ def test_drive_roots_and_system_folders_of_windows_are_left_alone(cwd: str, is_s
     ("question", "name"),
     [
         ("Rust async runtimes", "nexi-research-rust-async-runtimes-a3.md"),
-        ("How far?! (../../etc/passwd)", "nexi-research-how-far-etc-passwd-a3.md"),
+        ("How far?! (../../etc/passwd)", "nexi-research-far-etc-passwd-a3.md"),
         ("Wie groß ist der Mond?", "nexi-research-wie-gross-ist-der-mond-a3.md"),
         ("月球有多远？", "nexi-research-月球有多远-a3.md"),
         ("???", "nexi-research-report-a3.md"),
-        ("x" * 200, f"nexi-research-{'x' * 60}-a3.md"),
-        ("𠀀" * 200, f"nexi-research-{'𠀀' * 50}-a3.md"),
-        ("word " * 40, f"nexi-research-{'-'.join(['word'] * 12)}-a3.md"),
+        ("x" * 200, f"nexi-research-{'x' * 32}-a3.md"),
+        ("𠀀" * 200, f"nexi-research-{'𠀀' * 32}-a3.md"),
+        ("word " * 40, f"nexi-research-{'-'.join(['word'] * 6)}-a3.md"),
     ],
 )
 def test_the_file_is_named_after_the_question(question: str, name: str) -> None:

@@ -17,7 +17,7 @@ from tests.research.test_resume import research
 from tests.research.world import PromptModel
 
 Make = Callable[..., Config]
-NAME = "nexi-research-how-far-is-the-moon-and-what-does-it-do-to-the-tides"
+NAME = "nexi-research-far-moon-tides"
 
 
 def test_the_report_goes_into_the_folder_made_for_it_with_front_matter_and_its_path(make_config: Make, tmp_path: Path) -> None:

@@ -42,8 +42,8 @@ def test_an_answer_is_drawn_as_markdown_with_sources_and_what_it_took(env: dict[
         assert screen.ending() == 0
     shown = re.sub(r"\x1b?\]8;[^;]*;[^\\\x07]*[\\\x07]", "", Picture(screen.raw).text)  # hyperlinks are for the mouse
     took = (
-        r"\n\n\d+\.\d s, 3 iterations, 1 page read, 45 tokens, cost unknown"
-        r"(?:, \d of \d sentences found in the cited pages)?$"
+        r"\n\n\d+\.\d s, 3 iterations, 1 page read, 45 tokens, cost unknown\n"
+        r"Run [0-9a-f]{6} · nexi evidence 1 · nexi open 1 · nexi -c \"follow-up\"\n  nexi export [0-9a-f]{6} --format html$"
     )
     assert re.search(took, shown)
     assert re.sub(took, "", shown) == (

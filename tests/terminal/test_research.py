@@ -42,14 +42,15 @@ def test_the_panel_shows_progress_and_researchers_and_leaves_only_the_report(env
         screen.expect("Research: planning")
         screen.expect("Research: ")
         screen.expect("round 1 of 2")
-        screen.expect("1.1 · ")
+        screen.expect(" s  1.1 · ")
         assert screen.ending() == 0
+    assert re.search(r" · ━+╌+ +\d+ s  1\.1 · gathering", screen.text)
     assert re.search(r"Research: \d+% · round 1 of 2 · [\d,]+ tokens", screen.text)
     assert re.search(r'1\.1 · gathering · [\d,]+ tokens · search "how far', screen.text)
     shown = Picture(screen.raw).text
     assert "round 1 of 2" not in shown
     assert FOUND in shown
-    assert "Saved the report to " in shown
+    assert "Saved the report to" in shown
     assert len(reports(here)) == 1
 
 
@@ -155,13 +156,13 @@ def test_research_within_a_conversation_is_remembered_by_what_follows(env: dict[
             screen.expect("nexi>")
             screen.type(f"/deep {QUESTION}" + ENTER)
             screen.expect(FOUND)
-            screen.expect("Saved the report to ")
+            screen.expect("Saved the report to")
             screen.expect("nexi>")
             screen.type("/sources" + ENTER)
             screen.expect("[1] Moon facts")
             screen.expect("nexi>")
             screen.type("/retry" + ENTER)
-            screen.expect("Saved the report to ")
+            screen.expect("Saved the report to")
             screen.expect("nexi>")
             screen.type("what air does the moon have" + ENTER)
             screen.expect("[1] Moon facts")

@@ -1,0 +1,87 @@
+"""`nexi evidence`: shows the passages behind a source of an answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from nexi.cli.completion import complete_run
+from nexi.cli.exits import report_errors
+from nexi.errors import NexiError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nexi.config import Config
+    from nexi.types import Review, Source
+
+
+@click.command("evidence", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("n", type=click.IntRange(1), required=False)
+@click.option("--run", "run_id", metavar="ID", shell_complete=complete_run, help="Use this run instead of the last answer.")
+@click.option("--plain", is_flag=True, help="Disable colours and emoji.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each source.")
+def evidence_command(n: int | None, run_id: str | None, plain: bool, as_json: bool) -> None:
+    """Show the passages behind source N of the last answer, or behind all its sources.
+
+    The passages are those of the stored pages, so nothing is fetched.
+    """
+    from nexi.cli.history import latest_entry
+    from nexi.config import load_config
+    from nexi.output import set_plain_mode
+
+    with report_errors(as_json=as_json):
+        config = load_config()
+        set_plain_mode(plain or not config.color)
+        run_id = run_id or latest_entry().id
+        sources, review = _load_answer(config, run_id)
+        show_evidence(config, run_id, select_sources(sources, n), review, as_json=as_json)
+
+
+def select_sources(sources: Sequence[Source], n: int | None) -> Sequence[Source]:
+    """Source n, or all. Raises NexiError if there is none."""
+    chosen = [source for source in sources if n in (None, source.number)]
+    if not chosen:
+        numbers = ", ".join(str(source.number) for source in sources)
+        cause = f"it cites {numbers}" if sources else "it cites no sources"
+        raise NexiError(f"the answer has no source {n}" if n else "there is no evidence", cause=cause, code="not_found")
+    return chosen
+
+
+def show_evidence(
+    config: Config, run_id: str, sources: Sequence[Source], review: Review | None, *, as_json: bool = False
+) -> None:
+    """Print the evidence of these sources to stdout."""
+    from nexi.output import print_json, write
+    from nexi.output.evidence import evidence_json, print_evidence
+
+    for place, source in enumerate(sources):
+        if as_json:
+            print_json(evidence_json(run_id, source, review))
+            continue
+        write("\n" * bool(place))
+        print_evidence(source, review, _stored_texts(config, source, review))
+
+
+def _load_answer(config: Config, run_id: str) -> tuple[Sequence[Source], Review | None]:
+    """The cited sources and the review of a finished run, from its log. Raises NexiError."""
+    from nexi.app.history import open_runs
+    from nexi.events import AnswerChecked, RunFinished
+
+    facts = [fact for _, fact in open_runs(config).open_log(run_id).facts]
+    end = next((fact for fact in reversed(facts) if isinstance(fact, RunFinished)), None)
+    if end is None:
+        raise NexiError(f"run {run_id} has no answer", code="not_found", fix=f"continue it: nexi resume {run_id}")
+    checks = (fact.review for fact in reversed(facts) if isinstance(fact, AnswerChecked) and not fact.agent)
+    return end.sources, next(checks, None)
+
+
+def _stored_texts(config: Config, source: Source, review: Review | None) -> dict[str, str]:
+    """The stored texts of the pages that carry the evidence of a source, by digest."""
+    from nexi.app.history import open_runs
+    from nexi.output.evidence import claims_citing
+
+    cited = [e for claim in claims_citing(review, source.number) for e in claim.evidence if e.number == source.number]
+    pages = open_runs(config).pages
+    return {digest: pages.read_text(digest) or "" for digest in {e.digest for e in cited if e.digest}}

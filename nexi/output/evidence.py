@@ -1,0 +1,104 @@
+"""The passages behind a citation, for people and for programs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from nexi.output._sites import site_of
+from nexi.output._sources import source_json
+from nexi.output.controls import clean_line
+from nexi.output.proof import GOOD, claim_json, describe_evidence, verdict_words
+from nexi.output.streams import columns_of, open_console, takes_colors, write
+from nexi.output.wrapping import wrap_text
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from nexi.types import Claim, Evidence, Review, Source
+
+EVIDENCE_SCHEMA = "nexi-evidence-1"
+CONTEXT_CHARS = 160  # before and after a passage
+MAX_PASSAGE_CHARS = 1200
+INDENT = 4
+_SIGNS = {"supported": "✓", "found": "○", "contradicted": "✗", "not_found": "?"}
+
+
+def print_evidence(source: Source, review: Review | None, texts: Mapping[str, str]) -> None:
+    """Print a source and, for every sentence that cites it, the passage of the stored page with what stands around it."""
+    claims = claims_citing(review, source.number)
+    url, title = clean_line(source.url), clean_line(source.title)
+    write(f"[{source.number}] {title or site_of(url)}\n    {url}\n")
+    for claim in claims:
+        _print_line(f"\n{_SIGNS.get(claim.verdict.value, '·')} {_describe_claim(claim)}", _style_of(claim))
+        for evidence in claim.evidence:
+            if evidence.number == source.number:
+                _print_passage(evidence, texts.get(evidence.digest, ""))
+    if not claims:
+        write("\nNo sentence of the answer cites it.\n" if review else "\nThe answer was not checked.\n")
+
+
+def evidence_json(run_id: str, source: Source, review: Review | None) -> dict[str, Any]:
+    """The object that `nexi evidence --json` prints."""
+    sentences = []
+    for claim in claims_citing(review, source.number):
+        shown = claim_json(claim)
+        sentences.append({**shown, "evidence": [e for e in shown["evidence"] if e["n"] == source.number]})
+    return {"schema": EVIDENCE_SCHEMA, "run": run_id, "source": source_json(source), "sentences": sentences}
+
+
+def claims_citing(review: Review | None, number: int) -> Sequence[Claim]:
+    return [claim for claim in review.proof.checked if number in claim.numbers] if review else []
+
+
+def _describe_claim(claim: Claim) -> str:
+    return f"{verdict_words(claim)}: {clean_line(claim.text)}"
+
+
+def _style_of(claim: Claim) -> str:
+    return "bold" if claim.verdict in GOOD else "bold yellow"
+
+
+def _print_line(line: str, style: str) -> None:
+    if not takes_colors(sys.stdout):
+        return write(line + "\n")
+    from rich.text import Text
+
+    return open_console("stdout").print(Text(wrap_text(line, columns_of(sys.stdout)), style=style), soft_wrap=True)
+
+
+def _print_passage(evidence: Evidence, text: str) -> None:
+    """Print the passage, highlighted in its context on a terminal with colours, else in quotation marks."""
+    about = describe_evidence(evidence)
+    if not evidence.span:
+        return write(f"    {about}\n") if about else None
+    before, after = _context_of(evidence, text)
+    span = clean_line(evidence.span)[:MAX_PASSAGE_CHARS]
+    if takes_colors(sys.stdout):
+        open_console("stdout").print(_drawn_passage(before, span, after))
+    else:
+        write(" " * INDENT + f"{before} “{span}” {after}".strip() + "\n")
+    return write(f"    {about}\n") if about and evidence.verdict not in GOOD else None
+
+
+def _drawn_passage(before: str, span: str, after: str) -> Any:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    parts = ((before, "dim"), (" " * bool(before), ""), (span, "black on yellow"), (" " * bool(after), ""), (after, "dim"))
+    passage: Text = Text.assemble(*parts)
+    return Padding(passage, (0, 0, 0, INDENT), expand=False)
+
+
+def _context_of(evidence: Evidence, text: str) -> tuple[str, str]:
+    """What stands before and after a passage in the stored text, cut at words."""
+    if not text or text[evidence.start : evidence.end] != evidence.span:
+        return "", ""
+    before = clean_line(text[max(0, evidence.start - CONTEXT_CHARS) : evidence.start]).strip()
+    after = clean_line(text[evidence.end : evidence.end + CONTEXT_CHARS]).strip()
+    if evidence.start > CONTEXT_CHARS and " " in before:
+        before = "… " + before.split(" ", 1)[1]
+    if evidence.end + CONTEXT_CHARS < len(text) and " " in after:
+        after = after.rsplit(" ", 1)[0] + " …"
+    return before, after
