@@ -116,7 +116,13 @@ def kill_serve(at: Home, _: str, draw: random.Random, tally: Tally) -> None:
             tally.counts["kills"] += 1
     with serving_process(at) as base, httpx2.Client(base_url=base, timeout=300) as client:
         for run_id in ids:
-            marks = re.findall(r"^id: (\d+)$", client.get(f"/v1/runs/{run_id}/events").text, re.MULTILINE)
+            text = client.get(f"/v1/runs/{run_id}/events").text
+            if client.get(f"/v1/runs/{run_id}").json()["state"] == "unfinished":  # three kills in a row without any progress
+                assert text.count("run_resumed") >= 3, f"{run_id} was not resumed"
+                assert client.post(f"/v1/runs/{run_id}/resume").status_code == 202
+                tally.counts["resumed by hand"] += 1
+                text = client.get(f"/v1/runs/{run_id}/events").text
+            marks = re.findall(r"^id: (\d+)$", text, re.MULTILINE)
             state = client.get(f"/v1/runs/{run_id}").json()["state"]
             assert state == "finished", f"{run_id} is {state}"
             assert [int(mark) for mark in marks] == list(range(1, len(marks) + 1)), f"{run_id} has gaps"

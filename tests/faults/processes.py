@@ -168,9 +168,11 @@ def check_taken_up(at: Home, run_id: str) -> str:
         return ""
     assert (code, "Sources:" in out) == (0, True), err
     after = Ledger(tuple(at.facts(run_id)), at.asked)
-    assert after.is_over
-    assert after.asked - before.asked == after.ended - before.ended
-    assert after.sources[: len(before.sources)] == before.sources
-    assert len(dict(after.sources)) == len(set(after.sources)) == len({url for _, url in after.sources})
-    assert set(before.pages) <= set(after.pages)
+    assert after.is_over, "the run did not end"
+    asked, ended = after.asked - before.asked, after.ended - before.ended
+    assert asked == ended, f"{asked} requests for {ended} replies"
+    assert after.sources[: len(before.sources)] == before.sources, f"{before.sources} became {after.sources}"
+    counts = len(dict(after.sources)), len(set(after.sources)), len({url for _, url in after.sources})
+    assert len(set(counts)) == 1, f"numbers, sources and addresses differ: {counts}"
+    assert set(before.pages) <= set(after.pages), f"lost: {set(before.pages) - set(after.pages)}"
     return out
