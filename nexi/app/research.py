@@ -30,6 +30,7 @@ from nexi.research.tools import LOCAL_SEARCH, ContextUsage, ResearchToolbox, bui
 from nexi.runs.session import Session
 from nexi.searcher import Searcher
 from nexi.tasks import catch_error, raise_error, run_in_group
+from nexi.tools.extra import BACKENDS_OF_TOOLS
 from nexi.types import Answer, Message, PageView
 
 if TYPE_CHECKING:
@@ -38,9 +39,6 @@ if TYPE_CHECKING:
     from nexi.research.outline import Section
 
 __all__ = ["ResearchEngine"]
-
-
-EXTRA_TOOLS = {"security_search": "security", "stackexchange": "stackexchange", "grep": "ripgrep"}
 
 
 class ResearchEngine:
@@ -76,9 +74,9 @@ class ResearchEngine:
         environment, ports = self._environment, self._environment.ports
         recorded = environment.recorded.settings.get("tools")
         if isinstance(recorded, list):
-            return [name for name in recorded if name in EXTRA_TOOLS or name == LOCAL_SEARCH.name]
+            return [name for name in recorded if name in BACKENDS_OF_TOOLS or name == LOCAL_SEARCH.name]
         local = [LOCAL_SEARCH.name] if environment.may_have_knowledge and not environment.is_local else []
-        return [tool for tool, backend in EXTRA_TOOLS.items() if ports.extra_backend(backend)] + local
+        return [tool for tool, backend in BACKENDS_OF_TOOLS.items() if ports.extra_backend(backend)] + local
 
     @property
     def max_parallel(self) -> int:
@@ -233,7 +231,7 @@ class ResearchAssembly:
         """A searcher over the one backend of each tool; over none where a tool is only remembered."""
         ports, replay = self._environment.ports, self._environment.recorded.recording.for_agent(agent)
         tools = self._engine.tools()
-        backends = {tool: ports.extra_backend(EXTRA_TOOLS[tool]) for tool in tools if tool in EXTRA_TOOLS}
+        backends = {tool: ports.extra_backend(BACKENDS_OF_TOOLS[tool]) for tool in tools if tool in BACKENDS_OF_TOOLS}
         others = {t: Searcher(_only(backend), emit=emit, clock=ports.clock, replay=replay) for t, backend in backends.items()}
         return {**others, LOCAL_SEARCH.name: components.local_searcher()} if LOCAL_SEARCH.name in tools else others
 

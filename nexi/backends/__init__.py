@@ -72,6 +72,14 @@ def _build_ripgrep(settings: Settings, sender: Sender) -> SearchBackend:
     return Ripgrep(settings.root, timeout_s=settings.timeout_s)
 
 
+def _build_stackexchange(settings: Settings, sender: Sender) -> SearchBackend:
+    from nexi.backends.stackexchange import StackExchange, StackExchangeBackend
+
+    keys = (settings.api_key, *settings.spare_keys)
+    first, *spares = (StackExchange(api_key=key, timeout_s=settings.timeout_s) for key in keys)
+    return StackExchangeBackend(first, sender, spares=spares)
+
+
 def _dialect_factory(module: str, name: str, *, keyed: bool) -> Factory:
     """The factory of an HTTP backend: its dialect, by module and class, on the shared sender."""
 
@@ -95,7 +103,7 @@ BACKENDS: Mapping[str, Factory] = {
     "jina": _dialect_factory("jina", "Jina", keyed=True),
     "duckduckgo": _build_duckduckgo,
     "wikipedia": _dialect_factory("wikipedia", "Wikipedia", keyed=False),
-    "stackexchange": _dialect_factory("stackexchange", "StackExchange", keyed=True),
+    "stackexchange": _build_stackexchange,
     "arxiv": _dialect_factory("arxiv", "Arxiv", keyed=False),
     "security": _build_security,
     "ripgrep": _build_ripgrep,

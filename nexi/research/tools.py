@@ -19,6 +19,7 @@ from nexi.research.state import GATHERING_CALLS, SCRAPING_TOOL
 from nexi.runs.recording import AgentReplay
 from nexi.searcher import Searcher
 from nexi.token_counter import BYTES_PER_TOKEN
+from nexi.tools.extra import EXTRA_SPECS
 from nexi.tools.results import error_result, render_pages, render_searches, to_json
 from nexi.tools.specs import FINAL_ANSWER, WEB_GET, WEB_SEARCH, parse_arguments
 from nexi.tools.toolbox import Toolbox
@@ -41,10 +42,6 @@ MIN_DESCRIPTION_CHARS = 80
 _QUERY = {"type": "string", "minLength": 1, "maxLength": 1000}
 
 
-def _one_query(name: str, description: str) -> ToolSpec:
-    return ToolSpec(name, description, {"type": "object", "properties": {"query": _QUERY}, "required": ["query"]})
-
-
 SEARCH = ToolSpec(
     "search",
     "Search the web. Give 1 to 5 different queries; they run in parallel and count as one gathering call.",
@@ -54,9 +51,6 @@ SEARCH = ToolSpec(
         "required": ["queries"],
     },
 )
-SECURITY_SEARCH = _one_query("security_search", "Search NVD, CISA KEV, GitHub Advisories and OSV for vulnerabilities.")
-STACKEXCHANGE = _one_query("stackexchange", "Search questions and answers of the Stack Exchange network.")
-GREP = _one_query("grep", "Search the local code for a pattern.")
 LOCAL_SEARCH = replace(
     SEARCH,
     name="local_search",
@@ -80,7 +74,6 @@ SCRAPE = ToolSpec(
     },
 )
 RESEARCH_TOOL_NAMES = {WEB_SEARCH.name: SEARCH.name, WEB_GET.name: SCRAPE.name}
-OPTIONAL_TOOLS = {spec.name: spec for spec in (SECURITY_SEARCH, STACKEXCHANGE, GREP, LOCAL_SEARCH)}
 
 
 @dataclass
@@ -122,12 +115,11 @@ class ContextUsage(Struct, frozen=True):
 
 
 class ResearchToolbox(Toolbox, Struct, frozen=True):
-    """The tools of one researcher. `extra_searchers` are the searchers of its optional tools, by tool name."""
+    """The tools of one researcher."""
 
     researcher: str = ""
     phases: PhaseUsage = msgspec.field(default_factory=PhaseUsage)
     pool: LinkPool = msgspec.field(default_factory=LinkPool)
-    extra_searchers: Mapping[str, Searcher] = {}
     context: ContextUsage = ContextUsage(lambda: 0, 1)
     replay: AgentReplay = msgspec.field(default_factory=AgentReplay)
 
@@ -180,19 +172,17 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
     # gathering
 
     async def _run_search(self, arguments: Mapping[str, Any]) -> ToolResult:
-        return self._refuse_gathering() or await self._gather(self.searcher, arguments["queries"])
+        return self._refuse_gathering() or await self._gather(self.run_queries(self.searcher, arguments["queries"]))
 
     def _make_gatherer(self, name: str) -> Callable[[Mapping[str, Any]], Awaitable[ToolResult]]:
         async def gather(arguments: Mapping[str, Any]) -> ToolResult:
-            return self._refuse_gathering() or await self._gather(
-                self.extra_searchers[name], arguments["queries"] if "queries" in arguments else [arguments["query"]]
-            )
+            return self._refuse_gathering() or await self._gather(self.search_source(name, arguments))
 
         return gather
 
-    async def _gather(self, searcher: Searcher, queries: Sequence[str]) -> ToolResult:
+    async def _gather(self, searching: Awaitable[ToolResult]) -> ToolResult:
         self.phases.gathered += 1
-        result = await self.run_queries(searcher, queries)
+        result = await searching
         left = GATHERING_CALLS - self.phases.gathered
         note = (
             f"{left} gathering call{'s are' if left > 1 else ' is'} left."
@@ -287,7 +277,7 @@ def build_specs(extra_searchers: Mapping[str, Searcher], about_local: str = "") 
     """List the tools of a researcher: only those that can be used here. `about_local` says what the local search covers
     where that is not the knowledge base."""
     local = replace(LOCAL_SEARCH, description=f"{about_local} {LOCAL_SEARCH.description}".strip())
-    single = {**OPTIONAL_TOOLS, local.name: local}
+    single = {**EXTRA_SPECS, local.name: local}
     return (SEARCH, *(single[name] for name in single if name in extra_searchers), SCRAPE, FINAL_ANSWER)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from nexi.reader import NOT_RECORDED, Reader
 from nexi.runs.session import Session
 from nexi.searcher import Searcher
 from nexi.structured.ranking import ENOUGH
+from nexi.tools.extra import build_query
 from nexi.tools.results import error_result, render_pages, render_searches, to_json
 from nexi.tools.specs import LOCAL_SEARCH, SPECS, WEB_GET, WEB_SEARCH, parse_arguments
 from nexi.tools.summaries import MAX_FALLBACK_CHARS, MAX_SUMMARY_TOKENS, ExtractLimits, pick_chunks, summarise
@@ -41,7 +43,7 @@ CHUNK_NUMBER_BYTES = 1_000  # of the numbers that chunks are shown with
 
 class Toolbox(Struct, frozen=True):
     """The tools of one run. Summaries are made for `question`; `part_of` is the research question that it is a task of.
-    `free_bytes` returns how many bytes of page text still fit."""
+    `free_bytes` returns how many bytes of page text still fit; `extra_searchers` has the searchers of the extra tools."""
 
     session: Session
     searcher: Searcher
@@ -61,6 +63,7 @@ class Toolbox(Struct, frozen=True):
     lookup: Lookup | None = None
     part_of: str = ""
     chooses_passages: bool = True  # of a long page; a run recorded before nexi did goes on with the beginning
+    extra_searchers: Mapping[str, Searcher] = {}
 
     async def run(self, call: ToolCall) -> ToolResult:
         """Run one call and log its start and end; an error is a result for the model."""
@@ -78,7 +81,8 @@ class Toolbox(Struct, frozen=True):
     def runners(self) -> Mapping[str, Callable[[Mapping[str, Any]], Awaitable[ToolResult]]]:
         """Map tool names to the methods that run them; subclasses may have other tools."""
         local = {LOCAL_SEARCH.name: self._local_search} if self.lookup else {}
-        return {**local, WEB_SEARCH.name: self._web_search, WEB_GET.name: self._web_get}
+        extra = {name: partial(self.search_source, name) for name in self.extra_searchers}
+        return {**local, **extra, WEB_SEARCH.name: self._web_search, WEB_GET.name: self._web_get}
 
     def is_repeatable(self, call: ToolCall) -> bool:
         """Whether the same call again does something new."""
@@ -103,7 +107,12 @@ class Toolbox(Struct, frozen=True):
     async def _web_search(self, arguments: Mapping[str, Any]) -> ToolResult:
         return await self.run_queries(self.searcher, arguments["queries"])
 
-    async def run_queries(self, searcher: Searcher, queries: Sequence[str]) -> ToolResult:
+    async def search_source(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
+        """Search the one source of an extra tool."""
+        queries = arguments["queries"] if "queries" in arguments else [arguments["query"]]
+        return await self.run_queries(self.extra_searchers[tool], queries, build_query(self.query_template, arguments))
+
+    async def run_queries(self, searcher: Searcher, queries: Sequence[str], template: Query | None = None) -> ToolResult:
         """Run queries in parallel, allow their hits to be read, and prefetch the best ones."""
         texts = list(dict.fromkeys(q.strip() for q in queries if q.strip()))
         if not texts:
@@ -113,7 +122,9 @@ class Toolbox(Struct, frozen=True):
                 f"refused: {quoted!r} stands in a private file, which no search service may learn; use other words"
             )
         async with asyncio.TaskGroup() as group:
-            searches = (searcher.search(replace(self.query_template, text=q), deadline=self.deadline) for q in texts)
+            searches = (
+                searcher.search(replace(template or self.query_template, text=q), deadline=self.deadline) for q in texts
+            )
             tasks = [group.create_task(search) for search in searches]
         outcomes = _drop_repeated_hits([t.result() for t in tasks])
         for outcome in outcomes:

@@ -14,7 +14,7 @@ from nexi.backends.duckduckgo import DuckDuckGo
 from nexi.backends.exa import Exa
 from nexi.backends.firecrawl import Firecrawl
 from nexi.backends.jina import Jina
-from nexi.backends.sender import BackendDialect, Sender
+from nexi.backends.sender import BackendDialect, BackendRequest, BackendResponse, Sender
 from nexi.backends.serper import Serper
 from nexi.backends.stackexchange import StackExchange
 from nexi.backends.tavily import Tavily
@@ -156,6 +156,7 @@ def test_a_wrong_jina_key_names_the_setting() -> None:
 def test_stack_exchange_asks_the_site_of_the_query() -> None:
     assert dict(StackExchange().request(Query("x", sites=("unix.stackexchange.com",))).params)["site"] == "unix"
     assert dict(StackExchange().request(Query("x")).params)["site"] == "stackoverflow"
+    assert dict(StackExchange().request(Query("x", sites=("mathoverflow.net",))).params)["site"] == "mathoverflow.net"
 
 
 def test_stack_exchange_questions_tell_how_well_they_were_answered() -> None:
@@ -170,6 +171,42 @@ def test_stack_exchange_questions_tell_how_well_they_were_answered() -> None:
     assert StackExchange().parse(200, {}, body({"items": [item]})) == [
         Hit("https://stackoverflow.com/q/1", "A <b>", "2 answers, score 5. Why?", "1970-01-01", "stackexchange")
     ]
+
+
+class StackExchangeReplies(Sender):
+    """A sender with two questions, and the accepted answer of the first unless it fails."""
+
+    def __init__(self, answers: BackendResponse) -> None:
+        super().__init__(user_agent="test")
+        self.answers = answers
+        self.sent: list[BackendRequest] = []
+
+    async def send(self, service: str, request: BackendRequest) -> BackendResponse:
+        self.sent.append(request)
+        if "/answers/" in request.url:
+            return self.answers
+        first = {"title": "A", "link": "https://superuser.com/q/1", "answer_count": 2, "score": 3, "accepted_answer_id": 11}
+        second = {"title": "B", "link": "https://superuser.com/q/2"}
+        return BackendResponse(200, {}, body({"items": [first, second]}))
+
+
+async def test_stack_exchange_hits_hold_the_text_of_the_accepted_answer() -> None:
+    items = [{"answer_id": 11, "body": "<p>Use &lt;Alt&gt;.</p>"}, {"answer_id": "x"}, {"answer_id": 12, "body": "other"}]
+    sender = StackExchangeReplies(BackendResponse(200, {}, body({"items": items})))
+    hits = await create_backend("stackexchange", Settings(api_key="k"), sender).search(Query("x", sites=("superuser.com",)))
+    assert hits == [
+        Hit("https://superuser.com/q/1", "A", "2 answers, score 3. \nAccepted answer: Use <Alt>.", "", "stackexchange"),
+        Hit("https://superuser.com/q/2", "B", "0 answers, score 0. ", "", "stackexchange"),
+    ]
+    asked = sender.sent[1]
+    assert asked.url == "https://api.stackexchange.com/2.3/answers/11"
+    assert dict(asked.params) == {"pagesize": "1", "site": "superuser", "filter": "withbody", "key": "k"}
+
+
+@pytest.mark.parametrize("answers", [BackendResponse(500, {}, b""), BackendResponse(200, {}, b"no JSON")])
+async def test_stack_exchange_questions_stand_alone_where_their_answers_cannot_be_had(answers: BackendResponse) -> None:
+    hits = await create_backend("stackexchange", Settings(), StackExchangeReplies(answers)).search(Query("x"))
+    assert [hit.snippet for hit in hits] == ["2 answers, score 3. ", "0 answers, score 0. "]
 
 
 def test_a_throttled_stack_exchange_says_so() -> None:

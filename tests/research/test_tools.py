@@ -122,6 +122,33 @@ async def test_four_gathering_calls_are_shared_by_all_tools_that_gather() -> Non
     assert bench.web.queries == ["Moon", "tides", "Moon", "Moon", "Moon"]
 
 
+class SitesAsked(FakeWeb):
+    """Records the sites of each query."""
+
+    sites: list[tuple[str, ...]]
+
+    async def search(self, query: Query) -> list[Hit]:
+        self.sites = [*getattr(self, "sites", []), query.sites]
+        return await super().search(query)
+
+
+@pytest.mark.parametrize(
+    ("site", "host"),
+    [
+        ("superuser", "superuser.com"),
+        ("unix", "unix.stackexchange.com"),
+        ("mathoverflow", "mathoverflow.net"),
+        ("www.AskUbuntu.com", "askubuntu.com"),
+    ],
+)
+async def test_a_site_of_the_stack_exchange_network_can_be_named(site: str, host: str) -> None:
+    bench = Bench({})
+    web = bench.web = SitesAsked({})
+    calls = ("stackexchange", {"query": "Moon", "site": site}), ("stackexchange", {"query": "Moon"})
+    await bench.run(*calls, others=("stackexchange",))
+    assert web.sites == [(host,), ()]
+
+
 async def test_only_tools_that_can_be_used_are_offered() -> None:
     searcher = Searcher(lambda: (), emit=Told(), clock=FakeClock())
     assert [s.name for s in build_specs({})] == ["search", "scrape", "final_answer"]

@@ -1,0 +1,61 @@
+"""Tools that search one source besides the web: vulnerabilities, Stack Exchange, the code of a project.
+
+Each asks one backend through a searcher of its own; research offers them as gathering tools, an ordinary search beside
+`web_search`. Below are the specs of the loop's other tools; which of these can be used is known to the assembly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from nexi.types import Query, ToolSpec
+
+__all__ = ["BACKENDS_OF_TOOLS", "EXTRA_SPECS", "build_query"]
+
+
+OWN_DOMAINS = {"mathoverflow": "mathoverflow.net"} | {
+    name: f"{name}.com" for name in ("stackoverflow", "superuser", "serverfault", "askubuntu", "stackapps")
+}
+_QUERY = {"type": "string", "minLength": 1, "maxLength": 1000}
+_SITE = {
+    "type": "string",
+    "minLength": 2,
+    "maxLength": 60,
+    "pattern": r"^[A-Za-z0-9.-]+$",
+    "description": "a site of the network such as superuser, askubuntu, unix or math; Stack Overflow where it is left out",
+}
+
+
+def _build_spec(name: str, description: str, **more: Mapping[str, Any]) -> ToolSpec:
+    return ToolSpec(name, description, {"type": "object", "properties": {"query": _QUERY, **more}, "required": ["query"]})
+
+
+EXTRA_SPECS = {
+    spec.name: spec
+    for spec in (
+        _build_spec("security_search", "Search NVD, CISA KEV, GitHub Advisories and OSV for vulnerabilities."),
+        _build_spec(
+            "stackexchange",
+            "Search questions of a Stack Exchange site. Returns each question with the text of its accepted answer.",
+            site=_SITE,
+        ),
+        _build_spec("grep", "Search the local code for a pattern."),
+    )
+}
+BACKENDS_OF_TOOLS = {"security_search": "security", "stackexchange": "stackexchange", "grep": "ripgrep"}
+
+
+def build_query(template: Query, arguments: Mapping[str, Any]) -> Query:
+    """The query of one call. A site that the model names does not widen the sites that the user allows."""
+    site = str(arguments.get("site") or "")
+    return replace(template, sites=(_host_of(site),)) if site and not template.sites else template
+
+
+def _host_of(site: str) -> str:
+    """The host of a site by its short name or its host: `unix` is unix.stackexchange.com."""
+    name = site.lower().removeprefix("www.")
+    is_host = name.endswith((".com", ".net"))
+    return name if is_host else OWN_DOMAINS.get(name, f"{name}.stackexchange.com")
