@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from nexi import __version__
-from nexi.app import Nexi, SystemClock
+from nexi.app import Nexi, SystemClock, open_runs
 from nexi.app.local_models import PORTS, LocalServer, describe_server, find_servers
 from nexi.config import Config, load_config
 from nexi.errors import ConfigError, FetchError, LLMError, NexiError, StoreError
@@ -394,7 +394,7 @@ def _check_store_sync(config: Config) -> list[Check]:
 
 async def _check_runs(nexi: Nexi) -> list[Check]:
     """The logs of the newest runs, line by line, and the page texts they name."""
-    return await asyncio.to_thread(_check_runs_sync, nexi.runs())
+    return await asyncio.to_thread(_check_runs_sync, open_runs(nexi.config))
 
 
 def _check_runs_sync(runs: RunDirectory) -> list[Check]:

@@ -7,7 +7,8 @@
     │   └── ContextOverflowError   the request was larger than its window
     ├── BackendError       a search backend failed
     ├── FetchError         a page could not be read (`reason` says which way)
-    ├── StoreError         a file of ours could not be read or written
+    ├── StoreError         what nexi keeps could not be read or written
+    │   └── RunTakenError  another writer has taken over the run
     ├── ResearchError      a research run cannot go on
     ├── NoEvidenceError    nothing was read, so nothing can be answered        exit 5
     ├── VerificationError  no sentence is supported by what was read           exit 5
@@ -141,6 +142,12 @@ class FetchError(NexiError):
 
 class StoreError(NexiError):
     code = "store"
+
+
+class RunTakenError(StoreError):
+    """A writer that lost its run to another one: whatever it still does may not be kept."""
+
+    code = "run_taken"
 
 
 class ResearchError(NexiError):

@@ -9,70 +9,21 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from nexi import files
+from nexi.types import HistoryEntry as HistoryEntry
+from nexi.types import HistoryRead as HistoryRead
 
 PREVIEW_CHARS = 200
 PREVIEW_URLS = 3
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 _TITLE = re.compile(r"\A\s*# [^\n]*\n+(?=\s*\S)")
 _CONTROL_BUT_LINES = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-
-
-@dataclass(frozen=True)
-class HistoryEntry:
-    """One answered question."""
-
-    id: str
-    ts: str
-    query: str
-    answer: str
-    urls: list[str]
-    effort: str
-    iterations: int
-    duration_s: float
-    tokens: int
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> HistoryEntry:
-        """Read an entry; fields of a later version are left out. ValueError says which field is wrong."""
-        known: dict[str, Any] = {f.name: data.get(f.name) for f in fields(cls)}
-        for name, kind in _KINDS.items():
-            if not isinstance(known[name], kind) or isinstance(known[name], bool):
-                raise ValueError(f"{name} is missing or wrong")  # noqa: TRY004  # one kind of error for one kind of damage
-        if not all(isinstance(url, str) for url in known["urls"]):
-            raise ValueError("urls holds something else")
-        return cls(**known)
-
-
-_KINDS: dict[str, type | tuple[type, ...]] = {
-    "id": str,
-    "ts": str,
-    "query": str,
-    "answer": str,
-    "urls": list,
-    "effort": str,
-    "iterations": int,
-    "duration_s": (int, float),
-    "tokens": int,
-}
-
-
-class HistoryRead(NamedTuple):
-    """Entries, most recent first, and how many lines could not be read."""
-
-    entries: list[HistoryEntry]
-    damaged: int = 0
 
 
 def get_history_path() -> Path:
@@ -220,6 +171,31 @@ def format_entry_full(entry: HistoryEntry) -> str:
         f"ID: {_one_line(entry.id)} · {_one_line(entry.ts)} · effort {_one_line(entry.effort)} · {facts}",
     ]
     return "\n".join([*head, "", _CONTROL_BUT_LINES.sub("", entry.answer), *urls])
+
+
+class FileHistory:
+    """The history of one home, as the port HistoryStore."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def add(self, entry: HistoryEntry) -> None:
+        add_history_entry(entry, self._path)
+
+    def read(self, count: int | None = None) -> HistoryRead:
+        return read_history(self._path) if count is None else read_last(count, self._path)
+
+    def find(self, text: str) -> HistoryRead:
+        return find_entries(text, self._path)
+
+    def get(self, entry_id: str) -> HistoryEntry | None:
+        return get_entry_by_id(entry_id, self._path)
+
+    def remove(self, entry_id: str) -> int:
+        return remove_entry(entry_id, self._path)
+
+    def clear(self) -> None:
+        clear_history(self._path)
 
 
 class _HistoryReader:

@@ -13,10 +13,13 @@ from typing import Any, Protocol
 from nexi.errors import BackendError
 from nexi.events import Delta, Fact
 from nexi.net.breaker import Suspension
+from nexi.runs.log_format import ReadLog, RunSummary
 from nexi.types import (
     EVERYTHING,
     Embedded,
     FetchLimits,
+    HistoryEntry,
+    HistoryRead,
     Hit,
     IndexedPage,
     Message,
@@ -226,7 +229,10 @@ class RunLog(Protocol):
     def run_id(self) -> str: ...
 
     async def append(self, fact: Fact) -> int:
-        """Commit a fact and return its number; numbers have no holes. Raises StoreError."""
+        """Commit a fact and return its number; numbers have no holes.
+
+        Raises StoreError, and RunTakenError when another writer has the run now.
+        """
         ...
 
     def stop_requested(self) -> bool:
@@ -234,6 +240,88 @@ class RunLog(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+class RunStore(Protocol):
+    """The runs of one person. Its methods block, so a door calls them in a thread; each raises StoreError.
+
+    A run of somebody else is no run: its id is as unknown as one that was never made.
+    """
+
+    @property
+    def pages(self) -> PageStore: ...
+
+    def create(self) -> RunLog:
+        """A new run under an unused id, open for writing."""
+        ...
+
+    def reopen(self, run_id: str) -> tuple[ReadLog, RunLog]:
+        """Go on with a run that did not end: its facts, and its log. From now on every earlier writer of it is refused."""
+        ...
+
+    def open_log(self, run_id: str) -> ReadLog: ...
+
+    async def wait_for_facts(self, run_id: str, number: int, timeout_s: float) -> None:
+        """Return when there may be facts after that number, or when the time is over. A hint: the log is the truth."""
+        ...
+
+    def list_runs(self, newest: int = 0) -> list[RunSummary]:
+        """Runs, newest first, all of them or so many."""
+        ...
+
+    def has_run(self, run_id: str) -> bool:
+        """Whether anything is kept under this id, which may be any text."""
+        ...
+
+    def is_running(self, run_id: str) -> bool:
+        """Whether a writer holds the log."""
+        ...
+
+    def request_stop(self, run_id: str) -> bool:
+        """Ask a run to answer from what it has; False when it is not running."""
+        ...
+
+    def request_cancel(self, run_id: str) -> None:
+        """Ask the process that has this run to end it without an answer."""
+        ...
+
+    def is_cancel_requested(self, run_id: str) -> bool: ...
+
+    def remove(self, run_id: str) -> None:
+        """Delete a run that is not running."""
+        ...
+
+
+class HistoryStore(Protocol):
+    """The past answers of one person, most recent first. Its methods block; each raises StoreError."""
+
+    def add(self, entry: HistoryEntry) -> None: ...
+
+    def read(self, count: int | None = None) -> HistoryRead:
+        """All entries, or the last so many."""
+        ...
+
+    def find(self, text: str) -> HistoryRead:
+        """Entries whose question or answer contains the text, whatever its case."""
+        ...
+
+    def get(self, entry_id: str) -> HistoryEntry | None: ...
+
+    def remove(self, entry_id: str) -> int:
+        """Forget an entry, and say how many there were."""
+        ...
+
+    def clear(self) -> None: ...
+
+
+class PersonalState(Protocol):
+    """What is kept for one person beyond a process: runs with their pages, and past answers."""
+
+    @property
+    def runs(self) -> RunStore: ...
+
+    @property
+    def history(self) -> HistoryStore: ...
 
 
 class Clock(Protocol):

@@ -8,8 +8,9 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
@@ -575,3 +576,52 @@ def content_text(content: object) -> str:
 def _mean(values: Iterable[float]) -> float:
     known = list(values)
     return sum(known) / len(known) if known else 0.0
+
+
+@dataclass(frozen=True)
+class HistoryEntry:
+    """One answered question."""
+
+    id: str
+    ts: str
+    query: str
+    answer: str
+    urls: list[str]
+    effort: str
+    iterations: int
+    duration_s: float
+    tokens: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> HistoryEntry:
+        """Read an entry; fields of a later version are left out. ValueError says which field is wrong."""
+        known: dict[str, Any] = {f.name: data.get(f.name) for f in fields(cls)}
+        for name, kind in _KINDS.items():
+            if not isinstance(known[name], kind) or isinstance(known[name], bool):
+                raise ValueError(f"{name} is missing or wrong")  # noqa: TRY004  # one kind of error for one kind of damage
+        if not all(isinstance(url, str) for url in known["urls"]):
+            raise ValueError("urls holds something else")
+        return cls(**known)
+
+
+_KINDS: dict[str, type | tuple[type, ...]] = {
+    "id": str,
+    "ts": str,
+    "query": str,
+    "answer": str,
+    "urls": list,
+    "effort": str,
+    "iterations": int,
+    "duration_s": (int, float),
+    "tokens": int,
+}
+
+
+class HistoryRead(NamedTuple):
+    """Entries, most recent first, and how many lines could not be read."""
+
+    entries: list[HistoryEntry]
+    damaged: int = 0

@@ -23,6 +23,7 @@ LAYER = {
             "urls",
             "extract",
             "runs.__init__",
+            "runs.log_format",
             "answers",
             "structured",
             "text",
@@ -56,7 +57,7 @@ LAYER = {
         ENGINE,
     ),
     **dict.fromkeys(["backends", "fetchers", "llm", "history", "plugins", "stores", "pair_models"], ADAPTER),
-    **dict.fromkeys(["runs.log_format", "runs.log", "runs.pages", "runs.repair", "runs.directory", "net.suspensions"], ADAPTER),
+    **dict.fromkeys(["runs.log", "runs.pages", "runs.repair", "runs.directory", "net.suspensions"], ADAPTER),
     **dict.fromkeys(["app"], ASSEMBLY),
     **dict.fromkeys(
         [

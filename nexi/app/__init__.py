@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from nexi.fetchers.browser import missing_parts as missing_parts
     from nexi.fetchers.guard import resolve_host as resolve_host
     from nexi.runs.directory import RunDirectory as RunDirectory
-    from nexi.runs.directory import RunSummary as RunSummary
     from nexi.runs.log_format import DamagedLogError as DamagedLogError
     from nexi.runs.log_format import ReadLog as ReadLog
+    from nexi.runs.log_format import RunSummary as RunSummary
     from nexi.runs.log_format import check_run_id as check_run_id
     from nexi.runs.session import Session as Session
 else:
@@ -57,8 +57,8 @@ else:
         "nexi.app.verification": ("Target",),
         "nexi.fetchers.browser": ("browser_install_fix", "installed_browser", "missing_parts"),
         "nexi.fetchers.guard": ("resolve_host",),
-        "nexi.runs.directory": ("RunDirectory", "RunSummary"),
-        "nexi.runs.log_format": ("DamagedLogError", "ReadLog", "check_run_id"),
+        "nexi.runs.directory": ("RunDirectory",),
+        "nexi.runs.log_format": ("DamagedLogError", "ReadLog", "RunSummary", "check_run_id"),
         "nexi.runs.session": ("Session",),
     }
     _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}

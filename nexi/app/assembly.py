@@ -25,8 +25,7 @@ from nexi.app.run import Run, RunEngine, RunOpening, RunResult
 from nexi.budget import Budget, Meter
 from nexi.config import Config
 from nexi.errors import ConfigError, NexiError
-from nexi.ports import LLM, Clock, ContentFetcher, Emit, PageStore, SearchBackend
-from nexi.runs.directory import RunDirectory
+from nexi.ports import LLM, Clock, ContentFetcher, Emit, HistoryStore, PageStore, PersonalState, RunStore, SearchBackend
 from nexi.runs.recording import Pace
 from nexi.runs.session import Session
 from nexi.types import Page, Query, Review, SearchOutcome, ToolCall, ToolResult
@@ -59,9 +58,10 @@ class Nexi:
         backends: Sequence[Any] | None = None,
         fetchers: Sequence[Any] | None = None,
         probe: ModelProbe | None = None,
+        state: PersonalState | None = None,
     ) -> None:
         clock = clock or SystemClock()
-        self.ports = PortFactory(config, SharedClients(config, clock, llms or {}, backends, fetchers))
+        self.ports = PortFactory(config, SharedClients(config, clock, llms or {}, backends, fetchers, state))
         self._probe: ModelProbe = probe or (NoProbe() if llms else LocalModelProbe(clock))
         self._search_service: SearchService | None = None
 
@@ -95,8 +95,11 @@ class Nexi:
     def knowledge(self) -> Knowledge:
         return self.ports.knowledge()
 
-    def runs(self) -> RunDirectory:
+    def runs(self) -> RunStore:
         return self.ports.runs()
+
+    def history(self) -> HistoryStore:
+        return self.ports.history()
 
     def pages(self) -> PageStore:
         return self.ports.pages()
@@ -146,7 +149,7 @@ class Nexi:
         if not request.continues:
             return Session()
         if request.continues == LAST_RUN:
-            return await load_last_conversation(self.config, self.clock)
+            return await load_last_conversation(self.runs(), self.history())
         runs = self.runs()
         await asyncio.to_thread(runs.open_log, request.continues)
         return await load_conversation_after(runs, request.continues)
@@ -205,7 +208,8 @@ class Nexi:
         llms = {"answer": llm, "extract": llm, "judge": judge}
         session, config = await session_of(started, runs, recorded.facts), config_of_run(started, self.config)
 
-        async with Nexi(config, clock=self.clock, llms=llms, backends=(), fetchers=()) as nexi:
+        state = self.ports.shared.state
+        async with Nexi(config, clock=self.clock, llms=llms, backends=(), fetchers=(), state=state) as nexi:
 
             async def prepare() -> Run:
                 resolved = resolve_replay(started, config)
@@ -296,7 +300,7 @@ class Nexi:
         from nexi.verify.recheck import recheck
 
         runs = self.runs()
-        document = await asyncio.to_thread(document_of, target, runs, self.config.history_path)
+        document = await asyncio.to_thread(document_of, target, runs, self.history())
         archive = PageArchive(runs, self.ports.page_cache(), self.config.fetch_chain(), run=document.run)
         if not refetch:
             return await recheck(document, archive.text)

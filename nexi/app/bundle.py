@@ -20,7 +20,7 @@ from urllib.parse import quote
 from nexi.errors import StoreError
 from nexi.files import PRIVATE_FILE, make_private_directory, store_error
 from nexi.runs.directory import RunDirectory
-from nexi.runs.log_format import digests_in, seal_record, unseal_line
+from nexi.runs.log_format import RUN_ID, digests_in, seal_record, unseal_line
 from nexi.runs.pages import FilePages
 from nexi.runs.repair import describe_damage
 from nexi.types import content_digest
@@ -97,7 +97,7 @@ def _unpack_archive(archive: tarfile.TarFile, runs: RunDirectory, max_bytes: int
 
 def _keep_log(data: bytes, runs: RunDirectory) -> str:
     run_id = str(unseal_line(data.split(b"\n", 1)[0])["run"])
-    if not re.fullmatch(r"[0-9a-f]{6}", run_id):
+    if not RUN_ID.fullmatch(run_id):
         raise ValueError("its log has no id")
     folder = runs.runs_dir / run_id
     make_private_directory(folder)

@@ -11,14 +11,11 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from nexi.answers.citations import CitationBook, extract_citation_markers, format_citations_section
-from nexi.config import Config
 from nexi.errors import NexiError, StoreError
 from nexi.events import Fact, RunFinished, RunStarted, SourceNumbered
-from nexi.history import HistoryEntry, get_latest_entry
-from nexi.ports import Clock
-from nexi.runs.directory import RunDirectory
+from nexi.ports import HistoryStore, RunStore
 from nexi.runs.session import Session
-from nexi.types import Message, Page, Source
+from nexi.types import HistoryEntry, Message, Page, Source
 from nexi.urls import hit_key
 
 MAX_EXCHANGES = 10
@@ -34,41 +31,40 @@ class _PastExchange(Struct, frozen=True):
     continues: str = ""
 
 
-async def load_last_conversation(config: Config, clock: Clock) -> Session:
+async def load_last_conversation(runs: RunStore, history: HistoryStore) -> Session:
     """Load the session after the last answer in the history. Raises NexiError when there is none."""
-    entry = get_latest_entry(config.history_path)
+    entry = next(iter(history.read(1).entries), None)
     if entry is None:
         raise NexiError("there is no answer to follow up", code="not_found", fix='ask something first: nexi "your question"')
-    runs = RunDirectory(config.runs_dir, config.pages_dir, clock=clock)
     return await _build_session(
         runs, list(_iterate_exchanges(runs, _load_exchange(runs, entry.id) or _exchange_from_history(entry)))
     )
 
 
-async def load_conversation_after(runs: RunDirectory, run_id: str) -> Session:
+async def load_conversation_after(runs: RunStore, run_id: str) -> Session:
     """Load the session after this run; an empty one if its log was removed."""
     exchange = _load_exchange(runs, run_id)
     return await _build_session(runs, list(_iterate_exchanges(runs, exchange))) if exchange else Session()
 
 
-async def _build_session(runs: RunDirectory, exchanges: Sequence[_PastExchange]) -> Session:
+async def _build_session(runs: RunStore, exchanges: Sequence[_PastExchange]) -> Session:
     session = Session(message for exchange in reversed(exchanges) for message in _to_messages(exchange))
     session.last_run = exchanges[0].id
     await restore_sources(session, runs, exchanges[0].sources)
     return session
 
 
-async def restore_sources(session: Session, runs: RunDirectory, sources: Sequence[Source]) -> None:
+async def restore_sources(session: Session, runs: RunStore, sources: Sequence[Source]) -> None:
     """Add the sources of an earlier session to this one, with their numbers and texts."""
     session.book = CitationBook(hit_key, sources)
     for source in sources:
         await _restore_source(session, runs, source)
 
 
-def cited_sources(config: Config, clock: Clock, entry: HistoryEntry) -> tuple[Source, ...]:
+def cited_sources(runs: RunStore, entry: HistoryEntry) -> tuple[Source, ...]:
     """Return the sources that an answer in the history cites; if its log was removed, the URLs in the history."""
     try:
-        facts = [fact for _, fact in RunDirectory(config.runs_dir, config.pages_dir, clock=clock).open_log(entry.id).facts]
+        facts = [fact for _, fact in runs.open_log(entry.id).facts]
     except StoreError:
         facts = []
     end = next((fact for fact in reversed(facts) if isinstance(fact, RunFinished)), None)
@@ -79,7 +75,7 @@ def cited_sources(config: Config, clock: Clock, entry: HistoryEntry) -> tuple[So
     return tuple(s for s in sources if s.number in numbers) or sources
 
 
-def _iterate_exchanges(runs: RunDirectory, exchange: _PastExchange) -> Iterator[_PastExchange]:
+def _iterate_exchanges(runs: RunStore, exchange: _PastExchange) -> Iterator[_PastExchange]:
     """Iterate over an exchange and those it continued, newest first, as far back as there are logs."""
     seen = {exchange.id}
     yield exchange
@@ -92,7 +88,7 @@ def _iterate_exchanges(runs: RunDirectory, exchange: _PastExchange) -> Iterator[
         yield exchange
 
 
-def _load_exchange(runs: RunDirectory, run_id: str) -> _PastExchange | None:
+def _load_exchange(runs: RunStore, run_id: str) -> _PastExchange | None:
     try:
         facts = [fact for _, fact in runs.open_log(run_id).facts]
     except StoreError:
@@ -118,7 +114,7 @@ def _to_messages(exchange: _PastExchange) -> tuple[Message, Message]:
     return Message("user", exchange.question), Message("assistant", f"{exchange.answer}\n\n{listed}".strip())
 
 
-async def _restore_source(session: Session, runs: RunDirectory, source: Source) -> None:
+async def _restore_source(session: Session, runs: RunStore, source: Source) -> None:
     """Allow the page to be fetched, and add its stored text if there is one."""
     session.allow_urls([source.url])
     text = await runs.pages.get(source.digest)

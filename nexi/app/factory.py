@@ -18,9 +18,19 @@ from nexi.config import Config
 from nexi.errors import ConfigError, StoreError
 from nexi.files import PRIVATE_FILE, make_private_directory
 from nexi.net.addresses import is_loopback_host
-from nexi.ports import LLM, Breaker, Clock, ContentFetcher, Emit, PageStore, SearchBackend
+from nexi.ports import (
+    LLM,
+    Breaker,
+    Clock,
+    ContentFetcher,
+    Emit,
+    HistoryStore,
+    PageStore,
+    PersonalState,
+    RunStore,
+    SearchBackend,
+)
 from nexi.runs.directory import RunDirectory
-from nexi.runs.pages import FilePages
 from nexi.runs.recording import AgentReplay
 from nexi.searcher import BackendConcurrency, Searcher, SearchPatience
 from nexi.types import Answered, PageView, content_digest
@@ -53,8 +63,10 @@ class SharedClients:
         llms: Mapping[str, LLM],
         backends: Sequence[Any] | None,
         fetchers: Sequence[Any] | None,
+        state: PersonalState | None = None,
     ) -> None:
         self.config = config  # the config that the given ports stand for
+        self.state = state  # None for the files of the config's home
         self.clock = clock
         self.given_llms: Mapping[str, LLM] = dict(llms)
         self.backends = None if backends is None else _wrap_backends(backends)
@@ -294,11 +306,20 @@ class PortFactory:
                 fix=f'add it to the config: "prices": {{"{endpoint.model}": {{"input": 1.0, "output": 2.0}}}}',
             )
 
-    def runs(self) -> RunDirectory:
-        return RunDirectory(self.config.runs_dir, self.config.pages_dir, clock=self.clock)
+    def runs(self) -> RunStore:
+        state = self.shared.state
+        return state.runs if state else RunDirectory(self.config.runs_dir, self.config.pages_dir, clock=self.clock)
+
+    def history(self) -> HistoryStore:
+        state = self.shared.state
+        if state:
+            return state.history
+        from nexi.history import FileHistory
+
+        return FileHistory(self.config.history_path)
 
     def pages(self) -> PageStore:
-        return FilePages(self.config.pages_dir)
+        return self.runs().pages
 
     def page_cache(self) -> PageCache:
         """Pages kept between runs; `clear()` forgets them."""
@@ -309,7 +330,8 @@ class PortFactory:
     def retention(self) -> RetentionNotice:
         from nexi.app.retention import RetentionNotice
 
-        return RetentionNotice(self.config.state_dir / "retention.json", self.runs(), self.clock)
+        runs = RunDirectory(self.config.runs_dir, self.config.pages_dir, clock=self.clock)
+        return RetentionNotice(self.config.state_dir / "retention.json", runs, self.clock)
 
     def tidy(self) -> None:
         """Once a day, announce and later delete runs beyond what the config keeps. Errors are ignored: best effort."""

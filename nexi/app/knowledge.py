@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from nexi.errors import StoreError
 from nexi.install import install_command
-from nexi.ports import LLM, Clock, Embedder, Emit, KnowledgeStore, PageStore
+from nexi.ports import LLM, Clock, Embedder, Emit, HistoryStore, KnowledgeStore, PageStore
 from nexi.types import EVERYTHING, Page, Passage, Scope, StoredSource
 
 if TYPE_CHECKING:
@@ -62,6 +62,9 @@ class Knowledge:
     @property
     def pages(self) -> PageStore:
         return self._ports.pages()
+
+    def history(self) -> HistoryStore:
+        return self._ports.history()
 
     async def aclose(self) -> None:
         try:

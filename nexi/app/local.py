@@ -106,10 +106,9 @@ def _begins_with_it(passage: Passage) -> bool:
 async def pages_answered_before(knowledge: Knowledge, question: str) -> tuple[Hit, ...]:
     """The pages from which this very question was answered, while all of them are stored and none is out of date."""
     from nexi.answers.citations import extract_citation_markers
-    from nexi.history import read_last
 
     def earlier() -> list[str]:
-        entries = read_last(HISTORY_LOOKED_AT, knowledge.config.history_path).entries
+        entries = knowledge.history().read(HISTORY_LOOKED_AT).entries
         same = (
             e
             for e in entries

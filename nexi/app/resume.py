@@ -37,7 +37,7 @@ from nexi.events import (
     SourceNumbered,
     Warned,
 )
-from nexi.runs.directory import RunDirectory
+from nexi.ports import RunStore
 from nexi.runs.log_format import ReadLog
 from nexi.runs.recording import Pace
 from nexi.runs.repair import count_lost_facts, describe_damage
@@ -48,7 +48,7 @@ from nexi.urls import find_urls
 _URL_FIELD = re.compile(r'"url": "([^"]+)"')  # of hits and pages, as tools write them
 
 
-def reopen_run(runs: RunDirectory, run_id: str, *, pace: Pace | None = None) -> tuple[RunStarted, RecordedRun]:
+def reopen_run(runs: RunStore, run_id: str, *, pace: Pace | None = None) -> tuple[RunStarted, RecordedRun]:
     """The past of a run that was cut off, in its own log, or of one that ended, for a new one. Raises StoreError."""
     log = runs.open_log(run_id)
     started = _start_of(run_id, log)
@@ -62,7 +62,7 @@ def reopen_run(runs: RunDirectory, run_id: str, *, pace: Pace | None = None) -> 
     return started, read_recorded_run(run_id, facts, created, log=writer, seconds=worked, pace=pace, begun=begun)
 
 
-def read_finished_run(runs: RunDirectory, run_id: str) -> tuple[RunStarted, RecordedRun, str]:
+def read_finished_run(runs: RunStore, run_id: str) -> tuple[RunStarted, RecordedRun, str]:
     """The past of a finished run for a replay, and the answer it ended with. Raises StoreError."""
     log = runs.open_log(run_id)
     started = _start_of(run_id, log)
@@ -77,7 +77,7 @@ def read_finished_run(runs: RunDirectory, run_id: str) -> tuple[RunStarted, Reco
     return started, read_recorded_run(run_id, facts, log.header.created, only=True), end.answer
 
 
-def refuse_damaged_replay(runs: RunDirectory, run_id: str, facts: Sequence[Fact], error: NexiError | None = None) -> None:
+def refuse_damaged_replay(runs: RunStore, run_id: str, facts: Sequence[Fact], error: NexiError | None = None) -> None:
     """Raise StoreError where a replay failed or differs because the log or the page texts of the run are damaged."""
     damage = describe_damage(runs.pages, facts)
     if not damage:
@@ -115,7 +115,7 @@ def _worth_keeping(log: ReadLog) -> list[Fact]:
     return [fact for _, fact in log.facts if not isinstance(fact, (*TERMINAL, LimitNear, LimitApplied, LimitReached))]
 
 
-async def session_of(started: RunStarted, runs: RunDirectory, facts: Sequence[Fact] = ()) -> Session:
+async def session_of(started: RunStarted, runs: RunStore, facts: Sequence[Fact] = ()) -> Session:
     """The conversation a run belonged to, word for word where that is kept, else as questions and answers.
 
     `facts` are those of the run, which names the sources it began with; the runs before it may be gone.
@@ -138,7 +138,7 @@ def _known_at_first(facts: Sequence[Fact]) -> tuple[Source, ...]:
     return tuple(fact.source for fact in first if isinstance(fact, SourceNumbered))
 
 
-async def _said_before(started: RunStarted, runs: RunDirectory) -> list[Message]:
+async def _said_before(started: RunStarted, runs: RunStore) -> list[Message]:
     kept = started.settings.get("conversation")
     text = await runs.pages.get(str(kept.get("digest"))) if isinstance(kept, Mapping) else None
     try:

@@ -312,7 +312,7 @@ class Run:
         )
 
     def _add_to_history(self, answer: Answer) -> list[str]:
-        from nexi.history import add_history_entry, create_entry
+        from nexi.history import create_entry
 
         entry = create_entry(
             query=self.question,
@@ -325,7 +325,7 @@ class Run:
             id=self.id,
         )
         try:
-            add_history_entry(entry, self._ports.config.history_path)
+            self._ports.history().add(entry)
         except StoreError as error:
             return [f"the answer is not in the history: {error}. {error.fix}".strip()]
         return []

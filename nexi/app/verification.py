@@ -15,16 +15,13 @@ from msgspec import Struct
 from nexi.answers.citations import extract_citation_markers
 from nexi.errors import NexiError, NoEvidenceError, StoreError
 from nexi.events import Fact, PageFetched, RunFinished, RunStarted, SourceNumbered
-from nexi.history import HistoryEntry, read_history
-from nexi.runs.directory import RunDirectory
+from nexi.ports import HistoryStore, RunStore
 from nexi.runs.log_format import DamagedLogError
-from nexi.types import Source, content_digest
+from nexi.types import HistoryEntry, Source, content_digest
 from nexi.urls import dedup_key, is_web_url
 from nexi.verify.document import Document, build_answer_document, read_answer, read_markdown
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from nexi.fetchers.cache import PageCache
 
 
@@ -38,7 +35,7 @@ class Target(Struct, frozen=True):
 class PageArchive:
     """Stored texts of pages. A source that names its digest is found by that alone: another text is not what was cited."""
 
-    def __init__(self, runs: RunDirectory, cache: PageCache, fetchers: tuple[str, ...], *, run: str = "") -> None:
+    def __init__(self, runs: RunStore, cache: PageCache, fetchers: tuple[str, ...], *, run: str = "") -> None:
         self._runs = runs
         self._cache = cache
         self._fetchers = fetchers
@@ -86,7 +83,7 @@ class PageArchive:
         return None
 
 
-def facts_of(runs: RunDirectory, run_id: str) -> list[Fact]:
+def facts_of(runs: RunStore, run_id: str) -> list[Fact]:
     """The facts of a run as far as they can be read."""
     try:
         return [fact for _, fact in runs.open_log(run_id).facts]
@@ -96,7 +93,7 @@ def facts_of(runs: RunDirectory, run_id: str) -> list[Fact]:
         return []
 
 
-def document_of(target: Target, runs: RunDirectory, history: Path) -> Document:
+def document_of(target: Target, runs: RunStore, history: HistoryStore) -> Document:
     """The document to verify. Raises NexiError when there is none, NoEvidenceError when it cites nothing."""
     document = _by_id(target.id, runs, history) if target.id else _by_text(target.text)
     if not document.sources and not document.lost:
@@ -118,8 +115,8 @@ def _by_text(text: str) -> Document:
     return read_markdown(text)
 
 
-def _by_id(prefix: str, runs: RunDirectory, history: Path) -> Document:
-    entries = {entry.id: entry for entry in reversed(read_history(history).entries) if entry.id.startswith(prefix)}
+def _by_id(prefix: str, runs: RunStore, history: HistoryStore) -> Document:
+    entries = {entry.id: entry for entry in reversed(history.read().entries) if entry.id.startswith(prefix)}
     found = sorted({run.id for run in runs.list_runs() if run.id.startswith(prefix)} | set(entries))
     if len(found) != 1:
         raise _no_such_target(prefix, found)

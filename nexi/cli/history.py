@@ -117,11 +117,11 @@ def run_history_flags(flags: HistoryFlags, output: OutputFlags) -> None:
 
 def sources_of(entry: HistoryEntry) -> tuple[Source, ...]:
     """The sources that an answer cites, from its run's log."""
-    from nexi.app import SystemClock
+    from nexi.app import open_runs
     from nexi.app.conversation import cited_sources
     from nexi.config import load_config
 
-    return cited_sources(load_config(), SystemClock(), entry)
+    return cited_sources(open_runs(load_config()), entry)
 
 
 def latest_entry() -> HistoryEntry:

@@ -133,7 +133,7 @@ class _Conversation:
         if self._flags.go_on:
             from nexi.app.conversation import load_last_conversation
 
-            self._session = await load_last_conversation(self._nexi.config, self._nexi.clock)
+            self._session = await load_last_conversation(self._nexi.runs(), self._nexi.history())
         return self
 
     async def __aexit__(self, *ending: object) -> None:

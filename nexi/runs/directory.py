@@ -6,12 +6,13 @@ SHA-256, shared by all runs.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from msgspec import Struct, structs
 
@@ -20,14 +21,19 @@ from nexi.errors import StoreError
 from nexi.ports import Clock
 from nexi.runs.log import FileRunLog
 from nexi.runs.log_format import (
+    ENDED_STATES,
     RUN_ID,
     DamagedLogError,
     ReadLog,
+    RunSummary,
     check_run_id,
     digests_in,
     encode_header,
+    locked_error,
     new_run_id,
+    no_such_run,
     parse_log,
+    refuse_ended,
     to_aware,
     unseal_line,
 )
@@ -37,22 +43,10 @@ from nexi.runs.repair import LogRepair, has_bad_line, salvage_log
 __all__ = ["RunDirectory", "RunSummary"]
 
 
-RunState: TypeAlias = Literal["running", "finished", "failed", "unfinished", "damaged"]
 _ATTEMPTS = 100
+_POLL_S = 0.2
 _PAGE_GRACE = timedelta(hours=1)  # a page is put before the fact that names it, so young ones are left alone
 _CLOCK_TOLERANCE = timedelta(hours=1)
-_ENDED: dict[str, RunState] = {"run_finished": "finished", "run_failed": "failed"}
-
-
-class RunSummary(Struct, frozen=True):
-    """One line of a list of runs."""
-
-    id: str
-    created: str
-    query: str
-    mode: str
-    state: RunState
-    size: int
 
 
 class PruneReport(Struct, frozen=True):
@@ -88,7 +82,7 @@ class RunDirectory:
         try:
             data = path.read_bytes()
             log = parse_log(run_id, data)
-            _refuse_ended(run_id, log)
+            refuse_ended(run_id, log)
             os.ftruncate(fd, _sound_length(data, len(log.facts)))
             (path.parent / "stop").unlink(missing_ok=True)
             return log, FileRunLog(path, fd, self._clock, count=len(log.facts), worked=log.seconds)
@@ -105,10 +99,14 @@ class RunDirectory:
         try:
             data = path.read_bytes()
         except FileNotFoundError as error:
-            raise _no_such_run(run_id) from error
+            raise no_such_run(run_id) from error
         except OSError as error:
             raise files.store_error(f"Could not read run {run_id}", path, error) from error
         return parse_log(run_id, data)
+
+    async def wait_for_facts(self, run_id: str, number: int, timeout_s: float) -> None:
+        """Return when there may be facts after that number, or when the time is over: a file is looked at again and again."""
+        await asyncio.sleep(min(timeout_s, _POLL_S))
 
     def list_runs(self, newest: int = 0) -> list[RunSummary]:
         """Runs, newest first, all of them or so many. Only the ends of each log are read: a bad line between is not seen."""
@@ -147,6 +145,10 @@ class RunDirectory:
         folders = sorted(self._run_folders(), key=_modification_time, reverse=True)
         return [folder.name for folder in folders[: newest or None]]
 
+    def has_run(self, run_id: str) -> bool:
+        """Whether anything is kept under this id, which may be any text."""
+        return bool(RUN_ID.fullmatch(run_id)) and self._run_folder(run_id).is_dir()
+
     def is_running(self, run_id: str) -> bool:
         """Whether a writer holds the log."""
         try:
@@ -170,11 +172,24 @@ class RunDirectory:
             raise files.store_error(f"Could not ask run {run_id} to stop", stop, error) from error
         return True
 
+    def request_cancel(self, run_id: str) -> None:
+        """Ask the process that has this run to end it without an answer. Raises StoreError."""
+        try:
+            self._cancel_mark(run_id).touch(mode=files.PRIVATE_FILE)
+        except OSError as error:
+            raise StoreError(f"Could not ask for the end of run {run_id}", cause=str(error), fix="try again") from error
+
+    def is_cancel_requested(self, run_id: str) -> bool:
+        return self._cancel_mark(run_id).exists()
+
+    def _cancel_mark(self, run_id: str) -> Path:
+        return self._run_folder(run_id) / "cancel"
+
     def remove(self, run_id: str) -> None:
         """Delete a run that is not running; its pages go at the next prune."""
         self._require_run(run_id)
         if self.is_running(run_id):
-            raise _locked_error(run_id)
+            raise locked_error(run_id)
         try:
             shutil.rmtree(self._run_folder(run_id))
         except OSError as error:
@@ -275,18 +290,18 @@ class RunDirectory:
         try:
             fd = os.open(path, files.APPEND)
         except FileNotFoundError as error:
-            raise _no_such_run(run_id) from error
+            raise no_such_run(run_id) from error
         except OSError as error:
             raise files.store_error(f"Could not open run {run_id}", path, error) from error
         if files.take_lock(fd):
             return fd
         os.close(fd)
-        raise _locked_error(run_id)
+        raise locked_error(run_id)
 
     def _summarise(self, folder: Path) -> RunSummary:
         path = folder / "log.jsonl"
         header, first, last = _read_ends(path)
-        state = _ENDED.get(last.get("kind", ""), "unfinished") if header else "damaged"
+        state = ENDED_STATES.get(last.get("kind", ""), "unfinished") if header else "damaged"
         if state in ("unfinished", "damaged") and self.is_running(folder.name):
             state = "running"
         query, mode = str(first.get("query", "")), str(first.get("mode", ""))
@@ -322,7 +337,7 @@ class RunDirectory:
 
     def _require_run(self, run_id: str) -> None:
         if not self._run_folder(run_id).is_dir():
-            raise _no_such_run(run_id)
+            raise no_such_run(run_id)
 
     def _run_folder(self, run_id: str) -> Path:
         return self.runs_dir / check_run_id(run_id)
@@ -344,11 +359,6 @@ def _free_name(path: Path) -> Path:
     while (aside := path.with_name(f"log.damaged-{number}.jsonl")).exists():
         number += 1
     return aside
-
-
-def _refuse_ended(run_id: str, log: ReadLog) -> None:
-    if log.has_ended:
-        raise StoreError(f"Run {run_id} has ended", cause="its log has a terminal fact", fix="Start a new search.")
 
 
 def _sound_length(data: bytes, facts: int) -> int:
@@ -373,24 +383,6 @@ def _try_unseal(line: bytes) -> dict[str, Any]:
         return unseal_line(line.rstrip(b"\n"))
     except ValueError:
         return {}
-
-
-def _no_such_run(run_id: str) -> StoreError:
-    return StoreError(
-        f"There is no run {run_id}",
-        cause="it was never made here, or it was removed",
-        fix="`nexi runs` shows the ids there are.",
-        code="no_such_run",
-    )
-
-
-def _locked_error(run_id: str) -> StoreError:
-    return StoreError(
-        f"Run {run_id} is still running",
-        cause="another process holds its log",
-        fix=f"Wait for it, or stop it with `nexi stop {run_id}`.",
-        code="run_locked",
-    )
 
 
 def _tree_size(folder: Path) -> int:

@@ -11,7 +11,7 @@ import re
 import zlib
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -20,8 +20,23 @@ from nexi.errors import StoreError
 from nexi.events import Fact
 
 SCHEMA = 1
-RUN_ID = re.compile(r"[0-9a-f]{6}")
+RUN_ID = re.compile(r"[0-9a-f]{6}|[0-9a-f]{32}")  # the long ones where several people share a server
 _DIGESTS_IN_LOG = re.compile(rb'"(?:digest|links)":"([0-9a-f]{64})"')
+
+
+RunState: TypeAlias = Literal["running", "finished", "failed", "unfinished", "damaged"]
+ENDED_STATES: dict[str, RunState] = {"run_finished": "finished", "run_failed": "failed"}
+
+
+class RunSummary(Struct, frozen=True):
+    """One line of a list of runs."""
+
+    id: str
+    created: str
+    query: str
+    mode: str
+    state: RunState
+    size: int
 
 
 class LogHeader(Struct, frozen=True):
@@ -101,6 +116,30 @@ def check_run_id(run_id: str) -> str:
         fix="`nexi runs` shows the ids there are.",
         code="bad_run_id",
     )
+
+
+def no_such_run(run_id: str) -> StoreError:
+    return StoreError(
+        f"There is no run {run_id}",
+        cause="it was never made here, or it was removed",
+        fix="`nexi runs` shows the ids there are.",
+        code="no_such_run",
+    )
+
+
+def locked_error(run_id: str) -> StoreError:
+    return StoreError(
+        f"Run {run_id} is still running",
+        cause="another process holds its log",
+        fix=f"Wait for it, or stop it with `nexi stop {run_id}`.",
+        code="run_locked",
+    )
+
+
+def refuse_ended(run_id: str, log: ReadLog) -> None:
+    """Raise StoreError where a log has its terminal fact."""
+    if log.has_ended:
+        raise StoreError(f"Run {run_id} has ended", cause="its log has a terminal fact", fix="Start a new search.")
 
 
 def encode_header(run_id: str, created: datetime) -> bytes:

@@ -14,6 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from nexi.events import Fact, PageFetched, RunStarted, Warned, decode, is_fact
+from nexi.ports import PageStore
 from nexi.runs.log_format import encode_fact, encode_header, unseal_line
 from nexi.runs.pages import FilePages
 
@@ -95,10 +96,11 @@ def count_lost_facts(facts: Iterable[Fact]) -> int:
     return sum(isinstance(fact, Warned) and fact.code == LOST_FACT for fact in facts)
 
 
-def describe_damage(pages: FilePages, facts: Sequence[Fact]) -> str:
-    """What a run has lost of its log and its page texts, empty where it is whole."""
+def describe_damage(pages: PageStore, facts: Sequence[Fact]) -> str:
+    """What a run has lost of its log and its page texts, empty where it is whole; only files can lose a text unseen."""
     lost = count_lost_facts(facts)
-    parts = (str(find_page_damage(pages, facts)), f"{lost} of its facts were damaged and are lost" if lost else "")
+    texts = str(find_page_damage(pages, facts)) if isinstance(pages, FilePages) else ""
+    parts = (texts, f"{lost} of its facts were damaged and are lost" if lost else "")
     return "; ".join(filter(None, parts))
 
 

@@ -11,12 +11,12 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Coroutine
-from pathlib import Path
 from typing import Any
 
-from nexi.app import Nexi, ReadLog, Run, RunDirectory, RunOpening, RunRequest, RunResult, Session
-from nexi.errors import NexiError, StoreError
+from nexi.app import Nexi, ReadLog, Run, RunOpening, RunRequest, RunResult, Session
+from nexi.errors import NexiError
 from nexi.events import Event, ModelReplied, PageFetched, RunResumed, RunStarted, SearchFinished
+from nexi.ports import RunStore
 from nexi.web.feeds import Feed
 from nexi.web.metrics import Metrics
 from nexi.web.problems import build_refusal
@@ -200,21 +200,12 @@ class RunHost:
 
     async def _watch_cancel_files(self) -> None:
         """Another server of the same home asks with a file that a run of ours be cancelled."""
+        runs = self.nexi.runs()
         while not self.draining:
             await asyncio.sleep(POLL_S)
             for hosted in list(self._active.values()):
-                if self._cancel_file(hosted.id).exists():
+                if runs.is_cancel_requested(hosted.id):
                     await hosted.cancel()
-
-    def request_cancel(self, run_id: str) -> None:
-        """Ask the process that has this run to cancel it. Raises StoreError."""
-        try:
-            self._cancel_file(run_id).touch(mode=0o600)
-        except OSError as error:
-            raise StoreError(f"Could not ask for the end of run {run_id}", cause=str(error), fix="try again") from error
-
-    def _cancel_file(self, run_id: str) -> Path:
-        return self.nexi.config.runs_dir / run_id / "cancel"
 
     async def drain(self, patience_s: float) -> None:
         """Take nothing new, give what is under way some time, and leave the rest open in its log."""
@@ -236,7 +227,7 @@ class RunHost:
             await asyncio.wait(self._tasks)
 
 
-def _find_left_runs(runs: RunDirectory) -> dict[str, str]:
+def _find_left_runs(runs: RunStore) -> dict[str, str]:
     """The ids of the runs that a server began and left open, with the times at which they began."""
     left = {}
     for summary in runs.list_runs():

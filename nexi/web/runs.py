@@ -14,9 +14,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from nexi.app import RunDirectory, RunLimits, RunRequest, RunResult, check_run_id
+from nexi.app import RunLimits, RunRequest, RunResult, check_run_id
 from nexi.app.request import RunMode
 from nexi.errors import NexiError
+from nexi.ports import RunStore
 from nexi.types import Query
 from nexi.web.feeds import FeedItem, Mark, format_sse, mark_of
 from nexi.web.hosting import DOOR, HostedRun, RunHost
@@ -159,7 +160,7 @@ def _status_of(hosted: HostedRun, state: str = "running") -> dict[str, Any]:
     return status_of(hosted.id, state, hosted.created, hosted.run.facts)
 
 
-def _logged_status(runs: RunDirectory, run_id: str, hosted: HostedRun | None) -> dict[str, Any]:
+def _logged_status(runs: RunStore, run_id: str, hosted: HostedRun | None) -> dict[str, Any]:
     try:
         read = runs.open_log(run_id)
     except NexiError:
@@ -205,7 +206,7 @@ def _last_seen(request: Request) -> Mark:
     return mark
 
 
-async def _follow_log(runs: RunDirectory, run_id: str, mark: Mark, host: RunHost) -> AsyncGenerator[bytes, None]:
+async def _follow_log(runs: RunStore, run_id: str, mark: Mark, host: RunHost) -> AsyncGenerator[bytes, None]:
     """Facts of a run of another process, as its log grows; its deltas are not in the log. A run that this server resumes is
     waited for, and then followed here."""
     seen, quiet = mark.fact, 0.0
@@ -297,7 +298,7 @@ async def _cancel_run(request: Request) -> Response:
     await asyncio.to_thread(runs.open_log, run_id)
     if not await asyncio.to_thread(runs.is_running, run_id):
         raise build_refusal(409, "not_running", f"run {run_id} is not running", fix=f"GET /v1/runs/{run_id} says how it ended")
-    host.request_cancel(run_id)
+    await asyncio.to_thread(runs.request_cancel, run_id)
     return json_reply({"id": run_id, "cancelling": True}, 202)
 
 

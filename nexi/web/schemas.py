@@ -112,7 +112,7 @@ ERROR: dict[str, Any] = {
     },
 }
 Named: TypeAlias = Mapping[str, tuple[str, Mapping[str, Any]]]
-ID: Named = {"id": ("The id of the run.", {"type": "string", "pattern": "^[0-9a-f]{6}$"})}
+ID: Named = {"id": ("The id of the run.", {"type": "string", "pattern": "^([0-9a-f]{6}|[0-9a-f]{32})$"})}
 ANSWERS = {
     200: "Done.",
     202: "Accepted.",

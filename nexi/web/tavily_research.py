@@ -22,7 +22,7 @@ from nexi.web.hosting import DOOR, HostedRun, RunHost
 from nexi.web.openai_shapes import BEAT_S, format_comment, format_event, progress_line
 from nexi.web.payload import build_operation, json_reply, read_json, with_error_shape
 from nexi.web.problems import bad_request, problem_of
-from nexi.web.schemas import build_parameters
+from nexi.web.schemas import ID, build_parameters
 from nexi.web.streams import EventStream
 from nexi.web.tavily import TAG, error_schema, monotonic, object_schema, tavily_error
 
@@ -141,7 +141,7 @@ def openapi() -> dict[str, Any]:
     text, error = {"type": "string"}, error_schema()
     begun = object_schema(dict.fromkeys(("request_id", "created_at", "status", "input", "model"), text))
     ended = object_schema(dict.fromkeys(("request_id", "created_at", "status"), text))
-    identifier = build_parameters({"id": ("The id of the research.", {"type": "string", "pattern": "^[0-9a-f]{6}$"})})
+    identifier = build_parameters({"id": ("The id of the research.", ID["id"][1])})
     shown = build_operation("The report as Tavily gives it.", TAG, ok=ended, error=error, parameters=identifier)
     shown["responses"]["202"] = {"description": "Not ended yet.", "content": shown["responses"]["200"]["content"]}
     started = build_operation("Research as Tavily does.", TAG, body=BODY, ok=begun, error=error)

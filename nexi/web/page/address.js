@@ -6,7 +6,7 @@ export function parseAddress(path) {
   if (PANELS[path]) return { panel: PANELS[path] };
   const id = path.match(/^\/runs\/([^/]+)\/?$/)?.[1];
   if (id === undefined) return {};
-  return /^[0-9a-f]{6}$/.test(id) ? { run: id } : { missing: decode(id) };
+  return /^([0-9a-f]{6}|[0-9a-f]{32})$/.test(id) ? { run: id } : { missing: decode(id) };
 }
 
 function decode(text) { try { return decodeURIComponent(text); } catch { return text; } }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from nexi.answers.bibliography import FORMS as REFERENCES
-from nexi.app import ReadLog, RunDirectory
+from nexi.app import ReadLog
 from nexi.errors import NexiError
 from nexi.events import RunFinished, RunStarted
 from nexi.text.controls import clean_text
@@ -19,7 +19,7 @@ from nexi.web.page.timeline import timeline_of
 from nexi.web.page.view import AnsweredRun, is_web
 
 if TYPE_CHECKING:
-    from nexi.ports import PageStore
+    from nexi.ports import PageStore, RunStore
 
 TYPES = {
     "md": "text/markdown",
@@ -37,7 +37,7 @@ def suffix_of(form: str) -> str:
     return SUFFIXES.get(form, form)
 
 
-async def export_run(runs: RunDirectory, pages: PageStore, run_id: str, form: str) -> bytes:
+async def export_run(runs: RunStore, pages: PageStore, run_id: str, form: str) -> bytes:
     """A finished run in one of the forms of TYPES. Raises NexiError."""
     log = await asyncio.to_thread(runs.open_log, run_id)
     answered = answered_of(run_id, log)

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from nexi.app import Nexi, RunDirectory, RunSummary, check_run_id
+from nexi.app import Nexi, RunSummary, check_run_id
 from nexi.app.conversation import cited_sources
-from nexi.app.history import HistoryEntry, find_entries, get_entry_by_id, read_last, remove_entry
 from nexi.errors import NexiError
+from nexi.ports import HistoryStore, RunStore
+from nexi.types import HistoryEntry
 from nexi.web.page.view import answer_html, source_view
 from nexi.web.payload import json_reply
 from nexi.web.problems import bad_request
@@ -44,7 +44,7 @@ async def _list_history(request: Request) -> Response:
     """The newest first: all of them, or those whose question or answer has the words of `q` in it."""
     nexi: Nexi = request.app.state.nexi
     wanted, limit = words_of(request), limit_of(request)
-    found = await asyncio.to_thread(_list_entries, nexi.runs(), nexi.config.history_path, wanted.casefold(), limit + 1)
+    found = await asyncio.to_thread(_list_entries, nexi.runs(), nexi.history(), wanted.casefold(), limit + 1)
     return json_reply({"items": found[:limit], "more": len(found) > limit})
 
 
@@ -62,9 +62,9 @@ def limit_of(request: Request) -> int:
     return int(text)
 
 
-def _list_entries(runs: RunDirectory, history: Path, wanted: str, most: int) -> list[dict[str, Any]]:
+def _list_entries(runs: RunStore, history: HistoryStore, wanted: str, most: int) -> list[dict[str, Any]]:
     """Runs and lone answers that fit, as the page lists them. Raises StoreError."""
-    read = find_entries(wanted, history) if wanted else read_last(most, history)
+    read = history.find(wanted) if wanted else history.read(most)
     entries = {entry.id: entry for entry in read.entries}
     summaries = {run.id: run for run in runs.list_runs(0 if wanted else most)}
     items = [*_of_runs(summaries.values(), entries, wanted), *_of_answers(entries, summaries, runs, wanted)]
@@ -79,11 +79,11 @@ def _of_runs(summaries: Iterable[RunSummary], entries: Mapping[str, HistoryEntry
 
 
 def _of_answers(
-    entries: Mapping[str, HistoryEntry], summaries: Mapping[str, RunSummary], runs: RunDirectory, wanted: str
+    entries: Mapping[str, HistoryEntry], summaries: Mapping[str, RunSummary], runs: RunStore, wanted: str
 ) -> Iterator[dict[str, Any]]:
     for entry in entries.values():
         if entry.id not in summaries:
-            is_kept = (runs.runs_dir / entry.id).is_dir() if entry.id.isalnum() else False
+            is_kept = runs.has_run(entry.id)
             state = "finished" if is_kept else ONLY_AN_ANSWER
             item = {"id": entry.id, "question": entry.query, "state": state, "mode": "search", "created": entry.ts}
             yield {**item, "excerpt": excerpt_answer(entry.answer, wanted)}
@@ -101,7 +101,7 @@ def excerpt_answer(answer: str, wanted: str) -> str:
 async def _remove_entry_and_run(request: Request) -> Response:
     """Forget a run and its answer."""
     nexi, run_id = request.app.state.nexi, check_run_id(request.path_params["id"])
-    gone = await asyncio.to_thread(remove_entry, run_id, nexi.config.history_path)
+    gone = await asyncio.to_thread(nexi.history().remove, run_id)
     try:
         await delete_run(request.app.state.host, run_id)
     except NexiError as error:
@@ -112,10 +112,10 @@ async def _remove_entry_and_run(request: Request) -> Response:
 
 def read_from_history(nexi: Nexi, run_id: str) -> dict[str, Any] | None:
     """What the history still has of a run that is gone, in the form of a run's view; None where it has nothing."""
-    entry = get_entry_by_id(run_id, nexi.config.history_path)
+    entry = nexi.history().get(run_id)
     if entry is None:
         return None
-    sources = cited_sources(nexi.config, nexi.clock, entry)
+    sources = cited_sources(nexi.runs(), entry)
     return {
         "id": entry.id,
         "question": entry.query,
