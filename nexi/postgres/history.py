@@ -1,0 +1,58 @@
+"""Past answers in Postgres, as the port HistoryStore: one row for each, with its owner."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from nexi.postgres.database import Database, clean_text
+from nexi.types import HistoryEntry, HistoryRead
+
+__all__ = ["PostgresHistory"]
+
+
+class PostgresHistory:
+    """The past answers of one person."""
+
+    def __init__(self, database: Database, owner: str) -> None:
+        self._database, self._owner = database, owner
+
+    def add(self, entry: HistoryEntry) -> None:
+        words = f"{entry.query}\n{entry.answer}".casefold()
+        self._fetch(
+            "insert into history (owner, id, entry, words) values (%(owner)s, %(id)s, %(entry)s, %(words)s)",
+            id=entry.id,
+            entry=json.dumps(entry.to_dict()),
+            words=clean_text(words),
+        )
+
+    def read(self, count: int | None = None) -> HistoryRead:
+        limit = None if count is None else max(0, count)
+        return self._read("select entry from history where owner = %(owner)s order by number desc limit %(limit)s", limit=limit)
+
+    def find(self, text: str) -> HistoryRead:
+        return self._read(
+            "select entry from history where owner = %(owner)s and strpos(words, %(text)s) > 0 order by number desc",
+            text=clean_text(text.casefold()),
+        )
+
+    def get(self, entry_id: str) -> HistoryEntry | None:
+        found = self._read(
+            "select entry from history where owner = %(owner)s and id = %(id)s order by number desc limit 1",
+            id=clean_text(entry_id),
+        )
+        return found.entries[0] if found.entries else None
+
+    def remove(self, entry_id: str) -> int:
+        return len(
+            self._fetch("delete from history where owner = %(owner)s and id = %(id)s returning 1", id=clean_text(entry_id))
+        )
+
+    def clear(self) -> None:
+        self._fetch("delete from history where owner = %(owner)s")
+
+    def _read(self, statement: str, **values: Any) -> HistoryRead:
+        return HistoryRead([HistoryEntry.from_dict(json.loads(entry)) for (entry,) in self._fetch(statement, **values)])
+
+    def _fetch(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
+        return self._database.fetch(statement, {"owner": self._owner, **values})

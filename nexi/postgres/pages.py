@@ -1,0 +1,40 @@
+"""Page texts in Postgres by content hash, shared by all runs. `runs` hands this out as the port PageStore."""
+
+from __future__ import annotations
+
+from nexi.postgres.database import Database, clean_text
+from nexi.types import content_digest
+
+__all__ = ["PostgresPages"]
+
+
+class PostgresPages:
+    """Texts by content hash; which runs name a text is in `run_pages`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def put(self, text: str) -> str:
+        digest, body = content_digest(text), text.encode("utf-8", "surrogatepass")
+        await self._database.in_thread(
+            self._database.fetch,
+            "insert into pages (digest, body) values (%(digest)s, %(body)s) on conflict (digest) do update set used = now()",
+            {"digest": digest, "body": body},
+        )
+        return digest
+
+    async def get(self, digest: str) -> str | None:
+        """The text, or None when it is absent or no longer what its name says."""
+        rows = await self._database.in_thread(
+            self._database.fetch, "select body from pages where digest = %(digest)s", {"digest": clean_text(digest)}
+        )
+        text = bytes(rows[0][0]).decode("utf-8", "surrogatepass") if rows else None
+        return text if text is not None and content_digest(text) == digest else None
+
+    def prune(self) -> int:
+        """Delete texts that no run names; young ones stay, since a text is put before the fact that names it."""
+        rows = self._database.fetch(
+            "delete from pages where used < now() - interval '1 hour' "
+            "and not exists (select from run_pages where run_pages.digest = pages.digest) returning 1"
+        )
+        return len(rows)

@@ -1,0 +1,267 @@
+"""Runs in Postgres: the log of a run line by line, as in a file, with a lease and a fencing token for its writer.
+
+`state` hands these out as the ports RunStore and RunLog; below is `database`. The row of a run says who may write: an append
+changes that row and adds its facts in one statement, so a writer that has lost its run adds nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from typing import Any
+
+from msgspec import Struct
+
+from nexi import events
+from nexi.errors import RunTakenError, StoreError
+from nexi.events import Fact
+from nexi.ports import Clock
+from nexi.postgres.commits import FactBatch, FactRow, taken_error
+from nexi.postgres.database import Database, clean_text
+from nexi.postgres.pages import PostgresPages
+from nexi.runs.log_format import (
+    RUN_ID,
+    ReadLog,
+    RunState,
+    RunSummary,
+    check_run_id,
+    encode_fact,
+    encode_header,
+    locked_error,
+    no_such_run,
+    parse_log,
+    refuse_ended,
+)
+
+__all__ = ["PostgresRunLog", "PostgresRuns"]
+
+_IS_RUNNING = "(state = 'waiting' or (state = 'running' and lease_until > now()))"
+
+
+class ClaimedRun(Struct, frozen=True):
+    """A run that this process may write now, with what it was asked for while it has no fact."""
+
+    log: PostgresRunLog
+    read: ReadLog
+    question: str
+    mode: str
+    request: dict[str, Any]
+
+
+class PostgresRunLog:
+    """The log of a run, open for writing. Facts that come together share a commit.
+
+    An error is final: what follows it would leave a hole, so every later append raises it again.
+    """
+
+    def __init__(
+        self, database: Database, clock: Clock, run_id: str, *, epoch: int, owner: str = "", count: int = 0, worked: float = 0.0
+    ) -> None:
+        self._database, self._clock = database, clock
+        self.run_id, self.epoch = run_id, epoch
+        self._owner = owner  # of a run whose row is made with its first fact
+        self._began = clock.monotonic() - worked
+        self._count = count
+        self._pending: list[FactRow] = []
+        self._current: asyncio.Future[None] | None = None
+        self._next: asyncio.Future[None] | None = None
+        self._trouble: StoreError | None = None
+        self._ended = self._closed = False
+        self._stop = False
+        self.is_cancel_requested = False
+        if not owner:
+            database.hold(self)
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether another writer has this run."""
+        return isinstance(self._trouble, RunTakenError)
+
+    async def append(self, fact: Fact) -> int:
+        if self._closed:
+            raise ValueError(f"the log of run {self.run_id} is closed")
+        if self._ended:
+            raise ValueError(f"run {self.run_id} has ended: nothing may follow its terminal fact")
+        if self._trouble:
+            raise self._trouble
+        self._count += 1
+        number, self._ended = self._count, isinstance(fact, events.TERMINAL)
+        elapsed = max(0.0, self._clock.monotonic() - self._began)
+        self._pending.append(FactRow(number, fact, encode_fact(number, self._clock.now(), elapsed, fact).decode("ascii")))
+        if self._next is None:
+            self._next = asyncio.ensure_future(self._commit_after(self._current))
+        commit = self._next
+        await asyncio.wait([commit])  # unlike awaiting it, a cancelled wait leaves the commit alone
+        if self._trouble:
+            raise self._trouble
+        return number
+
+    async def _commit_after(self, before: asyncio.Future[None] | None) -> None:
+        if before:
+            await asyncio.wait([before])
+        self._current, self._next = self._next, None
+        rows, self._pending = self._pending, []
+        if self._trouble:
+            return
+        batch = FactBatch(self.run_id, self.epoch, rows, self._describe_row() if self._owner else None)
+        try:
+            await self._database.committer.commit(batch)
+        except StoreError as error:
+            self._trouble = self._trouble or error
+            return
+        if self._owner:
+            self._owner = ""
+            self._database.hold(self)
+        self._database.announce(self.run_id, rows[-1].number)
+        if batch.ended_state:
+            self._database.release(self)
+
+    def _describe_row(self) -> dict[str, Any]:
+        header = encode_header(self.run_id, self._clock.now()).decode("ascii")
+        return {"owner": self._owner, "header": header, "holder": self._database.holder, "lease": self._database.lease_s}
+
+    def stop_requested(self) -> bool:
+        return self._stop
+
+    def on_renewed(self, *, stop: bool, cancel: bool) -> None:
+        self._stop, self.is_cancel_requested = stop, cancel
+
+    def on_taken(self) -> None:
+        self._trouble = self._trouble or taken_error(self.run_id)
+
+    async def close(self) -> None:
+        """Give the lease back. Closing twice is harmless."""
+        while commit := self._next or self._current:
+            if commit.done() and self._next is None:
+                break
+            await asyncio.wait([commit])
+        if self._closed:
+            return
+        self._closed = True
+        self._database.release(self)
+        if not (self._ended or self.is_taken or self._owner):
+            await self._database.in_thread(self._give_back)
+
+    def _give_back(self) -> None:
+        self._database.fetch(
+            "update runs set lease_until = null, holder = null where run = %(run)s and epoch = %(epoch)s",
+            {"run": self.run_id, "epoch": self.epoch},
+        )
+
+
+class PostgresRuns:
+    """The runs of one person."""
+
+    def __init__(self, database: Database, owner: str, clock: Clock) -> None:
+        self._database, self._owner, self._clock = database, owner, clock
+        self.pages = PostgresPages(database)
+
+    def create(self) -> PostgresRunLog:
+        """A new run; its row is made with its first fact."""
+        return PostgresRunLog(self._database, self._clock, os.urandom(16).hex(), epoch=1, owner=self._owner)
+
+    def submit(self, question: str, mode: str, request: dict[str, Any]) -> str:
+        """A new run for the workers, by its id."""
+        run_id = os.urandom(16).hex()
+        self._database.fetch(
+            "insert into runs (run, owner, header, question, mode, request, state, is_queued, queued_at) "
+            "values (%(run)s, %(owner)s, %(header)s, %(question)s, %(mode)s, %(request)s, 'waiting', true, now())",
+            {
+                "run": run_id,
+                "owner": self._owner,
+                "header": encode_header(run_id, self._clock.now()).decode("ascii"),
+                "question": clean_text(question),
+                "mode": mode,
+                "request": json.dumps(request),
+            },
+        )
+        return run_id
+
+    def resubmit(self, run_id: str) -> None:
+        """Let the workers go on with a run that its writer left."""
+        self._ask("update runs set is_queued = true, queued_at = now() where {mine} returning run", run_id)
+
+    def reopen(self, run_id: str) -> tuple[ReadLog, PostgresRunLog]:
+        claimed = self.claim(run_id)
+        return claimed.read, claimed.log
+
+    def claim(self, run_id: str) -> ClaimedRun:
+        """Become the writer of a run that has none; whoever wrote it before is refused from now on."""
+        taken = self._fetch_mine(
+            "update runs set epoch = epoch + 1, holder = %(holder)s, state = 'running', stop_requested = false, "
+            "lease_until = now() + make_interval(secs => %(lease)s) where {mine} and state in ('waiting', 'running') "
+            "and (lease_until is null or lease_until < now()) returning epoch, question, mode, request",
+            run_id,
+            holder=self._database.holder,
+            lease=self._database.lease_s,
+        )
+        read = self.open_log(run_id)
+        if not taken:
+            refuse_ended(run_id, read)
+            raise locked_error(run_id)
+        epoch, question, mode, request = taken[0]
+        log = PostgresRunLog(self._database, self._clock, run_id, epoch=epoch, count=len(read.facts), worked=read.seconds)
+        return ClaimedRun(log, read, question, mode, request or {})
+
+    def open_log(self, run_id: str) -> ReadLog:
+        header, lines = self._ask(
+            "select header, (select array_agg(line order by n) from facts where facts.run = runs.run) from runs where {mine}",
+            run_id,
+        )
+        return parse_log(run_id, "".join([header, *(lines or ())]).encode("ascii"))
+
+    async def wait_for_facts(self, run_id: str, number: int, timeout_s: float) -> None:
+        await self._database.wait_for_notice(run_id, min(timeout_s, 1.0))
+
+    def list_runs(self, newest: int = 0) -> list[RunSummary]:
+        rows = self._database.fetch(
+            f"select run, header, question, mode, state, {_IS_RUNNING}, bytes from runs where owner = %(owner)s "  # noqa: S608
+            "order by created desc, run desc limit %(limit)s",
+            {"owner": self._owner, "limit": newest or None},
+        )
+        return [
+            RunSummary(run, json.loads(header)["created"], question, mode, _shown_state(state, running), size)
+            for run, header, question, mode, state, running, size in rows
+        ]
+
+    def has_run(self, run_id: str) -> bool:
+        return bool(RUN_ID.fullmatch(run_id)) and bool(self._fetch_mine("select 1 from runs where {mine}", run_id))
+
+    def is_running(self, run_id: str) -> bool:
+        found = self._fetch_mine(f"select {_IS_RUNNING} from runs where {{mine}}", run_id)  # noqa: S608
+        return bool(found and found[0][0])
+
+    def request_stop(self, run_id: str) -> bool:
+        self._ask("update runs set stop_requested = true where {mine} returning run", run_id)
+        return self.is_running(run_id)
+
+    def request_cancel(self, run_id: str) -> None:
+        self._ask("update runs set cancel_requested = true where {mine} returning run", run_id)
+
+    def is_cancel_requested(self, run_id: str) -> bool:
+        found = self._fetch_mine("select cancel_requested from runs where {mine}", run_id)
+        return bool(found and found[0][0])
+
+    def remove(self, run_id: str) -> None:
+        gone = self._fetch_mine(
+            "delete from runs where {mine} and not (state = 'running' and coalesce(lease_until > now(), false)) returning run",
+            run_id,
+        )
+        if not gone:
+            self._ask("select run from runs where {mine}", run_id)
+            raise locked_error(run_id)
+
+    def _ask(self, statement: str, run_id: str) -> tuple[Any, ...]:
+        rows = self._fetch_mine(statement, run_id)
+        if not rows:
+            raise no_such_run(run_id)
+        return rows[0]
+
+    def _fetch_mine(self, statement: str, run_id: str, **more: Any) -> list[tuple[Any, ...]]:
+        mine = statement.format(mine="run = %(run)s and owner = %(owner)s")
+        return self._database.fetch(mine, {"run": check_run_id(run_id), "owner": self._owner, **more})
+
+
+def _shown_state(state: str, is_running: bool) -> RunState:
+    return "finished" if state == "finished" else "failed" if state == "failed" else "running" if is_running else "unfinished"
