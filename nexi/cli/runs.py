@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from nexi.cli.flags import AskFlags, OutputFlags
     from nexi.config import Config
     from nexi.output import Screen
+    from nexi.ports import RunStore
 
 DEFAULT_SHOWN_RUNS = 20
 MAX_QUERY_CHARS = 70
@@ -248,7 +249,7 @@ def export_command(run_id: str, bundle: bool, form: str | None, output: str | No
         return asyncio.run(export_answer(_run_directory(), run_id, form, output))
 
 
-async def export_answer(runs: RunDirectory, run_id: str, form: str, output: str | None) -> None:
+async def export_answer(runs: RunStore, run_id: str, form: str, output: str | None) -> None:
     """Write the answer of a run to stdout or a new file, by default in the current folder. Raises NexiError."""
     from nexi.web.page.exports import export_run, suffix_of
 
