@@ -30,6 +30,7 @@ from nexi.web.openai_shapes import (
     SOURCES_OPTION,
     TAG,
     ModelRequest,
+    ReplacedModelNote,
     build_run,
     citation_urls,
     content_to_text,
@@ -39,6 +40,7 @@ from nexi.web.openai_shapes import (
     format_event,
     join_instructions,
     marks_in,
+    nexi_field,
     openai_error,
     parse_schema,
     progress_line,
@@ -183,8 +185,9 @@ async def build_completion(nexi: Nexi, result: RunResult, chat: _ChatRequest, cr
     written = await chat.finish_text(nexi, answer.text)
     final = Answer(written.text, answer.sources if chat.schema is None else (), answer.stop)
     usage = result.finished.usage + written.usage
-    text = final.text + chat.source_list(answer.sources)
-    return _completion_body(result.id, chat, created, text, marks_in(final.text, final.sources), answer, usage)
+    text = final.text + chat.closing_text(answer.sources, ReplacedModelNote(result.facts).text)
+    body = _completion_body(result.id, chat, created, text, marks_in(final.text, final.sources), answer, usage)
+    return {**body, "nexi": nexi_field(result.finished)}
 
 
 def _completion_body(
@@ -243,9 +246,12 @@ async def _stream_reply(stream: _ChunkWriter, reply: Reply, chat: _ChatRequest) 
 
 async def _stream_chunks(nexi: Nexi, hosted: HostedRun, chat: _ChatRequest, created: int) -> AsyncGenerator[bytes, None]:
     stream, said, is_research = _ChunkWriter(hosted.id, chat, created), "", chat.run.mode == "research"
+    note = ReplacedModelNote()
     try:
         yield stream.chunk({"role": "assistant", "content": ""})
         async for item in hosted.feed.follow(beat_s=BEAT_S):
+            if item:
+                note.observe(item.event)
             match item.event if item else None:
                 case None:
                     yield format_comment("working")
@@ -254,7 +260,7 @@ async def _stream_chunks(nexi: Nexi, hosted: HostedRun, chat: _ChatRequest, crea
                         said += text
                         yield stream.chunk({"content": text})
                 case RunFinished() as end:
-                    for frame in await _last_frames(nexi, stream, said, end, chat):
+                    for frame in await _last_frames(nexi, stream, said, end, chat, note.text):
                         yield frame
                 case RunFailed():
                     yield format_event(failure_body(hosted))
@@ -267,7 +273,9 @@ async def _stream_chunks(nexi: Nexi, hosted: HostedRun, chat: _ChatRequest, crea
         await hosted.cancel()
 
 
-async def _last_frames(nexi: Nexi, stream: _ChunkWriter, said: str, end: RunFinished, chat: _ChatRequest) -> list[bytes]:
+async def _last_frames(
+    nexi: Nexi, stream: _ChunkWriter, said: str, end: RunFinished, chat: _ChatRequest, note: str
+) -> list[bytes]:
     """What the streamed text left out, the annotations, and the usage."""
     try:
         written = await chat.finish_text(nexi, end.answer)
@@ -275,9 +283,10 @@ async def _last_frames(nexi: Nexi, stream: _ChunkWriter, said: str, end: RunFini
         return [format_event(openai_error(problem_of(error)))]
     rest = written.text[len(said) :] if written.text.startswith(said) else ""
     marks = marks_in(said + rest, end.sources) if chat.schema is None else []
-    shown = rest + chat.source_list(end.sources)
+    shown = rest + chat.closing_text(end.sources, note)
     frames = [stream.chunk({"content": shown})] if shown else []
-    frames.append(stream.chunk({"annotations": marks}, finish_reason(end.stop), citations=citation_urls(end.sources)))
+    more = {"citations": citation_urls(end.sources), "nexi": nexi_field(end)}
+    frames.append(stream.chunk({"annotations": marks}, finish_reason(end.stop), **more))
     usage = usage_of(end.usage + written.usage)
     return [*frames, stream.closing_chunk(usage=usage)] if chat.includes_usage else frames
 

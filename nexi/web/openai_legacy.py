@@ -31,6 +31,7 @@ from nexi.web.openai_shapes import (
     SOURCES_OPTION,
     TAG,
     ModelRequest,
+    ReplacedModelNote,
     build_run,
     citation_urls,
     failure_body,
@@ -103,7 +104,7 @@ async def create_completion(request: Request) -> Response:
         return EventStream(_stream_texts(hosted, asked, writer))
     result = await wait_while_connected(request, hosted)
     answer = result.answer
-    text = answer.text + asked.source_list(answer.sources)
+    text = answer.text + asked.closing_text(answer.sources, ReplacedModelNote(result.facts).text)
     return json_reply(writer.body(text, answer.sources, answer.stop, result.finished.usage))
 
 
@@ -132,9 +133,11 @@ async def _stream_reply(writer: _TextWriter, text: str) -> AsyncGenerator[bytes,
 
 
 async def _stream_texts(hosted: HostedRun, asked: ModelRequest, writer: _TextWriter) -> AsyncGenerator[bytes, None]:
-    said = ""
+    said, note = "", ReplacedModelNote()
     try:
         async for item in hosted.feed.follow(beat_s=BEAT_S):
+            if item:
+                note.observe(item.event)
             match item.event if item else None:
                 case None:
                     yield format_comment("working")
@@ -143,7 +146,7 @@ async def _stream_texts(hosted: HostedRun, asked: ModelRequest, writer: _TextWri
                     yield writer.chunk(text)
                 case RunFinished(answer=answer, sources=sources, stop=stop):
                     rest = answer[len(said) :] if answer.startswith(said) else ""
-                    yield writer.chunk(rest + asked.source_list(sources))
+                    yield writer.chunk(rest + asked.closing_text(sources, note.text))
                     yield writer.chunk("", finish_reason(stop), citations=citation_urls(sources))
                 case RunFailed():
                     yield format_event(failure_body(hosted))

@@ -29,6 +29,7 @@ from nexi.web.openai_shapes import (
     SOURCES_OPTION,
     TAG,
     ModelRequest,
+    ReplacedModelNote,
     build_run,
     citations_in,
     content_to_text,
@@ -37,6 +38,7 @@ from nexi.web.openai_shapes import (
     format_comment,
     format_event,
     join_instructions,
+    nexi_field,
     openai_error,
     parse_schema,
     progress_line,
@@ -217,6 +219,7 @@ class ResponseOutput:
         self._message: dict[str, Any] = {}
         self._said = ""
         self.final: dict[str, Any] = {}
+        self._note = ReplacedModelNote()
 
     def body(self, status: str, usage: Usage | None = None, **more: Any) -> dict[str, Any]:
         """The response as a whole, as far as it has come."""
@@ -247,6 +250,7 @@ class ResponseOutput:
 
     def observe(self, event: Event) -> Iterator[bytes]:
         """The events that follow from one of the run's."""
+        self._note.observe(event)
         match event:
             case ModelAsked():
                 self._has_begun = True
@@ -313,12 +317,14 @@ class ResponseOutput:
             yield self.event("response.output_item.added", output_index=index, item=dict(self._message))
             yield self.event("response.content_part.added", **self._text_place(), part=_text_part("", []))
 
-    def finish(self, text: str, sources: Sequence[Source], stop: StopReason, usage: Usage) -> Iterator[bytes]:
+    def finish(
+        self, text: str, sources: Sequence[Source], stop: StopReason, usage: Usage, end: RunFinished | None = None
+    ) -> Iterator[bytes]:
         """The end of the message and of the response. `text` is the whole answer, of which a part may have been sent."""
         yield from self._open_message()
         yield from self.add_text(text[len(self._said) :] if text.startswith(self._said) else "")
         marks = [{"type": "url_citation", **mark} for mark in citations_in(self._said, sources)]
-        yield from self.add_text(self._asked.source_list(sources))
+        yield from self.add_text(self._asked.closing_text(sources, self._note.text))
         place, part = self._text_place(), _text_part(self._said, marks)
         for number, mark in enumerate(marks):
             yield self.event("response.output_text.annotation.added", **place, annotation_index=number, annotation=mark)
@@ -327,7 +333,9 @@ class ResponseOutput:
         self._message.update(status="completed", content=[part])
         yield self.event("response.output_item.done", output_index=self._index_of(self._message), item=self._message)
         cut = stop is StopReason.CONTEXT_LIMIT
-        more = {"incomplete_details": {"reason": "max_output_tokens"}} if cut else {}
+        more: dict[str, Any] = {"incomplete_details": {"reason": "max_output_tokens"}} if cut else {}
+        if end:
+            more["nexi"] = nexi_field(end)
         status = "incomplete" if cut else "completed"
         self.final = self.body(status, usage, **more)
         yield self.event(f"response.{status}", response=self.final)
@@ -374,7 +382,8 @@ async def _build_response(nexi: Nexi, result: RunResult, asked: ResponseRequest,
     for fact in result.facts:
         list(output.observe(fact))
     sources = answer.sources if asked.schema is None else ()
-    list(output.finish(written.text, sources, answer.stop, result.finished.usage + written.usage))
+    end = result.finished
+    list(output.finish(written.text, sources, answer.stop, end.usage + written.usage, end))
     return output.final
 
 
@@ -417,7 +426,7 @@ async def _last_frames(nexi: Nexi, output: ResponseOutput, end: RunFinished, ask
     except NexiError as error:
         return [output.fail(openai_error(problem_of(error))["error"])]
     sources = end.sources if asked.schema is None else ()
-    return list(output.finish(written.text, sources, end.stop, end.usage + written.usage))
+    return list(output.finish(written.text, sources, end.stop, end.usage + written.usage, end))
 
 
 def openapi() -> dict[str, Any]:

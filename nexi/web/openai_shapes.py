@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -15,8 +15,20 @@ from msgspec import Struct
 from nexi.answers.citations import format_citations_section, strip_sources_section
 from nexi.app import Nexi, RunLimits, RunRequest, Session
 from nexi.app.request import RunMode
+from nexi.config import EXTRACTIVE
 from nexi.errors import NexiError
-from nexi.events import AgendaSet, Event, PageFetched, ResearcherStarted, RoundEvaluated, SearchFinished, StatusDelta
+from nexi.events import (
+    AgendaSet,
+    Event,
+    PageFetched,
+    ResearcherStarted,
+    RoundEvaluated,
+    RunFinished,
+    RunStarted,
+    SearchFinished,
+    StatusDelta,
+    Warned,
+)
 from nexi.types import Message, Query, Reply, Source, Usage
 from nexi.web.chat_tasks import reply_without_search
 from nexi.web.hosting import HostedRun
@@ -46,7 +58,10 @@ ERROR: dict[str, Any] = {
     "required": ["error"],
     "properties": {"error": {"type": "object", "required": ["message", "type"]}},
 }
+REPLACED_MODEL_CODES = ("babble", "replaced", "model_failed", "api_error", "extractive")  # of warnings, the clearest first
+NOTE = "\n\n> Note: "
 _CITATION = re.compile(r"\[([0-9]{1,6})\]")
+_NOTE_AT_END = re.compile(rf"{re.escape(NOTE)}[^\n]*\s*\Z")
 _TEXT_PARTS = ("text", "input_text", "output_text")
 
 
@@ -111,12 +126,14 @@ class ModelRequest(Struct, frozen=True):
         most = self.run.limits.max_output_tokens or MAX_JSON_TOKENS
         return await model.write_json(self.run.question, text, self.schema, max_tokens=most)
 
-    def source_list(self, sources: Sequence[Source]) -> str:
-        """What follows the text: its sources, for clients that show none by themselves."""
-        if not self.lists_sources or self.schema is not None or not sources:
+    def closing_text(self, sources: Sequence[Source], note: str = "") -> str:
+        """What follows the text: a note, and its sources for clients that show none by themselves."""
+        if self.schema is not None:
             return ""
+        if not self.lists_sources or not sources:
+            return note
         urls, titles = {s.number: s.url for s in sources}, {s.url: s.title for s in sources}
-        return f"\n\n{format_citations_section(urls, url_to_title=titles)}"
+        return f"{note}\n\n{format_citations_section(urls, url_to_title=titles)}"
 
 
 def build_run(
@@ -145,7 +162,7 @@ def earlier_messages(turns: Sequence[tuple[str, str]]) -> list[Message]:
 
 
 def _without_citations(text: str) -> str:
-    return _CITATION.sub("", strip_sources_section(text))
+    return _CITATION.sub("", _NOTE_AT_END.sub("", strip_sources_section(text)))
 
 
 def join_instructions(turns: Sequence[tuple[str, str]]) -> str:
@@ -210,6 +227,39 @@ def citation_urls(sources: Sequence[Source]) -> list[str]:
     """URLs such that `[n]` is the n-th; a number that is not cited has an empty place."""
     by_number = {source.number: source.url for source in sources}
     return [by_number.get(number, "") for number in range(1, max(by_number, default=0) + 1)]
+
+
+class ReplacedModelNote:
+    """The note under an answer that the built-in model gave in place of the configured one; from the events of its run."""
+
+    def __init__(self, events: Iterable[Event] = ()) -> None:
+        self._is_built_in = False
+        self._messages: dict[str, str] = {}
+        for event in events:
+            self.observe(event)
+
+    def observe(self, event: Event) -> None:
+        if isinstance(event, RunStarted):
+            self._is_built_in = event.model == EXTRACTIVE
+        elif isinstance(event, Warned) and event.code in REPLACED_MODEL_CODES and not event.agent:
+            self._messages[event.code] = event.message
+
+    @property
+    def text(self) -> str:
+        """The note with the lines before it; "" where the configured model answered."""
+        code = next((code for code in REPLACED_MODEL_CODES if code in self._messages), "")
+        if self._is_built_in or not code:
+            return ""
+        message = one_line(self._messages[code].rstrip("."))
+        if code in ("model_failed", "extractive"):
+            cause = f" ({message})" if code == "model_failed" else ""
+            message = f"the built-in model assembled this from passages, without the configured model{cause}"
+        return f"{NOTE}{message}."
+
+
+def nexi_field(end: RunFinished) -> dict[str, Any]:
+    """What the contract has no field for: the warnings of the run, and whether the pages answer the question."""
+    return {"warnings": list(end.warnings), "answered": end.answered}
 
 
 def usage_of(usage: Usage) -> dict[str, Any]:
