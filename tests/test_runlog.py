@@ -14,11 +14,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from nexi import __version__, events, files
 from nexi.app.emit import RunEmit
 from nexi.errors import StoreError
-from nexi.events import ModelAsked, PageFetched, RunFailed, RunFinished, RunStarted, Warned
+from nexi.events import AgendaProposed, AgendaSet, ModelAsked, PageFetched, RunFailed, RunFinished, RunStarted, Warned
 from nexi.ports import PageStore, RunLog
 from nexi.runs import log_format
 from nexi.runs.directory import PruneReport, RunDirectory, RunSummary
@@ -512,6 +513,17 @@ def test_a_run_that_is_not_there_is_told(runs: RunDirectory) -> None:
 # listing and pruning
 
 
+async def test_a_summary_names_the_run_it_continues_and_whether_its_plan_waits(runs: RunDirectory) -> None:
+    first = structs.replace(STARTED, settings={"continues": "abcdef"})
+    writer = runs.create()
+    for fact in (first, AgendaProposed(("one",), 1)):
+        await writer.append(fact)
+    assert [(run.state, run.continues, run.is_waiting) for run in runs.list_runs()] == [("running", "abcdef", True)]
+    await writer.append(AgendaSet(("one",), 1))
+    assert [run.is_waiting for run in runs.list_runs()] == [False]
+    await writer.close()
+
+
 async def test_runs_are_listed_newest_first_with_their_state(runs: RunDirectory, clock: FakeClock) -> None:
     for facts in ((STARTED, FINISHED), (STARTED, FAILED), (STARTED,)):
         await write(runs, *facts)
@@ -524,8 +536,21 @@ async def test_runs_are_listed_newest_first_with_their_state(runs: RunDirectory,
     assert runs.list_runs() == [
         RunSummary("dddddd", "2026-03-01T12:03:00.000+00:00", "", "", "running", sizes["dddddd"]),
         RunSummary("cccccc", "2026-03-01T12:02:00.000+00:00", question, "search", "unfinished", sizes["cccccc"]),
-        RunSummary("bbbbbb", "2026-03-01T12:01:00.000+00:00", question, "search", "failed", sizes["bbbbbb"]),
-        RunSummary("aaaaaa", "2026-03-01T12:00:00.000+00:00", question, "search", "finished", sizes["aaaaaa"]),
+        RunSummary(
+            "bbbbbb", "2026-03-01T12:01:00.000+00:00", question, "search", "failed", sizes["bbbbbb"], seconds=0.1, cost=0.0
+        ),
+        RunSummary(
+            "aaaaaa",
+            "2026-03-01T12:00:00.000+00:00",
+            question,
+            "search",
+            "finished",
+            sizes["aaaaaa"],
+            words=2,
+            seconds=0.5,
+            tokens=7,
+            cost=0.0,
+        ),
         RunSummary("ffffff", "", "", "", "damaged", 0),
     ]
     await writer.close()

@@ -32,11 +32,18 @@ from nexi.runs.log_format import (
     no_such_run,
     parse_log,
     refuse_ended,
+    summarise_run,
+    try_unseal,
 )
 
 __all__ = ["PostgresRunLog", "PostgresRuns"]
 
 _IS_RUNNING = "(state = 'waiting' or (state = 'running' and lease_until > now()))"
+
+_FIRST_LINE, _LAST_LINE = (
+    f"(select line from facts where facts.run = runs.run order by n {order} limit 1)"  # noqa: S608
+    for order in ("asc", "desc")
+)
 
 
 class ClaimedRun(Struct, frozen=True):
@@ -216,13 +223,20 @@ class PostgresRuns:
 
     def list_runs(self, newest: int = 0) -> list[RunSummary]:
         rows = self._database.fetch(
-            f"select run, header, question, mode, state, {_IS_RUNNING}, bytes from runs where owner = %(owner)s "  # noqa: S608
-            "order by created desc, run desc limit %(limit)s",
+            f"select run, header, question, mode, state, {_IS_RUNNING}, bytes, {_FIRST_LINE}, {_LAST_LINE} "  # noqa: S608
+            "from runs where owner = %(owner)s order by created desc, run desc limit %(limit)s",
             {"owner": self._owner, "limit": newest or None},
         )
         return [
-            RunSummary(run, json.loads(header)["created"], question, mode, _shown_state(state, running), size)
-            for run, header, question, mode, state, running, size in rows
+            summarise_run(
+                run,
+                json.loads(header)["created"],
+                _shown_state(state, running),
+                size,
+                {"query": question, "mode": mode, **_fact_of(first)},
+                _fact_of(last),
+            )
+            for run, header, question, mode, state, running, size, first, last in rows
         ]
 
     def has_run(self, run_id: str) -> bool:
@@ -261,6 +275,11 @@ class PostgresRuns:
     def _fetch_mine(self, statement: str, run_id: str, **more: Any) -> list[tuple[Any, ...]]:
         mine = statement.format(mine="run = %(run)s and owner = %(owner)s")
         return self._database.fetch(mine, {"run": check_run_id(run_id), "owner": self._owner, **more})
+
+
+def _fact_of(line: str | None) -> dict[str, Any]:
+    fact: dict[str, Any] = try_unseal((line or "").encode("ascii")).get("fact", {})
+    return fact
 
 
 def _shown_state(state: str, is_running: bool) -> RunState:

@@ -34,8 +34,9 @@ from nexi.runs.log_format import (
     no_such_run,
     parse_log,
     refuse_ended,
+    summarise_run,
     to_aware,
-    unseal_line,
+    try_unseal,
 )
 from nexi.runs.pages import FilePages, size_of
 from nexi.runs.repair import LogRepair, has_bad_line, salvage_log
@@ -304,8 +305,7 @@ class RunDirectory:
         state = ENDED_STATES.get(last.get("kind", ""), "unfinished") if header else "damaged"
         if state in ("unfinished", "damaged") and self.is_running(folder.name):
             state = "running"
-        query, mode = str(first.get("query", "")), str(first.get("mode", ""))
-        return RunSummary(folder.name, str(header.get("created", "")), query, mode, state, _tree_size(folder))
+        return summarise_run(folder.name, str(header.get("created", "")), state, _tree_size(folder), first, last)
 
     def _creation_time(self, run: RunSummary) -> datetime:
         """When a run began, by its header; by the file where that is unreadable."""
@@ -375,14 +375,7 @@ def _read_ends(path: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, An
         last = b"" if next(ends) else next(ends, b"")
     except OSError:
         return {}, {}, {}
-    return _try_unseal(header), _try_unseal(first).get("fact", {}), _try_unseal(last).get("fact", {})
-
-
-def _try_unseal(line: bytes) -> dict[str, Any]:
-    try:
-        return unseal_line(line.rstrip(b"\n"))
-    except ValueError:
-        return {}
+    return try_unseal(header), try_unseal(first).get("fact", {}), try_unseal(last).get("fact", {})
 
 
 def _tree_size(folder: Path) -> int:

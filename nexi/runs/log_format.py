@@ -9,6 +9,7 @@ import json
 import os
 import re
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias
@@ -29,7 +30,7 @@ ENDED_STATES: dict[str, RunState] = {"run_finished": "finished", "run_failed": "
 
 
 class RunSummary(Struct, frozen=True):
-    """One line of a list of runs."""
+    """One line of a list of runs. `continues` is the run before it in its conversation; what follows is known at its end."""
 
     id: str
     created: str
@@ -37,6 +38,33 @@ class RunSummary(Struct, frozen=True):
     mode: str
     state: RunState
     size: int
+    continues: str = ""
+    is_waiting: bool = False  # its plan waits for a person
+    words: int = 0  # of its answer
+    seconds: float = 0.0
+    tokens: int = 0
+    cost: float | None = None
+
+
+def summarise_run(
+    run_id: str, created: str, state: RunState, size: int, first: Mapping[str, Any], last: Mapping[str, Any]
+) -> RunSummary:
+    """The summary of a run by its first and last fact, either of which may be empty."""
+    usage = last.get("usage") or {}
+    return RunSummary(
+        run_id,
+        created,
+        str(first.get("query", "")),
+        str(first.get("mode", "")),
+        state,
+        size,
+        str((first.get("settings") or {}).get("continues") or ""),
+        state == "running" and last.get("kind") == "agenda_proposed",
+        len(str(last.get("answer") or "").split()),
+        float(last.get("seconds") or 0) if usage else 0.0,
+        int(usage.get("input_tokens") or 0) + int(usage.get("output_tokens") or 0),
+        usage.get("cost"),
+    )
 
 
 class LogHeader(Struct, frozen=True):
@@ -167,6 +195,14 @@ def unseal_line(line: bytes) -> dict[str, Any]:
     if tail != b'%08x"}' % zlib.crc32(body + b"}"):
         raise ValueError("its checksum does not match")
     return record
+
+
+def try_unseal(line: bytes) -> dict[str, Any]:
+    """The record of a line; empty where it is damaged."""
+    try:
+        return unseal_line(line.rstrip(b"\n"))
+    except ValueError:
+        return {}
 
 
 def parse_log(run_id: str, data: bytes) -> ReadLog:

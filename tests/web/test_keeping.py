@@ -46,6 +46,52 @@ async def test_what_was_asked_is_found_by_words_of_its_question_or_its_answer(tm
         assert (await get(served, "/page/history?limit=1"))["more"] is True
 
 
+async def test_follow_ups_are_one_conversation_with_the_answers_before(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        first = await served.ask()
+        await served.events(first)
+        second = await served.ask("Which moons does Mars have?", continues=first)
+        await served.events(second)
+        items = {item["id"]: item for item in (await get(served, "/page/history"))["items"]}
+        assert (items[first]["thread"], items[second]["thread"]) == (first, first)
+        assert items[second]["words"] > 0
+        assert {"seconds", "tokens", "cost"} <= set(items[second])
+        turns = (await get(served, f"/page/runs/{second}/thread"))["turns"]
+        assert [(turn["id"], turn["question"]) for turn in turns] == [(first, QUESTION)]
+        assert "384,400 km" in turns[0]["html"]
+        assert (await get(served, f"/page/runs/{first}/thread"))["turns"] == []
+        assert (await get(served, f"/page/runs/{second}"))["continues"] == first
+        await served.client.delete(f"/v1/runs/{first}")  # its answer stays in the history
+        assert [turn["id"] for turn in (await get(served, f"/page/runs/{second}/thread"))["turns"]] == [first]
+
+
+async def test_a_run_can_have_a_name_and_a_pin_until_it_is_deleted(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        moon, mars = await served.ask(), await served.ask("Which moons does Mars have?")
+        await served.events(moon)
+        await served.events(mars)
+        older = (await get(served, "/page/history"))["items"][-1]["id"]
+        named = await served.client.post(f"/page/history/{older}", json={"title": "  My   <b>name</b> ", "pinned": True})
+        assert named.json() == {"title": "My <b>name</b>", "pinned": True}
+        items = (await get(served, "/page/history"))["items"]
+        assert (items[0]["id"], items[0]["title"], items[0]["pinned"]) == (older, "My <b>name</b>", True)
+        assert [i["id"] for i in (await get(served, "/page/history?q=my+%3Cb"))["items"]] == [older]
+        assert (await served.client.post(f"/page/history/{older}", json={"title": "", "pinned": False})).json() == {}
+        assert (await served.client.post(f"/page/history/{older}", json={"title": "x" * 301})).status_code == 400
+        assert (await served.client.post(f"/page/history/{older}", json={"colour": "red"})).status_code == 400
+        await served.client.post(f"/page/history/{older}", json={"pinned": True})
+        await served.client.delete(f"/page/history/{older}")
+        assert json.loads((tmp_path / "state" / "labels.json").read_text()) == {}
+
+
+async def test_labels_that_cannot_be_read_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "labels.json").write_text('[1, "x"')
+    async with serving(tmp_path) as served:
+        await served.events(await served.ask())
+        assert len((await get(served, "/page/history"))["items"]) == 1
+
+
 @pytest.mark.parametrize("asked", ["limit=0", "limit=x", "limit=99999999", f"q={'a' * 201}"])
 async def test_a_list_that_cannot_be_made_is_refused_in_words(tmp_path: Path, asked: str) -> None:
     async with serving(tmp_path) as served:

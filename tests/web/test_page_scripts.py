@@ -29,7 +29,7 @@ def test_the_units_of_the_scripts_hold() -> None:
 
 
 def test_no_script_imports_itself_by_a_detour() -> None:
-    imports = {name: set(re.findall(r'from "\./(\w+\.js)"', text)) for name, text in SCRIPTS.items()}
+    imports = {name: set(re.findall(r'(?:from |import\()"\./(\w+\.js)"', text)) for name, text in SCRIPTS.items()}
     assert list(TopologicalSorter(imports).static_order())[-1] == "app.js"
 
 

@@ -1,26 +1,28 @@
 // The page: ask, watch, read, check. Everything shown is text or HTML that the server made safe; nothing is loaded from elsewhere.
 import { foldActivity, replayWork, showAddressed } from "./activity.js";
 import { panelAddress, parseAddress, runAddress, visit } from "./address.js";
-import { afterAnswer, ask, askAgain, clearRun, continueRun, fillForm, leaveRun, showDeepOptions, showOptions, showPreviousRun } from "./ask.js";
+import { afterAnswer, ask, askAgain, askQueued, clearRun, continueRun, fillForm, leaveRun, showDeepOptions, showOptions } from "./ask.js";
 import { $, addNote, call, copyText, joinProblem, setStatus } from "./core.js";
 import { watchForFiles } from "./files.js";
 import { watchKeys } from "./keys.js";
-import { fillKnowledge } from "./knowledge.js";
 import { showPanel } from "./panel.js";
 import { acceptPlan, addTask } from "./plan.js";
 import { watchCitations } from "./peek.js";
+import { keepDraft, queueQuestion, restoreDraft, showQueued } from "./queue.js";
 import { closeEvidence, showAnswer, showEvidence, showReadPages, showRemembered, showTools } from "./read.js";
-import { fillRuns } from "./runs.js";
-import { fillSetup } from "./setup.js";
 import { showSource } from "./sources.js";
-import { loadTimeline, setRequest, setRunId, state } from "./state.js";
+import { loadTimeline, setPreviousRun, setRequest, setRunId, state } from "./state.js";
+import { showThread } from "./thread.js";
 import { draw, drawSoon } from "./timeline.js";
 import { follow, stopFollowing } from "./watch.js";
 
-const FILLS = { runs: fillRuns, knowledge: fillKnowledge, setup: fillSetup };
+const FILLS = { // loaded when they are opened
+  runs: async () => (await import("./runs.js")).fillRuns(), knowledge: async () => (await import("./knowledge.js")).fillKnowledge(), setup: async () => (await import("./setup.js")).fillSetup(),
+};
 const WORDS = { ended: (how) => `This run is ${how}.`, stopping: "Stopping: the answer comes from what was read", copied: "Copied", linked: "The link is copied" };
 
 async function openRun(id) {
+  $("thread").replaceChildren();
   clearRun("");
   setRunId(id);
   try {
@@ -38,6 +40,8 @@ async function openRun(id) {
     if (run.state === "finished") {
       foldActivity();
       await showAnswer();
+      setPreviousRun(state.run.continues || "");
+      document.dispatchEvent(new CustomEvent("started"));
       showAddressedSource();
       return document.dispatchEvent(new CustomEvent("answered"));
     }
@@ -116,8 +120,11 @@ on("plan-add", "click", addTask);
 on("plan-go", "click", acceptPlan);
 on("plan-no", "click", stop);
 for (const name of Object.keys(FILLS)) on(`show-${name}`, "click", () => togglePanel(name));
-document.addEventListener("answered", afterAnswer);
-document.addEventListener("started", showPreviousRun);
+on("question", "input", keepDraft);
+on("queued-no", "click", () => queueQuestion(""));
+document.addEventListener("answered", () => { afterAnswer(); askQueued(true); });
+document.addEventListener("failed", () => askQueued(false));
+document.addEventListener("started", () => { showQueued(); showThread().catch(() => {}); }); // the run is complete without it
 window.addEventListener("popstate", showAddress);
 window.addEventListener("resize", drawSoon);
 $("cost").addEventListener("toggle", draw);
@@ -125,5 +132,6 @@ watchCitations();
 watchForFiles();
 showDeepOptions();
 watchKeys({ find: findInHistory });
+restoreDraft();
 showAddress();
 fillForm().catch((error) => addNote(error.message, true));

@@ -5,9 +5,11 @@ import { $, addNote, call, element, showHint } from "./core.js";
 import { buildOrder, buildRetryOrder } from "./order.js";
 import { showPanel } from "./panel.js";
 import { hidePlan } from "./plan.js";
+import { clearDraft, queuedQuestion, queueQuestion, showQueued } from "./queue.js";
 import { closeEvidence } from "./read.js";
 import { showSpent } from "./spent.js";
 import { resetRun, setContinuedRun, setForm, state } from "./state.js";
+import { keepTurn } from "./thread.js";
 import { follow, stopFollowing } from "./watch.js";
 
 const formValues = () => ({
@@ -17,25 +19,42 @@ const formValues = () => ({
 
 export async function ask(event) {
   event?.preventDefault();
-  if (!$("go").disabled) await start(buildOrder(formValues(), state.continues));
+  if (!$("go").disabled) return start(buildOrder(formValues(), state.continues));
+  const text = $("question").value.trim();
+  if (!text || !state.id) return;
+  queueQuestion(text);
+  $("question").value = "";
+  clearDraft();
+}
+
+// The question that waited is asked as a follow-up; after a run without an answer it goes back into the field.
+export function askQueued(isAnswered) {
+  const text = queuedQuestion();
+  queueQuestion("");
+  if (!text) return;
+  $("question").value = text;
+  if (isAnswered) { continueRun(state.id); ask(); }
 }
 
 async function start(order) {
   if (!order.question) return $("question").focus();
+  keepTurn(order.continues);
   clearRun(order.question);
   try {
     const run = await call("/v1/runs", { method: "POST", body: JSON.stringify(order) });
     visit(runAddress(run.id));
     $("question").value = "";
+    clearDraft();
     await follow(run.id);
   } catch (error) { addNote(error.message, true); $("status").textContent = ""; stopFollowing(); }
 }
 
 export function clearRun(question) {
   resetRun();
+  showQueued();
   resetActivity(true);
   for (const id of ["answer", "notes", "source-list", "read-list", "timeline", "exports", "next-list", "spent"]) $(id).replaceChildren();
-  for (const id of ["sources", "conflicts", "left-out", "timing", "tools", "next", "before", "hint", "toc", "missing"]) $(id).hidden = true;
+  for (const id of ["sources", "conflicts", "left-out", "timing", "tools", "next", "hint", "toc", "missing"]) $(id).hidden = true;
   delete $("answer").dataset.cut;
   $("cost").open = matchMedia("(min-width: 62.01rem)").matches; // below the text it waits until it is wanted
   $("also-read").hidden = true;
@@ -60,6 +79,7 @@ export function leaveRun() {
   closeEvidence();
   hidePlan();
   $("run").hidden = true;
+  $("thread").replaceChildren();
   document.body.classList.remove("asked");
   document.title = "nexi";
 }
@@ -120,14 +140,6 @@ export async function afterAnswer() {
   } catch { /* the answer is complete without them */ }
 }
 
-export async function showPreviousRun() {
-  if (!state.before) return;
-  const id = state.before, link = $("before").querySelector("a");
-  link.href = `/runs/${id}`;
-  try { link.textContent = (await call(`/v1/runs/${id}`)).question; } catch { return; }
-  $("before").hidden = state.before !== id;
-}
-
 export function askAgain() {
-  start(buildRetryOrder($("asked").textContent, state.asked, { model: $("other").value, mode: state.run?.mode, continues: state.before }));
+  return start(buildRetryOrder($("asked").textContent, state.asked, { model: $("other").value, mode: state.run?.mode, continues: state.before }));
 }

@@ -1,13 +1,15 @@
 """The page's list of what was asked: runs with their state, and answers of the history whose run is gone.
 
 Above, the page; below, the run log and the history. A search covers questions and answers. To delete one is to forget its run
-and its line of the history.
+and its line of the history. A run belongs to the conversation of the one it continues. Names and pins that a person gave are
+labels beside the runs, which they never change.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
 from starlette.requests import Request
@@ -17,11 +19,13 @@ from starlette.routing import Route
 from nexi.app import Nexi, RunSummary, check_run_id
 from nexi.app.conversation import cited_sources
 from nexi.errors import NexiError
+from nexi.events import RunFinished, RunStarted
+from nexi.files import make_private_directory, replace_file, store_error
 from nexi.ports import HistoryStore, RunStore
 from nexi.types import HistoryEntry
 from nexi.web.page.view import answer_html, source_view
-from nexi.web.payload import json_reply
-from nexi.web.problems import bad_request
+from nexi.web.payload import json_reply, read_json
+from nexi.web.problems import bad_request, build_refusal
 from nexi.web.runs import delete_run
 
 __all__ = ["limit_of", "read_from_history", "routes", "words_of"]
@@ -31,12 +35,21 @@ LISTED, MOST_LISTED = 100, 1000
 LONGEST_SEARCH = 200
 EXCERPT_CHARS = 160
 ONLY_AN_ANSWER = "answer kept"
+MAX_TURNS = 30
+LABELS = "labels.json"
+LABEL = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {"title": {"type": "string", "maxLength": 300}, "pinned": {"type": "boolean"}},
+}
 
 
 def routes() -> list[Route]:
     return [
         Route("/page/history", _list_history, methods=["GET"]),
         Route("/page/history/{id}", _remove_entry_and_run, methods=["DELETE"]),
+        Route("/page/history/{id}", _label_run, methods=["POST"]),
+        Route("/page/runs/{id}/thread", _show_thread, methods=["GET"]),
     ]
 
 
@@ -44,8 +57,9 @@ async def _list_history(request: Request) -> Response:
     """The newest first: all of them, or those whose question or answer has the words of `q` in it."""
     nexi: Nexi = request.app.state.nexi
     wanted, limit = words_of(request), limit_of(request)
-    found = await asyncio.to_thread(_list_entries, nexi.runs(), nexi.history(), wanted.casefold(), limit + 1)
-    return json_reply({"items": found[:limit], "more": len(found) > limit})
+    labels = await asyncio.to_thread(_read_labels, nexi)
+    found = await asyncio.to_thread(_list_entries, nexi.runs(), nexi.history(), labels, wanted.casefold(), limit + 1)
+    return json_reply({"items": [{**item, **labels.get(item["id"], {})} for item in found[:limit]], "more": len(found) > limit})
 
 
 def words_of(request: Request) -> str:
@@ -62,20 +76,38 @@ def limit_of(request: Request) -> int:
     return int(text)
 
 
-def _list_entries(runs: RunStore, history: HistoryStore, wanted: str, most: int) -> list[dict[str, Any]]:
-    """Runs and lone answers that fit, as the page lists them. Raises StoreError."""
+def _list_entries(
+    runs: RunStore, history: HistoryStore, labels: Mapping[str, Mapping[str, Any]], wanted: str, most: int
+) -> list[dict[str, Any]]:
+    """Runs and lone answers that fit, as the page lists them, those with a pin first. Raises StoreError."""
     read = history.find(wanted) if wanted else history.read(most)
     entries = {entry.id: entry for entry in read.entries}
-    summaries = {run.id: run for run in runs.list_runs(0 if wanted else most)}
-    items = [*_of_runs(summaries.values(), entries, wanted), *_of_answers(entries, summaries, runs, wanted)]
-    return sorted(items, key=lambda item: (item["created"], item["id"]), reverse=True)[:most]
+    pinned = {run_id for run_id, label in labels.items() if label.get("pinned")}
+    summaries = {run.id: run for run in runs.list_runs(0 if wanted or pinned else most)}
+    named = {run_id for run_id, label in labels.items() if wanted and wanted in str(label.get("title", "")).casefold()}
+    items = [*_of_runs(summaries, entries, wanted, named), *_of_answers(entries, summaries, runs, wanted)]
+    return sorted(items, key=lambda item: (item["id"] in pinned, item["created"], item["id"]), reverse=True)[:most]
 
 
-def _of_runs(summaries: Iterable[RunSummary], entries: Mapping[str, HistoryEntry], wanted: str) -> Iterator[dict[str, Any]]:
-    for run in summaries:
-        if wanted in run.query.casefold() or run.id in entries:
-            item = {"id": run.id, "question": run.query, "state": run.state, "mode": run.mode, "created": run.created}
-            yield {**item, "excerpt": excerpt_answer(entries[run.id].answer, wanted) if run.id in entries else ""}
+def _of_runs(
+    summaries: Mapping[str, RunSummary], entries: Mapping[str, HistoryEntry], wanted: str, named: Set[str]
+) -> Iterator[dict[str, Any]]:
+    for run in summaries.values():
+        if wanted in run.query.casefold() or run.id in entries or run.id in named:
+            state = "waiting" if run.is_waiting else run.state
+            item = {"id": run.id, "question": run.query, "state": state, "mode": run.mode, "created": run.created}
+            spent = {"words": run.words, "seconds": run.seconds, "tokens": run.tokens, "cost": run.cost}
+            excerpt = excerpt_answer(entries[run.id].answer, wanted) if run.id in entries else ""
+            yield {**item, **spent, "thread": _find_root(summaries, run), "excerpt": excerpt}
+
+
+def _find_root(summaries: Mapping[str, RunSummary], run: RunSummary) -> str:
+    """The id of the first run of a conversation, as far as it is listed."""
+    seen = {run.id}
+    while (before := summaries.get(run.continues)) and before.id not in seen:
+        run = before
+        seen.add(run.id)
+    return run.id
 
 
 def _of_answers(
@@ -86,7 +118,8 @@ def _of_answers(
             is_kept = runs.has_run(entry.id)
             state = "finished" if is_kept else ONLY_AN_ANSWER
             item = {"id": entry.id, "question": entry.query, "state": state, "mode": "search", "created": entry.ts}
-            yield {**item, "excerpt": excerpt_answer(entry.answer, wanted)}
+            spent = {"words": len(entry.answer.split()), "seconds": entry.duration_s, "tokens": entry.tokens, "cost": None}
+            yield {**item, **spent, "thread": entry.id, "excerpt": excerpt_answer(entry.answer, wanted)}
 
 
 def excerpt_answer(answer: str, wanted: str) -> str:
@@ -107,7 +140,88 @@ async def _remove_entry_and_run(request: Request) -> Response:
     except NexiError as error:
         if not gone or error.code != "no_such_run":
             raise
+    await asyncio.to_thread(_set_label, nexi, run_id, None)
     return Response(status_code=204)
+
+
+# names and pins
+
+
+async def _label_run(request: Request) -> Response:
+    """Give a run a name or a pin, or take them away."""
+    nexi, run_id = request.app.state.nexi, check_run_id(request.path_params["id"])
+    given = await read_json(request, LABEL)
+    if not await asyncio.to_thread(_is_kept, nexi, run_id):
+        raise build_refusal(404, "no_such_run", f"there is no run {run_id}", fix="open the history")
+    if "title" in given:
+        given["title"] = " ".join(given["title"].split())
+    async with request.app.state.taking:  # one at a time: the file is read, changed and written
+        label = await asyncio.to_thread(_set_label, nexi, run_id, given)
+    return json_reply(label)
+
+
+def _is_kept(nexi: Nexi, run_id: str) -> bool:
+    return nexi.runs().has_run(run_id) or nexi.history().get(run_id) is not None
+
+
+def _read_labels(nexi: Nexi) -> dict[str, dict[str, Any]]:
+    try:
+        read = json.loads((nexi.config.state_dir / LABELS).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return {str(k): v for k, v in read.items() if isinstance(v, dict)} if isinstance(read, dict) else {}
+
+
+def _set_label(nexi: Nexi, run_id: str, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Change the label of a run, or remove it. Raises StoreError."""
+    labels, place = _read_labels(nexi), nexi.config.state_dir / LABELS
+    before = labels.pop(run_id, {})
+    label = {name: value for name, value in {**before, **given}.items() if value} if given is not None else {}
+    if label:
+        labels[run_id] = label
+    if label or place.exists():
+        try:
+            make_private_directory(place.parent)
+            replace_file(place, json.dumps(labels).encode())
+        except OSError as error:
+            raise store_error("the name could not be kept", place, error) from error
+    return label
+
+
+# conversations
+
+
+async def _show_thread(request: Request) -> Response:
+    """The questions and answers before a run in its conversation, the oldest first."""
+    nexi, run_id = request.app.state.nexi, check_run_id(request.path_params["id"])
+    return json_reply({"turns": await asyncio.to_thread(_read_thread, nexi, run_id)})
+
+
+def _read_thread(nexi: Nexi, run_id: str) -> list[dict[str, Any]]:
+    turns: list[dict[str, Any]] = []
+    seen, before = {run_id}, _read_turn(nexi, run_id)[1]
+    while before and before not in seen and len(turns) < MAX_TURNS:
+        seen.add(before)
+        turn, before = _read_turn(nexi, before)
+        turns += [turn] if turn else []
+    return turns[::-1]
+
+
+def _read_turn(nexi: Nexi, run_id: str) -> tuple[dict[str, Any] | None, str]:
+    """A question with its answer, and the run it continues; from the history where the run is gone."""
+    try:
+        facts = [fact for _, fact in nexi.runs().open_log(run_id).facts]
+    except NexiError:
+        entry = nexi.history().get(run_id)
+        return (_turn_of(entry.id, entry.query, entry.answer) if entry else None), ""
+    if not facts or not isinstance(start := facts[0], RunStarted):
+        return None, ""
+    answer = end.answer if isinstance(end := facts[-1], RunFinished) else ""
+    return _turn_of(run_id, start.query, answer), str(start.settings.get("continues") or "")
+
+
+def _turn_of(run_id: str, question: str, answer: str) -> dict[str, Any]:
+    return {"id": run_id, "question": question, "html": answer_html(answer, (), (), leads_to="nothing")}
 
 
 def read_from_history(nexi: Nexi, run_id: str) -> dict[str, Any] | None:

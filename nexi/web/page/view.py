@@ -80,6 +80,7 @@ def view_of(answered: AnsweredRun) -> dict[str, Any]:
         "question": answered.started.query,
         "mode": answered.started.mode,
         "model": answered.started.model,
+        "continues": str(answered.started.settings.get("continues") or ""),
         "text": answered.text,
         "answered": end.answered,
         "answered_note": describe_answered(end.answered),

@@ -114,6 +114,7 @@ function showFailure(problem) {
   hidePlan();
   stopFollowing();
   showTools();
+  document.dispatchEvent(new CustomEvent("failed"));
 }
 
 async function showBrokenRun(id) {
