@@ -62,9 +62,9 @@ def test_numbers_out_of_their_range_are_refused_before_anything_is_asked(online:
 
 
 def test_the_report_is_saved_where_the_user_stands_and_never_over_another(online: Command) -> None:
-    Path("docs").mkdir()
+    Path("reports").mkdir()
     first, second = researched(online)["report"], researched(online)["report"]
-    assert {Path(p).parent for p in (first, second)} == {Path("docs").resolve()}
+    assert {Path(p).parent for p in (first, second)} == {Path("reports").resolve()}
     assert len({first, second}) == 2
     text = Path(first).read_text(encoding="utf-8")
     assert text.startswith('---\nquestion: "how far is the moon from earth on average"\n')
