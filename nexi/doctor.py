@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from nexi.app.plugins import PluginInfo
     from nexi.config import EndpointRole
 
-__all__ = ["Check", "DoctorReport", "examine_setup"]
+__all__ = ["Check", "DoctorReport", "examine_settings", "examine_setup"]
 
 
 SCHEMA = "nexi-doctor-1"
@@ -108,6 +108,7 @@ class DoctorEnvironment(Struct, frozen=True):
 
 
 DEFAULT_ENVIRONMENT = DoctorEnvironment()
+SETUP_ENVIRONMENT = DoctorEnvironment(deadline_s=30.0)  # a local model may have to be loaded first
 
 
 async def examine_setup(
@@ -124,6 +125,16 @@ async def examine_setup(
         checks = await _run_checks(_plan_checks(nexi, environment), environment)
     hide = _secret_hider(config)
     return DoctorReport(tuple(Check(c.name, c.ok, hide(c.message), hide(c.cause), hide(c.fix)) for c in checks))
+
+
+async def examine_settings(config: Config, environment: DoctorEnvironment = SETUP_ENVIRONMENT) -> tuple[Check, ...]:
+    """Check only the answer model and the search services, before settings are saved."""
+    async with Nexi(config.override(llm_max_retries=0), clock=environment.clock) as nexi:
+        checks = await _run_checks(
+            [("model", _check_model(nexi, "answer", environment)), *_plan_search_checks(nexi)], environment
+        )
+    hide = _secret_hider(config)
+    return tuple(Check(c.name, c.ok, hide(c.message), hide(c.cause), hide(c.fix)) for c in checks)
 
 
 def _failed_check(name: str, error: NexiError) -> Check:

@@ -2,7 +2,29 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from nexi.errors import LLMError
 from nexi.llm.hour import server_time
 from nexi.llm.local import PORTS, LocalServer, describe_server, find_servers
 
-__all__ = ["PORTS", "LocalServer", "describe_server", "find_servers", "server_time"]
+__all__ = ["PORTS", "LocalServer", "describe_server", "find_servers", "list_endpoint_models", "server_time"]
+
+if TYPE_CHECKING:
+    from nexi.config import Config
+
+LISTING_TIMEOUT_S = 10
+
+
+async def list_endpoint_models(config: Config) -> tuple[list[str], LLMError | None]:
+    """The models that the answer endpoint lists, or the error that prevented it."""
+    from nexi.app import Nexi
+
+    if config.endpoint("answer").is_extractive:
+        return [], None
+    async with Nexi(config.override(llm_max_retries=0, llm_timeout=LISTING_TIMEOUT_S)) as nexi:
+        listing = getattr(nexi.llm("answer"), "models", None)
+        try:
+            return sorted(await listing()) if listing else [], None
+        except LLMError as error:
+            return [], error

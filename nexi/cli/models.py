@@ -64,7 +64,7 @@ class ModelListing(Struct, frozen=True):
 def models_command(probe: bool, as_json: bool) -> None:
     """List the available models.
 
-    Lists the models of the configured endpoint, and of Ollama, LM Studio and llama.cpp on this machine. A star marks the one
+    Lists the models of the configured endpoint, and of model servers on this machine. A star marks the one
     in use. Use another with `-m MODEL`, or set it with `nexi config set model MODEL`. With --probe the model is tested instead:
     three requests show whether it gets tools or passages, and 60 pairs (about 12,000 tokens) how far a judge's verdicts count.
     """
@@ -109,11 +109,11 @@ async def list_models(config: Config, ports: Mapping[str, int] | None = None) ->
     """List the models that are available now."""
     import asyncio
 
-    from nexi.app.local_models import PORTS, describe_server, find_servers
+    from nexi.app.local_models import PORTS, describe_server, find_servers, list_endpoint_models
 
     endpoint = config.endpoint("answer")
     async with asyncio.TaskGroup() as group:
-        listing = group.create_task(_list_endpoint_models(config))
+        listing = group.create_task(list_endpoint_models(config))
         local = group.create_task(find_servers(PORTS if ports is None else ports))
         own = group.create_task(describe_server(endpoint.base_url))
     names, problem = listing.result()
@@ -133,21 +133,6 @@ def _endpoint_model(name: str, base_url: str, here: LocalServer | None, in_use: 
     model = here.model(name) if here else None
     window, largest = (model.window, model.largest) if model else (None, None)
     return ListedModel(here.kind if here else "endpoint", hide_password(base_url), name, window, largest, in_use)
-
-
-async def _list_endpoint_models(config: Config) -> tuple[list[str], LLMError | None]:
-    """The endpoint's own list, or the error that prevented it."""
-    from nexi.app import Nexi
-    from nexi.errors import LLMError
-
-    if config.endpoint("answer").is_extractive:
-        return [], None
-    async with Nexi(config.override(llm_max_retries=0, llm_timeout=10)) as nexi:
-        listing = getattr(nexi.llm("answer"), "models", None)
-        try:
-            return sorted(await listing()) if listing else [], None
-        except LLMError as error:
-            return [], error
 
 
 def print_models(offered: ModelListing, *, as_json: bool) -> None:

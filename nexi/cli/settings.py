@@ -97,7 +97,7 @@ def _unset_command(key: str) -> None:
 
 @config_command.command("setup")
 def _setup_command() -> None:
-    """Set up nexi interactively; detects Ollama, LM Studio and llama.cpp on this machine."""
+    """Set up nexi interactively: find local models, test model and search, and save."""
     with report_errors():
         run_setup()
 
@@ -320,6 +320,7 @@ def _format_value(value: Any) -> str:
 
 def run_setup() -> Config:
     """Run the first-time setup with the local models to choose from. Raises ConfigError without a terminal."""
+    from nexi.app.local_models import PORTS
     from nexi.config import QUESTIONS, SEARXNG_QUESTION, run_first_time_setup
     from nexi.output import write
 
@@ -327,23 +328,83 @@ def run_setup() -> Config:
         raise ConfigError(
             "setup is interactive and needs a terminal", cause="stdin is not a terminal", fix="nexi config set KEY VALUE"
         )
-    write("Looking for Ollama, LM Studio and llama.cpp on this machine ...\n", sys.stderr)
-    return run_first_time_setup(offers=local_model_offers(), questions=(*QUESTIONS, SEARXNG_QUESTION), window=detect_window)
+    write(f"Looking for {_join_names(list(PORTS))} on this machine ...\n", sys.stderr)
+    offers = local_model_offers(report=True)
+    by_name = {question.name: question for question in (*QUESTIONS, SEARXNG_QUESTION)}
+    order = ("base_url", "api_key", "model", "searxng_url", "jina_key", "default_effort")
+    return run_first_time_setup(
+        offers=offers,
+        questions=[by_name[name] for name in order],
+        window=detect_window,
+        list_models=_list_models_at,
+        find_failures=_find_failures,
+        say=lambda text: write(f"{text}\n", sys.stderr),
+    )
 
 
-def local_model_offers(ports: Mapping[str, int] | None = None) -> list[ModelOffer]:
-    """The models of local servers."""
+def local_model_offers(ports: Mapping[str, int] | None = None, *, report: bool = False) -> list[ModelOffer]:
+    """The models of local servers; with `report`, print which were found and which were not."""
     import asyncio
 
     from nexi.app.local_models import PORTS, find_servers
     from nexi.config import ModelOffer
+    from nexi.output import write
 
-    servers = asyncio.run(find_servers(PORTS if ports is None else ports))
+    ports = PORTS if ports is None else ports
+    servers = asyncio.run(find_servers(ports))
+    if report:
+        found = [f"{s.kind} at {s.base_url} ({len(s.models)} model{'s' * (len(s.models) != 1)})" for s in servers]
+        missing = [kind for kind in ports if kind not in {s.kind for s in servers}]
+        write(f"Found: {', '.join(found) or 'none'}.\n", sys.stderr)
+        if found and missing:
+            write(f"Not found: {', '.join(missing)}.\n", sys.stderr)
     return [
         ModelOffer(f"{m.name}  ({s.kind}, {format_window(m.window, m.largest)})", s.base_url, m.name, m.context)
         for s in servers
         for m in s.models
     ]
+
+
+def _list_models_at(base_url: str, api_key: str) -> list[str]:
+    """The models that an address lists; prints why there are none."""
+    import asyncio
+
+    from nexi.app.local_models import list_endpoint_models
+    from nexi.config import Config
+    from nexi.output import print_warning
+
+    names, error = asyncio.run(list_endpoint_models(Config(base_url=base_url, api_key=api_key, model="any")))
+    if error:
+        print_warning(f"no list of models: {error}")
+    return names
+
+
+def _find_failures(answers: Mapping[str, Any]) -> list[str]:
+    """Test model and search with these answers and print the results; return the failures."""
+    import asyncio
+
+    from nexi.config import load_config
+    from nexi.doctor import examine_settings
+    from nexi.output import print_note, print_success, write
+
+    write("Testing model and search ...\n", sys.stderr)
+    given = {name: value for name, value in answers.items() if value}  # the environment fills in what is empty
+    checks = asyncio.run(examine_settings(load_config().override(**given)))
+    for check in checks:
+        if check.ok:
+            print_success(f"  ok      {check.name}: {check.message}")
+        else:
+            print_note(
+                "  failed  " + f"{check.name}: {check.message}" + (f": {check.cause}" if check.cause else ""), None, "red"
+            )
+            if check.fix:
+                print_note(f"          Fix: {check.fix}", None, "dim")
+    works = all(any(c.ok for c in checks if c.area == area) for area in ("model", "search"))
+    return [] if works else [check.message for check in checks if not check.ok]
+
+
+def _join_names(names: list[str]) -> str:
+    return ", ".join(names[:-1]) + f" and {names[-1]}"
 
 
 def detect_window(base_url: str, model: str) -> int | None:

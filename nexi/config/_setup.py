@@ -38,6 +38,7 @@ QUESTIONS = (
 )
 SEARXNG_QUESTION = SetupQuestion("searxng_url", "URL of your SearXNG with JSON enabled (empty: SEARXNG_URL or another service)")
 REMOVE = "-"
+MAX_LISTED_MODELS = 30
 
 
 @dataclass(frozen=True)
@@ -80,56 +81,96 @@ def run_first_time_setup(
     offers: Sequence[ModelOffer] = (),
     questions: Sequence[SetupQuestion] = QUESTIONS,
     window: Callable[[str, str], int | None] | None = None,
+    list_models: Callable[[str, str], Sequence[str]] | None = None,
+    find_failures: Callable[[Mapping[str, Any]], Sequence[str]] | None = None,
 ) -> Config:
     """Ask for the settings that matter, save them, and load the result. Raises ConfigError when the input ends.
 
     One of `offers` can be chosen by its number instead of address, key and model. `window` returns the real context window
-    of the model at an address, if its server reports it.
+    of the model at an address, if its server reports it, and `list_models` the models at an address with a key.
+    `find_failures` tests the answers; after a failure the user decides whether they are saved.
     """
     env = os.environ if env is None else env
     say = say or _print_line
     config = load_config(path, {name: env[name] for name in PLACE_VARIABLES if name in env})
     say(f"These settings are saved in {config.config_path}. Enter keeps the value in brackets; {REMOVE} removes a key.")
+    dialogue = _Dialogue(config, ask or _read_line, ask_secret or _read_secret, say, list_models)
     try:
-        answers = _choose_offer(offers, ask or _read_line, say)
-        for q in questions:
-            if q.name not in answers:
-                answers[q.name] = _ask_question(
-                    q, config, (ask_secret or _read_secret) if q.secret else (ask or _read_line), say
-                )
+        while True:
+            answers = dialogue.ask_all(offers, questions)
+            if window and "max_context" not in answers and (size := window(answers["base_url"], answers["model"])):
+                answers["max_context"] = size
+                say(f"The context window of {answers['model']} is {size} tokens.")
+            if not find_failures or not find_failures(answers) or dialogue.wants_to_save():
+                break
     except EOFError as error:
         raise ConfigError("setup was not completed", cause="the input ended", fix="run `nexi config setup` again") from error
-    if window and "max_context" not in answers and (size := window(answers["base_url"], answers["model"])):
-        answers["max_context"] = size
-        say(f"The context window of {answers['model']} is {size} tokens.")
     place = save_config(replace(config, **answers), config.config_path)
     say(f"Saved in {place}.")
     return load_config(path, env)
 
 
-def _choose_offer(offers: Sequence[ModelOffer], ask: Ask, say: Callable[[str], None]) -> dict[str, Any]:
-    """The settings of the offer that the user chooses by number; none if the user wants another URL."""
-    if not offers:
+class _Dialogue:
+    """Asks the questions; its functions read a line, read a secret and print a line."""
+
+    def __init__(
+        self,
+        config: Config,
+        ask: Ask,
+        ask_secret: Ask,
+        say: Callable[[str], None],
+        list_models: Callable[[str, str], Sequence[str]] | None,
+    ) -> None:
+        self._config, self._ask, self._ask_secret, self._say = config, ask, ask_secret, say
+        self._list_models = list_models
+
+    def ask_all(self, offers: Sequence[ModelOffer], questions: Sequence[SetupQuestion]) -> dict[str, Any]:
+        answers = self._choose_offer(offers)
+        for question in questions:
+            if question.name == "model" and "model" not in answers:
+                answers["model"] = self._ask_model(question, answers)
+            elif question.name not in answers:
+                answers[question.name] = self._ask_question(question)
+        return answers
+
+    def wants_to_save(self) -> bool:
+        return self._ask("Save anyway? [y/N] (N asks again): ").strip().lower() in ("y", "yes")
+
+    def _choose_offer(self, offers: Sequence[ModelOffer]) -> dict[str, Any]:
+        """The settings of the offer that the user chooses by number; none if the user wants another URL."""
+        if not offers:
+            return {}
+        self._say("Models on this machine:\n" + "\n".join(f"  {n}  {offer.label}" for n, offer in enumerate(offers, 1)))
+        while given := self._ask("Number of the model to use (Enter for another URL): ").strip():
+            if given.isdecimal() and 1 <= int(given) <= len(offers):
+                return offers[int(given) - 1].answers
+            self._say(f"There is no number {given[:20]}.")
         return {}
-    say("Models on this machine:\n" + "\n".join(f"  {n}  {offer.label}" for n, offer in enumerate(offers, 1)))
-    while given := ask("Number of the model to use (Enter for another URL): ").strip():
-        if given.isdecimal() and 1 <= int(given) <= len(offers):
-            return offers[int(given) - 1].answers
-        say(f"There is no number {given[:20]}.")
-    return {}
 
+    def _ask_model(self, question: SetupQuestion, answers: Mapping[str, Any]) -> str:
+        """Ask for the model, by its number if the server lists its models."""
+        names = self._list_models(answers["base_url"], answers["api_key"]) if self._list_models else ()
+        if not names:
+            return self._ask_question(question)
+        shown = names[:MAX_LISTED_MODELS]
+        more = f"\n  and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
+        self._say("Models there:\n" + "\n".join(f"  {n}  {name}" for n, name in enumerate(shown, 1)) + more)
+        current = self._config.model if self._config.model in names else names[0]
+        given = self._ask_question(SetupQuestion("model", "Model, by number or name"), current)
+        return shown[int(given) - 1] if given.isdecimal() and 1 <= int(given) <= len(shown) else given
 
-def _ask_question(question: SetupQuestion, config: Config, ask: Ask, say: Callable[[str], None]) -> str:
-    """Ask until the answer is valid."""
-    current = str(getattr(config, question.name))
-    shown = mask_key(current) if question.secret else current
-    while True:
-        given = ask(f"{question.text} [{shown}]: ").strip() or current
-        given = "" if question.secret and given == REMOVE else given
-        problems = list(CHECKS[question.name](question.name, given))
-        if not problems:
-            return given
-        say("; ".join(problems))
+    def _ask_question(self, question: SetupQuestion, current: str | None = None) -> str:
+        """Ask until the answer is valid."""
+        current = str(getattr(self._config, question.name)) if current is None else current
+        shown = mask_key(current) if question.secret else current
+        ask = self._ask_secret if question.secret else self._ask
+        while True:
+            given = ask(f"{question.text} [{shown}]: ").strip() or current
+            given = "" if question.secret and given == REMOVE else given
+            problems = list(CHECKS[question.name](question.name, given))
+            if not problems:
+                return given
+            self._say("; ".join(problems))
 
 
 def _print_line(text: str) -> None:

@@ -1,4 +1,4 @@
-"""Model servers on this machine: which of Ollama, LM Studio and llama.cpp run here, their models and real windows.
+"""Model servers on this machine: which of Ollama, LM Studio, llama.cpp and others run here, their models and real windows.
 
 The doors above ask `find_servers` and `describe`; below is plain HTTP to loopback, without proxy, redirect or key. What a
 server's answer means is in pure functions that take the parsed JSON and never believe it to be well-formed. No model is
@@ -26,7 +26,17 @@ __all__ = ["PORTS", "LocalServer", "describe_server", "find_servers"]
 
 T = TypeVar("T")
 OLLAMA, LM_STUDIO, LLAMA_CPP = "Ollama", "LM Studio", "llama.cpp"
-PORTS: Mapping[str, int] = {OLLAMA: 11434, LM_STUDIO: 1234, LLAMA_CPP: 8080}
+OPENAI_COMPATIBLE = "OpenAI-compatible"
+PORTS: Mapping[str, int] = {
+    OLLAMA: 11434,
+    LM_STUDIO: 1234,
+    LLAMA_CPP: 8080,
+    "vLLM": 8000,
+    "Jan": 1337,
+    "KoboldCpp": 5001,
+    "LocalAI": 8080,
+    "text-generation-webui": 5000,
+}
 PATIENCE_S = 1.5
 MAX_BYTES = 4_000_000
 MAX_DESCRIBED = 40  # Ollama is asked once per model
@@ -59,20 +69,23 @@ class LocalServer(Struct, frozen=True):
 async def find_servers(
     ports: Mapping[str, int] = PORTS, *, host: str = "127.0.0.1", patience_s: float = PATIENCE_S
 ) -> list[LocalServer]:
-    """The servers that answer on their usual ports, in the order of `ports`."""
+    """The servers that answer on their usual ports, in the order of `ports`; two kinds may share a port."""
     async with _open_client(patience_s) as client:
         found = await _gather_all(_ask_server(kind, f"http://{host}:{port}", client) for kind, port in ports.items())
-    return [server for server in found if server]
+    servers: dict[str, LocalServer] = {}
+    for server in filter(None, found):
+        servers.setdefault(server.base_url, server)
+    return list(servers.values())
 
 
 async def describe_server(base_url: str, *, patience_s: float = PATIENCE_S) -> LocalServer | None:
-    """The server behind a loopback address, whichever of the three it is; None where it is none of them."""
+    """The server behind a loopback address that reports its windows; None where it is none of those."""
     if not is_loopback_url(base_url):
         return None
     parts = urlsplit(base_url)
     async with _open_client(patience_s) as client:
         origin = f"{parts.scheme}://{parts.netloc}"
-        found = await _gather_all(_ask_server(kind, origin, client, guess=False) for kind in PORTS)
+        found = await _gather_all(_ask_server(kind, origin, client, guess=False) for kind in _MODELS)
     return next((server for server in found if server), None)
 
 
@@ -92,8 +105,11 @@ def _open_client(patience_s: float) -> httpx2.AsyncClient:
 
 
 async def _ask_server(kind: str, origin: str, client: httpx2.AsyncClient, *, guess: bool = True) -> LocalServer | None:
-    models = await _MODELS[kind](origin, client, guess)
-    return None if models is None else LocalServer(kind, f"{origin}/v1", models)
+    models = await _MODELS[kind](origin, client, guess) if kind in _MODELS else None
+    if models is None and guess and kind not in (LM_STUDIO, LLAMA_CPP):  # which look at the common list themselves
+        models = listed_models(await _get_json(client, f"{origin}/v1/models"))
+        kind = OPENAI_COMPATIBLE if kind == OLLAMA else kind
+    return LocalServer(kind, f"{origin}/v1", models) if models is not None else None
 
 
 async def _ask_ollama(origin: str, client: httpx2.AsyncClient, guess: bool) -> tuple[LocalModel, ...] | None:
@@ -198,13 +214,17 @@ def llama_cpp_window(props: Any) -> int | None:
 
 
 def listed_models(listing: Any) -> tuple[LocalModel, ...] | None:
-    """The models of the common `/v1/models`, with what llama.cpp adds; None where that is no such list."""
+    """The models of the common `/v1/models`, with what llama.cpp and vLLM add; None where that is no such list."""
     entries = _as_mapping(listing).get("data")
     if not isinstance(entries, list):
         return None
     models = [_as_mapping(e) for e in entries]
+    if models and all(m.get("owned_by") == "nexi" for m in models):
+        return None  # nexi's own server, on the port of vLLM
     return tuple(
-        LocalModel(m["id"], None, _as_size(meta.get("n_ctx_train")), _as_billions(meta.get("n_params")))
+        LocalModel(
+            m["id"], _as_size(m.get("max_model_len")), _as_size(meta.get("n_ctx_train")), _as_billions(meta.get("n_params"))
+        )
         for m in models
         for meta in (_as_mapping(m.get("meta")),)
         if _is_name(m.get("id"))

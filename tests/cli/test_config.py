@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -208,6 +209,35 @@ def test_a_model_whose_window_is_not_told_is_asked_about(tmp_path: Path) -> None
 def test_another_address_can_be_given_instead(tmp_path: Path) -> None:
     config = Dialogue("", "https://api.openai.com/v1", KEY, "gpt", "", "").run(tmp_path / "config.json", offers=OFFERS)
     assert config == Config(base_url="https://api.openai.com/v1", api_key=KEY, model="gpt")
+
+
+def test_the_typed_address_is_asked_for_its_models(tmp_path: Path) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def list_models(base_url: str, api_key: str) -> list[str]:
+        asked.append((base_url, api_key))
+        return ["llama", "qwen"]
+
+    url = "http://127.0.0.1:9411/v1"
+    dialogue = Dialogue(url, "", "2", "", "")
+    config = dialogue.run(tmp_path / "config.json", list_models=list_models)
+    assert (config.base_url, config.model, asked) == (url, "qwen", [(url, "")])
+    assert "Models there:\n  1  llama\n  2  qwen" in dialogue.said
+    assert Dialogue(url, "", "", "", "").run(tmp_path / "other.json", list_models=list_models).model == "llama"
+    assert Dialogue(url, "", "mine", "", "").run(tmp_path / "third.json", list_models=list_models).model == "mine"
+
+
+def test_what_fails_its_test_is_saved_only_if_the_user_wants_it(tmp_path: Path) -> None:
+    tested: list[str] = []
+
+    def find_failures(answers: Mapping[str, Any]) -> list[str]:
+        tested.append(answers["model"])
+        return ["the model does not answer"] if answers["model"] != "good" else []
+
+    first, second = ("https://a.example/v1", KEY, "bad", "", ""), ("https://a.example/v1", KEY, "good", "", "")
+    config = Dialogue(*first, "n", *second).run(tmp_path / "config.json", find_failures=find_failures)
+    assert (config.model, tested) == ("good", ["bad", "good"])
+    assert Dialogue(*first, "y").run(tmp_path / "other.json", find_failures=find_failures).model == "bad"
 
 
 def test_the_offers_are_the_models_that_servers_have() -> None:

@@ -58,6 +58,19 @@ async def test_an_older_lm_studio_is_known_by_its_list_alone() -> None:
         ]
 
 
+async def test_other_servers_are_known_by_their_port_and_the_common_list() -> None:
+    listing = {"GET /v1/models": {"data": [{"id": "qwen", "owned_by": "vllm", "max_model_len": 8192}]}}
+    nexi = {"GET /v1/models": {"data": [{"id": "nexi", "owned_by": "nexi"}]}}
+    with serving(listing) as a, serving(nexi) as own:
+        url = f"http://127.0.0.1:{a}/v1"
+        qwen = (LocalModel("qwen", 8192),)
+        assert await find_servers({"vLLM": a}) == [LocalServer("vLLM", url, qwen)]
+        assert await find_servers({OLLAMA: a}) == [LocalServer("OpenAI-compatible", url, qwen)]
+        assert await find_servers({LLAMA_CPP: a, "LocalAI": a, "Jan": a}) == [LocalServer("LocalAI", url, qwen)]
+        assert await find_servers({"vLLM": own}) == []
+        assert await describe_server(url) is None
+
+
 async def test_a_model_that_ollama_has_loaded_has_the_window_it_was_loaded_with() -> None:
     routes = {**OLLAMA_ROUTES, "GET /api/ps": {"models": [{"name": "llama3.2:latest", "context_length": 4096}]}}
     with serving(routes) as port:

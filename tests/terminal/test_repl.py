@@ -185,9 +185,10 @@ def test_the_setup_can_be_done_from_the_prompt(env: dict[str, str], tmp_path: Pa
         screen.expect(PROMPT)
         screen.type("/setup" + ENTER)
         screen.expect("Looking for Ollama")
-        for asked in ("URL of the model", "API key", "Model", "Jina", "ffort", "SearXNG"):
+        for asked in ("URL of the model", "API key", "Model", "SearXNG", "Jina", "ffort"):
             screen.expect(asked)
             screen.expect("]: ")
             screen.type(ENTER)
+        screen.expect("ok      search searxng: ")
         screen.expect("Model: ")
         assert (tmp_path / "nexi" / "config.json").exists()
