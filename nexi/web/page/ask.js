@@ -125,7 +125,8 @@ export function showDeepOptions() {
 export async function afterAnswer() {
   const run = state.run, id = run.id || state.id;
   continueRun(id);
-  if (!$("status").textContent) $("status").textContent = `Answered ${run.model === "extractive" ? "without a model" : `by ${run.model}`}`;
+  const verb = run.answered === "no" ? "Written" : "Answered";
+  if (!$("status").textContent) $("status").textContent = `${verb} ${run.model === "extractive" ? "without a model" : `by ${run.model}`}`;
   showSpent({ seconds: run.seconds, tokens: run.tokens, cost: run.cost, calls: run.model_calls, pages: run.pages });
   if (!state.form?.suggestions) return;
   try {
