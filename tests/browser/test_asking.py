@@ -176,8 +176,8 @@ def test_a_plan_is_changed_before_anything_is_spent_on_it(served: Stage, look: L
     page.reload()  # a plan waits for whoever comes back
     page.wait_for_selector("#plan-tasks li")
     page.fill("#plan-tasks li:nth-child(1) textarea", MINE)
-    page.click("#plan-tasks li:nth-child(3) button")
-    page.click("#plan-tasks li:nth-child(2) button")
+    page.click("#plan-tasks li:nth-child(3) button:last-child")
+    page.click("#plan-tasks li:nth-child(2) button:last-child")
     page.click("#plan-add")
     page.keyboard.type(ADDED)
     assert served.model.reached["search"] == searches

@@ -40,6 +40,7 @@ SCRIPTS = (
     "frames.js",
     "keys.js",
     "knowledge.js",
+    "notify.js",
     "order.js",
     "panel.js",
     "peek.js",

@@ -2,9 +2,10 @@
 import { foldActivity, replayWork, showAddressed } from "./activity.js";
 import { panelAddress, parseAddress, runAddress, visit } from "./address.js";
 import { afterAnswer, ask, askAgain, askQueued, clearRun, continueRun, fillForm, leaveRun, showDeepOptions, showOptions } from "./ask.js";
-import { $, addNote, call, copyText, joinProblem, setStatus } from "./core.js";
+import { $, addNote, call, copyText, setStatus } from "./core.js";
 import { watchForFiles } from "./files.js";
 import { watchKeys } from "./keys.js";
+import { offerNotification, showInTitle, watchTitle } from "./notify.js";
 import { showPanel } from "./panel.js";
 import { acceptPlan, addTask } from "./plan.js";
 import { watchCitations } from "./peek.js";
@@ -14,7 +15,7 @@ import { showSource } from "./sources.js";
 import { loadTimeline, setPreviousRun, setRequest, setRunId, state } from "./state.js";
 import { showThread } from "./thread.js";
 import { draw, drawSoon } from "./timeline.js";
-import { follow, stopFollowing } from "./watch.js";
+import { follow, showFailure, stopFollowing } from "./watch.js";
 
 const FILLS = { // loaded when they are opened
   runs: async () => (await import("./runs.js")).fillRuns(), knowledge: async () => (await import("./knowledge.js")).fillKnowledge(), setup: async () => (await import("./setup.js")).fillSetup(),
@@ -29,7 +30,7 @@ async function openRun(id) {
     const run = await call(`/v1/runs/${id}`);
     if (id !== state.id) return;
     $("asked").textContent = run.question;
-    document.title = `${run.question.slice(0, 60)} - nexi`;
+    showInTitle();
     setRequest({ effort: run.effort, mode: run.mode });
     if (run.state === "running") {
       loadTimeline(await call(`/page/runs/${id}/timeline`)); // drawn from the log as far as that goes, and from events after that
@@ -45,8 +46,9 @@ async function openRun(id) {
       showAddressedSource();
       return document.dispatchEvent(new CustomEvent("answered"));
     }
+    if (run.error) return showFailure(run.error);
     showTools();
-    addNote(run.error ? joinProblem(run.error.message, run.error.cause, run.error.fix) : WORDS.ended(run.state), true);
+    addNote(WORDS.ended(run.state), true);
     setStatus("");
   } catch (error) {
     if (id !== state.id) return;
@@ -116,14 +118,15 @@ on("share", "click", () => copy(location.href, WORDS.linked));
 on("again", "click", () => { continueRun(state.before); $("question").value = $("asked").textContent; $("question").focus(); });
 on("follow", "click", () => { continueRun(state.id); $("question").focus(); });
 on("retry", "click", askAgain);
-on("plan-add", "click", addTask);
+on("plan-add", "click", () => addTask());
 on("plan-go", "click", acceptPlan);
 on("plan-no", "click", stop);
 for (const name of Object.keys(FILLS)) on(`show-${name}`, "click", () => togglePanel(name));
 on("question", "input", keepDraft);
 on("queued-no", "click", () => queueQuestion(""));
-document.addEventListener("answered", () => { afterAnswer(); askQueued(true); });
-document.addEventListener("failed", () => askQueued(false));
+document.addEventListener("answered", () => { showInTitle("done"); offerNotification(false); afterAnswer(); askQueued(true); });
+document.addEventListener("failed", () => { showInTitle("failed"); offerNotification(false); askQueued(false); });
+document.addEventListener("planned", (event) => { showInTitle(event.detail ? "waiting" : ""); offerNotification(true); });
 document.addEventListener("started", () => { showQueued(); showThread().catch(() => {}); }); // the run is complete without it
 window.addEventListener("popstate", showAddress);
 window.addEventListener("resize", drawSoon);
@@ -131,6 +134,7 @@ $("cost").addEventListener("toggle", draw);
 watchCitations();
 watchForFiles();
 showDeepOptions();
+watchTitle();
 watchKeys({ find: findInHistory });
 restoreDraft();
 showAddress();

@@ -1,11 +1,17 @@
-// The plan of a deep run that waits: its tasks can be changed, added and removed before anything is spent on them.
+// The plan of a deep run that waits: its tasks can be changed, added, moved and removed before anything is spent on them.
 import { $, addNote, call, element, setStatus } from "./core.js";
 import { state } from "./state.js";
 
 const MAX_TASKS = 5;
+const WORDS = {
+  about: "Each task gets a researcher of its own. Nothing is spent until you start.", limit: `A plan has at most ${MAX_TASKS} tasks, so that the limits of the run last for each; later rounds add tasks where something is missing.`,
+  task: (n) => `Task ${n}`, remove: (n) => `Remove task ${n}`, up: (n) => `Move task ${n} up`, down: (n) => `Move task ${n} down`, last: "A plan has at least one task", begun: "The research begins", unpriced: "No price is set for this model, so what that costs is not known.",
+};
 
 export function showPlan(event) {
-  $("plan-about").textContent = `Each task gets a researcher of its own${event.estimate ? `: ${event.estimate}` : ""}.`;
+  $("plan-about").textContent = WORDS.about;
+  const estimate = event.estimate ? `${event.estimate[0].toUpperCase()}${event.estimate.slice(1)}.` : "";
+  $("plan-cost").textContent = estimate && !estimate.includes("$") && state.form?.has_model ? `${estimate} ${WORDS.unpriced}` : estimate;
   $("plan-tasks").replaceChildren(...event.tasks.map(taskItem));
   $("plan").hidden = false;
   document.body.classList.add("planning");
@@ -18,28 +24,53 @@ export function hidePlan() {
   document.body.classList.remove("planning");
 }
 
+const button = (text, act) => element("button", { type: "button", className: "quiet", textContent: text, onclick: act });
+
 function taskItem(task) {
   const field = element("textarea", { value: task, rows: 1, maxLength: 1000, dir: "auto" });
-  const remove = element("button", { type: "button", className: "quiet", textContent: "×" });
-  const item = element("li", {}, field, remove);
-  field.addEventListener("keydown", (event) => { if (event.key === "Enter" && !event.isComposing) { event.preventDefault(); acceptPlan(); } });
-  remove.addEventListener("click", () => { item.remove(); numberTasks(); $("plan-add").focus(); });
+  const item = element("li", {}, field, button("↑", () => moveTask(item, -1)), button("↓", () => moveTask(item, 1)), button("×", () => removeTask(item)));
+  field.addEventListener("keydown", (event) => {
+    if (event.isComposing) return;
+    const step = event.altKey && { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    if (step) { event.preventDefault(); moveTask(item, step); field.focus(); }
+    if (event.key === "Enter") { event.preventDefault(); addTask(item); }
+    if (event.key === "Backspace" && !field.value && $("plan-tasks").childElementCount > 1) { event.preventDefault(); removeTask(item); }
+  });
   return item;
 }
 
-function numberTasks() {
-  const items = [...$("plan-tasks").children];
-  items.forEach((item, i) => {
-    item.firstChild.setAttribute("aria-label", `Task ${i + 1}`);
-    item.lastChild.setAttribute("aria-label", `Remove task ${i + 1}`);
-    item.lastChild.disabled = items.length === 1;
-  });
-  $("plan-add").disabled = items.length >= MAX_TASKS;
+function moveTask(item, step) {
+  if (step < 0) item.previousElementSibling?.before(item); else item.nextElementSibling?.after(item);
+  numberTasks();
 }
 
-export function addTask() {
+function removeTask(item) {
+  const next = item.previousElementSibling || item.nextElementSibling;
+  item.remove();
+  numberTasks();
+  next?.firstChild.focus();
+}
+
+function numberTasks() {
+  const items = [...$("plan-tasks").children], isFull = items.length >= MAX_TASKS;
+  items.forEach((item, i) => {
+    const [field, up, down, remove] = item.children;
+    [WORDS.task, WORDS.up, WORDS.down, WORDS.remove].forEach((words, at) => item.children[at].setAttribute("aria-label", words(i + 1)));
+    up.disabled = i === 0;
+    down.disabled = i === items.length - 1;
+    remove.disabled = items.length === 1;
+    remove.title = items.length === 1 ? WORDS.last : "";
+    field.placeholder = WORDS.task(i + 1);
+  });
+  $("plan-add").disabled = isFull;
+  $("plan-limit").textContent = isFull ? WORDS.limit : "";
+}
+
+// A new line below one, or at the end; a full plan says why there is none.
+export function addTask(after = null) {
+  if ($("plan-tasks").childElementCount >= MAX_TASKS) return;
   const item = taskItem("");
-  $("plan-tasks").append(item);
+  if (after?.parentElement) after.after(item); else $("plan-tasks").append(item);
   numberTasks();
   item.firstChild.focus();
 }
@@ -50,6 +81,6 @@ export async function acceptPlan() {
   try {
     await call(`/v1/runs/${state.id}/plan`, { method: "POST", body: JSON.stringify({ tasks }) });
     hidePlan();
-    setStatus("The research begins");
+    setStatus(WORDS.begun);
   } catch (error) { addNote(error.message, true); }
 }

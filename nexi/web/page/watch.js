@@ -108,9 +108,10 @@ async function finishRun() {
   if (state.run) document.dispatchEvent(new CustomEvent("answered"));
 }
 
-function showFailure(problem) {
-  addNote(joinProblem(problem.message, problem.cause, problem.fix), true);
-  setStatus("No answer");
+// A plan that a person did not want is no failure.
+export function showFailure(problem) {
+  if (problem.code !== "not_approved") addNote(joinProblem(problem.message, problem.cause, problem.fix), true);
+  setStatus(problem.code === "not_approved" ? "Cancelled: the research was not started" : "No answer");
   hidePlan();
   stopFollowing();
   showTools();
@@ -145,6 +146,8 @@ const startBar = (fact, key, bar) => {
 
 const count = (name) => { countSpent(name); paintSoon(); };
 
+const tellPlan = (isWaiting) => document.dispatchEvent(new CustomEvent("planned", { detail: isWaiting }));
+
 const EVENT_HANDLERS = {
   run_started(event) {
     $("asked").textContent = event.query;
@@ -163,8 +166,8 @@ const EVENT_HANDLERS = {
   search_finished(event, fact) { count("searches"); addEventBar(event, fact, "search", event.query, !event.hits.length); },
   page_fetched(event, fact) { count("pages"); addEventBar(event, fact, "page", hostOf(event.url)); },
   page_failed(event, fact) { addEventBar(event, fact, "page", `${hostOf(event.url)}: ${event.message}`, true); },
-  agenda_proposed(event) { showPlan(event); },
-  agenda_set() { hidePlan(); },
+  agenda_proposed(event) { showPlan(event); tellPlan(true); },
+  agenda_set() { hidePlan(); tellPlan(false); },
   warned(event) { if (!event.agent && event.code !== "unsupported" && // its sentences have a mark, and one line counts them
      $("notes").childElementCount < MAX_NOTES) addNote(event.message); },
   run_finished: finishRun,
