@@ -35,6 +35,7 @@ from nexi.types import Message, PageView
 MAX_SECTION_WORDS = 220
 MAX_SECTION_TOKENS = 1_200
 MAX_EVIDENCE_BYTES = 9_000
+SMALL_SECTION_WORDS, SMALL_SECTION_TOKENS, SMALL_EVIDENCE_BYTES = 80, 300, 2_400  # small models mix up more than that
 MAX_FINDINGS_BYTES = 2_000
 QUOTED_PASSAGES = 2  # of a section that the model did not write
 MAX_QUOTED_SENTENCES = 4  # of each of them
@@ -65,7 +66,8 @@ class _WrittenSection(Struct, frozen=True):
 class SectionWriter:
     """One report. `evidence` has the passages of each section, best first, as views of their pages.
 
-    `keep_supported` returns the sentences of a text that pass the check; a model whose sentences often fail is given one.
+    `keep_supported` returns the sentences of a text that pass the check. A small model, whose sentences often fail, is given it
+    with shorter evidence, and asked for less.
     """
 
     question: str
@@ -116,11 +118,11 @@ class SectionWriter:
             folder=self.limits.prompts_folder,
             question=self.question,
             outline=outline,
-            most_words=MAX_SECTION_WORDS,
+            most_words=SMALL_SECTION_WORDS if self.keep_supported else MAX_SECTION_WORDS,
         )
 
     def _render_request(self, section: Section, evidence: Sequence[PageView]) -> str:
-        room = min(MAX_EVIDENCE_BYTES, self._free_bytes())
+        room = min(SMALL_EVIDENCE_BYTES if self.keep_supported else MAX_EVIDENCE_BYTES, self._free_bytes())
         findings = cut_to_bytes("\n".join(self._find_findings(section)), min(MAX_FINDINGS_BYTES, room // 4))
         passages = _render_evidence(evidence, room - len(findings.encode()))
         notes = f"\n\nNotes of the researchers:\n{findings}" if findings else ""
@@ -149,7 +151,7 @@ class SectionWriter:
         return max(BYTES_PER_TOKEN, (self.limits.window - self._reply_tokens() - PROMPT_TOKENS) * BYTES_PER_TOKEN)
 
     def _reply_tokens(self) -> int:
-        return min(MAX_SECTION_TOKENS, self.limits.max_tokens)
+        return min(SMALL_SECTION_TOKENS if self.keep_supported else MAX_SECTION_TOKENS, self.limits.max_tokens)
 
     async def _request_text(self, rules: str, request: str) -> str:
         messages = [Message("system", rules), Message("user", request)]

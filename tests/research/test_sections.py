@@ -150,7 +150,11 @@ def test_sentences_that_fail_the_check_of_a_small_model_give_way_to_its_evidence
     async def keep(text: str) -> str:
         return "" if "twice" in text or "apart" in text else text
 
-    report = write(Reply(FAR), Reply(WET), Reply(SHORT), keep_supported=keep)
+    model = ScriptedLLM(Reply(FAR), Reply(WET), Reply(SHORT))
+    many = tuple(PageView("u", 1, "Moon", f"Passage {n}. " + "The Moon is far. " * 60) for n in range(9))
+    writer = SectionWriter(QUESTION, SECTIONS, (many, (TIDE,)), model, LIMITS, asyncio.Semaphore(1), (), keep)
+    report = asyncio.run(writer.write_report())
+    assert [re.findall(r"Passage \d", request[1].content) for request in model.requests[:2]] == [["Passage 0", "Passage 1"], []]
     assert report.text == WHOLE.replace(f"{SHORT}\n\n", "").replace(WET, quote_evidence((TIDE,)))
 
 
@@ -271,3 +275,15 @@ def test_a_prompt_of_ones_own_for_the_evaluator_is_used_and_writes_the_report_in
     own = "You lead. {question}{agenda} Round {round} {target}{most}{budget}{choice}"
     (config.prompts_dir / "evaluator.md").write_text(own, encoding="utf-8")
     assert research(config, model).answer.text.startswith("# The Moon and the tides")
+
+
+def test_a_small_model_writes_the_parts_of_the_question_and_is_asked_for_no_outline(make_config: Make) -> None:
+    model = OutlineModel()
+    result = research(make_config(model="qwen2.5:1.5b", base_url="http://127.0.0.1:9/v1"), model)
+    assert not any("You lead" in asked for asked in model.asked)
+    assert re.findall(r"^## .*$", result.answer.text, re.MULTILINE) == [
+        "## How far is the Moon?",
+        "## What does the Moon do to the tides?",
+    ]
+    assert "The tides follow the Moon [" in result.answer.text
+    assert result.answer.stop is StopReason.FINAL_ANSWER

@@ -187,7 +187,13 @@ class _ReportWriter:
                 sum(min(MAX_PASSAGE_WORDS, _count_words(q.passage.sentences)) for q in (*section, more)) <= MAX_EVIDENCE_WORDS
             )
 
-        return self._choose_passages(0.0, MIN_OF_BEST_EVIDENCE, has_room)
+        chosen = self._choose_passages(0.0, MIN_OF_BEST_EVIDENCE, has_room)
+        return [found or self._open_pages(part) for part, found in enumerate(chosen)]
+
+    def _open_pages(self, part: int) -> list[_Quotation]:
+        """How the pages of a part begin, for a part whose own words stand nowhere in them."""
+        own = [p for p in self.passages if p.page in self.allowed[part] and len(p.sentences[0].split()) >= MIN_SENTENCE_WORDS]
+        return [_Quotation(0.0, part, passage, 0) for passage in own[:MAX_PASSAGES]]
 
     def _choose_passages(
         self, min_share: float, min_of_best: float, has_room: Callable[[Sequence[_Quotation], _Quotation], bool]
