@@ -61,8 +61,9 @@ def _parse_port(text: str) -> int:
 
 def serve_stdio() -> None:
     """Serve one client on stdin and stdout until it leaves. Raises NexiError."""
-    config = _load_config()
-    asyncio.run(_run_stdio(config))
+    from nexi.app.project import with_project
+
+    asyncio.run(_run_stdio(with_project(_load_config())))
 
 
 async def _run_stdio(config: Config) -> None:

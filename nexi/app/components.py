@@ -95,14 +95,22 @@ class RunComponents:
         )
 
     def _fetchers(self) -> tuple[ContentFetcher, ...]:
-        """Stored pages are read from the store, before the web, or instead of it where the scope is local."""
+        """Stored pages and files of the project are read where they lie, before the web, or instead of it if the scope is
+        local."""
+        chain = (*self._code_fetchers(), *self.ports.fetchers())
         if not self.has_knowledge:
-            return self.ports.fetchers()
+            return chain
         from nexi.app.local import LocalFetcher
 
-        is_local = self.request.is_local
-        stored = LocalFetcher(self.knowledge, None if is_local else self.session.stored_urls)
-        return (stored,) if is_local else (stored, *self.ports.fetchers())
+        return (LocalFetcher(self.knowledge, None if self.request.is_local else self.session.stored_urls), *chain)
+
+    def _code_fetchers(self) -> tuple[ContentFetcher, ...]:
+        root = self.ports.config.grep_root
+        if not root:
+            return ()
+        from nexi.fetchers.code import CodeFetcher
+
+        return (CodeFetcher(root, self.ports.clock),)
 
     @property
     def knowledge(self) -> Knowledge:

@@ -19,6 +19,7 @@ from nexi.ports import Emit
 from nexi.tools.specs import LOCAL_SEARCH
 from nexi.tools.toolbox import ANSWERED_BEFORE_NOTE
 from nexi.types import FetchLimits, Hit, Page, Passage, Query, Scope, StoredSource
+from nexi.urls import is_web_url
 
 NAME = "local"
 PASSAGES_PER_HIT = 3
@@ -168,7 +169,7 @@ class BackgroundIndexer:
         self._given_up = False
 
     async def index(self, page: Page, tags: Sequence[str] = ()) -> IndexReport:
-        if self._given_up or page.fetcher == NAME or not page.text.strip():
+        if self._given_up or page.fetcher == NAME or not is_web_url(page.url) or not page.text.strip():
             return IndexReport(page.url, "empty")
         try:
             if await self._knowledge.is_full():

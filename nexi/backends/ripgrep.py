@@ -1,8 +1,8 @@
-"""Searches the code in one folder of this machine with ripgrep, or with grep where that is not installed.
+"""Searches the code in one folder of this machine with ripgrep, else with git, else with grep.
 
-It is asked only when the user names it and a folder. Hits have addresses like `file:///src/main.py#L12`, relative to the
-folder, so that no path of the machine reaches a model; nothing fetches them, and a backend that is `local` is the only one
-whose file addresses the searcher keeps. The query is an argument and never a shell's word, and links are not followed.
+What git ignores is left out, except by plain grep. Hits have addresses like `file:///src/main.py#L12`, relative to the
+folder, so that no path of the machine reaches a model; `fetchers.code` reads them, and a backend that is `local` is the only
+one whose file addresses the searcher keeps. The query is an argument and never a shell's word, and links are not followed.
 """
 
 from __future__ import annotations
@@ -42,17 +42,44 @@ class Match(Struct, frozen=True):
     text: str
 
 
-def rg_command(program: str, texts: Sequence[str]) -> list[str]:
-    """What ripgrep is told: literal texts, no config of the user's, no links, few lines of each file."""
-    options = ["--json", "--no-config", "--no-follow", "--fixed-strings", "--ignore-case", "--sort", "path"]
+def rg_command(program: str, texts: Sequence[str], *, as_pattern: bool = False) -> list[str]:
+    """What ripgrep is told: literal texts or one pattern, no config of the user's, no links, few lines of each file."""
+    options = ["--json", "--no-config", "--no-follow", "--ignore-case", "--sort", "path"]
+    if not as_pattern:
+        options.append("--fixed-strings")
     limits = ["--max-count", str(PER_FILE), "--max-filesize", MAX_FILE, "--max-columns", "2000"]
     return [program, *options, *limits, *(f"--regexp={text}" for text in texts), "--", "."]
 
 
-def grep_command(program: str, texts: Sequence[str]) -> list[str]:
+def git_command(program: str, texts: Sequence[str], *, as_pattern: bool = False) -> list[str]:
+    """The same of git, which leaves out what it ignores; hidden files are left out as by ripgrep, and no program is run."""
+    quiet = ["--no-pager", "-c", "core.fsmonitor=false", "-c", "grep.recurseSubmodules=false"]
+    options = ["grep", "--untracked", "--no-color", "--no-textconv", "-nIi", "-z", "-E" if as_pattern else "-F"]
+    patterns = [word for text in texts for word in ("-e", _to_posix(text) if as_pattern else text)]
+    return [program, *quiet, *options, *patterns, "--", ".", ":(exclude,glob)**/.*", ":(exclude,glob)**/.*/**"]
+
+
+def grep_command(program: str, texts: Sequence[str], *, as_pattern: bool = False) -> list[str]:
     """The same of grep; `-r` does not follow links, and binary files are left out."""
-    ignored = [f"--exclude-dir={name}" for name in (".git", "node_modules", ".venv")]
-    return [program, "-rnIiF", "-Z", f"-m{PER_FILE}", *ignored, *(f"--regexp={text}" for text in texts), "--", "."]
+    ignored = ["--exclude=.?*", "--exclude-dir=.?*", "--exclude-dir=node_modules"]
+    patterns = [f"--regexp={_to_posix(text) if as_pattern else text}" for text in texts]
+    return [program, "-rnIi", "-E" if as_pattern else "-F", "-Z", f"-m{PER_FILE}", *ignored, *patterns, "--", "."]
+
+
+def _to_posix(pattern: str) -> str:
+    """A pattern in the words of extended POSIX, which knows no digits, no lazy repeats and no groups that do not count."""
+    return re.sub(r"([*+?}])\?", r"\1", pattern.replace(r"\d", "[0-9]").replace(r"\D", "[^0-9]").replace("(?:", "("))
+
+
+def is_pattern(text: str) -> bool:
+    """Whether a text is more than its letters as a regular expression, and a valid one."""
+    if not re.search(r"[\\^$.|?*+()\[{]", text):
+        return False
+    try:
+        re.compile(text)
+    except (re.error, RecursionError, OverflowError):
+        return False
+    return True
 
 
 def rg_matches(output: bytes) -> list[Match]:
@@ -78,7 +105,7 @@ def grep_matches(output: bytes) -> list[Match]:
 
 def _grep_match(line: bytes) -> Match | None:
     path, zero, rest = line.partition(b"\0")
-    number, colon, text = rest.partition(b":")
+    number, colon, text = rest.partition(b"\0" if re.match(rb"\d+\0", rest) else b":")  # git ends the number with a zero too
     if not zero or not colon or not number.isdigit():
         return None
     return Match(
@@ -135,19 +162,34 @@ class Ripgrep:
         return NAME
 
     async def search(self, query: Query) -> list[Hit]:
+        """Files with the pattern, else with the text as it is written, else with its words."""
         text = " ".join(query.text.split())
-        program = self._program or shutil.which("rg") or shutil.which("grep") or ""
+        program = self._program or await asyncio.to_thread(self._choose_program)
         self._check_root(program)
         if not text or "\0" in text:
             return []
-        hits = await self._find_hits(program, [text], query.count)
+        hits = await self._find_pattern(program, text, query.count) if is_pattern(text) else []
+        hits = hits or await self._find_hits(program, [text], query.count)
         words = words_of(text)
         return hits if hits or not words else await self._find_hits(program, words, query.count)
 
-    async def _find_hits(self, program: str, texts: Sequence[str], count: int) -> list[Hit]:
-        if Path(program).stem == "rg":
-            return to_hits(rg_matches(await self._run_command(rg_command(program, texts))), count, texts)
-        return to_hits(grep_matches(await self._run_command(grep_command(program, texts))), count, texts)
+    async def _find_pattern(self, program: str, text: str, count: int) -> list[Hit]:
+        try:
+            return await self._find_hits(program, [text], count, as_pattern=True)
+        except BackendError as error:
+            if error.code != "search_failed":
+                raise
+            return []  # a pattern that this program cannot read may still be a text
+
+    async def _find_hits(self, program: str, texts: Sequence[str], count: int, *, as_pattern: bool = False) -> list[Hit]:
+        build, parse = _PROGRAMS.get(Path(program).stem, (grep_command, grep_matches))
+        output = await self._run_command(build(program, texts, as_pattern=as_pattern))
+        return to_hits(parse(output), count, () if as_pattern else texts)
+
+    def _choose_program(self) -> str:
+        """The path of ripgrep, of git inside a work tree, or of grep; "" where none is installed."""
+        git = shutil.which("git") if any((folder / ".git").exists() for folder in _with_parents(self._root)) else None
+        return shutil.which("rg") or git or shutil.which("grep") or ""
 
     def _check_root(self, program: str) -> None:
         if not program:
@@ -189,6 +231,14 @@ class Ripgrep:
             ) from error
         finally:
             await _end_process(process)
+
+
+_PROGRAMS = {"rg": (rg_command, rg_matches), "git": (git_command, grep_matches)}
+
+
+def _with_parents(root: Path) -> Sequence[Path]:
+    whole = root.absolute()
+    return (whole, *whole.parents)
 
 
 async def _read_output(process: asyncio.subprocess.Process) -> bytes:

@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 
 
 def load_terminal_config(flags: OutputFlags) -> Config:
-    """Load the config, print its notes, and set plain mode for what is written from now on."""
+    """Load the config for the current folder, print its notes, and set plain mode for what is written from now on."""
+    from nexi.app.project import with_project
     from nexi.config import load_config
     from nexi.output import print_warning, set_plain_mode
 
     set_plain_mode(flags.plain)
-    config = load_config()
+    config = with_project(load_config())
     set_plain_mode(flags.plain or not config.color)
     for note in config.notes:
         print_warning(note)

@@ -133,7 +133,10 @@ class Settings:
     searxng_tag: str = setting("latest", _checks.IMAGE_TAG, "Tag of the image.", variables=("SEARXNG_IMAGE_TAG",))
     searxng_port: int = setting(0, _checks.PORT, "Its port on 127.0.0.1; 0 means any free port.")
     grep_root: str = setting(
-        "", _checks.FOLDER, "The folder that the backend `ripgrep` searches, if `search_backend` names it."
+        "", _checks.FOLDER, "The folder of code that `grep` searches; empty means the project that nexi is started in."
+    )
+    grep_project: bool = setting(
+        True, _checks.BOOLEAN, "Whether `grep` may search the git work tree that the command is started in."
     )
     roles: Mapping[str, Mapping[str, Any]] = setting(
         {}, _checks.check_roles, "Other endpoints for the roles answer, extract and judge.", mask=mask_roles

@@ -82,7 +82,7 @@ class Session:
                 self._allowed_urls.add(key)
 
     def allow_stored_urls(self, urls: Iterable[str]) -> None:
-        """Allow pages of the knowledge store to be read; only these may have file URLs."""
+        """Allow pages and files of the knowledge store to be read."""
         for url in urls:
             if key := _normalise_url(url) or _file_url(url):
                 self._allowed_urls.add(key)
@@ -111,6 +111,10 @@ class Session:
         if indexed is None:
             indexed = self._indexed[digest] = LongText(text)
         return indexed
+
+    def allow_file_urls(self, urls: Iterable[str]) -> None:
+        """Allow files to be read that a search of this machine has found."""
+        self._allowed_urls.update(filter(None, map(_file_url, urls)))
 
     def can_fetch(self, url: str) -> bool:
         return (_normalise_url(url) or _file_url(url)) in self._allowed_urls

@@ -42,7 +42,11 @@ EXTRA_SPECS = {
             "Search questions of a Stack Exchange site. Returns each question with the text of its accepted answer.",
             site=_SITE,
         ),
-        _build_spec("grep", "Search the local code for a pattern."),
+        _build_spec(
+            "grep",
+            "Search the code of the user's project with a regular expression, as ripgrep does. Returns files with matching "
+            "lines; read a file by its URL to cite it.",
+        ),
     )
 }
 BACKENDS_OF_TOOLS = {"security_search": "security", "stackexchange": "stackexchange", "grep": "ripgrep"}

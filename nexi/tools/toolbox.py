@@ -133,9 +133,10 @@ class Toolbox(Struct, frozen=True):
             self.session.allow_stored_urls(h.url for h in stored)
             self.session.recalled_urls.update(h.url for h in stored if searcher is not self.searcher)
             self.session.add_found_passages(stored)
-            for hit in stored:
-                if not is_web_url(hit.url):
-                    self.session.private.add(hit.snippet)
+            files = [h for h in outcome.hits if not is_web_url(h.url)]
+            self.session.allow_file_urls(h.url for h in files)
+            for hit in files:
+                self.session.private.add(hit.snippet)
         rows = zip_longest(*(o.hits for o in outcomes))
         self.reader.prefetch(h.url for row in rows for h in row if h and is_web_url(h.url))
         return ToolResult(outcomes, to_json(render_searches(outcomes)), any(o.hits for o in outcomes))

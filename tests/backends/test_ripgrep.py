@@ -10,7 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from nexi.backends.ripgrep import Match, Ripgrep, grep_command, grep_matches, rg_command, rg_matches, to_hits
+from nexi.backends.ripgrep import (
+    Match,
+    Ripgrep,
+    git_command,
+    grep_command,
+    grep_matches,
+    is_pattern,
+    rg_command,
+    rg_matches,
+    to_hits,
+)
 from nexi.errors import BackendError
 from nexi.types import Hit, Query
 
@@ -18,7 +28,7 @@ PROGRAMS = [
     pytest.param(
         shutil.which(name) or "", marks=pytest.mark.skipif(not shutil.which(name), reason=f"{name} is not installed"), id=name
     )
-    for name in ("rg", "grep")
+    for name in ("rg", "git", "grep")
 ]
 with_each_program = pytest.mark.parametrize("program", PROGRAMS)
 
@@ -37,6 +47,11 @@ def code(tmp_path: Path) -> Path:
     (root / "src" / "a b.py").write_text("import os\n\ndef needle():\n    return needle\n")
     (root / "other.txt").write_text("a needle (.*) here\n")
     (root / "binary.bin").write_bytes(b"needle\0\1\2")
+    (root / ".hidden").write_text("needle\n")
+    (root / ".git").mkdir()
+    (root / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (root / ".git" / "objects").mkdir()
+    (root / ".git" / "refs").mkdir()
     return root
 
 
@@ -44,6 +59,7 @@ def code(tmp_path: Path) -> Path:
 def test_whatever_the_query_is_it_is_one_argument_behind_its_flag(text: str) -> None:
     for command in (rg_command("rg", [text]), grep_command("grep", [text])):
         assert command[-3:] == [f"--regexp={text}", "--", "."]
+    assert git_command("git", [text])[-6:-2] == ["-e", text, "--", "."]
     assert {"--fixed-strings", "--no-follow", "--no-config"} < set(rg_command("rg", [text]))
 
 
@@ -61,6 +77,7 @@ def test_the_json_of_ripgrep_is_read() -> None:
 
 def test_the_lines_of_grep_are_read() -> None:
     assert grep_matches(b"./a:1.py\x003:x: y\nno zero\n./b\0x:y\n") == [Match("a:1.py", 3, "x: y")]
+    assert grep_matches(b"a:1.py\x003\0x: y\n") == [Match("a:1.py", 3, "x: y")]
 
 
 def test_each_file_is_one_hit_and_the_fullest_comes_first() -> None:
@@ -80,10 +97,51 @@ async def test_a_folder_is_searched_for_literal_words_and_its_place_is_not_told(
         Hit("file:///src/a%20b.py#L3", "src/a b.py", "3: def needle():\n4: return needle", "", "ripgrep"),
         Hit("file:///other.txt#L1", "other.txt", "1: a needle (.*) here", "", "ripgrep"),
     ]
-    assert [hit.title for hit in await backend.search(Query("(.*)"))] == ["other.txt"]
+    assert [hit.title for hit in await backend.search(Query("needle (.*"))] == ["other.txt"]
     assert await backend.search(Query("absent words")) == []
     assert [hit.title for hit in await backend.search(Query("import of return"))] == ["src/a b.py"]
     assert str(code) not in repr(hits)
+
+
+@with_each_program
+@pytest.mark.parametrize(
+    ("pattern", "lines"),
+    [
+        (r"def \w+\(", ["3: def needle():"]),
+        (r"^import\b", ["1: import os"]),
+        (r"return|import", ["1: import os\n4: return needle"]),
+        (r"x\d+ = [0-9]{2,}?$", ["5: x12 = 345"]),
+        (r"\(\.\*\)", ["1: a needle (.*) here"]),
+    ],
+)
+async def test_a_pattern_is_a_pattern(code: Path, program: str, pattern: str, lines: list[str]) -> None:
+    with (code / "src" / "a b.py").open("a") as file:
+        file.write("x12 = 345\n")
+    assert [hit.snippet for hit in await Ripgrep(str(code), program=program).search(Query(pattern))] == lines
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("needle", False), ("a needle", False), ("def (", False), ("[a", False), (r"\w+", True), ("a|b", True)],
+)
+def test_a_text_is_a_pattern_where_it_is_a_valid_one(text: str, expected: bool) -> None:
+    assert is_pattern(text) is expected
+
+
+@pytest.mark.parametrize("program", PROGRAMS[:2])
+async def test_what_git_ignores_is_left_out(code: Path, program: str) -> None:
+    (code / ".gitignore").write_text("built/\n*.log\n")
+    (code / "built").mkdir()
+    (code / "built" / "out.txt").write_text("needle\n")
+    (code / "run.log").write_text("needle\n")
+    hits = await Ripgrep(str(code), program=program).search(Query("needle"))
+    assert sorted(hit.title for hit in hits) == ["other.txt", "src/a b.py"]
+
+
+async def test_git_searches_a_work_tree_where_ripgrep_is_not_installed(code: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: None if name == "rg" else f"/usr/bin/{name}")
+    assert Ripgrep(str(code / "src"))._choose_program() == "/usr/bin/git"
+    assert Ripgrep("/nowhere")._choose_program() == "/usr/bin/grep"
 
 
 @with_each_program

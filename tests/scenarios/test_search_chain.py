@@ -14,14 +14,18 @@ from nexi.app import Nexi
 from nexi.config import Config
 from nexi.doctor import TEST_QUERY
 from nexi.net.suspensions import FileBreaker
-from nexi.testing import FakeClock, FakeWeb
-from nexi.types import Query, ToolCall
+from nexi.testing import FakeClock, FakeWeb, ScriptedLLM
+from nexi.types import Query, Reply, ToolCall
 from tests.fetchers.site import response, serving
 
 ANSWER = response(
     json.dumps({"results": [{"url": "http://a.test/", "title": "T", "content": "C"}]}).encode(), content_type="application/json"
 )
 LIMITED = response(b"<html>", status=429)
+
+
+def reply_with(tool: str, **arguments: Any) -> Reply:
+    return Reply("", (ToolCall(f"call-{tool}", tool, json.dumps(arguments)),))
 
 
 def codes(outcome: Any) -> list[str]:
@@ -81,6 +85,27 @@ async def test_every_key_of_the_config_reaches_its_backend(make_config: Callable
     nexi = Nexi(make_config(search_backend="tavily", api_keys={"tavily": ("one", "two", "three")}))
     settings = nexi.ports._search_chain()["tavily"]
     assert (settings.api_key, settings.spare_keys) == ("one", ("two", "three"))
+
+
+@pytest.mark.skipif(not (shutil.which("rg") or shutil.which("grep")), reason="neither rg nor grep is installed")
+async def test_a_file_that_grep_found_is_read_and_cited_like_a_page(make_config: Callable[..., Config], tmp_path: Path) -> None:
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "limits.py").write_text('"""Limits of a request."""\n\nMAX_RETRIES = 7  # a request is retried at most 7 times\n')
+    (code / "secret.py").write_text("TOKEN = 1\n")
+    llm = ScriptedLLM(
+        reply_with("web_search", queries=[r"MAX_\w+ ="]),
+        reply_with("web_get", urls=["file:///limits.py#L3", "file:///secret.py"], get_full=True),
+        reply_with("final_answer", answer="MAX_RETRIES is 7: a request is retried at most 7 times [1]."),
+    )
+    config = make_config(search_backend="ripgrep", grep_root=str(code), knowledge=True)
+    async with Nexi(config, llms=dict.fromkeys(("answer", "extract", "judge"), llm), fetchers=[FakeWeb({})]) as nexi:
+        result = await nexi.answer("How often is a request retried?")
+        stored = await nexi.knowledge().first_source()
+    assert result.answer.text == "MAX_RETRIES is 7: a request is retried at most 7 times [1]."
+    assert [source.url for source in result.answer.sources] == ["file:///limits.py#L3"]
+    assert "refused: this URL came from no search result" in llm.requests[2][-1].content
+    assert stored is None  # code stays out of the knowledge base
 
 
 @pytest.mark.skipif(not (shutil.which("rg") or shutil.which("grep")), reason="neither rg nor grep is installed")

@@ -1,0 +1,30 @@
+"""The project that nexi is started in: a git work tree whose code may be searched with `grep`.
+
+Doors at which one person sits in one folder ask for it; a server does not, because its folder is not its users'.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nexi.config import Config
+
+__all__ = ["with_project"]
+
+
+def with_project(config: Config, folder: Path | None = None) -> Config:
+    """The config with the project around a folder, by default the current one, as the code to search, unless one is named."""
+    if config.grep_root or not config.grep_project:
+        return config
+    root = _find_work_tree(folder)
+    return config.override(grep_root=str(root)) if root else config
+
+
+def _find_work_tree(folder: Path | None) -> Path | None:
+    """The nearest folder above with a `.git`; not the home folder or one above it, which hold more than a project."""
+    try:
+        current, home = (folder or Path.cwd()).resolve(), Path.home().resolve()
+        outside = {home, *home.parents}
+        return next((f for f in (current, *current.parents) if f not in outside and (f / ".git").exists()), None)
+    except (OSError, RuntimeError):
+        return None
