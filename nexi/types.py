@@ -75,27 +75,26 @@ class SearchOutcome(Struct, frozen=True):
 
 
 class FetchLimits(Struct, frozen=True):
-    """What one page may cost. A PDF, EPUB or DOCX cannot be read from its beginning alone: `max_pdf_bytes` is for these."""
+    """What one page may cost. `max_pdf_bytes` is for documents that cannot be read from their beginning alone, as a PDF.
+
+    Where `content_types` names none, all that can be read is.
+    """
 
     max_bytes: int = 2_000_000
     max_pdf_bytes: int = 16_000_000
     max_chars: int = 300_000
     max_redirects: int = 5
     timeout_s: float = 20.0
-    content_types: tuple[str, ...] = (
-        "text/html",
-        "application/xhtml+xml",
-        "text/plain",
-        "text/markdown",
-        "application/json",
-        "application/xml",
-        "text/xml",
-        "application/rss+xml",
-        "application/atom+xml",
-        "application/pdf",
-        "application/epub+zip",
-        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-    )
+    content_types: tuple[str, ...] = ()
+
+    def accepts(self, kind: str) -> bool:
+        """Whether what is of a media type may be read; JSON and XML in disguise count as such."""
+        if not self.content_types or kind in self.content_types:
+            return True
+        base = f"application/{kind.rpartition('+')[2]}"
+        return (
+            kind.startswith("application/") and base in ("application/json", "application/xml") and base in self.content_types
+        )
 
 
 class Imprint(Struct, frozen=True):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from nexi.errors import FetchError
+from nexi.errors import FetchError, FetchReason
 from nexi.extract.words import page_of
 from nexi.research.report import is_report_name
 from nexi.types import Page
@@ -29,7 +29,6 @@ __all__ = ["Skipped", "files_in", "read_document"]
 
 MAX_BYTES = 25_000_000
 MAX_CHARS = 20_000_000
-LOOKED_AT = 8_192
 CODE_CHARS = 1_100
 IGNORED = frozenset((
     ".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox", ".mypy_cache", ".ruff_cache",
@@ -42,7 +41,6 @@ CODE = {
     "pl": "perl", "r": "r", "jl": "julia", "ex": "elixir", "erl": "erlang", "hs": "haskell", "clj": "clojure", "css": "css",
     "yaml": "yaml", "yml": "yaml", "toml": "toml", "ini": "ini", "tf": "hcl", "proto": "protobuf",
 }  # fmt: skip
-DOCUMENTS = ("pdf", "docx", "epub")
 
 _TOP_LEVEL = re.compile(r"\n(?=\n*[^\s#/*}\])])")
 
@@ -110,12 +108,15 @@ async def read_document(path: Path, url: str) -> Page:
 
 
 def _read_file(path: Path) -> tuple[bytes, Extracted | str]:
-    """A file and what it says; of a PDF, EPUB or DOCX, which is read apart, only its media type."""
-    from nexi.extract import WHOLE, find_type, to_text
+    """A file and what it says; of a document, which is read apart, only its media type."""
+    from nexi.extract import find_type, to_text
+    from nexi.extract.formats import find_format, is_readable, refuse_format
 
     data = _bytes_of(path)
     kind = find_type(data, path.name)
-    return data, kind if kind in WHOLE else to_text(data, name=path.name)
+    if not is_readable(kind):
+        raise refuse_format(kind)
+    return data, kind if find_format(kind) else to_text(data, name=path.name)
 
 
 def _content_type(path: Path) -> str:
@@ -130,10 +131,7 @@ def _bytes_of(path: Path) -> bytes:
         if about.st_size > MAX_BYTES:
             raise _unfit_error(f"larger than {MAX_BYTES // 1_000_000} MB", "too_large")
         with path.open("rb") as file:
-            start = file.read(LOOKED_AT)
-            if is_binary(start, _content_type(path)):
-                raise _unfit_error("no text", "content_type")
-            data = start + file.read(MAX_BYTES + 1 - len(start))
+            data = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise _unfit_error(error.strerror or "it cannot be read") from error
     if not data.strip():
@@ -141,14 +139,8 @@ def _bytes_of(path: Path) -> bytes:
     return data
 
 
-def is_binary(start: bytes, kind: str) -> bool:
-    """Whether a file is no text and no document; UTF-16 and UTF-32 say so at their beginning."""
-    wide = start.startswith((b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff"))
-    return b"\0" in start and not wide and kind not in DOCUMENTS and not start.startswith((b"PK\x03\x04", b"%PDF-"))
-
-
-def _unfit_error(reason: str, code: str = "error") -> FetchError:
-    return FetchError(reason, reason="too_large" if code == "too_large" else "content_type" if code != "error" else "error")
+def _unfit_error(reason: str, code: FetchReason = "error") -> FetchError:
+    return FetchError(reason, reason=code)
 
 
 def in_fences(code: str, language: str) -> str:

@@ -143,7 +143,7 @@ class DocumentIndexing:
         try:
             page = await read_document(file, url)
         except FetchError as error:
-            reason = str(error).rstrip(".")
+            reason = _describe_refusal(error)
             self.taken.skip(name, reason)
             return self._report_step(name, f"skipped: {reason}", total)
         self._waiting.append(_Read(page, name, total))
@@ -186,8 +186,9 @@ class DocumentIndexing:
         try:
             page = await self._nexi.fetch(url)
         except FetchError as error:
-            self.taken.skip(url, str(error))
-            return self._report_step(url, f"skipped: {error}", 1)
+            reason = _describe_refusal(error)
+            self.taken.skip(url, reason)
+            return self._report_step(url, f"skipped: {reason}", 1)
         if not _is_sitemap(url, page):
             self._waiting.append(_Read(replace(page, url=page.final_url or url), url, 1))
             return await self._store_queued()
@@ -227,6 +228,10 @@ class DocumentIndexing:
 
     def _count_outcome(self, read: _Read, report: IndexReport) -> None:
         self.taken.warnings += [f for f in report.failures if f not in self.taken.warnings]
+        if read.page.truncated and report.outcome != "empty":
+            self.taken.warnings.append(
+                f"{read.name} is too long: only its first {len(read.page.text):,} characters were indexed"
+            )
         if report.outcome == "empty":
             self.taken.skip(read.name, "no text in it")
         else:
@@ -251,6 +256,12 @@ def place_of(target: str) -> tuple[Path, bool]:
             code="not_found",
         ) from error
     return path, path.is_dir()
+
+
+def _describe_refusal(error: FetchError) -> str:
+    """Why a document is not taken; for a format that is not read, also what to do."""
+    reason = str(error).rstrip(".")
+    return f"{reason}; {error.fix}" if error.reason == "content_type" and error.fix else reason
 
 
 def _why_not(error: Exception) -> str:

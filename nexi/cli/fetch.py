@@ -25,8 +25,8 @@ def fetch_command(url: str, as_json: bool) -> None:
         page = _fetch_page(url)
         if as_json:
             return print_json(_page_json(page))
-        if page.truncated:
-            print_warning("the page is too long and was truncated")
+        for warning in _find_warnings(page):
+            print_warning(warning)
         return write(_page_text(page))
 
 
@@ -41,6 +41,10 @@ def _fetch_page(url: str) -> Page:
             return await nexi.fetch(url.strip())
 
     return asyncio.run(go())
+
+
+def _find_warnings(page: Page) -> list[str]:
+    return [f"the page is too long: only its first {len(page.text):,} characters were read"] if page.truncated else []
 
 
 def _page_text(page: Page) -> str:
@@ -69,6 +73,7 @@ def _page_json(page: Page) -> dict[str, Any]:
         "content_type": page.content_type,
         "bytes": page.downloaded_bytes,
         "truncated": page.truncated,
+        "warnings": _find_warnings(page),
         "fetcher": page.fetcher,
         "fetched_at": page.fetched_at,
     }

@@ -8,30 +8,27 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from importlib import import_module
 
 from msgspec.structs import replace
 
 from nexi import urls
 from nexi.errors import FetchError
 from nexi.extract import charset
+from nexi.extract.formats import find_format, is_readable, media_type, refuse_format, sniff_type, type_of_name
 from nexi.extract.words import Extracted, one_line, page_of
 
-__all__ = ["WHOLE", "Extracted", "extract", "find_type", "media_type", "page_of", "sniff_type", "to_markdown", "to_text"]
+__all__ = ["Extracted", "extract", "find_type", "media_type", "page_of", "sniff_type", "to_markdown", "to_text"]
 
 PDF = "application/pdf"
 EPUB = "application/epub+zip"
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-WHOLE = (PDF, EPUB, DOCX)  # these cannot be read from their beginning alone
 
+MAX_CHARS = 300_000
 MAX_LINKS = 500
 MAX_JSON_PARTS = 200_000
 
-_TYPES = {
-    "htm": "text/html", "html": "text/html", "xhtml": "application/xhtml+xml", "md": "text/markdown", "txt": "text/plain",
-    "rst": "text/plain", "csv": "text/plain", "json": "application/json", "xml": "application/xml",
-    "rss": "application/rss+xml", "atom": "application/atom+xml", "pdf": PDF, "epub": EPUB, "docx": DOCX,
-}  # fmt: skip
-_HTML_START = re.compile(rb"\s*(?:<!--.{0,500}?-->\s*)?<(?:!doctype\s+html|html|head|body|title|div|p|h1|table)\b", re.I | re.S)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 _HEADING = re.compile(r"^#{1,2}\s+(\S.{0,300})$", re.MULTILINE)
 
@@ -47,10 +44,13 @@ def to_markdown(html: str, url: str) -> str:
 PARSER_FAULTS = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError)
 
 
-def extract(body: bytes | str, content_type: str, url: str) -> Extracted:
-    """The text and metadata of a body of any kind we read; `url` is the base of its links. Raises FetchError."""
+def extract(body: bytes | str, content_type: str, url: str, *, max_chars: int = MAX_CHARS) -> Extracted:
+    """The text and metadata of a body of any kind we read; `url` is the base of its links. Raises FetchError.
+
+    `max_chars` is for documents: of these no more text is made than is kept.
+    """
     try:
-        return _extract_body(body, content_type, url)
+        return _extract_body(body, content_type, url, max_chars)
     except PARSER_FAULTS as error:
         raise FetchError(
             f"{url[:200] or 'the document'} could not be turned into text",
@@ -59,9 +59,12 @@ def extract(body: bytes | str, content_type: str, url: str) -> Extracted:
         ) from error
 
 
-def _extract_body(body: bytes | str, content_type: str, url: str) -> Extracted:
-    if isinstance(body, bytes) and media_type(content_type) in WHOLE:
-        return _clean_extracted(_read_whole(body, media_type(content_type)))
+def _extract_body(body: bytes | str, content_type: str, url: str, max_chars: int) -> Extracted:
+    known = find_format(media_type(content_type))
+    if known and isinstance(body, bytes):
+        module, _, function = known.reader.partition(".")
+        read: Callable[[bytes, int], Extracted] = getattr(import_module(f"nexi.extract.{module}"), function)
+        return _clean_extracted(read(body, max_chars))
     text = body if isinstance(body, str) else charset.decode_body(body, content_type)
     match media_type(content_type):
         case "text/html" | "application/xhtml+xml" | "":
@@ -82,44 +85,21 @@ def _extract_body(body: bytes | str, content_type: str, url: str) -> Extracted:
 def to_text(data: bytes, *, name: str = "", content_type: str = "") -> Extracted:
     """The text of a file: of the type that is given, else of what its name ends with, else of what it looks like.
 
-    Raises FetchError for what is no text, and for a PDF, EPUB or DOCX that cannot be read.
+    Raises FetchError for what is no text and no document, and for a document that cannot be read.
     """
     kind = media_type(content_type) or find_type(data, name)
-    if kind in ("application/octet-stream", "application/zip"):
-        raise FetchError(f"{name[:200] or 'the file'} is no text", reason="content_type", cause="its bytes are no text")
+    if not is_readable(kind):
+        raise refuse_format(kind, name)
     found = extract(data, content_type or kind, "")
     return found if found.title else replace(found, title=one_line(name.replace("\\", "/").rpartition("/")[2]))
 
 
 def find_type(data: bytes, name: str) -> str:
-    """The media type of a file: what its name ends with, else what it looks like; the bytes of a PDF are always one."""
-    return PDF if b"%PDF-" in data[:1_024] else _TYPES.get(name.rpartition(".")[2].lower(), "") or sniff_type(data)
-
-
-def _read_whole(data: bytes, kind: str) -> Extracted:
-    if kind == PDF:
-        from nexi.extract import pdf
-
-        return pdf.read_pdf(data)
-    from nexi.extract import archives
-
-    return archives.read_epub(data) if kind == EPUB else archives.read_docx(data)
-
-
-def media_type(content_type: str) -> str:
-    """`text/html` of `Text/HTML; charset=utf-8`."""
-    return content_type.partition(";")[0].partition(",")[0].strip().lower()
-
-
-def sniff_type(data: bytes) -> str:
-    """The type of a body that came without one; what is neither a document, HTML nor text is called so."""
-    if b"%PDF-" in data[:1_024]:
-        return PDF
-    if data.startswith(b"PK\x03\x04"):
-        return EPUB if EPUB.encode() in data[:200] else DOCX if b"word/document.xml" in data else "application/zip"
-    if _HTML_START.match(data):
-        return "text/html"
-    return "application/octet-stream" if b"\0" in data[:1_024] else "text/plain"
+    """The media type of a file: that of a document by its bytes, else what its name ends with, else what it looks like."""
+    kind, named = sniff_type(data), type_of_name(name)
+    if kind == "text/plain":  # text may have any name
+        return named if is_readable(named) else kind
+    return named or kind if kind in ("application/zip", "application/octet-stream", "text/html") else kind
 
 
 def _pretty_json(text: str) -> str:
@@ -144,15 +124,12 @@ def _cleaned_text(text: str) -> str:
 
 
 def _clean_extracted(found: Extracted) -> Extracted:
-    return Extracted(
+    return replace(
+        found,
         text=_cleaned_text(found.text),
         title=_CONTROL.sub("", found.title),
-        language=found.language,
         author=_CONTROL.sub("", found.author),
-        published=found.published,
         description=_CONTROL.sub("", found.description),
-        links=found.links,
         headings=tuple(_CONTROL.sub("", heading) for heading in found.headings),
-        code_languages=found.code_languages,
         site=_CONTROL.sub("", found.site),
     )

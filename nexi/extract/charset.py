@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from unicodedata import category
 
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _HEADER = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
@@ -15,6 +16,10 @@ _META = re.compile(
     rb"<meta[^>]{0,400}?charset\s*=\s*[\"']?\s*([\w.:-]+)|<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]+)", re.I
 )
 _META_WINDOW = 4_096
+_WIDE_WINDOW = 8_192
+_USUAL = re.compile("[ -~\\n\\u3001\\u3002\\u3000\\uff0c]")  # signs that every language has among its letters
+_ODD_CATEGORIES = frozenset({"Cc", "Cn", "Co", "Cs"})
+_MAX_ODD, _MIN_USUAL = 0.01, 0.02
 
 
 def decode_body(data: bytes, content_type: str = "") -> str:
@@ -22,6 +27,8 @@ def decode_body(data: bytes, content_type: str = "") -> str:
     for bom, encoding in _BOMS:
         if data.startswith(bom):
             return data[len(bom) :].decode(encoding, "replace")
+    if wide := guess_utf16(data):
+        return data.decode(wide, "replace")
     declared = _declared_encoding(data, content_type)
     # Some charsets are written in ASCII bytes alone; there the declaration is all there is.
     order = (declared, "utf-8") if data.isascii() else ("utf-8", declared)
@@ -30,6 +37,21 @@ def decode_body(data: bytes, content_type: str = "") -> str:
         if text is not None:
             return text
     return data.decode(_guess_encoding(data), "replace")
+
+
+def guess_utf16(data: bytes) -> str:
+    """The UTF-16 that a text without a byte-order mark is in, or "": only there does a text have zero bytes.
+
+    The byte order is the one in which more of the usual signs of a text come out; a text has next to nothing unassigned.
+    """
+    sample = data[: _WIDE_WINDOW - _WIDE_WINDOW % 2]
+    sample = sample[: len(sample) - len(sample) % 2]
+    if b"\0" not in sample:
+        return ""
+    texts = {name: sample.decode(name, "replace") for name in ("utf-16-le", "utf-16-be")}
+    name, text = max(texts.items(), key=lambda item: len(_USUAL.findall(item[1])))
+    odd = sum(category(char) in _ODD_CATEGORIES for char in text if char not in "\r\n\t")
+    return name if odd <= len(text) * _MAX_ODD and len(_USUAL.findall(text)) >= len(text) * _MIN_USUAL else ""
 
 
 def _declared_encoding(data: bytes, content_type: str) -> str:

@@ -23,6 +23,7 @@ MAX_AUTHORS = 50
 MAX_CHARS = 10_000_000
 MAX_DEPTH = 400  # boxes; browsers stop at 512 elements
 ENOUGH_TEXT = 200  # characters of a noscript element; less is a notice
+MARKUP_END = 60  # characters by which the end of a page is known again
 LITTLE_TEXT = 20  # characters; less than this is no main part
 
 _MACHINERY = (
@@ -54,9 +55,11 @@ _NO_LANGUAGE = frozenset({"default", "none", "notranslate", "plain", "plaintext"
 
 def read_html(html: str, url: str) -> Extracted:
     """Text, links and metadata of a page."""
-    html = _bound_markup(html)
+    visible = _visible_markup(html)
+    bounded = markup_limits.bound_markup(visible)
+    truncated, html = _has_lost_end(html, visible, bounded), bounded
     if _is_hostile(html):
-        return Extracted(text=_plain_words(html))
+        return Extracted(text=_plain_words(html), truncated=truncated)
     tree = _parse_tree(html)
     base = _base_url(tree, url)
     about, everywhere = _About(tree), _find_hrefs(tree.body)
@@ -74,6 +77,7 @@ def read_html(html: str, url: str) -> Extracted:
         headings=headings,
         code_languages=code_languages,
         site=about.site,
+        truncated=truncated,
     )
 
 
@@ -85,6 +89,12 @@ def main_text(html: str, url: str) -> str:
     tree = _parse_tree(html)
     base, main = _base_url(tree, url), _main_part(tree)
     return _to_markdown(main.html, base) if main is not None else _plain_words(html)
+
+
+def is_cut(html: str) -> bool:
+    """Whether a page has more tags than can be afforded, so that its end is not read."""
+    visible = _visible_markup(html)
+    return _has_lost_end(html, visible, markup_limits.bound_markup(visible))
 
 
 def whole_text(html: str, url: str) -> str:
@@ -106,7 +116,15 @@ def _is_hostile(html: str) -> bool:
 
 def _bound_markup(html: str) -> str:
     """What a reader could see of the page, as far as its tags can be afforded."""
-    return markup_limits.bound_markup(invisible.remove_invisible(html[:MAX_CHARS].replace("\0", "")))
+    return markup_limits.bound_markup(_visible_markup(html))
+
+
+def _visible_markup(html: str) -> str:
+    return invisible.remove_invisible(html[:MAX_CHARS].replace("\0", ""))
+
+
+def _has_lost_end(html: str, visible: str, bounded: str) -> bool:
+    return len(html) > MAX_CHARS or visible[-MARKUP_END:] != bounded[-MARKUP_END:]
 
 
 def _parse_tree(html: str) -> Any:

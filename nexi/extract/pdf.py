@@ -26,7 +26,7 @@ _BROKEN_WORD = re.compile("(?<=\\w)[\x02\ufffe]\r?\n?")  # how the library marks
 _DATE = re.compile(r"D?:?(\d{4})(\d{2})?(\d{2})?")
 
 
-def read_pdf(data: bytes, *, max_chars: int = MAX_CHARS, max_pages: int = MAX_PAGES) -> Extracted:
+def read_pdf(data: bytes, max_chars: int = MAX_CHARS, *, max_pages: int = MAX_PAGES) -> Extracted:
     """Text and metadata; each page begins with `[page 3]` on a line of its own. Raises FetchError."""
     import pypdfium2
 
@@ -59,6 +59,7 @@ def _read_document(document: Any, max_chars: int, max_pages: int) -> Extracted:
         author=_clean_line(about.get("Author", "")),
         published=_parse_date(about.get("CreationDate", "") or about.get("ModDate", "")),
         description=_clean_line(about.get("Subject", "")),
+        truncated=len(document) > max_pages,
     )
 
 

@@ -1,81 +1,183 @@
-"""The markup of Word as simple HTML: headings, paragraphs, lists, tables and links.
+"""Word documents to Markdown: headings, paragraphs, lists with their bullets and numbers, tables and links.
 
-Above sits `archives`, which hands over elements as they are read; below only escaping. Fonts, pictures, fields, deleted text
-and the second forms of drawings are not text and are left out. It keeps no tree: a document may be larger than memory likes.
+Above sits `extract`; below, `containers` hands over elements as they are read and `writer` takes the blocks. Fonts, pictures,
+fields, deleted text and the second forms of drawings are not text and are left out. No tree is kept.
 """
 
 from __future__ import annotations
 
-from html import escape
+from contextlib import suppress
+
+from msgspec import Struct
+
+from nexi.extract.containers import (
+    Attributes,
+    BoundedArchive,
+    broken_error,
+    build_extracted,
+    parse_xml,
+    read_office_properties,
+)
+from nexi.extract.words import Extracted
+from nexi.extract.writer import EnoughText, MarkdownWriter
+
+__all__ = ["read_docx"]
 
 MAX_LEVEL = 8
+MAX_STYLES = 5_000
+MAX_STYLE_DEPTH = 10  # styles based on one another
 
-_ATTRIBUTE_OF = {"pStyle": "style", "outlineLvl": "outline", "ilvl": "level", "numId": "number"}
+_PROPERTIES = {"pStyle": "style", "outlineLvl": "outline", "ilvl": "level", "numId": "number"}
+_NO_NUMBER = ("", "bullet", "none")
 
 
-class Numbering:
-    """Which lists are numbered."""
+def read_docx(data: bytes, max_chars: int) -> Extracted:
+    """The paragraphs, lists and tables of a document. Raises FetchError."""
+    archive = BoundedArchive(data)
+    if "word/document.xml" not in archive:
+        raise broken_error("it has no text part")
+    external = {key: a for key, a in archive.relationships("word/document.xml").items() if a.get("TargetMode") == "External"}
+    links = {key: attributes.get("Target", "") for key, attributes in external.items()}
+    styles, numbering = _Styles(), _Numbering()
+    parse_xml(archive.stream("word/styles.xml"), styles)
+    parse_xml(archive.stream("word/numbering.xml"), numbering)
+    writer = MarkdownWriter(max_chars)
+    with suppress(EnoughText):
+        parse_xml(archive.stream("word/document.xml"), _Paragraphs(writer, links, styles, numbering))
+    return build_extracted(writer, read_office_properties(archive))
+
+
+class _Style(Struct):
+    """What a style says of its paragraphs."""
+
+    name: str = ""
+    base: str = ""
+    number: str = ""
+    level: str = ""
+    outline: str = ""
+
+
+class _Styles:
+    """The styles by id; one says what it does not say itself through the style it is based on."""
 
     def __init__(self) -> None:
-        self._formats: dict[str, str] = {}
-        self._abstract: dict[str, str] = {}
-        self._in_abstract = self._in_number = ""
+        self._styles: dict[str, _Style] = {}
+        self._open = _Style()
 
-    def start(self, name: str, attributes: dict[str, str]) -> None:
+    def start(self, name: str, attributes: Attributes) -> None:
+        value = attributes.get("val", "")[:200]
+        match name:
+            case "style":
+                self._open = _Style()
+                if len(self._styles) < MAX_STYLES:
+                    self._styles[attributes.get("styleId", "")[:200]] = self._open
+            case "name":
+                self._open.name = value
+            case "basedOn":
+                self._open.base = value
+            case "numId":
+                self._open.number = value
+            case "ilvl":
+                self._open.level = value
+            case "outlineLvl":
+                self._open.outline = value
+
+    def end(self, name: str) -> None:
+        """The end of a style says nothing."""
+
+    def text(self, text: str) -> None:
+        """Its text says nothing."""
+
+    def resolve(self, style_id: str) -> _Style:
+        found = _Style()
+        for _ in range(MAX_STYLE_DEPTH):
+            style = self._styles.get(style_id)
+            if style is None:
+                break
+            found = _Style(
+                found.name or style.name,
+                style.base,
+                found.number or style.number,
+                found.level or style.level,
+                found.outline or style.outline,
+            )
+            style_id = style.base
+        return found
+
+
+class _Numbering:
+    """Which lists are numbered, level by level."""
+
+    def __init__(self) -> None:
+        self._formats: dict[tuple[str, str], str] = {}
+        self._levels: dict[tuple[str, str], str] = {}  # by the style of the paragraph
+        self._abstract: dict[str, str] = {}
+        self._in_abstract = self._in_number = self._in_level = ""
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        value = attributes.get("val", "")
         if name == "abstractNum":
             self._in_abstract = attributes.get("abstractNumId", "")
         elif name == "num":
             self._in_number = attributes.get("numId", "")
+        elif name == "lvl":
+            self._in_level = attributes.get("ilvl", "0")
         elif name == "numFmt" and self._in_abstract:
-            self._formats.setdefault(self._in_abstract, attributes.get("val", ""))
+            self._formats.setdefault((self._in_abstract, self._in_level or "0"), value)
+        elif name == "pStyle" and self._in_abstract:
+            self._levels.setdefault((self._in_abstract, value), self._in_level)
         elif name == "abstractNumId" and self._in_number:
-            self._abstract[self._in_number] = attributes.get("val", "")
+            self._abstract[self._in_number] = value
 
     def end(self, name: str) -> None:
         if name == "abstractNum":
-            self._in_abstract = ""
+            self._in_abstract = self._in_level = ""
         elif name == "num":
             self._in_number = ""
 
     def text(self, text: str) -> None:
         """Its text says nothing."""
 
-    def ordered_lists(self) -> frozenset[str]:
-        return frozenset(n for n, a in self._abstract.items() if self._formats.get(a, "bullet") not in ("bullet", "none"))
+    def is_ordered(self, number: str, level: int) -> bool:
+        abstract = self._abstract.get(number, "")
+        found = self._formats.get((abstract, str(level))) or self._formats.get((abstract, "0"), "")
+        return found not in _NO_NUMBER
+
+    def level_of_style(self, number: str, style: str) -> str:
+        return self._levels.get((self._abstract.get(number, ""), style), "")
 
 
-class Paragraphs:
-    """Builds the HTML; `links` are addresses by their ids, `ordered` the ids of numbered lists."""
+class _Paragraphs:
+    """Writes the blocks; `links` are addresses by their ids."""
 
-    def __init__(self, links: dict[str, str], ordered: frozenset[str], max_chars: int) -> None:
-        self._links, self._ordered, self._left = links, ordered, max_chars
-        self._html: list[str] = []
-        self._lists: list[str] = []  # the tags of the open ones
+    def __init__(self, writer: MarkdownWriter, links: dict[str, str], styles: _Styles, numbering: _Numbering) -> None:
+        self._writer, self._links, self._styles, self._numbering = writer, links, styles, numbering
         self._paragraphs: list[list[str]] = []  # open ones; a text box stands inside another
         self._about: dict[str, str] = {}
+        self._link = ""
         self._silent = self._tables = 0
         self._in_text = False
+        self._row: list[str] = []
+        self._cell: list[str] = []
+        self._counts: dict[str, list[int]] = {}
 
-    def html(self) -> str:
-        self._close_lists(0)
-        return "".join(self._html)
-
-    def start(self, name: str, attributes: dict[str, str]) -> None:
+    def start(self, name: str, attributes: Attributes) -> None:
         if name == "Fallback" or self._silent:
             self._silent += name == "Fallback"
         elif name == "p":
             self._paragraphs.append([])
             self._about = {}
-        elif name in _ATTRIBUTE_OF:
-            self._about[_ATTRIBUTE_OF[name]] = attributes.get("val", "")
+        elif name in _PROPERTIES:
+            self._about.setdefault(_PROPERTIES[name], attributes.get("val", ""))
         elif name == "t":
             self._in_text = True
         elif name in ("tab", "br", "cr") and self._paragraphs:
             self._paragraphs[-1].append(" ")
         elif name == "hyperlink" and self._paragraphs:
-            self._paragraphs[-1].append(f'<a href="{escape(self._links.get(attributes.get("id", ""), ""))}">')
-        elif name in ("tbl", "tr", "tc"):
-            self._add_cell(name, opening=True)
+            self._link = self._links.get(attributes.get("id", ""), "")
+            self._paragraphs[-1].append("[" if self._link else "")
+        elif name == "tbl":
+            self._enter_table()
 
     def end(self, name: str) -> None:
         if self._silent:
@@ -83,64 +185,77 @@ class Paragraphs:
         elif name == "t":
             self._in_text = False
         elif name == "hyperlink" and self._paragraphs:
-            self._paragraphs[-1].append("</a>")
+            self._paragraphs[-1].append(f"]({self._link})" if self._link else "")
+            self._link = ""
         elif name == "p" and self._paragraphs:
             self._add_paragraph("".join(self._paragraphs.pop()))
-        elif name in ("tbl", "tr", "tc"):
-            self._add_cell(name, opening=False)
+        elif name in ("tc", "tr") and self._tables == 1:
+            self._leave_cell(name)
+        elif name == "tbl":
+            self._tables -= 1
+            if not self._tables:
+                self._writer.end_table()
 
     def text(self, text: str) -> None:
-        if self._in_text and not self._silent and self._paragraphs and self._left > 0:
-            self._left -= len(text)
-            self._paragraphs[-1].append(escape(text))
+        if self._in_text and not self._silent and self._paragraphs:
+            self._writer.count_text(text)
+            self._paragraphs[-1].append(text)
 
-    def _add_cell(self, name: str, *, opening: bool) -> None:
-        """Tables inside tables are text of their cell."""
-        self._close_lists(0)
-        self._tables += opening if name == "tbl" else 0
-        if self._tables == 1:
-            tag = {"tbl": "table", "tr": "tr", "tc": "td"}[name]
-            self._html.append(f"<{tag}>" if opening else f"</{tag}>")
-        self._tables -= not opening if name == "tbl" else 0
+    def _enter_table(self) -> None:
+        """A table inside a table is text of its cell."""
+        if not self._tables:
+            self._writer.end_table()
+        self._tables += 1
+
+    def _leave_cell(self, name: str) -> None:
+        if name == "tc":
+            self._row.append(" ".join(self._cell))
+            self._cell = []
+        else:
+            self._writer.add_row(self._row)
+            self._row = []
 
     def _add_paragraph(self, text: str) -> None:
         if not text.strip():
             return
-        level = _heading_level(self._about)
-        if level and not self._tables:
-            self._close_lists(0)
-            self._html.append(f"<h{level}>{text}</h{level}>")
-        elif self._about.get("number", "0") != "0" and not self._tables:
-            self._add_item(text)
+        if self._tables:
+            self._cell.append(text)
+            return
+        style = self._styles.resolve(self._about.get("style", ""))
+        number = self._about.get("number", style.number)
+        if level := _heading_level(self._about, style):
+            self._writer.add_heading(level, text)
+        elif number not in ("", "0"):
+            self._add_item(text, number, self._about.get("level") or style.level or _level_of_name(style.name))
         else:
-            self._close_lists(0)
-            self._html.append(f"<p>{text}</p>")
+            self._writer.add_paragraph(text)
 
-    def _add_item(self, text: str) -> None:
-        depth = min(_parse_number(self._about.get("level", "")), MAX_LEVEL) + 1
-        tag = "ol" if self._about.get("number") in self._ordered else "ul"
-        self._close_lists(depth)
-        if len(self._lists) == depth and self._lists[-1] != tag:
-            self._close_lists(depth - 1)
-        while len(self._lists) < depth:
-            self._html.append(f"<{tag}>")
-            self._lists.append(tag)
-        self._html.append(f"<li>{text}")  # ended by the next, so that a list inside is inside
-
-    def _close_lists(self, depth: int) -> None:
-        while len(self._lists) > depth:
-            self._html.append(f"</{self._lists.pop()}>")
+    def _add_item(self, text: str, number: str, level: str) -> None:
+        level = level or self._numbering.level_of_style(number, self._about.get("style", ""))
+        depth = min(_parse_number(level), MAX_LEVEL)
+        counts = self._counts.setdefault(number, [0] * (MAX_LEVEL + 1))
+        counts[depth] += 1
+        counts[depth + 1 :] = [0] * (MAX_LEVEL - depth)
+        marker = f"{counts[depth]}." if self._numbering.is_ordered(number, depth) else "-"
+        self._writer.add_item(text, depth, marker)
 
 
-def _heading_level(about: dict[str, str]) -> int:
+def _heading_level(about: Attributes, style: _Style) -> int:
     """The level of a heading, 0 for none; styles are called so in English whatever the language of the program."""
-    style = about.get("style", "").lower().replace(" ", "")
-    if style == "title":
-        return 1
-    if style.startswith("heading") and style[7:8].isdecimal():
-        return min(int(style[7:8]) or 1, 6)
-    outline = about.get("outline", "")
-    return _parse_number(outline) + 1 if outline.isdecimal() and int(outline) < 6 else 0
+    for name in (about.get("style", ""), style.name):
+        name = name.lower().replace(" ", "")
+        if name == "title":
+            return 1
+        if name.startswith("heading") and name[7:8].isdecimal():
+            return min(int(name[7:8]) or 1, 6)
+    outline = about.get("outline", style.outline)
+    return _parse_number(outline) + 1 if outline.isdecimal() and int(outline[:2]) < 6 else 0
+
+
+def _level_of_name(name: str) -> str:
+    """1 for `List Bullet 2`: Word has a list of its own for each depth."""
+    words = name.split()
+    return str(int(words[2]) - 1) if words[:1] == ["List"] and len(words) == 3 and words[2] in "2345" else ""
 
 
 def _parse_number(text: str) -> int:

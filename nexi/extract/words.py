@@ -29,11 +29,12 @@ class Extracted(Struct, frozen=True):
     headings: tuple[str, ...] = ()
     code_languages: tuple[str, ...] = ()
     site: str = ""
+    truncated: bool = False  # there was more than could be read
 
 
 def page_of(url: str, found: Extracted, *, max_chars: int, **about: Any) -> Page:
     """What was extracted as a page of at most `max_chars`; `about` is what its fetcher knows of it, and wins."""
-    told = asdict(found) | about
+    told = asdict(found) | about | {"truncated": found.truncated or about.get("truncated", False)}
     if len(told["text"]) > max_chars:
         told |= {"text": _cut_beginning(told["text"], max_chars), "truncated": True}
     return Page(url, **told)

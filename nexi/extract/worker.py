@@ -1,4 +1,4 @@
-"""The program that reads one PDF, EPUB or DOCX in a process of its own.
+"""The program that reads one document in a process of its own.
 
 Above sits `fetchers.apart`, which starts it, sends the bytes and kills it at a deadline; below, `extract`. Parsers of formats
 that strangers fill may hang, crash or take all the memory they get, so this process has little of it to lose.
@@ -14,7 +14,8 @@ from typing import Any
 from msgspec.structs import asdict
 
 from nexi.errors import FetchError
-from nexi.extract import PDF, Extracted, extract
+from nexi.extract import PDF, extract
+from nexi.extract.formats import find_format
 
 __all__ = ["describe_lack_of_memory", "main"]
 
@@ -26,28 +27,20 @@ def main() -> None:
     """A document on standard input, JSON on standard output: {"read": …} or {"error": …}. Arguments: type, size, max_chars."""
     kind, size, max_chars = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     # Loaded before the limit, so that the limit is what a document may take.
-    if kind == PDF:
-        import_module("pypdfium2")
-    else:
-        import_module("nexi.extract.archives")
+    if known := find_format(kind):
+        import_module(f"nexi.extract.{known.reader.partition('.')[0]}")
+    import_module("pypdfium2" if kind == PDF else "nexi.extract.markup")
+    if kind != PDF:
         import_module("nexi.extract.markup").whole_text("<p>x</p>", "")
     _limit_resources(ROOM_BYTES + size)
     answer: dict[str, Any]
     try:
-        answer = {"read": asdict(_read_document(sys.stdin.buffer.read(), kind, max_chars))}
+        answer = {"read": asdict(extract(sys.stdin.buffer.read(), kind, "", max_chars=max_chars))}
     except FetchError as error:
         answer = {"error": {"message": error.message, "reason": error.reason, "cause": error.cause, "fix": error.fix}}
     except MemoryError:
         answer = {"error": describe_lack_of_memory()}
     sys.stdout.buffer.write(json.dumps(answer).encode())
-
-
-def _read_document(data: bytes, kind: str, max_chars: int) -> Extracted:
-    if kind == PDF:
-        from nexi.extract.pdf import read_pdf
-
-        return read_pdf(data, max_chars=max_chars)
-    return extract(data, kind, "")
 
 
 def describe_lack_of_memory() -> dict[str, str]:

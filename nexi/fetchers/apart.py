@@ -1,4 +1,4 @@
-"""Reading a PDF, EPUB or DOCX in a process of its own: its parser may hang, crash or swallow memory without taking us along.
+"""Reading a document in a process of its own: its parser may hang, crash or swallow memory without taking us along.
 
 Above sit `http` and the reader of local files; below, `nexi.extract.worker`. The process gets the bytes and nothing else, has
 bounds on its memory and its time, and does not outlive the call: a deadline or a cancellation kills it. Few run at once, so
@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 import nexi
 from nexi.errors import FetchError
 from nexi.extract import Extracted
+from nexi.extract.formats import find_format
 from nexi.extract.worker import describe_lack_of_memory
 
 PIECE = 65_536
@@ -32,7 +33,9 @@ async def read_apart(data: bytes, kind: str, max_chars: int, *, program: str = W
     async with _workers.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(MAX_WORKERS)):
         answer = await _run_worker(data, [kind, str(len(data)), str(max_chars)], program)
     if "error" in answer:
-        raise FetchError(**answer["error"])
+        known = find_format(kind)
+        message = answer["error"]["message"].replace("the document", f"the {known.name}" if known else "the document", 1)
+        raise FetchError(**{**answer["error"], "message": message})
     found = answer["read"]
     fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
     return Extracted(**fields)

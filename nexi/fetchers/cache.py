@@ -21,7 +21,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from nexi import urls
-from nexi.extract import WHOLE
+from nexi.extract.formats import find_format
 from nexi.files import make_private_directory, replace_file
 from nexi.ports import Clock, ContentFetcher
 from nexi.types import FetchLimits, Page
@@ -143,16 +143,20 @@ def cache_key(fetcher: str, url: str) -> str:
     return hashlib.sha1(f"{fetcher}:{urls.normal(url)}".encode(), usedforsecurity=False).hexdigest()
 
 
+def _is_document(kind: str) -> bool:
+    return bool((known := find_format(kind)) and known.whole)
+
+
 def _fits_limits(page: Page, limits: FetchLimits) -> bool:
     """Whether a kept page is what these limits would give: a page that cost more is fetched again, or refused."""
-    most, usual = limits.max_pdf_bytes if page.content_type in WHOLE else limits.max_bytes, FetchLimits()
+    most, usual = limits.max_pdf_bytes if _is_document(page.content_type) else limits.max_bytes, FetchLimits()
     was_cut_shorter = page.truncated and limits.max_chars > usual.max_chars and len(page.text) <= usual.max_chars
     return (
         not was_cut_shorter
         and len(page.text) <= limits.max_chars
         and page.downloaded_bytes <= most
         and page.redirects <= limits.max_redirects
-        and (not page.content_type or page.content_type in limits.content_types)
+        and (not page.content_type or limits.accepts(page.content_type))
     )
 
 

@@ -18,7 +18,8 @@ from msgspec.structs import replace
 import nexi
 from nexi import urls
 from nexi.errors import FetchError
-from nexi.extract import WHOLE, Extracted, extract, media_type, page_of, sniff_type
+from nexi.extract import Extracted, extract, media_type, page_of, sniff_type
+from nexi.extract.formats import canonical_type, find_format, is_readable, refuse_format, type_of_name
 from nexi.fetchers import github, obstacles, statuses
 from nexi.fetchers.body import Body, accepted_encodings, read_body
 from nexi.fetchers.guard import AddressGuard, Resolver, resolve_host
@@ -40,7 +41,6 @@ RETRIES = RetryPolicy(max_retries=1, patience_s=5.0)
 HOPELESS_FACTOR = 10  # a page announced this many times over the limit is not worth its beginning
 
 NO_TYPE = ("application/octet-stream", "binary/octet-stream", "application/x-pdf", "application/zip")
-WHOLE_NAMES = (".pdf", ".epub", ".docx")
 MAX_VALIDATOR = 500
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -171,12 +171,12 @@ class HttpFetcher:
             most = limits.max_pdf_bytes if whole else limits.max_bytes
             _check_length(answer, url, most)
             if said and not whole:
-                _check_type(said, url, limits)
+                _check_type(_expected_type(said, url), url, limits)
             body = await read_body(answer.chunks, answer.headers.get("content-encoding", ""), most)
-        content_type = _settled_type(said, body.data)
+        content_type = _settled_type(said, body.data, url)
         _check_type(content_type, url, limits)
-        if media_type(content_type) in WHOLE and body.truncated:
-            raise _too_large(url, f"a PDF, EPUB or DOCX of more than {most:,} bytes is not read")
+        if (known := find_format(media_type(content_type))) and known.whole and body.truncated:
+            raise _too_large(url, f"{known.name}: more than {most:,} bytes are not read")
         return _Download(url, content_type, body, answer.headers.get("etag", ""), answer.headers.get("last-modified", ""))
 
     async def _robots_file(self, url: str) -> RobotsFile:
@@ -220,8 +220,8 @@ class HttpFetcher:
 
 
 async def _extract_text(download: _Download, limits: FetchLimits) -> Extracted:
-    """The text, made off the event loop; a PDF, EPUB or DOCX is read in a process of its own."""
-    if (kind := media_type(download.content_type)) in WHOLE:
+    """The text, made off the event loop; a document is read in a process of its own."""
+    if find_format(kind := media_type(download.content_type)):
         from nexi.fetchers.apart import read_apart
 
         return await read_apart(download.body.data, kind, limits.max_chars)
@@ -237,15 +237,27 @@ def _cache_validators(url: Url, known: Page | None) -> dict[str, str]:
 
 def _may_be_whole(content_type: str, url: Url, limits: FetchLimits) -> bool:
     """Whether it is a document that cannot be cut; they are often sent as bytes of no type, and the name in the URL tells."""
-    kind = media_type(content_type)
-    named = kind in (*NO_TYPE, "") and url.path.lower().endswith(WHOLE_NAMES)
-    return kind in limits.content_types if kind in WHOLE else named and not set(WHOLE).isdisjoint(limits.content_types)
+    kind = canonical_type(_expected_type(content_type, url))
+    return bool((known := find_format(kind)) and known.whole and limits.accepts(kind))
 
 
-def _settled_type(said: str, data: bytes) -> str:
-    """What the server said, except where it said nothing or the bytes are those of a document."""
-    found = sniff_type(data)
-    return found if found in WHOLE or media_type(said) in (*NO_TYPE, "") else said
+def _expected_type(said: str, url: Url) -> str:
+    """What the server said; what the name in the URL stands for where it said nothing of use."""
+    kind, named = media_type(said), type_of_name(url.path)
+    is_vague = kind in (*NO_TYPE, "") or (kind == "text/plain" and is_readable(named))
+    return named or kind if is_vague else said
+
+
+def _settled_type(said: str, data: bytes, url: Url) -> str:
+    """What the server said, except where it said nothing of use or the bytes are those of a document."""
+    kind, found, named = media_type(said), sniff_type(data), find_format(type_of_name(url.path))
+    if find_format(found) and found != "application/zip":
+        return found
+    if named and named.is_text and found == "text/plain" and kind in (*NO_TYPE, "text/plain", ""):
+        return named.types[0]
+    if kind in (*NO_TYPE, ""):
+        return found
+    return canonical_type(kind) if find_format(kind) else said
 
 
 def _redirect_target(answer: TransportAnswer, url: Url) -> str:
@@ -278,15 +290,13 @@ def _too_large(url: Url, cause: str) -> FetchError:
 
 def _check_type(content_type: str, url: Url, limits: FetchLimits) -> None:
     kind = media_type(content_type)
-    accepted = kind in limits.content_types or (
-        kind.startswith("application/")
-        and any(kind.endswith(f"+{base}") and f"application/{base}" in limits.content_types for base in ("json", "xml"))
-    )
-    if not accepted:
+    if not is_readable(kind):
+        raise refuse_format(kind, url.href)
+    if not limits.accepts(kind):
         raise FetchError(
-            f"{url.href[:200]} is of a type that is not read here",
+            f"{url.href[:200]} is not read",
             reason="content_type",
-            cause=f"its type is {kind or 'unknown'}",
+            cause=f"its type is {kind}, which this request does not allow",
             content_type=kind,
-            fix="try a page in HTML or plain text",
+            fix="allow the type, or choose another page",
         )

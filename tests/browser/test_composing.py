@@ -55,7 +55,7 @@ def test_files_become_known_and_what_cannot_be_read_says_why(served: Stage, look
     page.wait_for_selector("#files .failed")
     told = [line.replace("\n", " ") for line in page.locator("#files li").all_inner_texts()]
     assert told[0].endswith("indexed: 1 passage")
-    assert "not taken: no text" in told[1]
+    assert "not taken: not a format nexi reads" in told[1]
     assert [error for error in person.trouble if "422" not in error] == []
 
 

@@ -7,7 +7,7 @@ import resource
 import pytest
 
 from nexi.errors import FetchError
-from nexi.extract import Extracted, archives, extract, sniff_type, to_text
+from nexi.extract import MAX_CHARS, Extracted, containers, extract, sniff_type, to_text
 from tests.extract.archives import CONTAINER, W, docx, epub, paragraph, table, zipped
 from tests.raising import has_code
 
@@ -78,7 +78,7 @@ def test_the_bytes_of_archives_tell_what_they_are() -> None:
 
 LOCKED = '<encryption><EncryptedData><CipherReference URI="OEBPS/text/one.xhtml"/></EncryptedData></encryption>'
 FONTS = '<encryption><EncryptedData><CipherReference URI="OEBPS/font.otf"/></EncryptedData></encryption>'
-BOMB = b"<w:document><w:t>" + b"a" * (archives.MAX_MEMBER_BYTES + 1)
+BOMB = b"<w:document><w:x>" + b"a" * (containers.MAX_BYTES + 1)
 ENTITIES = '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><w:document><w:p><w:t>&b;</w:t></w:p></w:document>'
 
 
@@ -100,11 +100,11 @@ def test_locked_fonts_do_not_matter() -> None:
         (docx("<w:p>"), DOCX, "error"),
         (docx("", document=BOMB), DOCX, "too_large"),
         (docx("", document=ENTITIES), DOCX, "error"),
-        (zipped({str(n): "" for n in range(archives.MAX_MEMBERS + 1)}), DOCX, "too_large"),
-        (docx("<w:tab/>" * (archives.MAX_ELEMENTS + 1)), DOCX, "too_large"),
-        (docx("<w:p>" * archives.MAX_DEPTH), DOCX, "too_large"),
-        (docx("<w:p " + " ".join(f'a{n}=""' for n in range(archives.MAX_ATTRIBUTES + 1)) + "/>"), DOCX, "too_large"),
-        (epub(encryption="<e>" + "<CipherReference/>" * (archives.MAX_ENTRIES + 1) + "</e>"), EPUB, "too_large"),
+        (zipped({str(n): "" for n in range(containers.MAX_MEMBERS + 1)}), DOCX, "too_large"),
+        (docx("<w:tab/>" * (containers.MAX_ELEMENTS + 1)), DOCX, "too_large"),
+        (docx("<w:p>" * containers.MAX_DEPTH), DOCX, "too_large"),
+        (docx("<w:p " + " ".join(f'a{n}=""' for n in range(containers.MAX_ATTRIBUTES + 1)) + "/>"), DOCX, "too_large"),
+        (epub(encryption="<e>" + "<CipherReference/>" * (containers.MAX_ENTRIES + 1) + "</e>"), EPUB, "too_large"),
     ],
 )
 def test_what_cannot_be_read_says_why(data: bytes, kind: str, reason: str) -> None:
@@ -123,11 +123,11 @@ def test_a_bomb_is_not_unpacked() -> None:
 
 def test_a_document_of_endless_text_is_cut() -> None:
     body = paragraph("word " * 1_000) * 200
-    assert len(extract(docx(body), DOCX, "").text) <= archives.MAX_CHARS + 5_000
+    assert len(extract(docx(body), DOCX, "").text) <= MAX_CHARS + 5_000
 
 
 def test_a_title_of_many_megabytes_is_cut() -> None:
     core = {"docProps/core.xml": f"<c><title>{'t' * 7_000_000}</title></c>"}
     document = zipped({"word/document.xml": f"<w:document {W}>{paragraph('Tea')}</w:document>", **core})
     found = extract(document, DOCX, "")
-    assert (found.text, len(found.title) <= archives.MAX_ENTRY_CHARS) == ("Tea", True)
+    assert (found.text, len(found.title) <= containers.MAX_ENTRY_CHARS) == ("Tea", True)

@@ -236,7 +236,9 @@ def test_other_xml_gives_its_text_and_entities_are_never_expanded(xml: str, text
         (b"<!-- x --> <body>", "text/html"),
         (b"plain words", "text/plain"),
         (b"", "text/plain"),
-        (b"\x89PNG\r\n\x1a\n\x00", "application/octet-stream"),
+        (b"\x89PNG\r\n\x1a\n\x00", "image/png"),
+        (b"\0\1\2", "application/octet-stream"),
+        ("\ufeffwide".encode("utf-16-le"), "text/plain"),
     ],
 )
 def test_a_body_without_a_type_is_sniffed(data: bytes, kind: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nexi.errors import FetchError
-from nexi.extract import DOCX, EPUB, PDF, Extracted, archives
+from nexi.extract import DOCX, EPUB, PDF, Extracted, archives, wordml
 from nexi.fetchers import apart
 from nexi.types import FetchLimits
 from tests.extract.archives import CONTAINER, docx, epub, paragraph, zipped
@@ -58,7 +58,7 @@ async def test_bytes_called_pdf_that_are_none_are_refused_by_type() -> None:
 
 async def test_a_pdf_beyond_its_size_is_too_large_and_not_cut() -> None:
     error = await failure({"/": response(pdf(["x"]), content_type="application/pdf")}, limits=FetchLimits(max_pdf_bytes=100))
-    assert (error.reason, error.cause) == ("too_large", "a PDF, EPUB or DOCX of more than 100 bytes is not read")
+    assert (error.reason, error.cause) == ("too_large", "PDF: more than 100 bytes are not read")
 
 
 async def test_an_encrypted_pdf_says_what_it_needs() -> None:
@@ -77,8 +77,8 @@ async def test_who_does_not_want_pdf_gets_none() -> None:
 async def test_an_archive_is_read_outside_of_this_process(
     monkeypatch: pytest.MonkeyPatch, data: bytes, kind: str, text: str
 ) -> None:
-    for name in ("read_epub", "read_docx"):
-        monkeypatch.setattr(archives, name, None)
+    monkeypatch.setattr(archives, "read_epub", None)
+    monkeypatch.setattr(wordml, "read_docx", None)
     async with fetching({"/a": response(data, content_type=kind)}) as (fetcher, site):
         got = await fetcher.fetch(site.url("/a"), FetchLimits())
     assert text in got.text

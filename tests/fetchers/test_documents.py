@@ -28,7 +28,7 @@ async def test_a_book_is_read() -> None:
 
 async def test_a_document_beyond_its_size_is_too_large_and_not_cut() -> None:
     error = await failure({"/": response(epub(), content_type=EPUB)}, limits=FetchLimits(max_pdf_bytes=1_000))
-    assert (error.reason, error.cause) == ("too_large", "a PDF, EPUB or DOCX of more than 1,000 bytes is not read")
+    assert (error.reason, error.cause) == ("too_large", "EPUB book: more than 1,000 bytes are not read")
 
 
 async def test_an_archive_that_is_no_document_is_refused_by_type() -> None:
@@ -40,4 +40,4 @@ async def test_an_archive_that_is_no_document_is_refused_by_type() -> None:
 
 async def test_a_broken_document_is_an_error_with_its_cause() -> None:
     error = await failure({"/": response(epub()[:-30], content_type=EPUB)})
-    assert (error.reason, error.message) == ("error", "the document is broken")
+    assert (error.reason, error.message) == ("error", "the EPUB book is broken")

@@ -117,7 +117,7 @@ async def _index_file(nexi: Nexi, name: str, data: bytes) -> dict[str, Any]:
     taken = taking.taken
     if taken.skipped:
         reason = taken.skipped[0][1]
-        raise build_refusal(422, "file_not_taken", f"not taken: {reason}", fix="Text, HTML, PDF, DOCX and EPUB files can be")
+        raise build_refusal(422, "file_not_taken", f"not taken: {reason}", fix="the formats that can be are in the handbook")
     outcome = next((outcome for outcome, count in taken.outcomes.items() if count), "unchanged")
     return {"name": name, "outcome": outcome, "chunks": taken.chunks, "warnings": taken.warnings}
 

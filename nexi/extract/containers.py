@@ -1,0 +1,224 @@
+"""Zip archives of XML, read under caps: what EPUB, Office and OpenDocument files are made of.
+
+Above sit the readers of these formats; below, the standard library's zip reader and XML parser. An archive is hostile: what it
+says of its sizes is not believed, nothing in it is unpacked to the disk, a declared document type ends the reading, and
+archives inside are left alone. A document that cannot be read is a FetchError.
+"""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import zipfile
+import zlib
+from collections.abc import Iterator
+from typing import Any, Protocol
+from urllib.parse import unquote
+from xml.parsers import expat
+
+from nexi.errors import FetchError
+from nexi.extract.words import Extracted, one_line, read_outline
+from nexi.extract.writer import MarkdownWriter
+
+MAX_MEMBERS = 10_000
+MAX_MEMBER_BYTES = 8_000_000
+MAX_BYTES = 32_000_000  # of all that is unpacked
+MAX_ELEMENTS = 400_000  # of one part; a book in Word has a third of that
+MAX_DEPTH = 256
+MAX_ATTRIBUTES = 256  # of one element
+MAX_ENTRIES = 20_000  # elements that are kept with their attributes: chapters, links, lists
+MAX_ENTRY_CHARS = 20_000
+_PIECE_BYTES = 65_536
+_ZIP_FAULTS = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError)
+
+Attributes = dict[str, str]
+Element = tuple[str, Attributes, str]
+
+
+class XmlHandler(Protocol):
+    """Gets the elements of a part as they come, without their namespaces."""
+
+    def start(self, name: str, attributes: Attributes) -> None: ...
+
+    def end(self, name: str) -> None: ...
+
+    def text(self, text: str) -> None: ...
+
+
+class BoundedArchive:
+    """The members of a zip by name, and how much of it may still be unpacked."""
+
+    def __init__(self, data: bytes) -> None:
+        try:
+            self._zip = zipfile.ZipFile(io.BytesIO(data))
+        except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
+            raise broken_error(str(error)) from error
+        if len(self._zip.filelist) > MAX_MEMBERS:
+            raise too_large_error(f"it has more than {MAX_MEMBERS:,} parts")
+        self._left = MAX_BYTES
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._zip.NameToInfo
+
+    def read(self, name: str) -> bytes:
+        """One member; b"" for one that is not there."""
+        return b"".join(self.stream(name, MAX_MEMBER_BYTES))
+
+    def stream(self, name: str, max_bytes: int = MAX_BYTES) -> Iterator[bytes]:
+        """One member in pieces; none for one that is not there."""
+        if name not in self:
+            return
+        if self._zip.NameToInfo[name].flag_bits & 1:
+            raise encrypted_error()
+        most = left = min(max_bytes, self._left)
+        try:
+            with self._zip.open(name) as member:
+                while piece := member.read(_PIECE_BYTES):
+                    left -= len(piece)
+                    if left < 0:
+                        raise too_large_error(f"a part of it unpacks to more than {most:,} bytes")
+                    self._left -= len(piece)
+                    yield piece
+        except _ZIP_FAULTS as error:
+            raise broken_error(str(error)) from error
+
+    def relationships(self, name: str) -> dict[str, Attributes]:
+        """What an Office part refers to, by id; targets inside the archive become names of members."""
+        folder, file = posixpath.split(name)
+        found = {}
+        for _, attributes, _ in Elements("Relationship").of(self.read(f"{folder}/_rels/{file}.rels".lstrip("/"))):
+            if attributes.get("TargetMode") != "External":
+                target = unquote(attributes.get("Target", ""))
+                attributes["Target"] = posixpath.normpath(posixpath.join(f"/{folder}", target)).lstrip("/")
+            found[attributes.get("Id", "")] = attributes
+        return found
+
+
+class Elements:
+    """The elements of these names in a document, each with its attributes and the beginning of its text."""
+
+    def __init__(self, *names: str) -> None:
+        self._names = names
+        self._open: list[tuple[str, Attributes, list[str]]] = []
+        self._found: list[Element] = []
+        self._chars = 0
+
+    def of(self, xml: bytes) -> list[Element]:
+        parse_xml((xml,), self)
+        return self._found
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        if name in self._names:
+            self._open.append((name, attributes, []))
+            self._chars = 0
+            if len(self._found) + len(self._open) > MAX_ENTRIES:
+                raise too_large_error(f"it lists more than {MAX_ENTRIES:,} things")
+
+    def text(self, text: str) -> None:
+        if self._open and self._chars < MAX_ENTRY_CHARS:
+            self._chars += len(text)
+            self._open[-1][2].append(text[:MAX_ENTRY_CHARS])
+
+    def end(self, name: str) -> None:
+        if self._open and self._open[-1][0] == name:
+            _, attributes, parts = self._open.pop()
+            self._found.append((name, attributes, "".join(parts)))
+
+
+def parse_xml(pieces: Iterator[bytes] | tuple[bytes, ...], handler: XmlHandler, *, max_elements: int = MAX_ELEMENTS) -> None:
+    """Hand the elements over as they come; nothing of the document is kept here. An empty document has none."""
+    elements = depth = 0
+
+    def enter(name: str, given: list[str]) -> None:
+        nonlocal elements, depth
+        elements, depth = elements + 1, depth + 1
+        if elements > max_elements or depth > MAX_DEPTH or len(given) > 2 * MAX_ATTRIBUTES:
+            raise too_large_error("a part of it has too many elements, or too many inside one another, or attributes")
+        handler.start(_local_name(name), _local_attributes(given))
+
+    def leave(name: str) -> None:
+        nonlocal depth
+        depth -= 1
+        handler.end(_local_name(name))
+
+    parser = expat.ParserCreate()
+    parser.buffer_text = parser.ordered_attributes = True
+    parser.StartElementHandler, parser.EndElementHandler = enter, leave
+    parser.CharacterDataHandler = handler.text
+    parser.StartDoctypeDeclHandler = _refuse_doctype
+    is_empty = True
+    try:
+        for piece in pieces:
+            for place in range(0, len(piece), _PIECE_BYTES):
+                is_empty = False
+                parser.Parse(piece[place : place + _PIECE_BYTES], False)
+        if not is_empty:
+            parser.Parse(b"", True)
+    except expat.ExpatError as error:
+        if error.code == expat.errors.codes[expat.errors.XML_ERROR_NO_MEMORY]:
+            raise MemoryError from error
+        raise broken_error(str(error)) from error
+
+
+def read_office_properties(archive: BoundedArchive) -> dict[str, str]:
+    """What an Office document says of itself."""
+    parts = Elements("title", "creator", "language", "created", "subject", "description").of(archive.read("docProps/core.xml"))
+    about = {name: one_line(text) for name, _, text in reversed(parts)}
+    return {
+        "title": about.get("title", ""),
+        "author": about.get("creator", ""),
+        "language": about.get("language", "")[:35],
+        "published": about.get("created", ""),
+        "description": about.get("description", "") or about.get("subject", ""),
+    }
+
+
+def build_extracted(written: MarkdownWriter, about: dict[str, str]) -> Extracted:
+    """What was written, with what the document says of itself. Raises FetchError where there is no text."""
+    text = written.markdown()
+    if not text.strip():
+        raise FetchError("the document has no text", reason="content_type", cause="it is empty, or its pages are pictures")
+    headings, code_languages = read_outline(text)
+    title = about.get("title", "") or next(iter(headings), "")
+    return Extracted(
+        text=text,
+        headings=headings,
+        code_languages=code_languages,
+        truncated=written.truncated,
+        **{**about, "title": title},  # type: ignore[arg-type]  # the names are those of `Extracted`
+    )
+
+
+def _local_name(name: str) -> str:
+    return name.rpartition(":")[2]
+
+
+def _local_attributes(given: list[str]) -> Attributes:
+    """By name without namespace; where two are alike, the one that had a namespace."""
+    attributes: Attributes = {}
+    for key, value in zip(given[::2], given[1::2], strict=True):
+        prefix, _, name = key.rpartition(":")
+        if prefix or name not in attributes:
+            attributes[name] = value
+    return attributes
+
+
+def _refuse_doctype(*_: Any) -> None:
+    raise broken_error("it declares a document type")
+
+
+def broken_error(cause: str) -> FetchError:
+    return FetchError("the document is broken", reason="error", cause=cause, fix="look for another version of it")
+
+
+def too_large_error(cause: str) -> FetchError:
+    return FetchError("the document is too large", reason="too_large", cause=cause, fix="look for another version of it")
+
+
+def encrypted_error() -> FetchError:
+    return FetchError(
+        "the document is encrypted",
+        reason="content_type",
+        cause="encrypted: needs a password or a licence",
+        fix="look for a version without a lock",
+    )

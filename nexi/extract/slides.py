@@ -1,0 +1,151 @@
+"""PowerPoint presentations to Markdown: a heading for each slide, its paragraphs, lists, tables and notes.
+
+Above sits `extract`; below, `containers` hands over elements as they are read and `writer` takes the blocks. Pictures, layouts
+and embedded files are not looked at.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from nexi.extract.containers import (
+    Attributes,
+    BoundedArchive,
+    Elements,
+    broken_error,
+    build_extracted,
+    parse_xml,
+    read_office_properties,
+)
+from nexi.extract.words import Extracted
+from nexi.extract.writer import EnoughText, MarkdownWriter
+
+__all__ = ["read_pptx"]
+
+MAX_SLIDES = 2_000
+
+_TITLES = ("title", "ctrTitle")
+_FURNITURE = ("dt", "ftr", "sldNum", "hdr", "sldImg")
+_LISTS = ("body", "obj", "")  # placeholders whose paragraphs are points of a list
+
+
+def read_pptx(data: bytes, max_chars: int) -> Extracted:
+    """The slides in their order. Raises FetchError."""
+    archive = BoundedArchive(data)
+    if "ppt/presentation.xml" not in archive:
+        raise broken_error("it has no list of slides")
+    targets = archive.relationships("ppt/presentation.xml")
+    listed = Elements("sldId").of(archive.read("ppt/presentation.xml"))
+    paths = [targets.get(attributes.get("id", ""), {}).get("Target", "") for _, attributes, _ in listed]
+    writer = MarkdownWriter(max_chars)
+    writer.truncated = len(paths) > MAX_SLIDES
+    with suppress(EnoughText):
+        for number, path in enumerate(paths[:MAX_SLIDES], 1):
+            _write_slide(archive, path, number, writer)
+    return build_extracted(writer, read_office_properties(archive))
+
+
+def _write_slide(archive: BoundedArchive, path: str, number: int, writer: MarkdownWriter) -> None:
+    slide = _Shapes(writer)
+    parse_xml(archive.stream(path), slide)
+    title = " ".join(text for shape in slide.shapes if shape.kind in _TITLES for text in shape.texts())
+    writer.add_heading(2, f"Slide {number}: {title}" if title.strip() else f"Slide {number}")
+    for shape in slide.shapes:
+        if shape.kind not in _TITLES:
+            shape.write(writer)
+    for about in archive.relationships(path).values():
+        if about.get("Type", "").endswith("/notesSlide"):
+            notes = _Shapes(writer)
+            parse_xml(archive.stream(about.get("Target", "")), notes)
+            said = " ".join(text for shape in notes.shapes for text in shape.texts())
+            writer.add_paragraph(f"Notes: {said}" if said.strip() else "")
+
+
+class _Shape:
+    """One box of a slide: paragraphs with their depth and marker, or the rows of a table."""
+
+    def __init__(self) -> None:
+        self.kind = "none"  # of the placeholder, where it is one
+        self.rows: list[list[str]] = []
+        self.paragraphs: list[tuple[int, str, str]] = []
+        self._numbers: dict[int, int] = {}
+
+    def texts(self) -> list[str]:
+        return [text for _, _, text in self.paragraphs if text.strip()]
+
+    def add(self, text: str, about: Attributes) -> None:
+        depth = int(about["lvl"]) if about.get("lvl", "").isdecimal() and len(about["lvl"]) == 1 else 0
+        if about.get("bullet") == "buAutoNum":
+            self._numbers[depth] = self._numbers.get(depth, 0) + 1
+            marker = f"{self._numbers[depth]}."
+        else:
+            self._numbers.pop(depth, None)
+            is_point = about.get("bullet") == "buChar" or (self.kind in _LISTS and about.get("bullet") != "buNone")
+            marker = "-" if is_point else ""
+        self.paragraphs.append((depth, marker, text))
+
+    def write(self, writer: MarkdownWriter) -> None:
+        if self.rows:
+            writer.add_table(self.rows)
+        for depth, marker, text in self.paragraphs:
+            if marker:
+                writer.add_item(text, depth, marker)
+            else:
+                writer.add_paragraph(text)
+
+
+class _Shapes:
+    """Collects the shapes of one slide in their order; the furniture of the page is left out."""
+
+    def __init__(self, writer: MarkdownWriter) -> None:
+        self._writer = writer
+        self.shapes: list[_Shape] = []
+        self._shape = _Shape()
+        self._text: list[str] = []
+        self._about: Attributes = {}
+        self._cell: list[str] | None = None
+        self._in_text = False
+
+    def start(self, name: str, attributes: Attributes) -> None:
+        if name in ("sp", "graphicFrame"):
+            self._shape = _Shape()
+            self.shapes.append(self._shape)
+        elif name == "ph":
+            self._shape.kind = attributes.get("type", "")
+            if self._shape.kind in _FURNITURE and self.shapes:
+                self.shapes.pop()
+        elif name == "p":
+            self._text, self._about = [], {}
+        elif name == "pPr":
+            self._about["lvl"] = attributes.get("lvl", "")
+        elif name in ("buNone", "buChar", "buAutoNum"):
+            self._about["bullet"] = name
+        elif name == "t":
+            self._in_text = True
+        elif name in ("br", "tab"):
+            self._text.append(" ")
+        elif name == "tr":
+            self._shape.rows.append([])
+        elif name == "tc":
+            self._cell = []
+
+    def text(self, text: str) -> None:
+        if self._in_text:
+            self._writer.count_text(text)
+            self._text.append(text)
+
+    def end(self, name: str) -> None:
+        if name == "t":
+            self._in_text = False
+        elif name == "p":
+            self._end_paragraph("".join(self._text))
+            self._text = []
+        elif name == "tc" and self._cell is not None and self._shape.rows:
+            self._shape.rows[-1].append(" ".join(self._cell))
+            self._cell = None
+
+    def _end_paragraph(self, text: str) -> None:
+        if self._cell is not None:
+            self._cell.append(text)
+        elif text.strip():
+            self._shape.add(text, self._about)

@@ -1,0 +1,175 @@
+"""Markdown written block by block, up to a number of characters: headings, paragraphs, lists, tables, code.
+
+Above sit the readers of documents, which call it as they meet the parts of one; below, nothing. It keeps only the text it has
+written and the first rows of a table, so a document may be larger than memory likes. What does not fit ends the reading.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+
+__all__ = ["EnoughText", "MarkdownWriter"]
+
+MAX_COLUMNS = 256
+MAX_CELL_CHARS = 20_000
+MAX_LIST_DEPTH = 8
+MAX_UNWRITTEN_CHARS = 1_000_000  # of paragraphs without an end
+LOOKAHEAD_ROWS = 64  # the columns that a table uses are known after these
+TABLE_CHARS = 1_000  # after so many the header is written again, so that a passage of a long table can be read alone
+MAX_REPEATED_HEADER = 300
+
+_FENCES = re.compile(r"`{3,}")
+
+
+class EnoughText(Exception):  # noqa: N818 - it ends the reading and is no error
+    """As much was written as may be."""
+
+
+class MarkdownWriter:
+    """Writes at most `max_chars`; `truncated` says that there was more."""
+
+    def __init__(self, max_chars: int) -> None:
+        self.truncated = False
+        self._left = max_chars
+        self._unwritten = max_chars + MAX_UNWRITTEN_CHARS
+        self._parts: list[str] = []
+        self._markers: list[str] = []  # of the open lists
+        self._table = _Table(self)
+
+    def markdown(self) -> str:
+        """All that was written."""
+        with suppress(EnoughText):
+            self._table.close()
+        return "".join(self._parts)
+
+    def count_text(self, text: str) -> None:
+        """Count text that is still to be written; a reader calls it before it keeps the text of an open paragraph."""
+        self._unwritten -= len(text)
+        if self._unwritten < 0:
+            self.truncated = True
+            raise EnoughText
+
+    def add_heading(self, level: int, text: str) -> None:
+        if line := _join_words(text):
+            self.add_block(f"{'#' * min(max(level, 1), 6)} {line}")
+
+    def add_paragraph(self, text: str) -> None:
+        self.add_block(_join_words(text))
+
+    def add_code(self, text: str, language: str = "") -> None:
+        if text.strip():
+            fence = "`" * max(3, 1 + max(map(len, _FENCES.findall(text)), default=0))
+            body = text.strip("\n")
+            self.add_block(f"{fence}{language}\n{body}\n{fence}")
+
+    def add_item(self, text: str, depth: int = 0, marker: str = "-") -> None:
+        """An item of a list; `marker` is a dash or a number with its point."""
+        if not (line := _join_words(text)):
+            return
+        self._table.close()
+        depth = min(depth, len(self._markers), MAX_LIST_DEPTH)
+        changed = not depth and self._markers and (self._markers[0] == "-") != (marker == "-")
+        gap = "\n" if self._markers and not changed else "\n\n"
+        indent = " " * sum(len(above) + 1 for above in self._markers[:depth])
+        self._markers = [*self._markers[:depth], marker]
+        self._append(f"{indent}{marker} {line}", gap)
+
+    def add_row(self, cells: Sequence[str]) -> None:
+        """A row of the table that is being written, or the first one of a new table."""
+        if len(cells) > MAX_COLUMNS:
+            self.truncated = True
+        self._markers = []
+        self._table.add([_escape_cell(cell) for cell in cells[:MAX_COLUMNS]])
+
+    def end_table(self) -> None:
+        self._table.close()
+
+    def add_table(self, rows: Iterable[Sequence[str]]) -> None:
+        self.end_table()
+        for row in rows:
+            self.add_row(row)
+        self.end_table()
+
+    def add_block(self, text: str) -> None:
+        """Any block of Markdown as it is."""
+        self._table.close()
+        if text := text.strip("\n"):
+            self._markers = []
+            self._append(text, "\n\n")
+
+    def append_line(self, text: str, *, after_gap: bool) -> None:
+        """A line of a table."""
+        self._append(text, "\n\n" if after_gap else "\n")
+
+    def _append(self, text: str, gap: str) -> None:
+        text = f"{gap if self._parts else ''}{text}"
+        if len(text) > self._left:
+            self.truncated = True
+            self._parts.append(text[: self._left])
+            self._left = 0
+            raise EnoughText
+        self._left -= len(text)
+        self._parts.append(text)
+
+
+class _Table:
+    """The rows of one table; those that come first decide which columns it has."""
+
+    def __init__(self, writer: MarkdownWriter) -> None:
+        self._writer = writer
+        self._waiting: list[list[str]] = []
+        self._columns: list[int] = []
+        self._header = ""
+        self._chars = 0
+
+    def add(self, cells: list[str]) -> None:
+        if self._columns and any(cell for column, cell in enumerate(cells) if cell and column not in self._columns):
+            self.close()  # it has columns that this table has not
+        self._waiting.append(cells)
+        if self._columns or len(self._waiting) >= LOOKAHEAD_ROWS:
+            self._write_waiting()
+
+    def close(self) -> None:
+        waiting = bool(self._waiting)
+        try:
+            if waiting:
+                self._write_waiting()
+        finally:
+            self._waiting, self._columns, self._header = [], [], ""
+
+    def _write_waiting(self) -> None:
+        rows, self._waiting = self._waiting, []
+        if not self._columns:
+            self._columns = sorted({column for row in rows for column, cell in enumerate(row) if cell})
+        for row in rows:
+            if any(row):
+                self._write_row(" | ".join(row[column] if column < len(row) else "" for column in self._columns))
+
+    def _write_row(self, line: str) -> None:
+        if not self._header:
+            self._header = line
+            self._write_header()
+        elif self._chars > TABLE_CHARS and len(self._header) <= MAX_REPEATED_HEADER:
+            self._write_header()
+            self._append_row(line)
+        else:
+            self._append_row(line)
+
+    def _write_header(self) -> None:
+        self._chars = 0
+        self._append_row(self._header, after_gap=True)
+        self._append_row(" | ".join("---" for _ in self._columns))
+
+    def _append_row(self, line: str, *, after_gap: bool = False) -> None:
+        self._chars += len(line) + 5
+        self._writer.append_line(f"| {line} |", after_gap=after_gap)
+
+
+def _join_words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _escape_cell(text: str) -> str:
+    return _join_words(text[:MAX_CELL_CHARS]).replace("|", "\\|")
