@@ -577,6 +577,19 @@ def _mean(values: Iterable[float]) -> float:
     return sum(known) / len(known) if known else 0.0
 
 
+class Principal(Struct, frozen=True):
+    """Who a request comes from. `person` is "" where one person has the server for herself."""
+
+    person: str = ""
+    name: str = ""
+    role: str = "administrator"
+    scopes: tuple[str, ...] = ("read", "ask")
+
+    @property
+    def is_administrator(self) -> bool:
+        return self.role == "administrator"
+
+
 @dataclass(frozen=True)
 class HistoryEntry:
     """One answered question."""

@@ -25,7 +25,7 @@ from nexi.app.run import Run, RunEngine, RunOpening, RunResult
 from nexi.budget import Budget, Meter
 from nexi.config import Config
 from nexi.errors import ConfigError, NexiError
-from nexi.ports import LLM, Clock, ContentFetcher, Emit, HistoryStore, PageStore, PersonalState, RunStore, SearchBackend
+from nexi.ports import LLM, Clock, ContentFetcher, Emit, HistoryStore, PageStore, PersonalState, RunLog, RunStore, SearchBackend
 from nexi.runs.recording import Pace
 from nexi.runs.session import Session
 from nexi.types import Page, Query, Review, SearchOutcome, ToolCall, ToolResult
@@ -110,12 +110,13 @@ class Nexi:
 
     # runs
 
-    def run(self, request: RunRequest, *, session: Session | None = None) -> RunOpening:
+    def run(self, request: RunRequest, *, session: Session | None = None, log: RunLog | None = None) -> RunOpening:
         """A run to enter: `async with nexi.run(request) as run`. Raises QuestionError or ConfigError at once.
 
-        A `session` carries on a conversation of this process; `request.continues` names one in the run logs.
+        A `session` carries on a conversation of this process; `request.continues` names one in the run logs. `log` is given
+        where the run was made before.
         """
-        resolve_config(check_request(request, self.config), self.config)
+        self.check_request(request)
         closing = AsyncExitStack()
 
         async def prepare() -> Run:
@@ -123,9 +124,13 @@ class Nexi:
             ports = self._ports_for(resolved)
             conversation = session or await self._session_for(request)
             attached = await self._attach(resolved.request, ports, closing)
-            return Run(ports, resolved, build_engine, session=conversation, recorded=RecordedRun(), attached=attached)
+            return Run(ports, resolved, build_engine, session=conversation, recorded=RecordedRun(), attached=attached, log=log)
 
         return RunOpening(prepare, closing.aclose)
+
+    def check_request(self, request: RunRequest) -> None:
+        """Refuse a request that cannot become a run. Raises QuestionError or ConfigError."""
+        resolve_config(check_request(request, self.config), self.config)
 
     def search(self, question: str | RunRequest, *, session: Session | None = None) -> RunOpening:
         """`run` for a question that is answered in one conversation."""

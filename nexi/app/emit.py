@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from nexi.errors import StoreError
+from nexi.errors import RunTakenError, StoreError
 from nexi.events import Delta, Event, Fact, Warned
 from nexi.ports import RunLog
 from nexi.runs.log import MemoryRunLog
@@ -59,6 +59,9 @@ class RunEmit:
         log, trouble = self.log, None
         try:
             await log.append(fact)
+        except RunTakenError:
+            self.seal()  # whoever has the run now writes what follows
+            raise
         except StoreError as error:
             trouble = error
         await _wait_for(before)

@@ -110,7 +110,7 @@ class DocumentIndexing:
         self._embeds = embeds
         self._on_step = on_step
         self._emit = _StatusEmit(on_status)
-        self.folders = Folders(nexi.config.state_dir / "folders.json")
+        self.folders = Folders(nexi.config.personal_dir / "state" / "folders.json")
         self.taken = Intake()
         self._done = 0
         self._waiting: list[_Read] = []

@@ -97,12 +97,13 @@ class Run:
         session: Session,
         recorded: RecordedRun,
         attached: Knowledge | None = None,
+        log: RunLog | None = None,
     ) -> None:
         self._ports, self.resolved, self.session, self.recorded = ports, resolved, session, recorded
         self._events: asyncio.Queue[Event | None] = asyncio.Queue()
         self._started = ports.clock.monotonic()
         self.stopping = asyncio.Event()
-        log, self._log_warning = _open_log(ports, resolved.request, recorded)
+        log, self._log_warning = (log, "") if log else _open_log(ports, resolved.request, recorded)
         self.id = log.run_id
         self.emit = RunEmit(log, self._publish, recorded.facts if recorded.log else ())
         self.meter = Meter(resolved.budget, started=self._started - recorded.seconds)
@@ -135,6 +136,11 @@ class Run:
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._work(), name=f"run {self.id}")
+
+    def abort(self) -> None:
+        """Cancel the engine; the run's last events follow."""
+        if self._task:
+            self._task.cancel()
 
     async def close(self) -> None:
         """Cancel the engine if it still works, and wait for its clean-up."""

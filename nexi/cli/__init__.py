@@ -44,6 +44,7 @@ COMMANDS: Mapping[str, str] = {
     "stop": "nexi.cli.runs:stop_command",
     "templates": "nexi.cli.templates:templates_command",
     "verify": "nexi.cli.verify:verify_command",
+    "work": "nexi.cli.work:work_command",
 }
 # Names that programs written for earlier versions import from here, and the modules that define them.
 SEED_NAMES: Mapping[str, str] = {

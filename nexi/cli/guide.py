@@ -46,6 +46,7 @@ SUMMARIES: Mapping[str, str] = {
     "stop": "Tell a running run to answer now with what it has read.",
     "templates": "List the saved templates.",
     "verify": "Check an answer, a report or any Markdown with links against the pages it cites.",
+    "work": "Run the questions of a team server, with any number of other workers.",
 }
 HEADINGS: Mapping[str, tuple[str, ...]] = {
     "Research": ("deep", "depth", "plan", "yes"),

@@ -224,6 +224,13 @@ class Settings:
         variables=("NEXI_TOKEN",),
         mask=mask_key,
     )
+    database_url: str = setting(
+        "",
+        _checks.KEY,
+        "Postgres database of a team server, such as `postgresql://nexi@db/nexi`; needs `nexi-engine[cluster]`.",
+        variables=("NEXI_DATABASE_URL",),
+        mask=hide_password,
+    )
     serve_hosts: tuple[str, ...] = setting(
         (),
         _checks.HOST_LIST,
@@ -337,6 +344,7 @@ class Settings:
     )
 
     home: Path | None = field(default=None, compare=False)
+    person: str = field(default="", compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)
     origin: Origin = field(default=Origin(), compare=False)
 
@@ -347,7 +355,7 @@ class Settings:
 DECLARATIONS: Mapping[str, Declaration] = {f.name: f.metadata["declaration"] for f in fields(Settings) if f.metadata}
 SAVED = tuple(DECLARATIONS)
 ALWAYS_SAVED = SAVED[: SAVED.index("search_backend")]
-UNSAVED = ("home", "notes", "origin")
+UNSAVED = ("home", "person", "notes", "origin")
 FIELD_VARIABLES = {name: declaration.variables for name, declaration in DECLARATIONS.items() if declaration.variables}
 CHECKS: Mapping[str, _checks.Check] = {
     **{name: declaration.check for name, declaration in DECLARATIONS.items()},

@@ -240,30 +240,39 @@ class Config(Settings):
         """The folder for all files."""
         return self.home or nexi_home()
 
+    def for_person(self, person: str) -> Config:
+        """The config with the personal files of one person of a team server."""
+        return self.override(person=person)
+
+    @property
+    def personal_dir(self) -> Path:
+        """The folder for what belongs to one person: all of it, or her part on a team server."""
+        return self.root / "people" / self.person if self.person else self.root
+
     @property
     def config_path(self) -> Path:
         return self.origin.path if self.origin.path and not self._has_moved() else self.root / "config.json"
 
     @property
     def history_path(self) -> Path:
-        return self.root / "history.jsonl"
+        return self.personal_dir / "history.jsonl"
 
     @property
     def knowledge_path(self) -> Path:
-        return self.root / "knowledge.db"
+        return self.personal_dir / "knowledge.db"
 
     @property
     def runs_dir(self) -> Path:
-        return self.root / "runs"
+        return self.personal_dir / "runs"
 
     @property
     def pages_dir(self) -> Path:
-        return self.root / "pages"
+        return self.personal_dir / "pages"
 
     @property
     def page_cache_dir(self) -> Path:
         """The folder of cached pages; `page_cache_ttl_s` is their age limit."""
-        return self.cache_dir / "pages"
+        return self.personal_dir / "cache" / "pages" if self.person else self.cache_dir / "pages"
 
     @property
     def state_dir(self) -> Path:

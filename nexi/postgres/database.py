@@ -27,6 +27,7 @@ DEFAULT_LEASE_S = 6.0  # a worker that is lost is replaced after this, and a swe
 MAX_CONNECTIONS = 8
 MAX_RETRY_S = 30.0  # a restart of the database takes less
 MIGRATION_LOCK = 0x6E657869
+JOBS_STEP = 2  # whose text is the library's
 CHANNEL = "nexi_facts"
 _NOTICE_EVERY_S = 0.05  # notices take a lock of the whole cluster, so they are sent together and outside the appends
 _RENEWALS_PER_LEASE = 4
@@ -280,8 +281,14 @@ def _migrate(connection: Any) -> None:
             )
         for number, text in steps:
             if number not in done:
-                connection.execute(text)
+                connection.execute(_load_jobs_schema() if number == JOBS_STEP else text)
                 connection.execute("insert into schema_steps (step) values (%s)", (number,))
+
+
+def _load_jobs_schema() -> str:
+    from procrastinate.schema import SchemaManager
+
+    return str(SchemaManager.get_schema())
 
 
 def _first_line(error: Exception) -> str:

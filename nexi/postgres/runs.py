@@ -38,7 +38,7 @@ from nexi.runs.log_format import (
 
 __all__ = ["PostgresRunLog", "PostgresRuns"]
 
-_IS_RUNNING = "(state = 'waiting' or (state = 'running' and lease_until > now()))"
+_IS_RUNNING = "(state = 'waiting' or (state = 'running' and (is_queued or lease_until > now())))"
 
 _FIRST_LINE, _LAST_LINE = (
     f"(select line from facts where facts.run = runs.run order by n {order} limit 1)"  # noqa: S608
@@ -75,6 +75,7 @@ class PostgresRunLog:
         self._next: asyncio.Future[None] | None = None
         self._trouble: StoreError | None = None
         self._ended = self._closed = False
+        self._is_claimed = not owner  # so that others may go on with it
         self._stop = False
         self.is_cancel_requested = False
         if not owner:
@@ -115,7 +116,8 @@ class PostgresRunLog:
         try:
             await self._database.committer.commit(batch)
         except StoreError as error:
-            self._trouble = self._trouble or error
+            is_shared = self._is_claimed and not isinstance(error, RunTakenError)
+            self._trouble = self._trouble or (taken_error(self.run_id, str(error)) if is_shared else error)
             return
         if self._owner:
             self._owner = ""
@@ -152,7 +154,8 @@ class PostgresRunLog:
 
     def _give_back(self) -> None:
         self._database.fetch(
-            "update runs set lease_until = null, holder = null where run = %(run)s and epoch = %(epoch)s",
+            "update runs set lease_until = null, holder = null, queued_at = '-infinity' "
+            "where run = %(run)s and epoch = %(epoch)s",
             {"run": self.run_id, "epoch": self.epoch},
         )
 
@@ -210,6 +213,10 @@ class PostgresRuns:
         epoch, question, mode, request = taken[0]
         log = PostgresRunLog(self._database, self._clock, run_id, epoch=epoch, count=len(read.facts), worked=read.seconds)
         return ClaimedRun(log, read, question, mode, request or {})
+
+    def count_claims(self, run_id: str) -> int:
+        """How many writers a run has had."""
+        return int(self._ask("select epoch from runs where {mine}", run_id)[0])
 
     def open_log(self, run_id: str) -> ReadLog:
         header, lines = self._ask(

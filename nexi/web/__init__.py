@@ -18,6 +18,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import ModuleType
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -85,8 +86,16 @@ def create_app(
     """The app over one `Nexi`, which it builds and closes unless one is given. `more` are routes of other doors."""
     shared, rules = nexi or Nexi(config), rules or GuardRules(token=config.token)
     metrics = Metrics()
-    host, mcp = RunHost(shared, metrics, most=most_runs), McpDoor(shared)
+    host = RunHost(shared, metrics, most=most_runs)
     guard = Middleware(RequestGuard, rules=rules, metrics=metrics, clock=shared.clock, shapes=SHAPES, host=host)
+    return build_personal_app(host, more=more, middleware=[guard], wants_token=bool(rules.token))
+
+
+def build_personal_app(
+    host: RunHost, *, more: Sequence[BaseRoute] = (), middleware: Sequence[Middleware] = (), wants_token: bool = True
+) -> Starlette:
+    """Every door over the runs of one person. Whoever lets requests in has a guard in front of it."""
+    shared, metrics, mcp = host.nexi, host.metrics, McpDoor(host.nexi)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -104,15 +113,14 @@ def create_app(
     routes: list[BaseRoute] = [route for contract in CONTRACTS for route in contract.routes()]
     app = Starlette(
         routes=[*routes, *page.routes(), *mcp.routes(), *more],
-        middleware=[guard],
+        middleware=list(middleware),
         lifespan=lifespan,
-        exception_handlers={HTTPException: _refuse_unrouted},
+        exception_handlers=UNROUTED,
     )
     app.router.redirect_slashes = False
     app.state.nexi, app.state.host, app.state.metrics = shared, host, metrics
     app.state.doctor_timeout_s = page.setup.DOCTOR_TIMEOUT_S
     app.state.examining, app.state.printing, app.state.taking = asyncio.Lock(), asyncio.Lock(), asyncio.Lock()
-    wants_token = bool(rules.token)
     app.state.openapi = operations.assemble_document((contract.openapi() for contract in CONTRACTS), wants_token=wants_token)
     return app
 
@@ -130,3 +138,6 @@ def _methods_of(request: Request) -> list[str]:
     """Every method the path knows: each may have a route of its own."""
     found = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
     return sorted({method for route in found for method in getattr(route, "methods", None) or ()})
+
+
+UNROUTED: Mapping[Any, Any] = {HTTPException: _refuse_unrouted}

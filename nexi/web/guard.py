@@ -15,7 +15,7 @@ import ipaddress
 import logging
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
 from msgspec import Struct
@@ -26,6 +26,7 @@ from nexi.errors import NexiError
 from nexi.net.addresses import is_loopback_host
 from nexi.net.limits import RateLimiter
 from nexi.ports import Clock
+from nexi.types import Principal
 from nexi.web.metrics import Metrics
 from nexi.web.problems import Problem, Refused, Shape, own_shape, problem_of, response_of
 
@@ -33,6 +34,7 @@ log = logging.getLogger("nexi.web")
 FILES_PATH = "/page/files"
 MOST_FILE = 16_000_000
 MAX_HEAD_BYTES = 32_768
+PRINCIPAL = "principal"  # in the state of a scope: who asks
 CROWDED = "crowded"  # in the state of a scope: its client, or the server, has too many connections
 MAX_CLIENTS = 10_000  # whose rates are remembered
 LOCAL_NAMES = ("localhost", "localhost.localdomain")
@@ -69,12 +71,24 @@ class _Draining(Protocol):
     draining: bool
 
 
+Identify = Callable[[Headers, Scope], Awaitable[Principal]]  # who asks; raises Refused
+
+
 class RequestGuard:
     """The outermost layer of the app."""
 
     def __init__(
-        self, app: ASGIApp, *, rules: GuardRules, metrics: Metrics, clock: Clock, shapes: Mapping[str, Shape], host: _Draining
+        self,
+        app: ASGIApp,
+        *,
+        rules: GuardRules,
+        metrics: Metrics,
+        clock: Clock,
+        shapes: Mapping[str, Shape],
+        host: _Draining,
+        identify: Identify | None = None,
     ) -> None:
+        self._identify = identify or self._check_token
         self._app, self._rules, self._metrics, self._clock, self._host = app, rules, metrics, clock, host
         self._shapes = sorted(shapes.items(), key=lambda item: -len(item[0]))
         self._rates = RateLimiter(clock, burst=rules.burst, rate=rules.per_minute / 60, max_keys=MAX_CLIENTS, evicts=True)
@@ -100,6 +114,8 @@ class RequestGuard:
         """The edge of this door: whatever goes wrong inside ends as a response, and never as a traceback in one."""
         try:
             self._admit_request(exchange)
+            await self._set_principal(exchange)
+            self._admit_body(exchange)
             body = await self._read_body(self._max_body_bytes(exchange.scope["path"]), receive)
         except Refused as refusal:
             self._metrics.count("nexi_refusals_total", reason=refusal.problem.code)
@@ -126,8 +142,10 @@ class RequestGuard:
         self._check_origin(headers, scope)
         if wait := self._rates.try_take(exchange.client):
             raise _build_refusal(429, "rate_limited", "too many requests from this client", "ask less often", math.ceil(wait))
+
+    def _admit_body(self, exchange: _Exchange) -> None:
+        headers, scope = exchange.headers, exchange.scope
         if not self._is_public(scope["path"]):
-            self._check_token(headers)
             self._check_room(scope)
         if headers.get("content-encoding", "identity").lower() != "identity":
             raise _build_refusal(415, "packed_body", "packed bodies are not unpacked here", "send the body as it is")
@@ -164,11 +182,21 @@ class RequestGuard:
             fix = "call it from a program, or from its own page"
             raise _build_refusal(403, "origin_refused", "pages of other origins may not use this server", fix)
 
-    def _check_token(self, headers: Headers) -> None:
+    async def _set_principal(self, exchange: _Exchange) -> None:
+        """Find out who asks; on public paths anybody may. Raises Refused."""
+        scope = exchange.scope
+        principal = None if self._is_public(scope["path"]) else await self._identify(exchange.headers, scope)
+        if principal and _needed_scope(scope["method"]) not in principal.scopes:
+            fix = "use a token that may ask"
+            raise _build_refusal(403, "scope_missing", "this token may only read", fix)
+        scope.setdefault("state", {})[PRINCIPAL] = principal
+
+    async def _check_token(self, headers: Headers, scope: Scope) -> Principal:
+        """The one person who has the token, where there is one. Raises Refused."""
         wanted = self._rules.token.encode()
-        if wanted and not hmac.compare_digest(_given_token(headers).encode("utf-8", "replace"), wanted):
-            fix = "send it as `Authorization: Bearer TOKEN`"
-            raise _build_refusal(401, "unauthorized", "the token is missing or wrong", fix)
+        if wanted and not hmac.compare_digest(given_token(headers).encode("utf-8", "replace"), wanted):
+            raise unauthorized()
+        return Principal()
 
     def _check_room(self, scope: Scope) -> None:
         if self._host.draining:
@@ -274,7 +302,7 @@ def _check_framing(headers: Headers, scope: Scope) -> None:
         raise _build_refusal(431, "large_head", f"the head of the request is larger than {MAX_HEAD_BYTES:,} bytes", "send less")
 
 
-def _given_token(headers: Headers) -> str:
+def given_token(headers: Headers) -> str:
     """The token a client sent: as a bearer, as X-API-Key, or as the password of a basic login."""
     kind, _, value = headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer":
@@ -285,6 +313,15 @@ def _given_token(headers: Headers) -> str:
         except (ValueError, UnicodeDecodeError):
             return ""
     return headers.get("x-api-key", "")
+
+
+def unauthorized() -> Refused:
+    fix = "send it as `Authorization: Bearer TOKEN`"
+    return _build_refusal(401, "unauthorized", "the token is missing or wrong", fix)
+
+
+def _needed_scope(method: str) -> str:
+    return "read" if method in ("GET", "HEAD", "OPTIONS") else "ask"
 
 
 def _replay_body(body: bytes, receive: Receive) -> Receive:

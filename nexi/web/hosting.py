@@ -11,7 +11,9 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, Protocol
+
+from msgspec import Struct
 
 from nexi.app import Nexi, ReadLog, Run, RunOpening, RunRequest, RunResult, Session
 from nexi.errors import NexiError
@@ -58,12 +60,27 @@ class HostedRun:
             await asyncio.wait([self.task])
 
 
-class RunHost:
-    """Every run of one server."""
+class QueuedRun(Struct, frozen=True):
+    """A run that a worker of a team server does, as the one who asked for it gets it back."""
 
-    def __init__(self, nexi: Nexi, metrics: Metrics, *, most: int = MAX_RUNS) -> None:
+    id: str
+    created: str
+
+
+class RunQueue(Protocol):
+    """Where a team server leaves runs for its workers."""
+
+    async def submit(self, request: RunRequest) -> str: ...
+
+    async def resubmit(self, run_id: str) -> None: ...
+
+
+class RunHost:
+    """Every run of one server. With a `queue`, runs that outlive their request are left to workers."""
+
+    def __init__(self, nexi: Nexi, metrics: Metrics, *, most: int = MAX_RUNS, queue: RunQueue | None = None) -> None:
         self.nexi, self.metrics, self.draining = nexi, metrics, False
-        self._most = most
+        self._most, self._queue = most, queue
         self._active: dict[str, HostedRun] = {}
         self._kept: OrderedDict[str, HostedRun] = OrderedDict()
         self._left: dict[str, str] | None = None  # runs to resume, with their times; None until they are known
@@ -97,14 +114,27 @@ class RunHost:
         self.metrics.count("nexi_runs_started_total", mode=request.mode)
         return await self._begin_run(self.nexi.run(request, session=session))
 
+    async def submit(self, request: RunRequest) -> HostedRun | QueuedRun:
+        """Begin a run that goes on when its client leaves: here, or in a worker. Raises Refused or NexiError."""
+        if self._queue is None or request.holds_plan:  # a plan is settled where its run is
+            return await self.start(request)
+        if self.draining:
+            self._require_room()
+        self.nexi.check_request(request)
+        self.metrics.count("nexi_runs_started_total", mode=request.mode)
+        return QueuedRun(await self._queue.submit(request), self.nexi.clock.now().isoformat(timespec="milliseconds"))
+
     def _require_room(self) -> None:
         if self.draining or self.is_full:
             raise build_refusal(503, "busy", "the server has all the runs it can carry", fix="ask again soon", retry_after=5)
 
-    async def resume(self, run_id: str) -> HostedRun:
+    async def resume(self, run_id: str) -> HostedRun | QueuedRun:
         """Go on with a run of this home, within the limits it was asked with. Raises Refused or StoreError."""
         self._require_room()
         read = await asyncio.to_thread(self.nexi.runs().open_log, run_id)
+        if self._queue and not read.has_ended:
+            await self._queue.resubmit(run_id)
+            return QueuedRun(run_id, read.header.created)
         self.forget(run_id)
         created = "" if read.has_ended else read.header.created
         return await self._begin_run(self.nexi.resume(run_id, changes=RESUMED_HERE), created)
@@ -170,7 +200,10 @@ class RunHost:
 
     def open(self) -> None:
         """Take up the runs an earlier server left, and listen for what other processes ask."""
-        self._spawn_task(self._resume_left_runs())
+        if self._queue:
+            self._left = {}  # that is for the workers
+        else:
+            self._spawn_task(self._resume_left_runs())
         self._spawn_task(self._watch_cancel_files())
 
     async def _resume_left_runs(self) -> None:
@@ -204,7 +237,7 @@ class RunHost:
         while not self.draining:
             await asyncio.sleep(POLL_S)
             for hosted in list(self._active.values()):
-                if runs.is_cancel_requested(hosted.id):
+                if await asyncio.to_thread(runs.is_cancel_requested, hosted.id):
                     await hosted.cancel()
 
     async def drain(self, patience_s: float) -> None:

@@ -32,6 +32,7 @@ STATUSES: Mapping[str, int] = {
     "cancelled": 409,
     "no_plan": 409,
     "bad_plan": 400,
+    "quota_reached": 429,
 }
 RETRY_S = 5
 

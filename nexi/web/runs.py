@@ -60,8 +60,8 @@ def routes() -> list[Route]:
 async def _start_run(request: Request) -> Response:
     """An id at once; the run goes on when its client leaves."""
     host: RunHost = request.app.state.host
-    hosted = await host.start(_parse_run_request(await read_json(request, NEW_RUN)))
-    return json_reply(_status_of(hosted), 202, {"location": f"/v1/runs/{hosted.id}"})
+    begun = await host.submit(_parse_run_request(await read_json(request, NEW_RUN)))
+    return json_reply(await _find_status(host, begun.id), 202, {"location": f"/v1/runs/{begun.id}"})
 
 
 def _parse_run_request(body: Mapping[str, Any]) -> RunRequest:
@@ -102,8 +102,8 @@ def _parse_run_request(body: Mapping[str, Any]) -> RunRequest:
 async def _resume_run(request: Request) -> Response:
     """Go on with a run that was cut off or ended early; one that had ended goes on under a new id."""
     host: RunHost = request.app.state.host
-    hosted = await host.resume(_run_id(request))
-    return json_reply(_status_of(hosted), 202, {"location": f"/v1/runs/{hosted.id}"})
+    begun = await host.resume(_run_id(request))
+    return json_reply(await _find_status(host, begun.id), 202, {"location": f"/v1/runs/{begun.id}"})
 
 
 async def settle_plan(request: Request) -> Response:
@@ -171,7 +171,11 @@ def _logged_status(runs: RunStore, run_id: str, hosted: HostedRun | None) -> dic
     state = state_of(facts)
     if state == "unfinished" and runs.is_running(run_id):
         state = "running"
-    return status_of(run_id, state, read.header.created, facts)
+    status = status_of(run_id, state, read.header.created, facts)
+    if facts:
+        return status
+    waiting = next((run for run in runs.list_runs(MOST_LISTED) if run.id == run_id), None)
+    return {**status, "question": waiting.query, "mode": waiting.mode} if waiting else status
 
 
 def _run_id(request: Request) -> str:

@@ -56,13 +56,15 @@ async def start_research(request: Request) -> Response:
         raise bad_request("output_schema is not supported", fix=fix, parameter="output_schema")
     model, streams, started = body.get("model") or "auto", bool(body.get("stream")), monotonic(request)
     door = "tavily" if streams else DOOR  # what is streamed ends with its request, the rest is resumed after a restart
-    hosted = await host.start(RunRequest(body["input"], mode="research", depth=DEPTHS[model], door=door))
+    asked = RunRequest(body["input"], mode="research", depth=DEPTHS[model], door=door)
     if streams:
+        hosted = await host.start(asked)
         return EventStream(_stream_report(hosted, model, int(host.nexi.clock.now().timestamp())))
+    begun = await host.submit(asked)
     return json_reply(
         {
-            "request_id": hosted.id,
-            "created_at": hosted.created,
+            "request_id": begun.id,
+            "created_at": begun.created,
             "status": "pending",
             "input": body["input"],
             "model": model,

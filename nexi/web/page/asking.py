@@ -107,7 +107,7 @@ def _name_of(request: Request) -> str:
 async def _index_file(nexi: Nexi, name: str, data: bytes) -> dict[str, Any]:
     from nexi.app.intake import DocumentIndexing
 
-    place = nexi.config.state_dir / DROPPED / name
+    place = nexi.config.personal_dir / "state" / DROPPED / name
     await asyncio.to_thread(_write_private, place, data)
     taking = DocumentIndexing(nexi, nexi.knowledge(), tags=(DROPPED,))
     try:

@@ -1,0 +1,90 @@
+"""Team: the people of one server, each with a `Nexi` of her own over a shared database.
+
+`web` serves them and `worker` runs their questions; below are `Nexi` and the Postgres adapters. A person's runs and history are
+in the database under her id; her knowledge base, uploads and cached pages are in a folder of her own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from nexi.app.assembly import Nexi
+from nexi.app.clock import SystemClock
+from nexi.app.request import RunRequest, request_to_dict
+from nexi.config import Config
+from nexi.errors import ConfigError
+from nexi.postgres.database import DEFAULT_LEASE_S, Database
+from nexi.postgres.jobs import JobQueue
+from nexi.postgres.people import SCOPES, People, Quotas
+from nexi.postgres.state import PostgresState
+
+if TYPE_CHECKING:
+    from nexi.ports import PersonalState
+
+__all__ = ["SCOPES", "People", "Quotas", "Team", "TeamRunQueue", "open_database"]
+
+MakeNexi = Callable[[Config, "PersonalState"], Nexi]
+
+
+def open_database(config: Config, *, lease_s: float = DEFAULT_LEASE_S) -> Database:
+    """The database of the config, with its schema up to date. Raises ConfigError."""
+    if not config.database_url:
+        raise ConfigError(
+            "there is no database for a team server", cause="database_url is not set", fix="set NEXI_DATABASE_URL"
+        )
+    return Database(config.database_url, lease_s=lease_s).open()
+
+
+class Team:
+    """Everything one process shares among people: the database, the queue, and a `Nexi` for each who is here."""
+
+    def __init__(self, config: Config, database: Database, *, make_nexi: MakeNexi | None = None) -> None:
+        self.config, self.database = config, database
+        self.jobs = JobQueue(database)
+        self.clock = SystemClock()
+        self._make_nexi = make_nexi or (lambda personal, state: Nexi(personal, state=state))
+        self._people: OrderedDict[str, Nexi] = OrderedDict()
+
+    async def open(self) -> None:
+        await self.jobs.open()
+
+    async def close(self) -> None:
+        for nexi in self._people.values():
+            await nexi.__aexit__(None, None, None)
+        await self.jobs.close()
+        await asyncio.to_thread(self.database.close)
+
+    def state_of(self, owner: str) -> PostgresState:
+        return PostgresState(self.database, owner, self.clock)
+
+    def nexi_of(self, owner: str) -> Nexi:
+        """The `Nexi` of a person; it lives as long as this process."""
+        if owner not in self._people:
+            self._people[owner] = self._make_nexi(self.config.for_person(owner), self.state_of(owner))
+        return self._people[owner]
+
+    def queue_of(self, owner: str) -> TeamRunQueue:
+        return TeamRunQueue(self, owner)
+
+
+class TeamRunQueue:
+    """Hands the runs of one person to the workers."""
+
+    def __init__(self, team: Team, owner: str) -> None:
+        self._team, self._owner = team, owner
+        self._runs = team.state_of(owner).runs
+
+    async def submit(self, request: RunRequest) -> str:
+        """A new run, by its id. Raises StoreError."""
+        form: dict[str, Any] = request_to_dict(request)
+        run_id = await asyncio.to_thread(self._runs.submit, request.question, request.mode, form)
+        await self._team.jobs.add(run_id, self._owner)
+        return run_id
+
+    async def resubmit(self, run_id: str) -> None:
+        """Let a worker go on with a run that was left. Raises StoreError."""
+        await asyncio.to_thread(self._runs.resubmit, run_id)
+        await self._team.jobs.add(run_id, self._owner)

@@ -1,0 +1,154 @@
+"""Worker: `nexi work`, which runs the questions of a team server and goes on with runs whose worker is lost.
+
+Above is the command; below are `Team` and the job queue. A run that another worker has taken over is dropped at once and
+writes nothing more. On a signal the worker takes nothing new, gives its runs some time, and leaves the rest to others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from nexi.app.request import RunRequest, request_of_run
+from nexi.app.run import Run, RunOpening
+from nexi.app.team import Team
+from nexi.errors import NexiError, StoreError
+from nexi.events import RunFailed, RunStarted
+from nexi.postgres.runs import ClaimedRun, PostgresRunLog
+from nexi.types import StopReason, Usage
+
+__all__ = ["TeamWorker"]
+
+log = logging.getLogger("nexi.work")
+DOOR = "http"
+MAX_CLAIMS = 10  # a run that ends its worker each time is ended itself
+MAX_RUNS = 4
+SWEEP_EVERY_S = 1.0
+WATCH_EVERY_S = 0.2
+RESUMED = RunRequest("", door=DOOR)
+
+
+class TeamWorker:
+    """The runs of one worker process."""
+
+    def __init__(self, team: Team, *, max_runs: int = MAX_RUNS, drain_s: float = 10.0) -> None:
+        self._team, self._max_runs, self._drain_s = team, max_runs, drain_s
+        self._active: dict[str, asyncio.Task[None]] = {}
+        self._runs: dict[str, Run] = {}
+        self.draining = False
+
+    async def work(self, stopping: asyncio.Event) -> None:
+        """Run questions until `stopping` is set, then drain."""
+        chores = [
+            asyncio.create_task(self._team.jobs.work(self._do_job, concurrency=self._max_runs)),
+            asyncio.create_task(self._sweep()),
+        ]
+        await stopping.wait()
+        self.draining = True
+        for chore in chores:
+            chore.cancel()
+        await asyncio.wait(chores)
+        await self._drain()
+
+    async def _sweep(self) -> None:
+        turn = 0
+        while True:
+            try:
+                await self._team.jobs.sweep()
+                if turn % 30 == 0:
+                    await self._team.jobs.forget_stalled()
+            except Exception as error:  # noqa: BLE001 - the edge of a background task: the next turn tries again
+                log.warning("sweep failed", extra={"why": str(error)})
+            turn += 1
+            await asyncio.sleep(SWEEP_EVERY_S)
+
+    async def _drain(self) -> None:
+        tasks = list(self._active.values())
+        if tasks:
+            await asyncio.wait(tasks, timeout=self._drain_s)
+        for run_id, task in list(self._active.items()):
+            if run := self._runs.get(run_id):
+                run.suspend()
+                log.info("run left open", extra={"run": run_id})
+            task.cancel()
+        if left := list(self._active.values()):
+            await asyncio.wait(left)
+
+    async def _do_job(self, run_id: str, owner: str) -> None:
+        """A job ends with its run; the run does not end with its job, which a lost connection cancels."""
+        if self.draining or run_id in self._active:
+            return
+        task = self._active[run_id] = asyncio.create_task(self._go_on(run_id, owner), name=f"work {run_id}")
+        task.add_done_callback(lambda _: self._active.pop(run_id, None))
+        await asyncio.wait([task])
+
+    async def _go_on(self, run_id: str, owner: str) -> None:
+        try:
+            opening = await self._open(run_id, owner)
+            if opening:
+                await self._drive(opening)
+        except NexiError as error:
+            log.info("run not taken", extra={"run": run_id, "why": str(error), "code": error.code})
+        except Exception:
+            log.exception("a run failed", extra={"run": run_id})
+
+    async def _open(self, run_id: str, owner: str) -> RunOpening | None:
+        """The run to enter, new or where its log ends. Raises StoreError where it is somebody else's, or over."""
+        nexi, runs = self._team.nexi_of(owner), self._team.state_of(owner).runs
+        is_hopeless = await asyncio.to_thread(runs.count_claims, run_id) >= MAX_CLAIMS
+        if not is_hopeless and (await asyncio.to_thread(runs.open_log, run_id)).facts:
+            return nexi.resume(run_id, changes=RESUMED)
+        claimed = await asyncio.to_thread(runs.claim, run_id)
+        if is_hopeless:
+            await _end(claimed.log, _given_up())
+            return None
+        if claimed.read.facts:
+            await claimed.log.close()
+            return nexi.resume(run_id, changes=RESUMED)
+        try:
+            return nexi.run(_request_of(claimed), log=claimed.log)
+        except NexiError as error:  # a request that cannot be used ends its run, or it would come back for ever
+            await _end(claimed.log, error)
+            return None
+
+    async def _drive(self, opening: RunOpening) -> None:
+        async with opening as run:
+            self._runs[run.id] = run
+            watching = asyncio.create_task(self._watch(run))
+            try:
+                async for _ in run:
+                    pass
+            finally:
+                watching.cancel()
+                del self._runs[run.id]
+
+    async def _watch(self, run: Run) -> None:
+        """Drop a run that was taken over, and end one that its owner cancelled."""
+        while isinstance(run.emit.log, PostgresRunLog):
+            if run.emit.log.is_taken:
+                log.warning("run taken over", extra={"run": run.id})
+                run.suspend()
+                return run.abort()
+            if run.emit.log.is_cancel_requested:
+                return run.abort()
+            await asyncio.sleep(WATCH_EVERY_S)
+        return None
+
+
+def _request_of(claimed: ClaimedRun) -> RunRequest:
+    return request_of_run(RunStarted(claimed.question, "", "", claimed.mode, request=claimed.request))
+
+
+def _given_up() -> StoreError:
+    return StoreError(
+        "the run was given up",
+        cause=f"{MAX_CLAIMS} workers were lost while they ran it",
+        fix="ask again; the logs of the workers say more",
+        code="given_up",
+    )
+
+
+async def _end(log: PostgresRunLog, error: NexiError) -> None:
+    reason = StopReason.API_ERROR
+    await log.append(RunFailed(error.code, error.message, error.cause, error.fix, reason, 0, Usage(), 0.0))
+    await log.close()

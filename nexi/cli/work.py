@@ -1,0 +1,41 @@
+"""`nexi work`: runs the questions of a team server."""
+
+from __future__ import annotations
+
+import click
+
+from nexi.cli.exits import report_errors
+
+
+@click.command("work", context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--max-runs", type=click.IntRange(1, 1000), default=4, show_default=True, metavar="N", help="Maximum parallel runs."
+)
+@click.option(
+    "--drain",
+    type=click.FloatRange(0),
+    default=10,
+    show_default=True,
+    metavar="S",
+    help="Seconds for runs to finish on shutdown; others go on with the rest.",
+)
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="Log level.",
+)
+def work_command(max_runs: int, drain: float, log_level: str) -> None:
+    """Run the questions of a team server, with any number of other workers.
+
+    It needs the database of the team: set NEXI_DATABASE_URL, or `database_url` in the config.
+    """
+    with report_errors():
+        import asyncio
+
+        from nexi.config import load_config
+        from nexi.output import print_note
+        from nexi.web.work import run_worker
+
+        asyncio.run(run_worker(load_config(), max_runs, drain, log_level, on_ready=lambda: print_note("Waiting for runs")))

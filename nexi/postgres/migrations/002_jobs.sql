@@ -1,0 +1,1 @@
+-- The tables of procrastinate, from the schema that it brings; see JOBS_STEP in database.py.

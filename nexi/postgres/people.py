@@ -1,0 +1,279 @@
+"""People of a team server: who they are, by token, session or identity provider, what they may use, and what was done.
+
+`web.team` asks who a request comes from and `nexi admin` changes things; below is `database`. Secrets are random and stored as
+their SHA-256 alone. A person who is disabled or deleted is refused from the next request on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
+
+from nexi.errors import NexiError
+from nexi.postgres.database import Database, clean_text
+from nexi.types import Principal
+
+__all__ = ["SCOPES", "People", "PersonUsage", "Quotas", "StoredToken"]
+
+SCOPES = ("read", "ask")  # to look at one's own, and to change and ask
+TOKEN_PREFIX = "nexi_"  # noqa: S105 - so that scanners recognise a token that was published by mistake
+SECRET_BYTES = 32
+SESSION_IDLE_HOURS, SESSION_DAYS = 12, 7
+LINK_MINUTES = 60
+
+
+class Quotas(Struct, frozen=True):
+    """What one person may use a day, and how many runs at once; None is without limit."""
+
+    runs_per_day: int | None = None
+    tokens_per_day: int | None = None
+    cost_per_day: float | None = None
+    running: int | None = None
+
+
+class PersonUsage(Struct, frozen=True):
+    """What one person has used today."""
+
+    runs: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+    running: int = 0
+
+
+class StoredToken(Struct, frozen=True):
+    """A token as it is listed; its secret is not known."""
+
+    id: str
+    name: str
+    scopes: tuple[str, ...]
+    expires: datetime | None
+    last_used: datetime | None
+
+
+class People:
+    """Everybody of one team server. Its methods block; each raises StoreError."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, name: str, role: str = "user") -> str:
+        """A new person, by her id."""
+        return str(
+            self._fetch("insert into people (name, role) values (%(name)s, %(role)s) returning id", name=name, role=role)[0][0]
+        )
+
+    def list_all(self) -> list[tuple[str, str, str, bool]]:
+        """Id, name and role of everybody, and whether she is disabled."""
+        rows = self._fetch("select id, name, role, disabled from people order by created, id")
+        return [(str(row[0]), row[1], row[2], row[3]) for row in rows]
+
+    def find(self, words: str) -> str:
+        """The id of a person, by her id or her name. Raises NexiError where that names nobody, or several."""
+        found = self._fetch("select id from people where id::text = %(words)s or name = %(words)s", words=clean_text(words))
+        if len(found) == 1:
+            return str(found[0][0])
+        cause = "several people have this name" if found else "no person has this name or id"
+        raise NexiError(f"{words!r} names no person", cause=cause, fix="nexi admin users lists them", code="not_found")
+
+    def change(self, person: str, *, role: str | None = None, is_disabled: bool | None = None) -> None:
+        self._fetch(
+            "update people set role = coalesce(%(role)s::text, role), disabled = coalesce(%(disabled)s::bool, disabled) "
+            "where id = %(person)s",
+            person=person,
+            role=role,
+            disabled=is_disabled,
+        )
+
+    def remove(self, person: str) -> None:
+        """Delete a person with everything of hers: runs, history, tokens, sessions, usage."""
+        self._fetch("delete from people where id = %(person)s", person=person)
+
+    # proofs
+
+    def add_token(self, person: str, name: str, scopes: tuple[str, ...] = SCOPES, days: float | None = None) -> str:
+        """A new token; this is the only time it is shown."""
+        secret = TOKEN_PREFIX + secrets.token_urlsafe(SECRET_BYTES)
+        self._fetch(
+            "insert into tokens (person, digest, name, scopes, expires) values (%(person)s, %(digest)s, %(name)s, %(scopes)s, "
+            "now() + make_interval(secs => %(seconds)s))",
+            person=person,
+            digest=_digest(secret),
+            name=name,
+            scopes=list(scopes),
+            seconds=None if days is None else days * 86_400,
+        )
+        return secret
+
+    def list_tokens(self, person: str) -> list[StoredToken]:
+        rows = self._fetch(
+            "select id, name, scopes, expires, last_used from tokens where person = %(person)s order by created", person=person
+        )
+        return [StoredToken(str(row[0]), row[1], tuple(row[2]), row[3], row[4]) for row in rows]
+
+    def revoke_token(self, token_id: str) -> bool:
+        return bool(self._fetch("delete from tokens where id::text = %(id)s returning id", id=clean_text(token_id)))
+
+    def find_by_token(self, secret: str) -> Principal | None:
+        """Who sent this token; None where it is unknown, expired, or its person disabled."""
+        rows = self._fetch(
+            "select people.id, people.name, people.role, tokens.scopes, tokens.id, "
+            "coalesce(last_used < now() - interval '1 minute', true) from tokens join people on people.id = tokens.person "
+            "where digest = %(digest)s and not disabled and coalesce(expires > now(), true)",
+            digest=_digest(secret),
+        )
+        if not rows:
+            return None
+        person, name, role, scopes, token, is_stale = rows[0]
+        if is_stale:
+            self._fetch("update tokens set last_used = now() where id = %(id)s", id=token)
+        return Principal(str(person), name, role, tuple(scopes))
+
+    def begin_session(self, person: str) -> str:
+        """The secret of a new session, for a cookie."""
+        secret = secrets.token_urlsafe(SECRET_BYTES)
+        self._fetch("delete from sessions where created < now() - make_interval(days => %(days)s)", days=SESSION_DAYS)
+        self._fetch(
+            "insert into sessions (digest, person) values (%(digest)s, %(person)s)", digest=_digest(secret), person=person
+        )
+        return secret
+
+    def find_by_session(self, secret: str) -> Principal | None:
+        rows = self._fetch(
+            "update sessions set used = now() from people where people.id = sessions.person and digest = %(digest)s "
+            "and not disabled and used > now() - make_interval(hours => %(idle)s) "
+            "and sessions.created > now() - make_interval(days => %(days)s) returning people.id, people.name, people.role",
+            digest=_digest(secret),
+            idle=SESSION_IDLE_HOURS,
+            days=SESSION_DAYS,
+        )
+        return Principal(str(rows[0][0]), rows[0][1], rows[0][2], SCOPES) if rows else None
+
+    def end_session(self, secret: str) -> None:
+        self._fetch("delete from sessions where digest = %(digest)s", digest=_digest(secret))
+
+    def add_link(self, person: str) -> str:
+        """A secret that signs a person in once, within the hour."""
+        secret = secrets.token_urlsafe(SECRET_BYTES)
+        self._fetch(
+            "insert into sign_in_links values (%(digest)s, %(person)s, now() + make_interval(mins => %(minutes)s))",
+            digest=_digest(secret),
+            person=person,
+            minutes=LINK_MINUTES,
+        )
+        return secret
+
+    def use_link(self, secret: str) -> str | None:
+        """Whose link this is; it works once."""
+        rows = self._fetch(
+            "delete from sign_in_links where digest = %(digest)s returning person, expires > now()", digest=_digest(secret)
+        )
+        return str(rows[0][0]) if rows and rows[0][1] else None
+
+    def sign_in(self, issuer: str, subject: str, name: str, email: str) -> str:
+        """The person behind an identity, made at her first visit. The first of all is an administrator."""
+        with self._database.transaction() as connection:
+            connection.execute("lock table identities in share row exclusive mode")
+            key = (clean_text(issuer), clean_text(subject))
+            found = connection.execute("select person from identities where issuer = %s and subject = %s", key).fetchone()
+            if found:
+                connection.execute(
+                    "update identities set email = %s where issuer = %s and subject = %s", (clean_text(email), *key)
+                )
+                return str(found[0])
+            (person,) = connection.execute(
+                "insert into people (name, role) select %s, case when exists (select from people where role = 'administrator') "
+                "then 'user' else 'administrator' end returning id",
+                (clean_text(name or email or subject)[:200],),
+            ).fetchone()
+            connection.execute("insert into identities values (%s, %s, %s, %s)", (*key, person, clean_text(email)))
+            return str(person)
+
+    # what may be used
+
+    def set_quotas(self, person: str, quotas: Quotas) -> None:
+        self._fetch(
+            "insert into quotas values (%(person)s, %(runs)s, %(tokens)s, %(cost)s, %(running)s) "
+            "on conflict (person) do update set runs_per_day = excluded.runs_per_day, "
+            "tokens_per_day = excluded.tokens_per_day, cost_per_day = excluded.cost_per_day, running = excluded.running",
+            person=person,
+            runs=quotas.runs_per_day,
+            tokens=quotas.tokens_per_day,
+            cost=quotas.cost_per_day,
+            running=quotas.running,
+        )
+
+    def quotas_of(self, person: str) -> Quotas:
+        rows = self._fetch(
+            "select runs_per_day, tokens_per_day, cost_per_day, running from quotas where person = %(person)s", person=person
+        )
+        return Quotas(*rows[0]) if rows else Quotas()
+
+    def usage_of(self, person: str) -> PersonUsage:
+        """What a person has used today, runs that wait included."""
+        rows = self._fetch(
+            "select coalesce(max(u.runs), 0) + (select count(*) from runs where owner = %(person)s and state = 'waiting'), "
+            "coalesce(max(u.tokens), 0), coalesce(max(u.cost), 0), "
+            "(select count(*) from runs where owner = %(person)s and state = 'running' and lease_until > now()) "
+            "from usage u where owner = %(person)s and day = (now() at time zone 'utc')::date",
+            person=person,
+        )
+        return PersonUsage(*rows[0])
+
+    # what was done
+
+    def record(self, person: str | None, action: str, subject: str = "", address: str = "") -> None:
+        """Add a line to the audit log."""
+        self._fetch(
+            "insert into audit (person, action, subject, address) values (%(person)s, %(action)s, %(subject)s, %(address)s)",
+            person=person,
+            action=action,
+            subject=clean_text(subject)[:500],
+            address=clean_text(address)[:100],
+        )
+
+    def read_audit(self, count: int = 100) -> list[tuple[datetime, str, str, str, str]]:
+        """The newest lines of the audit log: time, person, action, subject, address."""
+        rows = self._fetch(
+            "select at, person, action, subject, address from audit order by number desc limit %(count)s", count=count
+        )
+        return [(row[0], str(row[1] or ""), row[2], row[3], row[4]) for row in rows]
+
+    def export(self, person: str) -> dict[str, Any]:
+        """Everything that is kept of a person in the database, as JSON values; run logs line by line."""
+        tables = {
+            "person": "select id, name, role, disabled, created from people where id = %(person)s",
+            "identities": "select issuer, subject, email from identities where person = %(person)s",
+            "tokens": "select id, name, scopes, created, expires, last_used from tokens where person = %(person)s",
+            "quotas": "select runs_per_day, tokens_per_day, cost_per_day, running from quotas where person = %(person)s",
+            "usage": "select day, runs, tokens, cost from usage where owner = %(person)s order by day",
+            "audit": "select at, action, subject, address from audit where person = %(person)s order by number",
+        }
+        kept: dict[str, Any] = {
+            name: [row for (row,) in self._fetch(f"select row_to_json(t)::text from ({query}) t", person=person)]  # noqa: S608
+            for name, query in tables.items()
+        }
+        kept = {name: [json.loads(row) for row in rows] for name, rows in kept.items()}
+        kept["history"] = [
+            json.loads(entry)
+            for (entry,) in self._fetch("select entry from history where owner = %(person)s order by number", person=person)
+        ]
+        runs = self._fetch("select run, header from runs where owner = %(person)s order by created", person=person)
+        kept["runs"] = {
+            run: [header.rstrip("\n"), *(line.rstrip("\n") for (line,) in self._fetch(_LINES, run=run))] for run, header in runs
+        }
+        return kept
+
+    def _fetch(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
+        return self._database.fetch(statement, values)
+
+
+_LINES = "select line from facts where run = %(run)s order by n"
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()

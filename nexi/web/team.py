@@ -1,0 +1,145 @@
+"""The server of a team: finds out who asks, and hands the request to an app of that person alone.
+
+Above is `server`; below are `Team`, the guard, and the doors, which know one person each. Nobody can reach the runs, feeds,
+sessions or files of somebody else through a door, because the app that answers has only her own. Public paths are answered by
+an app of nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.middleware import Middleware
+from starlette.middleware.exceptions import ExceptionMiddleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Mount, Route
+from starlette.types import Receive, Scope, Send
+
+from nexi.app.team import People, Team
+from nexi.errors import StoreError
+from nexi.types import Principal
+from nexi.web import SHAPES, UNROUTED, build_personal_app
+from nexi.web.guard import PRINCIPAL, GuardRules, RequestGuard, given_token, unauthorized
+from nexi.web.hosting import MAX_RUNS, RunHost
+from nexi.web.metrics import Metrics
+from nexi.web.problems import build_refusal
+
+__all__ = ["COOKIE", "create_team_app"]
+
+COOKIE = "__Host-nexi"
+NOBODY = "00000000-0000-0000-0000-000000000000"
+FOR_ADMINISTRATORS = ("/metrics", "/page/doctor")
+
+
+def create_team_app(team: Team, *, rules: GuardRules, most_runs: int = MAX_RUNS) -> Starlette:
+    """The app of one server process of a team."""
+    people, metrics = People(team.database), Metrics()
+    apps = _PersonalApps(team, metrics, most_runs)
+    guard = Middleware(
+        RequestGuard,
+        rules=rules,
+        metrics=metrics,
+        clock=team.clock,
+        shapes=SHAPES,
+        host=apps,
+        identify=_Identification(people).identify,
+    )
+
+    async def show_readiness(request: Request) -> Response:
+        """It takes work: not while it shuts down, nor without its database."""
+        if apps.draining:
+            return PlainTextResponse("draining\n", 503, {"retry-after": "5"})
+        try:
+            async with asyncio.timeout(2):
+                await team.database.in_thread(team.database.fetch, "select 1")
+        except (StoreError, TimeoutError):
+            return PlainTextResponse("no database\n", 503, {"retry-after": "5"})
+        return PlainTextResponse("ready\n")
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        await team.open()
+        try:
+            yield
+        finally:
+            await apps.close()
+            await team.close()
+
+    app = Starlette(
+        routes=[Route("/readyz", show_readiness, methods=["GET"]), Mount("/", app=apps)], middleware=[guard], lifespan=lifespan
+    )
+    app.router.redirect_slashes = False
+    app.state.host, app.state.people, app.state.team = apps, people, team
+    return app
+
+
+class _Identification:
+    """Who a request comes from: by its token, or by the session in its cookie."""
+
+    def __init__(self, people: People) -> None:
+        self._people = people
+
+    async def identify(self, headers: Headers, scope: Scope) -> Principal:
+        """Raises Refused."""
+        principal = await asyncio.to_thread(self._find, headers)
+        if principal is None:
+            raise unauthorized()
+        if scope["path"] in FOR_ADMINISTRATORS and not principal.is_administrator:
+            raise build_refusal(403, "not_an_administrator", "this is for administrators", fix="ask one of them")
+        return principal
+
+    def _find(self, headers: Headers) -> Principal | None:
+        if token := given_token(headers):
+            return self._people.find_by_token(token)
+        session = session_of(headers)
+        return self._people.find_by_session(session) if session else None
+
+
+def session_of(headers: Headers) -> str:
+    """The secret of the session in the cookie of a request; "" where there is none."""
+    try:
+        cookies = SimpleCookie(headers.get("cookie", ""))
+    except CookieError:
+        return ""
+    return cookies[COOKIE].value if COOKIE in cookies else ""
+
+
+class _PersonalApps:
+    """The apps of the people who have asked this process something; they live as long as it does."""
+
+    def __init__(self, team: Team, metrics: Metrics, most_runs: int) -> None:
+        self._team, self._metrics, self._most_runs = team, metrics, most_runs
+        self._apps: dict[str, tuple[Any, Starlette]] = {}
+        self._open = AsyncExitStack()
+        self._opening = asyncio.Lock()
+        self.draining = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        principal: Principal | None = scope["state"][PRINCIPAL]
+        endpoint, app = await self._app_of(principal.person if principal else NOBODY)
+        await endpoint({**scope, "app": app, "root_path": ""}, receive, send)
+
+    async def _app_of(self, person: str) -> tuple[Any, Starlette]:
+        async with self._opening:
+            if person not in self._apps:
+                queue = self._team.queue_of(person)
+                host = RunHost(self._team.nexi_of(person), self._metrics, most=self._most_runs, queue=queue)
+                app = build_personal_app(host)
+                await self._open.enter_async_context(app.router.lifespan_context(app))
+                self._apps[person] = ExceptionMiddleware(app.router, handlers=UNROUTED), app
+        return self._apps[person]
+
+    async def drain(self, patience_s: float) -> None:
+        """Take nothing new, and give what is under way some time."""
+        self.draining = True
+        await asyncio.gather(*(app.state.host.drain(patience_s) for _, app in self._apps.values()))
+
+    async def close(self) -> None:
+        await self._open.aclose()

