@@ -10,7 +10,8 @@ import asyncio
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,12 +20,13 @@ from msgspec import Struct
 from nexi.errors import FetchError, FetchReason
 from nexi.extract.words import page_of
 from nexi.research.report import is_report_name
+from nexi.text.words import find_words
 from nexi.types import Page
 
 if TYPE_CHECKING:
     from nexi.extract import Extracted
 
-__all__ = ["Skipped", "files_in", "read_document"]
+__all__ = ["Skipped", "TwinFiles", "files_in", "read_document"]
 
 
 MAX_BYTES = 25_000_000
@@ -41,6 +43,9 @@ CODE = {
     "pl": "perl", "r": "r", "jl": "julia", "ex": "elixir", "erl": "erlang", "hs": "haskell", "clj": "clojure", "css": "css",
     "yaml": "yaml", "yml": "yaml", "toml": "toml", "ini": "ini", "tf": "hcl", "proto": "protobuf",
 }  # fmt: skip
+FORMS = (".html", ".htm", ".xhtml", ".md", ".epub", ".docx", ".odt", ".pdf", ".rtf", ".tex", ".rst", ".org", ".adoc", ".txt")
+SOURCE_FOLDERS = ("_sources",)
+SAME_WORDS = 0.85  # of a twin's words; markup brings some of its own
 
 _TOP_LEVEL = re.compile(r"\n(?=\n*[^\s#/*}\])])")
 
@@ -82,6 +87,46 @@ def _find_unfitness(entry: os.DirEntry[str]) -> str:
     if not entry.is_file(follow_symlinks=False):
         return "no regular file"
     return "a report by nexi" if is_report_name(entry.name) else ""
+
+
+class TwinFiles:
+    """Files of one folder that may be one text in several formats: a page and its source, a report as PDF and as DOCX.
+
+    They have the same name but for its ending, beside one another or in a folder of sources. The first of them in the order
+    of `FORMS` is taken; another one is its twin when nearly all of its words stand there too.
+    """
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        self._files = tuple(files)
+        keys = Counter(map(_twin_key, files))
+        self._shared = frozenset(key for key, count in keys.items() if count > 1)
+        self._words: dict[Path, tuple[Path, frozenset[str]]] = {}
+
+    def in_order(self) -> list[Path]:
+        """The files, those in the preferred form of several before the others."""
+        return sorted(self._files, key=lambda path: _twin_key(path) in self._shared and _form_rank(path))
+
+    def find_twin(self, path: Path, text: str) -> Path | None:
+        """The file that was read before with the same text."""
+        key = _twin_key(path)
+        if key not in self._shared:
+            return None
+        words = frozenset(find_words(text.casefold()))
+        known, held = self._words.setdefault(key, (path, words))
+        return known if known != path and len(words & held) >= SAME_WORDS * len(words) else None
+
+
+def _twin_key(path: Path) -> Path:
+    """A path without the endings of its formats and without folders of sources."""
+    name = path.name
+    while (suffix := Path(name).suffix).lower() in FORMS:
+        name = name.removesuffix(suffix)
+    return Path(*(part for part in path.parent.parts if part not in SOURCE_FOLDERS), name.casefold())
+
+
+def _form_rank(path: Path) -> int:
+    suffix = path.suffix.lower()
+    return FORMS.index(suffix) if suffix in FORMS else len(FORMS)
 
 
 async def read_document(path: Path, url: str) -> Page:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.app.documents import Skipped, files_in, read_document
+from nexi.app.documents import Skipped, TwinFiles, files_in, read_document
 from nexi.app.emit import QuietEmit
 from nexi.app.folders import SCHEME, Folders
 from nexi.errors import FetchError, NexiError, StoreError
@@ -38,6 +38,7 @@ MOST_PAGES = 500
 SITEMAP_DEPTH = 2
 MOST_NAMED = 1_000
 WATCH_S = 2.0
+SAME_TEXT = "the same text as a file beside it"
 AT_ONCE, CHARS_AT_ONCE = 100, 500_000  # of files in one transaction: a kill loses no more than these
 
 
@@ -114,6 +115,7 @@ class DocumentIndexing:
         self.taken = Intake()
         self._done = 0
         self._waiting: list[_Read] = []
+        self._twins = TwinFiles(())
 
     async def take(self, target: str) -> None:
         """Take one target. Raises NexiError: where the store fails, and for what is neither a path nor a web address."""
@@ -130,7 +132,8 @@ class DocumentIndexing:
         for item in found:
             if isinstance(item, Skipped):
                 self.taken.skip(str(item.path.relative_to(folder)), item.reason)
-        await self._take_files(files, folder)
+        self._twins = TwinFiles(files)
+        await self._take_files(self._twins.in_order(), folder)
         await self._forget_what_is_gone(folder)
 
     async def _take_files(self, files: Sequence[Path], root: Path) -> None:
@@ -146,10 +149,20 @@ class DocumentIndexing:
             reason = _describe_refusal(error)
             self.taken.skip(name, reason)
             return self._report_step(name, f"skipped: {reason}", total)
+        if twin := self._twins.find_twin(file, page.text):
+            return await self._skip_twin(url, name, twin.name, total)
         self._waiting.append(_Read(page, name, total))
         if len(self._waiting) >= AT_ONCE or sum(len(read.page.text) for read in self._waiting) >= CHARS_AT_ONCE:
             await self._store_queued()
         return None
+
+    async def _skip_twin(self, url: str, name: str, twin: str, total: int) -> None:
+        """Leave out a file whose text another one has in a better form, and forget it where it was stored before."""
+        store = await self._knowledge.open_store()
+        if await store.source(url):
+            await store.remove([url])
+        self.taken.skip(name, SAME_TEXT)
+        self._report_step(name, f"skipped: {SAME_TEXT}, {twin}", total)
 
     async def _forget_what_is_gone(self, folder: Path) -> None:
         """What was indexed from this folder and is no longer there."""

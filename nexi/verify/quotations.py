@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from nexi.answers.citations import set_citations
+from nexi.text.plain import strip_markdown
 from nexi.types import Claim, Verdict
 from nexi.verify.edits import find_failing
 
@@ -28,6 +29,8 @@ MIN_BODY_CHARS = 20  # the same behind the line that names what it is about
 MAX_DISTANCE_CHARS = 8_000  # characters that a line may stand above what it names
 
 _DECORATION = re.compile(r"[*_`\[\]\u00ad\\\\]|…|\.{3}")
+_BETWEEN_DIGITS = re.compile(r"(?<=\d)[\W_]+(?=\d)")
+_BETWEEN_LETTERS = re.compile(r"(?<!\d)[\W_]+|[\W_]+(?!\d)")
 _BRACKETS = re.compile(r"\s*\([^()]{0,300}\)")
 _QUOTES = str.maketrans("“”„«»‘’", '"""""' + "''")
 _PART = re.compile(r"(.+?)((?:\s*\[\d{1,3}\])+)", re.DOTALL)
@@ -72,7 +75,23 @@ def is_quoted(sentence: str, text: str) -> bool:
     if words in plain or _is_row(sentence, text):
         return True
     words, plain = _strip_decoration(_remove_brackets(sentence)), _strip_decoration(_remove_brackets(text))
-    return (len(words) >= MIN_QUOTATION_CHARS and words in plain) or _is_under_its_line(sentence, text)
+    if (len(words) >= MIN_QUOTATION_CHARS and words in plain) or _is_under_its_line(sentence, text):
+        return True
+    return _is_quoted_without_markup(sentence, text)
+
+
+def _is_quoted_without_markup(sentence: str, text: str) -> bool:
+    """Letter for letter, whatever marks stand between the letters: those of reStructuredText or LaTeX for instance."""
+    letters = _keep_letters(sentence)
+    if len(letters) >= MIN_QUOTATION_CHARS and letters in _keep_letters(strip_markdown(text)):
+        return True
+    bare = _keep_letters(_remove_brackets(sentence))
+    return len(bare) >= MIN_QUOTATION_CHARS and bare in _keep_letters(strip_markdown(_remove_brackets(text)))
+
+
+def _keep_letters(text: str) -> str:
+    """Letters and digits; between two digits one mark stays, so that 1.5 is not 15."""
+    return _BETWEEN_LETTERS.sub("", _BETWEEN_DIGITS.sub(lambda marks: marks[0][0], text))
 
 
 def _is_row(sentence: str, text: str) -> bool:

@@ -281,3 +281,29 @@ def test_the_reasons_are_in_the_json() -> None:
         "stored": 2, "unchanged": 0, "linked": 0, "removed": 0, "chunks": 5, "skipped": {"no text": 1},
         "files": [{"name": "a.bin", "reason": "no text"}], "warnings": [],
     }  # fmt: skip
+
+
+async def test_a_page_and_its_source_are_one_text(make_config: Make, tmp_path: Path) -> None:
+    manual = tmp_path / "manual"
+    (manual / "_sources").mkdir(parents=True)
+    (manual / "_sources" / "2.6.rst.txt").write_text(
+        "Ponds\n=====\n\nThe :func:`pond` has *seven* fish, and ``three`` of them are red.\n"
+    )
+    body = "<h1>Ponds</h1><p>The <code>pond</code> has <em>seven</em> fish, and <code>three</code> of them are red.</p>"
+    (manual / "2.6.html").write_text(f"<html><body><main>{body}</main></body></html>")
+    (manual / "2.6.txt").write_text("Quite another text about boats and their sails in the harbour of Kiel.")
+    config = make_config()
+    taken = await take(config, manual)
+    assert (taken.outcomes["stored"], taken.skipped) == (2, [("_sources/2.6.rst.txt", "the same text as a file beside it")])
+    assert sorted(source.url.rpartition("/")[2] for source in await known(config)) == ["2.6.html", "2.6.txt"]
+
+
+async def test_a_source_that_was_stored_alone_is_forgotten_when_its_page_comes(make_config: Make, tmp_path: Path) -> None:
+    manual, fish = tmp_path / "manual", "The pond has seven fish, and three of them are red."
+    manual.mkdir()
+    (manual / "ponds.md").write_text(f"# Ponds\n\n{fish}")
+    config = make_config()
+    await take(config, manual)
+    (manual / "ponds.html").write_text(f"<html><body><h1>Ponds</h1><p>{fish}</p></body></html>")
+    await take(config, manual)
+    assert [source.url.rpartition("/")[2] for source in await known(config)] == ["ponds.html"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Container, Iterator, Sequence
+from urllib.parse import unquote
 
 from msgspec import Struct
 
@@ -358,7 +359,8 @@ def _render_sentence(evidence: SentenceRanking, s: Scored) -> str:
     text = _without_heading(s.sentence.text, evidence.subjects[s.page])
     if evidence.wants != "code":
         return text
-    heads = (s.sentence.label, evidence.subjects[s.page])
+    page = evidence.pages[s.page]
+    heads = (s.sentence.label, "" if is_file_name(page.title, page.url) else evidence.subjects[s.page])
     head = next((h for h in heads if _is_identifier(h)), "")
     return f"{head}: {text}" if head and flatten_words(head) not in flatten_words(text) else text
 
@@ -367,6 +369,11 @@ def _without_heading(text: str, subject: str) -> str:
     """A sentence without the heading that was glued to its front: "Owl Owl is a bird" says Owl once."""
     at = text.find(f"{subject} {subject}") if subject else -1
     return text[at + len(subject) + 1 :] if at >= 0 else text
+
+
+def is_file_name(title: str, url: str) -> bool:
+    """Whether a page has no title but the name of its file."""
+    return bool(title) and unquote(url).rpartition("/")[2] == title
 
 
 def _is_identifier(text: str) -> bool:
