@@ -163,6 +163,9 @@ class Settings:
     suggestions: bool = setting(
         True, _checks.BOOLEAN, "Whether the page asks the judge model for three follow-up questions after each answer."
     )
+    share: bool = setting(
+        False, _checks.BOOLEAN, "Whether a run can be shared by a read-only link that needs no token of the server."
+    )
     color: bool = setting(True, _checks.BOOLEAN, "Whether the terminal shows colours and live progress.")
     max_pages: int = setting(60, _checks.POSITIVE_INT, "Maximum pages that one search may fetch.")
     max_cost: float | None = setting(

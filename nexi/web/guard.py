@@ -52,7 +52,17 @@ class GuardRules(Struct, frozen=True):
     bound: str = "127.0.0.1"
     token: str = ""
     hosts: tuple[str, ...] = ()
-    public: tuple[str, ...] = ("/healthz", "/readyz", "/", "/runs/*", "/static/*", "/history", "/knowledge", "/setup")
+    public: tuple[str, ...] = (
+        "/healthz",
+        "/readyz",
+        "/",
+        "/runs/*",
+        "/static/*",
+        "/history",
+        "/knowledge",
+        "/setup",
+        "/shared/*",
+    )
     max_body: int = 2_000_000
     max_file: int = MOST_FILE  # at FILES_PATH
     body_s: float = 30.0

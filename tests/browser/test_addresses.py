@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -143,3 +144,27 @@ def test_it_has_an_icon_and_can_be_installed(served: Stage, look: Look) -> None:
     assert kinds == ["image/svg+xml"]
     assert page.get_attribute("link[rel=icon]", "href") == manifest["icons"][0]["src"]
     assert person.trouble == []
+
+
+def test_a_run_is_shared_by_a_link_only_where_the_owner_allows_it(served: Stage, look: Look, tmp_path: Path) -> None:
+    person = opened(served, look, samples.planets(), viewport=WIDE)
+    assert person.page.is_hidden("#publish")
+    (tmp_path / "nexi").mkdir()
+    (tmp_path / "nexi" / "config.json").write_text('{"share": true, "verify_judge": false}', encoding="utf-8")
+    with stage(tmp_path, PAGES, Telling(), NEXI_TOKEN="a-long-secret-of-the-test") as there:
+        person = look(there, permissions=["clipboard-read", "clipboard-write"])
+        page = person.open()
+        page.fill("#token-text", "a-long-secret-of-the-test")
+        page.keyboard.press("Enter")
+        person.ask()
+        person.finished()
+        page.click("#publish")
+        person.sees("who has this link", "#status")
+        link = page.evaluate("navigator.clipboard.readText()")
+        stranger = look(there)
+        stranger.page.goto(link)
+        assert "384,400 km" in stranger.page.inner_text("article")
+        assert stranger.trouble == []
+        page.click("#publish")
+        person.sees("no longer works", "#status")
+        assert stranger.page.goto(link).status == 404

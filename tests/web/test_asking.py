@@ -56,6 +56,7 @@ async def test_the_form_says_what_can_be_chosen_and_what_limits_hold(tmp_path: P
         "focus": ["web", "docs", "discussions", "papers", "code", "local"],
         "limits": limits,
         "most_file": MOST_FILE,
+        "share": False,
         "suggestions": False,
     }
 

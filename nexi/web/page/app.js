@@ -20,7 +20,10 @@ import { follow, showFailure, stopFollowing } from "./watch.js";
 const FILLS = { // loaded when they are opened
   runs: async () => (await import("./runs.js")).fillRuns(), knowledge: async () => (await import("./knowledge.js")).fillKnowledge(), setup: async () => (await import("./setup.js")).fillSetup(),
 };
-const WORDS = { ended: (how) => `This run is ${how}.`, stopping: "Stopping: the answer comes from what was read", copied: "Copied", linked: "The link is copied" };
+const WORDS = {
+  ended: (how) => `This run is ${how}.`, stopping: "Stopping: the answer comes from what was read", copied: "Copied", linked: "The link is copied", share: "Share", unshare: "Stop sharing",
+  shared: "Copied: who has this link and can reach this server can read this answer", unshared: "The link no longer works",
+};
 
 async function openRun(id) {
   $("thread").replaceChildren();
@@ -96,6 +99,17 @@ function findInHistory() {
 
 const copy = (text, words) => copyText(text).then(() => setStatus(words), (error) => addNote(error.message, true));
 const stop = () => state.id && call(`/v1/runs/${state.id}/stop`, { method: "POST" }).then(() => setStatus(WORDS.stopping), (e) => addNote(e.message, true));
+// A link for others, or the end of it.
+async function publish() {
+  const path = `/page/runs/${state.id}/share`, isShared = $("publish").dataset.shared;
+  try {
+    if (isShared) await call(path, { method: "DELETE" }); else await copy(location.origin + (await call(path, { method: "POST" })).path, WORDS.shared);
+    $("publish").dataset.shared = isShared ? "" : "1";
+    $("publish").textContent = isShared ? WORDS.share : WORDS.unshare;
+    if (isShared) setStatus(WORDS.unshared);
+  } catch (error) { addNote(error.message, true); }
+}
+
 const on = (id, what, act) => $(id).addEventListener(what, act);
 
 on("ask", "submit", ask);
@@ -115,6 +129,7 @@ on("answer", "click", (event) => {
 });
 on("copy", "click", () => copy(state.run?.text || state.text, WORDS.copied));
 on("share", "click", () => copy(location.href, WORDS.linked));
+on("publish", "click", publish);
 on("again", "click", () => { continueRun(state.before); $("question").value = $("asked").textContent; $("question").focus(); });
 on("follow", "click", () => { continueRun(state.id); $("question").focus(); });
 on("retry", "click", askAgain);

@@ -102,6 +102,7 @@ export function showOptions(shown) {
 export async function fillForm() {
   const form = await call("/page/form");
   setForm(form);
+  if (state.run?.kept) $("publish").hidden = !form.share;
   $("effort").value = form.effort;
   $("model").options[0].textContent = form.has_model ? form.model : "Built-in";
   if (!form.has_model && !state.id) {

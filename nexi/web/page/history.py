@@ -8,7 +8,6 @@ labels beside the runs, which they never change.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
@@ -20,9 +19,9 @@ from nexi.app import Nexi, RunSummary, check_run_id
 from nexi.app.conversation import cited_sources
 from nexi.errors import NexiError
 from nexi.events import RunFinished, RunStarted
-from nexi.files import make_private_directory, replace_file, store_error
 from nexi.ports import HistoryStore, RunStore
 from nexi.types import HistoryEntry
+from nexi.web.page.labels import read_labels, set_label
 from nexi.web.page.view import answer_html, source_view
 from nexi.web.payload import json_reply, read_json
 from nexi.web.problems import bad_request, build_refusal
@@ -36,7 +35,6 @@ LONGEST_SEARCH = 200
 EXCERPT_CHARS = 160
 ONLY_AN_ANSWER = "answer kept"
 MAX_TURNS = 30
-LABELS = "labels.json"
 LABEL = {
     "type": "object",
     "additionalProperties": False,
@@ -57,9 +55,16 @@ async def _list_history(request: Request) -> Response:
     """The newest first: all of them, or those whose question or answer has the words of `q` in it."""
     nexi: Nexi = request.app.state.nexi
     wanted, limit = words_of(request), limit_of(request)
-    labels = await asyncio.to_thread(_read_labels, nexi)
+    labels = await asyncio.to_thread(read_labels, nexi)
     found = await asyncio.to_thread(_list_entries, nexi.runs(), nexi.history(), labels, wanted.casefold(), limit + 1)
-    return json_reply({"items": [{**item, **labels.get(item["id"], {})} for item in found[:limit]], "more": len(found) > limit})
+    return json_reply(
+        {"items": [{**item, **_shown_label(labels, item["id"])} for item in found[:limit]], "more": len(found) > limit}
+    )
+
+
+def _shown_label(labels: Mapping[str, Mapping[str, Any]], run_id: str) -> dict[str, Any]:
+    """The name and the pin of a run, and whether it is shared; never the key of the link."""
+    return {name: bool(value) if name == "share" else value for name, value in labels.get(run_id, {}).items()}
 
 
 def words_of(request: Request) -> str:
@@ -140,7 +145,7 @@ async def _remove_entry_and_run(request: Request) -> Response:
     except NexiError as error:
         if not gone or error.code != "no_such_run":
             raise
-    await asyncio.to_thread(_set_label, nexi, run_id, None)
+    await asyncio.to_thread(set_label, nexi, run_id, None)
     return Response(status_code=204)
 
 
@@ -156,36 +161,12 @@ async def _label_run(request: Request) -> Response:
     if "title" in given:
         given["title"] = " ".join(given["title"].split())
     async with request.app.state.taking:  # one at a time: the file is read, changed and written
-        label = await asyncio.to_thread(_set_label, nexi, run_id, given)
+        label = await asyncio.to_thread(set_label, nexi, run_id, given)
     return json_reply(label)
 
 
 def _is_kept(nexi: Nexi, run_id: str) -> bool:
     return nexi.runs().has_run(run_id) or nexi.history().get(run_id) is not None
-
-
-def _read_labels(nexi: Nexi) -> dict[str, dict[str, Any]]:
-    try:
-        read = json.loads((nexi.config.state_dir / LABELS).read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return {str(k): v for k, v in read.items() if isinstance(v, dict)} if isinstance(read, dict) else {}
-
-
-def _set_label(nexi: Nexi, run_id: str, given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Change the label of a run, or remove it. Raises StoreError."""
-    labels, place = _read_labels(nexi), nexi.config.state_dir / LABELS
-    before = labels.pop(run_id, {})
-    label = {name: value for name, value in {**before, **given}.items() if value} if given is not None else {}
-    if label:
-        labels[run_id] = label
-    if label or place.exists():
-        try:
-            make_private_directory(place.parent)
-            replace_file(place, json.dumps(labels).encode())
-        except OSError as error:
-            raise store_error("the name could not be kept", place, error) from error
-    return label
 
 
 # conversations

@@ -208,6 +208,7 @@ document.addEventListener("click", (event) => {
 export function showTools() {
   $("tools").hidden = false;
   const run = state.run;
+  $("publish").hidden = !(run?.kept && state.form?.share);
   $("exports").replaceChildren(...(run?.kept ? FORMS.filter(([form]) => run.sources.length || !REFERENCES.includes(form)).map(exportLink) : []));
   if (!run) $("exports").append(button("Resume this run", "", resumeRun, ""));
 }

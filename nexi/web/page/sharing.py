@@ -1,0 +1,82 @@
+"""Sharing: a run as one HTML page behind a link that cannot be guessed, where the owner of the server allows it.
+
+Above, the page; below, exports and labels. The link needs no token of the server and shows nothing but this run; nothing on it
+runs or loads. Whoever may use the page may take it back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import re
+import secrets
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from nexi.app import Nexi, check_run_id
+from nexi.errors import NexiError
+from nexi.web.page.exports import export_run
+from nexi.web.page.labels import read_labels, set_label
+from nexi.web.payload import json_reply
+from nexi.web.problems import Refused, build_refusal
+from nexi.web.runs import SAFE_PAGE
+
+__all__ = ["routes"]
+
+KEY_BYTES = 24
+HEADERS = {**SAFE_PAGE, "cache-control": "private, no-store", "x-robots-tag": "noindex, nofollow"}
+_KEY = re.compile(r"[A-Za-z0-9_-]{32}")
+
+
+def routes() -> list[Route]:
+    return [
+        Route("/page/runs/{id}/share", _share_run, methods=["POST"]),
+        Route("/page/runs/{id}/share", _unshare_run, methods=["DELETE"]),
+        Route("/shared/{key}", _show_shared, methods=["GET"]),
+    ]
+
+
+async def _share_run(request: Request) -> Response:
+    """The path of the link to a finished run; asked again, it is the same one."""
+    nexi, run_id = request.app.state.nexi, check_run_id(request.path_params["id"])
+    if not nexi.config.share:
+        raise build_refusal(403, "not_allowed", "this server shares no runs", fix="its owner may: nexi config set share true")
+    await export_run(nexi.runs(), nexi.pages(), run_id, "html")  # what cannot be shown is not shared
+    async with request.app.state.taking:
+        label = (await asyncio.to_thread(read_labels, nexi)).get(run_id, {})
+        key = label.get("share") or secrets.token_urlsafe(KEY_BYTES)
+        await asyncio.to_thread(set_label, nexi, run_id, {"share": key})
+    return json_reply({"path": f"/shared/{key}"})
+
+
+async def _unshare_run(request: Request) -> Response:
+    nexi, run_id = request.app.state.nexi, check_run_id(request.path_params["id"])
+    async with request.app.state.taking:
+        await asyncio.to_thread(set_label, nexi, run_id, {"share": ""})
+    return Response(status_code=204)
+
+
+async def _show_shared(request: Request) -> Response:
+    """The run behind a link, as one page."""
+    nexi: Nexi = request.app.state.nexi
+    run_id = await asyncio.to_thread(_find_shared, nexi, request.path_params["key"])
+    try:
+        body = await export_run(nexi.runs(), nexi.pages(), run_id, "html")
+    except NexiError as error:
+        raise _not_shared() from error
+    return Response(body, media_type="text/html", headers=HEADERS)
+
+
+def _find_shared(nexi: Nexi, key: str) -> str:
+    """The id of the run that has this link. Raises Refused."""
+    if nexi.config.share and _KEY.fullmatch(key):
+        for run_id, label in read_labels(nexi).items():
+            if hmac.compare_digest(str(label.get("share", "")).encode(), key.encode()):
+                return run_id
+    raise _not_shared()
+
+
+def _not_shared() -> Refused:
+    return build_refusal(404, "not_shared", "nothing is shared under this link", fix="ask who sent it for a new one")
