@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from nexi.agent import AgentLoop, AgentSettings, AnswerChecker, RunContext
 from nexi.agent.repeats import MAX_CALL_RUNS, RepeatedCalls
 from nexi.app.environment import RunEnvironment
+from nexi.app.extra_tools import build_extra_searchers
 from nexi.app.factory import adds_answer, built_in_llm, choose_passages, rate_pages
 from nexi.app.pages import long_page_limits
 from nexi.budget import Meter
@@ -26,6 +27,7 @@ from nexi.runs.recording import AgentReplay
 from nexi.runs.session import Session
 from nexi.searcher import Searcher
 from nexi.token_counter import BYTES_PER_TOKEN, TokenCounter
+from nexi.tools.extra import EXTRA_SPECS
 from nexi.tools.specs import LOCAL_SEARCH, SPECS
 from nexi.tools.summaries import MAX_SUMMARY_TOKENS
 from nexi.tools.toolbox import Toolbox
@@ -64,6 +66,7 @@ class RunComponents:
         has_knowledge: bool = False,
         index_page: Callable[[Page], object] | None = None,
         pages_before: Callable[[str], Awaitable[tuple[Hit, ...]]] | None = None,
+        extra_tools: Sequence[str] = (),
     ) -> None:
         """`has_knowledge` says that the store holds something to look into; `index_page` stores pages in it.
 
@@ -80,6 +83,7 @@ class RunComponents:
         self.replay = replay or environment.recorded.recording.for_agent("")
         self.has_knowledge = has_knowledge
         self._pages_before = pages_before
+        self._extra_searchers = build_extra_searchers(ports, extra_tools, self.emit, self.replay)
         self.reader = Reader(
             self._fetchers,
             limits=long_page_limits(ports.config.fetch_timeout),
@@ -173,10 +177,14 @@ class RunComponents:
             secrets=secrets_of(config),
             deadline=self.meter.deadline,
             extract_bytes=self._extract_bytes(),
-            specs=(self._local_spec(), *SPECS) if lookup else SPECS,
+            specs=((self._local_spec(),) if lookup else ()) + self._extra_specs() + SPECS,
+            extra_searchers=self._extra_searchers,
             lookup=lookup,
             chooses_passages=self.environment.chooses_passages,
         )
+
+    def _extra_specs(self) -> tuple[ToolSpec, ...]:
+        return tuple(EXTRA_SPECS[name] for name in self._extra_searchers)
 
     def _local_spec(self) -> ToolSpec:
         about = self.environment.attached.about if self.environment.attached else ""

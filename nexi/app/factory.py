@@ -132,9 +132,7 @@ class PortFactory:
 
     def extra_backend(self, name: str) -> SearchBackend | None:
         """A backend that a researcher's own tool asks, whatever the chain is; None where it cannot be used."""
-        if self.shared.has_given_backends or (name == "ripgrep" and not self.config.grep_root):
-            return None
-        if self.is_offline and name not in OFFLINE_BACKENDS:
+        if not self.can_use_extra(name):
             return None
         extra = self.shared.extra_backends
         if name not in extra:
@@ -144,6 +142,12 @@ class PortFactory:
             sender = self.shared.close_later(Sender(user_agent=f"nexi/{__version__}", **self.connections()))
             extra[name] = self.shared.close_later(create_backend(name, self._backend_settings(name), sender))
         return extra[name]
+
+    def can_use_extra(self, name: str) -> bool:
+        """Whether `extra_backend` has this one; nothing is built to find out."""
+        if self.shared.has_given_backends or (name == "ripgrep" and not self.config.grep_root):
+            return False
+        return not self.is_offline or name in OFFLINE_BACKENDS
 
     def searcher(
         self,

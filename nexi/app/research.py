@@ -13,11 +13,12 @@ from msgspec.structs import asdict
 from nexi.agent import AgentLoop, AnswerChecker
 from nexi.app.components import RunComponents
 from nexi.app.environment import RunEnvironment
+from nexi.app.extra_tools import build_extra_searchers, usable_tools
 from nexi.app.factory import built_in_llm
 from nexi.budget import Budget, Meter
 from nexi.events import Fact, PageFetched, RunResumed, SourceNumbered
 from nexi.model import CallCounter, MeteredLLM
-from nexi.ports import Emit, SearchBackend
+from nexi.ports import Emit
 from nexi.reader import rebuild_page
 from nexi.research.estimate import estimate_cost
 from nexi.research.gate import PlanGate
@@ -30,11 +31,10 @@ from nexi.research.tools import LOCAL_SEARCH, ContextUsage, ResearchToolbox, bui
 from nexi.runs.session import Session
 from nexi.searcher import Searcher
 from nexi.tasks import catch_error, raise_error, run_in_group
-from nexi.tools.extra import BACKENDS_OF_TOOLS
 from nexi.types import Answer, Message, PageView
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from nexi.research.outline import Section
 
@@ -71,12 +71,12 @@ class ResearchEngine:
 
     def tools(self) -> list[str]:
         """The tools besides the web search that researchers are offered; a resumed run keeps its own."""
-        environment, ports = self._environment, self._environment.ports
+        environment = self._environment
         recorded = environment.recorded.settings.get("tools")
         if isinstance(recorded, list):
-            return [name for name in recorded if name in BACKENDS_OF_TOOLS or name == LOCAL_SEARCH.name]
+            return [*usable_tools(environment), *(name for name in recorded if name == LOCAL_SEARCH.name)]
         local = [LOCAL_SEARCH.name] if environment.may_have_knowledge and not environment.is_local else []
-        return [tool for tool, backend in BACKENDS_OF_TOOLS.items() if ports.extra_backend(backend)] + local
+        return [*usable_tools(environment), *local]
 
     @property
     def max_parallel(self) -> int:
@@ -228,11 +228,8 @@ class ResearchAssembly:
         return AgentLoop(context, toolbox, built_in_llm)  # without a verifier: the report of the run is checked as a whole
 
     def _extra_searchers(self, emit: Emit, agent: str, components: RunComponents) -> Mapping[str, Searcher]:
-        """A searcher over the one backend of each tool; over none where a tool is only remembered."""
-        ports, replay = self._environment.ports, self._environment.recorded.recording.for_agent(agent)
-        tools = self._engine.tools()
-        backends = {tool: ports.extra_backend(BACKENDS_OF_TOOLS[tool]) for tool in tools if tool in BACKENDS_OF_TOOLS}
-        others = {t: Searcher(_only(backend), emit=emit, clock=ports.clock, replay=replay) for t, backend in backends.items()}
+        replay, tools = self._environment.recorded.recording.for_agent(agent), self._engine.tools()
+        others = build_extra_searchers(self._environment.ports, tools, emit, replay)
         return {**others, LOCAL_SEARCH.name: components.local_searcher()} if LOCAL_SEARCH.name in tools else others
 
     def _build(self, agent: str, session: Session, meter: Meter, emit: Emit, question: str) -> RunComponents:
@@ -257,7 +254,3 @@ class ResearchAssembly:
             components.reader.cancel()
             await components.reader.report_prefetch()
         await self._indexer.close(at_once=at_once)
-
-
-def _only(backend: SearchBackend | None) -> Callable[[], tuple[SearchBackend, ...]]:
-    return lambda: (backend,) if backend else ()

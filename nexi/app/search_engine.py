@@ -7,6 +7,7 @@ from typing import Any
 
 from nexi.app.components import RunComponents
 from nexi.app.environment import RunEnvironment
+from nexi.app.extra_tools import wanted_tools
 from nexi.config import get_system_prompt
 from nexi.events import Fact
 from nexi.tasks import catch_error, raise_error, run_in_group
@@ -22,7 +23,8 @@ class SearchEngine:
         self._environment = environment
 
     def settings(self) -> dict[str, Any]:
-        return {}
+        tools = wanted_tools(self._environment)
+        return {"tools": tools} if tools else {}
 
     def open_conversation(self) -> None:
         environment, request = self._environment, self._environment.request
@@ -48,6 +50,7 @@ class SearchEngine:
             has_knowledge=await environment.has_knowledge(),
             index_page=indexer.index_page,
             pages_before=environment.pages_answered_before,
+            extra_tools=wanted_tools(environment),
         )
         outcome = await catch_error(components.build_loop(environment.stop).run())
         components.reader.cancel()

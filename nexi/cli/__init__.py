@@ -170,7 +170,7 @@ def main() -> None:
 @click.option("--local", is_flag=True, help="Answer from the knowledge base only; no network access.")
 @click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Maximum cost in USD.")
 @click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Maximum number of tokens in total.")
-@click.option("--deep", is_flag=True, help="Research in rounds and write a report, like `nexi research`.")
+@click.option("--deep", is_flag=True, help="Research in rounds and write a report, as research does.")
 @click.option(
     "--depth", type=click.IntRange(1, 3), metavar="N", help="Research depth, 1 to 3; by default the coordinator decides."
 )
@@ -188,6 +188,7 @@ def main() -> None:
     help="Output format: Markdown, JSON, or only the sources as references.",
 )
 @click.option("-o", "--output", metavar="FILE", help="Write the answer to a new FILE; - for stdout.")
+@click.option("--save", is_flag=True, help="Also save the answer as a report file, as research does.")
 @click.option("--copy", is_flag=True, help="Copy the answer to the clipboard.")
 @click.option("-u", "--usage", is_flag=True, help="Print time, tokens and cost, even when piped.")
 @click.option("--last", type=click.IntRange(1), metavar="N", help="Show the last N searches.")

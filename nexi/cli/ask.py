@@ -52,7 +52,7 @@ def _run_search_command(question: str, flags: AskFlags) -> None:
     """Ask one question and deliver the answer."""
     import asyncio
 
-    from nexi.cli.delivery import copy_answer, output_path, print_next_steps, print_references, write_answer
+    from nexi.cli.delivery import copy_answer, output_path, print_next_steps, print_references, save_answer_report, write_answer
     from nexi.cli.runner import answer_screen, load_terminal_config, model_of
     from nexi.cli.templates import apply_template
     from nexi.output import answer_json, print_json
@@ -70,10 +70,12 @@ def _run_search_command(question: str, flags: AskFlags) -> None:
         elif output.is_references:
             print_references(result.answer.sources, output.form)
             screen.sum_up(result)
-        elif output.as_json:
-            print_json(answer_json(result, question, model_of(result)))
-        else:
+        elif not output.as_json:
             screen.finish(result)
+        report = save_answer_report(result) if output.save else None
+        if output.as_json and not path and not output.is_references:
+            answer = answer_json(result, question, model_of(result))
+            print_json({**answer, "report": str(report)} if report else answer)
         if output.copy:
             copy_answer(result)
         if not output.as_json:

@@ -126,33 +126,56 @@ def deliver_report(result: RunResult, flags: OutputFlags, screen: Screen, *, at_
         print_next_steps(result, at_prompt=at_prompt)
 
 
+def save_answer_report(result: RunResult) -> Path | None:
+    """Save an answer as a report where reports go by default, and print where; None if that cannot be written."""
+    from nexi.output import print_success
+
+    path = _save_to_default_place(result)
+    if path:
+        print_success(f"Saved the report to {path}.")
+    return path
+
+
 def _save_report(result: RunResult, flags: OutputFlags) -> Path | None:
     """Save to --output, else where reports go by default; None with `-o -` or if the default place cannot be written."""
     from nexi.app.clock import SystemClock
-    from nexi.app.report import report_text, save_report
+    from nexi.app.report import report_text
     from nexi.files import create_private_file, store_error
-    from nexi.output import clean_text, print_warning
+    from nexi.output import clean_text
 
     if flags.output == STDOUT:
         return None
-    today = SystemClock().now().date().isoformat()
-    if path := output_path(flags):
-        text, linted = report_text(result, today)
-        notes = linted.notes
-        try:
-            create_private_file(path, clean_text(text).encode("utf-8", "replace"))
-        except OSError as error:
-            raise store_error("Could not save the report", path, error) from error
-    else:
-        try:
-            report = save_report(result, Path.cwd(), today)
-        except StoreError as error:
-            print_warning(f"{error}. {error.fix} To see the report: nexi --show {result.id}")
-            return None
-        path, notes = report.path, report.notes
+    path = output_path(flags)
+    if not path:
+        return _save_to_default_place(result)
+    text, linted = report_text(result, SystemClock().now().date().isoformat())
+    try:
+        create_private_file(path, clean_text(text).encode("utf-8", "replace"))
+    except OSError as error:
+        raise store_error("Could not save the report", path, error) from error
+    _print_notes(linted.notes)
+    return path
+
+
+def _save_to_default_place(result: RunResult) -> Path | None:
+    from nexi.app.clock import SystemClock
+    from nexi.app.report import save_report
+    from nexi.output import print_warning
+
+    try:
+        report = save_report(result, Path.cwd(), SystemClock().now().date().isoformat())
+    except StoreError as error:
+        print_warning(f"{error}. {error.fix} To see the report: nexi --show {result.id}")
+        return None
+    _print_notes(report.notes)
+    return report.path
+
+
+def _print_notes(notes: Sequence[str]) -> None:
+    from nexi.output import print_warning
+
     for note in notes:
         print_warning(f"in the report, {note}")
-    return path
 
 
 def print_next_steps(result: RunResult, *, at_prompt: bool = False) -> None:

@@ -61,6 +61,7 @@ class OutputFlags(NamedTuple):
     as_json: bool = False
     form: str = ""
     output: str | None = None
+    save: bool = False
     copy: bool = False
     usage: bool = False
 

@@ -219,6 +219,21 @@ def test_a_file_that_cannot_be_made_is_refused_before_the_search(
     assert kind != "file" or file.read_text(encoding="utf-8") == "mine"
 
 
+def test_an_answer_is_saved_as_a_report_where_reports_go(
+    online: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "work" / "research").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "work")
+    done = online("--plain", "--save", QUESTION)
+    (file,) = (tmp_path / "work" / "research").iterdir()
+    assert (done.code, "384,400 km" in done.out) == (0, True)
+    assert f"Saved the report to {file}.\n" in done.err
+    text = file.read_text(encoding="utf-8")
+    assert (QUESTION in text, "384,400 km" in text, "## Sources" in text) == (True, True, True)
+    form = json.loads(online("--json", "--save", QUESTION).out)
+    assert Path(form["report"]).parent == file.parent
+
+
 def test_a_dash_is_stdout(online: Command) -> None:
     assert online("-o", "-", "--plain", QUESTION).out == online("--plain", QUESTION).out
 
