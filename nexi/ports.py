@@ -16,6 +16,7 @@ from nexi.net.breaker import Suspension
 from nexi.runs.log_format import ReadLog, RunSummary
 from nexi.types import (
     EVERYTHING,
+    Allowance,
     Embedded,
     FetchLimits,
     HistoryEntry,
@@ -315,13 +316,17 @@ class HistoryStore(Protocol):
 
 
 class PersonalState(Protocol):
-    """What is kept for one person beyond a process: runs with their pages, and past answers."""
+    """What is kept for one person beyond a process: runs with their pages, past answers, and what she may still use."""
 
     @property
     def runs(self) -> RunStore: ...
 
     @property
     def history(self) -> HistoryStore: ...
+
+    def check_quotas(self, *, is_queued: bool = False) -> Allowance:
+        """What a new run may use; it blocks. Raises NexiError with the code quota_reached."""
+        ...
 
 
 class Clock(Protocol):

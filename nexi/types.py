@@ -577,6 +577,13 @@ def _mean(values: Iterable[float]) -> float:
     return sum(known) / len(known) if known else 0.0
 
 
+class Allowance(Struct, frozen=True):
+    """What is left of a person's quotas; None is without limit."""
+
+    tokens: int | None = None
+    cost: float | None = None
+
+
 class Principal(Struct, frozen=True):
     """Who a request comes from. `person` is "" where one person has the server for herself."""
 

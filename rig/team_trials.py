@@ -181,13 +181,13 @@ def render_table(outcomes: list[Outcome], jobs: int) -> str:
         f"`python -m rig.team_trials --save`: {WORKERS} workers with two runs each at once, {jobs} runs of {STEPS + 1} model "
         "calls, lease 6 s, on a machine that other work shares.",
         "",
-        "| trial | finished | events | calls repeated | replies doubled | written by two | takeover median / max s | s |",
+        "| trial | finished | events | received again | doubled in the log | written by two | takeover median / max s | s |",
         "|---|---|---|---|---|---|---|---|",
         *(outcome.row() for outcome in outcomes),
         "",
         "Events are kills (`kill -9`, the worker is started again at once), stalls (`SIGSTOP` for 9 s) and restarts of "
-        "Postgres. A call is repeated when its worker was lost while it waited for the reply, or before the reply was in the "
-        "log; a reply that reached the log is never asked for again. "
+        "Postgres. A reply is received again when its worker was lost before it was in the log; one that is in the log is "
+        "never asked for again, and a call that was cut off in the middle is not counted. "
         f"A takeover is the time from the event until another worker has the run (allowed: {MAX_TAKEOVER_S:g} s).",
         "",
     ]

@@ -120,7 +120,8 @@ class Nexi:
         closing = AsyncExitStack()
 
         async def prepare() -> Run:
-            resolved = await resolve(request, self.config, self._probe)
+            admitted = request if log else await self.admit(request)
+            resolved = await resolve(admitted, self.config, self._probe)
             ports = self._ports_for(resolved)
             conversation = session or await self._session_for(request)
             attached = await self._attach(resolved.request, ports, closing)
@@ -131,6 +132,15 @@ class Nexi:
     def check_request(self, request: RunRequest) -> None:
         """Refuse a request that cannot become a run. Raises QuestionError or ConfigError."""
         resolve_config(check_request(request, self.config), self.config)
+
+    async def admit(self, request: RunRequest, *, is_queued: bool = False) -> RunRequest:
+        """The request within what its person may still use. Raises NexiError with the code quota_reached."""
+        state = self.ports.shared.state
+        if state is None:
+            return request
+        left = await asyncio.to_thread(state.check_quotas, is_queued=is_queued)
+        tokens, cost = (_least(request.limits.max_tokens, left.tokens), _least(request.limits.max_cost, left.cost))
+        return replace(request, limits=replace(request.limits, max_tokens=tokens, max_cost=cost))
 
     def search(self, question: str | RunRequest, *, session: Session | None = None) -> RunOpening:
         """`run` for a question that is answered in one conversation."""
@@ -337,6 +347,11 @@ class Nexi:
     def check_url(self, url: str) -> object:
         """Refuse an address the guard refuses, before anything is looked up. Raises FetchError."""
         return self.ports.check_url(url)
+
+
+def _least(first: Any, second: Any) -> Any:
+    """The smaller of two limits; None is without limit."""
+    return min((limit for limit in (first, second) if limit is not None), default=None)
 
 
 def _request_for(question: str | RunRequest, mode: RunMode) -> RunRequest:

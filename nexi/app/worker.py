@@ -87,6 +87,7 @@ class TeamWorker:
             opening = await self._open(run_id, owner)
             if opening:
                 await self._drive(opening)
+                await asyncio.to_thread(self._team.state_of(owner).runs.wake_next)
         except NexiError as error:
             log.info("run not taken", extra={"run": run_id, "why": str(error), "code": error.code})
         except Exception:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 COMMANDS: Mapping[str, str] = {
+    "admin": "nexi.cli.admin:admin_command",
     "agentic": "nexi.cli.agentic:agentic_command",
     "bench": "nexi.cli.bench:bench_command",
     "completion": "nexi.cli.completion:completion_command",

@@ -20,6 +20,7 @@ __all__ = ["group_options", "write_help"]
 
 
 SUMMARIES: Mapping[str, str] = {
+    "admin": "Manage the people, tokens, quotas and runs of a team server.",
     "agentic": "Find passages in the knowledge base, and on the web what is missing.",
     "bench": "Ask the questions in FILE and score the answers.",
     "completion": "Print the completion script for a shell.",

@@ -243,6 +243,15 @@ class People:
         )
         return [(row[0], str(row[1] or ""), row[2], row[3], row[4]) for row in rows]
 
+    def list_runs(self, count: int = 20) -> list[tuple[str, str, str, str, datetime]]:
+        """The newest runs of everybody: id, owner, state, mode, time. What was asked stays with its owner."""
+        rows = self._fetch(
+            "select run, people.name, state, mode, runs.created from runs join people on people.id = owner "
+            "order by runs.created desc limit %(count)s",
+            count=count,
+        )
+        return [(row[0], row[1], row[2], row[3], row[4]) for row in rows]
+
     def export(self, person: str) -> dict[str, Any]:
         """Everything that is kept of a person in the database, as JSON values; run logs line by line."""
         tables = {

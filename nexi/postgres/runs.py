@@ -201,7 +201,10 @@ class PostgresRuns:
         taken = self._fetch_mine(
             "update runs set epoch = epoch + 1, holder = %(holder)s, state = 'running', stop_requested = false, "
             "lease_until = now() + make_interval(secs => %(lease)s) where {mine} and state in ('waiting', 'running') "
-            "and (lease_until is null or lease_until < now()) returning epoch, question, mode, request",
+            "and (lease_until is null or lease_until < now()) "
+            "and coalesce((select running from quotas where person = owner), 1000) > (select count(*) from runs other "
+            "where other.owner = runs.owner and other.state = 'running' "
+            "and other.lease_until > now()) returning epoch, question, mode, request",
             run_id,
             holder=self._database.holder,
             lease=self._database.lease_s,
@@ -213,6 +216,14 @@ class PostgresRuns:
         epoch, question, mode, request = taken[0]
         log = PostgresRunLog(self._database, self._clock, run_id, epoch=epoch, count=len(read.facts), worked=read.seconds)
         return ClaimedRun(log, read, question, mode, request or {})
+
+    def wake_next(self) -> None:
+        """Let the oldest run that waits be tried soon, since another one of this person has ended."""
+        self._database.fetch(
+            "update runs set queued_at = '-infinity' where run = (select run from runs where owner = %(owner)s "
+            "and state = 'waiting' order by created limit 1)",
+            {"owner": self._owner},
+        )
 
     def count_claims(self, run_id: str) -> int:
         """How many writers a run has had."""

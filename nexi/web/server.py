@@ -89,8 +89,8 @@ def serve(config: Config, options: ServerOptions, *, on_listening: Callable[[str
 
 
 def require_token(config: Config, options: ServerOptions) -> None:
-    """Beyond this machine only with a token that cannot be guessed."""
-    if is_loopback_host(options.host):
+    """Beyond this machine only with a token that cannot be guessed, or for people who each have their own."""
+    if is_loopback_host(options.host) or config.database_url:
         return
     token = options.token or config.token
     if token and len(token) < MIN_TOKEN_CHARS:
@@ -152,7 +152,14 @@ def build_app(config: Config, options: ServerOptions) -> Starlette:
 
     if options.workers > 1:
         logs.configure_logging(options.log_level, secrets_of(config, options))
-    app = create_app(config, rules=options.guard_rules(config), most_runs=options.most_runs)
+    rules = options.guard_rules(config)
+    if config.database_url:
+        from nexi.app.team import Team, open_database
+        from nexi.web.team import create_team_app
+
+        app = create_team_app(Team(config, open_database(config)), rules=rules, most_runs=options.most_runs)
+    else:
+        app = create_app(config, rules=rules, most_runs=options.most_runs)
     app.state.drain_s = options.drain_s
     app.state.searcher_config = _settings_file(options)
     return app

@@ -175,6 +175,8 @@ def _is_kept(nexi: Nexi, run_id: str) -> bool:
 async def _show_thread(request: Request) -> Response:
     """The questions and answers before a run in its conversation, the oldest first."""
     nexi, run_id = request.app.state.nexi, check_run_id(request.path_params["id"])
+    if not await asyncio.to_thread(_is_kept, nexi, run_id):
+        raise build_refusal(404, "no_such_run", f"there is no run {run_id}", fix="open the history")
     return json_reply({"turns": await asyncio.to_thread(_read_thread, nexi, run_id)})
 
 

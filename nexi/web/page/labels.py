@@ -21,7 +21,7 @@ LABELS = "labels.json"
 def read_labels(nexi: Nexi) -> dict[str, dict[str, Any]]:
     """Labels by the id of their run."""
     try:
-        read = json.loads((nexi.config.state_dir / LABELS).read_bytes())
+        read = json.loads((nexi.config.personal_dir / "state" / LABELS).read_bytes())
     except (OSError, ValueError):
         return {}
     return {str(k): v for k, v in read.items() if isinstance(v, dict)} if isinstance(read, dict) else {}
@@ -29,7 +29,7 @@ def read_labels(nexi: Nexi) -> dict[str, dict[str, Any]]:
 
 def set_label(nexi: Nexi, run_id: str, given: Mapping[str, Any] | None) -> dict[str, Any]:
     """Change the label of a run, or remove it. One caller at a time. Raises StoreError."""
-    labels, place = read_labels(nexi), nexi.config.state_dir / LABELS
+    labels, place = read_labels(nexi), nexi.config.personal_dir / "state" / LABELS
     before = labels.pop(run_id, {})
     label = {name: value for name, value in {**before, **given}.items() if value} if given is not None else {}
     if label:

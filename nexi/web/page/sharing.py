@@ -53,6 +53,8 @@ async def _share_run(request: Request) -> Response:
 
 async def _unshare_run(request: Request) -> Response:
     nexi, run_id = request.app.state.nexi, check_run_id(request.path_params["id"])
+    if not await asyncio.to_thread(nexi.runs().has_run, run_id):
+        raise build_refusal(404, "no_such_run", f"there is no run {run_id}", fix="open the history")
     async with request.app.state.taking:
         await asyncio.to_thread(set_label, nexi, run_id, {"share": ""})
     return Response(status_code=204)

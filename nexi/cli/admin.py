@@ -1,0 +1,222 @@
+"""`nexi admin`: people, tokens, quotas and runs of a team server."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nexi.cli.exits import report_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nexi.app.team import People
+
+HELP = {"help_option_names": ["-h", "--help"]}
+
+
+@click.group("admin", context_settings=HELP)
+def admin_command() -> None:
+    """Manage the people, tokens, quotas and runs of a team server.
+
+    It needs the database of the team: set NEXI_DATABASE_URL, or `database_url` in the config.
+    """
+
+
+# people
+
+
+@admin_command.group("users", invoke_without_command=True, context_settings=HELP)
+@click.pass_context
+def _users_group(ctx: click.Context) -> None:
+    """List people."""
+    if ctx.invoked_subcommand is None:
+        with _open_people() as people:
+            _print_rows([(row[0], row[1], row[2], "disabled" if row[3] else "") for row in people.list_all()], "No people.")
+
+
+@_users_group.command("add", context_settings=HELP)
+@click.argument("name")
+@click.option("--administrator", is_flag=True, help="Let this person administrate the server.")
+def _add_user(name: str, administrator: bool) -> None:
+    """Add a person, and print a first token."""
+    with _open_people() as people:
+        person = people.add(name, "administrator" if administrator else "user")
+        token = people.add_token(person, "first")
+        people.record(None, "add_user", person)
+        _print_rows([(person, name, token)])
+
+
+@_users_group.command("disable", context_settings=HELP)
+@click.argument("person", metavar="NAME|ID")
+@click.option("--undo", is_flag=True, help="Let this person in again.")
+def _disable_user(person: str, undo: bool) -> None:
+    """Refuse a person from now on, with every token and session."""
+    with _open_people() as people:
+        found = people.find(person)
+        people.change(found, is_disabled=not undo)
+        people.record(None, "enable_user" if undo else "disable_user", found)
+
+
+@_users_group.command("rm", context_settings=HELP)
+@click.argument("person", metavar="NAME|ID")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def _remove_user(person: str, yes: bool) -> None:
+    """Delete a person with all runs, history, tokens and files."""
+    with _open_people() as people:
+        found = people.find(person)
+        if not yes:
+            click.confirm(f"Delete {person} and everything of theirs?", abort=True, err=True)
+        people.record(None, "remove_user", found)
+        people.remove(found)
+        _remove_files(found)
+
+
+@_users_group.command("export", context_settings=HELP)
+@click.argument("person", metavar="NAME|ID")
+def _export_user(person: str) -> None:
+    """Print everything the database keeps of a person as one JSON object."""
+    from nexi.output import print_json
+
+    with _open_people() as people:
+        found = people.find(person)
+        people.record(None, "export_user", found)
+        print_json({"schema": "nexi-person-1", **people.export(found)})
+
+
+@_users_group.command("link", context_settings=HELP)
+@click.argument("person", metavar="NAME|ID")
+def _link_user(person: str) -> None:
+    """Print a path that signs a person in once, within the hour."""
+    with _open_people() as people:
+        found = people.find(person)
+        people.record(None, "add_link", found)
+        _print_rows([(f"/login/link/{people.add_link(found)}",)])
+
+
+# tokens
+
+
+@admin_command.group("tokens", invoke_without_command=True, context_settings=HELP)
+@click.argument("person", metavar="NAME|ID")
+@click.pass_context
+def _tokens_group(ctx: click.Context, person: str) -> None:
+    """List the tokens of a person."""
+    ctx.obj = person
+    if ctx.invoked_subcommand is None:
+        with _open_people() as people:
+            rows = people.list_tokens(people.find(person))
+            _print_rows([(t.id, t.name, ",".join(t.scopes), _day(t.expires), _day(t.last_used)) for t in rows], "No tokens.")
+
+
+@_tokens_group.command("add", context_settings=HELP)
+@click.argument("name")
+@click.option("--read-only", is_flag=True, help="Let the token only look.")
+@click.option("--days", type=click.FloatRange(0, min_open=True), metavar="N", help="Days until it expires.")
+@click.pass_obj
+def _add_token(person: str, name: str, read_only: bool, days: float | None) -> None:
+    """Add a token and print it; it is not shown again."""
+    with _open_people() as people:
+        found = people.find(person)
+        token = people.add_token(found, name, ("read",) if read_only else ("read", "ask"), days)
+        people.record(None, "add_token", f"{found} {name}")
+        _print_rows([(token,)])
+
+
+@_tokens_group.command("rm", context_settings=HELP)
+@click.argument("token_id", metavar="TOKEN_ID")
+def _revoke_token(token_id: str) -> None:
+    """Revoke a token."""
+    from nexi.errors import NexiError
+
+    with _open_people() as people:
+        if not people.revoke_token(token_id):
+            raise NexiError(f"there is no token {token_id}", fix="nexi admin tokens NAME lists them", code="not_found")
+        people.record(None, "revoke_token", token_id)
+
+
+# quotas and runs
+
+
+@admin_command.command("quotas", context_settings=HELP)
+@click.argument("person", metavar="NAME|ID")
+@click.option("--runs", type=click.IntRange(0), metavar="N", help="Runs a day.")
+@click.option("--tokens", type=click.IntRange(0), metavar="N", help="Tokens a day.")
+@click.option("--cost", type=click.FloatRange(0), metavar="USD", help="Dollars a day.")
+@click.option("--running", type=click.IntRange(1), metavar="N", help="Runs at once.")
+@click.option("--clear", is_flag=True, help="Remove every limit first.")
+def _quotas_command(person: str, clear: bool, **given: Any) -> None:
+    """Show what a person may use a day and has used today, or change it."""
+    from msgspec.structs import replace
+
+    from nexi.app.team import Quotas
+
+    with _open_people() as people:
+        found = people.find(person)
+        names = {"runs": "runs_per_day", "tokens": "tokens_per_day", "cost": "cost_per_day", "running": "running"}
+        changes = {names[name]: value for name, value in given.items() if value is not None}
+        if changes or clear:
+            people.set_quotas(found, replace(Quotas() if clear else people.quotas_of(found), **changes))
+            people.record(None, "set_quotas", f"{found} {changes}")
+        quotas, usage = people.quotas_of(found), people.usage_of(found)
+        most = (quotas.runs_per_day, quotas.tokens_per_day, quotas.cost_per_day, quotas.running)
+        used = (usage.runs, usage.tokens, usage.cost, usage.running)
+        labels = ("runs a day", "tokens a day", "dollars a day", "runs at once")
+        rows = zip(labels, used, most, strict=True)
+        _print_rows([(label, f"{now:g}", "no limit" if limit is None else f"of {limit:g}") for label, now, limit in rows])
+
+
+@admin_command.command("runs", context_settings=HELP)
+@click.option("-n", "--num", type=click.IntRange(1), default=20, show_default=True, metavar="N", help="Show the last N.")
+def _runs_command(num: int) -> None:
+    """List the runs of everybody, newest first, without their questions."""
+    with _open_people() as people:
+        _print_rows([(*row[:4], _day(row[4])) for row in people.list_runs(num)], "No runs.")
+
+
+@admin_command.command("audit", context_settings=HELP)
+@click.option("-n", "--num", type=click.IntRange(1), default=50, show_default=True, metavar="N", help="Show the last N.")
+def _audit_command(num: int) -> None:
+    """List what was changed, newest first."""
+    with _open_people() as people:
+        _print_rows([(_day(row[0]), *row[1:]) for row in people.read_audit(num)], "Nothing was changed.")
+
+
+@contextmanager
+def _open_people() -> Iterator[People]:
+    """The people of the configured database, for one command."""
+    from nexi.app.team import People, open_database
+    from nexi.config import load_config
+
+    with report_errors():
+        database = open_database(load_config())
+        try:
+            yield People(database)
+        finally:
+            database.close()
+
+
+def _remove_files(person: str) -> None:
+    """Delete a person's knowledge base, uploads and cached pages on this machine."""
+    import shutil
+
+    from nexi.config import load_config
+
+    shutil.rmtree(load_config().for_person(person).personal_dir, ignore_errors=True)
+
+
+def _day(moment: Any) -> str:
+    return moment.strftime("%Y-%m-%d %H:%M") if moment else "-"
+
+
+def _print_rows(rows: list[tuple[Any, ...]], otherwise: str = "") -> None:
+    from nexi.output import write
+    from nexi.output.controls import clean_line
+
+    if not rows and otherwise:
+        write(f"{otherwise}\n", sys.stderr)
+    for row in rows:
+        write("  ".join(clean_line(str(cell)) for cell in row if str(cell)) + "\n")

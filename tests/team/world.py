@@ -1,0 +1,77 @@
+"""A team server in memory over a real database: its app, a worker in the same process, and a client for each person."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from starlette.applications import Starlette
+
+from nexi.app import Nexi
+from nexi.app.team import People, Team
+from nexi.app.worker import TeamWorker
+from nexi.config import Config
+from nexi.postgres.database import Database
+from nexi.testing import FakeWeb
+from nexi.web.guard import GuardRules
+from nexi.web.team import create_team_app
+
+MOON = "https://moon.example/facts"
+PAGES = {MOON: "# Moon facts\n\nThe Moon is 384,400 km from Earth on average. It orbits Earth in 27.3 days."}
+QUESTION = "How far is the Moon from Earth on average?"
+MANY = GuardRules(per_minute=1_000_000, burst=1_000_000)
+
+
+@dataclass
+class ServedTeam:
+    """A team server, and how to be somebody there."""
+
+    app: Starlette
+    team: Team
+    people: People
+
+    def client(self, token: str = "", **options: Any) -> httpx2.AsyncClient:
+        headers = {"authorization": f"Bearer {token}"} if token else {}
+        transport = httpx2.ASGITransport(app=self.app)
+        return httpx2.AsyncClient(transport=transport, base_url="https://127.0.0.1", headers=headers, timeout=30, **options)
+
+    def client_of(self, person: str, scopes: tuple[str, ...] = ("read", "ask")) -> httpx2.AsyncClient:
+        return self.client(self.people.add_token(person, "test", scopes))
+
+
+@asynccontextmanager
+async def serving_team(url: str, home: Path, *, rules: GuardRules = MANY, **settings: Any) -> AsyncIterator[ServedTeam]:
+    """A server and a worker of a team; both end with the block."""
+    config = Config(home=home, model="extractive", database_url=url, **settings)
+    web = FakeWeb(PAGES)
+
+    def make_nexi(personal: Config, state: Any) -> Nexi:
+        return Nexi(personal, state=state, backends=(web,), fetchers=(web,))
+
+    team = Team(config, Database(url).open(), make_nexi=make_nexi)
+    app = create_team_app(team, rules=rules)
+    stopping = asyncio.Event()
+    async with app.router.lifespan_context(app):
+        working = asyncio.create_task(TeamWorker(team, drain_s=0.0).work(stopping))
+        try:
+            yield ServedTeam(app, team, People(team.database))
+        finally:
+            stopping.set()
+            await working
+
+
+async def ask(client: httpx2.AsyncClient, question: str = QUESTION, **more: Any) -> str:
+    """Ask as somebody, wait for the end, and return the id of the run."""
+    reply = await client.post("/v1/runs", json={"question": question, **more})
+    assert reply.status_code == 202, reply.text
+    run_id = str(reply.json()["id"])
+    async with asyncio.timeout(30):
+        while (status := (await client.get(f"/v1/runs/{run_id}")).json())["state"] == "running":
+            await asyncio.sleep(0.05)
+    assert status["state"] == "finished", status
+    return run_id
