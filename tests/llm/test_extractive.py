@@ -10,8 +10,9 @@ import pytest
 
 from nexi.errors import LLMError
 from nexi.llm.extractive._related import find_similarity
+from nexi.llm.extractive.composition import compose_answer
 from nexi.llm.extractive.model import NOTHING_FOUND, NOTHING_READ, Extractive
-from nexi.llm.extractive.questions import what_is_wanted
+from nexi.llm.extractive.questions import read_question, what_is_wanted
 from nexi.types import Hit, Message, PageView, Reply, SearchOutcome, ToolCall, ToolResult, ToolSpec, Usage
 
 TOOLS = tuple(ToolSpec(name, "", {}) for name in ("web_search", "web_get", "final_answer"))
@@ -328,3 +329,81 @@ async def test_whether_both_are_so_is_concluded_where_the_pages_say_it(place: st
 )
 def test_a_word_is_said_by_related_words_in_part(word: str, others: set[str], least: float, most: float) -> None:
     assert least <= find_similarity(word, frozenset(others)) <= most
+
+
+def page(number: int, title: str, text: str) -> PageView:
+    return PageView(f"https://p.example/{number}", number, title, f"# {title}\n\n{text}")
+
+
+@pytest.mark.parametrize(
+    ("question", "one", "two", "short"),
+    [
+        (
+            "Are both Ada Inn and Berg House restaurants?",
+            "Ada Inn is a small restaurant in Ulm.",
+            "Berg House is a restaurant chain.",
+            "Yes.",
+        ),
+        (
+            "Do Ada Inn and Berg House have the same director?",
+            "Ada Inn is a film directed by Mia Kohl and Otto Wald.",
+            "Berg House is a film directed by Otto Wald.",
+            "Yes.",
+        ),
+        (
+            "Do Ada Inn and Berg House have the same director?",
+            "Ada Inn is a film directed by Mia Kohl.",
+            "Berg House is a film directed by Otto Wald.",
+            "No.",
+        ),
+        (
+            "Which has more rooms, Ada Inn or Berg House?",
+            "Ada Inn is a hotel with 15 rooms.",
+            "Berg House is a hotel with 75–100 rooms.",
+            "Berg House.",
+        ),
+        (
+            "Which has fewer rooms, Ada Inn or Berg House?",
+            "Ada Inn is a hotel with 15 rooms.",
+            "Berg House is a hotel with 75 rooms.",
+            "Ada Inn.",
+        ),
+        (
+            "Which has more rooms, Ada Inn or Berg House?",
+            "Ada Inn is a hotel with 15 rooms.",
+            "Berg House is a large hotel in Ulm.",
+            "",
+        ),
+    ],
+)
+def test_what_two_pages_settle_together_is_said_first(question: str, one: str, two: str, short: str) -> None:
+    answer = compose_answer(read_question(question), [page(1, "Ada Inn", one), page(2, "Berg House", two)])
+    assert (answer.short, answer.lines) == (short, ((one, 1), (two, 2)))
+
+
+async def test_a_second_page_is_one_that_the_page_about_the_subject_names() -> None:
+    """A page that shares more words with the question, but not its subject, does not stand in for it."""
+    answer = await final(
+        "Where did the father of Tim Sorel study?",
+        page(1, "Tim Sorel", "Tim Sorel is a painter from Ulm. He is the son of Max Sorel, a judge."),
+        page(2, "Otto Wald", "Trained by his father, Otto Wald chose to study law where his father had studied."),
+        page(3, "Max Sorel", "Max Sorel was a judge. He studied law in Bern."),
+    )
+    assert re.findall(r"\[\d\]", answer)[:2] == ["[1]", "[3]"]
+
+
+def test_a_page_is_named_also_without_the_title_after_a_comma() -> None:
+    pages = [
+        page(1, "Tim Sorel", "Tim Sorel is a painter from Ulm. The family of Max Sorel came from Bern."),
+        page(2, "Ada Berg", "Ada Berg was born in 1950 in Ulm, and her father was a painter from Ulm."),
+        page(3, "Max Sorel, 2nd Count of Ulm", "Max Sorel (born 3 May 1901) was a count. He had a dog."),
+    ]
+    lines = compose_answer(read_question("When was the father of Tim Sorel born?"), pages).lines
+    assert lines[:2] == (("The family of Max Sorel came from Bern.", 1), ("Max Sorel (born 3 May 1901) was a count.", 3))
+
+
+def test_a_long_sentence_is_not_cut_through_a_name() -> None:
+    before = "in those far days the tune blue harbour was sung by the old choir" + " and" * 29
+    after = " Mia Kohl and so many others of the old region who came there."
+    (line,) = compose_answer(read_question("Why was the tune blue harbour sung?"), [page(1, "Songs", before + after)]).lines
+    assert line == (f"… {before.removeprefix('in ')} Mia Kohl …", 1)

@@ -9,15 +9,18 @@ import re
 
 from msgspec import Struct
 
-from nexi.llm.extractive._lexicon import COUNTRIES
+from nexi.llm.extractive._lexicon import COUNTRIES, RELATIONS
 from nexi.llm.extractive._related import find_similarity
 from nexi.llm.extractive.passages import ContentWords
-from nexi.llm.extractive.questions import Question
+from nexi.llm.extractive.questions import Question, find_names
 from nexi.text.sentences import MONTHS
 
 _EARLIER = re.compile(r"\b(?:first|earlier|older|oldest|before|elder)\b", re.I)
 _LATER = re.compile(r"\b(?:later|last|younger|youngest|recent|recently|newer|after|second)\b", re.I)
 _LONGER = re.compile(r"\blived? longer\b|\blonger li(?:fe|ved)\b", re.I)
+_MORE = re.compile(r"\b(more|most|fewer|fewest|less)\s+(\w+)", re.I)
+_SAME_RELATION = re.compile(rf"\bsame ({'|'.join(RELATIONS)})\b", re.I)
+_RELATION_WORDS = 9  # after a cue such as "directed", within which the names stand
 _BOTH = re.compile(r"\b(?:both|same)\b", re.I)
 _DATE = re.compile(
     rf"\b(?:(?P<d1>\d{{1,2}})(?:st|nd|rd|th)? )?(?:(?P<m>{'|'.join(MONTHS)}) )?(?:(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?, )?"
@@ -44,6 +47,9 @@ def compare_sides(question: Question, one: Side, other: Side) -> str:
         return _answer_yes_or_no(question, one, other)
     if _LONGER.search(question.text):
         return _answer_by_value(one, other, _life_span(one.text), _life_span(other.text), want_more=True)
+    if more := _MORE.search(question.text):
+        first, second = (_count_things(f"{side.text} {side.opening}", more[2]) for side in (one, other))
+        return _answer_by_value(one, other, first, second, want_more=more[1].lower() in ("more", "most"))
     earlier, later = bool(_EARLIER.search(question.text)), bool(_LATER.search(question.text))
     if earlier == later:
         return ""
@@ -56,6 +62,15 @@ def _answer_by_value(one: Side, other: Side, first: float | None, second: float 
     if first is None or second is None or first == second:
         return ""
     return f"{(one if (first > second) == want_more else other).name}."
+
+
+def _count_things(text: str, noun: str) -> float | None:
+    """How many of something a text counts: 100 of "75-100 species"."""
+    wanted = set(ContentWords().stems(noun))
+    for match in re.finditer(r"(\d[\d,]*)(?:\s*[-–]\s*(\d[\d,]*))?\s+(?:\w+\s+){0,2}?(\w+)", text):
+        if wanted & set(ContentWords().stems(match[3])):
+            return float((match[2] or match[1]).replace(",", "") or 0)
+    return None
 
 
 def find_dates(text: str) -> list[float]:
@@ -85,6 +100,9 @@ def _answer_yes_or_no(question: Question, one: Side, other: Side) -> str:
     if re.search(r"\bsame (?:country|nationality|nation)\b|\bsame\b.*\bcountry\b", question.text, re.I):
         first, second = (_find_countries(side.text) or _find_countries(side.opening) for side in (one, other))
         return "" if not first or not second else "Yes." if first & second else "No."
+    if relation := _SAME_RELATION.search(question.text):
+        first, second = (_find_related_names(side.text, relation[1].lower()) for side in (one, other))
+        return "" if not first or not second else "Yes." if first & second else "No."
     words = ContentWords()
     rest = question.text
     for name in (one.name, other.name):
@@ -95,6 +113,13 @@ def _answer_yes_or_no(question: Question, one: Side, other: Side) -> str:
     said = [frozenset(words.stems(f"{side.text} {side.opening}")) for side in (one, other)]
     shares = [sum(find_similarity(word, stems) >= MIN_SIMILARITY for word in asked) / len(asked) for stems in said]
     return "Yes." if min(shares) == 1 else "No." if max(shares) == 1 and min(shares) == 0 else ""
+
+
+def _find_related_names(text: str, relation: str) -> frozenset[str]:
+    """The names that stand in a relation: those after "directed by" for a director."""
+    cue = re.search(rf"\b(?:{'|'.join(RELATIONS[relation])})\b((?:\s+\S+){{1,{_RELATION_WORDS}}})", text, re.I)
+    found = re.split(r"\b(?:starring|from|about|in|on)\b|[.;(]", cue[1])[0] if cue else ""
+    return frozenset(name for name in find_names(found) if len(name.split()) > 1)
 
 
 def _find_countries(text: str) -> frozenset[str]:

@@ -170,7 +170,7 @@ class _Subjects:
     def sides(self) -> list[tuple[Side, Scored]]:
         """The two alternatives of the question with the first words of their pages."""
         choices = self.evidence.question.choices
-        found = [self._find_side(choice, [n for n in range(len(self.flat)) if self._is_about(n, choice)]) for choice in choices]
+        found = [self._find_side(choice, self._pages_about(choice)) for choice in choices]
         if len(found) != 2 or not all(found):
             named = [n for n, is_named in enumerate(self.named) if is_named]
             found = [self._find_side(self.evidence.subjects[n], [n]) for n in named]
@@ -182,7 +182,14 @@ class _Subjects:
         if lead is None:
             return None
         opening = " ".join(s.text for s in self.evidence.sentences[lead.page][:_OPENING_SENTENCES])
+        if self.evidence.question.wants == "yesno" and self.flat[lead.page] in flatten_words(name):
+            name = self.evidence.subjects[lead.page]  # "Eatza Pizza restaurants" asks whether Eatza Pizza is one
         return Side(name, lead.sentence.text, opening), lead
+
+    def _pages_about(self, choice: str) -> list[int]:
+        """The pages about an alternative, first those whose subject is just that."""
+        pages = [n for n in range(len(self.flat)) if self._is_about(n, choice)]
+        return sorted(pages, key=lambda n: self.flat[n] != flatten_words(choice))
 
     def linked_pair(self) -> list[Scored]:
         """Two sentences of two pages that belong together, or nothing."""
@@ -192,7 +199,7 @@ class _Subjects:
         for first in dict.fromkeys((*named, best_page) if self.needs_another_page(best_page) else named):
             for second in range(len(self.flat)):
                 pair = self._pair_pages(first, second)
-                score = sum(s.score for s in pair) * (BOTH_NAMED if self.named[second] else 1.0)
+                score = sum(s.score for s in pair) * (BOTH_NAMED if self.named[first] and self.named[second] else 1.0)
                 if pair and score > best[0]:
                     best = (score, pair)
         return best[1]
@@ -231,8 +238,11 @@ class _Subjects:
         about = self.flat[second]
         if first == second or len(about) <= MIN_NAME or about in self.flat[first]:
             return []
+        both_named = self.named[first] and self.named[second]
         own = (s for s in self.usable if s.page == first)
-        link = next((s for s in own if self.named[second] or self._mentions_subject(s, second)), None)
+        link = next((s for s in own if both_named or self._mentions_subject(s, second)), None)
+        if link is None and self.named[first]:
+            link = self._find_mention(first, second)
         top = self._top_after(link, second) if link else None
         return [link, top] if link and top else []
 
@@ -254,9 +264,18 @@ class _Subjects:
             found.append(lead)
         return max(found, key=value, default=lead)
 
+    def _find_mention(self, first: int, second: int) -> Scored | None:
+        """A sentence near the beginning of a page that names what another page is about, whatever else it says."""
+        opening = enumerate(self.evidence.sentences[first][:_OPENING])
+        found = (Scored(0.0, first, place, s, frozenset()) for place, s in opening if s.kind == "prose")
+        return next((s for s in found if self._mentions_subject(s, second)), None)
+
     def _mentions_subject(self, s: Scored, page: int) -> bool:
-        """Whether a sentence names what a page is about, a middle name more or less."""
+        """Whether a sentence names what a page is about, a middle name more or less, or without the title after a comma."""
         text, about = self._sentence_text(s), self.flat[page]
+        name, comma, _ = self.evidence.subjects[page].partition(",")
+        if comma and len(name.split()) > 1 and flatten_words(name) in text:
+            return True
         if about in text:
             return True
         words = about.split()
@@ -272,7 +291,7 @@ class _Subjects:
         start = [
             Scored(0.0, page, place, s, frozenset())
             for place, s in enumerate(self.evidence.sentences[page])
-            if s.kind == "prose" and len(s.text.split()) > 5 and names & set(flatten_words(s.text).split())
+            if len(s.text.split()) > (5 if s.kind == "prose" else MAX_HEAD_WORDS) and names & set(flatten_words(s.text).split())
         ][:_LEAD_SENTENCES]
         return next((s for s in start if find_dates(s.sentence.text)), start[0] if start else None)
 
@@ -395,9 +414,22 @@ def _shorten_sentence(text: str, evidence: SentenceRanking, room: int) -> str:
     for place in find_wanted_words(evidence, words):
         values[place] += KEEP_WANTED * max(values)
     starts = range(len(words) - room + 1)
-    start = max(starts, key=lambda i: (sum(values[i : i + room]), -i))
+    most = max(values)
+
+    def value(start: int) -> float:
+        splits = _splits_name(words, start) + _splits_name(words, start + room)
+        return sum(values[start : start + room]) - most * splits
+
+    start = max(starts, key=lambda i: (value(i), -i))
     stretch = " ".join(words[start : start + room])
     return f"{'… ' if start else ''}{stretch}{' …' if start + room < len(words) else ''}"
+
+
+def _splits_name(words: Sequence[str], place: int) -> bool:
+    """Whether a cut before a word goes through a name: "Shooter | Jennings"."""
+    if not 0 < place < len(words) or words[place - 1][-1:] in ",;.:)":
+        return False
+    return words[place - 1][:1].isupper() and words[place][:1].isupper()
 
 
 def _is_beside_the_point(aside: str, evidence: SentenceRanking) -> bool:
