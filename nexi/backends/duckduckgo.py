@@ -12,6 +12,7 @@ from typing import Any
 
 from nexi.backends.replies import plain_line, read_rows, with_sites
 from nexi.errors import BackendError
+from nexi.net.causes import plain_cause
 from nexi.types import Hit, Query
 
 NAME = "duckduckgo"
@@ -100,4 +101,4 @@ def _translate_error(error: Exception) -> BackendError:
         cause = "the name of its host cannot be resolved"
         return BackendError("DuckDuckGo cannot be reached", code="dns", cause=cause, fix="check the network")
     cause = cause.partition(" > ")[0].rpartition("('")[2]  # the library chains its causes and prints them as code
-    return BackendError("DuckDuckGo cannot be reached", code="network", cause=f"{kind}: {cause}", fix="check the network")
+    return BackendError("DuckDuckGo cannot be reached", code="network", cause=plain_cause(cause), fix="check the network")

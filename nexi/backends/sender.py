@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from nexi import urls
 from nexi.errors import BackendError, ConfigError
+from nexi.net.causes import plain_cause
 from nexi.net.trust import MACHINE, Trust, trust_nobody
 from nexi.types import Hit, Query
 
@@ -179,7 +180,7 @@ async def _load_certificates(scheme: str, trust: Trust) -> ssl.SSLContext:
 
 
 def _translate_error(service: str, request: BackendRequest, error: Exception) -> BackendError:
-    cause = urls.hide_userinfo(str(error)) or type(error).__name__
+    cause = plain_cause(urls.hide_userinfo(str(error))) or type(error).__name__
     where = urls.hide_userinfo(request.url.partition("?")[0])
     if isinstance(error, (httpx2.TimeoutException, TimeoutError)):
         return BackendError(
@@ -199,10 +200,10 @@ def _translate_error(service: str, request: BackendRequest, error: Exception) ->
             )
         case socket.gaierror():
             return BackendError(
-                f"the host of {service} was not found",
+                f"{service} cannot be reached",
                 code="dns",
-                cause=cause,
-                fix=f"check the host in {where} and the network",
+                cause="the name of its host cannot be resolved",
+                fix=f"check the network, and the host in {where}",
             )
         case ConnectionRefusedError():
             return BackendError(

@@ -92,7 +92,9 @@ class AddressGuard:
         try:
             parsed = urls.parse(url)
         except ValueError as error:
-            raise FetchError("this is not a URL", reason="blocked", cause=str(error), fix="use a full http(s) URL") from error
+            raise FetchError(
+                "this cannot be fetched", reason="blocked", cause=str(error), fix="use a full address that starts with https://"
+            ) from error
         if parsed.scheme not in urls.DEFAULT_PORTS:
             raise _blocked_error(parsed.href, f"only http and https are fetched, not {parsed.scheme}", "use an http(s) URL")
         if parsed.userinfo:
@@ -216,7 +218,10 @@ async def resolve_host(host: str, port: int) -> list[str]:
         answers = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise FetchError(
-            f"the host {host} was not found", reason="error", cause=str(error), fix="check the spelling and the network"
+            f"the host {host} was not found",
+            reason="error",
+            cause="its name cannot be resolved",
+            fix="check the spelling and the network",
         ) from error
     return list(dict.fromkeys(str(answer[4][0]) for answer in answers))
 

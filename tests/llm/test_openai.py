@@ -420,10 +420,10 @@ async def test_usage_that_makes_no_sense_is_estimated(usage: object) -> None:
     ("canned", "code", "words", "fix"),
     [
         (refused(400, "messages: wrong"), "bad_request", "messages: wrong", "-m MODEL"),
-        (refused(401, f"Incorrect API key provided: {KEY}"), "auth", "Incorrect API key provided: [key]", "--edit-config"),
+        (refused(401, f"Incorrect API key provided: {KEY}"), "auth", "Incorrect API key provided: [key]", "nexi config setup"),
         (refused(402, "no credits"), "payment", "no credits", "top up"),
-        (refused(403, {"detail": "forbidden"}), "auth", "forbidden", "api_key"),
-        (refused(404, {"error": "model 'x' not found"}), "not_found", "model 'x' not found", "-m MODEL"),
+        (refused(403, {"detail": "forbidden"}), "auth", "forbidden", "-m MODEL"),
+        (refused(404, {"error": "model 'x' not found"}), "not_found", "model 'x' not found", "nexi models"),
         (refused(408, "slow"), "timeout", "slow", "time target"),
         (refused(429, "slow down"), "rate_limit", "slow down", "-m MODEL"),
         (refused(429, {"error": {"message": "no money", "code": "insufficient_quota"}}), "payment", "no money", "top up"),
@@ -469,7 +469,7 @@ async def test_nobody_listening_is_a_connect_failure_that_is_tried_again() -> No
     with pytest.raises(LLMError) as caught:
         await ask(llm)
     await llm.aclose()
-    assert (caught.value.code, "start the server" in caught.value.fix) == ("connect", True)
+    assert (caught.value.code, "start the model server" in caught.value.fix) == ("connect", True)
     assert clock.slept == [0.25, 0.5]
 
 

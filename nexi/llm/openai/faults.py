@@ -18,13 +18,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from nexi.errors import ConfigError, ContextOverflowError, LLMError
+from nexi.net.causes import plain_cause
 
 MAX_CAUSE_CHARS = 300
 MAX_SCAN_CHARS = 20_000
 
-_KEY_FIX = "check api_key in the config: nexi --edit-config"
+_KEY_FIX = "set the right key: nexi config setup"
 _WAIT_FIX = "wait or choose another model: -m MODEL"
-_SERVER_FIX = "start the server or correct base_url: nexi --edit-config"
+_SERVER_FIX = "start the model server, or correct its address: nexi config setup"
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,13 @@ class _Kind(Struct, frozen=True):
 _AUTH = _Kind("auth", "{where} refused the API key", _KEY_FIX)
 _PAYMENT = _Kind("payment", "{where} requires payment", "top up the account, or choose another model: -m MODEL")
 _RATE = _Kind("rate_limit", "{where} is limiting requests", _WAIT_FIX, retryable=True)
-_MISSING = _Kind(
-    "not_found", "{where} does not know the model {model} or this address", "choose a model with -m MODEL, or correct base_url"
+_MISSING = _Kind("not_found", "{where} has nothing at this address", "correct base_url; it usually ends in /v1")
+_UNKNOWN_MODEL = _Kind(
+    "not_found",
+    "{where} does not have the model {model}",
+    "choose another: `nexi models` lists them; with Ollama, `ollama pull {model}` downloads it",
 )
+_FORBIDDEN = _Kind("auth", "{where} refused access", "check that this key may use the model, or choose another: -m MODEL")
 _BAD_REQUEST = _Kind(
     "bad_request", "{where} refused the request", "choose another model: -m MODEL, or check the config: nexi doctor"
 )
@@ -89,7 +94,7 @@ _THOUGHT_ONLY = _Kind(
 _BY_STATUS: Mapping[int, _Kind] = {
     401: _AUTH,
     402: _PAYMENT,
-    403: _AUTH,
+    403: _FORBIDDEN,
     404: _MISSING,
     408: _TIMEOUT,
     409: _SERVER,
@@ -124,12 +129,12 @@ def from_transport(endpoint: EndpointLabel, error: Exception) -> LLMError:
     words = next((str(cause) for cause in causes if str(cause)), type(error).__name__)
     name_error = next((cause for cause in causes if isinstance(cause, socket.gaierror)), None)
     if name_error is not None:
-        fault = _build_error(endpoint, _DNS, str(name_error))
+        fault = _build_error(endpoint, _DNS, "the network is down, or the name is misspelt")
         fault.retryable = name_error.errno == socket.EAI_AGAIN
         return fault
     if any(isinstance(cause, ssl.SSLError) for cause in causes):
-        return _build_error(endpoint, _TLS, words)
-    return _build_error(endpoint, _transport_kind(error), words)
+        return _build_error(endpoint, _TLS, plain_cause(words))
+    return _build_error(endpoint, _transport_kind(error), plain_cause(words))
 
 
 def stream_closed(endpoint: EndpointLabel) -> LLMError:
@@ -186,6 +191,8 @@ def _from_words(endpoint: EndpointLabel, status: int, words: str, raw: str, retr
     kind = _BY_STATUS.get(status) or (_SERVER if status >= 500 or not status else _BAD_REQUEST)
     if status == 429 and re.search(_NO_CREDIT, raw):
         kind = _PAYMENT
+    if status == 404 and re.search(r"model", words, re.IGNORECASE):
+        kind = _UNKNOWN_MODEL
     return _build_error(endpoint, kind, words or f"HTTP {status}", status=status, retry_after=retry_after)
 
 
@@ -217,7 +224,7 @@ def _build_error(
     return LLMError(
         kind.what.format(where=endpoint.where, model=endpoint.model),
         cause=endpoint.clean(cause),
-        fix=kind.fix,
+        fix=kind.fix.replace("{model}", endpoint.model),
         code=kind.code,
         status=status,
         retryable=kind.retryable,
