@@ -67,7 +67,12 @@ class ResearchEngine:
 
     def settings(self) -> dict[str, Any]:
         parallel = {"seats": self.max_parallel} if self.max_parallel < MAX_PARALLEL_RESEARCHERS else {}
-        return {"tools": self.tools(), **parallel}
+        return {"tools": self.tools(), **parallel, **({"names_limit": True} if self._names_limit() else {})}
+
+    def _names_limit(self) -> bool:
+        """Whether the evaluator is told which limit was reached; a run that began without goes on without."""
+        recorded = self._environment.recorded
+        return not recorded.facts or bool(recorded.settings.get("names_limit"))
 
     def tools(self) -> list[str]:
         """The tools besides the web search that researchers are offered; a resumed run keeps its own."""
@@ -138,6 +143,7 @@ class ResearchEngine:
             state=fold(f for f in self._facts if not isinstance(f, RunResumed)),
             recording=recorded.recording,
             approve=self._approve,
+            names_limit=self._names_limit(),
             estimate=self._estimate,
             concurrency=asyncio.Semaphore(self.max_parallel),
             max_output_tokens=environment.request.limits.max_output_tokens or config.max_output_tokens,

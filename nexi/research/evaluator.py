@@ -25,7 +25,7 @@ from nexi.research.stream import LEAKED_TAGS, MAX_PROSE_CHARS, ReportStream
 from nexi.structured.json_reader import find_values
 from nexi.text.words import drop_stop_words
 from nexi.token_counter import BYTES_PER_TOKEN
-from nexi.types import Message
+from nexi.types import Message, StopReason
 
 MIN_REPORT_BYTES = 500
 PROMPT_TOKENS = 900
@@ -34,6 +34,7 @@ MAX_BUILT_IN_ROUNDS = 2  # word coverage cannot tell whether more rounds would h
 
 _HEADING = re.compile(r"^#{1,3} ", re.MULTILINE)
 _FENCED = re.compile(r"\A\s*```(?:json)?\s*(.*?)\s*```\s*\Z", re.DOTALL)
+SPENT = "The budget is spent."
 CUT_OFF = "cut"  # recorded as the author of a report whose end never came
 
 
@@ -224,10 +225,20 @@ def find_uncovered_tasks(state: ResearchState) -> list[str]:
     return [drop_stop_words(task) or task for task in missing]
 
 
-def describe_budget(state: ResearchState) -> str:
-    """Describe the budget to the evaluator; without figures, so that a resumed run sends the same request."""
+_LIMIT_SENTENCES = {
+    StopReason.TIME_TARGET: "The time target was reached.",
+    StopReason.MAX_ITERATIONS: "The iteration limit was reached.",
+    StopReason.CANCELLED: "The user has stopped the research.",
+}
+
+
+def describe_budget(state: ResearchState, *, names_limit: bool = True) -> str:
+    """Describe the budget to the evaluator; without figures, so that a resumed run sends the same request.
+
+    Runs recorded before limits had names (`names_limit`) were told that the budget is spent, whichever it was.
+    """
     if state.limit:
-        return "The budget is spent."
+        return _LIMIT_SENTENCES.get(state.limit, SPENT) if names_limit else SPENT
     return "More than 80 % of the budget is used: finish soon." if state.is_near_limit else ""
 
 

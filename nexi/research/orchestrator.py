@@ -118,6 +118,7 @@ class Orchestrator:
     max_output_tokens: int = 8192
     prompts_folder: Path | None = None
     writes_from_parts: bool = False  # a small model, which plans no report
+    names_limit: bool = True  # to the evaluator
     _researcher_tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _tasks: asyncio.TaskGroup | None = None
     _checker: AnswerChecker | None = None
@@ -328,7 +329,7 @@ class Orchestrator:
         return EvaluationLimits(
             coordinator.max_context,
             min(self.max_output_tokens, coordinator.max_context // 4),
-            describe_budget(self.state),
+            describe_budget(self.state, names_limit=self.names_limit),
             self.prompts_folder,
             None if self.meter.deadline is None else self.meter.deadline + self.meter.grace(GRACE_S),
         )
@@ -427,11 +428,8 @@ class Orchestrator:
 
     def _build_failure(self, step: FailStep) -> NexiError:
         if step.code == NoEvidenceError.code or self.state.limit:
-            fix = (
-                "raise the budget, or ask again later"
-                if self.state.limit
-                else "ask in other words, or check the search service: nexi doctor"
-            )
+            default = "ask in other words, or check the search service: nexi doctor"
+            fix = _LIMIT_FIXES.get(self.state.limit, default) if self.state.limit else default
             return NoEvidenceError("there is no report", cause=step.message, fix=fix)
         return ResearchError(
             "the research failed", cause=step.message, fix="check the model and the search service: nexi doctor", code=step.code
@@ -443,6 +441,12 @@ _LIMIT_DESCRIPTIONS = {
     StopReason.BUDGET_SPENT: "the budget is spent",
     StopReason.TIME_TARGET: "the time target was reached",
     StopReason.MAX_ITERATIONS: "the iteration limit was reached",
+}
+_LIMIT_FIXES = {
+    StopReason.CANCELLED: "ask again to go on",
+    StopReason.BUDGET_SPENT: "raise --max-cost or --max-tokens",
+    StopReason.TIME_TARGET: "raise --time-target",
+    StopReason.MAX_ITERATIONS: "raise --max-iter",
 }
 
 

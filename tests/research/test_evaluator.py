@@ -184,6 +184,19 @@ def test_the_budget_is_mentioned_from_eighty_per_cent_on() -> None:
     assert [describe_budget(state) for state in states] == said
 
 
+@pytest.mark.parametrize(
+    ("limit", "sentence"),
+    [
+        (StopReason.TIME_TARGET, "The time target was reached."),
+        (StopReason.CANCELLED, "The user has stopped the research."),
+        (StopReason.BUDGET_SPENT, "The budget is spent."),
+    ],
+)
+def test_the_evaluator_is_told_which_limit_was_reached_unless_the_run_began_without(limit: StopReason, sentence: str) -> None:
+    state = fold((LimitReached(limit),))
+    assert (describe_budget(state), describe_budget(state, names_limit=False)) == (sentence, "The budget is spent.")
+
+
 def test_researchers_are_ordered_by_round_and_number() -> None:
     names = ["2.1", "1.10", "1.9"]
     assert [r.id for r in sort_researchers([Researcher(n, int(n[0]), "t") for n in names])] == ["1.9", "1.10", "2.1"]
