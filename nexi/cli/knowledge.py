@@ -30,9 +30,9 @@ MAX_LISTED = 1000
 def index_command(targets: tuple[str, ...], watch: bool, tags: tuple[str, ...], reembed: bool, as_json: bool) -> None:
     """Index files, folders, URLs or a sitemap.
 
-    Reads text, Markdown, HTML, code, PDF, EPUB, and Office and OpenDocument files. Unchanged sources are skipped, and files
-    deleted from a folder are removed from the index. Links, files in other formats, and folders like .git and node_modules
-    are skipped.
+    Reads text, Markdown, HTML, code, PDF, EPUB, Office and OpenDocument files, CSV, e-mail, notebooks, RTF, LaTeX, subtitles
+    and web archives. Unchanged sources are skipped, and files deleted from a folder are removed from the index. Links, files
+    in other formats, and folders like .git and node_modules are skipped.
     """
     if not targets and not reembed:
         raise click.UsageError("name a file, a folder, a URL or a sitemap")

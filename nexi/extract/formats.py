@@ -7,6 +7,7 @@ by what a name ends with, and by its bytes; the bytes of a document win over bot
 from __future__ import annotations
 
 import re
+import zlib
 
 from msgspec import Struct
 
@@ -61,6 +62,17 @@ _FORMATS = (
     Format("OpenDocument text", (f"{_OPEN}text", f"{_OPEN}text-template"), ("odt", "ott"), "opendocument.read_odf", whole=True),
     Format("OpenDocument spreadsheet", (f"{_OPEN}spreadsheet",), ("ods", "ots"), "opendocument.read_odf", whole=True),
     Format("OpenDocument presentation", (f"{_OPEN}presentation",), ("odp", "otp"), "opendocument.read_odf", whole=True),
+    Format("CSV table", ("text/csv", "application/csv"), ("csv",), "delimited.read_csv", is_text=True),
+    Format("TSV table", ("text/tab-separated-values",), ("tsv", "tab"), "delimited.read_tsv", is_text=True),
+    Format("e-mail message", ("message/rfc822",), ("eml",), "mail.read_eml", is_text=True),
+    Format("mailbox", ("application/mbox",), ("mbox",), "mail.read_mbox", is_text=True),
+    Format("Jupyter notebook", ("application/x-ipynb+json",), ("ipynb",), "notebooks.read_ipynb", whole=True, is_text=True),
+    Format("RTF document", ("application/rtf", "text/rtf", "text/richtext"), ("rtf",), "rtf.read_rtf"),
+    Format("SRT subtitles", ("application/x-subrip", "text/srt"), ("srt",), "subtitles.read_subtitles", is_text=True),
+    Format("WebVTT subtitles", ("text/vtt",), ("vtt",), "subtitles.read_subtitles", is_text=True),
+    Format("LaTeX source", ("application/x-tex", "text/x-tex"), ("tex", "latex"), "latex.read_latex", is_text=True),
+    Format("MHTML page", ("multipart/related",), ("mhtml", "mht"), "mail.read_mhtml", whole=True, is_text=True),
+    Format("web archive", ("application/warc", "application/x-warc"), ("warc",), "webarchives.read_warc"),
     Format("Word 97 document", ("application/msword",), ("doc", "dot"), advice="save it as .docx"),
     Format("Excel 97 workbook", ("application/vnd.ms-excel",), ("xls", "xlt"), advice="save it as .xlsx"),
     Format("binary Excel workbook", (_XLSB,), ("xlsb",), advice="save it as .xlsx"),
@@ -110,6 +122,10 @@ _MAGIC = (
     (b"ID3", "audio/mpeg"), (b"OggS", "audio/ogg"), (b"fLaC", "audio/flac"), (b"\x1aE\xdf\xa3", "video/webm"),
     (b"SQLite format 3\0", "application/vnd.sqlite3"), (b"PAR1", "application/vnd.apache.parquet"),
     (b"\x7fELF", "application/x-executable"), (b"MZ", "application/x-executable"),
+)  # fmt: skip
+_MARKS = (
+    (b"{\\rtf", "application/rtf"), (b"WEBVTT", "text/vtt"), (b"\xef\xbb\xbfWEBVTT", "text/vtt"),
+    (b"WARC/1.", "application/warc"), (b"From: <Saved by ", "multipart/related"),
 )  # fmt: skip
 _INSIDE = (  # what a member of a zip is called, and what such a zip is
     (b"word/document.xml", f"{_OFFICE}wordprocessingml.document"), (b"xl/workbook.xml", f"{_OFFICE}spreadsheetml.sheet"),
@@ -162,8 +178,10 @@ def sniff_type(data: bytes) -> str:
     if _HTML_START.match(data):
         return "text/html"
     start = data[:1_024]
+    if marked := next((kind for magic, kind in _MARKS if start.startswith(magic)), ""):
+        return marked
     if b"\0" not in start and _is_text(start):
-        return "text/plain"
+        return "application/x-ipynb+json" if _is_notebook(data) else "text/plain"
     return _type_of_bytes(data) or (UNKNOWN if b"\0" in start and not charset.guess_utf16(data) else "text/plain")
 
 
@@ -172,7 +190,13 @@ def _is_text(start: bytes) -> bool:
     return not any(start.startswith(magic) for magic, _ in _MAGIC if len(magic) > 3 or not magic.isalnum())
 
 
+def _is_notebook(data: bytes) -> bool:
+    return data[:200].lstrip()[:1] == b"{" and b'"nbformat"' in data and (b'"cells"' in data or b'"worksheets"' in data)
+
+
 def _type_of_bytes(data: bytes) -> str:
+    if data.startswith(b"\x1f\x8b"):
+        return "application/warc" if _unpack_start(data).startswith(b"WARC/") else "application/gzip"
     if data[4:8] == b"ftyp":
         return "video/mp4"
     if data.startswith(b"RIFF"):
@@ -182,6 +206,13 @@ def _type_of_bytes(data: bytes) -> str:
     if data[60:68] == b"BOOKMOBI":
         return "application/x-mobipocket-ebook"
     return next((kind for magic, kind in _MAGIC if data.startswith(magic)), "")
+
+
+def _unpack_start(data: bytes) -> bytes:
+    try:
+        return zlib.decompressobj(31).decompress(data[:4_096], 16)
+    except zlib.error:
+        return b""
 
 
 def _type_of_zip(data: bytes) -> str:
@@ -200,7 +231,7 @@ def refuse_format(kind: str, name: str = "") -> FetchError:
     if known is None:
         said, fix = "not a format nexi reads", "give it as text, HTML, PDF or an Office document"
     else:
-        article = "an" if known.name.startswith(("A", "E", "O", "enc", "old")) else "a"
+        article = "an" if known.name.startswith(("A", "E", "O", "RTF", "SRT", "MHTML", "e", "old")) else "a"
         said, fix = f"{article} {known.name}, which nexi does not read", known.advice
     return FetchError(
         f"{name[:200]} is {said}" if name else said,

@@ -1,0 +1,143 @@
+"""E-mail to Markdown: single messages, mailboxes, and web pages saved as MHTML, which are e-mails of a page.
+
+Above sits `extract`; below, the standard library's e-mail parser and `markup`. Attachments are named and not opened, and
+nothing that a message links to is fetched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from email import policy
+from email.message import EmailMessage
+from email.parser import BytesParser
+from email.utils import parsedate_to_datetime
+
+from nexi.extract import charset, markup
+from nexi.extract.containers import broken_error, build_extracted
+from nexi.extract.words import Extracted, one_line
+from nexi.extract.writer import EnoughText, MarkdownWriter
+
+__all__ = ["read_eml", "read_mbox", "read_mhtml"]
+
+MAX_PARTS = 1_000
+MAX_DEPTH = 20
+MAX_ENCODED_LINES = 8_000  # of one attachment, which are some 600 kB; the rest of it is not looked at
+
+_ENCODED = re.compile(rb"((?:[A-Za-z0-9+/]{40,}\r?\n){%d})(?:[A-Za-z0-9+/]{40,}\r?\n)+" % MAX_ENCODED_LINES)
+_FROM_LINE = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\n]{3,200}\n")
+_PARSER_FAULTS = (ValueError, LookupError, TypeError, AttributeError, RecursionError, IndexError)
+
+
+def read_eml(data: bytes, max_chars: int) -> Extracted:
+    """One message: who wrote it to whom, its text, and the names of its attachments. Raises FetchError."""
+    message = _parse_message(data)
+    writer = MarkdownWriter(max_chars)
+    with suppress(EnoughText):
+        _write_message(message, writer, 1)
+    return build_extracted(
+        writer,
+        {"title": _header(message, "subject"), "author": _header(message, "from"), "published": _date_of(message)},
+    )
+
+
+def read_mbox(data: bytes, max_chars: int) -> Extracted:
+    """The messages of a mailbox, one after the other. Raises FetchError."""
+    writer = MarkdownWriter(max_chars)
+    with suppress(EnoughText):
+        for part in _messages_of(data):
+            _write_message(_parse_message(part), writer, 2)
+    return build_extracted(writer, {})
+
+
+def read_mhtml(data: bytes, max_chars: int) -> Extracted:
+    """The page that was saved. Raises FetchError."""
+    message = _parse_message(data)
+    page = next((part for part in _parts_of(message) if part.get_content_type() == "text/html"), None)
+    if page is None:
+        raise broken_error("there is no page in it")
+    url = _header(page, "content-location") or _header(message, "snapshot-content-location")
+    return markup.read_html(_text_of(page), url if url.startswith(("http://", "https://")) else "")
+
+
+def _messages_of(data: bytes) -> Iterator[bytes]:
+    """A message begins with a line "From …" at the beginning or after an empty line."""
+    starts = [found.start() for found in _FROM_LINE.finditer(data)]
+    if starts[:1] != [0]:
+        raise broken_error("it has no messages")
+    for start, end in zip(starts, [*starts[1:], len(data)], strict=True):
+        yield data[data.find(b"\n", start + 2) + 1 : end]
+
+
+def _parse_message(data: bytes) -> EmailMessage:
+    try:
+        message = BytesParser(EmailMessage, policy=policy.default).parsebytes(_ENCODED.sub(rb"\1", data))
+    except _PARSER_FAULTS as error:
+        raise broken_error(str(error)[:200]) from error
+    if not message.keys():
+        raise broken_error("it has no header")
+    return message
+
+
+def _write_message(message: EmailMessage, writer: MarkdownWriter, level: int) -> None:
+    writer.add_heading(level, _header(message, "subject") or "(no subject)")
+    lines = [(name.title(), _header(message, name)) for name in ("from", "to", "cc", "date")]
+    writer.add_block("  \n".join(f"{name}: {value}" for name, value in lines if value))
+    attached: list[str] = []
+    parts = list(_parts_of(message))
+    has_plain = any(_is_text(part, "text/plain") and _text_of(part).strip() for part in parts)
+    for part in parts:
+        if _is_text(part, "text/plain"):
+            writer.add_block(_text_of(part).replace("\r\n", "\n"))
+        elif _is_text(part, "text/html"):
+            if not has_plain:
+                writer.add_block(markup.whole_text(_text_of(part), ""))
+        elif not part.is_multipart():
+            attached.append(f"{_file_name(part) or 'without a name'} ({part.get_content_type()})")
+    if attached:
+        writer.add_paragraph(f"[attachments, not read: {', '.join(attached)[:2_000]}]")
+
+
+def _parts_of(message: EmailMessage, depth: int = 0) -> Iterator[EmailMessage]:
+    """The parts that hold something, at most `MAX_PARTS`."""
+    if depth > MAX_DEPTH:
+        return
+    payload = message.get_payload()
+    if not message.is_multipart() or not isinstance(payload, list):
+        yield message
+        return
+    for part in payload[:MAX_PARTS]:
+        if isinstance(part, EmailMessage):
+            yield from _parts_of(part, depth + 1)
+
+
+def _is_text(part: EmailMessage, kind: str) -> bool:
+    return part.get_content_type() == kind and part.get_content_disposition() != "attachment"
+
+
+def _text_of(part: EmailMessage) -> str:
+    payload = part.get_payload(decode=True)
+    return charset.decode_body(payload, part.get("content-type", "")) if isinstance(payload, bytes) else ""
+
+
+def _header(message: EmailMessage, name: str) -> str:
+    """A header on one line; one that makes the parser fail is as good as none."""
+    try:
+        return one_line(str(message.get(name, "")))
+    except _PARSER_FAULTS:
+        return ""
+
+
+def _file_name(part: EmailMessage) -> str:
+    try:
+        return one_line(part.get_filename() or "")[:200]
+    except _PARSER_FAULTS:
+        return ""
+
+
+def _date_of(message: EmailMessage) -> str:
+    try:
+        return parsedate_to_datetime(_header(message, "date")).isoformat()
+    except _PARSER_FAULTS:
+        return ""

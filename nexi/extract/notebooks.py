@@ -1,0 +1,93 @@
+"""Jupyter notebooks to Markdown: text cells as they are, code in fences, and what the code printed.
+
+Above sits `extract`; below, the standard library's JSON reader, `markup` for tables and `writer`. No code is run; pictures are
+left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from nexi.extract import charset, markup
+from nexi.extract.containers import broken_error, build_extracted
+from nexi.extract.words import Extracted, one_line
+from nexi.extract.writer import EnoughText, MarkdownWriter
+
+__all__ = ["read_ipynb"]
+
+MAX_OUTPUT_CHARS = 20_000  # of one cell
+
+
+def read_ipynb(data: bytes, max_chars: int) -> Extracted:
+    """The cells in their order. Raises FetchError."""
+    try:
+        notebook = json.loads(charset.decode_body(data))
+    except (ValueError, RecursionError) as error:
+        raise broken_error(f"it is no JSON ({error})"[:200]) from error
+    if not isinstance(notebook, dict) or not (isinstance(notebook.get("cells"), list) or notebook.get("worksheets")):
+        raise broken_error("it has no cells")
+    about = _mapping(notebook.get("metadata"))
+    language = str(
+        _mapping(about.get("language_info")).get("name") or _mapping(about.get("kernelspec")).get("language") or "python"
+    )
+    writer = MarkdownWriter(max_chars)
+    with suppress(EnoughText):
+        for cell in _cells_of(notebook):
+            _write_cell(cell, "".join(c for c in language.lower() if c.isalnum() or c in "+#-")[:20], writer)
+    return build_extracted(writer, {"title": one_line(str(about.get("title") or ""))})
+
+
+def _cells_of(notebook: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Those of the format of today, or those of version 3, which had sheets."""
+    sheets = notebook["worksheets"] if isinstance(notebook.get("worksheets"), list) else [notebook]
+    for sheet in sheets:
+        cells = _mapping(sheet).get("cells")
+        yield from (cell for cell in (cells if isinstance(cells, list) else []) if isinstance(cell, dict))
+
+
+def _write_cell(cell: dict[str, Any], language: str, writer: MarkdownWriter) -> None:
+    source = _join_lines(cell.get("source", cell.get("input", "")))
+    match cell.get("cell_type"):
+        case "code":
+            writer.add_code(source, language)
+            outputs = cell.get("outputs")
+            for output in outputs if isinstance(outputs, list) else []:
+                _write_output(_mapping(output), writer)
+        case "heading":
+            writer.add_heading(int(cell["level"]) if isinstance(cell.get("level"), int) else 1, source)
+        case _:
+            writer.add_block(source)
+
+
+def _write_output(output: dict[str, Any], writer: MarkdownWriter) -> None:
+    forms = _mapping(output.get("data")) or output
+    html = _join_lines(forms.get("text/html", ""))
+    if "<table" in html:
+        writer.add_block(markup.whole_text(html, ""))
+        return
+    shown = forms.get("text/markdown", "")
+    if shown:
+        writer.add_block(_join_lines(shown))
+        return
+    text = _join_lines(forms.get("text/plain", output.get("text", ""))) or _join_lines(output.get("evalue", ""))
+    if len(text) > MAX_OUTPUT_CHARS:
+        writer.truncated = True
+    writer.add_code(text[:MAX_OUTPUT_CHARS])
+
+
+def _mapping(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _join_lines(value: object) -> str:
+    """A text, which a notebook may keep as a list of lines."""
+    return (
+        "".join(line for line in value if isinstance(line, str))
+        if isinstance(value, list)
+        else value
+        if isinstance(value, str)
+        else ""
+    )
