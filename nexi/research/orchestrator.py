@@ -45,10 +45,10 @@ from nexi.research.evaluator import (
     sort_researchers,
 )
 from nexi.research.outline import Section
-from nexi.research.planner import Agenda, PlanningContext, plan_research, split_question
+from nexi.research.planner import Agenda, PlanningContext, plan_by_parts, plan_research, split_question
 from nexi.research.reducer import next_step, reduce
 from nexi.research.researcher import ResearcherFactory, ResearcherTask, SharedResearchContext
-from nexi.research.sections import MAX_EVIDENCE_BYTES, MAX_SECTION_TOKENS, SectionWriter
+from nexi.research.sections import MAX_EVIDENCE_BYTES, MAX_SECTION_TOKENS, SectionWriter, write_introduction
 from nexi.research.state import (
     MAX_PARALLEL_RESEARCHERS,
     NEAR_LIMIT_SHARE,
@@ -63,7 +63,6 @@ from nexi.research.state import (
     WaitStep,
 )
 from nexi.runs.recording import Recording
-from nexi.text.headings import make_heading
 from nexi.token_counter import BYTES_PER_TOKEN
 from nexi.types import Answer, PageView, StopReason, Usage
 
@@ -209,7 +208,10 @@ class Orchestrator:
     async def _make_plan(self) -> None:
         self.emit.delta(StatusDelta("planning"))
         context = replace(self.planning, deadline=self._deadline_after(PLANNING_TIME_SHARE))
-        proposal = await plan_research(self.state.question, self.factory.coordinator_llm(), context)
+        if self.writes_from_parts and not self.recording.is_replay_only:  # a replay takes the plan from its log
+            proposal = plan_by_parts(self.state.question, context)
+        else:
+            proposal = await plan_research(self.state.question, self.factory.coordinator_llm(), context)
         asked_at = self.clock.monotonic()
         agenda = await self._settle_plan(proposal)
         if agenda is None:
@@ -350,13 +352,17 @@ class Orchestrator:
         return "the context window of the model is too small for that" if coordinator.max_context < MIN_SECTION_WINDOW else ""
 
     async def _judge_by_parts(self, step: EvaluateStep, coordinator: MeteredLLM) -> Judgement:
-        """Judge a round of a small model, which writes a section for each part of the question and plans nothing itself."""
-        judgement = judge_without_model(self.state, step)
-        if judgement.decision != "synthesise" or self.state.limit is not None:
+        """Judge a round of a small model: the report quotes the pages part by part, and the model introduces it."""
+        judgement = await self._judge_by_quotations(step)
+        title, _, body = judgement.text.partition("\n\n")
+        if judgement.decision != "synthesise" or self.state.limit is not None or "\n## " not in judgement.text:
             return judgement
-        parts = split_question(self.state.question)
-        sections = tuple(Section(make_heading(part), part if make_heading(part) != part else "") for part in parts)
-        return await self._write_sections(step, sections, coordinator)
+        self.emit.delta(StatusDelta("writing the introduction"))
+        limits = self._evaluation_limits(coordinator)
+        written = await write_introduction(self.state.question, body, coordinator, limits)
+        introduction = await self.factory.build_report_checker().keep_supported(written) if written else ""
+        text = f"{title}\n\n{introduction}\n\n{body}" if introduction else judgement.text
+        return replace(judgement, text=text, by="model" if introduction else judgement.by)
 
     async def _write_sections(self, step: EvaluateStep, sections: Sequence[Section], coordinator: MeteredLLM) -> Judgement:
         """Write the report section by section; without evidence for any of them, the reports themselves become a digest."""
@@ -369,13 +375,12 @@ class Orchestrator:
             coordinator,
             self._evaluation_limits(coordinator),
             self.concurrency,
-            [] if self.writes_from_parts else [r.report for r in sort_researchers(state.reported_researchers)],
-            self.factory.build_report_checker().keep_supported if self.writes_from_parts else None,
+            [r.report for r in sort_researchers(state.reported_researchers)],
             lambda text: self.emit.delta(StatusDelta(text)),
         )
         report = await writer.write_report()
         if not report.text or len(report.quoted) + len(report.missing) == len(sections):
-            return judge_without_model(state, EvaluateStep(step.round, may_delegate=False), quoted=self.writes_from_parts)
+            return judge_without_model(state, EvaluateStep(step.round, may_delegate=False))
         if report.quoted:
             named = "; ".join(report.quoted)
             reason = report.reason or "what the model wrote was not found in the pages"
@@ -423,7 +428,7 @@ class Orchestrator:
         """Return API_ERROR for a report that the model did not write, so that the run can be resumed."""
         if self.state.limit:
             return self.state.limit
-        has_model = not _is_built_in_model(self.factory.coordinator_llm())
+        has_model = not (_is_built_in_model(self.factory.coordinator_llm()) or self.writes_from_parts)
         return StopReason.API_ERROR if has_model and self.state.written_by != "model" else StopReason.FINAL_ANSWER
 
     def _build_failure(self, step: FailStep) -> NexiError:

@@ -110,6 +110,11 @@ async def plan_research(question: str, llm: LLM, context: PlanningContext) -> Ag
     return build_fallback_agenda(resolve_from_conversation(question, context.conversation), context.depth)
 
 
+def plan_by_parts(question: str, context: PlanningContext) -> Agenda:
+    """Make an agenda from the parts of the question, for a model that is too small to plan."""
+    return build_fallback_agenda(resolve_from_conversation(question, context.conversation), context.depth, by="built-in")
+
+
 def parse_agenda(text: str, depth: int = 0) -> Agenda | None:
     """Parse the agenda in a reply: JSON in any of the shapes models use, or a plain list; None where there is none."""
     try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from msgspec import Struct
@@ -35,7 +35,6 @@ from nexi.types import Message, PageView
 MAX_SECTION_WORDS = 220
 MAX_SECTION_TOKENS = 1_200
 MAX_EVIDENCE_BYTES = 9_000
-SMALL_SECTION_WORDS, SMALL_SECTION_TOKENS, SMALL_EVIDENCE_BYTES = 80, 300, 2_400  # small models mix up more than that
 MAX_FINDINGS_BYTES = 2_000
 QUOTED_PASSAGES = 2  # of a section that the model did not write
 MAX_QUOTED_SENTENCES = 4  # of each of them
@@ -64,11 +63,7 @@ class _WrittenSection(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class SectionWriter:
-    """One report. `evidence` has the passages of each section, best first, as views of their pages.
-
-    `keep_supported` returns the sentences of a text that pass the check. A small model, whose sentences often fail, is given it
-    with shorter evidence, and asked for less.
-    """
+    """One report. `evidence` has the passages of each section, best first, as views of their pages."""
 
     question: str
     sections: Sequence[Section]
@@ -77,7 +72,6 @@ class SectionWriter:
     limits: EvaluationLimits
     concurrency: asyncio.Semaphore
     reports: Sequence[str] = ()
-    keep_supported: Callable[[str], Awaitable[str]] | None = None
     show_progress: Callable[[str], None] = lambda _: None
 
     async def write_report(self) -> SectionedReport:
@@ -90,7 +84,10 @@ class SectionWriter:
         missing = tuple(s.heading for s, w in pairs if not w.text)
         quoted = tuple(s.heading for s, w in pairs if w.is_quoted)
         reason = next((w.reason for w in written if w.reason), "")
-        introduction = await self._write_introduction(parts) if len(parts) > 1 and len(quoted) < len(parts) else ""
+        introduction = ""
+        if len(parts) > 1 and len(quoted) < len(parts):
+            self.show_progress("writing the introduction")
+            introduction = await write_introduction(self.question, "\n\n".join(parts), self.llm, self.limits)
         gaps = ["## Not found\n\n" + "\n".join(f"- {heading}" for heading in missing)] if missing and parts else []
         blocks = [f"# {' '.join(self.question.split())}", introduction, *parts, *gaps]
         return SectionedReport("\n\n".join(b for b in blocks if b) if parts else "", quoted, reason, missing)
@@ -103,12 +100,12 @@ class SectionWriter:
         async with self.concurrency:
             self.show_progress(f"writing section {place + 1} of {len(self.sections)}: {section.heading}")
             try:
-                reply = await self._request_text(self._section_rules(), self._render_request(section, evidence))
+                reply = await _request_text(
+                    self._section_rules(), self._render_request(section, evidence), self.llm, self.limits
+                )
             except LLMError as error:
                 return _WrittenSection(quote_evidence(evidence), is_quoted=True, reason=str(error))
         text = clean_section(reply, numbers)
-        if text and self.keep_supported:
-            text = await self.keep_supported(text)
         return _WrittenSection(text) if text else _WrittenSection(quote_evidence(evidence), is_quoted=True)
 
     def _section_rules(self) -> str:
@@ -118,11 +115,11 @@ class SectionWriter:
             folder=self.limits.prompts_folder,
             question=self.question,
             outline=outline,
-            most_words=SMALL_SECTION_WORDS if self.keep_supported else MAX_SECTION_WORDS,
+            most_words=MAX_SECTION_WORDS,
         )
 
     def _render_request(self, section: Section, evidence: Sequence[PageView]) -> str:
-        room = min(SMALL_EVIDENCE_BYTES if self.keep_supported else MAX_EVIDENCE_BYTES, self._free_bytes())
+        room = min(MAX_EVIDENCE_BYTES, _free_bytes(self.limits))
         findings = cut_to_bytes("\n".join(self._find_findings(section)), min(MAX_FINDINGS_BYTES, room // 4))
         passages = _render_evidence(evidence, room - len(findings.encode()))
         notes = f"\n\nNotes of the researchers:\n{findings}" if findings else ""
@@ -135,30 +132,29 @@ class SectionWriter:
         cited = [_LIST_MARK.sub("", u) for u in units if (m := extract_citation_markers(u)) and m <= set(section.sources)]
         return [f"- {unit}" for unit in sorted(dict.fromkeys(cited), key=lambda u: -len(wanted & content_stems(u)))]
 
-    async def _write_introduction(self, parts: Sequence[str]) -> str:
-        """The introduction; "" where the model gives none that cites the sections, or one that only repeats them."""
-        self.show_progress("writing the introduction")
-        body = "\n\n".join(parts)
-        rules = render("introduction", folder=self.limits.prompts_folder, question=self.question)
-        try:
-            reply = await self._request_text(rules, cut_to_bytes(body, self._free_bytes()))
-        except LLMError:
-            return ""
-        text = drop_repeated_sentences(clean_section(reply, extract_citation_markers(body)), body)
-        return await self.keep_supported(text) if text and self.keep_supported else text
 
-    def _free_bytes(self) -> int:
-        return max(BYTES_PER_TOKEN, (self.limits.window - self._reply_tokens() - PROMPT_TOKENS) * BYTES_PER_TOKEN)
+async def write_introduction(question: str, body: str, llm: LLM, limits: EvaluationLimits) -> str:
+    """The introduction; "" where the model gives none that cites the sections, or one that only repeats them."""
+    rules = render("introduction", folder=limits.prompts_folder, question=question)
+    try:
+        reply = await _request_text(rules, cut_to_bytes(body, _free_bytes(limits)), llm, limits)
+    except LLMError:
+        return ""
+    return drop_repeated_sentences(clean_section(reply, extract_citation_markers(body)), body)
 
-    def _reply_tokens(self) -> int:
-        return min(SMALL_SECTION_TOKENS if self.keep_supported else MAX_SECTION_TOKENS, self.limits.max_tokens)
 
-    async def _request_text(self, rules: str, request: str) -> str:
-        messages = [Message("system", rules), Message("user", request)]
-        reply = await self.llm.complete(
-            messages, max_tokens=self._reply_tokens(), temperature=0.2, deadline=self.limits.deadline
-        )
-        return reply.text
+async def _request_text(rules: str, request: str, llm: LLM, limits: EvaluationLimits) -> str:
+    messages = [Message("system", rules), Message("user", request)]
+    reply = await llm.complete(messages, max_tokens=_reply_tokens(limits), temperature=0.2, deadline=limits.deadline)
+    return reply.text
+
+
+def _free_bytes(limits: EvaluationLimits) -> int:
+    return max(BYTES_PER_TOKEN, (limits.window - _reply_tokens(limits) - PROMPT_TOKENS) * BYTES_PER_TOKEN)
+
+
+def _reply_tokens(limits: EvaluationLimits) -> int:
+    return min(MAX_SECTION_TOKENS, limits.max_tokens)
 
 
 def clean_section(reply: str, numbers: set[int]) -> str:

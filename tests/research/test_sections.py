@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from nexi.app import RunResult
 from nexi.config import Config
@@ -23,12 +24,11 @@ from nexi.research.sections import (
     SectionWriter,
     clean_section,
     drop_repeated_sentences,
-    quote_evidence,
 )
 from nexi.testing import ScriptedLLM
 from nexi.types import Message, PageView, Reply, StopReason
 from tests.research.test_resume import cut_after, resumed
-from tests.research.world import PAGES, QUESTION, PromptModel, SlowWeb, _said, nexi_over, play
+from tests.research.world import PAGES, QUESTION, PromptModel, SlowWeb, _said, nexi_over, play, replayed
 
 Make = Callable[..., Config]
 
@@ -144,18 +144,6 @@ def test_a_section_without_evidence_is_named_and_not_asked_for() -> None:
     assert report == SectionedReport(
         f"# {QUESTION}\n\n## The distance of the Moon\n\n{FAR}\n\n## Not found\n\n- The tides", missing=("The tides",)
     )
-
-
-def test_sentences_that_fail_the_check_of_a_small_model_give_way_to_its_evidence() -> None:
-    async def keep(text: str) -> str:
-        return "" if "twice" in text or "apart" in text else text
-
-    model = ScriptedLLM(Reply(FAR), Reply(WET), Reply(SHORT))
-    many = tuple(PageView("u", 1, "Moon", f"Passage {n}. " + "The Moon is far. " * 60) for n in range(9))
-    writer = SectionWriter(QUESTION, SECTIONS, (many, (TIDE,)), model, LIMITS, asyncio.Semaphore(1), (), keep)
-    report = asyncio.run(writer.write_report())
-    assert [re.findall(r"Passage \d", request[1].content) for request in model.requests[:2]] == [["Passage 0", "Passage 1"], []]
-    assert report.text == WHOLE.replace(f"{SHORT}\n\n", "").replace(WET, quote_evidence((TIDE,)))
 
 
 @pytest.mark.parametrize(
@@ -277,13 +265,32 @@ def test_a_prompt_of_ones_own_for_the_evaluator_is_used_and_writes_the_report_in
     assert research(config, model).answer.text.startswith("# The Moon and the tides")
 
 
-def test_a_small_model_writes_the_parts_of_the_question_and_is_asked_for_no_outline(make_config: Make) -> None:
-    model = OutlineModel()
-    result = research(make_config(model="qwen2.5:1.5b", base_url="http://127.0.0.1:9/v1"), model)
-    assert not any("You lead" in asked for asked in model.asked)
-    assert re.findall(r"^## .*$", result.answer.text, re.MULTILINE) == [
-        "## How far is the Moon?",
-        "## What does the Moon do to the tides?",
-    ]
-    assert "The tides follow the Moon [" in result.answer.text
+INTRODUCED = "The Moon, at 384,400 km, moves the tides of Earth"
+
+
+def test_the_report_of_a_small_model_quotes_the_parts_of_the_question_and_the_model_introduces_it(make_config: Make) -> None:
+    model, config = OutlineModel(), make_config(model="qwen2.5:1.5b", base_url="http://127.0.0.1:9/v1")
+    result = research(config, model)
+    assert not any("You lead" in asked or "You coordinate" in asked for asked in model.asked)
+    assert sum("You write the introduction" in asked for asked in model.asked) == 1
+    assert re.sub(r"\[\d+\]", "[n]", result.answer.text) == (
+        f"# {QUESTION}\n\n{INTRODUCED} [n].\n\n"
+        "The Moon is 384,400 km from Earth on average. [n]\n\n"
+        "## What does the Moon do to the tides?\n\n"
+        "The tides follow the Moon. [n] A high tide comes about every 12 hours and 25 minutes. [n]\n\n"
+        "## Not found\n\n- How far is the Moon?"
+    )
+    assert result.answer.stop is StopReason.FINAL_ANSWER
+    assert replayed(config, result.id) == result.answer.text
+
+
+def test_an_introduction_of_a_small_model_that_fails_the_check_is_left_out(make_config: Make) -> None:
+    class Liar(OutlineModel):
+        def reply(self, messages: Sequence[Message], tools: Sequence[str]) -> Reply:
+            reply = super().reply(messages, tools)
+            return replace(reply, text=reply.text.replace("384,400", "900"))
+
+    result = research(make_config(model="qwen2.5:1.5b", base_url="http://127.0.0.1:9/v1"), Liar())
+    assert (INTRODUCED in result.answer.text, "900" in result.answer.text) == (False, False)
+    assert "The tides follow the Moon." in result.answer.text
     assert result.answer.stop is StopReason.FINAL_ANSWER

@@ -19,7 +19,6 @@ from nexi.llm.extractive._aspects import load_aspects
 from nexi.llm.extractive._evidence import find_page_subject
 from nexi.llm.extractive.passages import ContentWords, PassageSentence, read_sentences
 from nexi.llm.extractive.questions import what_is_wanted
-from nexi.text.headings import COMMAND_STEMS, make_heading
 from nexi.text.stems import stem
 from nexi.text.stopwords import word_set
 from nexi.types import PageView
@@ -43,6 +42,7 @@ MAX_EVIDENCE_WORDS = 900  # of a section that a model writes
 MIN_OF_BEST_EVIDENCE = 0.4  # of the best passage of a section, from which another is evidence
 TOO_BROAD = "None of the pages that were read answers this question part by part; they begin as follows:"
 
+_COMMANDS = frozenset(map(stem, word_set("describe compare explain discuss list outline summarise summarize")))
 _WEAK = frozenset(
     map(
         stem,
@@ -93,13 +93,21 @@ def write_report(question: str, parts: Sequence[str], pages: Sequence[PageView])
     missing = []
     for part, found in zip(parts, sections, strict=True):
         if found:
-            blocks += [f"## {make_heading(part)}"] if len(parts) > 1 else []
+            blocks += [f"## {_make_heading(part)}"] if len(parts) > 1 else []
             blocks += [writer.render_passage(quotation) for quotation in found]
         else:
-            missing.append(f"- {make_heading(part)}")
+            missing.append(f"- {_make_heading(part)}")
     if missing:
         blocks.append("## Not found\n\n" + "\n".join(missing))
     return "\n\n".join(block for block in blocks if block)
+
+
+def _make_heading(part: str) -> str:
+    """A part without the subject that was put in brackets for its search, and without "Describe" or "Compare"."""
+    text = re.sub(r"\s*\([^()]*\)(?=\??$)", "", part)
+    first, _, rest = text.partition(" ")
+    text = rest.rstrip(".") if stem(first.lower()) in _COMMANDS and rest else text
+    return text[:1].upper() + text[1:]
 
 
 def choose_evidence(
@@ -142,7 +150,7 @@ class _ReportWriter:
         self.allowed = [self._find_pages(frozenset(asked), whole) for asked in self.asked]
 
     def _read_part(self, part: str) -> tuple[str, ...]:
-        return tuple(word for word in self.words.stems(part) if word not in COMMAND_STEMS)
+        return tuple(word for word in self.words.stems(part) if word not in _COMMANDS)
 
     def _read_passages(self, number: int) -> Iterable[_Passage]:
         blocks: dict[int, list[PassageSentence]] = {}
