@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -66,13 +67,25 @@ class Fleet:
 
     def __init__(self, url: str, home: str, step_s: float) -> None:
         self._words = [sys.executable, "-m", "rig.team_worker", url, home, str(step_s)]
+        self._ready: set[int] = set()
         self.processes = [self._start() for _ in range(WORKERS)]
-        for process in self.processes:
-            assert process.stdout is not None
-            process.stdout.readline()
+        while not self.is_whole:
+            time.sleep(0.1)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every worker takes work."""
+        return {process.pid for process in self.processes} <= self._ready
 
     def _start(self) -> subprocess.Popen[str]:
-        return subprocess.Popen(self._words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT)
+        process = subprocess.Popen(self._words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT)
+        threading.Thread(target=self._note_ready, args=(process,), daemon=True).start()
+        return process
+
+    def _note_ready(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        if process.stdout.readline():
+            self._ready.add(process.pid)
 
     def kill(self, index: int) -> int:
         victim = self.processes[index]
@@ -86,8 +99,6 @@ class Fleet:
             process.send_signal(signal.SIGCONT)
             process.kill()
             process.wait()
-            assert process.stdout is not None
-            process.stdout.close()
 
 
 @contextmanager
@@ -144,7 +155,7 @@ def disturb(server: PostgresServer, name: str, *, jobs: int, events: int, step_s
             while count_ended(database) < jobs and time.monotonic() - began < 420:
                 time.sleep(0.1)
                 now = time.monotonic()
-                if outcome.events < events and now >= next_event:
+                if outcome.events < events and now >= next_event and fleet.is_whole:
                     next_event = now + every_s
                     index = chance.randrange(WORKERS)
                     if name == "restart":
@@ -185,7 +196,8 @@ def render_table(outcomes: list[Outcome], jobs: int) -> str:
         "|---|---|---|---|---|---|---|---|",
         *(outcome.row() for outcome in outcomes),
         "",
-        "Events are kills (`kill -9`, the worker is started again at once), stalls (`SIGSTOP` for 9 s) and restarts of "
+        "Events are kills (`kill -9` while the two other workers live; it is started again at once), stalls (`SIGSTOP` for "
+        "9 s) and restarts of "
         "Postgres. A reply is received again when its worker was lost before it was in the log; one that is in the log is "
         "never asked for again, and a call that was cut off in the middle is not counted. "
         f"A takeover is the time from the event until another worker has the run (allowed: {MAX_TAKEOVER_S:g} s).",
@@ -204,7 +216,7 @@ def main() -> None:
     events: dict[str, Any] = {"kill": chosen.kills, "stall": 4, "restart": 4}
     with running_postgres() as server:
         outcomes = [
-            disturb(server, name, jobs=chosen.jobs, events=events[name], step_s=2.0, every_s=5.0)
+            disturb(server, name, jobs=chosen.jobs, events=events[name], step_s=2.0 if name == "kill" else 1.0, every_s=5.0)
             for name in chosen.only.split(",")
         ]
     text = render_table(outcomes, chosen.jobs)

@@ -86,3 +86,16 @@ def test_compose_opens_one_port_of_this_machine_and_names_variables_that_are_rea
     assert set(compose["services"]["nexi"]["environment"]) <= known
     settings = yaml.safe_load((DEPLOY / "searxng.yml").read_text(encoding="utf-8"))
     assert "json" in settings["search"]["formats"]
+
+
+def test_the_team_server_opens_one_port_and_starts_what_the_commands_take() -> None:
+    yaml = pytest.importorskip("yaml")
+    services = yaml.safe_load((DEPLOY / "team.yaml").read_text(encoding="utf-8"))["services"]
+    ports = {name: service.get("ports", []) for name, service in services.items()}
+    assert ports == {"server": ["127.0.0.1:${NEXI_PORT:-8000}:8000"], "worker": [], "database": [], "searxng": []}
+    assert takes(services["worker"]["command"][1:])["drain"] < float(services["worker"]["stop_grace_period"].rstrip("s"))
+    known = {name for names in FIELD_VARIABLES.values() for name in names} | set(KEY_VARIABLES.values())
+    for name in ("server", "worker"):
+        assert set(services[name]["environment"]) <= known
+        assert (services[name]["restart"], "cluster" in services[name]["build"]["args"]["EXTRAS"]) == ("always", True)
+    assert services["database"]["networks"] == ["state"]

@@ -234,6 +234,28 @@ class Settings:
         variables=("NEXI_DATABASE_URL",),
         mask=hide_password,
     )
+    oidc_issuer: str = setting(
+        "",
+        _checks.OPTIONAL_WEB_URL,
+        "Identity provider (OpenID Connect) that people of a team server sign in with.",
+        variables=("NEXI_OIDC_ISSUER",),
+    )
+    oidc_client: str = setting(
+        "", _checks.OPTIONAL_LINE, "Name of this server at the identity provider (client ID).", variables=("NEXI_OIDC_CLIENT",)
+    )
+    oidc_secret: str = setting(
+        "",
+        _checks.KEY,
+        "Secret of this server at the identity provider.",
+        variables=("NEXI_OIDC_SECRET",),
+        mask=mask_key,
+    )
+    public_url: str = setting(
+        "",
+        _checks.OPTIONAL_WEB_URL,
+        "Address of a team server as browsers see it, where a proxy stands before it.",
+        variables=("NEXI_PUBLIC_URL",),
+    )
     serve_hosts: tuple[str, ...] = setting(
         (),
         _checks.HOST_LIST,

@@ -46,7 +46,8 @@ class JobQueue:
 
     async def add(self, run_id: str, owner: str, *, is_lost: bool = False) -> None:
         """Ask the workers to go on with a run; nothing happens where one is asked already."""
-        job = self._app.configure_task(TASK, queue=LOST_QUEUE if is_lost else QUEUE, queueing_lock=run_id)
+        queue = LOST_QUEUE if is_lost else QUEUE  # each with its own lock: a job behind many others holds no lost run up
+        job = self._app.configure_task(TASK, queue=queue, queueing_lock=f"{queue} {run_id}")
         try:
             await job.defer_async(run_id=run_id, owner=owner)
         except self._library.exceptions.AlreadyEnqueued:

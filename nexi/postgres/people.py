@@ -174,6 +174,26 @@ class People:
         )
         return str(rows[0][0]) if rows and rows[0][1] else None
 
+    def keep_login(self, data: dict[str, Any], seconds: float) -> str:
+        """Keep what one browser must bring back from its provider, under a secret for its cookie."""
+        secret = secrets.token_urlsafe(SECRET_BYTES)
+        self._fetch("delete from logins where expires < now()")
+        self._fetch(
+            "insert into logins values (%(digest)s, %(data)s, now() + make_interval(secs => %(seconds)s))",
+            digest=_digest(secret),
+            data=json.dumps(data),
+            seconds=seconds,
+        )
+        return secret
+
+    def take_login(self, secret: str) -> dict[str, Any] | None:
+        """What was kept for a login, once."""
+        rows = self._fetch(
+            "delete from logins where digest = %(digest)s returning data, expires > now()", digest=_digest(secret)
+        )
+        kept: dict[str, Any] | None = json.loads(rows[0][0]) if rows and rows[0][1] else None
+        return kept
+
     def sign_in(self, issuer: str, subject: str, name: str, email: str) -> str:
         """The person behind an identity, made at her first visit. The first of all is an administrator."""
         with self._database.transaction() as connection:

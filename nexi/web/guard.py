@@ -186,7 +186,7 @@ class RequestGuard:
         origin = headers.get("origin")
         foreign = origin is not None and origin.partition("://")[2].lower() != headers["host"].lower()
         site = headers.get("sec-fetch-site", "none")
-        page = scope["path"] == "/" or scope["path"].startswith("/runs/")
+        page = scope["path"] == "/" or scope["path"].startswith(("/runs/", "/login"))  # a provider sends people back
         opened = page and scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate"
         if foreign or (site not in ("none", "same-origin") and not opened):
             fix = "call it from a program, or from its own page"

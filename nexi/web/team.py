@@ -13,12 +13,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
+from msgspec.structs import replace
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
@@ -28,12 +29,13 @@ from nexi.types import Principal
 from nexi.web import SHAPES, UNROUTED, build_personal_app
 from nexi.web.guard import PRINCIPAL, GuardRules, RequestGuard, given_token, unauthorized
 from nexi.web.hosting import MAX_RUNS, RunHost
+from nexi.web.login import COOKIE, LoginDoor
 from nexi.web.metrics import Metrics
 from nexi.web.problems import build_refusal
 
-__all__ = ["COOKIE", "create_team_app"]
+__all__ = ["create_team_app"]
 
-COOKIE = "__Host-nexi"
+LOGIN_PATHS = ("/login", "/login/*")
 NOBODY = "00000000-0000-0000-0000-000000000000"
 FOR_ADMINISTRATORS = ("/metrics", "/page/doctor")
 
@@ -41,7 +43,9 @@ FOR_ADMINISTRATORS = ("/metrics", "/page/doctor")
 def create_team_app(team: Team, *, rules: GuardRules, most_runs: int = MAX_RUNS) -> Starlette:
     """The app of one server process of a team."""
     people, metrics = People(team.database), Metrics()
-    apps = _PersonalApps(team, metrics, most_runs)
+    login = LoginDoor(team.config, people)
+    apps = _PersonalApps(team, metrics, most_runs, wants_login=login.has_provider)
+    rules = replace(rules, public=(*rules.public, *LOGIN_PATHS))
     guard = Middleware(
         RequestGuard,
         rules=rules,
@@ -72,9 +76,8 @@ def create_team_app(team: Team, *, rules: GuardRules, most_runs: int = MAX_RUNS)
             await apps.close()
             await team.close()
 
-    app = Starlette(
-        routes=[Route("/readyz", show_readiness, methods=["GET"]), Mount("/", app=apps)], middleware=[guard], lifespan=lifespan
-    )
+    routes = [Route("/readyz", show_readiness, methods=["GET"]), *login.routes(), Mount("/", app=apps)]
+    app = Starlette(routes=routes, middleware=[guard], lifespan=lifespan)
     app.router.redirect_slashes = False
     app.state.host, app.state.people, app.state.team = apps, people, team
     return app
@@ -111,10 +114,15 @@ def session_of(headers: Headers) -> str:
     return cookies[COOKIE].value if COOKIE in cookies else ""
 
 
+def _is_page(path: str) -> bool:
+    return path == "/" or path.startswith("/runs/")
+
+
 class _PersonalApps:
     """The apps of the people who have asked this process something; they live as long as it does."""
 
-    def __init__(self, team: Team, metrics: Metrics, most_runs: int) -> None:
+    def __init__(self, team: Team, metrics: Metrics, most_runs: int, *, wants_login: bool = False) -> None:
+        self._wants_login = wants_login
         self._team, self._metrics, self._most_runs = team, metrics, most_runs
         self._apps: dict[str, tuple[Any, Starlette]] = {}
         self._open = AsyncExitStack()
@@ -123,8 +131,12 @@ class _PersonalApps:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         principal: Principal | None = scope["state"][PRINCIPAL]
+        if self._wants_login and _is_page(scope["path"]) and not session_of(Headers(scope=scope)):
+            return await RedirectResponse("/login", 303)(scope, receive, send)
         endpoint, app = await self._app_of(principal.person if principal else NOBODY)
-        await endpoint({**scope, "app": app, "root_path": ""}, receive, send)
+        scope["app"], scope["root_path"] = app, ""  # in place, so that the guard learns which route it was
+        await endpoint(scope, receive, send)
+        return None
 
     async def _app_of(self, person: str) -> tuple[Any, Starlette]:
         async with self._opening:

@@ -24,15 +24,15 @@ from rig.team_worker import ANSWER, PAGES, QUESTION, STEPS, make_model
 def make_team(postgres: Any, database: Database, make_config: Callable[..., Config]) -> Callable[..., Team]:
     """A process of a team server over a database that all of them share."""
 
-    def make(step_s: float = 0.0, lease_s: float = 6.0) -> Team:
-        mine = Database(postgres.url, lease_s=lease_s).open()
+    def make(step_s: float = 0.0, lease_s: float = 6.0, url: str = "") -> Team:
+        mine = Database(url or postgres.url, lease_s=lease_s).open()
         web, model = FakeWeb(PAGES), make_model(mine, step_s, note=False)
 
         def make_nexi(config: Config, state: Any) -> Nexi:
             llms = {"answer": model, "extract": model, "judge": model}
             return Nexi(config, state=state, llms=llms, backends=(web,), fetchers=(web,))
 
-        return Team(make_config(database_url=postgres.url), mine, make_nexi=make_nexi)
+        return Team(make_config(database_url=mine.url), mine, make_nexi=make_nexi)
 
     return make
 
@@ -145,3 +145,22 @@ async def test_a_request_that_cannot_be_used_ends_its_run(
         facts = await wait_for_end(team, owner, run_id)
     assert isinstance(facts[-1], RunFailed)
     assert facts[-1].code == "config"
+
+
+async def test_a_run_goes_on_from_a_restored_dump(
+    postgres: Any, make_config: Callable[..., Config], make_team: Callable[..., Team], make_person: Callable[..., str]
+) -> None:
+    owner, first = make_person(), make_team(0.2)
+    async with working(first, drain_s=0.0):
+        run_id = await first.queue_of(owner).submit(RunRequest(QUESTION, door="http"))
+        await wait_for_facts(first, owner, run_id, ModelReplied, 2)
+    dump = await asyncio.to_thread(postgres.dump, "postgres")
+    admin = Database(postgres.url).open()
+    admin.fetch("create database restored")
+    admin.fetch("delete from runs where run = %(run)s", {"run": run_id})  # it is in the dump alone
+    admin.close()
+    await asyncio.to_thread(postgres.restore, dump, "restored")
+    second = make_team(url=postgres.url_of("restored"))
+    async with working(second):
+        facts = await wait_for_end(second, owner, run_id)
+    assert (facts[-1].answer, sum(isinstance(fact, ModelReplied) for fact in facts)) == (ANSWER, STEPS + 1)

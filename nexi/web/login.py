@@ -1,0 +1,151 @@
+"""Signing in to a team server: by an identity provider (OpenID Connect), or by a link that works once.
+
+`team` mounts these routes; below are authlib, which is loaded with the first login, and `People`. State, nonce and code
+verifier of a login are kept in the database for one browser and one callback. A person is the issuer and the subject of the ID
+token, never an e-mail address.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import logging
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from nexi.app.team import People
+from nexi.config import Config
+from nexi.web.problems import Refused, build_refusal
+
+__all__ = ["COOKIE", "LoginDoor"]
+
+log = logging.getLogger("nexi.web")
+COOKIE = "__Host-nexi"
+LOGIN_COOKIE = "__Host-nexi-login"
+SESSION_S = 7 * 24 * 3600
+LOGIN_S = 600
+SAFE = {
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; form-action 'self'; frame-ancestors 'none'",
+}
+
+
+class LoginDoor:
+    """The routes of signing in and out."""
+
+    def __init__(self, config: Config, people: People) -> None:
+        self._config, self._people = config, people
+        self._client: Any = None
+
+    @property
+    def has_provider(self) -> bool:
+        return bool(self._config.oidc_issuer)
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/login", self._begin, methods=["GET"]),
+            Route("/login/callback", self._finish, methods=["GET"]),
+            Route("/login/link/{secret}", self._show_link, methods=["GET"]),
+            Route("/login/link/{secret}", self._use_link, methods=["POST"]),
+            Route("/logout", self._end, methods=["POST"]),
+        ]
+
+    async def _begin(self, request: Request) -> Response:
+        """To the provider, with a state that only this browser can bring back."""
+        client = self._provider()
+        request.scope["session"] = {}
+        try:
+            reply: Response = await client.authorize_redirect(request, self._callback_url(request))
+        except Exception as error:
+            raise self._unreachable(error) from error
+        secret = await asyncio.to_thread(self._people.keep_login, dict(request.scope["session"]), LOGIN_S)
+        _set_cookie(reply, LOGIN_COOKIE, secret, LOGIN_S)
+        return reply
+
+    async def _finish(self, request: Request) -> Response:
+        """From the provider: a session, if the state, the nonce and the ID token are sound."""
+        from authlib.common.errors import AuthlibBaseError
+
+        client = self._provider()
+        kept = await asyncio.to_thread(self._people.take_login, request.cookies.get(LOGIN_COOKIE, ""))
+        if kept is None:
+            raise _refused("this login was not begun in this browser, or is over")
+        request.scope["session"] = kept
+        try:
+            claims = (await client.authorize_access_token(request)).get("userinfo") or {}
+        except (AuthlibBaseError, ValueError) as error:
+            raise _refused(f"the identity provider's answer cannot be used: {error}"[:300]) from error
+        except Exception as error:
+            raise self._unreachable(error) from error
+        issuer, subject = str(claims.get("iss") or ""), str(claims.get("sub") or "")
+        if not issuer or not subject:
+            raise _refused("the identity provider did not say who you are")
+        name, email = str(claims.get("name") or ""), str(claims.get("email") or "")
+        person = await asyncio.to_thread(self._people.sign_in, issuer, subject, name, email)
+        return await self._open_session(request, person, "sign_in")
+
+    async def _show_link(self, request: Request) -> Response:
+        """A button, since programs that preview links would use them up."""
+        action = html.escape(request.url.path)
+        body = (
+            f'<!doctype html><title>nexi</title><form method="post" action="{action}"><button>Sign in to nexi</button></form>'
+        )
+        return HTMLResponse(body, headers=SAFE)
+
+    async def _use_link(self, request: Request) -> Response:
+        person = await asyncio.to_thread(self._people.use_link, request.path_params["secret"])
+        if person is None:
+            raise _refused("this link was used already, or is too old")
+        return await self._open_session(request, person, "sign_in_by_link")
+
+    async def _end(self, request: Request) -> Response:
+        await asyncio.to_thread(self._people.end_session, request.cookies.get(COOKIE, ""))
+        reply = RedirectResponse("/", 303)
+        _set_cookie(reply, COOKIE, "", 0)
+        return reply
+
+    async def _open_session(self, request: Request, person: str, action: str) -> Response:
+        address = request.client.host if request.client else ""
+        await asyncio.to_thread(self._people.record, person, action, "", address)
+        reply = RedirectResponse("/", 303)
+        _set_cookie(reply, COOKIE, await asyncio.to_thread(self._people.begin_session, person), SESSION_S)
+        _set_cookie(reply, LOGIN_COOKIE, "", 0)
+        return reply
+
+    def _provider(self) -> Any:
+        if not self.has_provider:
+            raise build_refusal(
+                404, "no_provider", "no identity provider is set up", fix="ask an administrator for a token or a link"
+            )
+        if self._client is None:
+            from authlib.integrations.starlette_client import OAuth
+
+            registry, config = OAuth(), self._config
+            self._client = registry.register(
+                "nexi",
+                client_id=config.oidc_client,
+                client_secret=config.oidc_secret,
+                server_metadata_url=f"{config.oidc_issuer.rstrip('/')}/.well-known/openid-configuration",
+                client_kwargs={"scope": "openid email profile", "code_challenge_method": "S256"},
+            )
+        return self._client
+
+    def _callback_url(self, request: Request) -> str:
+        base = self._config.public_url.rstrip("/") or f"{request.url.scheme}://{request.headers['host']}"
+        return f"{base}/login/callback"
+
+    def _unreachable(self, error: Exception) -> Refused:
+        log.warning("the identity provider failed", extra={"why": f"{type(error).__name__}: {error}"[:300]})
+        message = "the identity provider could not be asked"
+        return build_refusal(502, "provider_failed", message, fix="try again soon", retry_after=5)
+
+
+def _set_cookie(reply: Response, name: str, value: str, seconds: int) -> None:
+    reply.set_cookie(name, value, max_age=seconds, path="/", secure=True, httponly=True, samesite="lax")
+
+
+def _refused(message: str) -> Refused:
+    return build_refusal(400, "login_refused", message, fix="begin again at /login")

@@ -1,0 +1,137 @@
+"""Signing in: by a real OpenID Connect flow with a provider on loopback, and by a link that works once."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2
+import pytest
+
+from tests.team.world import ServedTeam, serving_team
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[str]:
+    """An identity provider that lets anybody be anybody, in a process of its own."""
+    if find_spec("oidc_provider_mock") is None:
+        pytest.skip("oidc-provider-mock is not installed")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = [sys.executable, "-m", "oidc_provider_mock", "-H", "127.0.0.1", "-p", str(port)]
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        url = f"http://127.0.0.1:{port}"
+        for _ in range(300):
+            with suppress(httpx2.TransportError):
+                httpx2.get(f"{url}/.well-known/openid-configuration")
+                break
+            time.sleep(0.1)
+        yield url
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+async def served(postgres: Any, tmp_path: Path, provider: str) -> AsyncIterator[ServedTeam]:
+    settings = {"oidc_issuer": provider, "oidc_client": "nexi", "oidc_secret": "secret"}
+    async with serving_team(postgres.url, tmp_path, **settings) as team:
+        yield team
+
+
+async def go_to_provider(browser: httpx2.AsyncClient, subject: str) -> str:
+    """Begin a login and sign in at the provider; the address it sends the browser back to."""
+    begun = await browser.get("/login")
+    assert begun.status_code in (302, 303), begun.text
+    place = begun.headers["location"]
+    asked = parse_qs(urlsplit(place).query)
+    assert (asked["code_challenge_method"], len(asked["state"][0]) > 16, len(asked["nonce"][0]) > 16) == (["S256"], True, True)
+    async with httpx2.AsyncClient() as there:
+        signed_in = await there.post(place, data={"sub": subject})
+    assert signed_in.status_code in (302, 303), signed_in.text
+    return str(signed_in.headers["location"])
+
+
+async def test_a_person_signs_in_and_out(served: ServedTeam) -> None:
+    async with served.client() as browser:
+        assert (await browser.get("/")).headers["location"] == "/login"
+        back = await go_to_provider(browser, "ada")
+        done = await browser.get(back, headers={"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"})
+        assert (done.status_code, done.headers["location"]) == (303, "/")
+        (cookie,) = [line for line in done.headers.get_list("set-cookie") if line.startswith("__Host-nexi=")]
+        kept = {part.strip().lower() for part in cookie.split(";")[1:]}
+        assert {"httponly", "secure", "samesite=lax", "path=/"} <= kept
+        assert [(await browser.get(path)).status_code for path in ("/v1/runs", "/")] == [200, 200]
+        assert (await browser.post("/logout")).status_code == 303
+        assert (await browser.get("/v1/runs")).status_code == 401
+    assert "sign_in" in [row[2] for row in served.people.read_audit(5)]
+
+
+async def test_a_callback_works_once(served: ServedTeam) -> None:
+    async with served.client() as browser:
+        back = await go_to_provider(browser, "ada")
+        statuses = [(await browser.get(back)).status_code for _ in range(2)]
+    assert statuses == [303, 400]
+
+
+async def test_a_callback_of_another_browser_is_refused(served: ServedTeam) -> None:
+    async with served.client() as attacker, served.client() as victim:
+        back = await go_to_provider(attacker, "eve")
+        refused = await victim.get(back)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (400, "login_refused")
+        own = await go_to_provider(victim, "ada")
+        swapped = await victim.get(back)  # with a login of her own under way, the state still is another's
+        assert (swapped.status_code, (await victim.get(own)).status_code) == (400, 400)
+        assert (await victim.get("/v1/runs")).status_code == 401
+
+
+@pytest.mark.parametrize("query", ["", "?code=x", "?state=forged&code=x", "?error=access_denied&state=forged"])
+async def test_a_forged_callback_is_refused(served: ServedTeam, query: str) -> None:
+    async with served.client() as browser:
+        await go_to_provider(browser, "ada")
+        refused = await browser.get(f"/login/callback{query}")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (400, "login_refused")
+
+
+async def test_a_disabled_person_is_out_at_once(served: ServedTeam) -> None:
+    async with served.client() as browser:
+        await browser.get(await go_to_provider(browser, "mallory"))
+        person = served.people.find("mallory")
+        served.people.change(person, is_disabled=True)
+        assert (await browser.get("/v1/runs")).status_code == 401
+        await browser.get(await go_to_provider(browser, "mallory"))
+        assert (await browser.get("/v1/runs")).status_code == 401
+    served.people.remove(person)
+
+
+async def test_a_link_signs_in_once_and_only_by_its_button(served: ServedTeam, make_person: Callable[..., str]) -> None:
+    path = f"/login/link/{served.people.add_link(make_person())}"
+    async with served.client() as browser:
+        assert [(await browser.get(path)).status_code for _ in range(2)] == [200, 200]
+        foreign = await browser.post(path, headers={"origin": "https://evil.example"})
+        assert foreign.status_code == 403
+        assert (await browser.post(path)).status_code == 303
+        assert (await browser.get("/v1/runs")).status_code == 200
+        assert (await browser.post(path)).status_code == 400
+
+
+async def test_a_provider_that_is_not_there_is_said_so(postgres: Any, tmp_path: Path) -> None:
+    settings = {"oidc_issuer": "http://127.0.0.1:9", "oidc_client": "nexi"}
+    async with serving_team(postgres.url, tmp_path, **settings) as served, served.client() as browser:
+        refused = await browser.get("/login")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (502, "provider_failed")
+
+
+async def test_without_a_provider_there_is_nothing_to_sign_in_with(postgres: Any, tmp_path: Path) -> None:
+    async with serving_team(postgres.url, tmp_path) as served, served.client() as browser:
+        assert ((await browser.get("/login")).status_code, (await browser.get("/")).status_code) == (404, 200)
