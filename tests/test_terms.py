@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.text.terms import extract_terms, fold_text, question_terms
+from nexi.text.terms import extract_terms, fold_text, join_roots, question_roots, question_terms
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,11 @@ def test_words_identifiers_and_scripts_become_terms(text: str, expected: list[st
 def test_a_question_is_asked_without_the_words_every_text_has_unless_there_are_no_others() -> None:
     assert question_terms("What is the capital of France, France?") == ["capital", "france"]
     assert question_terms("who are you") == ["who", "are", "you"]
+
+
+def test_an_index_stores_and_is_asked_for_the_roots_of_terms() -> None:
+    assert join_roots("Who wrote running tests? Книги 日本").split() == ["who", "write", "run", "test", "книг", "日本", "本"]
+    assert question_roots("who writes and wrote the running test?") == ["write", "run", "test"]
 
 
 def test_folding_makes_forms_of_one_letter_one() -> None:

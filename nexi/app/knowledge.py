@@ -112,7 +112,7 @@ class Knowledge:
         return SqliteStore(config.knowledge_path)
 
     def embedder(self) -> Embedder | None:
-        """What makes vectors: the endpoint or library that is named, else static vectors where they are installed."""
+        """What makes vectors: the endpoint or library that is named, else MiniLM or static vectors where installed."""
         if not self._sought_embedder:
             self._sought_embedder = True
             self._embedder = self._make_embedder()
@@ -134,8 +134,11 @@ class Knowledge:
             )
         if library := embedder_named(self.config):
             return library
+        from nexi.stores.embedders.library import MINILM, LibraryEmbedder, has_minilm
         from nexi.stores.embedders.static import StaticEmbedder
 
+        if has_minilm():
+            return LibraryEmbedder(MINILM, self.config.cache_dir / "models")
         try:
             return StaticEmbedder()
         except StoreError:
@@ -245,11 +248,11 @@ def embedder_named(config: Config) -> Embedder | None:
 
 
 def fetches_its_model(config: Config) -> bool:
-    """Whether the library may go and get its model; what is named by its folder is there or nowhere."""
+    """Whether the library may go and get its model; what is a package or named by its folder is there or nowhere."""
     from nexi.stores.embedders.library import is_folder
 
     library, _, model = config.embedding_library.partition(":")
-    return bool(library) and not (library == "model2vec" and is_folder(model))
+    return library not in ("", "minilm") and not (library == "model2vec" and is_folder(model))
 
 
 def page_of(source: StoredSource, text: str) -> Page:

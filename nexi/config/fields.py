@@ -286,15 +286,15 @@ class Settings:
         "",
         _checks.OPTIONAL_WEB_URL,
         "Base URL of an API with `/embeddings`. Without it and `embedding_model`: "
-        "static vectors on this machine (`nexi-engine[vectors]`), else words alone.",
+        "MiniLM (`nexi-engine[minilm]`) or static vectors (`nexi-engine[vectors]`) on this machine, else words alone.",
         variables=("NEXI_EMBEDDING_BASE_URL",),
         mask=hide_password,
     )
     embedding_model: str = setting(
         "",
         _checks.OPTIONAL_LINE,
-        "Its model; `text-embedding-3-small` if only the URL is set. `model2vec:FOLDER`, `model2vec:NAME` and `fastembed:NAME` "
-        "run on this machine (`nexi-engine[model2vec]`, `nexi-engine[fastembed]`).",
+        "Its model; `text-embedding-3-small` if only the URL is set. `minilm:all-MiniLM-L6-v2`, `model2vec:FOLDER`, "
+        "`model2vec:NAME` and `fastembed:NAME` run on this machine (the extras `minilm`, `model2vec`, `fastembed`).",
         variables=("NEXI_EMBEDDING_MODEL",),
     )
     contextual_embedding_model: str = setting(

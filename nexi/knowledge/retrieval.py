@@ -1,4 +1,4 @@
-"""Finds passages for a question: by words, by vectors, and by what the first of them teach.
+"""Finds passages for a question: by words and by vectors.
 
 Above are the agentic search, the loop's `local_search` and the doors; below are the ports of the store, the embedder and,
 for reranking, a model. Which store answers is not known here. A part that fails is left out and said; words always work.
@@ -75,20 +75,11 @@ class Retriever:
     async def _rank_passages(self, query: str, scope: Scope) -> list[Passage]:
         lexical = await self._store.lexical(query, count=DEPTH, scope=scope)
         dense = await self._search_vectors(query, scope)
-        lists = [(lexical, scoring.LEXICAL), (dense, scoring.DENSE)]
+        lists = [(lexical, scoring.LEXICAL), (dense, scoring.dense_weight(self._embedder.name if self._embedder else ""))]
         if self._code_aware and scope.code is None and _CODE.search(query):
             code = await self._store.lexical(query, count=DEPTH // 2, scope=replace(scope, code=True))
             lists.append((code, scoring.CODE))
-        if not dense:
-            lists.append((await self._fed_back(query, lexical, scope), scoring.FEEDBACK))
         return _merge_lists(lists)
-
-    async def _fed_back(self, query: str, lexical: Sequence[Passage], scope: Scope) -> list[Passage]:
-        """Where there are no vectors, the words of the first passages find what the question's own words miss."""
-        if not lexical:
-            return []
-        words = scoring.feedback_query(query, lexical, scoring.normalise_scores(lexical))
-        return await self._store.lexical(words, count=DEPTH, scope=scope) if words else []
 
     async def _search_vectors(self, query: str, scope: Scope) -> list[Passage]:
         if self._embedder is None or not query.strip():

@@ -9,29 +9,30 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from nexi.text.stems import stem
-from nexi.text.stopwords import STOP
-from nexi.text.terms import extract_terms
+from nexi.text.terms import extract_terms, join_roots
 from nexi.types import Passage
 
 LEXICAL = 1.0
-DENSE = 0.5
-FEEDBACK = 0.1
+DENSE = 1.0
+STATIC_DENSE = 0.4  # a mean of word vectors knows neither order nor context
+STATIC_EMBEDDERS = ("wordllama:", "model2vec:")
 CODE = 0.3
-NEXT = 0.25  # each next passage of a page counts a quarter of the one before
+NEXT = 0.18  # of a page, each next passage counts this share of the one before
 MENTION = 0.5
 LEAST_NAME = 6  # with the spaces around it: a shorter title is in every text
 MENTIONING = 2  # how many of the first pages may name others
 POOL = 60
 SHINGLE = 4
 ALIKE = 0.8
-FEEDBACK_PASSAGES = 8
-FEEDBACK_TERMS = 20
 
 _TITLE_END = re.compile(r"\s+[-–—|·]\s+| \(")
+
+
+def dense_weight(embedder: str) -> float:
+    """What a search by vectors counts beside one by words, by the name of what made the vectors."""
+    return STATIC_DENSE if embedder.startswith(STATIC_EMBEDDERS) else DENSE
 
 
 def normalise_scores(passages: Sequence[Passage]) -> dict[str, float]:
@@ -94,23 +95,7 @@ def drawn_up(scores: Mapping[str, float], ranked: Sequence[Passage]) -> dict[str
 
 def _join_roots(text: str) -> str:
     """The roots of a text on one line, so that a name is found in it as whole words."""
-    return f" {' '.join(stem(term) for term in extract_terms(text))} "
-
-
-def feedback_query(question: str, ranked: Sequence[Passage], scores: Mapping[str, float]) -> str:
-    """The words that mark the first passages against the rest, as a query of its own."""
-    pool = ranked[:POOL]
-    texts = {p.id: extract_terms(f"{p.title} {p.heading} {p.text}") for p in pool}
-    frequency = Counter(term for found in texts.values() for term in set(found))
-    weights: dict[str, float] = {}
-    for passage in pool[:FEEDBACK_PASSAGES]:
-        found = texts[passage.id]
-        for term, times in Counter(found).items():
-            if len(term) > 2 and term not in STOP:
-                rarity = math.log(1 + len(pool) / frequency[term])
-                worth = max(0.0, scores[passage.id]) * times / len(found) * rarity
-                weights[term] = weights.get(term, 0.0) + worth
-    return " ".join(sorted(weights, key=lambda term: -weights[term])[:FEEDBACK_TERMS])
+    return f" {' '.join(join_roots(text).split())} "
 
 
 def without_copies(ranked: Iterable[Passage], count: int) -> list[Passage]:

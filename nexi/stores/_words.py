@@ -2,8 +2,8 @@
 
 The embedded store asks; below are the tables `words` and `pages`. The words of a chunk find it; the first are put in order by
 their own score and twice that of their page, because the page that says most of a question is where its answer is. Scoring
-costs about two microseconds a chunk that matches, whatever its score, so in a large store the rarest words of a question
-choose the candidates, and all of its words order them.
+costs about a microsecond a chunk that matches, whatever its score, so in a large store the rarest words of a question choose
+the candidates, and all but its most common words order them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from nexi.text import terms
 from nexi.types import Scope
 
 TEXT_WEIGHT, HEAD_WEIGHT = 1.0, 1.5
-MAX_SCORED = 12_000
+MAX_SCORED = 5_000
+ORDERING = 3  # times as many chunks may have the words that order the candidates: what is more common tells nothing
 CANDIDATES = 300
 ORDERED = 100  # how many of the first are put in order with their pages
 PAGE_WORTH = 2.0
@@ -37,11 +38,11 @@ class WordIndex:
 
     def search(self, db: sqlite3.Connection, text: str, count: int, scope: Scope) -> Ranked:
         """(chunk id, score), best first."""
-        asked = [_quote_term(term) for term in terms.question_terms(text)[:MOST_TERMS]]
+        asked = [_quote_term(term) for term in terms.question_roots(text)[:MOST_TERMS]]
         if not asked or count < 1:
             return []
         where = _within_scope(scope)
-        rare = self._rarest_words(db, asked)
+        rare = self._rarest_words(db, asked, self._max_scored)
         if self._count_matches(db, rare[0]) > self._max_scored:
             where = _newest_matches(db, rare[0], where, self._max_scored)
         wide = max(ORDERED, count)
@@ -49,17 +50,18 @@ class WordIndex:
             found = _score_matches(db, " OR ".join(asked), where, wide)
         else:
             chosen = _score_matches(db, " OR ".join(rare), where, max(CANDIDATES, wide))
-            found = _score_chosen(db, " OR ".join(asked), [chunk for chunk, _ in chosen])[:wide]
+            ordering = self._rarest_words(db, asked, self._max_scored * ORDERING)
+            found = _score_chosen(db, " OR ".join(ordering), [chunk for chunk, _ in chosen])[:wide]
         return _with_pages(db, " OR ".join(rare), found)[:count]
 
-    def _rarest_words(self, db: sqlite3.Connection, asked: Sequence[str]) -> list[str]:
-        """As many of the words as match no more chunks than may be scored; at least one."""
+    def _rarest_words(self, db: sqlite3.Connection, asked: Sequence[str], most: int) -> list[str]:
+        """As many of the words as match no more than `most` chunks together; at least one."""
         by_rarity = sorted(asked, key=lambda term: (self._count_matches(db, term), term))
         kept: list[str] = []
         total = 0
         for term in by_rarity:
             total += self._count_matches(db, term)
-            if kept and total > self._max_scored:
+            if kept and total > most:
                 break
             kept.append(term)
         return kept

@@ -14,15 +14,16 @@ from pathlib import Path
 
 from nexi.stores import _faults
 from nexi.stores._thread import in_transaction
-from nexi.text import terms
+from nexi.text import stems, terms
 from nexi.types import Chunk
 
 APPLICATION = 0x4E455849  # "NEXI", in the header of the file
-VERSION = 3
+VERSION = 4
 CHUNKS = 65536
+TERMS = f"{terms.VERSION}.{stems.VERSION}"  # what made the words of the indexes; of another they are made anew
 
-WORDS = """CREATE VIRTUAL TABLE words USING fts5(text, head, content='', tokenize="porter ascii tokenchars '_.+#'")"""
-PAGES = """CREATE VIRTUAL TABLE pages USING fts5(title, text, content='', tokenize="porter ascii tokenchars '_.+#'")"""
+WORDS = """CREATE VIRTUAL TABLE words USING fts5(text, head, content='', tokenize="ascii tokenchars '_.+#'")"""
+PAGES = """CREATE VIRTUAL TABLE pages USING fts5(title, text, content='', tokenize="ascii tokenchars '_.+#'")"""
 TABLES = f"""
 CREATE TABLE meta(key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
 CREATE TABLE bodies(
@@ -45,7 +46,7 @@ CREATE INDEX chunks_code ON chunks(id) WHERE code <> '';
 CREATE TABLE unembedded(id INTEGER PRIMARY KEY);
 {WORDS};
 {PAGES};
-INSERT INTO meta VALUES ('terms', {terms.VERSION}), ('generation', 0), ('embedder', ''), ('dims', 0),
+INSERT INTO meta VALUES ('terms', '{TERMS}'), ('generation', 0), ('embedder', ''), ('dims', 0),
     ('epoch', 1), ('slots', 0), ('holes', 0);
 PRAGMA application_id = {APPLICATION};
 PRAGMA user_version = {VERSION};
@@ -54,7 +55,7 @@ PRAGMA user_version = {VERSION};
 
 def prepare_tables(db: sqlite3.Connection, path: Path) -> None:
     """Make the tables of an empty file, bring an older one up to date, refuse what is newer or not ours."""
-    if version_of(db, path) == VERSION and read_meta(db, "terms") == str(terms.VERSION):
+    if version_of(db, path) == VERSION and read_meta(db, "terms") == TERMS:
         return
     in_transaction(db, lambda: _upgrade_tables(db, path))
 
@@ -78,7 +79,7 @@ def _upgrade_tables(db: sqlite3.Connection, path: Path) -> None:
         _vectors_to_files(db, path)
     if 0 < version < 3:
         _run_script(db, f"{PAGES};\n")
-    if 0 < version < 3 or read_meta(db, "terms") != str(terms.VERSION):
+    if 0 < version < 4 or read_meta(db, "terms") != TERMS:
         _index_again(db)
     db.execute(f"PRAGMA user_version = {VERSION}")
 
@@ -120,7 +121,7 @@ def _index_again(db: sqlite3.Connection) -> None:
         ids = (body * CHUNKS, body * CHUNKS + CHUNKS - 1)
         rows = db.execute("SELECT id, text, heading, context FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id", ids).fetchall()
         index_body(db, body, title, [(row[0], Chunk(row[1], row[2], row[3])) for row in rows])
-    set_meta(db, "terms", terms.VERSION)
+    set_meta(db, "terms", TERMS)
 
 
 def index_body(db: sqlite3.Connection, body: int, title: str, chunks: Sequence[tuple[int, Chunk]]) -> None:
@@ -142,12 +143,12 @@ def _terms_of_body(title: str, chunks: Sequence[tuple[int, Chunk]]) -> tuple[lis
     rows = [
         (
             number,
-            " ".join(terms.extract_terms(chunk.text)),
-            " ".join(terms.extract_terms(f"{title}\n{chunk.heading}\n{chunk.context}")),
+            terms.join_roots(chunk.text),
+            terms.join_roots(f"{title}\n{chunk.heading}\n{chunk.context}"),
         )
         for number, chunk in chunks
     ]
-    return rows, (" ".join(terms.extract_terms(title)), " ".join(text for _, text, _ in rows))
+    return rows, (terms.join_roots(title), " ".join(text for _, text, _ in rows))
 
 
 def _run_script(db: sqlite3.Connection, script: str) -> None:

