@@ -17,7 +17,7 @@ from nexi.cli.exits import report_errors
     default=10,
     show_default=True,
     metavar="S",
-    help="Seconds for runs to finish on shutdown; others go on with the rest.",
+    help="Seconds for runs to finish on shutdown; others continue the rest.",
 )
 @click.option(
     "--log-level",

@@ -212,5 +212,5 @@ def _settle(done: asyncio.Future[StoreError | None], error: StoreError | None) -
         done.set_result(error)
 
 
-def taken_error(run_id: str, cause: str = "its lease had run out, and another worker goes on with it") -> RunTakenError:
+def taken_error(run_id: str, cause: str = "its lease had run out, and another worker continues it") -> RunTakenError:
     return RunTakenError(f"Run {run_id} was taken over", cause=cause, fix="follow it there")

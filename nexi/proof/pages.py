@@ -91,18 +91,17 @@ class Snapshot:
         return self.plain.stored_place(start), min(len(self.text), self.plain.stored_place(end - 1) + 1)
 
 
-def prepare(text: str, url: str = "", digest: str = "") -> Snapshot:
+def prepare(text: str, url: str = "", digest: str = "", *, max_chars: int = MAX_CHARS) -> Snapshot:
     """Read a page's stored text once."""
-    seen = plain(text[:MAX_CHARS])
+    seen = plain(text[:max_chars])
     bounds, above = _find_sentences(seen.text)
     places: dict[str, list[int]] = {}
     for number, (start, end) in enumerate(bounds):
         for word in set(WORD.findall(seen.text, start, end)):
             for term in word_terms(word):
-                found = places.setdefault(term, [])
-                if not found or found[-1] != number:
+                if (found := places.setdefault(term, []))[-1:] != [number]:
                     found.append(number)
-    return Snapshot(text, url, digest or content_digest(text), seen, bounds, above, places, min(len(text), MAX_CHARS))
+    return Snapshot(text, url, digest or content_digest(text), seen, bounds, above, places, min(len(text), max_chars))
 
 
 def _find_sentences(text: str) -> tuple[tuple[tuple[int, int], ...], tuple[int, ...]]:

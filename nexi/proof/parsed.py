@@ -67,10 +67,8 @@ class ParsedText:
             start, end = runs[-1] if runs else (0, 0)
             gap = self.text[self.words[end - 1].end : self.words[index].start] if runs else ","
             is_joined = index - end <= 2 and all(word.flat in PARTICLES for word in self.words[end:index])
-            if is_joined and not _BREAKS_NAME.search(gap):
-                runs[-1] = (start, index + 1)
-            else:
-                runs.append((index, index + 1))
+            is_joined = is_joined and not _BREAKS_NAME.search(gap)
+            runs = [*runs[:-1], (start, index + 1)] if is_joined else [*runs, (index, index + 1)]
         return [self.words[start:end] for start, end in runs]
 
 

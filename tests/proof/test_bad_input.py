@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from nexi.proof import check_answer, pages, prepare
+from nexi.proof import check_answer, prepare
 from nexi.types import Verdict
 
 TABLE = "| City | People |\n|---|---|\n| Oslo | 709,037 |\n| Bergen | 285,601 |"
@@ -16,9 +16,9 @@ def verdict(answer: str, page: str) -> Verdict:
     return check_answer(answer, {1: prepare(page)}).claims[0].verdict
 
 
-def test_a_page_beyond_the_cap_is_read_from_its_beginning_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages, "MAX_CHARS", 100_000)
-    page = prepare("The house has 12 rooms. " + "Filler words stand here for long. " * (100_000 // 33))
+def test_a_page_beyond_the_cap_is_read_from_its_beginning_and_says_so() -> None:
+    text = "The house has 12 rooms. " + "Filler words stand here for long. " * (100_000 // 33)
+    page = prepare(text, max_chars=100_000)
     found = check_answer("The house has 12 rooms [1]. The garden has two old apple trees [1].", {1: page}).claims
     assert [c.verdict for c in found] == [Verdict.FOUND, Verdict.UNCHECKED]
     assert found[1].reason == "not in the first 100,000 characters; the rest of the page was not read"
