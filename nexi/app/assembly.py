@@ -64,6 +64,7 @@ class Nexi:
         self.ports = PortFactory(config, SharedClients(config, clock, llms or {}, backends, fetchers, state))
         self._probe: ModelProbe = probe or (NoProbe() if llms else LocalModelProbe(clock))
         self._search_service: SearchService | None = None
+        self._replaced: list[SharedClients] = []
 
     async def __aenter__(self) -> Self:
         return self
@@ -71,7 +72,15 @@ class Nexi:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.ports.shared.aclose()
+        for clients in (self.ports.shared, *self._replaced):
+            await clients.aclose()
+
+    def reconfigure(self, config: Config) -> None:
+        """Use another config for runs that begin from now on; those under way keep their clients until the end."""
+        shared = self.ports.shared
+        self._replaced.append(shared)
+        clients = SharedClients(config, shared.clock, {}, None, None, shared.state)
+        self.ports, self._search_service = PortFactory(config, clients), None
 
     # what it is made of
 

@@ -82,13 +82,19 @@ def create_app(
     most_runs: int = MAX_RUNS,
     nexi: Nexi | None = None,
     more: Sequence[BaseRoute] = (),
+    edits_settings: bool = True,
 ) -> Starlette:
-    """The app over one `Nexi`, which it builds and closes unless one is given. `more` are routes of other doors."""
+    """The app over one `Nexi`, which it builds and closes unless one is given. `more` are routes of other doors.
+
+    `edits_settings` lets its owner change settings in the browser, which several processes would not share.
+    """
     shared, rules = nexi or Nexi(config), rules or GuardRules(token=config.token)
     metrics = Metrics()
     host = RunHost(shared, metrics, most=most_runs)
     guard = Middleware(RequestGuard, rules=rules, metrics=metrics, clock=shared.clock, shapes=SHAPES, host=host)
-    return build_personal_app(host, more=more, middleware=[guard], wants_token=bool(rules.token))
+    app = build_personal_app(host, more=more, middleware=[guard], wants_token=bool(rules.token))
+    app.state.edits_settings = edits_settings
+    return app
 
 
 def build_personal_app(

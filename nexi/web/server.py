@@ -159,7 +159,7 @@ def build_app(config: Config, options: ServerOptions) -> Starlette:
 
         app = create_team_app(Team(config, open_database(config)), rules=rules, most_runs=options.most_runs)
     else:
-        app = create_app(config, rules=rules, most_runs=options.most_runs)
+        app = create_app(config, rules=rules, most_runs=options.most_runs, edits_settings=options.workers == 1)
     app.state.drain_s = options.drain_s
     app.state.searcher_config = _settings_file(options)
     return app

@@ -182,6 +182,27 @@ def test_knowledge_is_listed_searched_and_forgotten(own: Stage, look: Look) -> N
     assert person.trouble == []
 
 
+def test_settings_are_tested_and_saved_and_the_theme_stays(served: Stage, look: Look) -> None:
+    person = look(served)
+    page = person.open()
+    page.click("#show-setup")
+    page.wait_for_selector("#settings-save")
+    assert page.input_value("#settings-api_key") == ""
+    page.click("#settings-list")
+    person.sees("choose one in the field", "#settings-message")
+    page.fill("#settings-max_cost", "0.5")
+    page.click("#settings-test")
+    page.wait_for_selector("#settings-checks li")
+    page.click("#settings-save")
+    person.sees("Saved. The next question uses it.", "#settings-message")
+    assert page.input_value("#settings-max_cost") == "0.5"
+    page.select_option("#settings-theme", "dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(21, 24, 28)"
+    page.reload()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert person.trouble == []
+
+
 def test_the_setup_tells_its_parts_and_the_checks_what_to_do(served: Stage, look: Look) -> None:
     person = look(served)
     page = person.open()

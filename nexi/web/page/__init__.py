@@ -21,7 +21,7 @@ from nexi.app import check_run_id
 from nexi.errors import NexiError
 from nexi.events import SentenceMark
 from nexi.types import Source, Verdict
-from nexi.web.page import asking, history, knowledge, setup, sharing, watching
+from nexi.web.page import asking, history, knowledge, settings, setup, sharing, watching
 from nexi.web.page.exports import TYPES, answered_of, export_run, suffix_of
 from nexi.web.page.timeline import timeline_of
 from nexi.web.page.view import AnsweredRun, draft_html, is_web, view_of
@@ -48,6 +48,7 @@ SCRIPTS = (
     "queue.js",
     "read.js",
     "runs.js",
+    "settings.js",
     "setup.js",
     "sources.js",
     "spent.js",
@@ -114,6 +115,7 @@ def routes() -> list[Route]:
         *history.routes(),
         *knowledge.routes(),
         *setup.routes(),
+        *settings.routes(),
         *sharing.routes(),
         *watching.routes(),
     ]

@@ -11,11 +11,14 @@ import { acceptPlan, addTask } from "./plan.js";
 import { watchCitations } from "./peek.js";
 import { keepDraft, queueQuestion, restoreDraft, showQueued } from "./queue.js";
 import { closeEvidence, showAnswer, showEvidence, showReadPages, showRemembered, showTools } from "./read.js";
+import { applyTheme } from "./settings.js";
 import { showSource } from "./sources.js";
 import { loadTimeline, setPreviousRun, setRequest, setRunId, state } from "./state.js";
 import { showThread } from "./thread.js";
 import { draw, drawSoon } from "./timeline.js";
 import { follow, showFailure, stopFollowing } from "./watch.js";
+
+applyTheme();
 
 const FILLS = { // loaded when they are opened
   runs: async () => (await import("./runs.js")).fillRuns(), knowledge: async () => (await import("./knowledge.js")).fillKnowledge(), setup: async () => (await import("./setup.js")).fillSetup(),

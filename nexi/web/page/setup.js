@@ -1,11 +1,13 @@
 // Set-up: which parts are configured, and what works, on asking. No key is ever here.
 import { $, call, element, plural } from "./core.js";
 import { setPanelMessage } from "./panel.js";
+import { fillSettings } from "./settings.js";
 
 const sign = (ok, words) => element("span", { className: ok ? "v-supported" : "v-not_found", textContent: `${ok ? "✓" : "✗"} ${words}` });
 
 export async function fillSetup() {
   $("doctor-go").onclick = examine;
+  fillSettings(fillSetup, checkRow).catch((error) => setPanelMessage("setup", error.message));
   const parts = await call("/page/setup");
   $("setup-list").replaceChildren(...parts.flatMap((part) => [
     element("dt", {}, part.name, " ", part.on ? "" : element("span", { className: "v-unset", textContent: "not set" })),

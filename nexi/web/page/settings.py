@@ -1,0 +1,135 @@
+"""The settings that the owner of a server changes in the browser: model, search service and limits.
+
+Above, the page; below, the config file and `nexi.doctor`, which tests settings before they are saved. Keys go in and never come
+out. The guard before all routes checks Host, Origin and token; a server of several people or processes has no such settings.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from nexi.app import Nexi
+from nexi.config import EXTRACTIVE, Config, change_config
+from nexi.errors import ConfigError
+from nexi.web.payload import json_reply, read_json
+from nexi.web.problems import bad_request, build_refusal
+
+TEXTS = ("base_url", "model", "searxng_url", "default_effort")
+SECRETS = ("api_key", "jina_key")
+LIMITS = ("max_cost", "max_tokens", "time_target")
+MAX_LISTED_MODELS = 500
+_TEXT = {"type": "string", "maxLength": 2000}
+_LIMIT = {"type": ["number", "null"], "exclusiveMinimum": 0}
+CHANGES = {
+    "type": "object",
+    "properties": {
+        **dict.fromkeys((*TEXTS, *SECRETS), _TEXT),
+        **dict.fromkeys(LIMITS, _LIMIT),
+    },
+    "additionalProperties": False,
+}
+
+
+def routes() -> list[Route]:
+    return [
+        Route("/page/settings", _show_settings, methods=["GET"]),
+        Route("/page/settings", _save_settings, methods=["POST"]),
+        Route("/page/settings/models", _list_models, methods=["POST"]),
+        Route("/page/settings/test", _test_settings, methods=["POST"]),
+    ]
+
+
+async def _show_settings(request: Request) -> Response:
+    """The values without keys, which keys there are, and what the environment decides."""
+    config: Config = request.app.state.nexi.config
+    values = {name: getattr(config, name) for name in (*TEXTS, *LIMITS)}
+    shown = {**values, **{name: _public_address(getattr(config, name)) for name in ("base_url", "searxng_url")}}
+    return json_reply(
+        {
+            "values": shown,
+            "has": {name: bool(getattr(config, name)) for name in SECRETS},
+            "environment": sorted(set(config.origin.env) & {*TEXTS, *SECRETS, *LIMITS}),
+            "editable": _is_editable(request),
+            "file": str(config.config_path),
+        }
+    )
+
+
+async def _list_models(request: Request) -> Response:
+    """The models at the address that was typed; `problem` says why there are none."""
+    from nexi.app.local_models import list_endpoint_models
+
+    config = await _read_changes(request)
+    any_model = config.override(model="any") if config.model == EXTRACTIVE else config
+    names, error = await list_endpoint_models(any_model)
+    return json_reply({"models": names[:MAX_LISTED_MODELS], "problem": str(error) if error else ""})
+
+
+async def _test_settings(request: Request) -> Response:
+    """Ask the model and every search service once, with what was typed."""
+    from nexi.doctor import examine_settings
+
+    config, state = await _read_changes(request), request.app.state
+    if state.examining.locked():
+        raise build_refusal(409, "examining", "the checks are already running", fix="wait for them", retry_after=5)
+    async with state.examining:
+        checks = await examine_settings(config)
+    return json_reply({"checks": [check.as_json() for check in checks]})
+
+
+async def _save_settings(request: Request) -> Response:
+    """Save what was typed, and use it for every run that begins from now on."""
+    config, nexi = await _read_changes(request), request.app.state.nexi
+    changes = await _typed_changes(request)
+    kept = {name: value for name, value in changes.items() if value not in (None, "")}
+    removed = [name for name, value in changes.items() if value is None or (value == "" and name == "searxng_url")]
+    await asyncio.to_thread(change_config, kept, remove=removed, path=nexi.config.config_path)
+    nexi.reconfigure(config)
+    return await _show_settings(request)
+
+
+async def _typed_changes(request: Request) -> dict[str, Any]:
+    changes: dict[str, Any] = await read_json(request, CHANGES)
+    return changes
+
+
+async def _read_changes(request: Request) -> Config:
+    """The config with what was typed. Raises Refused.
+
+    An empty key means the stored one, which goes to no other host than before.
+    """
+    if not _is_editable(request):
+        raise build_refusal(
+            403, "not_editable", "this server's settings are not changed in the browser", fix="use nexi config on the server"
+        )
+    nexi: Nexi = request.app.state.nexi
+    changes = await _typed_changes(request)
+    given = {name: value for name, value in changes.items() if value is not None and (value or name not in SECRETS)}
+    if not given.get("api_key") and _host_of(given.get("base_url", nexi.config.base_url)) != _host_of(nexi.config.base_url):
+        given["api_key"] = ""
+    unset: dict[str, Any] = {name: None for name in LIMITS if changes.get(name, 0) is None}
+    try:
+        return replace(nexi.config.override(**given), **unset)
+    except ConfigError as error:
+        raise bad_request(str(error), fix=error.fix) from error
+
+
+def _public_address(url: str) -> str:
+    """Scheme, host and path: what else an address has may be secret."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def _host_of(url: str) -> str:
+    return urlsplit(url).netloc.rpartition("@")[2].lower()
+
+
+def _is_editable(request: Request) -> bool:
+    return bool(getattr(request.app.state, "edits_settings", False))

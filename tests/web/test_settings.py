@@ -1,0 +1,95 @@
+"""Settings in the browser: read without keys, tested, saved, and used by the next run without a restart."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nexi.config import Config
+from nexi.doctor import Check
+from rig import scripted_llm
+from tests.web.world import Served, serving
+
+KEY = "sk-very-secret-0123456789"
+
+
+async def post(served: Served, path: str, changes: dict[str, Any], status: int = 200) -> Any:
+    reply = await served.client.post(path, json=changes)
+    assert reply.status_code == status, reply.text
+    return reply.json()
+
+
+async def test_settings_are_shown_without_a_key_or_a_part_of_one(tmp_path: Path) -> None:
+    config = Config(home=tmp_path, base_url=f"https://me:{KEY}@models.example/v1?key={KEY}", api_key=KEY, model="moon-1")
+    async with serving(tmp_path, config=config) as served:
+        reply = await served.client.get("/page/settings")
+    assert KEY not in reply.text
+    shown = reply.json()
+    assert (shown["values"]["base_url"], shown["values"]["model"]) == ("https://models.example/v1", "moon-1")
+    assert (shown["has"], shown["editable"]) == ({"api_key": True, "jina_key": False}, True)
+
+
+async def test_what_is_saved_is_used_at_once_and_kept_in_the_file(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        with scripted_llm.serve() as root:
+            typed = {"base_url": f"{root}/v1", "api_key": KEY}
+            listed = await post(served, "/page/settings/models", typed)
+            assert listed == {"models": ["scripted"], "problem": ""}
+            saved = await post(served, "/page/settings", {**typed, "model": "scripted", "max_cost": 0.5})
+        assert KEY not in json.dumps(saved)
+        assert (saved["values"]["model"], saved["values"]["max_cost"], saved["has"]["api_key"]) == ("scripted", 0.5, True)
+        parts = (await served.client.get("/page/setup")).json()
+        assert parts[0]["value"].startswith("scripted at 127.0.0.1")
+        file = Path(saved["file"])
+        kept = json.loads(file.read_text())
+        assert (kept["model"], kept["api_key"], kept["max_cost"]) == ("scripted", KEY, 0.5)
+        assert file.stat().st_mode & 0o777 == 0o600
+        again = await post(served, "/page/settings", {"max_cost": None})
+        assert (again["values"]["max_cost"], again["values"]["model"], again["has"]["api_key"]) == (None, "scripted", True)
+        assert "max_cost" not in json.loads(file.read_text())
+
+
+async def test_a_stored_key_goes_to_no_other_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tested: list[tuple[str, str]] = []
+
+    async def examine(config: Config) -> tuple[Check, ...]:
+        tested.append((config.base_url, config.api_key))
+        return (Check("model", True, "it answers"),)
+
+    monkeypatch.setattr("nexi.doctor.examine_settings", examine)
+    config = Config(home=tmp_path, base_url="https://models.example/v1", api_key=KEY)
+    async with serving(tmp_path, config=config) as served:
+        found = await post(served, "/page/settings/test", {"base_url": "https://models.example/v2"})
+        await post(served, "/page/settings/test", {"base_url": "https://elsewhere.example/v1"})
+    assert [check["message"] for check in found["checks"]] == ["it answers"]
+    assert tested == [("https://models.example/v2", KEY), ("https://elsewhere.example/v1", "")]
+
+
+@pytest.mark.parametrize("changes", [{"base_url": "nowhere"}, {"max_cost": -1}, {"token": "x"}, {"default_effort": "xl"}, []])
+async def test_a_value_that_cannot_be_used_is_refused_and_changes_nothing(tmp_path: Path, changes: Any) -> None:
+    async with serving(tmp_path) as served:
+        before = (await served.client.get("/page/settings")).json()
+        reply = await served.client.post("/page/settings", json=changes)
+        assert 400 <= reply.status_code < 500, reply.text
+        assert (await served.client.get("/page/settings")).json() == before
+        assert not Path(before["file"]).exists()
+
+
+async def test_a_page_of_another_site_cannot_change_settings(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        for headers, status in (({"origin": "https://evil.example"}, 403), ({"host": "evil.example"}, 421)):
+            reply = await served.client.post("/page/settings", json={"model": "evil"}, headers=headers)
+            assert reply.status_code == status, headers
+        assert (await served.client.get("/page/settings")).json()["values"]["model"] != "evil"
+
+
+async def test_a_server_of_several_processes_or_people_has_no_settings_to_change(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        served.app.state.edits_settings = False
+        assert (await served.client.get("/page/settings")).json()["editable"] is False
+        for path in ("/page/settings", "/page/settings/models", "/page/settings/test"):
+            refused = await post(served, path, {"model": "x"}, 403)
+            assert refused["error"]["code"] == "not_editable"
