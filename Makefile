@@ -132,9 +132,10 @@ test-mcp: $(VENV)/dev.stamp  ## MCP with the official client, the npm conformanc
 	$(BIN)/python -m pytest tests/mcp
 	$(BIN)/python -m rig.mcp_conformance $(if $(SAVE),--save)
 
-screenshots: $(VENV)/dev.stamp .venv-browser/stamp  ## draw the pictures of the README anew
+screenshots: $(VENV)/dev.stamp .venv-browser/stamp  ## draw the pictures of the README anew, and every state of the page in build/pictures
 	$(BIN)/python -m rig.screenshot
 	.venv-browser/bin/python -m rig.page_pictures
+	.venv-browser/bin/python -m rig.page_pictures --states
 
 lock:  ## write the hashed requirements anew (needs uv)
 	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements.txt

@@ -46,21 +46,22 @@ PAINT_MS, FRAME_MS, HEAP_MB, PAGE_KB = 300, 100, 60, 150
 
 def child(home: str, count: int, rate: float) -> None:
     """Serve on a free port, and say which."""
-    from nexi.app.options import AS_CONFIGURED, with_effort
-
-    from nexi.app import Nexi, Run
+    from nexi.app import Nexi, search_engine
     from nexi.config import Config
-    from nexi.runs.session import Session
     from nexi.testing import FakeWeb
     from nexi.types import Answer
     from nexi.web import create_app
     from nexi.web.guard import GuardRules
     from rig.served import serve_here
 
-    class LongRun(Run):
-        """A run that tells so many events, at that rate."""
+    class LongEngine(search_engine.SearchEngine):
+        """An engine that tells so many events, at that rate."""
 
-        async def _engine(self) -> Answer:
+        def __init__(self, environment: Any) -> None:
+            super().__init__(environment)
+            self.emit, self.stopping = environment.emit, environment.stop
+
+        async def answer(self) -> Answer:
             from nexi.events import is_fact
 
             clock = asyncio.get_running_loop().time
@@ -75,13 +76,10 @@ def child(home: str, count: int, rate: float) -> None:
             await self.stopping.wait()
             return Answer(TEXT * 20)
 
-    class Long(Nexi):
-        def search(self, question: str, *, options: Any = AS_CONFIGURED, session: Any = None) -> Run:
-            return LongRun(self, question, with_effort(options, self.config), session or Session())
-
+    search_engine.SearchEngine = LongEngine  # type: ignore[misc]  # where a run looks for its engine
     web = FakeWeb({"https://moon.example/": "# Moon\n\nThe Moon is 384,400 km from Earth on average."})
     config = Config(home=Path(home), model="extractive")
-    app = create_app(config, nexi=Long(config, backends=(web,), fetchers=(web,)), rules=GuardRules(per_minute=1e9, burst=1e9))
+    app = create_app(config, nexi=Nexi(config, backends=(web,), fetchers=(web,)), rules=GuardRules(per_minute=1e9, burst=1e9))
     serve_here(app, config)
 
 

@@ -1,9 +1,10 @@
-"""page_pictures - docs/pictures/*.png: the page in its main states, as a browser shows it.
+"""page_pictures - docs/pictures/*.png: the page in its main states, as a browser shows it; and every state on every screen.
 
 A real server answers over a small web in memory and a scripted model; headless Chromium looks at it. Every picture is of what
-came over the wire, nothing is painted in.
+came over the wire, nothing is painted in. `--states` draws every state at three widths by day and by night, to be looked at.
 
   .venv-browser/bin/python -m rig.page_pictures [docs/pictures]
+  .venv-browser/bin/python -m rig.page_pictures --states [build/pictures]
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / "docs" / "pictures"
 MOST_BYTES = 150_000
 SCREEN = {"width": 1280, "height": 860}
+SCREENS, PHONE = ((1440, 900), (768, 1024), (390, 844)), 500
+STATES = ROOT / "build" / "pictures"
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 QUESTION = "How long is the Forth Bridge, and how many people died building it?"
 ANSWER = f"""The Forth Bridge is **2,467 metres** long, and each of its two main spans measures 521 metres [1].
@@ -91,6 +94,7 @@ def child(home: str, model: str) -> None:
     from nexi.config import Config
     from nexi.testing import FakeWeb
     from nexi.web import create_app
+    from nexi.web.guard import GuardRules
     from rig.served import serve_here
 
     class Slow(FakeWeb):
@@ -112,7 +116,8 @@ def child(home: str, model: str) -> None:
         prices={"scripted": {"input": 0.4, "output": 1.6}},
         verify_judge=False,
     )
-    app = create_app(config, nexi=Nexi(config, backends=(web,), fetchers=(web,)))
+    often = GuardRules(per_minute=1e9, burst=1e9)
+    app = create_app(config, nexi=Nexi(config, backends=(web,), fetchers=(web,)), rules=often)
     serve_here(app, config)
 
 
@@ -189,9 +194,122 @@ def draw_research(page: Any, base: str, model: HeldModel, place: Path) -> None:
     take(page, place)
 
 
+# every state on every screen
+
+
+def states(page: Any, base: str, model: HeldModel) -> Iterator[str]:
+    """The page in each of its states, one after the other; the run that is asked first is looked at again later."""
+    page.goto(base)
+    page.wait_for_selector("#hello")
+    yield "start"
+    page.click("#more")
+    yield "options"
+    page.goto(base)
+    model.hold("answer")
+    ask(page, QUESTION)
+    page.wait_for_selector("#work-pages li")
+    page.wait_for_function("() => document.getElementById('status').textContent.startsWith('Thinking')")
+    yield "working"
+    model.hold("middle")
+    model.release("answer")
+    page.wait_for_selector("#answer table")
+    page.fill("#question", "And who designed it?")
+    page.press("#question", "Enter")
+    page.wait_for_selector("#queued", state="visible")
+    yield "writing"
+    page.click("#queued-no")
+    model.release()
+    end(page)
+    yield "answer"
+    page.click("#work > summary")
+    page.click("#cost > summary")
+    page.wait_for_selector("#timeline svg")
+    yield "answer-opened"
+    page.reload()
+    end(page)
+    page.wait_for_selector("#source-list li")
+    page.locator("#answer .cite").first.scroll_into_view_if_needed()
+    page.click("#answer .cite >> nth=1")
+    page.wait_for_selector("#evidence mark")
+    yield "evidence"
+    page.keyboard.press("Escape")
+    page.focus("#question")
+    page.fill("#question", "And who designed it?")
+    page.press("#question", "Enter")
+    page.wait_for_selector("#thread li")
+    end(page)
+    yield "follow-up"
+    page.goto(f"{base}/runs/zzzzzz")
+    page.wait_for_selector("#missing", state="visible")
+    yield "missing"
+    yield from deep_states(page, base, model)
+    yield from panel_states(page, base)
+
+
+def deep_states(page: Any, base: str, model: HeldModel) -> Iterator[str]:
+    page.goto(base)
+    page.select_option("#effort", "deep")
+    page.click("#more")
+    page.check("#planned")
+    ask(page, DEEP)
+    page.wait_for_selector("#plan-tasks li")
+    while page.is_enabled("#plan-add"):
+        page.click("#plan-add")
+    yield "plan"
+    while page.locator("#plan-tasks li").count() > len(("one", "two", "three")):
+        page.click("#plan-tasks li:last-child button:last-child")
+    before = model.reached["judge"]
+    page.click("#plan-go")
+    model.wait_for("judge", before + 1)
+    model.hold("answer")
+    page.wait_for_function("() => document.getElementById('run').innerText.includes('2.1')")
+    yield "research"
+    model.release()
+    end(page)
+    page.reload()
+    end(page)
+    page.wait_for_function("() => document.getElementById('work-sum').textContent.includes('tasks')")
+    page.click("#work > summary")
+    page.click("#researchers > li:first-child summary")
+    page.wait_for_selector("#researchers .report h2")
+    yield "researcher"
+
+
+def panel_states(page: Any, base: str) -> Iterator[str]:
+    page.goto(f"{base}/history")
+    page.wait_for_selector("#runs-list li")
+    page.check("#runs-list > li:first-child > input")
+    yield "history"
+    page.click("#runs-delete")
+    page.wait_for_selector("#confirm[open]")
+    yield "confirm"
+    page.keyboard.press("Escape")
+    for name in ("knowledge", "setup"):
+        page.goto(f"{base}/{name}")
+        page.wait_for_function("(name) => document.querySelector(`#${name} li, #${name} dt`)", arg=name)
+        yield name
+    page.goto(base)
+    page.wait_for_selector("#keys-list dt", state="attached")
+    page.evaluate("document.getElementById('keys').showModal()")
+    yield "keys"
+
+
+def draw_states(new_page: Callable[..., Any], base: str, model: HeldModel, place: Path) -> None:
+    for width, height in SCREENS:
+        page = new_page(viewport={"width": width, "height": height}, is_mobile=width < PHONE, has_touch=width < PHONE)
+        page.set_default_timeout(60_000)
+        for name in states(page, base, model):
+            for scheme, light in (("light", "day"), ("dark", "night")):
+                page.emulate_media(color_scheme=scheme)
+                page.screenshot(path=place / f"{name}-{width}-{light}.png", animations="disabled")
+        page.context.close()
+        print(f"{width} px: every state by day and by night in {place}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("place", nargs="?", type=Path, default=PLACE)
+    parser.add_argument("place", nargs="?", type=Path)
+    parser.add_argument("--states", action="store_true", help="every state at three widths, by day and by night")
     parser.add_argument("--child", metavar="HOME", help=argparse.SUPPRESS)
     parser.add_argument("--model", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -201,11 +319,12 @@ def main() -> None:
         return print("no Chromium here: apt-get install chromium")
     from playwright.sync_api import sync_playwright
 
-    given.place.mkdir(parents=True, exist_ok=True)
+    place = (given.place or (STATES if given.states else PLACE)).resolve()
+    place.mkdir(parents=True, exist_ok=True)
     model = HeldModel(Told(), latency_s=0.35)
     with serving(model) as base, sync_playwright() as started:
         browser = started.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        draw(lambda **context: browser.new_context(**context).new_page(), base, model, given.place.resolve())
+        (draw_states if given.states else draw)(lambda **context: browser.new_context(**context).new_page(), base, model, place)
         browser.close()
     return None
 

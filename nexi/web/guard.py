@@ -32,6 +32,7 @@ from nexi.web.problems import Problem, Refused, Shape, own_shape, problem_of, re
 
 log = logging.getLogger("nexi.web")
 FILES_PATH = "/page/files"
+STATIC_PATH = "/static/"
 MOST_FILE = 16_000_000
 MAX_HEAD_BYTES = 32_768
 PRINCIPAL = "principal"  # in the state of a scope: who asks
@@ -150,6 +151,8 @@ class RequestGuard:
         _check_framing(headers, scope)
         self._check_host(headers)
         self._check_origin(headers, scope)
+        if scope["path"].startswith(STATIC_PATH):
+            return  # the page is some thirty small files: to open it a few times is not to ask often
         if wait := self._rates.try_take(exchange.client):
             raise _build_refusal(429, "rate_limited", "too many requests from this client", "ask less often", math.ceil(wait))
 

@@ -49,7 +49,7 @@ def test_a_researcher_opens_to_its_queries_pages_and_report_during_and_after(ser
     person.finished()
     page.reload()
     person.finished()
-    page.wait_for_selector("#researcher-1\\.1 .report h3")  # its address opens it
+    page.wait_for_selector("#researcher-1\\.1 .report h2")  # its address opens it
     told = page.inner_text("#researcher-1\\.1")
     assert "reported" in told
     assert page.locator("#researcher-1\\.1 .pages a").count() > 0

@@ -107,7 +107,7 @@ function fillPerson(row) {
   if (report.dataset.shown) return;
   report.dataset.shown = "1";
   call("/page/render", { method: "POST", body: JSON.stringify({ text: one.report }) })
-    .then(({ html }) => { report.innerHTML = html; report.prepend(element("h3", { textContent: WORDS.report })); }, () => { report.textContent = one.report; }); // made safe by the server
+    .then(({ html }) => { report.innerHTML = html; report.prepend(element("h2", { textContent: WORDS.report })); }, () => { report.textContent = one.report; }); // made safe by the server
 }
 
 // rows

@@ -4,7 +4,7 @@ import { state } from "./state.js";
 
 const MAX_TASKS = 5;
 const WORDS = {
-  about: "Each task gets a researcher of its own. Nothing is spent until you start.", limit: `A plan has at most ${MAX_TASKS} tasks, so that the limits of the run last for each; later rounds add tasks where something is missing.`,
+  about: "Each task gets a researcher of its own. Nothing more is spent until you start.", limit: `A plan has at most ${MAX_TASKS} tasks, so that the limits of the run last for each; later rounds add tasks where something is missing.`,
   task: (n) => `Task ${n}`, remove: (n) => `Remove task ${n}`, up: (n) => `Move task ${n} up`, down: (n) => `Move task ${n} down`, last: "A plan has at least one task", begun: "The research begins", unpriced: "No price is set for this model, so what that costs is not known.",
 };
 

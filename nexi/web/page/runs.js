@@ -9,7 +9,7 @@ const STATES = {
 const WORDS = {
   more: "The newest 200 are shown: look for words to see others.", noneFound: "Nothing of that was asked.", none: "Nothing was asked yet.", stop: "Stop", resume: "Resume", rename: "Rename", pin: "Pin", unpin: "Unpin",
   remove: "Delete", select: (text) => `Select: ${text}`, name: "A name for it", stopping: "It was asked to answer now, from what it has read.", deleted: "Deleted.", deleteSome: (n) => `Delete ${plural(n, "run")}`,
-  askOne: "Delete this run?", askSome: (n) => `Delete ${plural(n, "run")}?`, gone: "its answer and what it recorded go for good.", allGone: "Their answers and what they recorded go for good.", cancelled: " It is running and will be cancelled.",
+  askOne: "Delete this run?", askSome: (n) => `Delete ${plural(n, "run")}?`, gone: "its answer and what it recorded go for good.", allGone: "What is selected goes for good, with its answer and what it recorded.", cancelled: " It is running and will be cancelled.",
 };
 const REFRESH_MS = 3000, BUSY = ["running", "waiting"];
 let timer = 0;

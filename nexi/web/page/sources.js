@@ -60,7 +60,7 @@ const worstOf = (said) => ["contradicted", "not_found", "unchecked"].find((verdi
 function card(source, snippet) {
   const name = source.title || source.url, title = isWeb(source.link) ? outside(source.link, name) : element("span", { textContent: name, dir: "auto" });
   const about = [source.host, source.site, source.author, source.published, source.accessed ? WORDS.read(source.accessed) : ""].filter(Boolean).join(" · ");
-  const short = snippet.length > SNIPPET_CHARS ? `${snippet.slice(0, SNIPPET_CHARS)}…` : snippet;
+  const plain = snippet.replace(/^#+\s*/, ""), short = plain.length > SNIPPET_CHARS ? `${plain.slice(0, SNIPPET_CHARS)}…` : plain;
   return element("li", { id: `source-${source.n}`, tabIndex: -1 }, initialBadge(source.host || name), element("div", {},
     element("p", { className: "head" }, element("span", { className: "n", textContent: `[${source.n}] ` }), title),
     element("p", { className: "site", textContent: about, dir: "auto" }), ...(short ? [element("p", { className: "snippet", textContent: short, dir: "auto" })] : [])));
