@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -28,6 +28,7 @@ from nexi.events import (
     AnswerChecked,
     Event,
     Fact,
+    PageFetched,
     RunFailed,
     RunFinished,
     RunResumed,
@@ -41,6 +42,7 @@ from nexi.runs.log import MemoryRunLog
 from nexi.runs.session import Session
 from nexi.tasks import run_in_group, wait_uninterrupted
 from nexi.types import Answer, StopReason
+from nexi.urls import hit_key
 
 if TYPE_CHECKING:
     from nexi.app.knowledge import Knowledge
@@ -279,7 +281,7 @@ class Run:
                 self.meter.iterations,
                 self.meter.usage,
                 self._seconds(),
-                self.meter.pages,
+                _count_read_pages(self.emit.facts),
                 self.meter.model_calls,
                 (*answer.warnings, *failures),
                 answer.conflicts,
@@ -390,3 +392,11 @@ def error_of(failed: RunFailed) -> NexiError:
     kinds: dict[str, type[NexiError]] = {cls.code: cls for cls in known}
     kind = kinds.get(failed.code, LLMError if failed.stop is StopReason.API_ERROR else NexiError)
     return kind(failed.message, cause=failed.cause, fix=failed.fix, code=failed.code)
+
+
+def _count_read_pages(facts: Iterable[Fact]) -> int:
+    """Count the pages that were asked for: one that was only fetched ahead counts once it is handed to the model."""
+    facts = tuple(facts)
+    numbered = {hit_key(fact.source.url) for fact in facts if isinstance(fact, SourceNumbered)}
+    fetched = [(hit_key(fact.final_url or fact.url), fact.ahead) for fact in facts if isinstance(fact, PageFetched)]
+    return len({key for key, ahead in fetched if not ahead or key in numbered})

@@ -22,6 +22,7 @@ from nexi.events import (
 )
 from nexi.output._sites import site_of
 from nexi.output.controls import clean_line
+from nexi.urls import hit_key
 
 PURPOSE_STATUS = {
     "answer": "Thinking",
@@ -39,13 +40,19 @@ class RunTally:
     def __init__(self) -> None:
         self.status = "Starting"
         self.searches = self.pages = self.tokens = 0
+        self._fetched_ahead: set[str] = set()  # not read yet
 
     def count_event(self, event: Event) -> None:
         self.status = clean_line(status_of(event)) or self.status
         match event:
             case SearchFinished():
                 self.searches += 1
+            case PageFetched(ahead=True):
+                self._fetched_ahead.add(hit_key(event.final_url or event.url))
             case PageFetched():
+                self.pages += 1
+            case SourceNumbered(source=source) if hit_key(source.url) in self._fetched_ahead:
+                self._fetched_ahead.discard(hit_key(source.url))
                 self.pages += 1
             case ModelReplied():
                 self.tokens += event.usage.total

@@ -46,6 +46,39 @@ async def test_without_a_model_a_question_is_answered_from_the_web_and_then_from
     await world.store.aclose()
 
 
+@pytest.mark.parametrize(("days", "age_days", "fetches"), [(30, 29, 1), (30, 31, 2), (0, 4000, 1)])
+async def test_a_stored_page_older_than_the_setting_is_read_again(
+    tmp_path: Path, days: int, age_days: int, fetches: int
+) -> None:
+    llm = JudgingLLM(
+        completeness=lambda _: enough(0.1, "owl"),
+        urls=lambda _: by_rank(0.9),
+        queries=lambda _: {"queries": ["owl a", "owl b"]},
+    )
+    world = World(tmp_path, {OWL: PAGES[OWL]}, llm=llm)
+    settings = KnowledgeSettings(max_iterations=1, max_page_age_days=days)
+    await world.ask(QUESTION, settings)
+    world.clock.advance(age_days * 86_400)
+    await world.ask(QUESTION, settings)
+    assert world.web.fetched == [OWL] * fetches
+    await world.store.aclose()
+
+
+@pytest.mark.parametrize("scores", [(0.5, 0.5, 0.5), (0.5, 0.5, 0.4)])
+async def test_of_passages_judged_equal_the_larger_set_is_kept(tmp_path: Path, scores: tuple[float, ...]) -> None:
+    verdicts = iter(scores)
+    llm = JudgingLLM(
+        completeness=lambda _: enough(next(verdicts), "vole"),
+        urls=lambda data: by_rank(0.9, 0.9, 0.9),
+        queries=lambda _: {"queries": ["fox den", "fox sleep"]},
+    )
+    world = World(tmp_path, PAGES, llm=llm)
+    await world.indexer.index(await world.read(OWL))
+    response = await world.ask("What do the barn owl, the vole and the fox eat?", KnowledgeSettings(max_iterations=1))
+    assert {result["url"] for result in response["results"]} == {OWL, VOLE, FOX}
+    await world.store.aclose()
+
+
 async def test_the_response_is_the_seeds_json(tmp_path: Path) -> None:
     verdicts = iter([enough(0.45, "owl"), enough(0.6, "tunnels"), enough(0.92)])
     llm = JudgingLLM(
