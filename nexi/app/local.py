@@ -16,6 +16,7 @@ from nexi.errors import BackendError, FetchError, StoreError
 from nexi.events import Delta, Fact, ToolFinished, Warned
 from nexi.knowledge.indexing import IndexReport
 from nexi.ports import Emit
+from nexi.text.excerpts import PASSAGE_GAP
 from nexi.tools.specs import LOCAL_SEARCH
 from nexi.tools.toolbox import ANSWERED_BEFORE_NOTE
 from nexi.types import FetchLimits, Hit, Page, Passage, Query, Scope, StoredSource
@@ -96,7 +97,7 @@ def _hits_of(passages: Sequence[Passage], count: int) -> list[Hit]:
 
 def _render_passages(passages: Sequence[Passage]) -> str:
     ordered = sorted(passages, key=lambda p: p.number)
-    return "\n\n[…]\n\n".join(p.text if _begins_with_it(p) else f"{p.heading}\n{p.text}" for p in ordered)
+    return PASSAGE_GAP.join(p.text if _begins_with_it(p) else f"# {p.heading}\n\n{p.text}" for p in ordered)
 
 
 def _begins_with_it(passage: Passage) -> bool:

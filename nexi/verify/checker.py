@@ -204,7 +204,12 @@ class Checker:
             self._recited += repaired.recited
 
     async def _claims_in_code(self, stretch: str) -> tuple[Claim, ...]:
-        """What a block of code claims: its prose, and under strictness every line where the question is not about code."""
+        """What a block of code claims: its prose, and under strictness every line where the question is not about code.
+
+        A writer who only quotes has no prose of its own in it.
+        """
+        if not self._rewrites and not self._strict:
+            return ()
         hidden = hide_code(stretch, keeps_prose_only=not self._strict or is_about_code(self._question))
         return await self._claims_of(hidden) if hidden.strip() else ()
 

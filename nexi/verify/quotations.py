@@ -26,7 +26,7 @@ __all__ = ["accept_quotations"]
 
 MIN_QUOTATION_CHARS = 30  # characters of a quotation; less may stand anywhere
 MIN_BODY_CHARS = 20  # the same behind the line that names what it is about
-MAX_DISTANCE_CHARS = 8_000  # characters that a line may stand above what it names
+MAX_DISTANCE_CHARS = 40_000  # characters that a line may stand above what it names
 
 _DECORATION = re.compile(r"[*_`\[\]\u00ad\\\\]|…|\.{3}")
 _BETWEEN_DIGITS = re.compile(r"(?<=\d)[\W_]+(?=\d)")

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from nexi.errors import LLMError
 from nexi.llm.extractive._evidence import rank_hits
+from nexi.llm.extractive._found import FoundPassage, find_passages, quote_passages
 from nexi.llm.extractive._summary import page_views, pick_parts, summarise_text
 from nexi.llm.extractive.composition import NOT_ANSWERED, ExtractiveAnswer, compose_answer, find_next_step
 from nexi.llm.extractive.questions import MAX_QUESTION_CHARS, Question, extract_keywords, read_question, search_queries
@@ -36,6 +37,7 @@ NOTHING_READ = "No page could be read, so this question has no answer from the w
 SEARCHING = ("web_search", "search")  # what the tools that search and those that read may be called
 READING = ("web_get", "scrape")
 LOCAL = "local_search"
+STORE = "local"  # the backend name of the knowledge store
 _URL = re.compile(r"https?://[^\s<>\"'`\])]+")
 _PAGE_TEXT = re.compile(r"\[\d{1,4}\] \S+(?:\n|\\n)---(?:\n|\\n)")
 
@@ -166,18 +168,31 @@ def _choose_queries(turn: _ExtractiveQuestion, name: str) -> list[str]:
 def _wanted_urls(turn: _ExtractiveQuestion) -> list[str]:
     own = [u.rstrip(".,;:!?") for u in _URL.findall(turn.question.text)]
     latest = turn.outcomes[-1:] if turn.searches > 1 else turn.outcomes
-    return list(dict.fromkeys([*own, *rank_hits(turn.question, latest)]))
+    found = [passage.url for passage in _found_passages(turn)]
+    return list(dict.fromkeys([*own, *found, *rank_hits(turn.question, latest)]))
+
+
+def _found_passages(turn: _ExtractiveQuestion) -> list[FoundPassage]:
+    """What the first search of the knowledge store has found, where it was searched instead of the web."""
+    hits = turn.outcomes[0].hits if turn.outcomes else ()
+    return find_passages(turn.question, hits) if hits and all(hit.backend == STORE for hit in hits) else []
 
 
 def _answer_reply(turn: _ExtractiveQuestion, tools: frozenset[str], step: int) -> Reply:
-    text = _draft_text(compose_answer(turn.question, turn.quotable_pages)) if turn.quotable_pages else NOTHING_READ
+    text = _draft_answer(turn) if turn.quotable_pages else NOTHING_READ
     return _call_reply("final_answer", {"answer": text}, step) if "final_answer" in tools else _text_reply(text)
 
 
-def _draft_text(draft: ExtractiveAnswer) -> str:
+def _draft_answer(turn: _ExtractiveQuestion) -> str:
+    draft = compose_answer(turn.question, turn.quotable_pages)
+    passages = "" if draft.short or not draft.lines else quote_passages(_found_passages(turn), turn.quotable_pages)
+    return _draft_text(draft, passages)
+
+
+def _draft_text(draft: ExtractiveAnswer, passages: str = "") -> str:
     if not draft.lines:
         return NOTHING_FOUND
-    quoted = " ".join(f"{text} [{number}]" for text, number in draft.lines)
+    quoted = passages or " ".join(f"{text} [{number}]" for text, number in draft.lines)
     if draft.answered == "no":
         return f"{NOT_ANSWERED}\n\n{quoted}"
     return f"{draft.short} {quoted}" if draft.short else quoted

@@ -1,0 +1,139 @@
+"""An answer from passages that a search of the knowledge store has found in manuals and other pages about code.
+
+Beside `composition`, below the built-in model. The store has ranked the passages by words and by meaning; here each is read
+for the stretch that says most of the question, and the best few are quoted. On pages about code this answers more questions
+than the best sentence of whole pages, because a how-to is a passage: a name, what it does, and a line of code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+from msgspec import Struct
+
+from nexi.llm.extractive._related import find_similarity, general_rarity
+from nexi.llm.extractive.passages import ContentWords, PassageSentence, read_sentences
+from nexi.llm.extractive.questions import Question
+from nexi.text.excerpts import PASSAGE_GAP
+from nexi.types import Hit, PageView
+
+MAX_PASSAGES = 4
+MAX_WORDS = 60  # of one passage
+MAX_HEAD_WORDS = 12
+MIN_TECHNICAL = 0.1  # the share of sentences with code from which passages are about code
+PAGE_PRIOR = 0.5  # what it adds that a passage is of the first page; of the second it is half of that
+LATER = 0.003  # what each sentence before a stretch costs it
+MIN_QUOTED_CHARS = 30  # less is not told from chance by the check
+
+_NAME_IN_CODE = re.compile(r"^[`@-]|\w\(")
+_SECTION_NUMBER = re.compile(r"^(?:\(?\d+[.)])+(?:\d+\.?)*\s+")
+
+
+class FoundPassage(Struct, frozen=True):
+    """The stretch of a passage that says most of a question: sentences `first` to `last`, the latter not included."""
+
+    score: float
+    url: str
+    text: str
+    sentences: tuple[PassageSentence, ...]
+    first: int
+    last: int
+
+
+def find_passages(question: Question, hits: Sequence[Hit]) -> list[FoundPassage]:
+    """The passages of stored pages about code, the best first; none where the pages are about something else."""
+    read = [
+        (place, hit.url, passage, tuple(read_sentences(passage)))
+        for place, hit in enumerate(hits)
+        for passage in hit.snippet.split(PASSAGE_GAP)
+    ]
+    every = [sentence for *_, sentences in read for sentence in sentences]
+    technical = sum("`" in sentence.text or sentence.kind == "code" for sentence in every)
+    if question.language or not every or technical < MIN_TECHNICAL * len(every):
+        return []
+    words = ContentWords()
+    raw = {stem: weight * general_rarity(stem) for stem, weight in question.weights.items()}
+    weights = {stem: weight / (sum(raw.values()) or 1.0) for stem, weight in raw.items()}
+    rated = [_rate_passage(weights, words, *passage) for passage in read if passage[-1]]
+    return sorted(rated, key=lambda passage: -passage.score)
+
+
+def _rate_passage(
+    weights: Mapping[str, float],
+    words: ContentWords,
+    place: int,
+    url: str,
+    text: str,
+    sentences: tuple[PassageSentence, ...],
+) -> FoundPassage:
+    """A passage by its best stretch and by its best sentence."""
+    said = [
+        {stem: find_similarity(stem, own) for stem in weights} for own in (frozenset(words.stems(s.text)) for s in sentences)
+    ]
+    best, first, last = -1.0, 0, 0
+    for start in range(len(sentences)):
+        end = _end_of_stretch(sentences, start)
+        cover = sum(weight * max(one[stem] for one in said[start:end]) for stem, weight in weights.items()) - LATER * start
+        if cover > best:
+            best, first, last = cover, start, end
+    sentence = max(sum(weight * one[stem] for stem, weight in weights.items()) for one in said)
+    return FoundPassage(PAGE_PRIOR / (1 + place) + best + sentence, url, text, sentences, first, last)
+
+
+def _end_of_stretch(sentences: Sequence[PassageSentence], start: int) -> int:
+    """Where a stretch of at most MAX_WORDS words ends; it has one sentence at least."""
+    end, left = start, MAX_WORDS
+    while end < len(sentences) and (end == start or len(sentences[end].text.split()) <= left):
+        left -= len(sentences[end].text.split())
+        end += 1
+    return end
+
+
+def quote_passages(passages: Sequence[FoundPassage], pages: Sequence[PageView]) -> str:
+    """The best passages of the pages that were read, each a paragraph with its code; "" where none was."""
+    numbers = {page.url: page.number for page in pages}
+    paragraphs: list[str] = []
+    for passage in passages:
+        if len(paragraphs) < MAX_PASSAGES and passage.url in numbers:
+            paragraph = _render_stretch(passage, f" [{numbers[passage.url]}]")
+            paragraphs += [paragraph] if paragraph and paragraph not in paragraphs else []
+    return "\n\n".join(paragraphs)
+
+
+def _render_stretch(passage: FoundPassage, mark: str) -> str:
+    """The cited sentences of a stretch, the first of each heading with it, and its code in fences; "" without a sentence."""
+    blocks: list[str] = []
+    has_sentence, head, names = False, "", ""
+    for kind, group in groupby(passage.sentences[passage.first : passage.last], key=lambda s: s.kind):
+        sentences = list(group)
+        if kind == "label":
+            named = [sentence.text for sentence in sentences if _NAME_IN_CODE.search(sentence.text)]
+            names = ", ".join(named)  # an option may have several
+        elif kind == "code":
+            blocks.append(_fence_code([sentence.text for sentence in sentences], passage.text))
+        else:
+            texts = []
+            for sentence in sentences:
+                label = sentence.label.rpartition(" > ")[2]
+                shown = _SECTION_NUMBER.sub("", names or label)
+                is_new = bool(shown) and label != head and len(shown.split()) <= MAX_HEAD_WORDS
+                text = f"{shown}: {sentence.text}" if is_new else sentence.text
+                texts += [_cut_words(text) + mark] if len(text) >= MIN_QUOTED_CHARS else []
+                head, names = label, ""
+            blocks += [" ".join(texts)] if texts else []
+            has_sentence = has_sentence or bool(texts)
+    return "\n\n".join(blocks) if has_sentence else ""
+
+
+def _fence_code(lines: Sequence[str], text: str) -> str:
+    """Lines of code as they stand in a passage, with their indentation."""
+    written = {line.strip(): line.rstrip() for line in reversed(text.splitlines())}
+    fence = "````" if any("```" in line for line in lines) else "```"
+    return "\n".join((fence, *(written.get(line, line) for line in lines), fence))
+
+
+def _cut_words(text: str) -> str:
+    words = text.split()
+    return text if len(words) <= MAX_WORDS else f"{' '.join(words[:MAX_WORDS])} …"
