@@ -19,16 +19,23 @@ help:  ## list the targets
 $(VENV)/run.stamp: requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "nexi needs Python 3.11 or newer; set PYTHON=/path/to/python3.11")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	@echo "Installing what nexi needs into $(VENV); this takes a minute or two ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
 	@touch $@
+
+# The command for those who only try it: it runs the checkout, so that nothing has to be built.
+$(BIN)/nexi: $(VENV)/run.stamp
+	@printf '#!%s\nimport sys\nsys.path.insert(0, "%s")\nfrom nexi.__main__ import main\nmain()\n' \
+		"$(CURDIR)/$(BIN)/python" "$(CURDIR)" > $@ && chmod +x $@
 
 $(VENV)/dev.stamp: requirements-dev.txt $(VENV)/run.stamp
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-demo: $(VENV)/run.stamp  ## serve nexi's own documentation on loopback and ask it a question
-	@$(BIN)/python -m nexi demo
+demo: $(BIN)/nexi  ## serve nexi's own documentation on loopback and ask it a question; leaves .venv/bin/nexi
+	@$(BIN)/nexi demo
+	@echo 'Ask it something: $(BIN)/nexi "your question"'
 
 test: $(VENV)/dev.stamp  ## every test that needs no container, browser or client of others; no network, no data beside the project
 	$(PYTEST) -m "not slow"
