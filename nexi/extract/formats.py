@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from nexi.errors import FetchError
 from nexi.extract import charset
+from nexi.extract.ocr import can_recognise
 
 __all__ = [
     "Format",
@@ -32,7 +33,7 @@ _XLSB = "application/vnd.ms-excel.sheet.binary.macroenabled.12"
 
 
 class Format(Struct, frozen=True):
-    """One format: `reader` is a function of a module of this folder; a format without one has `advice` for its owner.
+    """One format: `reader` is a function of a module of this folder; `advice` is for the owner of what is not read.
 
     A `whole` one cannot be read from its beginning alone; the bytes of a text format do not tell what it is, its name does.
     """
@@ -47,6 +48,7 @@ class Format(Struct, frozen=True):
 
 
 _UNPACK = "unpack it and give nexi the files inside"
+_RECOGNISE = "install tesseract, and nexi reads the words in pictures"
 _FORMATS = (
     Format("PDF", ("application/pdf", "application/x-pdf"), ("pdf",), "pdf.read_pdf", whole=True),
     Format("EPUB book", ("application/epub+zip",), ("epub",), "archives.read_epub", whole=True),
@@ -90,12 +92,12 @@ _FORMATS = (
     Format("bzip2 archive", ("application/x-bzip2",), ("bz2",), advice=_UNPACK),
     Format("zstd archive", ("application/zstd",), ("zst",), advice=_UNPACK),
     Format("tar archive", ("application/x-tar",), ("tar",), advice=_UNPACK),
-    Format("PNG picture", ("image/png",), ("png",), advice="give nexi the text of it"),
-    Format("JPEG picture", ("image/jpeg",), ("jpg", "jpeg"), advice="give nexi the text of it"),
-    Format("GIF picture", ("image/gif",), ("gif",), advice="give nexi the text of it"),
-    Format("TIFF picture", ("image/tiff",), ("tif", "tiff"), advice="give nexi the text of it"),
-    Format("WebP picture", ("image/webp",), ("webp",), advice="give nexi the text of it"),
-    Format("BMP picture", ("image/bmp",), ("bmp",), advice="give nexi the text of it"),
+    Format("PNG picture", ("image/png",), ("png",), "ocr.read_picture", whole=True, advice=_RECOGNISE),
+    Format("JPEG picture", ("image/jpeg",), ("jpg", "jpeg"), "ocr.read_picture", whole=True, advice=_RECOGNISE),
+    Format("GIF picture", ("image/gif",), ("gif",), "ocr.read_picture", whole=True, advice=_RECOGNISE),
+    Format("TIFF picture", ("image/tiff",), ("tif", "tiff"), "ocr.read_picture", whole=True, advice=_RECOGNISE),
+    Format("WebP picture", ("image/webp",), ("webp",), "ocr.read_picture", whole=True, advice=_RECOGNISE),
+    Format("BMP picture", ("image/bmp",), ("bmp",), "ocr.read_picture", whole=True, advice=_RECOGNISE),
     Format("sound recording", ("audio/mpeg", "audio/ogg", "audio/wav", "audio/flac"), ("mp3", "ogg", "wav", "flac"),
            advice="give nexi a transcript of it, such as an SRT file"),
     Format("video", ("video/mp4", "video/webm", "video/x-matroska", "video/quicktime"), ("mp4", "webm", "mkv", "mov"),
@@ -158,7 +160,7 @@ def canonical_type(kind: str) -> str:
 def is_readable(kind: str) -> bool:
     """Whether there is a reader for a media type."""
     if known := find_format(kind):
-        return bool(known.reader)
+        return bool(known.reader) and (not known.advice or can_recognise())
     return kind in _TEXT_TYPES or (kind.startswith("application/") and kind.endswith(("+json", "+xml")))
 
 

@@ -12,17 +12,20 @@ from contextlib import suppress
 from typing import Any
 
 from nexi.extract import charset, markup
-from nexi.extract.containers import broken_error, build_extracted
+from nexi.extract.containers import broken_error, build_extracted, too_large_error
 from nexi.extract.words import Extracted, one_line
 from nexi.extract.writer import EnoughText, MarkdownWriter
 
 __all__ = ["read_ipynb"]
 
+MAX_JSON_PARTS = 200_000
 MAX_OUTPUT_CHARS = 20_000  # of one cell
 
 
 def read_ipynb(data: bytes, max_chars: int) -> Extracted:
     """The cells in their order. Raises FetchError."""
+    if data.count(b"{") + data.count(b"[") > MAX_JSON_PARTS:
+        raise too_large_error(f"it has more than {MAX_JSON_PARTS:,} parts")
     try:
         notebook = json.loads(charset.decode_body(data))
     except (ValueError, RecursionError) as error:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from typing import Any
 
 from nexi.errors import FetchError
+from nexi.extract.ocr import MAX_SECONDS, can_recognise, recognise_text
 from nexi.extract.words import Extracted, one_line
 
 __all__ = ["read_pdf"]
@@ -19,6 +21,8 @@ __all__ = ["read_pdf"]
 MAX_PAGES = 2_000
 MAX_CHARS = 300_000
 MAX_PAGE_CHARS = 100_000
+SCAN_DPI = 200
+MAX_PIXELS = 8_000_000  # of a page that is drawn
 
 _PDFIUM = threading.Lock()  # the library is not for threads
 _STRAY = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
@@ -46,12 +50,15 @@ def read_pdf(data: bytes, max_chars: int = MAX_CHARS, *, max_pages: int = MAX_PA
 def _read_document(document: Any, max_chars: int, max_pages: int) -> Extracted:
     about = document.get_metadata_dict(skip_empty=True)
     text = _page_texts(document, max_chars, max_pages)
+    is_cut = len(document) > max_pages
+    if not text:
+        text, is_cut = _recognise_pages(document, max_chars)
     if not text:
         raise FetchError(
             "the PDF has no text",
             reason="content_type",
             cause="its pages are pictures",
-            fix="look for another version of it, or run character recognition over it",
+            fix="install tesseract, and nexi reads scanned pages; or look for another version of it",
         )
     return Extracted(
         text=text,
@@ -59,7 +66,7 @@ def _read_document(document: Any, max_chars: int, max_pages: int) -> Extracted:
         author=_clean_line(about.get("Author", "")),
         published=_parse_date(about.get("CreationDate", "") or about.get("ModDate", "")),
         description=_clean_line(about.get("Subject", "")),
-        truncated=len(document) > max_pages,
+        truncated=is_cut,
     )
 
 
@@ -75,6 +82,32 @@ def _page_texts(document: Any, max_chars: int, max_pages: int) -> str:
     if blocks and chars <= max_chars and count > max_pages:
         blocks.append(f"[pages {max_pages + 1} to {count} were not read]")
     return "\n\n".join(blocks)
+
+
+def _recognise_pages(document: Any, max_chars: int) -> tuple[str, bool]:
+    """The words in pictures of pages, as many as there is time for, and whether some were left out."""
+    if not can_recognise():
+        return "", False
+    deadline, blocks, chars, number = time.monotonic() + MAX_SECONDS, list[str](), 0, 0
+    while number < len(document) and chars <= max_chars and time.monotonic() < deadline:
+        number += 1
+        if words := recognise_text(_draw_page(document, number - 1), deadline):
+            blocks.append(f"[page {number}]\n\n{words}")
+            chars += len(blocks[-1])
+    return "\n\n".join(blocks), number < len(document)
+
+
+def _draw_page(document: Any, index: int) -> bytes:
+    """A page as a grey picture (PGM)."""
+    page = document[index]
+    width, height = page.get_size()
+    scale = min(SCAN_DPI / 72, (MAX_PIXELS / max(width * height, 1.0)) ** 0.5)
+    bitmap = page.render(scale=scale, grayscale=True)
+    rows = memoryview(bitmap.buffer).cast("B")
+    lines = (bytes(rows[at * bitmap.stride : at * bitmap.stride + bitmap.width]) for at in range(bitmap.height))
+    picture = b"P5 %d %d 255\n" % (bitmap.width, bitmap.height) + b"".join(lines)
+    page.close()
+    return picture
 
 
 def _page_text(document: Any, index: int) -> str:

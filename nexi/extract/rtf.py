@@ -74,7 +74,7 @@ class _Reading:
         self._is_optional = False
         self._paragraph: list[str] = []
         self._marker: list[str] = []
-        self._cells: list[str] | None = None
+        self._cells: list[str] = []
         self._in_table = False
         self._level = -1
 
@@ -230,13 +230,13 @@ class _Reading:
             self._writer.add_paragraph(text)
 
     def _end_cell(self) -> None:
-        self._cells = [*(self._cells or []), "".join(self._paragraph)]
+        self._cells.append("".join(self._paragraph))
         self._paragraph = []
 
     def _end_row(self) -> None:
         if self._cells:
             self._writer.add_row(self._cells)
-        self._cells, self._in_table = None, False
+        self._cells, self._in_table = [], False
 
 
 def _known_codec(name: str) -> str:

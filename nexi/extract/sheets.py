@@ -46,7 +46,8 @@ def read_xlsx(data: bytes, max_chars: int) -> Extracted:
     targets = archive.relationships("xl/workbook.xml")
     since_1904 = any(a.get("date1904") in ("1", "true") for name, a, _ in parts if name == "workbookPr")
     strings = _SharedStrings()
-    parse_xml(archive.stream("xl/sharedStrings.xml"), strings, max_elements=MAX_SHEET_ELEMENTS)
+    with suppress(EnoughText):
+        parse_xml(archive.stream("xl/sharedStrings.xml"), strings, max_elements=MAX_SHEET_ELEMENTS)
     values = _Values(strings, _NumberFormats(archive.read("xl/styles.xml")), since_1904=since_1904)
     writer = MarkdownWriter(max_chars)
     sheets = [
@@ -88,9 +89,10 @@ class _SharedStrings:
         self._in_text = False
         self._silent -= name == "rPh"
         if name == "si" and self._parts is not None:
-            self.is_cut = self.is_cut or self._left <= 0 or len(self.texts) >= MAX_STRINGS
-            if len(self.texts) < MAX_STRINGS:
-                self.texts.append("".join(self._parts)[:MAX_CELL_CHARS])
+            self.is_cut = self._left <= 0 or len(self.texts) >= MAX_STRINGS
+            if self.is_cut:
+                raise EnoughText
+            self.texts.append("".join(self._parts)[:MAX_CELL_CHARS])
             self._parts = None
 
 

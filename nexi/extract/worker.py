@@ -21,6 +21,7 @@ __all__ = ["describe_lack_of_memory", "main"]
 
 MAX_CPU_S = 30
 ROOM_BYTES = 36_000_000  # address space for more than the document, beyond what the program has taken at the start
+RECOGNITION_BYTES = 400_000_000  # more of it, which only the program that recognises words in pictures may take
 
 
 def main() -> None:
@@ -60,6 +61,7 @@ def _limit_resources(room: int) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (MAX_CPU_S, MAX_CPU_S))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
-        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + room,) * 2)
+        most = pages * resource.getpagesize() + room
+        resource.setrlimit(resource.RLIMIT_AS, (most, most + RECOGNITION_BYTES))
     except (ImportError, OSError, ValueError):
         return  # a system without such limits; the deadline still holds

@@ -1,0 +1,63 @@
+"""Text of pictures and scanned pages, recognised by tesseract where it is installed.
+
+Above sit `extract` and `pdf`; below, the program `tesseract`, which gets a picture on its standard input and nothing else. It
+runs inside the worker's bounds, with one thread and a deadline.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+
+from nexi.errors import FetchError
+from nexi.extract.words import Extracted
+
+__all__ = ["can_recognise", "read_picture", "recognise_text"]
+
+MAX_SECONDS = 15.0
+PROGRAM = "tesseract"
+
+
+def can_recognise() -> bool:
+    """Whether the program is installed."""
+    return shutil.which(PROGRAM) is not None
+
+
+def read_picture(data: bytes, max_chars: int) -> Extracted:
+    """The words in a picture. Raises FetchError."""
+    text = recognise_text(data, time.monotonic() + MAX_SECONDS)
+    if not text:
+        raise FetchError("the picture has no text", reason="content_type", cause="no words were recognised in it")
+    return Extracted(text=text[:max_chars], truncated=len(text) > max_chars)
+
+
+def _take_recognition_memory() -> None:
+    """Use the memory that the worker may not take itself."""
+    try:
+        import resource
+
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    except (ImportError, OSError, ValueError):
+        return  # a system without such limits
+
+
+def recognise_text(picture: bytes, deadline: float) -> str:
+    """What the program reads in a picture; "" where it reads nothing or takes too long."""
+    program, setter = shutil.which(PROGRAM), shutil.which("env")
+    if program is None:
+        return ""
+    one_thread = [setter, "OMP_THREAD_LIMIT=1"] if setter else []
+    try:
+        done = subprocess.run(  # noqa: S603 - a program of the user's, and no words of the document among its arguments
+            [*one_thread, program, "stdin", "stdout", "--psm", "3"],
+            input=picture,
+            capture_output=True,
+            check=False,
+            timeout=max(deadline - time.monotonic(), 0.1),
+            preexec_fn=_take_recognition_memory,  # the worker has one thread
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.decode("utf-8", "replace").replace("\f", "").strip()
