@@ -27,7 +27,7 @@ from rig.research_script import Reply, ResearchScript
 
 ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / "docs" / "pictures"
-MOST_BYTES = 150_000
+MOST_BYTES = 250_000
 SCREEN = {"width": 1280, "height": 860}
 SCREENS, PHONE = ((1440, 900), (768, 1024), (390, 844)), 500
 STATES = ROOT / "build" / "pictures"
