@@ -74,6 +74,10 @@ Scripted is the rig's model (`--scripted`), which copies sentences of what it is
 gets, and not how well one writes. Its sections have an outline, a call for each section and one for the introduction; with
 `--one-call` it writes the report in one call from the researchers' reports, as before there were sections.
 
+Qwen2.5 1.5B, when it wrote sections of its own, covered 33.3 % of the parts of four questions, with 20.0 % stray, 90.9 %
+verified, 94.5 words, 4.5 pages, 6.0 calls, 3,206 tokens and 347 seconds: most of what it wrote failed the check. Small models
+now only introduce a report that quotes the pages.
+
 The questions were written before the writer of reports; its weights were chosen by them. Seven passages were added to the
 labels after the first reports had quoted them. Before there was a writer, 65.3 % of the parts were covered, 29.7 % of the
 sentences were stray, and a report had 148 words.
