@@ -161,6 +161,7 @@ def _status_of(hosted: HostedRun, state: str = "running") -> dict[str, Any]:
 
 
 def _logged_status(runs: RunStore, run_id: str, hosted: HostedRun | None) -> dict[str, Any]:
+    is_running = runs.is_running(run_id)  # before its log is read: it may end in between
     try:
         read = runs.open_log(run_id)
     except NexiError:
@@ -169,7 +170,7 @@ def _logged_status(runs: RunStore, run_id: str, hosted: HostedRun | None) -> dic
         return _status_of(hosted, state_of(hosted.run.facts))  # its log could not be kept
     facts = [fact for _, fact in read.facts]
     state = state_of(facts)
-    if state == "unfinished" and runs.is_running(run_id):
+    if state == "unfinished" and is_running:
         state = "running"
     status = status_of(run_id, state, read.header.created, facts)
     if facts:

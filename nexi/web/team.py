@@ -37,7 +37,8 @@ __all__ = ["create_team_app"]
 
 LOGIN_PATHS = ("/login", "/login/*")
 NOBODY = "00000000-0000-0000-0000-000000000000"
-FOR_ADMINISTRATORS = ("/metrics", "/page/doctor")
+FOR_ADMINISTRATORS = ("/metrics", "/page/doctor", "/page/settings")
+SETTINGS_PATH = "/page/settings"
 
 
 def create_team_app(team: Team, *, rules: GuardRules, most_runs: int = MAX_RUNS) -> Starlette:
@@ -96,6 +97,9 @@ class _Identification:
             raise unauthorized()
         if scope["path"] in FOR_ADMINISTRATORS and not principal.is_administrator:
             raise build_refusal(403, "not_an_administrator", "this is for administrators", fix="ask one of them")
+        if scope["path"].startswith(SETTINGS_PATH) and scope["method"] == "POST":
+            fix = "change the configuration of servers and workers, and restart them"
+            raise build_refusal(403, "not_here", "a team server is not configured in the browser", fix=fix)
         return principal
 
     def _find(self, headers: Headers) -> Principal | None:

@@ -107,7 +107,9 @@ async def test_numbers_of_the_server_are_for_administrators(served: ServedTeam, 
     async with served.client_of(make_person()) as user, served.client_of(make_person(role="administrator")) as chief:
         statuses = [(await client.get("/metrics")).status_code for client in (user, chief)]
         doctor = await user.post("/page/doctor")
-    assert (statuses, doctor.status_code) == ([403, 200], 403)
+        settings = [(await client.post("/page/settings", json={"model": "x"})).status_code for client in (user, chief)]
+        shown = (await user.get("/page/settings")).status_code
+    assert (statuses, doctor.status_code, settings, shown) == ([403, 200], 403, [403, 403], 403)
 
 
 async def test_a_quota_that_is_reached_refuses_the_next_run_at_every_door(
