@@ -89,8 +89,8 @@ def running(person: Watched, there: Stage) -> Iterator[str]:
     page.select_option("#effort", "deep")
     person.ask(DEEP)
     person.sees("1.2", "#run")
-    page.wait_for_selector("#timeline svg", state="attached")
     page.evaluate("() => document.querySelectorAll('#run details').forEach((d) => { d.open = true; })")
+    page.wait_for_selector("#timeline svg", state="attached")
     yield "running"
     there.model.release()
 
