@@ -132,13 +132,13 @@ class _QuestionCommand(click.Command):
         write_help(self, ctx, formatter)
 
 
-def _lazy_completion(name: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
-    """A completion function of nexi.cli.guide, imported when a shell asks."""
+def _lazy_completion(name: str, module: str = "guide") -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """A completion function of a module of nexi.cli, imported when a shell asks."""
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        from nexi.cli import guide
+        from importlib import import_module
 
-        items: list[CompletionItem] = getattr(guide, name)(ctx, param, incomplete)
+        items: list[CompletionItem] = getattr(import_module(f"nexi.cli.{module}"), name)(ctx, param, incomplete)
         return items
 
     return complete
@@ -194,7 +194,12 @@ def main() -> None:
 @click.option("-u", "--usage", is_flag=True, help="Print time, tokens and cost, even when piped.")
 @click.option("--last", type=click.IntRange(1), metavar="N", help="Show the last N searches.")
 @click.option("--prev", is_flag=True, help="Show the last answer.")
-@click.option("--show", metavar="ID", shell_complete=_lazy_completion("complete_history"), help="Show the answer with this ID.")
+@click.option(
+    "--show",
+    metavar="ID",
+    shell_complete=_lazy_completion("complete_history", "completion"),
+    help="Show the answer with this ID.",
+)
 @click.option("--clear-history", is_flag=True, help="Delete all search history.")
 @click.option("--config", "show_config", is_flag=True, help="Print the path of the config file.")
 @click.option("--edit-config", is_flag=True, help="Open the config file in an editor.")

@@ -1,4 +1,4 @@
-"""`nexi completion`: the script that completes subcommands, options, IDs and templates; also the completion of run IDs."""
+"""`nexi completion`: the script that completes subcommands, options, IDs and templates; also the completion of IDs."""
 
 from __future__ import annotations
 
@@ -38,6 +38,24 @@ def complete_run(ctx: click.Context, param: click.Parameter, incomplete: str) ->
     ]
 
 
+def complete_history(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete the IDs of recent answers, with their questions."""
+    from click.shell_completion import CompletionItem
+
+    from nexi.app.history import get_last_n_entries
+    from nexi.errors import NexiError
+
+    try:
+        entries = get_last_n_entries(50)
+    except NexiError:
+        return []
+    return [
+        CompletionItem(e.id, help=" ".join(e.query.split())[:60])
+        for e in entries
+        if e.id.isalnum() and e.id.startswith(incomplete)
+    ]
+
+
 @click.command("completion", epilog="\b\n" + "\n".join(f"{shell}: {line}" for shell, line in INSTALL_LINES.items()))
 @click.argument("shell", type=click.Choice(list(INSTALL_LINES)))
 def completion_command(shell: str) -> None:
@@ -53,10 +71,8 @@ def _completion_script(shell: str) -> str:
     """The script as click writes it, without click's version check, which needs that shell installed."""
     from click.shell_completion import get_completion_class
 
-    from nexi.cli import main
-
     kind = get_completion_class(shell)
     if kind is None:  # only a shell that is no choice
         raise click.UsageError(f"no completion for {shell}")
-    maker = kind(main, {}, "nexi", "_NEXI_COMPLETE")
+    maker = kind(click.get_current_context().find_root().command, {}, "nexi", "_NEXI_COMPLETE")
     return str(maker.source_template % maker.source_vars())

@@ -95,24 +95,6 @@ def complete_first_word(ctx: click.Context, param: click.Parameter, incomplete: 
     return [CompletionItem(n, help=SUMMARIES.get(n, "")) for n in sorted(COMMANDS) if n.startswith(incomplete)]
 
 
-def complete_history(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete the IDs of recent answers, with their questions."""
-    from click.shell_completion import CompletionItem
-
-    from nexi.app.history import get_last_n_entries
-    from nexi.errors import NexiError
-
-    try:
-        entries = get_last_n_entries(50)
-    except NexiError:
-        return []
-    return [
-        CompletionItem(e.id, help=" ".join(e.query.split())[:60])
-        for e in entries
-        if e.id.isalnum() and e.id.startswith(incomplete)
-    ]
-
-
 def complete_template(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from click.shell_completion import CompletionItem
 

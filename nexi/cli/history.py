@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from nexi.cli.completion import complete_history
 from nexi.cli.exits import report_errors
 from nexi.errors import NexiError
 
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
     from nexi.app.history import HistoryEntry, HistoryRead
     from nexi.cli.flags import HistoryFlags, OutputFlags
     from nexi.types import Source
@@ -31,12 +30,6 @@ class _ListByDefault(click.Group):
         if not args or args[0] not in (*self.commands, "-h", "--help"):
             args = ["list", *args]
         return super().parse_args(ctx, args)
-
-
-def _complete_entry(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from nexi.cli.guide import complete_history
-
-    return complete_history(ctx, param, incomplete)
 
 
 @click.group(cls=_ListByDefault, context_settings=_HELP)
@@ -74,7 +67,7 @@ def _search_command(text: str, as_json: bool) -> None:
 
 
 @history_command.command("show", context_settings=_HELP)
-@click.argument("entry_id", metavar="ID", shell_complete=_complete_entry)
+@click.argument("entry_id", metavar="ID", shell_complete=complete_history)
 @_as_json
 @click.option("--format", "form", type=click.Choice(["ris", "bibtex", "csl"]), help="Print only its sources, as references.")
 def _show_command(entry_id: str, as_json: bool, form: str | None) -> None:
@@ -84,7 +77,7 @@ def _show_command(entry_id: str, as_json: bool, form: str | None) -> None:
 
 
 @history_command.command("rm", context_settings=_HELP)
-@click.argument("entry_id", metavar="ID", shell_complete=_complete_entry)
+@click.argument("entry_id", metavar="ID", shell_complete=complete_history)
 def _remove_command(entry_id: str) -> None:
     """Delete one search from the history."""
     from nexi.app.history import remove_entry
