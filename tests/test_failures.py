@@ -217,7 +217,7 @@ def bring_about(bench: Bench) -> dict[str, NexiError]:
         "an unknown search service": bench.ask(search_backend="gooogle"),
         "a page that is gone": bench.fetch(404, b"gone"),
         "a page for subscribers": bench.fetch(403, PAGE),
-        "a picture instead of a page": bench.fetch(200, b"\x89PNG", "image/png"),
+        "a film instead of a page": bench.fetch(200, b"\0\0\0\x18ftypmp42", "video/mp4"),
         "a private address": bench.fetch_url("http://192.168.1.1/admin"),
         "no URL at all": bench.fetch_url("moon facts"),
         "a config file that is no JSON": bench.load("{base_url: 1}"),

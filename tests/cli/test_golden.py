@@ -56,6 +56,7 @@ OBJECTS = {
     "resume-complete": ["resume", "--json", "ID"],
 }
 ELSEWHERE = {
+    "failures.txt",
     "agentic.json",
     "messages.txt",
     "doors.txt",

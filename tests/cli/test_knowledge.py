@@ -61,7 +61,8 @@ def test_indexing_says_what_became_of_every_file(nexi: Command, notes: Path) -> 
 def test_a_file_that_cannot_be_taken_is_a_failure_with_its_reason(nexi: Command, tmp_path: Path) -> None:
     (tmp_path / "blob.bin").write_bytes(b"\0\1" * 500)
     done = nexi("index", str(tmp_path / "blob.bin"))
-    assert (done.code, done.out) == (1, "1 skipped (1 no text); 0 new passages\n")
+    reason = "not a format nexi reads; give it as text, HTML, PDF or an Office document"
+    assert (done.code, done.out) == (1, f"1 skipped (1 {reason}); 0 new passages\n")
 
 
 def test_indexing_as_json(nexi: Command, notes: Path) -> None:

@@ -8,10 +8,12 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from nexi.app import open_runs
 from nexi.app.conversation import load_last_conversation
 from nexi.config import Config
 from nexi.errors import LLMError, VerificationError
 from nexi.events import AnswerChecked, ModelAsked, RunFailed, RunFinished, TextDelta, Warned
+from nexi.history import FileHistory
 from nexi.testing import FakeWeb, ScriptedLLM, answering, reading
 from nexi.types import Message, Reply, StopReason, Usage, Verdict
 from nexi.verify import MARK
@@ -189,7 +191,7 @@ async def test_a_follow_up_is_checked_against_pages_of_earlier_runs(make_config:
     config = make_config()
     first = lying(config, TRUE)
     await first.ask(QUESTION)
-    session = await load_last_conversation(config, first.clock)
+    session = await load_last_conversation(open_runs(config), FileHistory(config.history_path))
     session.pages.clear()  # only the stored texts are left
     second = World(config, answering(f"{TRUE} {LIES['negation']}"), corrections(), web=FakeWeb({}))
     result = await second.ask("Again?", session=session)
