@@ -7,13 +7,14 @@ committed, a tool that started and never finished. Pure asyncio; what the tasks 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from nexi.errors import NexiError
 
 T = TypeVar("T")
+CANCEL_AGAIN_S = 0.5
 
 
 async def wait_uninterrupted(task: asyncio.Future[Any]) -> None:
@@ -77,3 +78,12 @@ def raise_error(outcome: T | NexiError) -> T:
     if isinstance(outcome, NexiError):
         raise outcome
     return outcome
+
+
+async def cancel_until_ended(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """Cancel tasks, again and again while one lives on: a library may swallow a cancellation."""
+    left = {task for task in tasks if not task.done()}
+    while left:
+        for task in left:
+            task.cancel()
+        _, left = await asyncio.wait(left, timeout=CANCEL_AGAIN_S)

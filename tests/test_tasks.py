@@ -7,7 +7,7 @@ import gc
 
 import pytest
 
-from nexi.tasks import pause_timeout, start_task, wait_uninterrupted
+from nexi.tasks import cancel_until_ended, pause_timeout, start_task, wait_uninterrupted
 
 
 async def pass_turns(count: int) -> None:
@@ -151,3 +151,21 @@ async def test_a_paused_block_can_be_cancelled_and_a_timeout_without_a_limit_has
         with pause_timeout(timer):
             pass
         assert timer.when() is None
+
+
+async def test_a_task_that_swallows_a_cancellation_is_cancelled_again() -> None:
+    swallowed = []
+
+    async def stubborn() -> None:
+        while True:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                swallowed.append(True)
+                if len(swallowed) == 2:
+                    raise
+
+    task = asyncio.create_task(stubborn())
+    await asyncio.sleep(0)
+    await cancel_until_ended([task])
+    assert (task.cancelled(), len(swallowed)) == (True, 2)

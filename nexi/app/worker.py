@@ -15,6 +15,7 @@ from nexi.app.team import Team
 from nexi.errors import NexiError, StoreError
 from nexi.events import RunFailed, RunStarted
 from nexi.postgres.runs import ClaimedRun, PostgresRunLog
+from nexi.tasks import cancel_until_ended
 from nexi.types import StopReason, Usage
 
 __all__ = ["TeamWorker"]
@@ -45,9 +46,7 @@ class TeamWorker:
         ]
         await stopping.wait()
         self.draining = True
-        for chore in chores:
-            chore.cancel()
-        await asyncio.wait(chores)
+        await cancel_until_ended(chores)
         await self._drain()
 
     async def _sweep(self) -> None:

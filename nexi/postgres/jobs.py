@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from nexi.postgres.database import Database
+from nexi.tasks import cancel_until_ended, wait_uninterrupted
 
 __all__ = ["JobQueue", "RunJob"]
 
@@ -60,9 +61,12 @@ class JobQueue:
     async def work(self, handle: RunJob, *, concurrency: int) -> None:
         """Do jobs until cancelled, at most so many of each queue at once."""
         self._handle = handle
-        async with asyncio.TaskGroup() as tasks:
-            for queue in (QUEUE, LOST_QUEUE):
-                tasks.create_task(self._work_queue(queue, concurrency))
+        tasks = [asyncio.create_task(self._work_queue(queue, concurrency)) for queue in (QUEUE, LOST_QUEUE)]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            ending = asyncio.ensure_future(cancel_until_ended(tasks))  # the library swallows one while it connects
+            await wait_uninterrupted(ending)
 
     async def _work_queue(self, queue: str, concurrency: int) -> None:
         """A connection that breaks ends the library's worker, so it is started again."""
