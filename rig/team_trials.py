@@ -68,6 +68,7 @@ class Fleet:
     def __init__(self, url: str, home: str, step_s: float) -> None:
         self._words = [sys.executable, "-m", "rig.team_worker", url, home, str(step_s)]
         self._ready: set[int] = set()
+        self._readers: list[threading.Thread] = []
         self.processes = [self._start() for _ in range(WORKERS)]
         while not self.is_whole:
             time.sleep(0.1)
@@ -79,13 +80,15 @@ class Fleet:
 
     def _start(self) -> subprocess.Popen[str]:
         process = subprocess.Popen(self._words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT)
-        threading.Thread(target=self._note_ready, args=(process,), daemon=True).start()
+        self._readers.append(threading.Thread(target=self._note_ready, args=(process,), daemon=True))
+        self._readers[-1].start()
         return process
 
     def _note_ready(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
-        if process.stdout.readline():
-            self._ready.add(process.pid)
+        with process.stdout as lines:
+            for _ in lines:
+                self._ready.add(process.pid)
 
     def kill(self, index: int) -> int:
         victim = self.processes[index]
@@ -99,6 +102,8 @@ class Fleet:
             process.send_signal(signal.SIGCONT)
             process.kill()
             process.wait()
+        for reader in self._readers:
+            reader.join()
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rig.team_trials import MAX_TAKEOVER_S, disturb
+from rig.team_trials import disturb
 
 
 @pytest.mark.slow
@@ -16,4 +16,3 @@ def test_no_run_is_lost_or_done_twice(name: str, events: int) -> None:
     with running_postgres() as server:
         outcome = disturb(server, name, jobs=6, events=events, step_s=0.4, every_s=1.5)
     assert (outcome.finished, outcome.doubled_replies, outcome.two_writers) == (6, 0, 0)
-    assert max(outcome.takeovers, default=0.0) < MAX_TAKEOVER_S
