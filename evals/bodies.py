@@ -97,17 +97,6 @@ def _raw_docx(document: str) -> Body:
     return DOCX, _zipped({"word/document.xml": document}), {}
 
 
-def _lying_zip(body: Body) -> Body:
-    """The sizes in the directory say that every part is one byte long."""
-    kind, data, _ = body
-    changed = bytearray(data)
-    place = changed.find(b"PK\x01\x02")
-    while place >= 0:
-        changed[place + 24 : place + 28] = (1).to_bytes(4, "little")
-        place = changed.find(b"PK\x01\x02", place + 4)
-    return kind, bytes(changed), {}
-
-
 def _pdf(*objects: bytes) -> Body:
     """Objects from number 1 on; the first is the catalogue."""
     out = bytearray(b"%PDF-1.7\n")
@@ -180,7 +169,7 @@ BODIES: dict[str, Callable[[], Body]] = {
     "epub: a file of the system as entity": lambda: _epub('<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><x>&e;</x>'),
     "epub: 100,000 locked parts": lambda: _epub(encryption="<e>" + '<CipherReference URI="a"/>' * 100_000 + "</e>"),
     "epub: 300,000 packages": lambda: _epub(container="<c>" + '<rootfile full-path="c.opf"/>' * 240_000 + "</c>"),
-    "epub: sizes that are lies": lambda: _lying_zip(_epub(chapter=b" " * 100 * M)),
+    "epub: sizes that are lies": lambda: format_bodies.lie_about_sizes(_epub(chapter=b" " * 100 * M)),
     "docx: 720,000 attributes": lambda: _docx("<w:p " + _attributes(720_000) + "/>"),
     "docx: 250 attributes, 3,000 times": lambda: _docx(
         ("<w:p " + _attributes(250) + "/>") * 3_000
@@ -208,7 +197,7 @@ BODIES: dict[str, Callable[[], Body]] = {
     "docx: entities of entities": lambda: _raw_docx(f"{LAUGHS}]><x>&a8;</x>"),
     "docx: an attribute of 7 MB": lambda: _docx(f'<w:p><w:pStyle w:val="{"x" * 7 * M}"/></w:p>'),
     "docx: a name of 7 MB": lambda: _docx(f"<{'x' * 7 * M}/>"),
-    "docx: sizes that are lies": lambda: _lying_zip(_docx("x" * 40 * M)),
+    "docx: sizes that are lies": lambda: format_bodies.lie_about_sizes(_docx("x" * 40 * M)),
     "pdf: 200 MB packed twice": lambda: _page(_twice(200 * M), b"/Filter[/FlateDecode/FlateDecode]"),
     "pdf: 100 MB of text": lambda: _page(zlib.compress(b"BT /F 1 Tf " + b"(x) Tj " * 6 * M + b"ET", 9)),
     "pdf: 500,000 arrays inside one another": lambda: _page(b"", more=b"/X " + b"[" * 500_000),

@@ -61,7 +61,8 @@ def _text(name: str, data: str | bytes) -> Body:
     return type_of_name(name), data if isinstance(data, bytes) else data.encode(), {}
 
 
-def _lying(body: Body) -> Body:
+def lie_about_sizes(body: Body) -> Body:
+    """The sizes in the directory of a ZIP file say that every part is one byte long."""
     kind, data, _ = body
     changed = bytearray(data)
     place = changed.find(b"PK\x01\x02")
@@ -101,7 +102,7 @@ BODIES: dict[str, Callable[[], Body]] = {
     "xlsx: a sheet that is all sheets": lambda: _xlsx(workbook="<w>" + '<sheet name="a" id="r1"/>' * 10_000 + "</w>"),
     "xlsx: entities of entities": lambda: _xlsx(f"{LAUGHS}]><s>&a8;</s>"),
     "xlsx: a file of the system as entity": lambda: _xlsx('<!DOCTYPE s [<!ENTITY e SYSTEM "file:///etc/passwd">]><s>&e;</s>'),
-    "xlsx: sizes that are lies": lambda: _lying(_xlsx(b"<s>" + b" " * 40 * M)),
+    "xlsx: sizes that are lies": lambda: lie_about_sizes(_xlsx(b"<s>" + b" " * 40 * M)),
     "xlsx: a formula that calls the web": lambda: _xlsx(
         f'<s><row><c><f>WEBSERVICE("{canary[0]}")</f></c><c><v>2</v></c></row></s>'
     ),

@@ -17,7 +17,7 @@ from nexi.cli.exits import report_errors
     default=10,
     show_default=True,
     metavar="S",
-    help="Seconds for runs to finish on shutdown; others continue the rest.",
+    help="Seconds for runs to finish on shutdown; other workers resume the rest.",
 )
 @click.option(
     "--log-level",

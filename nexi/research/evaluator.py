@@ -157,33 +157,19 @@ def build_messages(state: ResearchState, may_delegate: bool, limits: EvaluationL
         if may_delegate
         else render("must_write", folder=limits.prompts_folder)
     )
-    agenda = "\n".join(f"- {task}" for task in state.agenda)
-    if limits.plans_sections:
-        rules = render(
-            "outline",
-            folder=limits.prompts_folder,
-            question=state.question,
-            agenda=agenda,
-            round=state.round,
-            target=state.target_rounds,
-            most=state.max_rounds,
-            budget=limits.budget_note,
-            choice=choice.strip(),
-            least_sections=MIN_SECTIONS,
-            most_sections=MAX_SECTIONS,
-        )
-    else:
-        rules = render(
-            "evaluator",
-            folder=limits.prompts_folder,
-            question=state.question,
-            agenda=agenda,
-            round=state.round,
-            target=state.target_rounds,
-            most=state.max_rounds,
-            budget=limits.budget_note,
-            choice=choice.strip(),
-        )
+    sections = {"least_sections": MIN_SECTIONS, "most_sections": MAX_SECTIONS} if limits.plans_sections else {}
+    rules = render(
+        "outline" if limits.plans_sections else "evaluator",
+        folder=limits.prompts_folder,
+        question=state.question,
+        agenda="\n".join(f"- {task}" for task in state.agenda),
+        round=state.round,
+        target=state.target_rounds,
+        most=state.max_rounds,
+        budget=limits.budget_note,
+        choice=choice.strip(),
+        **sections,
+    )
     return [Message("system", rules), Message("user", _render_reports(state, limits))]
 
 
