@@ -35,6 +35,7 @@ def rendered_in_the_package() -> dict[str, list[set[str]]]:
 CALLS = rendered_in_the_package()
 FROM_A_VARIABLE = {"completeness", "url_ranking", "query_refinement", "search_hints", "correction"}
 FROM_A_VARIABLE |= {"read_first", "read_first_research"}
+JUDGES = {"evaluator", "outline"}  # one call renders either, and the tests of the evaluator render both strictly
 
 
 @pytest.mark.parametrize("name", sorted(CALLS))
@@ -43,7 +44,7 @@ def test_every_caller_gives_a_prompt_exactly_its_values_and_the_folder_of_the_us
 
 
 def test_every_prompt_has_a_caller() -> None:
-    assert {*CALLS, *FROM_A_VARIABLE, "system", "custom_system"} == set(NAMES)
+    assert {*CALLS, *FROM_A_VARIABLE, *JUDGES, "system", "custom_system"} == set(NAMES)
     assert [placeholders(read_packaged_prompt(name)) for name in FROM_A_VARIABLE] == [frozenset()] * len(FROM_A_VARIABLE)
 
 
