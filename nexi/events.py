@@ -458,6 +458,7 @@ Delta: TypeAlias = TextDelta | MarksDelta | StatusDelta
 Event: TypeAlias = Fact | Delta
 
 TERMINAL = (RunFinished, RunFailed)
+PROGRESS = (ModelReplied, SearchFinished, PageFetched)  # what a run has gained from the world
 DURABLE = (ModelAsked, ModelReplied, RunFinished, RunFailed)  # they cost money or end a run: fsync before anyone sees them
 KINDS: Mapping[str, type[Any]] = {cls.kind: cls for cls in typing.get_args(Fact) + typing.get_args(Delta)}
 

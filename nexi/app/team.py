@@ -7,12 +7,13 @@ in the database under her id; her knowledge base, uploads and cached pages are i
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
 from nexi.app.assembly import Nexi
 from nexi.app.clock import SystemClock
+from nexi.app.pool import PersonalPool
 from nexi.app.request import RunRequest, request_to_dict
 from nexi.config import Config
 from nexi.errors import ConfigError
@@ -39,32 +40,33 @@ def open_database(config: Config, *, lease_s: float = DEFAULT_LEASE_S) -> Databa
 
 
 class Team:
-    """Everything one process shares among people: the database, the queue, and a `Nexi` for each who is here."""
+    """Everything one process shares among people: the database, the queue, and a `Nexi` for each who is busy."""
 
     def __init__(self, config: Config, database: Database, *, make_nexi: MakeNexi | None = None) -> None:
         self.config, self.database = config, database
         self.jobs = JobQueue(database)
         self.clock = SystemClock()
         self._make_nexi = make_nexi or (lambda personal, state: Nexi(personal, state=state))
-        self._people: OrderedDict[str, Nexi] = OrderedDict()
+        self._nexis = PersonalPool(self.build_nexi)
 
     async def open(self) -> None:
         await self.jobs.open()
 
     async def close(self) -> None:
-        for nexi in self._people.values():
-            await nexi.__aexit__(None, None, None)
+        await self._nexis.close()
         await self.jobs.close()
         await asyncio.to_thread(self.database.close)
 
     def state_of(self, owner: str) -> PostgresState:
         return PostgresState(self.database, owner, self.clock)
 
-    def nexi_of(self, owner: str) -> Nexi:
-        """The `Nexi` of a person; it lives as long as this process."""
-        if owner not in self._people:
-            self._people[owner] = self._make_nexi(self.config.for_person(owner), self.state_of(owner))
-        return self._people[owner]
+    def build_nexi(self, owner: str) -> Nexi:
+        """A `Nexi` of a person, for a caller that enters and leaves it."""
+        return self._make_nexi(self.config.for_person(owner), self.state_of(owner))
+
+    def use_nexi(self, owner: str) -> AbstractAsyncContextManager[Nexi]:
+        """The `Nexi` of a person in this process, which stays open for as long as the block."""
+        return self._nexis.use(owner)
 
     def queue_of(self, owner: str) -> TeamRunQueue:
         return TeamRunQueue(self, owner)

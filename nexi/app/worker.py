@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from nexi.app.assembly import Nexi
 from nexi.app.request import RunRequest, request_of_run
 from nexi.app.run import Run, RunOpening
 from nexi.app.team import Team
@@ -22,7 +23,7 @@ __all__ = ["TeamWorker"]
 
 log = logging.getLogger("nexi.work")
 DOOR = "http"
-MAX_CLAIMS = 10  # a run that ends its worker each time is ended itself
+MAX_IDLE_CLAIMS = 4  # without any progress: a run that ends its worker each time is ended itself
 MAX_RUNS = 4
 SWEEP_EVERY_S = 1.0
 WATCH_EVERY_S = 0.2
@@ -83,20 +84,23 @@ class TeamWorker:
 
     async def _go_on(self, run_id: str, owner: str) -> None:
         try:
-            opening = await self._open(run_id, owner)
+            async with self._team.use_nexi(owner) as nexi:
+                opening = await self._open(nexi, run_id, owner)
+                if opening:
+                    await self._drive(opening)
             if opening:
-                await self._drive(opening)
                 await asyncio.to_thread(self._team.state_of(owner).runs.wake_next)
         except NexiError as error:
             log.info("run not taken", extra={"run": run_id, "why": str(error), "code": error.code})
         except Exception:
             log.exception("a run failed", extra={"run": run_id})
 
-    async def _open(self, run_id: str, owner: str) -> RunOpening | None:
+    async def _open(self, nexi: Nexi, run_id: str, owner: str) -> RunOpening | None:
         """The run to enter, new or where its log ends. Raises StoreError where it is somebody else's, or over."""
-        nexi, runs = self._team.nexi_of(owner), self._team.state_of(owner).runs
-        is_hopeless = await asyncio.to_thread(runs.count_claims, run_id) >= MAX_CLAIMS
-        if not is_hopeless and (await asyncio.to_thread(runs.open_log, run_id)).facts:
+        runs = self._team.state_of(owner).runs
+        read = await asyncio.to_thread(runs.open_log, run_id)
+        is_hopeless = await asyncio.to_thread(runs.count_claims, run_id, since=read.last_progress) >= MAX_IDLE_CLAIMS
+        if not is_hopeless and read.facts:
             return nexi.resume(run_id, changes=RESUMED)
         claimed = await asyncio.to_thread(runs.claim, run_id)
         if is_hopeless:
@@ -142,7 +146,7 @@ def _request_of(claimed: ClaimedRun) -> RunRequest:
 def _given_up() -> StoreError:
     return StoreError(
         "the run was given up",
-        cause=f"{MAX_CLAIMS} workers were lost while they ran it",
+        cause=f"{MAX_IDLE_CLAIMS} workers were lost one after the other before it got any further",
         fix="ask again; the logs of the workers say more",
         code="given_up",
     )

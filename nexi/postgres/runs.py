@@ -225,9 +225,16 @@ class PostgresRuns:
             {"owner": self._owner},
         )
 
-    def count_claims(self, run_id: str) -> int:
-        """How many writers a run has had."""
-        return int(self._ask("select epoch from runs where {mine}", run_id)[0])
+    def count_claims(self, run_id: str, *, since: int = 0) -> int:
+        """How many writers a run has had since the one of that fact, or in all."""
+        statement = (
+            "select epoch - coalesce((select epoch from facts where facts.run = runs.run and n = %(since)s), 0) "
+            "from runs where {mine}"
+        )
+        rows = self._fetch_mine(statement, run_id, since=since)
+        if not rows:
+            raise no_such_run(run_id)
+        return int(rows[0][0])
 
     def open_log(self, run_id: str) -> ReadLog:
         header, lines = self._ask(

@@ -96,6 +96,12 @@ class ReadLog:
         return bool(self.facts) and isinstance(self.facts[-1][1], events.TERMINAL)
 
     @property
+    def last_progress(self) -> int:
+        """The number of the last fact that a model, a search or a page brought; 0 while there is none."""
+        gained = (number for number, fact in reversed(self.facts) if isinstance(fact, events.PROGRESS))
+        return next(gained, 0)
+
+    @property
     def beginnings(self) -> dict[str, float]:
         """When each researcher began, in seconds of work."""
         starts = zip(self.facts, self._work_seconds(), strict=True)

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from nexi.app import Nexi, ReadLog, Run, RunOpening, RunRequest, RunResult, Session
 from nexi.errors import NexiError
-from nexi.events import Event, ModelReplied, PageFetched, RunResumed, RunStarted, SearchFinished
+from nexi.events import Event, RunResumed, RunStarted
 from nexi.ports import RunStore
 from nexi.web.feeds import Feed
 from nexi.web.metrics import Metrics
@@ -280,9 +280,5 @@ def _was_left_open(read: ReadLog) -> bool:
     first = read.facts[0][1] if read.facts else None
     if not isinstance(first, RunStarted) or first.settings.get("door") != DOOR:
         return False
-    resumes = 0
-    for _, fact in reversed(read.facts):
-        if isinstance(fact, ModelReplied | SearchFinished | PageFetched):
-            break
-        resumes += isinstance(fact, RunResumed)
+    resumes = sum(isinstance(fact, RunResumed) for number, fact in read.facts if number > read.last_progress)
     return resumes < MAX_RESUMES

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from http.cookies import CookieError, SimpleCookie
-from typing import Any
 
 from msgspec.structs import replace
 from starlette.applications import Starlette
@@ -23,6 +22,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
+from nexi.app.pool import PersonalPool
 from nexi.app.team import People, Team
 from nexi.errors import StoreError
 from nexi.types import Principal
@@ -123,39 +123,34 @@ def _is_page(path: str) -> bool:
 
 
 class _PersonalApps:
-    """The apps of the people who have asked this process something; they live as long as it does."""
+    """The apps of the people who are here."""
 
     def __init__(self, team: Team, metrics: Metrics, most_runs: int, *, wants_login: bool = False) -> None:
         self._wants_login = wants_login
         self._team, self._metrics, self._most_runs = team, metrics, most_runs
-        self._apps: dict[str, tuple[Any, Starlette]] = {}
-        self._open = AsyncExitStack()
-        self._opening = asyncio.Lock()
+        self._apps = PersonalPool(self._open_app, is_busy=lambda app: app.state.host.active > 0)
         self.draining = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         principal: Principal | None = scope["state"][PRINCIPAL]
         if self._wants_login and _is_page(scope["path"]) and not session_of(Headers(scope=scope)):
             return await RedirectResponse("/login", 303)(scope, receive, send)
-        endpoint, app = await self._app_of(principal.person if principal else NOBODY)
-        scope["app"], scope["root_path"] = app, ""  # in place, so that the guard learns which route it was
-        await endpoint(scope, receive, send)
+        async with self._apps.use(principal.person if principal else NOBODY) as app:
+            scope["app"], scope["root_path"] = app, ""  # in place, so that the guard learns which route it was
+            await ExceptionMiddleware(app.router, handlers=UNROUTED)(scope, receive, send)
         return None
 
-    async def _app_of(self, person: str) -> tuple[Any, Starlette]:
-        async with self._opening:
-            if person not in self._apps:
-                queue = self._team.queue_of(person)
-                host = RunHost(self._team.nexi_of(person), self._metrics, most=self._most_runs, queue=queue)
-                app = build_personal_app(host)
-                await self._open.enter_async_context(app.router.lifespan_context(app))
-                self._apps[person] = ExceptionMiddleware(app.router, handlers=UNROUTED), app
-        return self._apps[person]
+    @asynccontextmanager
+    async def _open_app(self, person: str) -> AsyncIterator[Starlette]:
+        host = RunHost(self._team.build_nexi(person), self._metrics, most=self._most_runs, queue=self._team.queue_of(person))
+        app = build_personal_app(host)
+        async with app.router.lifespan_context(app):
+            yield app
 
     async def drain(self, patience_s: float) -> None:
         """Take nothing new, and give what is under way some time."""
         self.draining = True
-        await asyncio.gather(*(app.state.host.drain(patience_s) for _, app in self._apps.values()))
+        await asyncio.gather(*(app.state.host.drain(patience_s) for app in self._apps.values))
 
     async def close(self) -> None:
-        await self._open.aclose()
+        await self._apps.close()

@@ -12,7 +12,7 @@ import pytest
 
 from nexi.app import Nexi, RunRequest
 from nexi.app.team import Team
-from nexi.app.worker import TeamWorker
+from nexi.app.worker import MAX_IDLE_CLAIMS, TeamWorker
 from nexi.config import Config
 from nexi.events import ModelReplied, RunFailed, RunFinished, RunResumed
 from nexi.postgres.database import Database
@@ -123,17 +123,33 @@ async def test_a_run_is_cancelled_by_its_owner(make_team: Callable[..., Team], m
     assert facts[-1].code == "cancelled"
 
 
-async def test_a_run_that_loses_every_worker_is_given_up(
+async def test_a_run_that_loses_every_worker_without_progress_is_given_up(
     make_team: Callable[..., Team], make_person: Callable[..., str]
 ) -> None:
     owner, team = make_person(), make_team()
     await team.open()
     run_id = await team.queue_of(owner).submit(RunRequest(QUESTION, door="http"))
-    team.database.fetch("update runs set epoch = 10, state = 'running' where run = %(run)s", {"run": run_id})
+    claims = {"run": run_id, "claims": MAX_IDLE_CLAIMS}
+    team.database.fetch("update runs set epoch = %(claims)s, state = 'running' where run = %(run)s", claims)
     async with working(team):
         facts = await wait_for_end(team, owner, run_id)
     assert isinstance(facts[-1], RunFailed)
     assert facts[-1].code == "given_up"
+
+
+async def test_a_run_that_gets_further_each_time_is_never_given_up(
+    make_team: Callable[..., Team], make_person: Callable[..., str]
+) -> None:
+    owner, first, second = make_person(), make_team(0.2), make_team()
+    async with working(first, drain_s=0.0):
+        run_id = await first.queue_of(owner).submit(RunRequest(QUESTION, door="http"))
+        await wait_for_facts(first, owner, run_id, ModelReplied, 2)
+    claims = {"run": run_id, "claims": 5 * MAX_IDLE_CLAIMS}
+    second.database.fetch("update runs set epoch = %(claims)s where run = %(run)s", claims)
+    second.database.fetch("update facts set epoch = %(claims)s where run = %(run)s", claims)  # each of them got further
+    async with working(second):
+        facts = await wait_for_end(second, owner, run_id)
+    assert (type(facts[-1]), facts[-1].answer) == (RunFinished, ANSWER)
 
 
 async def test_a_request_that_cannot_be_used_ends_its_run(

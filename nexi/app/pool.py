@@ -1,0 +1,112 @@
+"""PersonalPool: what a process keeps open for each person who is here, and closes for those who have left.
+
+`team` keeps a `Nexi` for each person in it, `web.team` an app; what it holds is not known here. Somebody who comes back after
+her resource was closed gets a new one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Generic, TypeVar
+
+__all__ = ["PersonalPool"]
+
+T = TypeVar("T")
+MAX_OPEN = 64  # more only while that many are busy
+
+
+class _OpenResource(Generic[T]):
+    """A resource with the task that entered it, which alone may leave it."""
+
+    def __init__(self, source: AbstractAsyncContextManager[T]) -> None:
+        self.users = 0
+        self._closing = asyncio.Event()
+        self._opened: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self.task = asyncio.create_task(self._hold(source))
+
+    async def _hold(self, source: AbstractAsyncContextManager[T]) -> None:
+        try:
+            async with source as value:
+                self._opened.set_result(value)
+                await self._closing.wait()
+        except Exception as error:
+            if self._opened.done():
+                raise
+            self._opened.set_exception(error)
+
+    async def wait_until_open(self) -> T:
+        return await asyncio.shield(self._opened)
+
+    @property
+    def value(self) -> T:
+        return self._opened.result()
+
+    def close(self) -> None:
+        self._closing.set()
+
+
+class PersonalPool(Generic[T]):
+    """Resources by person. Over `max_open`, the one that was used least recently and is idle is closed."""
+
+    def __init__(
+        self,
+        open_resource: Callable[[str], AbstractAsyncContextManager[T]],
+        *,
+        max_open: int = MAX_OPEN,
+        is_busy: Callable[[T], bool] = lambda _: False,
+    ) -> None:
+        self._open_resource, self._max_open, self._is_busy = open_resource, max_open, is_busy
+        self._open: OrderedDict[str, _OpenResource[T]] = OrderedDict()
+        self._closing: set[asyncio.Task[None]] = set()
+        self._opening = asyncio.Lock()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    @property
+    def values(self) -> list[T]:
+        return [resource.value for resource in self._open.values()]
+
+    @asynccontextmanager
+    async def use(self, person: str) -> AsyncIterator[T]:
+        """The resource of a person, which stays open for as long as the block. Raises what opening it raises."""
+        async with self._opening:
+            if person not in self._open:
+                self._open[person] = await self._enter(person)
+            resource = self._open[person]
+            resource.users += 1
+        self._open.move_to_end(person)
+        self._close_idle()
+        try:
+            yield resource.value
+        finally:
+            resource.users -= 1
+            self._close_idle()
+
+    async def _enter(self, person: str) -> _OpenResource[T]:
+        resource = _OpenResource(self._open_resource(person))
+        try:
+            await resource.wait_until_open()
+        except BaseException:  # also of a caller that left meanwhile
+            self._start_closing(resource)
+            raise
+        return resource
+
+    def _close_idle(self) -> None:
+        idle = (person for person, r in self._open.items() if not r.users and not self._is_busy(r.value))
+        for person in [person for person, _ in zip(idle, range(len(self._open) - self._max_open), strict=False)]:
+            self._start_closing(self._open.pop(person))
+
+    def _start_closing(self, resource: _OpenResource[T]) -> None:
+        resource.close()
+        self._closing.add(resource.task)
+        resource.task.add_done_callback(self._closing.discard)
+
+    async def close(self) -> None:
+        """Close everything, and wait until it is closed."""
+        while self._open:
+            self._start_closing(self._open.popitem()[1])
+        await asyncio.gather(*self._closing)
