@@ -71,6 +71,7 @@ def hide_userinfo(text: str) -> str:
     return _USERINFO.sub(r"\1", text)
 
 
+@lru_cache(maxsize=1024)
 def parse(url: str) -> Url:
     """Read one absolute URL; ValueError for what the WHATWG parser refuses."""
     # Reading a URL is needed late in a run, and the parser's library is not free to import.

@@ -6,6 +6,7 @@ Of settings only the names of known key owners are known here.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -23,6 +24,7 @@ def split_url(url: str) -> SplitResult | None:
     return parts
 
 
+@lru_cache(maxsize=64)
 def parse_site(url: str) -> tuple[str, str, int | None]:
     """Scheme, host and port: what a key belongs to."""
     parts = split_url(url)
