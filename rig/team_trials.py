@@ -27,7 +27,7 @@ from typing import Any
 from nexi.app import RunRequest, SystemClock
 from nexi.app.request import request_to_dict
 from nexi.events import ModelReplied, RunFinished
-from nexi.postgres.database import Database
+from nexi.postgres.database import DEFAULT_LEASE_S, Database
 from nexi.postgres.runs import PostgresRuns
 from rig.postgres import PostgresServer, running_postgres
 from rig.team_worker import QUESTION, STEPS
@@ -195,7 +195,7 @@ def render_table(outcomes: list[Outcome], jobs: int) -> str:
         "# Trials of a team server",
         "",
         f"`python -m rig.team_trials --save`: {WORKERS} workers with two runs each at once, {jobs} runs of {STEPS + 1} model "
-        "calls, lease 6 s, on a machine that other work shares.",
+        f"calls, lease {DEFAULT_LEASE_S:g} s, on a machine that other work shares (load at the end: {os.getloadavg()[0]:.0f}).",
         "",
         "| trial | finished | events | received again | doubled in the log | written by two | takeover median / max s | s |",
         "|---|---|---|---|---|---|---|---|",

@@ -25,7 +25,7 @@ log = logging.getLogger("nexi.work")
 DOOR = "http"
 MAX_IDLE_CLAIMS = 4  # without any progress: a run that ends its worker each time is ended itself
 MAX_RUNS = 4
-SWEEP_EVERY_S = 1.0
+SWEEP_EVERY_S = 0.5
 WATCH_EVERY_S = 0.2
 RESUMED = RunRequest("", door=DOOR)
 
@@ -55,7 +55,7 @@ class TeamWorker:
         while True:
             try:
                 await self._team.jobs.sweep()
-                if turn % 30 == 0:
+                if turn % 60 == 0:
                     await self._team.jobs.forget_stalled()
             except Exception as error:  # noqa: BLE001 - the edge of a background task: the next turn tries again
                 log.warning("sweep failed", extra={"why": str(error)})

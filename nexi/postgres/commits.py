@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from nexi import events
@@ -23,11 +24,13 @@ from nexi.types import Usage
 
 __all__ = ["Committer", "FactBatch", "FactRow", "taken_error"]
 
-_APPEND = """
+# values come as JSON: the driver would spend more on a dozen arrays than the database on the statement
+_WANTED = """
 with wanted as (
-    select * from unnest(%(runs)s::text[], %(epochs)s::bigint[], %(lasts)s::int[], %(sizes)s::int[], %(states)s::text[],
-        %(questions)s::text[], %(modes)s::text[]) as w(run, epoch, last, size, state, question, mode)
-), locked as (
+    select * from json_to_recordset(%(batches)s::json) as w(run text, epoch bigint, last int, size int, state text,
+        question text, mode text, begun int, tokens bigint, cost float8)
+)"""
+_APPEND = """, locked as (
     select runs.run from runs join wanted on runs.run = wanted.run and runs.epoch = wanted.epoch
     where runs.state = 'running' order by runs.run for update of runs
 ), held as (
@@ -36,33 +39,28 @@ with wanted as (
         lease_until = case when wanted.state is null then lease_until end
     from wanted where runs.run = wanted.run and runs.run in (select run from locked) returning runs.run, runs.owner
 )"""
-_CREATE = """
-with held as (
+_CREATE = """, held as (
     insert into runs (run, owner, header, question, mode, state, epoch, holder, lease_until, last, bytes)
-    select w.run, %(owner)s, %(header)s, coalesce(w.question, ''), coalesce(w.mode, ''), coalesce(w.state, 'running'), w.epoch,
-        %(holder)s, now() + make_interval(secs => %(lease)s), w.last, w.size
-    from unnest(%(runs)s::text[], %(epochs)s::bigint[], %(lasts)s::int[], %(sizes)s::int[], %(states)s::text[],
-        %(questions)s::text[], %(modes)s::text[]) as w(run, epoch, last, size, state, question, mode)
+    select run, %(owner)s, %(header)s, coalesce(question, ''), coalesce(mode, ''), coalesce(state, 'running'), epoch,
+        %(holder)s, now() + make_interval(secs => %(lease)s), last, size from wanted
     returning run, owner
 )"""
 _REFERENCES = """, named as (
     insert into run_pages (run, digest)
-    select held.run, p.digest from held join unnest(%(page_runs)s::text[], %(digests)s::text[]) as p(run, digest) using (run)
+    select held.run, p.digest from held join json_to_recordset(%(pages)s::json) as p(run text, digest text) using (run)
     on conflict do nothing
 )"""
 _SPENDING = """, spent as (
     insert into usage (owner, day, runs, tokens, cost)
-    select held.owner, (now() at time zone 'utc')::date, sum(s.runs), sum(s.tokens), sum(s.cost)
-    from held join unnest(%(runs)s::text[], %(begun)s::int[], %(tokens)s::bigint[], %(costs)s::float8[])
-        as s(run, runs, tokens, cost) using (run) group by held.owner
+    select held.owner, (now() at time zone 'utc')::date, sum(begun), sum(tokens), sum(cost)
+    from held join wanted using (run) group by held.owner
     on conflict (owner, day) do update set runs = usage.runs + excluded.runs, tokens = usage.tokens + excluded.tokens,
         cost = usage.cost + excluded.cost
 )"""
 _FACTS = """
 insert into facts (run, n, epoch, line)
 select f.run, f.n, f.epoch, f.line from held
-join unnest(%(fact_runs)s::text[], %(numbers)s::int[], %(fact_epochs)s::bigint[], %(lines)s::text[]) as f(run, n, epoch, line)
-using (run) returning run
+join json_to_recordset(%(facts)s::json) as f(run text, n int, epoch bigint, line text) using (run) returning run
 """
 
 
@@ -162,14 +160,17 @@ class Committer:
             return error
 
     def _write(self, batches: Sequence[FactBatch]) -> set[str]:
-        values = _values_of(batches)
-        created = batches[0].created
+        created, wanted = batches[0].created, [_describe_batch(batch) for batch in batches]
+        pages = [{"run": b.run, "digest": d} for b in batches for row in b.rows for d in digests_in(row.line.encode("ascii"))]
+        facts = [{"run": b.run, "n": row.number, "epoch": b.epoch, "line": row.line} for b in batches for row in b.rows]
         parts = (
+            _WANTED,
             _CREATE if created else _APPEND,
-            _REFERENCES if values["digests"] else "",
-            _SPENDING if any(values["begun"]) or any(values["tokens"]) else "",
+            _REFERENCES if pages else "",
+            _SPENDING if any(row["begun"] or row["tokens"] for row in wanted) else "",
             _FACTS,
         )
+        values = {"batches": _to_json(wanted), "facts": _to_json(facts), **({"pages": _to_json(pages)} if pages else {})}
         rows = self._database.fetch("".join(parts), {**values, **(created or {})})
         return {run for (run,) in rows}
 
@@ -182,29 +183,25 @@ class Committer:
         return bool(found[0][0] == len(batch.rows))
 
 
-def _values_of(batches: Sequence[FactBatch]) -> dict[str, Any]:
-    starts = [next((r.fact for r in b.rows if isinstance(r.fact, RunStarted)), None) for b in batches]
-    usages = [sum((r.fact.usage for r in b.rows if isinstance(r.fact, ModelReplied)), Usage()) for b in batches]
-    rows = [(batch, row) for batch in batches for row in batch.rows]
-    pages = [(b.run, digest) for b, row in rows for digest in digests_in(row.line.encode("ascii"))]
+def _describe_batch(batch: FactBatch) -> dict[str, Any]:
+    start = next((row.fact for row in batch.rows if isinstance(row.fact, RunStarted)), None)
+    usage = sum((row.fact.usage for row in batch.rows if isinstance(row.fact, ModelReplied)), Usage())
     return {
-        "runs": [b.run for b in batches],
-        "epochs": [b.epoch for b in batches],
-        "lasts": [b.rows[-1].number for b in batches],
-        "sizes": [sum(len(row.line) for row in b.rows) for b in batches],
-        "states": [b.ended_state for b in batches],
-        "questions": [clean_text(start.query) if start else None for start in starts],
-        "modes": [start.mode if start else None for start in starts],
-        "begun": [1 if start else 0 for start in starts],
-        "tokens": [usage.total for usage in usages],
-        "costs": [usage.cost or 0.0 for usage in usages],
-        "page_runs": [run for run, _ in pages],
-        "digests": [digest for _, digest in pages],
-        "fact_runs": [b.run for b, _ in rows],
-        "fact_epochs": [b.epoch for b, _ in rows],
-        "numbers": [row.number for _, row in rows],
-        "lines": [row.line for _, row in rows],
+        "run": batch.run,
+        "epoch": batch.epoch,
+        "last": batch.rows[-1].number,
+        "size": sum(len(row.line) for row in batch.rows),
+        "state": batch.ended_state,
+        "question": clean_text(start.query) if start else None,
+        "mode": start.mode if start else None,
+        "begun": 1 if start else 0,
+        "tokens": usage.total,
+        "cost": usage.cost or 0.0,
     }
+
+
+def _to_json(rows: list[dict[str, Any]]) -> str:
+    return msgspec.json.encode(rows).decode("utf-8")
 
 
 def _settle(done: asyncio.Future[StoreError | None], error: StoreError | None) -> None:

@@ -23,7 +23,7 @@ from nexi.install import install_command
 __all__ = ["DEFAULT_LEASE_S", "Database", "HeldRun", "clean_text", "list_migrations"]
 
 T = TypeVar("T")
-DEFAULT_LEASE_S = 6.0  # a worker that is lost is replaced after this, and a sweep
+DEFAULT_LEASE_S = 4.0  # a worker that is lost is replaced after this, and a sweep
 MAX_CONNECTIONS = 8
 MAX_RETRY_S = 30.0  # a restart of the database takes less
 MIGRATION_LOCK = 0x6E657869

@@ -22,7 +22,8 @@ QUEUE = "runs"
 LOST_QUEUE = "lost"  # of runs whose writer is gone: they do not wait behind new ones
 TASK = "nexi.run"
 HEARTBEAT_S, STALLED_S = 2.0, 10.0
-_REQUEUE_LOST_S, _REQUEUE_WAITING_S = 2.0, 30.0
+_REQUEUE_LOST_S, _REQUEUE_WAITING_S = 1.0, 30.0
+_MORE_LOST = 2  # times as many lost runs as new ones, so that they find room when several workers are lost at once
 
 RunJob = Callable[[str, str], Awaitable[None]]  # of a run's id and its owner
 
@@ -59,9 +60,12 @@ class JobQueue:
             await self._handle(run_id, owner)
 
     async def work(self, handle: RunJob, *, concurrency: int) -> None:
-        """Do jobs until cancelled, at most so many of each queue at once."""
+        """Do jobs until cancelled, at most so many at once, and twice as many whose writer was lost."""
         self._handle = handle
-        tasks = [asyncio.create_task(self._work_queue(queue, concurrency)) for queue in (QUEUE, LOST_QUEUE)]
+        tasks = [
+            asyncio.create_task(self._work_queue(queue, most))
+            for queue, most in ((QUEUE, concurrency), (LOST_QUEUE, concurrency * _MORE_LOST))
+        ]
         try:
             await asyncio.gather(*tasks)
         finally:
