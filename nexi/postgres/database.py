@@ -31,6 +31,8 @@ JOBS_STEP = 2  # whose text is the library's
 CHANNEL = "nexi_facts"
 _NOTICE_EVERY_S = 0.05  # notices take a lock of the whole cluster, so they are sent together and outside the appends
 _RENEWALS_PER_LEASE = 4
+ROLE = "nexi_person"  # of statements that belong to one person; see migrations/005_owners.sql
+_BECOME_PERSON = "select set_config('role', %s, true), set_config('nexi.owner', %s, true)"
 
 
 class HeldRun(Protocol):
@@ -110,9 +112,19 @@ class Database:
 
         def ask() -> list[tuple[Any, ...]]:
             with self._pool.connection() as connection:
-                cursor = connection.execute(statement, values)
-                rows: list[tuple[Any, ...]] = cursor.fetchall() if cursor.description else []
-                return rows
+                return _rows_of(connection.execute(statement, values))
+
+        return self._try_until(ask, time.monotonic() + MAX_RETRY_S)
+
+    def fetch_as(self, owner: str, statement: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        """The rows of one statement that sees and changes what belongs to one person, whatever it names. Raises StoreError."""
+
+        def ask() -> list[tuple[Any, ...]]:
+            with self._pool.connection() as connection:
+                with connection.pipeline(), connection.transaction():  # all of it is one round trip
+                    connection.execute(_BECOME_PERSON, (ROLE, owner))
+                    cursor = connection.execute(statement, values)
+                return _rows_of(cursor)
 
         return self._try_until(ask, time.monotonic() + MAX_RETRY_S)
 
@@ -283,6 +295,37 @@ def _migrate(connection: Any) -> None:
             if number not in done:
                 connection.execute(_load_jobs_schema() if number == JOBS_STEP else text)
                 connection.execute("insert into schema_steps (step) values (%s)", (number,))
+        _prepare_role(connection)
+
+
+def _prepare_role(connection: Any) -> None:
+    """Let statements of one person use the tables that have policies. A dump has the policies, but neither role nor grants."""
+    (login, is_there) = connection.execute(
+        "select current_user, exists (select from pg_roles where rolname = %s)", (ROLE,)
+    ).fetchone()
+    if not is_there:
+        try:
+            with connection.transaction():
+                connection.execute(f"create role {ROLE} nologin")
+                connection.execute(f'grant {ROLE} to "{login}"')
+        except _load_driver()[0].errors.InsufficientPrivilege as error:
+            raise ConfigError(
+                f"the database has no role {ROLE}",
+                cause=f"{login} may not create roles",
+                fix=f'let an administrator of Postgres run: create role {ROLE}; grant {ROLE} to "{login}"',
+            ) from error
+    closed = connection.execute(
+        "select relname from pg_class where relrowsecurity and relnamespace = current_schema::regnamespace "
+        "and not has_table_privilege(%s, oid, 'select')",
+        (ROLE,),
+    ).fetchall()
+    for (table,) in closed:
+        connection.execute(f'grant select, insert, update, delete on "{table}" to {ROLE}')
+
+
+def _rows_of(cursor: Any) -> list[tuple[Any, ...]]:
+    rows: list[tuple[Any, ...]] = cursor.fetchall() if cursor.description else []
+    return rows
 
 
 def _load_jobs_schema() -> str:

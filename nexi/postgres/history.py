@@ -56,4 +56,4 @@ class PostgresHistory:
         return HistoryRead([HistoryEntry.from_dict(json.loads(entry)) for (entry,) in self._fetch(statement, **values)])
 
     def _fetch(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
-        return self._database.fetch(statement, {"owner": self._owner, **values})
+        return self._database.fetch_as(self._owner, statement, {"owner": self._owner, **values})

@@ -38,6 +38,7 @@ from nexi.runs.log_format import (
 
 __all__ = ["PostgresRunLog", "PostgresRuns"]
 
+_MINE = "run = %(run)s and owner = %(owner)s"  # the policies of the database say the same once more
 _IS_RUNNING = "(state = 'waiting' or (state = 'running' and (is_queued or lease_until > now())))"
 
 _FIRST_LINE, _LAST_LINE = (
@@ -165,7 +166,7 @@ class PostgresRuns:
 
     def __init__(self, database: Database, owner: str, clock: Clock) -> None:
         self._database, self._owner, self._clock = database, owner, clock
-        self.pages = PostgresPages(database)
+        self.pages = PostgresPages(database, owner)
 
     def create(self) -> PostgresRunLog:
         """A new run; its row is made with its first fact."""
@@ -174,7 +175,8 @@ class PostgresRuns:
     def submit(self, question: str, mode: str, request: dict[str, Any]) -> str:
         """A new run for the workers, by its id."""
         run_id = os.urandom(16).hex()
-        self._database.fetch(
+        self._database.fetch_as(
+            self._owner,
             "insert into runs (run, owner, header, question, mode, request, state, is_queued, queued_at) "
             "values (%(run)s, %(owner)s, %(header)s, %(question)s, %(mode)s, %(request)s, 'waiting', true, now())",
             {
@@ -219,7 +221,8 @@ class PostgresRuns:
 
     def wake_next(self) -> None:
         """Let the oldest run that waits be tried soon, since another one of this person has ended."""
-        self._database.fetch(
+        self._database.fetch_as(
+            self._owner,
             "update runs set queued_at = '-infinity' where run = (select run from runs where owner = %(owner)s "
             "and state = 'waiting' order by created limit 1)",
             {"owner": self._owner},
@@ -247,7 +250,8 @@ class PostgresRuns:
         await self._database.wait_for_notice(run_id, min(timeout_s, 1.0))
 
     def list_runs(self, newest: int = 0) -> list[RunSummary]:
-        rows = self._database.fetch(
+        rows = self._database.fetch_as(
+            self._owner,
             f"select run, header, question, mode, state, {_IS_RUNNING}, bytes, {_FIRST_LINE}, {_LAST_LINE} "  # noqa: S608
             "from runs where owner = %(owner)s order by created desc, run desc limit %(limit)s",
             {"owner": self._owner, "limit": newest or None},
@@ -298,8 +302,8 @@ class PostgresRuns:
         return rows[0]
 
     def _fetch_mine(self, statement: str, run_id: str, **more: Any) -> list[tuple[Any, ...]]:
-        mine = statement.format(mine="run = %(run)s and owner = %(owner)s")
-        return self._database.fetch(mine, {"run": check_run_id(run_id), "owner": self._owner, **more})
+        mine = statement.format(mine=_MINE)
+        return self._database.fetch_as(self._owner, mine, {"run": check_run_id(run_id), "owner": self._owner, **more})
 
 
 def _fact_of(line: str | None) -> dict[str, Any]:

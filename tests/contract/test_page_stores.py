@@ -23,8 +23,8 @@ def make(request: pytest.FixtureRequest) -> Callable[[Path], PageStore]:
         return lambda _: MemoryPages()
     if request.param == "files":
         return FilePages
-    database = request.getfixturevalue("database")
-    return lambda _: PostgresPages(database)
+    database, owner = request.getfixturevalue("database"), request.getfixturevalue("make_person")()
+    return lambda _: PostgresPages(database, owner)
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=["words", "empty", "line ends", "unicode", "surrogate", "long"])
