@@ -211,6 +211,13 @@ class KnowledgeStore(Protocol):
         """Drop every vector and the embedder's name, so that another may embed the texts again."""
         ...
 
+    async def prepare_reembedding(self, embedder: str) -> None:
+        """Let another embedder give every chunk a vector: from now on `list_unembedded` lists those it has not seen.
+
+        A store that several machines share searches the former vectors until then; a file drops them at once.
+        """
+        ...
+
     async def stats(self) -> StoreStats: ...
 
     async def repair(self, on_saved: Callable[[int, int], None] = lambda done, total: None) -> StoreRepair:
@@ -316,13 +323,16 @@ class HistoryStore(Protocol):
 
 
 class PersonalState(Protocol):
-    """What is kept for one person beyond a process: runs with their pages, past answers, and what she may still use."""
+    """What is kept for one person beyond a process: runs and pages, past answers, knowledge, what she may still use."""
 
     @property
     def runs(self) -> RunStore: ...
 
     @property
     def history(self) -> HistoryStore: ...
+
+    @property
+    def knowledge(self) -> KnowledgeStore: ...
 
     def check_quotas(self, *, is_queued: bool = False) -> Allowance:
         """What a new run may use; it blocks. Raises NexiError with the code quota_reached."""

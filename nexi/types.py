@@ -457,6 +457,7 @@ class Scope(Struct, frozen=True):
 
 
 EVERYTHING = Scope()
+TEAM = "team"  # in place of a person: what everybody on a server reads
 
 
 class Passage(Struct, frozen=True):

@@ -35,6 +35,7 @@ class RunEnvironment(Struct, frozen=True):
     recorded: RecordedRun
     attached: Knowledge | None
     may_have_knowledge: bool
+    seen: dict[str, bool] = {}  # what the run found at its beginning
 
     @property
     def request(self) -> RunRequest:
@@ -92,7 +93,15 @@ class RunEnvironment(Struct, frozen=True):
                 cause="a local question is answered from the knowledge base alone",
                 fix="add files with nexi index PATH, or ask without --local: pages that are read are kept",
             )
-        return await knowledge.holds_something()
+        return await self.finds_knowledge()
+
+    async def finds_knowledge(self) -> bool:
+        """Whether something was stored when the run began; a resumed run goes on as it began, whatever was stored since."""
+        if self.recorded.facts or not self.may_have_knowledge:
+            return self.may_have_knowledge
+        if "knowledge" not in self.seen:
+            self.seen["knowledge"] = await self.knowledge.holds_something()
+        return self.seen["knowledge"]
 
     async def pages_answered_before(self, question: str) -> tuple[Hit, ...]:
         """The pages of an earlier answer to the same question; a resumed run gets those it was given at first."""

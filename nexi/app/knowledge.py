@@ -82,7 +82,8 @@ class Knowledge:
 
     def may_hold_something(self) -> bool:
         """Whether there is a store at all, said without opening it."""
-        return self._store is not None or self.is_remote or self.config.knowledge_path.exists()
+        has_server = self.is_remote or self._ports.shared.state is not None
+        return self._store is not None or has_server or self.config.knowledge_path.exists()
 
     async def holds_something(self) -> bool:
         """Whether a page is stored."""
@@ -107,6 +108,8 @@ class Knowledge:
         if config.qdrant_url:
             remote: KnowledgeStore = _open_qdrant(config)
             return remote
+        if state := self._ports.shared.state:
+            return state.knowledge
         from nexi.stores.sqlite import SqliteStore
 
         return SqliteStore(config.knowledge_path)
@@ -198,10 +201,10 @@ class Knowledge:
         return self._ports.llm_at(replace(self.config.endpoint("judge"), model=named))
 
     async def embed_the_rest(self, *, afresh: bool = False) -> AsyncIterator[int]:
-        """Give every chunk its vector, in batches, and say how many got one; `afresh` drops other vectors first."""
+        """Give every chunk its vector, in batches, and say how many got one; `afresh` replaces those of another model."""
         store, embedder = await self.open_store(), await asyncio.to_thread(self.embedder)
-        if afresh:
-            await store.forget_vectors()
+        if afresh and embedder:
+            await store.prepare_reembedding(embedder.name)
         while embedder and (left := await store.list_unembedded(BATCH)):
             from nexi.knowledge.indexing import embedded_text
             from nexi.types import Chunk
@@ -233,9 +236,13 @@ class Knowledge:
             skip += len(found)
 
     async def is_full(self) -> bool:
-        """Whether the file has reached its bound; a server keeps its own."""
+        """Whether the store has reached its bound; Qdrant keeps its own."""
         most = self.config.knowledge_max_mb
-        return bool(most) and not self.is_remote and await asyncio.to_thread(_store_size, self.config) > most * 1_000_000
+        if not most or self.is_remote:
+            return False
+        if self._ports.shared.state:
+            return (await (await self.open_store()).stats()).bytes > most * 1_000_000
+        return await asyncio.to_thread(_store_size, self.config) > most * 1_000_000
 
 
 def embedder_named(config: Config) -> Embedder | None:
@@ -287,6 +294,7 @@ def _open_qdrant(config: Config) -> Any:
         api_key=next(iter(config.keys_for("qdrant")), ""),
         shards=config.qdrant_shards or None,
         replicas=config.qdrant_replicas,
+        person=config.person,
     )
 
 

@@ -17,7 +17,7 @@ def restrict_to_local(config: Config) -> tuple[Config, tuple[str, ...]]:
 
     Raises ConfigError when the knowledge store itself is on another machine.
     """
-    if config.qdrant_url and not is_loopback_url(config.qdrant_url):
+    if config.qdrant_url and not config.person and not is_loopback_url(config.qdrant_url):  # a team's store is its own
         raise ConfigError(
             "a local question cannot use this knowledge store",
             cause="qdrant_url is on another machine",

@@ -220,11 +220,11 @@ class Run:
 
     async def _start_fact(self) -> RunStarted:
         request, model = self.request, self._ports.config.endpoint("answer").model
-        settings = {**self._settings(), **await self._conversation_before()}
+        settings = {**await self._settings(), **await self._conversation_before()}
         most = request.limits.max_iterations or 0
         return RunStarted(request.question, request.effort, model, request.mode, most, settings, request_to_dict(request))
 
-    def _settings(self) -> dict[str, Any]:
+    async def _settings(self) -> dict[str, Any]:
         """What a resumed run must know beside its request."""
         config = self._ports.config
         chains = {"search": list(config.search_chain()), "fetch": list(config.fetch_chain())}
@@ -232,7 +232,7 @@ class Run:
         door = {"door": self.request.door} if self.request.door else {}
         local = {"only_local": True} if self.request.is_local else {}
         use: dict[str, Any] = {"approach": self.environment.approach, "small_model": self.environment.is_small_model}
-        known = {"local": self.environment.may_have_knowledge, "config": recorded_settings(config)}
+        known = {"local": await self.environment.finds_knowledge(), "config": recorded_settings(config)}
         use["chooses_passages"] = self.environment.chooses_passages
         return {**chains, **links, **door, **local, **use, **known, **self.engine.settings()}
 

@@ -1,13 +1,13 @@
 """Team: the people of one server, each with a `Nexi` of her own over a shared database.
 
-`web` serves them and `worker` runs their questions; below are `Nexi` and the Postgres adapters. A person's runs and history are
-in the database under her id; her knowledge base, uploads and cached pages are in a folder of her own.
+`web` serves them and `worker` runs their questions; below are `Nexi` and the Postgres adapters. A person's runs, history and
+knowledge are in the database under her id; her uploads and cached pages are in a folder of her own.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from nexi.postgres.database import DEFAULT_LEASE_S, Database
 from nexi.postgres.jobs import JobQueue
 from nexi.postgres.people import SCOPES, People, Quotas
 from nexi.postgres.state import PostgresState
+from nexi.types import TEAM
 
 if TYPE_CHECKING:
     from nexi.ports import PersonalState
@@ -58,15 +59,26 @@ class Team:
         await asyncio.to_thread(self.database.close)
 
     def state_of(self, owner: str) -> PostgresState:
-        return PostgresState(self.database, owner, self.clock)
+        from nexi.stores.pgvector import PgvectorStore
+
+        knowledge = PgvectorStore(self.database, None if owner == TEAM else owner)
+        return PostgresState(self.database, owner, self.clock, knowledge)
 
     def build_nexi(self, owner: str) -> Nexi:
-        """A `Nexi` of a person, for a caller that enters and leaves it."""
+        """A `Nexi` of a person, or of TEAM, whose knowledge everybody reads, for a caller that enters and leaves it."""
         return self._make_nexi(self.config.for_person(owner), self.state_of(owner))
 
     def use_nexi(self, owner: str) -> AbstractAsyncContextManager[Nexi]:
         """The `Nexi` of a person in this process, which stays open for as long as the block."""
         return self._nexis.use(owner)
+
+    async def embed_knowledge(self, *, afresh: bool = False) -> AsyncIterator[int]:
+        """Give every chunk of everybody its vector, in batches, and say how many got one. Raises StoreError, LLMError."""
+        people = [] if self.config.qdrant_url and afresh else [row[0] for row in People(self.database).list_all()]
+        for owner in (TEAM, *people):  # in Qdrant, the vectors of everybody change together
+            async with self.use_nexi(owner) as nexi:
+                async for made in nexi.knowledge().embed_the_rest(afresh=afresh):
+                    yield made
 
     def queue_of(self, owner: str) -> TeamRunQueue:
         return TeamRunQueue(self, owner)

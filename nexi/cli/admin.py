@@ -1,4 +1,4 @@
-"""`nexi admin`: people, tokens, quotas and runs of a team server."""
+"""`nexi admin`: people, tokens, quotas, runs and the shared knowledge of a team server."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import click
 from nexi.cli.exits import report_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Coroutine, Iterator
 
-    from nexi.app.team import People
+    from nexi.app.team import People, Team
 
 HELP = {"help_option_names": ["-h", "--help"]}
 
@@ -183,6 +183,99 @@ def _audit_command(num: int) -> None:
     """List what was changed, newest first."""
     with _open_people() as people:
         _print_rows([(_day(row[0]), *row[1:]) for row in people.read_audit(num)], "Nothing was changed.")
+
+
+# what the whole team reads
+
+
+@admin_command.group("knowledge", invoke_without_command=True, context_settings=HELP)
+@click.pass_context
+def _knowledge_group(ctx: click.Context) -> None:
+    """List the sources that the whole team reads."""
+
+    async def list_sources(team: Team) -> list[tuple[Any, ...]]:
+        async with team.use_nexi(TEAM) as nexi:
+            sources = await (await nexi.knowledge().open_store()).sources(count=1_000)
+            return [(s.url, s.title, f"{s.chunk_count:,} passages") for s in sources]
+
+    from nexi.types import TEAM
+
+    if ctx.invoked_subcommand is None:
+        _print_rows(_run_with_team(list_sources), "The team has no sources.")
+
+
+@_knowledge_group.command("add", context_settings=HELP)
+@click.argument("targets", nargs=-1, required=True, metavar="PATH|DIR|URL|SITEMAP...")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Tag the indexed sources, to filter by later.")
+def _add_knowledge(targets: tuple[str, ...], tags: tuple[str, ...]) -> None:
+    """Index files, folders, URLs or a sitemap for the whole team."""
+
+    async def add_targets(team: Team) -> list[tuple[Any, ...]]:
+        from nexi.app.intake import DocumentIndexing
+
+        async with team.use_nexi(TEAM) as nexi:
+            taking = DocumentIndexing(nexi, nexi.knowledge(), tags=tags, on_step=lambda step: None, on_status=lambda text: None)
+            for target in targets:
+                await taking.take(target)
+        People(team.database).record(None, "add_knowledge", " ".join(targets))
+        return [(f"{count:,}", outcome) for outcome, count in (*taking.taken.outcomes.items(), *taking.taken.reasons.items())]
+
+    from nexi.app.team import People
+    from nexi.types import TEAM
+
+    _print_rows(_run_with_team(add_targets))
+
+
+@_knowledge_group.command("rm", context_settings=HELP)
+@click.argument("urls", nargs=-1, required=True, metavar="URL...")
+def _remove_knowledge(urls: tuple[str, ...]) -> None:
+    """Remove sources of the whole team."""
+
+    async def remove_urls(team: Team) -> list[tuple[Any, ...]]:
+        async with team.use_nexi(TEAM) as nexi:
+            removed = await (await nexi.knowledge().open_store()).remove(urls)
+        if not removed:
+            raise NexiError("none of it is in the knowledge base", fix="nexi admin knowledge lists it", code="not_found")
+        People(team.database).record(None, "remove_knowledge", " ".join(urls))
+        return [(f"{removed:,}", "removed")]
+
+    from nexi.app.team import People
+    from nexi.errors import NexiError
+    from nexi.types import TEAM
+
+    _print_rows(_run_with_team(remove_urls))
+
+
+@_knowledge_group.command("embed", context_settings=HELP)
+@click.option("--again", is_flag=True, help="Replace the vectors of another model; they are searched until then.")
+def _embed_knowledge(again: bool) -> None:
+    """Compute the vectors that are missing, of everybody."""
+
+    async def embed_chunks(team: Team) -> list[tuple[Any, ...]]:
+        total = sum([made async for made in team.embed_knowledge(afresh=again)])
+        return [(f"{total:,}", "passages embedded")]
+
+    _print_rows(_run_with_team(embed_chunks))
+
+
+def _run_with_team(work: Callable[[Team], Coroutine[Any, Any, list[tuple[Any, ...]]]]) -> list[tuple[Any, ...]]:
+    """What a command makes of the team of the configured database."""
+    import asyncio
+
+    from nexi.app.team import Team, open_database
+    from nexi.config import load_config
+
+    async def run() -> list[tuple[Any, ...]]:
+        config = load_config()
+        team = Team(config, await asyncio.to_thread(open_database, config))
+        await team.open()
+        try:
+            return await work(team)
+        finally:
+            await team.close()
+
+    with report_errors():
+        return asyncio.run(run())
 
 
 @contextmanager

@@ -295,6 +295,7 @@ def _migrate(connection: Any) -> None:
             if number not in done:
                 connection.execute(_load_jobs_schema() if number == JOBS_STEP else text)
                 connection.execute("insert into schema_steps (step) values (%s)", (number,))
+        connection.execute(_ADD_VECTORS)
         _prepare_role(connection)
 
 
@@ -326,6 +327,28 @@ def _prepare_role(connection: Any) -> None:
 def _rows_of(cursor: Any) -> list[tuple[Any, ...]]:
     rows: list[tuple[Any, ...]] = cursor.fetchall() if cursor.description else []
     return rows
+
+
+# pgvector may be installed long after nexi, so this is tried at every start.
+_ADD_VECTORS = """
+do $$ begin
+    if to_regclass('embeddings') is not null and to_regclass('chunk_vectors') is null
+        and exists (select from pg_available_extensions where name = 'vector') then
+        begin
+            create extension if not exists vector;
+            create table chunk_vectors (
+                embedding bigint not null references embeddings on delete cascade,
+                chunk bigint not null references chunks on delete cascade,
+                vector vector not null,
+                primary key (embedding, chunk)
+            );
+            create index chunk_vectors_by_chunk on chunk_vectors (chunk);
+        exception when insufficient_privilege then
+            raise warning 'nexi may not create the extension vector; knowledge is searched by words alone';
+        end;
+    end if;
+end $$
+"""
 
 
 def _load_jobs_schema() -> str:

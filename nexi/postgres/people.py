@@ -291,6 +291,10 @@ class People:
             json.loads(entry)
             for (entry,) in self._fetch("select entry from history where owner = %(person)s order by number", person=person)
         ]
+        kept["sources"] = [
+            {"url": url, "title": title, "fetched_at": fetched_at, "passages": [json.loads(bytes(c))[0] for c in contents]}
+            for url, title, fetched_at, contents in self._fetch(_PAGES, person=person)
+        ]
         runs = self._fetch("select run, header from runs where owner = %(person)s order by created", person=person)
         kept["runs"] = {
             run: [header.rstrip("\n"), *(line.rstrip("\n") for (line,) in self._fetch(_LINES, run=run))] for run, header in runs
@@ -301,6 +305,11 @@ class People:
         return self._database.fetch(statement, values)
 
 
+_PAGES = """
+select s.url, s.title, s.fetched_at,
+    (select coalesce(array_agg(c.content order by c.id), '{}') from chunks c where c.body = s.body)
+from sources s join collections k on k.id = s.collection where k.owner = %(person)s order by s.id
+"""
 _LINES = "select line from facts where run = %(run)s order by n"
 
 

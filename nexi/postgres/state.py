@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nexi.errors import NexiError
-from nexi.ports import Clock
+from nexi.ports import Clock, KnowledgeStore
 from nexi.postgres.database import Database
 from nexi.postgres.history import PostgresHistory
 from nexi.postgres.people import People
@@ -14,12 +14,13 @@ __all__ = ["PostgresState"]
 
 
 class PostgresState:
-    """The runs, past answers and quotas of one person."""
+    """The runs, past answers, knowledge and quotas of one person."""
 
-    def __init__(self, database: Database, owner: str, clock: Clock) -> None:
+    def __init__(self, database: Database, owner: str, clock: Clock, knowledge: KnowledgeStore) -> None:
         self.owner = owner
         self.runs = PostgresRuns(database, owner, clock)
         self.history = PostgresHistory(database, owner)
+        self.knowledge = knowledge
         self._people = People(database)
 
     def check_quotas(self, *, is_queued: bool = False) -> Allowance:

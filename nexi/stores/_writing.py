@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -282,3 +283,19 @@ def _clean_chunk(chunk: Chunk) -> Chunk:
 def clean_text(text: str) -> str:
     """Half a surrogate pair cannot be stored as UTF-8."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def vector_length(pages: Sequence[IndexedPage]) -> int:
+    """The length of the vectors, 0 for none; all are looked at before the first is written."""
+    dims = next((len(vector) for page in pages for vector in page.vectors), 0)
+    for page in pages:
+        if page.vectors and len(page.vectors) != len(page.chunks):
+            raise _faults.bad_vectors(f"{len(page.vectors)} vectors for {len(page.chunks)} chunks of {page.source.url}")
+        check_vectors(page.vectors, dims)
+    return dims
+
+
+def check_vectors(vectors: Sequence[Vector], dims: int) -> None:
+    for vector in vectors:
+        if len(vector) != dims or not all(map(math.isfinite, vector)):
+            raise _faults.bad_vectors(f"not all of them are {dims} finite numbers")

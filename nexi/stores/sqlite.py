@@ -95,6 +95,9 @@ class SqliteStore:
     async def forget_vectors(self) -> None:
         await self._run_writing(lambda writing: writing.forget_vectors())
 
+    async def prepare_reembedding(self, embedder: str) -> None:
+        await self.forget_vectors()
+
     async def source(self, url: str) -> StoredSource | None:
         return await self._run_reading(lambda db: _reading.read_source(db, url))
 

@@ -1,4 +1,4 @@
-"""What every knowledge store promises: one suite over the embedded file and Qdrant."""
+"""What every knowledge store promises: one suite over the embedded file, Postgres and Qdrant."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import math
 from array import array
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -17,23 +16,42 @@ from nexi.stores.sqlite import SqliteStore
 from nexi.types import Chunk, IndexedPage, Passage, Scope, StoredSource, Vector, content_digest
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect:UserWarning")
-Make = Callable[[Path], KnowledgeStore]
+Make = Callable[[pytest.FixtureRequest], KnowledgeStore]
 MODEL = "letters"
 
 
-def make_qdrant(path: Path) -> KnowledgeStore:
+def make_qdrant(request: pytest.FixtureRequest) -> KnowledgeStore:
     client = pytest.importorskip("qdrant_client")
     from nexi.stores.qdrant import QdrantStore
 
     return QdrantStore(client.AsyncQdrantClient(":memory:"))
 
 
-MAKERS: dict[str, Make] = {"sqlite": lambda path: SqliteStore(path / "home" / "knowledge.db"), "qdrant": make_qdrant}
+def make_team_qdrant(request: pytest.FixtureRequest) -> KnowledgeStore:
+    client = pytest.importorskip("qdrant_client")
+    from nexi.stores.qdrant import QdrantStore
+
+    return QdrantStore(client.AsyncQdrantClient(":memory:"), person="ada")
+
+
+def make_postgres(request: pytest.FixtureRequest) -> KnowledgeStore:
+    database, make_person = request.getfixturevalue("database"), request.getfixturevalue("make_person")
+    from nexi.stores.pgvector import PgvectorStore
+
+    return PgvectorStore(database, make_person())
+
+
+MAKERS: dict[str, Make] = {
+    "sqlite": lambda request: SqliteStore(request.getfixturevalue("tmp_path") / "home" / "knowledge.db"),
+    "qdrant": make_qdrant,
+    "qdrant of a team": make_team_qdrant,
+    "postgres": make_postgres,
+}
 
 
 @pytest.fixture(params=MAKERS)
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[KnowledgeStore]:
-    made = MAKERS[request.param](tmp_path)
+async def store(request: pytest.FixtureRequest) -> AsyncIterator[KnowledgeStore]:
+    made = MAKERS[request.param](request)
     yield made
     await made.aclose()
 
@@ -369,8 +387,74 @@ async def test_reads_and_writes_at_once_all_succeed(store: KnowledgeStore) -> No
     assert (await store.stats()).sources == 20
 
 
+async def test_another_model_replaces_the_vectors_when_every_chunk_has_one(store: KnowledgeStore) -> None:
+    await store.put([MOON, SUN], embedder=MODEL)
+    await store.prepare_reembedding("two")
+    first, *rest = await store.list_unembedded()
+    await store.add_vectors({first.id: array("f", [1.0, 0.0])}, embedder="two")
+    if store.name != "sqlite":  # which has room for one
+        assert found(await store.dense(vector("The Sun is a star of plasma."), embedder=MODEL))[0] == (SUN.source.url, 0)
+        assert (await store.stats()).embedder == MODEL
+        await store.put([CAT], embedder=MODEL)  # by a server that does not know of it
+        rest = await store.list_unembedded()
+    await store.add_vectors({p.id: array("f", [0.5, 1.0]) for p in rest}, embedder="two")
+    while left := await store.list_unembedded():
+        await store.add_vectors({p.id: array("f", [0.5, 1.0]) for p in left}, embedder="two")
+    passages = await store.dense(array("f", [1.0, 0.0]), embedder="two", count=10)
+    assert found(passages)[0] == (first.url, first.number)
+    now = await store.stats()
+    assert (len(passages), now.embedder, now.dims, now.unembedded) == (now.chunks, "two", 2, 0)
+
+
 async def test_repairing_a_sound_store_loses_nothing(store: KnowledgeStore) -> None:
     await store.put(PAGES, embedder=MODEL)
     report = await store.repair()
     assert (report.sources, report.chunks, report.lost_sources, report.lost_chunks) == (3, 4, (), 0)
     assert found(await store.lexical("plasma")) == [(SUN.source.url, 0)]
+
+
+async def make_stores(request: pytest.FixtureRequest, kind: str) -> tuple[KnowledgeStore, KnowledgeStore, KnowledgeStore]:
+    """The stores of Ada, of Eve and of the whole team."""
+    if kind == "qdrant":
+        client = pytest.importorskip("qdrant_client").AsyncQdrantClient(":memory:")
+        from nexi.stores.qdrant import QdrantStore
+
+        return QdrantStore(client, person="ada"), QdrantStore(client, person="eve"), QdrantStore(client, person="team")
+    database, make_person = request.getfixturevalue("database"), request.getfixturevalue("make_person")
+    from nexi.stores.pgvector import PgvectorStore
+
+    ada, eve = (PgvectorStore(database, make_person()) for _ in range(2))
+    return ada, eve, PgvectorStore(database, None)
+
+
+@pytest.mark.parametrize("kind", ["postgres", "qdrant"])
+async def test_each_person_has_her_own_pages_and_reads_the_teams(request: pytest.FixtureRequest, kind: str) -> None:
+    ada, eve, team = await make_stores(request, kind)
+    await ada.put([MOON, SUN], embedder=MODEL)
+    await eve.put([page(MOON.source.url, "Eve says the Moon is cheese.")], embedder=MODEL)
+    await team.put([CAT], embedder=MODEL)
+    try:
+        assert {s.url for s in await ada.sources()} == {p.source.url for p in (MOON, SUN, CAT)}
+        assert {s.url for s in await eve.sources()} == {MOON.source.url, CAT.source.url}
+        assert [s.url for s in await team.sources()] == [CAT.source.url]
+        assert await eve.source(SUN.source.url) is None
+        assert await eve.passages(SUN.source.url) == []
+        assert [p.text for p in await eve.passages(MOON.source.url)] == ["Eve says the Moon is cheese."]
+        assert [p.text for p in await eve.passages(CAT.source.url)] == [c.text for c in CAT.chunks]
+        text = "moon sun plasma katzen cheese"
+        for store, pages in ((ada, PAGES), (team, [CAT])):
+            expected = {p.source.url for p in pages}
+            assert {p.url for p in await store.lexical(text)} == expected
+            assert {p.url for p in await store.dense(vector(text), embedder=MODEL)} == expected
+            assert {p.url for p in await store.hybrid(text, vector(text), embedder=MODEL)} == expected
+        assert {p.text for p in await eve.lexical("orbits plasma cheese schnurren")} == {
+            "Eve says the Moon is cheese.",
+            "Katzen schnurren leise.",
+        }
+        assert await eve.link(replace(SUN.source, url="https://mine.example/")) is False
+        assert await eve.remove([SUN.source.url, CAT.source.url]) == 0
+        assert await ada.remove([MOON.source.url]) == 1
+        assert [p.text for p in await eve.passages(MOON.source.url)] == ["Eve says the Moon is cheese."]
+    finally:
+        await team.remove([CAT.source.url])
+        await team.forget_vectors()

@@ -169,6 +169,36 @@ async def test_every_call_and_every_answer_of_the_stub_is_one_of_the_interface()
     }  # fmt: skip
 
 
+async def test_the_points_of_a_team_name_their_person_and_every_search_asks_for_them() -> None:
+    server = Server()
+    with serving(server) as url:
+        store = QdrantStore.at(url, person="ada")
+        await store.put([PAGE], embedder="toy")
+        await store.lexical("moon")
+        await store.dense(array("f", [1.0, 0.0]), embedder="toy", scope=Scope(tags=("space",)))
+        await store.hybrid("moon", array("f", [1.0, 0.0]), embedder="toy")
+        await store.sources()
+        await store.list_unembedded()
+        await store.stats()
+        await store.prepare_reembedding("other")
+        server.scrolls = True
+        chunk = chunk_id(f"ada {key_of('https://space.example/moon')}", 0)
+        await store.add_vectors({chunk: array("f", [1.0, 0.0, 0.0])}, embedder="other")
+        server.scrolls = False
+        await store.remove(["https://space.example/moon"])
+        await store.aclose()
+    assert server.problems == []
+    assert {point["payload"].get("person") for point in server.points.values()} == {"ada", None}  # None: the state
+    indexes = [body for _, path, body in server.asked if path.partition("?")[0].endswith("/index")]
+    tenant = {"field_name": "person", "field_schema": {"type": "keyword", "is_tenant": True}}
+    assert sum(body == tenant for body in indexes) >= 2
+    reads = {"key": "person", "match": {"any": ["ada", "team"]}}
+    searches = [body for _, path, body in server.asked if path.endswith("/points/query")]
+    assert len(searches) == 3
+    for body in searches:
+        assert all(reads in part["filter"]["must"] for part in (body, *body.get("prefetch", ())))
+
+
 async def test_ids_come_from_the_url_and_the_number_alone() -> None:
     key = key_of("https://space.example/moon")
     assert chunk_id(key, 0) == chunk_id(key_of("http://space.example/moon#x"), 0) != chunk_id(key, 1)

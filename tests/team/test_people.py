@@ -145,9 +145,10 @@ def test_a_run_may_use_what_is_left_of_the_quotas(
 @pytest.fixture
 def served_state(database: Database) -> Callable[[str], Any]:
     from nexi.postgres.state import PostgresState
+    from nexi.stores.pgvector import PgvectorStore
     from nexi.testing import FakeClock
 
-    return lambda person: PostgresState(database, person, FakeClock())
+    return lambda person: PostgresState(database, person, FakeClock(), PgvectorStore(database, person))
 
 
 async def test_a_person_can_take_everything_along_and_leave_nothing(

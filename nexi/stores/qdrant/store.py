@@ -4,12 +4,14 @@ Chunks lie in one collection for each embedding model, with a dense and a sparse
 with words alone. Sources and the name of the collection in use lie in a second one. The server has no transactions: a
 page's chunks are written before its source, and what is left of its former text is removed last, so that a crash leaves a
 page that is stored again by the next reading of it, never a source without its text.
+
+For a team, `person` is whose store this is: all of them share the collections, each point names its person, and every filter
+asks for her own points, or when reading for the team's as well.
 """
 
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
@@ -18,9 +20,10 @@ from qdrant_client.http.exceptions import ApiException, ResponseHandlingExceptio
 
 from nexi.errors import StoreError
 from nexi.stores import _faults
+from nexi.stores._writing import check_vectors, vector_length
 from nexi.stores.qdrant import filters, points
 from nexi.stores.qdrant.points import Payload, chunk_id, key_of, source_id
-from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
+from nexi.types import EVERYTHING, TEAM, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
 
 DENSE, WORDS = "dense", "words"
 PAGE = 256
@@ -58,9 +61,17 @@ class QdrantStore:
     name = "qdrant"
 
     def __init__(
-        self, client: AsyncQdrantClient, *, prefix: str = "nexi", shards: int | None = None, replicas: int = 1
+        self,
+        client: AsyncQdrantClient,
+        *,
+        prefix: str = "",
+        shards: int | None = None,
+        replicas: int = 1,
+        person: str = "",
     ) -> None:
         self._client = client
+        self._person = person
+        prefix = prefix or ("nexi_team" if person else "nexi")
         self._sources = f"{prefix}_sources"
         self._prefix = prefix
         self._cluster: dict[str, Any] = {"shard_number": shards, "replication_factor": replicas}
@@ -78,7 +89,7 @@ class QdrantStore:
 
     @_translate_errors
     async def put(self, pages: Sequence[IndexedPage], *, embedder: str = "") -> None:
-        dims = _vector_length(pages)
+        dims = vector_length(pages)
         state = await self._load_state()
         if dims:
             state = await self._claim_embedder(state, embedder, dims)
@@ -88,7 +99,7 @@ class QdrantStore:
     @_translate_errors
     async def link(self, source: StoredSource) -> bool:
         state = await self._load_state()
-        twin = await self._first_point(self._sources, _filter_by(digest=source.digest))
+        twin = await self._first_point(self._sources, self._own(digest=source.digest))
         if twin is None:
             return False
         payload = points.source_payload(IndexedPage(source))
@@ -104,7 +115,7 @@ class QdrantStore:
             known = await self._find_source(key)
             if known is not None:
                 await self._detach_url(state["collection"], known)
-                await self._client.delete(self._sources, models.PointIdsList(points=[source_id(key)]), wait=True)
+                await self._client.delete(self._sources, models.PointIdsList(points=[source_id(self._name(key))]), wait=True)
                 removed += 1
         return removed
 
@@ -112,15 +123,79 @@ class QdrantStore:
     async def add_vectors(self, vectors: Mapping[str, Vector], *, embedder: str) -> None:
         dims = next((len(vector) for vector in vectors.values()), 0)
         if not dims:
-            return
-        _check_vectors(list(vectors.values()), dims)
-        state = await self._claim_embedder(await self._load_state(), embedder, dims)
-        there = await self._client.retrieve(state["collection"], list(vectors), with_payload=False)
+            return None
+        check_vectors(list(vectors.values()), dims)
+        state = await self._load_state()
+        if coming := state.get("next") if state.get("next", {}).get("embedder") == embedder else None:
+            coming = await self._open_next(state, coming, dims)
+            await self._write_vectors(coming["collection"], vectors)
+            return await self._switch_when_whole({**state, "next": coming}, coming)
+        state = await self._claim_embedder(state, embedder, dims)
+        return await self._write_vectors(state["collection"], vectors)
+
+    async def _write_vectors(self, collection: str, vectors: Mapping[str, Vector]) -> None:
+        there = await self._client.retrieve(collection, list(vectors), with_payload=False)
         ids: list[Any] = [str(point.id) for point in there]
         if ids:
             rows = [models.PointVectors(id=i, vector={DENSE: list(vectors[i])}) for i in ids]
-            await self._client.update_vectors(state["collection"], rows, wait=True)
-            await self._client.set_payload(state["collection"], {"embedded": True}, points=ids, wait=True)
+            await self._client.update_vectors(collection, rows, wait=True)
+            await self._client.set_payload(collection, {"embedded": True}, points=ids, wait=True)
+
+    @_translate_errors
+    async def prepare_reembedding(self, embedder: str) -> None:
+        """Vectors that are already being made with the same model are kept, so that an interrupted run goes on."""
+        state = await self._load_state()
+        if state["dims"] and state.get("next", {}).get("embedder") != embedder:
+            await self._save_state({**state, "next": {"embedder": embedder, "dims": 0, "collection": ""}})
+
+    async def _open_next(self, state: Payload, coming: Payload, dims: int) -> Payload:
+        """The collection for the vectors of the next model, with every chunk that there is."""
+        if coming["collection"]:
+            _same_embedder(coming, coming["embedder"], dims)
+            return coming
+        name = f"{self._prefix}_{points.slugify(coming['embedder'])}_{dims}"
+        name += "_again" if name == state["collection"] else ""
+        coming = {**coming, "dims": dims, "collection": name}
+        await self._make_chunks(coming)
+        await self._copy_changed(state["collection"], coming["collection"])
+        await self._save_state({**state, "next": coming})
+        return coming
+
+    async def _switch_when_whole(self, state: Payload, coming: Payload) -> None:
+        """Use the next collection once it has a vector for every chunk; what was written meanwhile is copied first."""
+        old, new = state["collection"], coming["collection"]
+        left = (await self._client.count(new, _filter_by(embedded=False), exact=True)).count
+        if left or await self._copy_changed(old, new):
+            return
+        current = {key: value for key, value in state.items() if key != "next"}
+        await self._save_state({**current, **coming})
+        await self._copy_changed(old, new, only_missing=True)  # written while the state was
+        await self._client.delete_collection(old)
+
+    async def _copy_changed(self, old: str, new: str, *, only_missing: bool = False) -> int:
+        """Copy the chunks that differ, without a vector, and say how many; drop those that are gone."""
+        changed, known, offset = 0, set(), None
+        while True:
+            some, offset = await self._client.scroll(old, limit=PAGE, offset=offset, with_vectors=[WORDS])
+            found: list[Any] = list(some)
+            there: list[Any] = list(await self._client.retrieve(new, [p.id for p in found]))
+            copies = {p.id: {**p.payload, "embedded": False} for p in there}
+            rows = [
+                models.PointStruct(id=p.id, vector={WORDS: p.vector[WORDS]}, payload={**p.payload, "embedded": False})
+                for p in found
+                if p.id not in copies or (not only_missing and copies[p.id] != {**p.payload, "embedded": False})
+            ]
+            if rows:
+                await self._client.upsert(new, rows, wait=True)
+            changed += len(rows)
+            known |= {p.id for p in found}
+            if offset is None:
+                break
+        if not only_missing:
+            gone = [p.id for p in await self._all_points(new, models.Filter()) if p.id not in known]
+            if gone:
+                await self._client.delete(new, models.PointIdsList(points=gone), wait=True)
+        return changed
 
     @_translate_errors
     async def forget_vectors(self) -> None:
@@ -139,7 +214,7 @@ class QdrantStore:
     @_translate_errors
     async def source(self, url: str) -> StoredSource | None:
         await self._load_state()
-        known = await self._find_source(key_of(url))
+        known = await self._find_readable(key_of(url))
         return None if known is None else points.stored_source(known)
 
     @_translate_errors
@@ -147,18 +222,22 @@ class QdrantStore:
         await self._load_state()
         newest = models.OrderBy(key="fetched", direction=models.Direction.DESC)
         found, _ = await self._client.scroll(
-            self._sources, scroll_filter=filters.for_sources(scope), limit=min(count + skip, MOST), order_by=newest
+            self._sources,
+            scroll_filter=self._readable(filters.for_sources(scope)),
+            limit=min(count + skip, MOST),
+            order_by=newest,
         )
         return [points.stored_source(point.payload or {}) for point in found[skip:]]
 
     @_translate_errors
     async def passages(self, url: str, first: int = 0, last: int | None = None) -> list[Passage]:
         state = await self._load_state()
-        known = await self._find_source(key_of(url))
+        known = await self._find_readable(key_of(url))
         if known is None:
             return []
         numbers = models.FieldCondition(key="number", range=models.Range(gte=first, lte=last))
-        within = models.Filter(must=[filters.match_value("digest", known["digest"]), numbers])
+        whose = [filters.match_value("person", known["person"])] if self._person else []
+        within = models.Filter(must=[filters.match_value("digest", known["digest"]), numbers, *whose])
         found = [
             points.build_passage(str(p.id), p.payload, known, 0.0) for p in await self._all_points(state["collection"], within)
         ]
@@ -190,7 +269,7 @@ class QdrantStore:
         if not state["dims"]:
             return await self.lexical(text, count=count, scope=scope)
         _same_embedder(state, embedder, len(vector))
-        within, wide = filters.for_chunks(scope), max(count * 3, 30)
+        within, wide = self._readable(filters.for_chunks(scope)), max(count * 3, 30)
         parts = [models.Prefetch(query=list(vector), using=DENSE, filter=within, limit=wide)]
         if query is not None:
             parts.append(models.Prefetch(query=query, using=WORDS, filter=within, limit=wide))
@@ -200,7 +279,9 @@ class QdrantStore:
     @_translate_errors
     async def list_unembedded(self, count: int = 100) -> list[Passage]:
         state = await self._load_state()
-        within = models.Filter(must=[models.FieldCondition(key="embedded", match=models.MatchValue(value=False))])
+        within: models.Filter | None = self._own(embedded=False)
+        if coming := state.get("next"):  # of everybody: the model changes for the whole collection
+            state, within = (coming, _filter_by(embedded=False)) if coming["collection"] else (state, None)
         found, _ = await self._client.scroll(state["collection"], scroll_filter=within, limit=count)
         some: list[Any] = list(found)
         ordered = sorted(some, key=lambda p: (p.payload["owner"], p.payload["number"]))
@@ -209,18 +290,36 @@ class QdrantStore:
     @_translate_errors
     async def stats(self) -> StoreStats:
         state = await self._load_state()
-        pages = await self._all_points(self._sources, filters.for_sources(EVERYTHING))
-        chunks = (await self._client.count(state["collection"], exact=True)).count
-        waiting = models.Filter(must=[filters.match_value("embedded", False)])
-        missing = (await self._client.count(state["collection"], waiting, exact=True)).count
+        pages = await self._all_points(self._sources, self._readable(filters.for_sources(EVERYTHING)) or models.Filter())
+        chunks = (await self._client.count(state["collection"], self._readable(None), exact=True)).count
+        missing = (await self._client.count(state["collection"], self._own(embedded=False), exact=True)).count
         words = {page.payload["digest"]: page.payload["words"] for page in pages}
         return StoreStats(len(pages), chunks, sum(words.values()), missing, state["embedder"], state["dims"])
+
+    # whose points
+
+    def _name(self, key: str) -> str:
+        return f"{self._person} {key}" if self._person else key
+
+    def _marked(self, payload: Payload) -> Payload:
+        return {**payload, "person": self._person} if self._person else payload
+
+    def _own(self, **values: str | bool) -> models.Filter:
+        return _filter_by(**values, **({"person": self._person} if self._person else {}))
+
+    def _readable(self, within: models.Filter | None) -> models.Filter | None:
+        """The filter, narrowed to this person's points and the team's."""
+        if not self._person:
+            return within
+        people = models.FieldCondition(key="person", match=models.MatchAny(any=[self._person, TEAM]))
+        must: Any = (within.must if within else None) or []
+        return models.Filter(must=[people, *must], must_not=within.must_not if within else None)
 
     # one page
 
     async def _put_page(self, collection: str, page: IndexedPage) -> None:
         payload = points.source_payload(page)
-        twin = await self._first_point(self._sources, _filter_by(digest=payload["digest"]))
+        twin = await self._first_point(self._sources, self._own(digest=payload["digest"]))
         if twin is not None and twin.payload["fingerprint"] == payload["fingerprint"]:
             await self._attach_url(collection, payload)
             if page.vectors:
@@ -245,20 +344,22 @@ class QdrantStore:
         about = [points.about_source(page), *(_source_payload(other) for other in sharing)]
         rows = [
             models.PointStruct(
-                id=chunk_id(key, n), vector=_point_vectors(page, n), payload=points.chunk_payload(page, n, key, about)
+                id=chunk_id(self._name(key), n),
+                vector=_point_vectors(page, n),
+                payload=self._marked(points.chunk_payload(page, n, key, about)),
             )
             for n in range(len(page.chunks))
         ]
         for start in range(0, len(rows), PAGE):
             await self._client.upsert(collection, rows[start : start + PAGE], wait=True)
         stale = models.Filter(
-            must=[filters.match_value("digest", digest)],
+            must=self._own(digest=digest).must,
             must_not=[models.HasIdCondition(has_id=[row.id for row in rows])],
         )
         await self._client.delete(collection, models.FilterSelector(filter=stale), wait=True)
 
     async def _embed_body(self, collection: str, page: IndexedPage, digest: str) -> None:
-        found = await self._all_points(collection, _filter_by(digest=digest))
+        found = await self._all_points(collection, self._own(digest=digest))
         rows = [models.PointVectors(id=p.id, vector={DENSE: list(page.vectors[p.payload["number"]])}) for p in found]
         if rows:
             await self._client.update_vectors(collection, rows, wait=True)
@@ -273,7 +374,7 @@ class QdrantStore:
             *(_source_payload(other) for other in await self._sources_sharing(payload["digest"], but=payload["key"])),
         ]
         sources.sort(key=lambda source: source["key"] != (before or {}).get("key"))
-        await self._client.set_payload(collection, {"sources": sources}, points=_filter_by(digest=payload["digest"]), wait=True)
+        await self._client.set_payload(collection, {"sources": sources}, points=self._own(digest=payload["digest"]), wait=True)
         if before is not None and before["digest"] != payload["digest"]:
             await self._detach_url(collection, before)
 
@@ -288,11 +389,11 @@ class QdrantStore:
         if not others:
             return
         heir, about = others[0]["key"], [_source_payload(other) for other in others]
-        mine = await self._all_points(collection, _filter_by(digest=known["digest"]), vectors=True)
+        mine = await self._all_points(collection, self._own(digest=known["digest"]), vectors=True)
         for start in range(0, len(mine), PAGE):
             rows = [
                 models.PointStruct(
-                    id=chunk_id(heir, p.payload["number"]) if p.payload["owner"] == known["key"] else p.id,
+                    id=chunk_id(self._name(heir), p.payload["number"]) if p.payload["owner"] == known["key"] else p.id,
                     vector=p.vector,
                     payload={
                         **p.payload,
@@ -305,11 +406,11 @@ class QdrantStore:
             await self._client.upsert(collection, rows, wait=True)
 
     async def _drop_body(self, collection: str, digest: str, owner: str) -> None:
-        within = models.Filter(must=[filters.match_value("digest", digest), filters.match_value("owner", owner)])
+        within = self._own(digest=digest, owner=owner)
         await self._client.delete(collection, models.FilterSelector(filter=within), wait=True)
 
     async def _put_source(self, payload: Payload) -> None:
-        point = models.PointStruct(id=source_id(payload["key"]), vector={}, payload=payload)
+        point = models.PointStruct(id=source_id(self._name(payload["key"])), vector={}, payload=self._marked(payload))
         await self._client.upsert(self._sources, [point], wait=True)
 
     # collections
@@ -396,12 +497,15 @@ class QdrantStore:
     async def _index_fields(self, collection: str, fields: Mapping[str, str]) -> None:
         for field, kind in fields.items():
             await self._client.create_payload_index(collection, field, field_schema=models.PayloadSchemaType(kind), wait=True)
+        if self._person:  # a tenant of the collection: its points are stored together
+            tenant = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True)
+            await self._client.create_payload_index(collection, "person", field_schema=tenant, wait=True)
 
     # small things
 
     async def _search_points(self, state: Payload, scope: Scope, **asked: Any) -> list[Passage]:
         found: Any = await self._client.query_points(
-            state["collection"], query_filter=filters.for_chunks(scope), with_payload=True, **asked
+            state["collection"], query_filter=self._readable(filters.for_chunks(scope)), with_payload=True, **asked
         )
         passages = []
         for point in found.points:
@@ -411,11 +515,19 @@ class QdrantStore:
         return passages
 
     async def _find_source(self, key: str) -> Payload | None:
-        found = await self._client.retrieve(self._sources, [source_id(key)])
+        found = await self._client.retrieve(self._sources, [source_id(self._name(key))])
         return dict(found[0].payload or {}) if found else None
 
+    async def _find_readable(self, key: str) -> Payload | None:
+        """One's own source before the team's."""
+        known = await self._find_source(key)
+        if known is None and self._person not in ("", TEAM):
+            found = await self._client.retrieve(self._sources, [source_id(f"{TEAM} {key}")])
+            known = dict(found[0].payload or {}) if found else None
+        return known
+
     async def _sources_sharing(self, digest: str, *, but: str) -> list[Payload]:
-        found = await self._all_points(self._sources, _filter_by(digest=digest))
+        found = await self._all_points(self._sources, self._own(digest=digest))
         return [dict(p.payload) for p in found if p.payload["key"] != but]
 
     async def _first_point(self, collection: str, within: models.Filter) -> Any:
@@ -462,7 +574,7 @@ def _source_payload(payload: Mapping[str, Any]) -> Payload:
     return {key: payload[key] for key in _ABOUT}
 
 
-def _filter_by(**values: str) -> models.Filter:
+def _filter_by(**values: str | bool) -> models.Filter:
     return models.Filter(must=[filters.match_value(key, value) for key, value in values.items()])
 
 
@@ -487,19 +599,3 @@ def _point_vectors(page: IndexedPage, number: int) -> dict[str, Any]:
 def _same_embedder(state: Mapping[str, Any], embedder: str, dims: int) -> None:
     if (state["embedder"], state["dims"]) != (embedder, dims):
         raise _faults.other_embedder(state["embedder"], state["dims"], embedder, dims)
-
-
-def _vector_length(pages: Sequence[IndexedPage]) -> int:
-    """The length of the vectors, 0 for none; all are looked at before the first is written."""
-    dims = next((len(vector) for page in pages for vector in page.vectors), 0)
-    for page in pages:
-        if page.vectors and len(page.vectors) != len(page.chunks):
-            raise _faults.bad_vectors(f"{len(page.vectors)} vectors for {len(page.chunks)} chunks of {page.source.url}")
-        _check_vectors(page.vectors, dims)
-    return dims
-
-
-def _check_vectors(vectors: Sequence[Vector], dims: int) -> None:
-    for vector in vectors:
-        if len(vector) != dims or not all(map(math.isfinite, vector)):
-            raise _faults.bad_vectors(f"not all of them are {dims} finite numbers")

@@ -1,0 +1,554 @@
+"""Knowledge in Postgres, as the port KnowledgeStore: a collection for each person, and one that the whole team reads.
+
+`app.team` hands out the store of a person; below are `words` and the database, whose connections are the team server's. A
+search covers her own collection and the team's, a write only her own. Vectors are compared exactly, collection by collection.
+The vectors of another model are made beside those in use, which they replace when every chunk has one; the former ones stay
+for servers that still ask with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from nexi.errors import StoreError
+from nexi.stores import _faults
+from nexi.stores._scope import normalise_time, reverse_domain, scope_condition
+from nexi.stores._writing import check_vectors, domain_of, fingerprint_of, key_of, vector_length
+from nexi.stores.pgvector.words import CountedTerms, ReadCollection, StatementRunner, WordSearch, count_terms
+from nexi.stores.schema import CHUNKS
+from nexi.text import fusion
+from nexi.types import (
+    EVERYTHING,
+    Chunk,
+    IndexedPage,
+    Passage,
+    Scope,
+    StoredSource,
+    StoreRepair,
+    StoreStats,
+    Vector,
+    content_digest,
+)
+
+__all__ = ["PgvectorStore"]
+
+_SOURCE = "s.url, s.title, s.domain, s.language, s.fetched_at, b.digest, b.chunks, b.words, s.tags"
+_PASSAGE = "c.id, s.url, s.title, s.domain, s.language, s.fetched_at, s.tags, c.content"
+_SOURCES = "from sources s join bodies b on b.id = s.body where s.collection = any(%(collections)s)"
+
+
+class _Embedding(Struct, frozen=True):
+    """Vectors of one model for one collection."""
+
+    id: int
+    collection: int
+    embedder: str
+    dims: int
+    state: str
+
+    def is_of(self, embedder: str, dims: int) -> bool:
+        return self.embedder == embedder and self.dims in (0, dims)
+
+
+class PgvectorStore:
+    """The knowledge of one person, or with no owner that of the whole team, which everybody reads."""
+
+    name = "pgvector"
+
+    def __init__(self, database: StatementRunner, owner: str | None) -> None:
+        self._database, self._owner = database, owner
+        self._words = WordSearch(database)
+
+    async def aclose(self) -> None:
+        """The connections are the database's."""
+
+    # writing
+
+    async def put(self, pages: Sequence[IndexedPage], *, embedder: str = "") -> None:
+        for page in pages:
+            if len(page.chunks) > CHUNKS:
+                raise _faults.too_many_chunks(page.source.url, len(page.chunks), CHUNKS)
+        dims = vector_length(pages)
+        await self._write(lambda writing: writing.put(pages, embedder, dims))
+
+    async def link(self, source: StoredSource) -> bool:
+        return bool(await self._write(lambda writing: writing.link(source)))
+
+    async def remove(self, urls: Sequence[str]) -> int:
+        return int(await self._write(lambda writing: writing.remove(urls)))
+
+    async def add_vectors(self, vectors: Mapping[str, Vector], *, embedder: str) -> None:
+        dims = next((len(vector) for vector in vectors.values()), 0)
+        if dims:
+            check_vectors(list(vectors.values()), dims)
+            await self._write(lambda writing: writing.add_vectors(vectors, embedder, dims))
+
+    async def forget_vectors(self) -> None:
+        await self._write(lambda writing: writing.forget_vectors())
+
+    async def prepare_reembedding(self, embedder: str) -> None:
+        await self._write(lambda writing: writing.prepare_reembedding(embedder))
+
+    async def repair(self, on_saved: Callable[[int, int], None] = lambda done, total: None) -> StoreRepair:
+        """The database keeps its own files in order."""
+        now = await self.stats()
+        return StoreRepair(now.sources, now.chunks, unembedded=now.unembedded)
+
+    # reading
+
+    async def source(self, url: str) -> StoredSource | None:
+        """One's own before the team's."""
+        rows = await self._fetch_readable(
+            f"select {_SOURCE} {_SOURCES} and s.key = %(key)s {_OWN_FIRST} limit 1", key=key_of(url)
+        )
+        return _parse_source(rows[0]) if rows else None
+
+    async def sources(self, scope: Scope = EVERYTHING, *, count: int = 100, skip: int = 0) -> list[StoredSource]:
+        condition, values = _source_condition(scope)
+        rows = await self._fetch_readable(
+            f"select {_SOURCE} {_SOURCES} {condition} order by s.fetched_at desc, s.id desc limit %(count)s offset %(skip)s",
+            count=count,
+            skip=skip,
+            **values,
+        )
+        return [_parse_source(row) for row in rows]
+
+    async def passages(self, url: str, first: int = 0, last: int | None = None) -> list[Passage]:
+        rows = await self._fetch_readable(
+            f"select {_PASSAGE} from (select * from sources s where s.collection = any(%(collections)s) and s.key = %(key)s "  # noqa: S608
+            f"{_OWN_FIRST} limit 1) s join chunks c on c.body = s.body "
+            f"where c.id between s.body * {CHUNKS} + %(first)s and s.body * {CHUNKS} + %(last)s order by c.id",
+            key=key_of(url),
+            first=max(0, first),
+            last=CHUNKS - 1 if last is None else min(last, CHUNKS - 1),
+        )
+        return [_parse_passage(row, 0.0) for row in rows]
+
+    async def lexical(self, text: str, *, count: int = 10, scope: Scope = EVERYTHING) -> list[Passage]:
+        return await self._database.in_thread(lambda: self._read_passages(self._search_words(text, count, scope), scope))
+
+    async def dense(self, vector: Vector, *, embedder: str, count: int = 10, scope: Scope = EVERYTHING) -> list[Passage]:
+        return await self._database.in_thread(
+            lambda: self._read_passages(self._search_vectors(vector, embedder, count, scope), scope)
+        )
+
+    async def hybrid(
+        self, text: str, vector: Vector, *, embedder: str, count: int = 10, scope: Scope = EVERYTHING
+    ) -> list[Passage]:
+        def search() -> list[Passage]:
+            wide = fusion.fusion_width(count)
+            rankings = self._search_words(text, wide, scope), self._search_vectors(vector, embedder, wide, scope)
+            fused = fusion.by_reciprocal_rank([[chunk for chunk, _ in ranked] for ranked in rankings])
+            return self._read_passages(fused[:count], scope)
+
+        return await self._database.in_thread(search)
+
+    async def list_unembedded(self, count: int = 100) -> list[Passage]:
+        def read() -> list[Passage]:
+            own = [c.id for c in self._list_collections() if c.is_own]
+            missing, values = _missing_vectors(self._list_embeddings(own))
+            if not own or not self._has_pgvector():
+                return []
+            sql = f"select c.id from chunks c where c.collection = %(own)s and {missing} order by c.id limit %(count)s"  # noqa: S608
+            rows = self._database.fetch(sql, {**values, "own": own[0], "count": count})
+            return self._read_passages([(chunk, 0.0) for (chunk,) in rows], EVERYTHING)
+
+        return await self._database.in_thread(read)
+
+    async def stats(self) -> StoreStats:
+        return await self._database.in_thread(self._read_stats)
+
+    def _read_stats(self) -> StoreStats:
+        collections = self._list_collections()
+        ids = [c.id for c in collections]
+        pages, words = self._database.fetch(
+            "select (select count(*) from sources where collection = any(%(ids)s)), coalesce(sum(words), 0) "
+            "from bodies where collection = any(%(ids)s)",
+            {"ids": ids},
+        )[0]
+        embeddings = self._list_embeddings(ids)
+        own = [c.id for c in collections if c.is_own]
+        current = sorted((e for e in embeddings if e.state == "current"), key=lambda e: e.collection not in own)
+        named = current[0] if current else _Embedding(0, 0, "", 0, "")
+        unembedded = 0
+        if own and self._has_pgvector():
+            missing, values = _missing_vectors([e for e in embeddings if e.collection in own])
+            sql = f"select count(*) from chunks c where c.collection = %(own)s and {missing}"  # noqa: S608
+            unembedded = self._database.fetch(sql, {**values, "own": own[0]})[0][0]
+        return StoreStats(
+            pages,
+            sum(c.chunks for c in collections),
+            int(words),
+            unembedded,
+            named.embedder,
+            named.dims,
+            sum(c.bytes for c in collections if c.is_own),
+        )
+
+    def _list_collections(self) -> list[ReadCollection]:
+        """Those that this person reads, her own first."""
+        rows = self._database.fetch(
+            "select id, owner is not distinct from %(owner)s::uuid as own, generation, chunks, terms, pages, bytes "
+            "from collections where owner = %(owner)s::uuid or owner is null order by own desc",
+            {"owner": self._owner},
+        )
+        return [ReadCollection(*row) for row in rows]
+
+    def _list_embeddings(self, collections: Sequence[int]) -> list[_Embedding]:
+        rows = self._database.fetch(f"{_EMBEDDINGS} = any(%(ids)s) order by state", {"ids": list(collections)})
+        return [_Embedding(*row) for row in rows]
+
+    def _has_pgvector(self) -> bool:
+        return bool(self._database.fetch("select to_regclass('chunk_vectors') is not null")[0][0])
+
+    def _search_words(self, text: str, count: int, scope: Scope) -> list[tuple[int, float]]:
+        condition, values = _chunk_condition(scope)
+        return self._words.search(text, count, self._list_collections(), condition, values)
+
+    def _search_vectors(self, vector: Vector, embedder: str, count: int, scope: Scope) -> list[tuple[int, float]]:
+        embeddings = self._list_embeddings([c.id for c in self._list_collections()])
+        usable = {e.collection: e for e in embeddings if e.state == "former" and e.is_of(embedder, len(vector))}
+        usable |= {e.collection: e for e in embeddings if e.state == "current" and e.is_of(embedder, len(vector))}
+        if not usable:
+            for e in embeddings:
+                if e.state == "current":
+                    raise _faults.other_embedder(e.embedder, e.dims, embedder, len(vector))
+            return []
+        condition, values = _chunk_condition(scope)
+        joined = f"join chunks c on c.id = v.chunk where true {condition} and" if condition else "where"
+        rows = self._database.fetch(
+            "select v.chunk, 1 - (v.vector <=> %(vector)s::vector) as score from chunk_vectors v "  # noqa: S608
+            f"{joined} v.embedding = any(%(embeddings)s) order by v.vector <=> %(vector)s::vector, v.chunk limit %(count)s",
+            {**values, "vector": _format_vector(vector), "embeddings": [e.id for e in usable.values()], "count": max(0, count)},
+        )
+        return [(chunk, score) for chunk, score in rows if score == score]  # a vector of zeros is near nothing
+
+    def _read_passages(self, ranked: Sequence[tuple[int, float]], scope: Scope) -> list[Passage]:
+        """The chunks behind ids, each with the first source in scope that leads to it."""
+        condition, values = _source_condition(scope)
+        rows = self._database.fetch(
+            f"select {_PASSAGE} from chunks c join lateral (select * from sources s where s.body = c.body {condition} "  # noqa: S608
+            "order by s.id limit 1) s on true where c.id = any(%(ids)s)",
+            {**values, "ids": [chunk for chunk, _ in ranked]},
+        )
+        found = {row[0]: row for row in rows}
+        return [_parse_passage(found[chunk], score) for chunk, score in ranked if chunk in found]
+
+    async def _fetch_readable(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
+        def read() -> list[tuple[Any, ...]]:
+            collections = self._list_collections()
+            own = next((c.id for c in collections if c.is_own), 0)
+            return self._database.fetch(statement, {**values, "collections": [c.id for c in collections], "own": own})
+
+        return await self._database.in_thread(read)
+
+    async def _write(self, work: Callable[[_Writing], Any]) -> Any:
+        def write() -> Any:
+            with self._database.transaction() as connection:
+                writing = _Writing(connection, self._owner)
+                result = work(writing)
+                writing.finish()
+                return result
+
+        return await self._database.in_thread(write)
+
+
+class _Writing:
+    """One transaction that changes a collection; others that would change it wait for its row."""
+
+    def __init__(self, connection: Any, owner: str | None) -> None:
+        self._connection = connection
+        self._run("insert into collections (owner) values (%(owner)s) on conflict (owner) do nothing", owner=owner)
+        sql = "select id from collections where owner is not distinct from %(owner)s::uuid for update"
+        self._collection: int = self._run(sql, owner=owner)[0][0]
+        rows = self._run(f"{_EMBEDDINGS} = %(collection)s", collection=self._collection)
+        self._embeddings = {row[4]: _Embedding(*row) for row in rows}
+        self._change = dict.fromkeys(("pages", "chunks", "terms", "bytes"), 0)
+
+    def _run(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
+        cursor = self._connection.execute(statement, values)
+        return cursor.fetchall() if cursor.description else []
+
+    def finish(self) -> None:
+        self._run(
+            "update collections set generation = generation + 1, chunks = chunks + %(chunks)s, terms = terms + %(terms)s, "
+            "pages = pages + %(pages)s, bytes = bytes + %(bytes)s where id = %(collection)s",
+            collection=self._collection,
+            **self._change,
+        )
+        self._switch_when_whole()
+
+    def _count_body(self, sign: int, chunks: int, terms: int, size: int) -> None:
+        for name, amount in (("pages", 1), ("chunks", chunks), ("terms", terms), ("bytes", size)):
+            self._change[name] += sign * amount
+
+    def put(self, pages: Sequence[IndexedPage], embedder: str, dims: int) -> None:
+        embeddings = self._claim(embedder, dims) if dims else []
+        for page in pages:
+            body = self._put_body(page)
+            self._put_source(page.source, body)
+            chunks = {body * CHUNKS + number: vector for number, vector in enumerate(page.vectors)}
+            self._put_vectors(chunks, embeddings)
+
+    def link(self, source: StoredSource) -> bool:
+        found = self._run(
+            "select id from bodies where collection = %(collection)s and digest = %(digest)s",
+            collection=self._collection,
+            digest=_clean_text(source.digest),
+        )
+        if found:
+            self._put_source(source, found[0][0])
+        return bool(found)
+
+    def remove(self, urls: Sequence[str]) -> int:
+        rows = self._run(
+            "delete from sources where collection = %(collection)s and key = any(%(keys)s) returning body",
+            collection=self._collection,
+            keys=[key_of(url) for url in urls],
+        )
+        self._drop_unused([body for (body,) in rows])
+        return len(rows)
+
+    def add_vectors(self, vectors: Mapping[str, Vector], embedder: str, dims: int) -> None:
+        embeddings = self._claim(embedder, dims)
+        rows = self._run(
+            "select id from chunks where collection = %(collection)s and id = any(%(ids)s) for key share",
+            collection=self._collection,
+            ids=[int(name) for name in vectors],
+        )
+        self._put_vectors({chunk: vectors[str(chunk)] for (chunk,) in rows}, embeddings)
+
+    def forget_vectors(self) -> None:
+        self._run("delete from embeddings where collection = %(collection)s", collection=self._collection)
+        self._embeddings = {}
+
+    def prepare_reembedding(self, embedder: str) -> None:
+        """Vectors that are already being made with the same model are kept, so that an interrupted run goes on."""
+        building = self._embeddings.get("building")
+        if "current" not in self._embeddings or (building and building.embedder == embedder):
+            return
+        if building:
+            self._run("delete from embeddings where id = %(id)s", id=building.id)
+        self._add_embedding(embedder, 0, "building")
+
+    def _claim(self, embedder: str, dims: int) -> list[_Embedding]:
+        """Where vectors of a model go. Raises StoreError where they are of none that this collection has."""
+        if not self._run("select to_regclass('chunk_vectors')")[0][0]:
+            raise StoreError(
+                "Vectors cannot be stored",
+                cause="this database has no pgvector",
+                fix="install the extension vector for Postgres and restart nexi, or set QDRANT_URL",
+            )
+        if not self._embeddings:
+            self._add_embedding(embedder, dims, "current")
+        found = [e for e in self._embeddings.values() if e.is_of(embedder, dims)]
+        if not found:
+            current = self._embeddings["current"]
+            raise _faults.other_embedder(current.embedder, current.dims, embedder, dims)
+        for e in found:
+            if not e.dims:
+                self._run("update embeddings set dims = %(dims)s where id = %(id)s", id=e.id, dims=dims)
+        return found
+
+    def _add_embedding(self, embedder: str, dims: int, state: str) -> None:
+        rows = self._run(
+            "insert into embeddings (collection, embedder, dims, state) "
+            "values (%(collection)s, %(embedder)s, %(dims)s, %(state)s) returning id, collection, embedder, dims, state",
+            collection=self._collection,
+            embedder=embedder,
+            dims=dims,
+            state=state,
+        )
+        self._embeddings[state] = _Embedding(*rows[0])
+
+    def _switch_when_whole(self) -> None:
+        """Use the vectors of the next model once every chunk has one."""
+        building = self._embeddings.get("building")
+        if building is None:
+            return
+        missing, values = _missing_vectors([building])
+        sql = f"select exists (select from chunks c where c.collection = %(collection)s and {missing})"  # noqa: S608
+        if self._run(sql, collection=self._collection, **values)[0][0]:
+            return
+        self._run("delete from embeddings where collection = %(id)s and state = 'former'", id=self._collection)
+        for before, after in (("current", "former"), ("building", "current")):
+            self._run(
+                "update embeddings set state = %(after)s where collection = %(id)s and state = %(before)s",
+                id=self._collection,
+                before=before,
+                after=after,
+            )
+
+    def _put_body(self, page: IndexedPage) -> int:
+        """The body of this content; written anew where it is unknown or was cut another way."""
+        digest = _clean_text(page.source.digest) or content_digest("\n".join(chunk.text for chunk in page.chunks))
+        known = self._run(
+            "select id, fingerprint, chunks, length, bytes from bodies "
+            "where collection = %(collection)s and digest = %(digest)s",
+            collection=self._collection,
+            digest=digest,
+        )
+        fingerprint = fingerprint_of(page)
+        if known and known[0][1] == fingerprint:
+            return int(known[0][0])
+        contents = [_encode_chunk(chunk) for chunk in page.chunks]
+        whole = count_terms(self._collection, page.source.title, "\n".join(chunk.text for chunk in page.chunks))
+        body = {
+            "collection": self._collection,
+            "digest": digest,
+            "fingerprint": fingerprint,
+            "chunks": len(page.chunks),
+            "words": page.source.words or sum(len(chunk.text.split()) for chunk in page.chunks),
+            "bytes": sum(map(len, contents)),
+            **_term_columns(whole, "title_counts"),
+        }
+        if known:
+            number = int(known[0][0])
+            self._count_body(-1, *known[0][2:])
+            self._run("delete from chunks where body = %(id)s", id=number)
+            self._run(f"update bodies set {', '.join(f'{c} = %({c})s' for c in body)} where id = %(id)s", **body, id=number)  # noqa: S608
+        else:
+            number = int(self._run(_insert("bodies", body) + " returning id", **body)[0][0])
+        self._count_body(1, len(page.chunks), whole.length, body["bytes"])
+        rows = [
+            {
+                "id": number * CHUNKS + place,
+                "collection": self._collection,
+                "body": number,
+                "is_code": bool(chunk.code),
+                "content": content,
+                **_term_columns(
+                    count_terms(self._collection, f"{page.source.title}\n{chunk.heading}\n{chunk.context}", chunk.text),
+                    "head_counts",
+                ),
+            }
+            for place, (chunk, content) in enumerate(zip(page.chunks, contents, strict=True))
+        ]
+        if rows:
+            self._connection.cursor().executemany(_insert("chunks", rows[0]), rows)
+        return number
+
+    def _put_source(self, source: StoredSource, body: int) -> None:
+        domain = _clean_text(source.domain or domain_of(source.url))
+        row = {
+            "collection": self._collection,
+            "key": _clean_text(key_of(source.url)),
+            "body": body,
+            "url": _clean_text(source.url),
+            "title": _clean_text(source.title),
+            "domain": domain,
+            "host": reverse_domain(domain) if domain else "",
+            "language": _clean_text(source.language.lower()),
+            "fetched_at": normalise_time(_clean_text(source.fetched_at)),
+            "tags": [_clean_text(tag) for tag in source.tags],
+        }
+        before = self._run(
+            "select body from sources where collection = %(collection)s and key = %(key)s",
+            collection=self._collection,
+            key=row["key"],
+        )
+        changes = ", ".join(f"{name} = excluded.{name}" for name in row)
+        self._run(f"{_insert('sources', row)} on conflict (collection, key) do update set {changes}", **row)
+        if before and before[0][0] != body:
+            self._drop_unused([before[0][0]])
+
+    def _drop_unused(self, bodies: Sequence[int]) -> None:
+        """A body to which no URL leads any more goes, with all it has."""
+        rows = self._run(
+            "delete from bodies where id = any(%(bodies)s) and not exists (select from sources where body = bodies.id) "
+            "returning chunks, length, bytes",
+            bodies=list(bodies),
+        )
+        for row in rows:
+            self._count_body(-1, *row)
+
+    def _put_vectors(self, vectors: Mapping[int, Vector], embeddings: Sequence[_Embedding]) -> None:
+        rows = [(e.id, chunk, _format_vector(vector)) for e in embeddings for chunk, vector in vectors.items()]
+        if rows:
+            self._connection.cursor().executemany(
+                "insert into chunk_vectors values (%s, %s, %s::vector) "
+                "on conflict (embedding, chunk) do update set vector = excluded.vector",
+                rows,
+            )
+
+
+_EMBEDDINGS = "select id, collection, embedder, dims, state from embeddings where collection"
+_OWN_FIRST = "order by s.collection <> %(own)s"
+
+
+def _clean_text(text: str) -> str:
+    """A text as a column takes it: no NUL, no half of a surrogate pair."""
+    return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
+
+
+def _insert(table: str, row: Mapping[str, Any]) -> str:
+    return f"insert into {table} ({', '.join(row)}) values ({', '.join(f'%({name})s' for name in row)})"  # noqa: S608
+
+
+def _term_columns(counted: CountedTerms, above: str) -> dict[str, Any]:
+    return {"length": counted.length, "terms": counted.names, above: counted.above, "text_counts": counted.within}
+
+
+def _source_condition(scope: Scope) -> tuple[str, dict[str, Any]]:
+    """What continues a condition on a source `s`, and its values."""
+    where = scope_condition(replace(scope, tags=(), code=None))
+    first, *rest = where.sql.split("?")
+    sql = first + "".join(f"%(scope{i})s{part}" for i, part in enumerate(rest))
+    values: dict[str, Any] = {f"scope{i}": value for i, value in enumerate(where.values)}
+    clauses = [clause for clause in (sql, "s.tags @> %(tags)s::text[]" if scope.tags else "") if clause]
+    return "".join(f" and {clause}" for clause in clauses), {**values, "tags": list(scope.tags)}
+
+
+def _chunk_condition(scope: Scope) -> tuple[str, dict[str, Any]]:
+    """The same on a chunk `c`: one of its sources is in scope."""
+    condition, values = _source_condition(scope)
+    sql = f" and exists (select from sources s where s.body = c.body{condition})" if condition else ""
+    code = "" if scope.code is None else f" and {'' if scope.code else 'not '}c.is_code"
+    return sql + code, values
+
+
+def _missing_vectors(embeddings: Sequence[_Embedding]) -> tuple[str, dict[str, Any]]:
+    """That a chunk `c` has no vector of the model that is coming, or of the current one."""
+    by_state = {e.state: e.id for e in embeddings}
+    sql = "not exists (select from chunk_vectors v where v.embedding = %(embedding)s and v.chunk = c.id)"
+    return sql, {"embedding": by_state.get("building", by_state.get("current", 0))}
+
+
+def _format_vector(vector: Vector) -> str:
+    return f"[{','.join(map(repr, vector))}]"
+
+
+def _encode_chunk(chunk: Chunk) -> bytes:
+    texts = (text.encode("utf-8", "replace").decode("utf-8") for text in (chunk.text, chunk.heading, chunk.context, chunk.code))
+    return msgspec.json.encode((*texts, chunk.start))
+
+
+def _parse_source(row: Sequence[Any]) -> StoredSource:
+    url, title, domain, language, fetched_at, digest, chunks, words, tags = row
+    return StoredSource(url, title, domain, language, fetched_at, digest, chunks, words, tuple(tags))
+
+
+def _parse_passage(row: Sequence[Any], score: float) -> Passage:
+    chunk, url, title, domain, language, fetched_at, tags, content = row
+    text, heading, context, code, start = msgspec.json.decode(bytes(content))
+    return Passage(
+        id=str(chunk),
+        url=url,
+        number=chunk % CHUNKS,
+        text=text,
+        score=score,
+        title=title,
+        domain=domain,
+        heading=heading,
+        context=context,
+        code=code,
+        language=language,
+        fetched_at=fetched_at,
+        tags=tuple(tags),
+        start=start,
+    )

@@ -1,0 +1,185 @@
+"""Chunks by their words in Postgres: BM25 over terms of nexi's own, as the embedded store scores them.
+
+`store` asks; below is the database. The full-text search of Postgres knows neither how rare a word is nor identifiers and
+scripts without spaces, so a chunk carries its terms and their counts, and only the index over them is the database's. A term
+begins with the number of its collection: an index over everybody's terms then costs each person only her own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, TypeVar
+
+from msgspec import Struct
+
+from nexi.stores._words import HEAD_WEIGHT, MOST_TERMS, ORDERED, PAGE_TEXT, PAGE_TITLE, PAGE_WORTH, TEXT_WEIGHT
+from nexi.text import terms
+
+__all__ = ["CountedTerms", "ReadCollection", "StatementRunner", "WordSearch", "count_terms"]
+
+MAX_SCORED = 2_000
+MAX_COUNTED = 5_000  # a word that more chunks have says little, however many they are
+T = TypeVar("T")
+SATURATION, LENGTH = 1.2, 0.75
+MIN_RARITY = 1e-6
+MAX_REMEMBERED = 10_000
+
+_COUNTS = """
+select t.term, (select count(*) from (select 1 from chunks where terms @> array[t.term] limit %(most)s) found)
+from unnest(%(terms)s::text[]) as t(term)
+"""
+_SCORES = """
+with found as (
+    select c.id, c.body, c.length, c.terms, c.head_counts, c.text_counts from chunks c
+    where c.terms && %(chosen)s::text[] {scope} order by c.id desc limit %(most)s
+), hits as (
+    select found.id, found.body, found.length, a.rarity, %(text)s * t.texts + %(head)s * t.heads as tf
+    from found cross join lateral unnest(found.terms, found.text_counts, found.head_counts) as t(term, texts, heads)
+    join unnest(%(asked)s::text[], %(rarities)s::float8[]) as a(term, rarity) using (term)
+)
+select id, body, sum(rarity * tf * %(top)s / (tf + %(least)s + %(slope)s * length)) as score from hits
+group by id, body order by score desc, id limit %(wide)s
+"""
+_PAGE_SCORES = """
+with hits as (
+    select b.id, b.length, a.rarity, %(text)s * t.texts + %(head)s * t.titles as tf
+    from bodies b cross join lateral unnest(b.terms, b.text_counts, b.title_counts) as t(term, texts, titles)
+    join unnest(%(asked)s::text[], %(rarities)s::float8[]) as a(term, rarity) using (term) where b.id = any(%(bodies)s)
+)
+select id, sum(rarity * tf * %(top)s / (tf + %(least)s + %(slope)s * length)) from hits group by id
+"""
+
+
+class StatementRunner(Protocol):
+    """The database of a team server, as much of it as a store needs. Its methods raise StoreError."""
+
+    def fetch(self, statement: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]: ...
+
+    def transaction(self) -> AbstractContextManager[Any]: ...
+
+    async def in_thread(self, work: Callable[..., T], *values: Any) -> T: ...
+
+
+class CountedTerms(Struct, frozen=True):
+    """The terms of a text, each once, with how often it is above the text and in it."""
+
+    names: list[str]
+    above: list[int]
+    within: list[int]
+    length: int
+
+
+class ReadCollection(Struct, frozen=True):
+    """A collection that a search reads, with its sizes."""
+
+    id: int
+    is_own: bool
+    generation: int
+    chunks: int
+    terms: int
+    pages: int
+    bytes: int
+
+
+def count_terms(collection: int, above: str, within: str) -> CountedTerms:
+    heads, texts = _roots(above), _roots(within)
+    names = list(dict.fromkeys((*texts, *heads)))
+    return CountedTerms(
+        [f"{collection} {name}" for name in names],
+        [heads[name] for name in names],
+        [texts[name] for name in names],
+        heads.total() + texts.total(),
+    )
+
+
+def _roots(text: str) -> Counter[str]:
+    """How often each root is in a text; of an unspaced script, each character too, since one may be all that is asked."""
+    found: Counter[str] = Counter()
+    for root in terms.join_roots(text).split():
+        found[root] += 1
+        if len(root) > 1 and terms.is_unspaced(root):
+            found[root[0]] += 1
+    return found
+
+
+class WordSearch:
+    """Remembers how common words are, until a collection has changed."""
+
+    def __init__(self, database: StatementRunner) -> None:
+        self._database = database
+        self._counts: dict[tuple[int, int, str], int] = {}
+
+    def search(
+        self, text: str, count: int, collections: Sequence[ReadCollection], scope: str, values: dict[str, Any]
+    ) -> list[tuple[int, float]]:
+        """(chunk id, score), best first. `scope` continues a condition on a chunk `c`; it blocks. Raises StoreError."""
+        roots = terms.question_roots(text)[:MOST_TERMS]
+        chunks = sum(c.chunks for c in collections)
+        if not (roots and chunks) or count < 1:
+            return []
+        common = {root: self._count_chunks(root, collections) for root in roots}
+        chosen = _choose_rarest(common)
+        asked = {
+            f"{c.id} {root}": math.log((chunks - n + 0.5) / (n + 0.5)) if 2 * n < chunks else MIN_RARITY
+            for root, n in common.items()
+            for c in collections
+        }
+        rows = self._database.fetch(
+            _SCORES.format(scope=scope),
+            {
+                **values,
+                **_weights(TEXT_WEIGHT, HEAD_WEIGHT, sum(c.terms for c in collections) / chunks),
+                "chosen": [f"{c.id} {root}" for root in chosen for c in collections],
+                "asked": list(asked),
+                "rarities": list(asked.values()),
+                "most": MAX_SCORED,
+                "wide": max(ORDERED, count),
+            },
+        )
+        worth = self._score_pages(sorted({row[1] for row in rows}), asked, collections)
+        scored = [(chunk, score + PAGE_WORTH * worth.get(body, 0.0)) for chunk, body, score in rows]
+        return sorted(scored, key=lambda one: (-one[1], one[0]))[:count]
+
+    def _score_pages(
+        self, bodies: Sequence[int], asked: dict[str, float], collections: Sequence[ReadCollection]
+    ) -> dict[int, float]:
+        pages = sum(c.pages for c in collections)
+        values = {
+            **_weights(PAGE_TEXT, PAGE_TITLE, sum(c.terms for c in collections) / max(1, pages)),
+            "bodies": list(bodies),
+            "asked": list(asked),
+            "rarities": list(asked.values()),
+        }
+        return dict(self._database.fetch(_PAGE_SCORES, values)) if bodies else {}
+
+    def _count_chunks(self, root: str, collections: Sequence[ReadCollection]) -> int:
+        """How many chunks have a word; the most that is counted for a very common one."""
+        keys = [(c.id, c.generation, root) for c in collections]
+        if unknown := [key for key in keys if key not in self._counts]:
+            if len(self._counts) > MAX_REMEMBERED:
+                self._counts = {}
+            asked = [f"{collection} {root}" for collection, _, _ in unknown]
+            counted = dict(self._database.fetch(_COUNTS, {"terms": asked, "most": MAX_COUNTED}))
+            self._counts.update({key: counted[term] for key, term in zip(unknown, asked, strict=True)})
+        return sum(self._counts[key] for key in keys)
+
+
+def _choose_rarest(common: dict[str, int]) -> list[str]:
+    """As many of the words as match no more chunks together than are scored; at least one."""
+    known = sorted((n, root) for root, n in common.items() if n)
+    chosen: list[str] = []
+    total = 0
+    for n, root in known:
+        total += n
+        if chosen and total > MAX_SCORED:
+            break
+        chosen.append(root)
+    return chosen
+
+
+def _weights(text: float, head: float, mean: float) -> dict[str, float]:
+    slope = SATURATION * LENGTH / max(1.0, mean)
+    return {"text": text, "head": head, "top": SATURATION + 1, "least": SATURATION * (1 - LENGTH), "slope": slope}
